@@ -339,17 +339,34 @@ PAGES = {
         f"api/functional_{family}.md": functools.partial(family_page, family) for family in FAMILIES
     },
 }
+#: What `python tests/conformance matrix` writes.
+MATRIX = ("support_matrix.md", "support_matrix.json")
 #: What benchmarks/explain_models.py writes: networks are compiled for it.
 EXPLAINED = ("explained/resnet50.md", "explained/bert.md", "explained/partitions.svg")
 
 
+def _write_matrix():
+    """Measure all levels of this CPU, and the GPUs that the system's driver can simulate."""
+    page, record = (DOCS / file for file in MATRIX)
+    command = [sys.executable, "tests/conformance", "matrix", "--json", record, "--markdown", page]
+    quiet = {"cwd": DOCS.parent, "stdout": subprocess.DEVNULL}
+    subprocess.run([*command, "--device", "cpu"], check=True, **quiet)
+    for gpu in ("arc", "dg1", "tgl"):
+        simulated = ["tests/simulated_gpu.sh", "--gpu", gpu]
+        done = subprocess.run([*simulated, *command, "--device", "gpu", "--with", record], **quiet)
+        if done.returncode:
+            print(f"{page.name} is without the simulated GPU {gpu}", file=sys.stderr)
+
+
 def write():
-    """Write every page; the explained networks only if they are not there, since they take long."""
+    """Write every page; those that take minutes only if they are not there."""
     for file, make in PAGES.items():
         text = make()
         # A page that is not changed is not read again.
         if not (DOCS / file).exists() or (DOCS / file).read_text() != text:
             (DOCS / file).write_text(text)
+    if not all((DOCS / file).exists() for file in MATRIX):
+        _write_matrix()
     if not all((DOCS / file).exists() for file in EXPLAINED):
         script = DOCS.parent / "benchmarks" / "explain_models.py"
         subprocess.run([sys.executable, script, "--folder", DOCS / "explained"], check=True)

@@ -30,7 +30,7 @@ def is_ours(page):
 PAGES = sorted(page for page in ROOT.rglob("*.md") if is_ours(page))
 #: Pages that are there once the site is built -> the function that returns their text.
 WRITTEN = {ROOT / "docs" / file: make for file, make in written_pages.PAGES.items()}
-WRITTEN |= {ROOT / "docs" / file: str for file in written_pages.EXPLAINED}
+WRITTEN |= {ROOT / "docs" / file: str for file in (*written_pages.EXPLAINED, *written_pages.MATRIX)}
 PROGRAM_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 

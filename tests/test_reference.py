@@ -45,7 +45,10 @@ def test_every_function_is_on_the_page_of_its_family():
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a copy without git")
 def test_what_the_build_writes_is_not_committed():
-    files = [f"docs/{file}" for file in (*written_pages.PAGES, *written_pages.EXPLAINED)]
+    files = [
+        f"docs/{file}"
+        for file in (*written_pages.PAGES, *written_pages.EXPLAINED, *written_pages.MATRIX)
+    ]
     command = ["git", "ls-files", "--others", "--cached", "--exclude-standard", "--", *files]
     seen = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert seen == ""

@@ -1,26 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The committed matrix on the GPU at hand, and what cannot be done on a simulated one."""
+"""The present GPU and a part of the matrix, and what cannot be done on a simulated GPU."""
 
 import sys
 import warnings
 from pathlib import Path
 
 import pytest
-from conformance.matrix import record
 from conformance.matrix.families import cells
-from conformance.matrix.record import load, measure, state_of
+from conformance.matrix.record import measure
+from matrix_counts import changed_counts
 
 from sycl_dnn.device import is_simulated
 from sycl_dnn.tools.bench import command as bench
 from sycl_dnn.tools.cases.case_files import case_of
 from sycl_dnn.tools.explain.judge import explain
-from sycl_dnn.tools.explain.probe import Prober, target_name
+from sycl_dnn.tools.explain.probe import Prober
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 import gpu_dispatch  # noqa: E402
-
-COMMITTED = Path(__file__).resolve().parents[2] / "docs" / "support_matrix.json"
 
 
 @pytest.fixture(scope="module")
@@ -29,16 +27,10 @@ def gpu_prober():
         yield found
 
 
-def test_a_part_of_the_gpu_table_is_as_committed(gpu_prober):
-    committed, name = load(COMMITTED), target_name(gpu_prober.facts)
-    facts = committed.targets.get(name)
-    if facts is None or facts["commit"] != gpu_prober.facts["commit"]:
-        pytest.skip(f"the committed file has no {name} of this oneDNN")
+def test_the_gpu_has_the_recorded_numbers_of_implementations():
     part = list(cells(["matmul", "binary", "reorder"]))
-    difference = record.compare(committed, measure(["gpu"], (), part, lambda line: None))
-    assert difference.compared == len(part) > 400
-    changed = [c for c in difference.changes if state_of(c.old) != state_of(c.new)]
-    assert changed == []
+    assert len(part) > 400
+    assert changed_counts(measure(["gpu"], (), part, print)) == {}
 
 
 def test_facts_say_whether_it_is_simulated(gpu_prober):

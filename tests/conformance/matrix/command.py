@@ -19,7 +19,7 @@ implementation oneDNN chooses on each device. Nothing is executed.
 
   python tests/conformance matrix --json matrix.json --markdown matrix.md
   python tests/conformance matrix --device cpu --isa avx2 --drivers conv,matmul
-  python tests/conformance matrix --compare docs/support_matrix.json
+  python tests/conformance matrix --compare matrix.json
 
 The exit status is 0, 1 if --compare finds something worse on the same device, 2 for arguments that
 cannot be used. On another device differences are shown and do not count.

@@ -22,8 +22,8 @@ single case is refused or slow.
 
 `python tests/conformance matrix` measures the machine that it runs on;
 [support_matrix.json](support_matrix.json) has every case with the name of its implementation, and
-`python tests/conformance matrix --compare docs/support_matrix.json` shows what differs here. This
-page is written by the commands at [its end](#how-this-page-is-made).
+with `--compare support_matrix.json` the command shows what differs there. This page is written
+while the site is built, by the commands at [its end](#how-this-page-is-made).
 """
 LEGEND = """\
 ## How to read it

@@ -120,6 +120,21 @@ def _record(data: dict[str, Any]) -> Record:
     return Record(data["targets"], cases, data["absent"])
 
 
+#: The states that are counted, in the order of the numbers.
+COUNTED = ("optimised", "simple", "ref", "refused", "invalid", "died")
+
+
+def counts(record: Record) -> dict[str, dict[str, list[int]]]:
+    """Return how many cases of each driver have each of `COUNTED`: driver -> target -> numbers."""
+    found: dict[str, dict[str, list[int]]] = {}
+    for line, answers in record.cases.items():
+        targets = found.setdefault(line.split()[0].removeprefix("--"), {})
+        for target, text in answers.items():
+            numbers = targets.setdefault(target, [0] * len(COUNTED))
+            numbers[COUNTED.index(state_of(text))] += 1
+    return found
+
+
 # --- Fill a record: the targets that a command selects, and all cells on each
 
 

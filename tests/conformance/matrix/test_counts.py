@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this CPU answers to every cell, compared with recorded numbers; and its page."""
+
+import pytest
+from matrix_counts import changed_counts
+
+from conformance.matrix.families import FAMILIES, cells
+from conformance.matrix.page import page
+from conformance.matrix.record import counts, measure
+from sycl_dnn.tools.cases.drivers import DRIVERS
+from sycl_dnn.tools.explain.probe import ProbeError, Prober
+
+
+@pytest.fixture(scope="module")
+def prober():
+    with Prober("cpu") as found:
+        yield found
+
+
+@pytest.mark.slow
+def test_this_cpu_has_the_recorded_numbers_of_implementations(prober):
+    assert changed_counts(measure(["cpu"], (prober.facts["isa"],), [*cells()], print)) == {}
+
+
+@pytest.mark.slow
+def test_the_page_has_each_driver_and_the_numbers(prober):
+    part = [*cells(["sum", "softmax"])]
+    found = measure(["cpu"], (prober.facts["isa"],), part, print)
+    text = page(found)
+    for driver, (numbers,) in ((d, t.values()) for d, t in counts(found).items()):
+        assert f"| {' / '.join(map(str, numbers[:4]))} |" in text, driver
+        assert f"({driver})\n" in text
+
+
+@pytest.mark.slow
+def test_every_driver_is_tried_with_cells_that_differ():
+    assert FAMILIES.keys() == DRIVERS.keys()
+    every = list(cells())
+    assert len({cell.line for cell in every}) == len(every)
+    with pytest.raises(ValueError, match="drivers must be of conv, .* got 'convolution'"):
+        list(cells(["convolution"]))
+
+
+@pytest.mark.slow
+def test_a_level_that_the_machine_lacks_is_told(prober):
+    part = list(cells(["sum"]))[:1]
+    if prober.facts["isa"] != "avx10_2_amx_2":
+        with pytest.raises(ProbeError, match="has none of the levels avx10_2_amx_2"):
+            measure(["cpu"], ("avx10_2_amx_2",), part, print)
