@@ -100,7 +100,10 @@ def test_network(network, dtype, make, on_device):
     args = _arguments(network.shapes, make)
     function = lambda *given: network.function(p, *given)  # noqa: E731
     report = compiled_as_eager(function, *args, dtype=dtype, tolerance=TOLERANCE[dtype])
-    rows = [part.row for part in report.parts if part.row not in ("reorder", "concat")]
+    # With AVX-512 oneDNN wants the weights of few pixels in another layout for post-ops.
+    refused = [p for p in report.parts if any("weights in another" in text for text in p.refused)]
+    apart = ("reorder", "concat", *["eltwise_forward"] * bool(refused))
+    rows = [part.row for part in report.parts if part.row not in apart]
     assert {row: rows.count(row) for row in rows} == network.steps, str(report)
 
 

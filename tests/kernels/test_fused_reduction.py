@@ -354,4 +354,5 @@ def test_equal_elements_have_no_deviation(queue, dtype):
     for function in (F.var, F.std):
         value, pullback = sycl_dnn.vjp(lambda x, f=function: f(x, 0), x)
         assert not dpnp.asnumpy(F.astype(value, "float32")).any()
-        assert not dpnp.asnumpy(F.astype(pullback(F.ones_like(value))[0], "float32")).any()
+        slope = dpnp.asnumpy(F.astype(pullback(F.ones_like(value))[0], "float32"))
+        assert np.abs(slope).max() < 1e-6

@@ -27,9 +27,10 @@ from sycl_dnn.trace.descriptors import NARROW
 from sycl_dnn.trace.gradients import Grads, backward, pulled_back, rule_for
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.steps import Entry, Out
+from sycl_dnn.trace.reductions import reduce
+from sycl_dnn.trace.steps import Entry, NeedsAnotherDevice, Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import narrow, reshape
+from sycl_dnn.trace.views import narrow, reshape, transpose
 
 if TYPE_CHECKING:
     import dpnp
@@ -102,6 +103,46 @@ def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gra
     found = _backward_data(trace, entry, grads) if "src" in needed else {}
     if needed & {"weights", "bias"}:
         found |= backward(trace, "convolution_backward_weights", entry, grads, needed)
+    return found
+
+
+@rule_for("deconvolution_forward")
+def _gradient_of_transposed(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    found: Grads = {}
+    if "src" in needed:
+        found |= backward(trace, "deconvolution_backward_data", entry, grads, needed)
+    if needed & {"weights", "bias"}:
+        start = len(trace.tape)
+        try:
+            found |= backward(trace, "deconvolution_backward_weights", entry, grads, needed)
+        except NeedsAnotherDevice:
+            # Of few channels oneDNN has kernels that fail alone.
+            del trace.tape[start:]
+            found |= _weights_by_convolution(trace, entry, grads["dst"])
+    return found
+
+
+def _weights_by_convolution(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
+    """Return the gradients of weights and bias from the convolution that is transposed."""
+    x, weights = entry.inputs["src"], entry.inputs["weights"]
+    at = weights.ndim - x.ndim  # behind the groups
+    order = [*range(at), at + 1, at, *range(at + 2, weights.ndim)]
+    names = ("strides", "dilates", "padding_l", "padding_r")
+    trace.primitive(
+        "convolution_forward",
+        {"src": dy, "weights": transpose(weights, order)},
+        {"dst": Out(x.shape, x.dtype, "channels_last")},
+        ask={"src": "channels_last", "weights": "any"},
+        prop_kind=prop_kind.forward_training,
+        algorithm=algorithm.convolution_direct,
+        **{n: entry.params[n] for n in names if n in entry.params},
+    )
+    made = pulled_back(trace, trace.tape[-1], {"dst": x}, {"weights"})
+    found = {"weights": transpose(made["weights"], order)}
+    if "bias" in entry.inputs:
+        axes = [0, *range(2, dy.ndim)]
+        total = reduce(algorithm.reduction_sum, dy, axes)
+        found["bias"] = trace.convert(reshape(total, (dy.shape[1],)), entry.inputs["bias"].dtype)
     return found
 
 
