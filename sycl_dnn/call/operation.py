@@ -20,7 +20,7 @@ from sycl_dnn.program.place import Place
 from sycl_dnn.program.segments import finalized
 from sycl_dnn.trace import layout, nested_arguments, policy
 from sycl_dnn.trace.array import Array, Target, check_strides, sharing
-from sycl_dnn.trace.module_arrays import ModuleArray, in_manner, plain
+from sycl_dnn.trace.module_arrays import ModuleArray, depths, in_manner, plain
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import NeedsAnotherDevice
 from sycl_dnn.trace.torch_methods import VIEWS, alias, is_torch, unspoilt
@@ -252,7 +252,9 @@ def operation(body: Callable[P, R]) -> Function[P, R]:
     @functools.wraps(body)
     def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         found = repeat(None, subject, args, kwargs, out)
-        return self._missed(args, kwargs, out) if found is NotImplemented else found
+        if found is NotImplemented:
+            return self._missed(args, kwargs, out)
+        return in_manner(found) if depths else found
 
     function.operation = self  # type: ignore[attr-defined]
     with_out(function, body)

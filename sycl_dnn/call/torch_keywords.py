@@ -40,6 +40,9 @@ def renamed(
         if word in parameters:
             found[word] = value
             continue
+        if word == "unbiased" and "correction" in parameters and "correction" not in kwargs:
+            found["correction"] = int(value)
+            continue
         new = _OWN.get(name, {}).get(word) or _NAMES.get(word, word)
         if new in parameters and new not in kwargs:
             found[new] = value

@@ -7,13 +7,7 @@ from sycl_dnn import functional
 from sycl_dnn.functional import docstring_examples
 from sycl_dnn.nn import einops_backend, function_layers, init, padding_layers, utils
 from sycl_dnn.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
-from sycl_dnn.nn.attention_layers import (
-    MultiheadAttention,
-    TransformerDecoder,
-    TransformerDecoderLayer,
-    TransformerEncoder,
-    TransformerEncoderLayer,
-)
+from sycl_dnn.nn.attention_layers import MultiheadAttention
 from sycl_dnn.nn.containers import (
     ModuleDict,
     ModuleList,
@@ -63,6 +57,12 @@ from sycl_dnn.nn.parameter import Buffer, Parameter
 from sycl_dnn.nn.recurrent_cells import GRUCell, LSTMCell, RNNCell
 from sycl_dnn.nn.recurrent_layers import GRU, LSTM, RNN
 from sycl_dnn.nn.rotary_positions import RotaryEmbedding
+from sycl_dnn.nn.transformer_layers import (
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 
 globals().update(function_layers.LAYERS | padding_layers.PADS)
 einops_backend.register()

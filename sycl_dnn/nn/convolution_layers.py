@@ -134,14 +134,16 @@ class _Forward(_Convolution):
 
     def forward(self, input: Any) -> Any:
         """Map (N, in_channels, *S) to (N, out_channels, *T)."""
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: Any, weight: Any, bias: Any) -> Any:
+        """Convolve with a given weight and bias; subclasses override it, as torch's."""
         function = getattr(F, f"conv{self.n_axes}d")
         padding = self.padding
         if self.padding_mode != "zeros":
             input = F.pad(input, self._widths(), self.padding_mode)
             padding = 0
-        return function(
-            input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups
-        )
+        return function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def _widths(self) -> list[int]:
         """Return the padding before and after each axis, the last axis first."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from sycl_dnn.nn.parameter import Buffer, Parameter
 from sycl_dnn.nn.state import ModuleState
 from sycl_dnn.nn.summary import Summary, summary_of
 from sycl_dnn.trace import functions, nested_arguments
-from sycl_dnn.trace.module_arrays import ModuleArray, built, plain
+from sycl_dnn.trace.module_arrays import BUILDERS, ModuleArray, built, plain
 from sycl_dnn.trace.values import Tensor
 
 _GROUPS = ("_parameters", "_buffers", "_modules")
@@ -68,8 +69,9 @@ class Module(ModuleState):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         module_tree.register(cls)
-        if "__init__" in vars(cls):
-            cls.__init__ = built(cls.__init__)  # type: ignore[method-assign]
+        for name in BUILDERS:
+            if inspect.isfunction(vars(cls).get(name)):
+                setattr(cls, name, built(vars(cls)[name]))
 
     def __init__(self) -> None:
         own = self.__dict__
@@ -107,7 +109,7 @@ class Module(ModuleState):
             self._assign(name, value)
         elif isinstance(value, ModuleArray) and value.is_parameter:
             # The parameter of another module, which becomes one of this, too.
-            self.register_parameter(name, Parameter(value, value.requires_grad))
+            self.register_parameter(name, value)
         else:
             self._check_plain(name, value)
             object.__setattr__(self, name, value)
@@ -235,6 +237,8 @@ class Module(ModuleState):
     def register_parameter(self, name: str, param: Parameter | Any | None) -> None:
         """Add a parameter, or the name of one that is absent."""
         self._check_new("parameter", name)
+        if isinstance(param, ModuleArray) and param.is_parameter:
+            param = Parameter(param, param.requires_grad)
         if isinstance(param, Parameter):
             if not param.requires_grad:
                 self.__dict__["_frozen"] |= {name}

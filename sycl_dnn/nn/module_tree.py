@@ -124,6 +124,8 @@ class _Walk:
         self.tokens: list[Any] = []
         self.names: list[str] = []
         self.constants: list[bool] = []
+        #: Parameters that are frozen under one of their names, as in torch under all of them.
+        self._frozen: set[int] = set()
         self.leaves: list[Any] = []
         self.places: list[tuple[dict[str, Any], str]] = []
         self.nodes: list[Any] = []
@@ -139,6 +141,8 @@ class _Walk:
         self.root = root
         self._ids: frozenset[int] | None = None
         self._node(root, "", False)
+        for number in self._frozen:
+            self.constants[number] = True
 
     def _leaf(self, owner: dict[str, Any], name: str, path: str, is_constant: bool) -> int:
         value = owner[name]
@@ -191,6 +195,7 @@ class _Walk:
             for n, v in own["_modules"].items()
         }
         frozen, transient = frozenset(own["_frozen"]), frozenset(own["_transient"])
+        self._frozen.update(k for n in frozen if (k := parameters.get(n)) is not None)
         self.nodes[number] = Node(
             kind, fixed, made, parameters, buffers, modules, frozen, transient
         )

@@ -89,10 +89,15 @@ class ModuleState(StateDicts, Placement):
         trainable: bool = False,
     ) -> Iterator[tuple[str, Any]]:  # fmt: skip
         """Yield the parameters with their names; with ``trainable`` those that are not frozen."""
+        frozen = {
+            id(module._parameters.get(name))
+            for module in (self.modules() if trainable else ())
+            for name in module._frozen
+        }
         for path, value, (module, name) in self._named(
             "_parameters", prefix, recurse, remove_duplicate
         ):
-            if not trainable or name not in module._frozen:
+            if id(module._parameters[name]) not in frozen:
                 yield path, value
 
     def parameters(self, recurse: bool = True) -> Iterator[Any]:

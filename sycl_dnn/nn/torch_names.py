@@ -28,6 +28,29 @@ _DTYPES = {
 _BLOCKS = ("compile", "enable_grad", "inference_mode", "manual_seed", "no_grad", "set_grad_enabled")
 
 
+class jit:  # noqa: N801 - torch's name
+    """What model files say to TorchScript: decorators that return what they decorate."""
+
+    @staticmethod
+    def ignore(fn: Any = None, **options: Any) -> Any:
+        """Return the function, or a decorator that does, as ``@jit.ignore(drop=True)``."""
+        return (lambda fn: fn) if fn is None or isinstance(fn, bool) else fn
+
+    @staticmethod
+    def unused(fn: Any) -> Any:
+        """Return the function."""
+        return fn
+
+    export = unused
+
+    @staticmethod
+    def is_scripting() -> bool:
+        """Return False."""
+        return False
+
+    is_tracing = is_scripting
+
+
 class _Arrays(type):
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, (dpnp.ndarray, Array))

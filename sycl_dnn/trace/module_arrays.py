@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays as torch code sees them in a module's ``__init__`` and as modules return them.
+"""Arrays as torch code sees them while a module is built, and as modules return them.
 
 They are always dpnp arrays with torch's additional methods (``dim``, ``numel``, ``float``,
 ``normal_``). Where names mean different things in the two (``transpose``, ``max``, ``std``), and
-for operators, torch's meaning applies while a module's ``__init__`` runs, and dpnp's otherwise.
+for operators, torch's meaning applies while one of the ``BUILDERS`` of a module runs, and dpnp's
+otherwise.
 """
 
 from __future__ import annotations
@@ -30,42 +31,45 @@ from sycl_dnn.trace.torch_methods import (
     viewed,
 )
 
-
-class _Building(threading.local):
-    depth = 0
-
-
-_building = _Building()
+#: Methods of modules that make or change weights, in whose bodies arrays have torch's methods.
+BUILDERS = ("__init__", "eval", "reset_parameters", "train")
+#: By thread in which one of them runs: how many. Empty most of the time, so cheap to ask.
+depths: dict[int, int] = {}
 
 
 def is_building() -> bool:
-    """Whether the ``__init__`` of a module runs in this thread, and no function is traced."""
-    return _building.depth > 0 and not is_torch()
+    """Whether such a method of a module runs in this thread, and no function is traced."""
+    return bool(depths) and threading.get_ident() in depths and not is_torch()
 
 
 @contextlib.contextmanager
 def building() -> Iterator[None]:
     """Let new arrays have torch's methods inside."""
-    _building.depth += 1
+    thread = threading.get_ident()
+    before = depths.get(thread, 0)
+    depths[thread] = before + 1
     try:
         yield
     finally:
-        _building.depth -= 1
+        if before:
+            depths[thread] = before
+        else:
+            del depths[thread]
 
 
-def built(init: Callable[..., None]) -> Callable[..., None]:
-    """Return an ``__init__`` whose arrays have torch's methods."""
+def built(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method of a module in whose body arrays have torch's methods."""
 
-    @functools.wraps(init)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    @functools.wraps(method)
+    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
         with building():
-            init(self, *args, **kwargs)
+            return method(self, *args, **kwargs)
 
-    return __init__
+    return wrapper
 
 
 def in_manner(value: Any) -> Any:
-    """Return a result as the running code expects it: with torch's methods in an ``__init__``."""
+    """Return a result as the running code expects it: with torch's methods in ``BUILDERS``."""
     if not is_building():
         return value
     if type(value) is dpnp.ndarray:
@@ -97,7 +101,7 @@ def plain(value: Any) -> Any:
 
 
 def _as_torch(name: str) -> Any:
-    """Return a method that is torch's in an ``__init__``, unless called with NumPy's keywords."""
+    """Return a method that is torch's in ``BUILDERS``, unless called with NumPy's keywords."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_building() or not NUMPY_WORDS.isdisjoint(kwargs):

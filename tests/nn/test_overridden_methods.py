@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods that a submodule overrides are called by those of its parents, as torch's are."""
 
+import threading
+
 import dpnp
 import numpy as np
 import pytest
@@ -114,6 +116,75 @@ def test_weights_that_train_merges_give_the_same_results():
     assert np.abs(dpnp.asnumpy(net[0].weight) - weight).max() > 0.01
     net.train()
     np.testing.assert_allclose(dpnp.asnumpy(net[0].weight), weight, rtol=1e-5, atol=1e-6)
+
+
+class Turning(nn.Module):
+    """Computes with arrays that it did not make, where torch and dpnp differ in names."""
+
+    def __init__(self, given):
+        super().__init__()
+        self.given = given
+        self.weight = nn.Parameter(F.exp(given).transpose(0, 1))
+
+    def reset_parameters(self):
+        self.weight.data.copy_(F.exp(self.given).transpose(0, 1))
+
+    def train(self, mode=True):
+        self.weight.data += (F.exp(self.given) @ self.weight).transpose(0, 1)
+        return super().train(mode)
+
+    def eval(self):
+        self.weight.data.copy_(F.exp(self.given).max(0)[0])
+        return self
+
+    def other(self):
+        return F.exp(self.given).transpose(0, 1)
+
+
+def test_what_builds_weights_is_written_as_for_torch():
+    given = F.randn(3, 3)
+    exp = np.exp(dpnp.asnumpy(given))
+    for _ in range(3):  # the second call finds what the first one made
+        net = Turning(given)
+        np.testing.assert_allclose(dpnp.asnumpy(net.weight), exp.T, rtol=1e-5)
+        net.weight.zero_()
+        net.reset_parameters()
+        np.testing.assert_allclose(dpnp.asnumpy(net.weight), exp.T, rtol=1e-5)
+        nn.Sequential(net).train()
+        np.testing.assert_allclose(dpnp.asnumpy(net.weight), exp.T + (exp @ exp.T).T, rtol=1e-4)
+        nn.ModuleList([net])[0].eval()
+        wanted = np.broadcast_to(exp.max(0), (3, 3))
+        np.testing.assert_allclose(dpnp.asnumpy(net.weight), wanted, rtol=1e-5)
+        # In all other methods arrays are dpnp's, and results plain.
+        np.testing.assert_allclose(dpnp.asnumpy(net.other()), exp, rtol=1e-5)
+        assert type(F.exp(given)) is dpnp.ndarray
+
+
+def test_results_in_other_threads_stay_plain():
+    given, kinds = F.randn(3), []
+    F.exp(given)
+
+    class Starting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            thread = threading.Thread(target=lambda: kinds.append(type(F.exp(given))))
+            thread.start()
+            thread.join()
+            kinds.append(type(F.exp(given)))
+
+    Starting()
+    assert kinds[0] is dpnp.ndarray
+    assert kinds[1] is not dpnp.ndarray
+
+
+def test_a_step_with_a_cache_does_not_pass_by_an_overridden_part():
+    class Layer(nn.TransformerEncoderLayer):
+        def _sa_block(self, x, *masks, is_causal=False):
+            return x
+
+    layer = Layer(8, 2, 16, dropout=0.0, batch_first=True)
+    with pytest.raises(NotImplementedError, match=r"Layer.step: _sa_block is overridden"):
+        layer.step(F.randn(1, 3, 8), layer.new_cache(1, 16))
 
 
 class Versioned(nn.Module):

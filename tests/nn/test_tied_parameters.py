@@ -63,6 +63,51 @@ def test_any_name_freezes_and_unfreezes(name):
     assert [n for n, _ in net.named_parameters(trainable=True)] == ["embed.weight"]
 
 
+class Wrapped(nn.Module):
+    """Registers the parameters of its layer as its own, before the layer's."""
+
+    def __init__(self, is_frozen_before):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+        if is_frozen_before:
+            self.layer.weight.requires_grad = False
+        for name, parameter in self.layer.named_parameters():
+            self.register_parameter(name, parameter)
+        self.layer.weight.requires_grad = False
+        self.scale = nn.Parameter(F.ones(3))
+
+    def forward(self, x):
+        return self.layer(x) * self.scale
+
+
+@pytest.mark.parametrize("is_frozen_before", [False, True])
+@pytest.mark.parametrize("taken", [lambda net: net, copy.deepcopy])
+def test_the_name_that_a_layer_froze_counts_for_its_wrapper(is_frozen_before, taken):
+    net = taken(Wrapped(is_frozen_before))
+    assert [n for n, _ in net.named_parameters()] == ["weight", "bias", "scale"]
+    assert [n for n, _ in net.named_parameters(trainable=True)] == ["bias", "scale"]
+    grads = sycl_dnn.grad(lambda net: F.sum(net(F.ones(2, 3))))(net)
+    assert grads.weight is None
+    assert grads.layer.weight is None
+    opt = optim.AdamW(0.1)
+    moved, _ = opt.update(grads, opt.init(net), net)
+    np.testing.assert_array_equal(dpnp.asnumpy(moved.layer.weight), dpnp.asnumpy(net.layer.weight))
+    assert np.abs(dpnp.asnumpy(moved.bias) - dpnp.asnumpy(net.bias)).max() > 0.05
+    net.unfreeze()
+    assert len(list(net.named_parameters(trainable=True))) == 3
+
+
+def test_a_name_that_was_never_read_is_frozen_and_trained_with_the_other():
+    net = nn.Sequential(nn.Linear(3, 3, bias=False), nn.Linear(3, 3, bias=False))
+    net[0].weight = net[1].weight
+    net[1].weight.requires_grad = False
+    assert not list(net.named_parameters(trainable=True))
+    assert sycl_dnn.grad(lambda net: F.sum(net(F.ones(1, 3))))(net)[0].weight is None
+    net[0].weight.requires_grad = True
+    assert [n for n, _ in net.named_parameters(trainable=True)] == ["0.weight"]
+    assert sycl_dnn.grad(lambda net: F.sum(net(F.ones(1, 3))))(net)[0].weight is not None
+
+
 @pytest.mark.parametrize("opt", [optim.SGD(0.1, momentum=0.9), optim.AdamW(0.1), optim.Muon(0.1)])
 def test_an_optimiser_moves_it_once(opt, tmp_path):
     net = Tied()

@@ -77,6 +77,46 @@ class Net(nn.Module):
 """,
         [(5, 4), (3, 4), (1, 4)],
     ),
+    "overridden parts of layers": (
+        """
+class Standardized(nn.Conv2d):
+    def _conv_forward(self, input, weight, bias):
+        weight = weight - weight.mean(dim=(1, 2, 3), keepdim=True)
+        return super()._conv_forward(input, weight, bias)
+
+
+class Encoder(nn.TransformerEncoderLayer):
+    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+        return 2 * super()._sa_block(x, attn_mask, key_padding_mask, is_causal=is_causal)
+
+    def _ff_block(self, x):
+        return super()._ff_block(x.flip(1))
+
+
+class Decoder(nn.TransformerDecoderLayer):
+    def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
+        return super()._mha_block(x, mem[:, 1:], attn_mask, key_padding_mask, is_causal) + x
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = Standardized(3, 8, 3, padding=1, padding_mode="circular")
+        self.encoder = Encoder(8, 2, 16, dropout=0.0, batch_first=True)
+        self.decoder = Decoder(8, 2, 16, dropout=0.0, batch_first=True, norm_first=True)
+
+    @torch.jit.unused
+    def told(self):
+        return {"conv"}
+
+    @torch.jit.ignore
+    def forward(self, x):
+        x = self.conv(x).flatten(2).transpose(1, 2)
+        y = self.encoder(x)
+        return y if torch.jit.is_scripting() else self.decoder(x, y)
+""",
+        [(2, 3, 3, 3)],
+    ),
 }
 
 

@@ -95,6 +95,8 @@ FUNCTIONS = [
     "F.layer_norm(x, normalized_shape=(4,))", "F.unsqueeze(input=x, dim=0)",
     "F.norm(x, p=2, dim=-1, keepdim=True)", "F.gather(x, axis=1, index=(x > 0).long()[:, :1])",
     "F.repeat_interleave(x, repeats=2, dim=0)", "F.tensor([1.0, 2.0]) + x[0, 0, :2]",
+    "F.var(x, dim=1, unbiased=False, keepdim=True)", "F.std(x, unbiased=True)",
+    "F.var_mean(x, dim=(0, 2), unbiased=False)[0]",
 ]  # fmt: skip
 
 
@@ -124,6 +126,8 @@ def test_words_that_would_change_the_result_are_refused():
         F.from_numpy([1.0])
     with pytest.raises(TypeError, match="nonsense"):
         F.sum(x, nonsense=1)
+    with pytest.raises(TypeError, match="unbiased"):
+        F.var(x, unbiased=False, correction=0)
 
 
 def test_arrays_of_numbers_have_torchs_dtypes():

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Encoder and decoder layers of transformers and stacks of them, as in ``torch.nn``."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn.nn.attention_layers import MultiheadAttention
+from sycl_dnn.nn.containers import ModuleList
+from sycl_dnn.nn.dropout_layers import Dropout
+from sycl_dnn.nn.key_value_cache import KVCache
+from sycl_dnn.nn.linear_layers import Linear
+from sycl_dnn.nn.module import Module
+from sycl_dnn.nn.normalization_layers import LayerNorm
+
+_ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
+
+
+class _Transformer(Module):
+    """What encoder and decoder layers share."""
+
+    _n_norms: int
+
+    def _make(
+        self, d_model: int, dim_feedforward: int, dropout: float, activation: Any, eps: float,
+        norm_first: bool, bias: bool, device: Any, dtype: Any,
+    ) -> None:  # fmt: skip
+        more = {"device": device, "dtype": dtype}
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **more)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **more)
+        self.norm_first = norm_first
+        for i in range(1, self._n_norms + 1):
+            self.register_module(f"norm{i}", LayerNorm(d_model, eps, bias=bias, **more))
+        for i in range(1, self._n_norms + 1):
+            self.register_module(f"dropout{i}", Dropout(dropout))
+        if isinstance(activation, str):
+            if activation not in _ACTIVATIONS:
+                kind = type(self).__name__
+                raise ValueError(f"{kind}: activation must be 'relu' or 'gelu', got {activation!r}")
+            activation = _ACTIVATIONS[activation]
+        self.activation = activation
+
+    def _residual(self, x: Any, number: int, part: Callable[[Any], Any]) -> Any:
+        norm = getattr(self, f"norm{number}")
+        if self.norm_first:
+            return F.add(x, part(norm(x)))
+        return norm(F.add(x, part(x)))
+
+    # Subclasses override the parts whose names end with "block", as they do torch's.
+
+    def _sa_block(
+        self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False
+    ) -> Any:
+        made = self.self_attn(x, x, x, key_padding_mask, False, attn_mask, is_causal=is_causal)
+        return self.dropout1(made[0])
+
+    def _ff_block(self, x: Any) -> Any:
+        made = self.linear2(self.dropout(self.activation(self.linear1(x))))
+        return getattr(self, f"dropout{self._n_norms}")(made)
+
+
+class TransformerEncoderLayer(_Transformer):
+    """Self-attention and two products, as ``torch.nn.TransformerEncoderLayer``.
+
+    Parameters
+    ----------
+    d_model, nhead, dim_feedforward : int
+    dropout : float
+    activation : {"relu", "gelu"} or callable
+    layer_norm_eps : float
+    batch_first, norm_first, bias : bool
+    device, dtype
+        As ``Linear``.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, nn
+    >>> nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)(F.randn(2, 5, 8)).shape
+    (2, 5, 8)
+    """
+
+    _n_norms = 2
+
+    def __init__(
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+        activation: Any = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
+        norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype
+        )
+        self._make(d_model, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias,
+                   device, dtype)  # fmt: skip
+
+    def forward(
+        self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None,
+        is_causal: bool = False,
+    ) -> Any:  # fmt: skip
+        """Map (L, N, E), or (N, L, E) with ``batch_first``; masks as in ``MultiheadAttention``.
+
+        Raises
+        ------
+        ValueError
+            ``is_causal`` is given without ``src_mask``: it only describes the mask.
+        """
+        x = self._residual(
+            src, 1, lambda x: self._sa_block(x, src_mask, src_key_padding_mask, is_causal=is_causal)
+        )
+        return self._residual(x, 2, self._ff_block)
+
+    def new_cache(self, batch_size: int, capacity: int) -> KVCache:
+        """Return a cache for ``step``."""
+        return self.self_attn.new_cache(batch_size, capacity)
+
+    def step(self, src: Any, cache: KVCache) -> tuple[Any, KVCache]:
+        """Map new positions; each attends to itself and all earlier ones (a causal mask).
+
+        Raises
+        ------
+        NotImplementedError
+            A subclass overrides ``_sa_block``, which has no cache.
+
+        Examples
+        --------
+        >>> from sycl_dnn import functional as F, nn
+        >>> layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+        >>> y, cache = layer.step(F.randn(1, 3, 8), layer.new_cache(1, 16))
+        >>> y.shape, int(cache.length)
+        ((1, 3, 8), 3)
+        """
+        if type(self)._sa_block is not _Transformer._sa_block:
+            raise NotImplementedError(
+                f"{type(self).__name__}.step: _sa_block is overridden; override step as well"
+            )
+        made = []
+
+        def attended(x: Any) -> Any:
+            made.append(self.self_attn.step(x, cache))
+            return self.dropout1(made[0][0])
+
+        x = self._residual(src, 1, attended)
+        return self._residual(x, 2, self._ff_block), made[0][1]
+
+
+class TransformerDecoderLayer(_Transformer):
+    """Self-attention, attention to a memory, two products: ``torch.nn.TransformerDecoderLayer``.
+
+    Parameters
+    ----------
+    d_model, nhead, dim_feedforward : int
+    dropout : float
+    activation : {"relu", "gelu"} or callable
+    layer_norm_eps : float
+    batch_first, norm_first, bias : bool
+    device, dtype
+        As ``Linear``.
+    """
+
+    _n_norms = 3
+
+    def __init__(
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+        activation: Any = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
+        norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        for name in ("self_attn", "multihead_attn"):
+            made = MultiheadAttention(
+                d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype
+            )
+            self.register_module(name, made)
+        self._make(d_model, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias,
+                   device, dtype)  # fmt: skip
+
+    def forward(
+        self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None,
+        tgt_key_padding_mask: Any = None, memory_key_padding_mask: Any = None,
+        tgt_is_causal: bool = False, memory_is_causal: bool = False,
+    ) -> Any:  # fmt: skip
+        """Map (L, N, E) with a memory (S, N, E); masks as in ``MultiheadAttention``."""
+        x = self._residual(
+            tgt, 1, lambda x: self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+        )
+        x = self._residual(
+            x, 2, lambda x: self._mha_block(
+                x, memory, memory_mask, memory_key_padding_mask, memory_is_causal)
+        )  # fmt: skip
+        return self._residual(x, 3, self._ff_block)
+
+    def _mha_block(
+        self, x: Any, mem: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False
+    ) -> Any:
+        made = self.multihead_attn(
+            x, mem, mem, key_padding_mask, False, attn_mask, is_causal=is_causal
+        )
+        return self.dropout2(made[0])
+
+
+class _Stack(Module):
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        super().__init__()
+        self.layers = ModuleList([copy.deepcopy(decoder_layer) for _ in range(num_layers)])
+        self.num_layers = num_layers
+        self.norm = norm
+
+
+class TransformerEncoder(_Stack):
+    """Copies of a ``TransformerEncoderLayer``, as ``torch.nn.TransformerEncoder``.
+
+    Parameters
+    ----------
+    encoder_layer : Module
+    num_layers : int
+    norm : Module, optional
+    enable_nested_tensor, mask_check : bool
+        Accepted and ignored: there are no nested tensors.
+    """
+
+    def __init__(
+        self, encoder_layer: Module, num_layers: int, norm: Module | None = None,
+        enable_nested_tensor: bool = True, mask_check: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(encoder_layer, num_layers, norm)
+
+    def forward(
+        self, src: Any, mask: Any = None, src_key_padding_mask: Any = None,
+        is_causal: bool | None = None,
+    ) -> Any:  # fmt: skip
+        """Pass ``src`` from layer to layer."""
+        for layer in self.layers:
+            src = layer(src, mask, src_key_padding_mask, bool(is_causal))
+        return src if self.norm is None else self.norm(src)
+
+    def new_caches(self, batch_size: int, capacity: int) -> list[KVCache]:
+        """Return a cache for each layer, for ``step``."""
+        return [layer.new_cache(batch_size, capacity) for layer in self.layers]
+
+    def step(self, src: Any, caches: list[KVCache]) -> tuple[Any, list[KVCache]]:
+        """Map new positions; each attends to itself and all earlier ones (a causal mask).
+
+        Examples
+        --------
+        >>> from sycl_dnn import functional as F, nn
+        >>> layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        >>> net = nn.TransformerEncoder(layer, 2).eval()
+        >>> y, caches = net.step(F.randn(1, 3, 8), net.new_caches(1, 16))
+        >>> y.shape, [int(cache.length) for cache in caches]
+        ((1, 3, 8), [3, 3])
+        """
+        made = []
+        for layer, cache in zip(self.layers, caches, strict=True):
+            src, cache = layer.step(src, cache)
+            made.append(cache)
+        return (src if self.norm is None else self.norm(src)), made
+
+
+class TransformerDecoder(_Stack):
+    """Copies of a ``TransformerDecoderLayer``, as ``torch.nn.TransformerDecoder``.
+
+    Parameters
+    ----------
+    decoder_layer : Module
+    num_layers : int
+    norm : Module, optional
+    """
+
+    def forward(self, tgt: Any, memory: Any, *masks: Any, **named: Any) -> Any:
+        """Pass ``tgt`` from layer to layer; masks as in ``TransformerDecoderLayer``."""
+        for layer in self.layers:
+            tgt = layer(tgt, memory, *masks, **named)
+        return tgt if self.norm is None else self.norm(tgt)
