@@ -48,6 +48,8 @@ class LBFGS(Optimizer):
     history_size : int
         How many steps are remembered.
     line_search_fn : {None, "strong_wolfe"}
+    maximize : bool
+        Whether to climb to a maximum; ``state["loss"]`` is the negative of the function then.
 
     Raises
     ------
@@ -71,7 +73,7 @@ class LBFGS(Optimizer):
 
     _defaults = {
         "max_iter": 20, "max_eval": None, "tolerance_grad": 1e-7, "tolerance_change": 1e-9,
-        "history_size": 100, "line_search_fn": None,
+        "history_size": 100, "line_search_fn": None, "maximize": False,
     }  # fmt: skip
 
     if TYPE_CHECKING:
@@ -80,7 +82,7 @@ class LBFGS(Optimizer):
             self, lr: float | Callable[[Any], Any] = 1.0, *, max_iter: int = 20,
             max_eval: int | None = None, tolerance_grad: float = 1e-7,
             tolerance_change: float = 1e-9, history_size: int = 100,
-            line_search_fn: str | None = None,
+            line_search_fn: str | None = None, maximize: bool = False,
         ) -> None: ...  # fmt: skip
 
     else:
@@ -163,13 +165,21 @@ class LBFGS(Optimizer):
             )
         rate = self.options["lr"] if lr is None else lr
         rate = float(rate(float(state["step"])) if callable(rate) else rate)
-        run = _Run(self.options, rate, state, params, value_and_grad(loss), args)
+        function = _negative(loss) if self.options["maximize"] else loss
+        run = _Run(self.options, rate, state, params, value_and_grad(function), args)
         run.iterate()
         return run.params, run.state()
 
     def step(self, module: Any = None, loss: Any = None, *args: Any) -> None:
         """Update a module in place by a function of it; the optimiser keeps its state."""
         self._step(module, loss, lambda state: self.update(loss, state, module, *args))
+
+
+def _negative(loss: Callable[..., Any]) -> Callable[..., Any]:
+    def function(*args: Any) -> Any:
+        return F.neg(loss(*args))
+
+    return function
 
 
 class _Flat:

@@ -198,3 +198,13 @@ def test_gradients_are_on_the_queue_of_the_parameters():
     params, state, _ = run(optim.LBFGS(max_iter=2), logistic, 1)
     assert params["w"].sycl_queue == state["direction"].sycl_queue == queue
     assert isinstance(params["w"], dpnp.ndarray)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_the_maximum_of_a_function_is_the_minimum_of_its_negative(search):
+    """To the last bit; the loss in the state is the negative as well."""
+    usual = run(optim.LBFGS(0.5, line_search_fn=search), logistic, 2)
+    opt = optim.LBFGS(0.5, line_search_fn=search, maximize=True)
+    found = run(opt, lambda *given: F.neg(logistic(*given)), 2)
+    assert found[2] == usual[2]
+    np.testing.assert_array_equal(*(dpnp.asnumpy(made[0]["w"]) for made in (found, usual)))
