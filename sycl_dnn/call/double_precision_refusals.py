@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from sycl_dnn import _core, tree
+from sycl_dnn import tree
 from sycl_dnn.trace.values import Tensor
 
 #: Functions without float64 on CPUs: those of oneDNN's windows, norms, attention and cells.
@@ -37,33 +37,40 @@ def message(name: str, device: str) -> str:
     )
 
 
-def answered(body: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the body of a function that has one answer to operands of float64 on CPUs.
+#: What to do where float64 meets another data type.
+_REMEDY = (
+    "; convert arrays with astype('float32') or astype('float64'), modules with float() or double()"
+)
 
-    Without it, rules about equal dtypes would name float64 as the remedy.
+
+def answered(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the body of a function whose errors about float64 name the remedy.
+
+    On CPUs those of functions that lack it have one text: rules about equal dtypes would name
+    float64 as the remedy.
     """
     name = body.__name__
-    if name not in REFUSING:
-        return body
 
     @functools.wraps(body)
     def checked(*args: Any, **kwargs: Any) -> Any:
         try:
             return body(*args, **kwargs)
         except TypeError as error:
-            device = _without_doubles((args, tuple(kwargs.values())))
-            said = str(error)
+            said, device = str(error), _device_of_doubles((args, tuple(kwargs.values())))
             if device is None or "float64" not in said or _INTEGER.search(said):
                 raise
-            raise TypeError(message(name, device)) from None
+            if name in REFUSING and device.is_cpu:
+                raise TypeError(message(name, device.name)) from None
+            if "dtype" not in said or said.endswith(_REMEDY):
+                raise
+            raise TypeError(f"{said}{_REMEDY}") from None
 
     return checked
 
 
-def _without_doubles(given: Any) -> str | None:
-    """Return the name of the CPU if there is a float64 tensor on one."""
+def _device_of_doubles(given: Any) -> Any:
+    """Return the device of the first float64 tensor; None without one."""
     for leaf in tree.leaves(given):
         if isinstance(leaf, Tensor) and leaf.dtype == "float64":
-            engine = leaf.trace.engine
-            return engine.sycl_device.name if engine.kind is _core.engine_kind.cpu else None
+            return leaf.trace.engine.sycl_device
     return None

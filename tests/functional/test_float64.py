@@ -235,3 +235,11 @@ def test_exponentials_are_exact_and_have_gradients(queue):
     y, pullback = sycl_dnn.vjp(lambda x: F.logsumexp(x, 1), x)
     shares = np.exp(values - wanted[:, None])
     np.testing.assert_allclose(dpnp.asnumpy(pullback(dpnp.ones_like(y))[0]), shares, rtol=1e-12)
+
+
+def test_where_float64_meets_another_dtype_the_remedy_is_named(queue):
+    wide, narrow = (to_device(np.ones((2, 4)), d, queue) for d in ("float64", "float32"))
+    net = nn.Linear(4, 3).to(queue)
+    for call in (lambda: net(wide), lambda: net.double()(narrow), lambda: F.matmul(wide, narrow.T)):
+        with pytest.raises(TypeError, match=r"float64.*astype\('float32'\).*double\(\)"):
+            call()
