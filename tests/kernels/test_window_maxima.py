@@ -9,6 +9,7 @@ from kernel_cases import both_passes, error, host, kernels_of, placed, torch_pas
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn.onednn import Engine
 from sycl_dnn.onednn.fault import cpu_has_avx512
 from sycl_dnn.trace.capabilities import multiplies
 
@@ -134,7 +135,7 @@ def test_second_derivative_and_compiled(queue, layout, dtype, tolerance):
 def test_kernels_run_where_primitives_are_slower_or_missing(queue, dtype):
     x = placed(np.zeros((8, 64, 32, 32)), queue, "channels_last", dtype)
     expected, is_cpu = [], queue.sycl_device.is_cpu
-    if is_cpu and not (cpu_has_avx512() and multiplies(sycl_dnn.Engine(queue), dtype)):
+    if is_cpu and not (cpu_has_avx512() and multiplies(Engine(queue), dtype)):
         expected = ["maxima_forward", "maxima_forward", "resized_forward"]
 
     def pooled(x):

@@ -152,13 +152,14 @@ def test_linear_writes_to_out(queue):
     assert (dpnp.asnumpy(out) == 4).all()
 
 
-@pytest.mark.slow
 @pytest.mark.float64
-def test_float64_is_refused_where_the_device_lacks_it(queue):
-    x = to_device(np.ones((2, 2)), "float64", queue)
-    if queue.sycl_device.is_cpu:
-        with pytest.raises(sycl_dnn.Unimplemented, match="matmul"):
-            F.matmul(x, x)
+def test_expanded_arrays_of_float64(queue):
+    """dpnp's own product misreads them."""
+    rows, columns = np.arange(3.0) + 0.1, np.arange(8.0).reshape(4, 2) / 3
+    x = F.expand(to_device(rows, "float64", queue)[:, None], (3, 4))
+    y = F.expand(to_device(columns, "float64", queue), (5, 4, 2))
+    wanted = np.broadcast_to(rows[:, None], (3, 4)) @ np.broadcast_to(columns, (5, 4, 2))
+    np.testing.assert_allclose(dpnp.asnumpy(F.matmul(x, y)), wanted, rtol=1e-15)
 
 
 @pytest.mark.parametrize(
