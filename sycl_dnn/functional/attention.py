@@ -40,10 +40,10 @@ LOW = -1e30
 _KEPT = 2**17
 
 
-def _hidden_where(hides: Tensor) -> Tensor:
-    """Return minus infinity where ``hides`` (bool) holds, else 0."""
-    minus, zero = (filled(hides.trace, v, (1,) * hides.ndim) for v in (-math.inf, 0.0))
-    return select(hides, minus, zero)
+def _chosen(condition: Tensor, yes: float, no: float) -> Tensor:
+    """Return one number where ``condition`` (bool) holds, else the other."""
+    numbers = (filled(condition.trace, v, (1,) * condition.ndim) for v in (yes, no))
+    return select(condition, *numbers)
 
 
 def causal(trace: Trace, n_queries: int, n_keys: int, first: int = 0, groups: int = 1) -> Tensor:
@@ -53,15 +53,15 @@ def causal(trace: Trace, n_queries: int, n_keys: int, first: int = 0, groups: in
     if groups * n_queries * n_keys <= _KEPT:
         return trace.literal(np.where(keys > queries, -math.inf, 0.0))
     of_keys, of_queries = (trace.literal(v.astype(np.float32)) for v in (keys, queries))
-    return _hidden_where(binary(algorithm.binary_gt, of_keys, of_queries, "bool"))
+    is_hidden = binary(algorithm.binary_gt, of_keys, of_queries, "bool")
+    return _chosen(is_hidden, -math.inf, 0.0)
 
 
 def summand(attn_mask: Tensor) -> Tensor:
     """Return a mask (*, S) in float32: True is 0, False minus infinity, numbers are themselves."""
     if attn_mask.dtype != "bool":
         return attn_mask.trace.convert(attn_mask, "float32")
-    minus, zero = (filled(attn_mask.trace, v, (1,) * attn_mask.ndim) for v in (-math.inf, 0.0))
-    return select(row_major(attn_mask), zero, minus)
+    return _chosen(row_major(attn_mask), 0.0, -math.inf)
 
 
 def joined(

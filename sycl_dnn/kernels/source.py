@@ -64,18 +64,6 @@ float sum(vector v) { return sum8(v.lo + v.hi); }
 #else
 float sum(vector v) { return sum8(v); }
 #endif
-// e to the power of what is not above 0, to 1e-7; 0 below -87. Half the time of OpenCL's exp.
-vector exponential(vector u) {
-    const vector whole = rint(u * 1.44269504f);
-    const vector r = fma(whole, (vector)-1.42860677e-6f, fma(whole, (vector)-0.693145752f, u));
-    vector p = fma(r, (vector)1.39336435e-3f, (vector)8.36317557e-3f);
-    p = fma(p, r, (vector)4.1666465e-2f);
-    p = fma(p, r, (vector)1.6666577e-1f);
-    p = fma(p, r, (vector)0.5f);
-    p = fma(p * r, r, r) + 1.0f;
-    const vector power = JOIN(as_float, V)((JOIN(convert_int, V)(whole) + 127) << 23);
-    return select(p * power, (vector)0, u < -87.0f);
-}
 #if L == 1
 #define GROUP_MEMORY
 #define group_sum(v) (v)

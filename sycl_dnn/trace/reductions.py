@@ -174,12 +174,6 @@ def _reduced_marks(kind: algorithm, x: Tensor, axes: Sequence[int]) -> Tensor:
     return _reduced(kind, x, axes, x.dtype)
 
 
-def nan_of_rows(x: Tensor, axes: Sequence[int]) -> Tensor:
-    """Return NaN where ``x`` has a NaN along ``axes``, else 0; not on the tape."""
-    with untaped(x.trace):
-        return nan_in_rows.nan_marks(x, tuple(axes), _reduced_marks)
-
-
 def _product_of_all(x: Tensor, axes: Sequence[int]) -> Tensor:
     """Return the products over axes, half by half."""
     for axis in axes:

@@ -20,7 +20,7 @@ from sycl_dnn.onednn.reference_code import is_slow_reference
 from sycl_dnn.ops import reduction as ops
 from sycl_dnn.trace import layout, nan_kept
 from sycl_dnn.trace.gradients import Grads, composed_rule, rule_for
-from sycl_dnn.trace.pointwise import EXP, chain, linear_map, mul, sub
+from sycl_dnn.trace.pointwise import linear_map, mul, sub
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Entry, Out
@@ -44,7 +44,7 @@ def normalized(x: Tensor, axis: int) -> Tensor:
     """
     is_wanted = x.trace.is_compiled or (x.ndim and x.shape[axis] >= _SHORT)
     if is_wanted and not nan_kept.is_asked_for(x) and _is_innermost(x, axis):
-        return _by_primitive(x, axis, algorithm.softmax_accurate)
+        return _by_primitive(x, axis)
     return _by_kernel(ops.SOFTMAX, x, axis)
 
 
@@ -65,14 +65,14 @@ def _is_innermost(x: Tensor, axis: int) -> bool:
     return x.ndim <= AXES_OF_SOFTMAX and x.desc is not None and x.desc.strides[axis] == 1
 
 
-def _by_primitive(x: Tensor, axis: int, kind: algorithm) -> Tensor:
+def _by_primitive(x: Tensor, axis: int) -> Tensor:
     made = x.trace.primitive(
         "softmax_forward",
         {"src": x},
         {"dst": Out(x.shape, x.dtype, x)},
         ask={"src": x},
         prop_kind=x.trace.forward_kind,
-        algorithm=kind,
+        algorithm=algorithm.softmax_accurate,
         axis=axis,
     )
     return made["dst"]
@@ -86,7 +86,7 @@ def _softmax(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grad
     desc = layout.strided(y.shape, y.dtype, layout.permuted_strides(y.desc.dims, order))
     given = {"algorithm": entry.params["algorithm"], "axis": axis, "hint_fwd_pd": entry.pd}
     if _is_slow(trace, desc, given):
-        return {"src": _composed(y, grads["dst"], entry.params["algorithm"], axis)}
+        return {"src": _composed(y, grads["dst"], axis)}
     made = trace.primitive(
         "softmax_backward",
         {"dst": y, "diff_dst": grads["dst"]},
@@ -108,20 +108,17 @@ def _is_slow(trace: Trace, desc: MemoryDesc, given: dict[str, Any]) -> bool:
     return is_slow_reference("softmax_backward", pd.impl_info)
 
 
-def _composed(y: Tensor, dy: Tensor, kind: algorithm, axis: int) -> Tensor:
+def _composed(y: Tensor, dy: Tensor, axis: int) -> Tensor:
     """Return the gradient by element-wise steps and a sum over rows."""
     dy = dy.trace.convert(dy, y.dtype)
-    if kind is algorithm.softmax_log:
-        total = reduce(algorithm.reduction_sum, dy, (axis,))
-        return sub(dy, mul(chain(y, EXP), total))
     total = reduce(algorithm.reduction_sum, mul(y, dy), (axis,))
     return mul(y, sub(dy, total))
 
 
 @composed_rule("softmax_backward")
 def _backward(entry: Entry) -> Grads:
-    y, dy, params = entry.inputs["dst"], entry.inputs["diff_dst"], entry.params
-    return {"diff_src": _composed(y, dy, params["algorithm"], params["axis"])}
+    y, dy = entry.inputs["dst"], entry.inputs["diff_dst"]
+    return {"diff_src": _composed(y, dy, entry.params["axis"])}
 
 
 def _order(x: Tensor) -> list[int]:
