@@ -176,6 +176,11 @@ def array_dtype(dtype: str) -> np.dtype:
     return CARRIED.get(dtype) or np.dtype(dtype)
 
 
+def wide(dtype: str) -> str:
+    """Return the dtype in which functions compute floating-point numbers of a dtype."""
+    return "float64" if dtype == "float64" else "float32"
+
+
 def is_float(dtype: str) -> bool:
     """Whether values of ``dtype`` are floating-point numbers."""
     return dtype in FLOATS

@@ -196,7 +196,7 @@ class TraceState:
         """
         from sycl_dnn.onednn.memory import Memory
 
-        dtype = dtype if dtype == "float64" else "float32"
+        dtype = dtypes.wide(dtype)
         dense = np.ascontiguousarray(values, dtype)
         desc = layout.row_major(dense.shape, dtype)
         array = dpnp.asarray(dense, sycl_queue=self.engine.sycl_queue)

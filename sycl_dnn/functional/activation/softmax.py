@@ -57,7 +57,7 @@ def _by_kernel(row: Operation, x: Tensor, axis: int) -> Tensor:
     if not x.ndim:
         return reshape(_by_kernel(row, reshape(x, (1,)), 0), ())
     dtype = str(x.dtype)
-    wide = dtype if dtype == "float64" else "float32"
+    wide = dtypes.wide(dtype)
     return of_elements(partial(row, axis=axis), x, wide=wide, dtype=dtype)
 
 

@@ -161,7 +161,7 @@ def pow(
     if not isinstance(b, Tensor):
         x = converted(a, dtype)
         return linear_map(x, 0.0, 1.0) if b == 0 else _numbered_power(x, float(b))
-    wide = "float32" if dtype in dtypes.CARRIED else dtype
+    wide = dtypes.wide(dtype)
     return by_nodes(ops.POW, a, b, wide=wide, dtype=dtype)
 
 
@@ -214,7 +214,7 @@ def div(
     quotient, by_function = modes[rounding_mode]
     if not dtypes.is_float(dtype):
         return of_integers(quotient, by_function, dtype, a, b)
-    wide = "float32" if dtype in dtypes.CARRIED else dtype
+    wide = dtypes.wide(dtype)
     return by_nodes(quotient, a, b, wide=wide, dtype=dtype)
 
 

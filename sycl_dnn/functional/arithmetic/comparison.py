@@ -191,7 +191,7 @@ def clamp(
     if isinstance(limits[0], Tensor):
         rows = {"min": ops.MAXIMUM, "max": ops.MINIMUM}
         row = ops.CLAMP_BETWEEN if len(limits) == 2 else rows[next(iter(given))]
-        wide = "float32" if dtype in dtypes.CARRIED else dtype
+        wide = dtypes.wide(dtype)
         return by_nodes(row, x, *limits, wide=wide, dtype=dtype)
     bounds = dict(zip(given, limits, strict=True))
     return _between_numbers(converted(x, dtype), bounds)

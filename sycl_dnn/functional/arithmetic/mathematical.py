@@ -41,11 +41,6 @@ def _real(name: str, value: Any) -> Tensor:
     return given
 
 
-def _wide(dtype: str) -> str:
-    """Return the dtype that floats of this one are computed in."""
-    return dtype if dtype == "float64" else "float32"
-
-
 def _text(name: str, summary: str, dtype: str, notes: str) -> str:
     returns = f"Shape of ``input``, row-major; {dtype}"
     return UNARY.format(summary=summary, returns=returns, notes=notes, source=f"``torch.{name}``")
@@ -66,7 +61,7 @@ def _smooth(summary: str, operation: Operation) -> Any:
     def call(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
         x = _real(operation.name, input)
         dtype = str(x.dtype) if x.is_float else "float32"
-        return by_nodes(operation, x, wide=_wide(dtype), dtype=dtype)
+        return by_nodes(operation, x, wide=dtypes.wide(dtype), dtype=dtype)
 
     dtype = "its dtype, float32 for integers"
     doc = _text(operation.name, summary, dtype, f"{_NARROW}It has derivatives of any order.")
@@ -105,7 +100,7 @@ def _step(summary: str, operation: Operation) -> Any:
         dtype = str(x.dtype)
         if dtype == "bool" or (not x.is_float and operation is not ops.SIGN):
             return converted(x, dtype)
-        return by_nodes(operation, x, wide=_wide(dtype) if x.is_float else "", dtype=dtype)
+        return by_nodes(operation, x, wide=dtypes.wide(dtype) if x.is_float else "", dtype=dtype)
 
     return _named(call, operation.name, _text(operation.name, summary, "its dtype", _ROUNDED))
 
@@ -151,7 +146,7 @@ def round(input: dpnp.ndarray | Array, *, decimals: int = 0) -> dpnp.ndarray | A
             return ops.ROUND(node / factor) * factor
         return ops.ROUND(node * factor) / factor if decimals else ops.ROUND(node)
 
-    return by_nodes(rounded, x, wide=_wide(str(x.dtype)), dtype=str(x.dtype))
+    return by_nodes(rounded, x, wide=dtypes.wide(str(x.dtype)), dtype=str(x.dtype))
 
 
 # --- Logic
@@ -228,7 +223,7 @@ def atan2(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.ndar
     check_real("atan2", input=given[0], other=given[1])
     kind = dtypes.result_dtype(*given)
     kind = kind if dtypes.is_float(kind) else "float32"
-    return by_nodes(ops.ATAN2, *given, wide=_wide(kind), dtype=kind)
+    return by_nodes(ops.ATAN2, *given, wide=dtypes.wide(kind), dtype=kind)
 
 
 def _remainder(summary: str, operation: Operation, function: Callable[..., Any]) -> Any:
@@ -244,7 +239,7 @@ def _remainder(summary: str, operation: Operation, function: Callable[..., Any])
         dtype = "int8" if dtype == "bool" else dtype
         if not dtypes.is_float(dtype):
             return of_integers(operation, function, dtype, a, b)
-        return by_nodes(operation, a, b, wide=_wide(dtype), dtype=dtype)
+        return by_nodes(operation, a, b, wide=dtypes.wide(dtype), dtype=dtype)
 
     return _named(call, name, _REMAINDER.format(summary=summary, name=name))
 

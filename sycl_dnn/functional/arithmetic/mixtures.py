@@ -69,7 +69,7 @@ def lerp(
     input, end, weight = checked_operands("lerp", input=input, end=end, weight=weight)
     check_float("lerp", input=input, end=end)
     dtype = result_dtype(input, end, weight)
-    wide = "float32" if dtype in dtypes.CARRIED else dtype
+    wide = dtypes.wide(dtype)
     return by_nodes(ops.LERP, input, end, weight, wide=wide, dtype=dtype)
 
 
@@ -261,7 +261,7 @@ def logaddexp(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.
     input, other = checked_operands("logaddexp", input=input, other=other)
     check_float("logaddexp", input=input, other=other)
     dtype = dtypes.promote(input.dtype, other.dtype)
-    wide = "float64" if dtype == "float64" else "float32"
+    wide = dtypes.wide(dtype)
     a, b = converted(input, wide), converted(other, wide)
     high, low = maximum(a, b), minimum(a, b)
     # The difference of equal infinities would be NaN.

@@ -43,7 +43,7 @@ class _Draw:
         self.__qualname__ = "randn" if is_normal else "rand"
 
     def __call__(self, seed: int, queue: Any) -> Any:
-        wide = "float64" if self._dtype == "float64" else "float32"
+        wide = dtypes.wide(self._dtype)
         if 0 in self._shape:
             return dpnp.zeros(self._shape, dtype=wide, sycl_queue=queue)
         state = generator(seed, queue)
@@ -62,7 +62,7 @@ def _drawn(name: str, shape: tuple[int, ...], dtype: Any, trace: Any, queue: Any
     if trace is None:
         made = draw(next_seed(), queue)
         return in_manner(made if made.dtype == kind else asarray(made, kind))
-    wide = "float64" if kind == "float64" else "float32"
+    wide = dtypes.wide(kind)
     # A trace keeps the object and asks it at every call.
     seed = trace.capture(NextSeed())
     made = trace.array_call(draw, [seed], [Out(shape, wide)], lambda entry, grads: {})[0]

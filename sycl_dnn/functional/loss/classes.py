@@ -25,6 +25,7 @@ from sycl_dnn.functional.loss.loss_reduction import (
     reduced_rows,
     total,
 )
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout, nan_kept
 from sycl_dnn.trace.pointwise import (
     ABS,
@@ -83,7 +84,7 @@ def as_float(target: Tensor) -> Tensor:
 
 def _column(x: Tensor) -> Tensor:
     """Return the elements as dense float32 (1, M, 1), float64 if they are."""
-    dtype = "float64" if x.dtype == "float64" else "float32"
+    dtype = dtypes.wide(x.dtype)
     dense = x.trace.reorder(x, layout.row_major(x.shape, dtype))
     return grid(dense, (1, dense.size, 1))
 
@@ -121,7 +122,7 @@ class Rows:
         return made if self.weight is None else [*made, times(self.weight)]
 
     def _reduced(self, x: Tensor, kind: algorithm = algorithm.reduction_sum) -> Tensor:
-        wide = "float64" if x.dtype == "float64" else "float32"
+        wide = dtypes.wide(x.dtype)
         n_rows, n_classes = x.shape[1:]
         return grid(reduced_rows(grid(x, (n_rows, n_classes)), wide, kind), (1, n_rows, 1))
 

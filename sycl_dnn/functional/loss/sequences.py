@@ -18,6 +18,7 @@ from sycl_dnn.functional.loss.loss_reduction import checked_reduction
 from sycl_dnn.functional.reduction.sums import mean
 from sycl_dnn.functional.reduction.sums import sum as summed
 from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.refusals import no_gradient
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -263,7 +264,7 @@ def ctc_loss(
     if log_probs.ndim not in (2, 3) or not log_probs.shape[0]:
         raise ValueError(f"ctc_loss: log_probs must have shape (T, N, C), got {log_probs.shape}")
     is_single = log_probs.ndim == 2
-    wide = converted(log_probs, "float64" if log_probs.dtype == "float64" else "float32")
+    wide = converted(log_probs, dtypes.wide(log_probs.dtype))
     wide = reshape(wide, (wide.shape[0], 1, wide.shape[1])) if is_single else wide
     n, classes = wide.shape[1:]
     if not 0 <= checked_int("ctc_loss", "blank", blank) < classes:

@@ -21,6 +21,7 @@ from sycl_dnn.functional.normalization.affine import (
     composed_norm,
     empty_like,
 )
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.gradients import backward, rule_for
@@ -213,6 +214,6 @@ def rms_norm(
         Default: the epsilon of the dtype that is computed in, 1.2e-7 for float32 and narrower.
     """
     if eps is None:
-        eps = float(np.finfo("float64" if input.dtype == "float64" else "float32").eps)
+        eps = float(np.finfo(dtypes.wide(input.dtype)).eps)
     rms = normalization_flags.rms_norm
     return _over_last_axes("rms_norm", input, normalized_shape, weight, None, eps, rms)

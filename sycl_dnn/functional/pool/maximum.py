@@ -28,6 +28,7 @@ from sycl_dnn.functional.pool.windowed import (
     pool_windows,
     pooled,
 )
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.gradients import alias, propagate
 from sycl_dnn.trace.pointwise import LARGEST, binary, chain, clip
@@ -95,7 +96,7 @@ def _with_nan(x: Tensor, runs: Any) -> tuple[Tensor, Tensor]:
 
     oneDNN pools numbers of the same order, of which NaN is the largest; what is there is looked up.
     """
-    trace, wide = x.trace, "float64" if x.dtype == "float64" else "float32"
+    trace, wide = x.trace, dtypes.wide(x.dtype)
     found: dict[str, Any] = {}
 
     def body() -> Tensor:

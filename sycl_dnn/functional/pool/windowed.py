@@ -253,7 +253,7 @@ def _at_maxima(trace: Trace, entry: Entry, x: Tensor) -> Tensor:
     like, workspace = entry.inputs["diff_dst"], entry.inputs["workspace"]
     params = {n: v for n, v in entry.params.items() if n != "prop_kind"}
     places = _flat_places(workspace, x.shape[2:], like.shape, params)
-    wide = "float64" if x.dtype == "float64" else "float32"
+    wide = dtypes.wide(x.dtype)
 
     def rule(entry_: Entry, grads: Grads) -> Grads:
         made = trace.primitive(

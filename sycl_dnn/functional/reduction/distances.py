@@ -71,7 +71,7 @@ def cosine_similarity(
 
 
 def _wide(x: Tensor, dtype: str) -> Tensor:
-    return converted(x, "float64" if dtype == "float64" else "float32")
+    return converted(x, dtypes.wide(dtype))
 
 
 @operation

@@ -15,6 +15,7 @@ from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.normalization.affine import check_eps
 from sycl_dnn.functional.reduction.sums import axes_of, by_kernel, documented, mean
 from sycl_dnn.ir.node import Operation
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import reduction as ops
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.pointwise import binary
@@ -27,7 +28,7 @@ def _computed(
     """Record a statistic; narrow dtypes are computed in float32: squares would lose most."""
     check_float(name, input=input)
     axes, dtype = axes_of(name, dim, input.ndim), str(input.dtype)
-    wide = dtype if dtype == "float64" else "float32"
+    wide = dtypes.wide(dtype)
     return by_kernel(operation, input, axes, keepdim, wide=wide, dtype=dtype, **attributes)
 
 

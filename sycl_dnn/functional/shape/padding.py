@@ -18,6 +18,7 @@ from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.pointwise import linear_map
 from sycl_dnn.trace.recording import Trace
@@ -79,7 +80,7 @@ def _fresh(trace: Trace, like: Tensor, shape: Sequence[int], dtype: str) -> Tens
 def _gradient(grad: Tensor, x: Tensor, widths: AxisWidths, mode: str) -> Tensor:
     """Add the gradients of all copies to those of the originals, in float32."""
     trace, plain = x.trace, x.trace.plain(grad)
-    wide = "float64" if x.dtype == "float64" else "float32"
+    wide = dtypes.wide(x.dtype)
     whole = _fresh(trace, plain, plain.shape, wide)
     trace.written_into(whole, whole, plain)
     for border, source in reversed(_slices(whole, x.shape, widths, mode)):
@@ -134,7 +135,7 @@ def _padded(x: Tensor, shape: tuple[int, ...], widths: AxisWidths) -> Tensor:
 
 def _folded(grad: Tensor, x: Tensor, widths: AxisWidths) -> Tensor:
     """Add the gradients of mirrored elements to those of the originals, in float32."""
-    wide = "float64" if x.dtype == "float64" else "float32"
+    wide = dtypes.wide(x.dtype)
 
     def call(g: dpnp.ndarray) -> dpnp.ndarray:
         for axis, (before, after) in enumerate(widths):

@@ -21,6 +21,7 @@ from sycl_dnn.functional.embeddings import embedding
 from sycl_dnn.functional.reduction.sums import sum as summed
 from sycl_dnn.functional.shape.joining import cat, join
 from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.steps import Out
@@ -179,7 +180,7 @@ def _roi_align(input, boxes, size, scale, counts, is_fixed, aligned):
     shape = (k, channels, rows, columns)
     if 0 in shape or not input.size:
         return zeros(input.trace, shape, input.dtype)
-    wide = "float64" if input.dtype == "float64" else "float32"
+    wide = dtypes.wide(input.dtype)
     call = _Samples(input.shape, size, scale, counts, is_fixed, aligned)
     points = (4 * math.prod(counts), k * rows * columns)
     numbers, weights = input.trace.array_call(
@@ -220,7 +221,7 @@ def _most(
     if not len(boxes):
         return 1, 1
     # As the samples are placed later: a rounding that differs would be one sample too few.
-    wide = astype(boxes, "float64" if dtype == "float64" else "float32")
+    wide = astype(boxes, dtypes.wide(dtype))
     _, sides = _corners_and_sides(wide, scale, aligned)
     counts = [dpnp.asnumpy(dpnp.ceil(s / n)) for s, n in zip(sides, size, strict=True)]
     found = [max(float(c[np.isfinite(c)].max(initial=1)), 1.0) for c in counts]

@@ -23,6 +23,7 @@ from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.reduction.sums import sum as summed
 from sycl_dnn.functional.shape.joining import join, stack
 from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -84,7 +85,7 @@ def affine_grid(
             f"affine_grid: theta must have shape (N, 2, 3) or (N, 3, 4) for size (N, C, *S), got "
             f"{theta.shape} and {tuple(sizes)}"
         )
-    wide = converted(theta, "float64" if theta.dtype == "float64" else "float32")
+    wide = converted(theta, dtypes.wide(theta.dtype))
     axes = [_centres(n, bool(align_corners)) for n in sizes[2:]]
     points = np.stack(np.meshgrid(*axes, indexing="ij")[::-1], -1).reshape(-1, rank)
     corners = np.concatenate([points, np.ones_like(points[:, :1])], 1)
@@ -277,7 +278,7 @@ def grid_sample(
     shape = (*input.shape[:2], *grid.shape[1:-1])
     if 0 in shape:
         return zeros(input.trace, shape, input.dtype)
-    wide = "float64" if input.dtype == "float64" else "float32"
+    wide = dtypes.wide(input.dtype)
     x, places = converted(input, wide), converted(grid, wide)
     made = _sampled(x, places, mode, padding_mode, bool(align_corners))
     return converted(made, input.dtype)
