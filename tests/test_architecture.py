@@ -62,11 +62,19 @@ def _rank(module):
     return RANKS[parts[1] if len(parts) > 1 else "__init__"]
 
 
+@functools.cache
+def _imports():
+    """Return by module what it imports, and whether at import."""
+    return {module: list(_imported(tree, module)) for module, tree in _trees().items()}
+
+
 def _imported(tree, module):
-    """Yield the modules that a tree imports, and whether at import."""
-    inside = {
-        id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for n in ast.walk(f)
-    } | {id(n) for i in tree.body if isinstance(i, ast.If) for n in ast.walk(i)}
+    at_import = {
+        id(node)
+        for statement in tree.body
+        if not isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.If)
+        for node in ast.walk(statement)
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             # The package itself is there whatever is imported.
@@ -84,14 +92,14 @@ def _imported(tree, module):
             continue
         for name in names:
             if name.split(".")[0] == "sycl_dnn":
-                yield name, id(node) not in inside
+                yield name, id(node) in at_import
 
 
 def test_imports_point_down():
     upwards = [
         f"{module} imports {name}, which stands above it"
-        for module, tree in _trees().items()
-        for name, _ in _imported(tree, module)
+        for module, imported in _imports().items()
+        for name, _ in imported
         if _rank(name) > _rank(module)
     ]
     assert upwards == []
@@ -111,8 +119,8 @@ def test_the_package_needs_nothing_of_the_tests():
 
 def test_no_circles_at_import():
     arrows = {
-        module: {name for name, is_early in _imported(tree, module) if is_early and name in PATHS}
-        for module, tree in _trees().items()
+        module: {name for name, is_early in imported if is_early and name in PATHS}
+        for module, imported in _imports().items()
     }
     done = set()
 
@@ -129,8 +137,8 @@ def test_no_circles_at_import():
 
 def test_circles_of_late_imports_are_few():
     arrows = {
-        module: {name for name, _ in _imported(tree, module) if name in PATHS} - {module}
-        for module, tree in _trees().items()
+        module: {name for name, _ in imported if name in PATHS} - {module}
+        for module, imported in _imports().items()
     }
     in_circles = Counter()
     for module in PATHS:

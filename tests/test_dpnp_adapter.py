@@ -147,7 +147,7 @@ def test_bits_in_another_size(queue):
             _dpnp.bits_as(array[key], "int64")
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("source", ["float16", "float32", "float64", "int32", "uint8", "bool"])
 @pytest.mark.parametrize("wanted", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
                                     "uint64", "float32", "bool"])  # fmt: skip

@@ -129,6 +129,7 @@ def test_other_tables(queue):
 OUTSIDE = {"int32": [-1, 3, -(2**31), 2**31 - 1], "int64": [-1, 3, -(2**63), 2**32 + 1]}
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "int32", "bool"])
 @pytest.mark.parametrize("numbers", OUTSIDE)
 def test_numbers_outside_the_table(numbers, dtype, queue):

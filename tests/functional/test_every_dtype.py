@@ -150,7 +150,7 @@ def reference(name, dtype, queue):
     return dpnp.asnumpy(eval(CALLS[name], known))
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("name", "dtype"), DRAWN)
 def test_each_dtype_is_right_or_refused_by_name(name, dtype, queue):

@@ -93,6 +93,7 @@ def _either(call):
     assert "float64" in said
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("share", range(8))
 def test_exact_or_refused(share, queue):
     """Many cases in one test, since CPUs refuse nearly all; GPUs that compute run a share."""

@@ -23,6 +23,7 @@ def fits(number, dtype):
     return dtype != "uint8" or isinstance(number, float) or number >= 0
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_number_is_an_array_of_it(name, dtype, queue):

@@ -287,7 +287,7 @@ def check(call, queue):
         alike(run(*operands), wanted[1], "second")
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("call", CALLS)
 def test_second_derivatives(queue, call):
     check(call, queue)
@@ -302,7 +302,7 @@ _OTHERWISE = (
 )  # fmt: skip
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("call", [c for c in CALLS if c.startswith(_OTHERWISE)])
 def test_second_derivatives_with_nan(queue, call):
     with sycl_dnn.nan_mode("propagate"):

@@ -313,7 +313,7 @@ def skip_what_gpus_compute_otherwise(case, queue):
         pytest.skip(f"on GPUs {why[0]}")
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize(("given", "case", "dtype"), CHOSEN, ids=case_id)
 def test_special_values_are_those_of_pytorch(given, case, dtype, queue):
     skip_what_gpus_compute_otherwise(case, queue)
@@ -321,6 +321,7 @@ def test_special_values_are_those_of_pytorch(given, case, dtype, queue):
         check(given, case, dtype, queue)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(("given", "case"), AT_NO_COST, ids=case_id)
 def test_special_values_in_the_fast_mode(given, case, queue):
     """What costs nothing is as in PyTorch without being asked for."""

@@ -42,6 +42,7 @@ def compare(graph, made, wanted, tolerance, told):
         assert is_close(download(got), right, value.dtype, tolerance), told
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("case", FLOAT, ids=str)
 def test_views_in_any_order(case, queue):
     kind = "cpu" if queue.sycl_device.is_cpu else "gpu"

@@ -44,6 +44,7 @@ VIEWS = {
 }
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("second", VIEWS)
 @pytest.mark.parametrize("first", VIEWS)
 def test_every_pair_of_layouts(first, second, on_queue):
@@ -92,6 +93,7 @@ def test_quotients_by_zero_and_of_the_smallest_number_end_no_process(dtype, mode
 FLOATS = ("float32", "float16", "bfloat16")
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("to", [*FLOATS, *INTEGERS, "bool"])
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "bool"])
 def test_conversions(dtype, to, on_queue):

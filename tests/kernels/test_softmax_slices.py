@@ -35,7 +35,7 @@ def expected(x, dy, axis, is_log):
     return [y, y * (dy - (y * dy).sum(axis, keepdims=True))]
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 @pytest.mark.parametrize(("shape", "axis", "layout"), CASES)

@@ -153,6 +153,7 @@ def cpu_stream():
     return dnnl.Stream(dnnl.Engine(queue), queue)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", WRONG)
 def test_fault_is_still_there(name, cpu_stream):
     if name in ISA:

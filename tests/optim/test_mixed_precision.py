@@ -94,6 +94,7 @@ def loss_of_gpt(dtype):
     return float(np.mean([float(v) for v in losses[-20:]]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_a_gpt_ends_within_a_percent_of_float32(dtype):
     queue = sycl_dnn.default_queue()

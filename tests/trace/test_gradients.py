@@ -56,13 +56,13 @@ def test_second_derivatives_are_those_of_torch(case):
     assert_close(nested.gradients(), wanted, case.tolerance)
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 def test_second_derivatives_inside_compile(case):
     nested = Nested(case)
     assert_close(nested.compiled(), nested.gradients(), case.tolerance)
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 def test_second_derivatives_are_finite_differences_of_first(case):
     nested = Nested(case)
     direction = nested.factors([a.shape for a in nested.operands], 3)

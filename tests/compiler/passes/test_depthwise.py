@@ -43,6 +43,7 @@ FORMS = {
 }
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(("size", "dtype"), [((53, 64), None), ((56, 55), "bfloat16")])
 @pytest.mark.parametrize("form", FORMS)
 def test_depthwise_is_fused(form, size, dtype, make, on_avx512):
@@ -83,6 +84,7 @@ APART = {
 }  # fmt: skip
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("form", APART)
 def test_what_the_post_op_cannot_do_stays_outside(form, make):
     sizes, function = APART[form]

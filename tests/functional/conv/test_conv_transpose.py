@@ -58,8 +58,7 @@ _HALF = CASES[3].as_dtype("float16")
 
 @pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
 class TestCases(Checks):
-    cases = CASES
-    instead = {"value": [*CASES, _HALF], "gradient": [*CASES, _HALF]}
+    cases = [*CASES, _HALF]
 
 
 def test_no_batch(queue):

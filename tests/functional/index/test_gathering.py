@@ -100,7 +100,7 @@ CASES = [
 
 class TestCases(Checks):
     cases = CASES
-    instead = {"no_reference_implementation": ()}
+    may_be_slow = CASES
 
 
 def test_what_is_chosen_and_added_has_second_derivatives(queue):

@@ -213,7 +213,7 @@ def _slopes(row: Row, given: list[Any]) -> list[np.ndarray]:
     return [dpnp.asnumpy(g) for g in slopes if g is not None]
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("name", ROWS)
 def test_views(name, view, queue):
@@ -226,7 +226,7 @@ def test_parts_of_int32(name, queue):
     _compared(ROWS[name], "offset", "int32", queue)
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("view", ["offset", "reversed"])
 @pytest.mark.parametrize("name", ROWS)
 def test_views_without_kernels(name, view, queue):

@@ -110,8 +110,7 @@ _HALF = [c.as_dtype("float16") for c in CASES if c.name in _NARROW and c.dtype =
 
 @pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
 class TestCases(Checks):
-    cases = CASES
-    instead = {"value": [*CASES, *_HALF], "gradient": [*CASES, *_HALF]}
+    cases = [*CASES, *_HALF]
 
 
 def _with_indices(case):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from functional import windows
 from functional.case import Case, Spec
-from functional.checks import Checks
+from functional.checks import Checks, check_torch
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -114,12 +114,12 @@ _ANTIALIASED = [
 
 @pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
 class TestCases(Checks):
-    cases = CASES
-    instead = {
-        "value": [*CASES, *_HALF],
-        "gradient": [*CASES, *_HALF],
-        "torch": [*CASES, *_ANTIALIASED],
-    }
+    cases = [*CASES, *_HALF]
+
+
+@pytest.mark.parametrize("case", _ANTIALIASED, ids=str)
+def test_antialiased_is_that_of_torch(case, queue):
+    check_torch(case, queue)
 
 
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])

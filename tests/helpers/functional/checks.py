@@ -7,7 +7,7 @@ rest of the file contains special tests.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,43 +26,33 @@ class Checks:
     """The tests that run for all cases of a file."""
 
     cases: Sequence[Case] = ()
-    #: By name of a test without ``test_``: the cases that it uses in place of ``cases``.
-    instead: Mapping[str, Sequence[Case]] = {}
+    #: Cases in which oneDNN may run its reference implementations.
+    may_be_slow: Sequence[Case] = ()
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Parametrise each test with its cases."""
         if "case" in metafunc.fixturenames:
-            name = metafunc.function.__name__.removeprefix("test_")
-            given = self.instead.get(name, self.cases)
-            fits = _FITS.get(name, bool)
-            metafunc.parametrize("case", [c for c in given if fits(c)], ids=str)
+            of_torch = metafunc.function is Checks.test_torch
+            cases = [c for c in self.cases if c.torch is not None or not of_torch]
+            metafunc.parametrize("case", cases, ids=str)
 
-    def test_value(self, case: Case, queue: Any) -> None:
+    def test_case(self, case: Case, queue: Any) -> None:
+        """Value, gradient and implementations are as they should be."""
         check_value(case, queue)
-
-    def test_gradient(self, case: Case, queue: Any) -> None:
-        check_gradient(case, queue)
+        if case.has_gradient:
+            check_gradient(case, queue)
+        # On GPUs oneDNN's reference kernels are compiled ones, and often the best.
+        may_be_slow = any(case is other for other in self.may_be_slow)
+        if queue.sycl_device.is_cpu and _computes(case) and not may_be_slow:
+            assert_no_reference(case, queue)
 
     def test_torch(self, case: Case, queue: Any) -> None:
         check_torch(case, queue)
-
-    def test_no_reference_implementation(self, case: Case, queue: Any) -> None:
-        if not queue.sycl_device.is_cpu:
-            pytest.skip("on GPUs oneDNN's reference kernels are compiled ones, and often the best")
-        assert_no_reference(case, queue)
 
 
 def _computes(case: Case) -> bool:
     """Whether a case is one function of the layer in a dtype that has its own kernels."""
     return hasattr(case.function, "operation") and case.dtype != "float16"
-
-
-def _has_counterpart(case: Case) -> bool:
-    """Whether torch has the function."""
-    return case.torch is not None
-
-
-_FITS = {"no_reference_implementation": _computes, "torch": _has_counterpart}
 
 
 def check_value(case: Case, queue: Any) -> None:
@@ -93,10 +83,11 @@ def _directional(case: Case, values: list[Any], index: int, direction: np.ndarra
 def check_gradient(case: Case, queue: Any) -> None:
     """Compare the pullback with central differences of the reference, in random directions."""
     values = numpy_arguments(case)
-    results = [np.asarray(r) for r in flat(case.reference(*values, **case.kwargs))]
+    expected = case.reference(*values, **case.kwargs)
+    results = [np.asarray(r) for r in flat(expected)]
     seeds = _seeds([r for r in results if r.dtype.kind == "f"])
     y, pullback = sycl_dnn.vjp(case.function, *device_arguments(case, queue), **case.kwargs)
-    assert_close(case, y, case.reference(*values, **case.kwargs), "value")
+    assert_close(case, y, expected, "value")
     dy = [to_device(s, case.dtype, queue) for s in seeds]
     # Integer results have no gradient, so None replaces it.
     nested = iter(dy)
