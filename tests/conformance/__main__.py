@@ -8,7 +8,8 @@ import os
 import sys
 from pathlib import Path
 
-sys.path[0] = str(Path(__file__).resolve().parents[1])
+TESTS = Path(__file__).resolve().parents[1]
+sys.path[:1] = [str(TESTS), str(TESTS / "helpers")]
 
 _COMMANDS = ("verify", "matrix")
 _USAGE = """\

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The JSON files of graph cases, and their options as strings."""
 
-from pathlib import Path
-
 from conformance.verify.graph.document import read
 from conformance.verify.graph.graph_driver import OPTIONS
+from conformance.verify.graph.own_graphs import written
 from conformance.verify.graph.rewriting import rewrite
 
 from sycl_dnn.tools.cases.case_files import Case
 
-FOLDER = Path(__file__).parents[1] / "conformance" / "graph"
+FOLDER = written()
 FILES = sorted(FOLDER.glob("*/*.json"))
 MATMUL = FOLDER / "op" / "matmul.json"
 CHAIN = FOLDER / "pattern" / "matmul_bias-relu.json"

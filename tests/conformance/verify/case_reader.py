@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from conformance.verify.graph import own_graphs
 from conformance.verify.graph.graph_driver import GRAPH, PREFIX
 from sycl_dnn.tools.cases import case_files
 from sycl_dnn.tools.cases.case_files import Case, Word, words_of_file, words_of_text
@@ -35,6 +36,7 @@ def _located(word: Word, folder: Path) -> Word:
     The file is searched for next to the case file, in the folders above that, and in the
     current folder.
     """
+    own_graphs.written()
     given = Path(word.text.removeprefix(PREFIX))
     places = [folder, *list(folder.resolve().parents)[:4], Path()]
     found = next((place / given for place in places if (place / given).is_file()), None)

@@ -99,12 +99,12 @@ IOX = {"data_format": "NCX", "weights_format": "IOX"}
 NCX = {"data_format": "NCX"}
 
 
-def _unary(op, fill=NORMAL, **attrs):
-    return Case(op, {"src": T(X, fill)}, attrs)
+def _unary(op, fill=NORMAL, note="", **attrs):
+    return Case(op, {"src": T(X, fill)}, attrs, note=note)
 
 
-def _back(op, fill=AWAY, **attrs):
-    return Case(op, {"src": T(X, fill), "diff_dst": T(X)}, attrs)
+def _back(op, fill=AWAY, note="", **attrs):
+    return Case(op, {"src": T(X, fill), "diff_dst": T(X)}, attrs, note=note)
 
 
 def _back_dst(op, fill=UNIT, **attrs):
@@ -128,12 +128,12 @@ ELTWISE = [
     _unary("relu"), Case("round", {"src": T(X)}, dtypes=("f32",)), _unary("sigmoid"),
     _unary("sqrt", POSITIVE), _unary("square"), _unary("tanh"), _unary("reorder"),
     _unary("clamp", min=-0.5, max=0.8), _unary("elu", alpha=0.7), _unary("leaky_relu", alpha=0.1),
-    _unary("gelu", mode="gelu_erf"), _unary("gelu", mode="gelu_tanh"),
+    _unary("gelu", mode="gelu_erf"), _unary("gelu", note="tanh", mode="gelu_tanh"),
     _unary("hard_sigmoid", alpha=0.3, beta=0.4), _unary("softplus", beta=2.0),
     Case("pow", {"src": T(X, POSITIVE)}, {"beta": -1.5}, instead=True),
     Case("reciprocal", {"src": T(X, POSITIVE)}, instead=True),
     _back("abs_backward"), _back("hard_swish_backward"), _back("mish_backward"),
-    _back("gelu_backward", mode="gelu_erf"), _back("gelu_backward", mode="gelu_tanh"),
+    _back("gelu_backward", mode="gelu_erf"), _back("gelu_backward", note="tanh", mode="gelu_tanh"),
     _back("hard_sigmoid_backward", alpha=0.3, beta=0.4), _back("softplus_backward", beta=2.0),
     *_back_dst("relu_backward"), *_back_dst("sigmoid_backward"), *_back_dst("sqrt_backward"),
     *_back_dst("tanh_backward"), *_back_dst("elu_backward", alpha=0.7),
@@ -248,7 +248,12 @@ NORM = [
          {"diff_dst": T(X), "dst": T(X, lambda a: np.log(np.full(X, 0.2)))}, {"axis": -1}),
 ]  # fmt: skip
 REDUCE = [
-    Case(f"reduce_{kind}", {"src": T(X, POSITIVE)}, {"axes": axes, "keep_dims": keep})
+    Case(
+        f"reduce_{kind}",
+        {"src": T(X, POSITIVE)},
+        {"axes": axes, "keep_dims": keep},
+        note="" if keep else "one",
+    )
     for kind in ("l1", "l2", "max", "mean", "min", "prod", "sum")
     for axes, keep in (((1, -1), True), ((2,), False))
 ]
@@ -257,9 +262,9 @@ SHAPE = [
     Case("static_reshape", {"src": T((2, 3, 4))}, {"shape": (0, -1), "special_zero": True}),
     Case("static_transpose", {"src": T((2, 3, 4))}, {"order": (2, 0, 1)}),
     Case("type_cast", {"src": T(X)}, {"dtype": "bf16"}, ("f32",)),
-    Case("type_cast", {"src": T(X)}, {"dtype": "f32"}, ("bf16",)),
+    Case("type_cast", {"src": T(X)}, {"dtype": "f32"}, ("bf16",), "bf16"),
     Case("gen_index", {"src": T((2, 3, 4, 5))}, {"axis": -1}),
-    Case("add", {"src_0": T(X, dtype="s32"), "src_1": T(X, dtype="s32")}, dtypes=("s32",)),
+    Case("add", {"src_0": T(X, dtype="s32"), "src_1": T(X, dtype="s32")}, {}, ("s32",), "s32"),
     Case("end", {"src": T(X)}),
 ]
 _PER_CHANNEL = {"qtype": "per_channel", "axis": 1, "scales": (0.1, 0.05, 0.2)}
