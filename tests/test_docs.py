@@ -169,45 +169,6 @@ def test_readme_is_short():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 130
 
 
-#: Phrases of the word list in CONTRIBUTING.md that have no other, natural use.
-PHRASES = re.compile(
-    r"\b(?:stands? still|in front of|makes? all errors|lets? go of|who asks for it|of yours"
-    r"|of one's own|goes? the way of|what becomes of|the other way round|ready made|anew|mended"
-    r"|go(?:es|ing)? on|goes around|passed over|at hand|and the like|for want of|taken for dense"
-    r"|lies? apart|takes? the place of|nobody|somebody|warned of|the process dies|dpnp's work"
-    r"|from \d+ on|further pass(?:es)?|another number of|holds? itself|is known by|told from"
-    r"|hands? (?:round|out|over)|gives? (?:the GIL away|back)|near to it|judged|who wants"
-    r"|how far (?:it comes|off)|numbers and texts|None without any"
-    r"|(?<!there )is no (?:array|failure))\b",
-    re.I,
-)
-
-
-def strings_of(module):
-    """Yield the string literals of a file of the package, docstrings among them."""
-    for node in ast.walk(ast.parse(module.read_text())):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
-
-
-def phrases(text):
-    return PHRASES.findall(" ".join(text.split()))
-
-
-@pytest.mark.parametrize("page", PROGRAM_PAGES, ids=name_of)
-def test_pages_have_no_phrase_of_the_word_list(page):
-    assert phrases(page.read_text()) == []
-
-
-def test_strings_of_the_package_have_no_phrase_of_the_word_list():
-    found = {
-        name_of(module): words
-        for module in sorted((ROOT / "sycl_dnn").rglob("*.py"))
-        if (words := [word for text in strings_of(module) for word in phrases(text)])
-    }
-    assert found == {}
-
-
 F32, INFERENCE = dnnl.data_type.f32, dnnl.prop_kind.forward_inference
 
 

@@ -49,10 +49,6 @@ def implementations(case: Case, queue: Any, training: bool = True) -> list[tuple
     ]
 
 
-def _is_primitive(step: Step) -> bool:
-    return step.primitive is not None and not is_kernel(step.primitive)
-
-
 def _has_work(step: Step) -> bool:
     return all(t.size for t in (*step.inputs.values(), *step.outputs.values()))
 
