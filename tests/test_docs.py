@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documentation: its programs run, its links lead somewhere, it names all primitives."""
 
-import ast
 import re
 from pathlib import Path
 
