@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import compared_with_torch
 import numpy as np
 import pytest
 from functional.case import TOLERANCE, Case, arrays_of, filled, numpy_arguments, specs_of
@@ -33,7 +34,10 @@ class Checks:
         """Parametrise each test with its cases."""
         if "case" in metafunc.fixturenames:
             of_torch = metafunc.function is Checks.test_torch
-            cases = [c for c in self.cases if c.torch is not None or not of_torch]
+            cases = [
+                case for case in self.cases
+                if not of_torch or (case.torch is not None and compared_with_torch.IS_INSTALLED)
+            ]  # fmt: skip
             metafunc.parametrize("case", cases, ids=str)
 
     def test_case(self, case: Case, queue: Any) -> None:
