@@ -90,6 +90,7 @@ _SUBMODULES = {"cache": "sycl_dnn.call.cache"} | {
         "distributed",
         "functional",
         "graph",
+        "llm",
         "nn",
         "onednn",
         "optim",

@@ -4,6 +4,7 @@
 from sycl_dnn import distributed as distributed
 from sycl_dnn import functional as functional
 from sycl_dnn import graph as graph
+from sycl_dnn import llm as llm
 from sycl_dnn import nn as nn
 from sycl_dnn import onednn as onednn
 from sycl_dnn import optim as optim

@@ -27,6 +27,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "start the ranks of a program, and stop them together",
     ),
     "check-gpu": ("sycl_dnn.tools.check_gpu.command", "main", "check the GPUs, write a report"),
+    "generate": (
+        "sycl_dnn.tools.generate.command",
+        "main",
+        "print what a language model writes after a prompt",
+    ),
     "trace": ("sycl_dnn.tools.profile.command", "main", "run a script and record its primitives"),
 }
 #: Commands of the repository's tests, which once were here.

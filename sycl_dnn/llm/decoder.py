@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``Decoder``: the one module of all architectures, with Hugging Face's names of parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sycl_dnn import functional as F
+from sycl_dnn.llm.architectures import Config, Layer
+from sycl_dnn.llm.key_value_slots import Slots, write_slots
+from sycl_dnn.llm.projections import Projection, Table
+from sycl_dnn.llm.rotary_frequencies import Rotation
+from sycl_dnn.nn.containers import ModuleList
+from sycl_dnn.nn.module import Module
+from sycl_dnn.nn.parameter import Parameter
+
+#: What hides a score; finite, since rows of padding see nothing.
+_UNSEEN = -1e30
+#: ``weights(name, shape)``: the array of a parameter.
+Weights = Callable[[str, tuple[int, ...]], Any]
+
+
+class RMSNorm(Module):
+    """``F.rms_norm``, with weights that may be added to 1."""
+
+    def __init__(self, weights: Weights, name: str, width: int, eps: float, of_one: bool) -> None:
+        super().__init__()
+        self.eps, self.of_one = eps, of_one
+        self.weight = Parameter(weights(f"{name}.weight", (width,)))
+
+    def forward(self, x: Any) -> Any:
+        """Normalize the last axis."""
+        weight = F.add(self.weight, 1.0) if self.of_one else self.weight
+        return F.rms_norm(x, weight.shape, weight, self.eps)
+
+
+class LayerNorm(Module):
+    """``F.layer_norm`` with given weights."""
+
+    def __init__(self, weights: Weights, name: str, width: int, eps: float) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = Parameter(weights(f"{name}.weight", (width,)))
+        self.bias = Parameter(weights(f"{name}.bias", (width,)))
+
+    def forward(self, x: Any) -> Any:
+        """Normalize the last axis."""
+        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
+
+
+def norm(config: Config, weights: Weights, name: str, width: int) -> Module:
+    """Return the normalization of a config."""
+    kind = config.row.norm
+    if kind == "layer":
+        return LayerNorm(weights, name, width, config.norm_eps)
+    return RMSNorm(weights, name, width, config.norm_eps, kind == "rms_of_one")
+
+
+class Turn(NamedTuple):
+    """What turns heads to their positions: ``x * cos + (x @ swap) * sin``."""
+
+    cos: Any
+    sin: Any
+    swap: Any
+
+    def __call__(self, x: Any) -> Any:
+        """Turn (N, H, T, D)."""
+        y = F.mul(F.matmul(x, F.astype(self.swap, str(x.dtype))), self.sin)
+        return F.astype(F.add(F.mul(x, self.cos), y), str(x.dtype))
+
+
+def turn_of(rotation: Rotation, positions: Any) -> Turn:
+    """Return the turn of positions (N, T), in float32."""
+    n, dim = len(rotation.frequencies), rotation.head_dim
+    swap = np.zeros((dim, dim), np.float32)
+    swap[np.arange(n) + n, np.arange(n)] = -1.0
+    swap[np.arange(n), np.arange(n) + n] = 1.0
+    frequencies = F.tensor(rotation.frequencies)
+    if rotation.threshold is not None:
+        count = F.add(F.amax(positions), 1.0)
+        is_long = F.gt(count, float(rotation.threshold))
+        frequencies = F.where(is_long, _beyond(rotation, count), frequencies)
+    angles = F.mul(F.unsqueeze(positions, -1), frequencies)
+    still = dim - 2 * n
+    parts = [[F.mul(f(angles), rotation.factor)] * 2 for f in (F.cos, F.sin)]
+    if still:
+        shape = (*angles.shape[:-1], still)
+        parts[0].append(F.ones(shape))
+        parts[1].append(F.zeros(shape))
+    cos, sin = (F.unsqueeze(F.cat(p, -1), 1) for p in parts)
+    return Turn(cos, sin, F.tensor(swap))
+
+
+def _beyond(rotation: Rotation, count: Any) -> Any:
+    """Return the frequencies for more positions than the threshold."""
+    if rotation.long_frequencies is not None:
+        return F.tensor(rotation.long_frequencies)
+    assert rotation.dynamic is not None
+    assert rotation.threshold is not None
+    n = len(rotation.frequencies)
+    ratio = F.mul(count, rotation.dynamic / rotation.threshold)
+    grown = F.log(F.clamp(F.sub(ratio, rotation.dynamic - 1.0), min=1.0))
+    # base' = base * grown ** (dim / (dim - 2)), and a frequency is base ** (-2 i / dim).
+    exponents = F.tensor([-2.0 * i / (2 * n - 2) for i in range(n)])
+    return F.mul(F.tensor(rotation.frequencies), F.exp(F.mul(exponents, grown)))
+
+
+class Attention(Module):
+    """Self-attention with grouped queries over a cache or over its own input."""
+
+    def __init__(self, config: Config, weights: Weights, name: str, layer: Layer) -> None:
+        super().__init__()
+        self.config, self.layer = config, layer
+        names, dim, wide = config.row.names, config.head_dim, config.hidden_size
+        n = config.num_key_value_heads * dim
+        self.widths = (config.num_heads * dim, n, n)
+        is_joined = "joined_qkv" in names
+        roles = ("joined_qkv",) if is_joined else ("query", "key", "value")
+        #: Names of the products, and of the normalizations of queries and keys.
+        self.inputs = tuple(names[role] for role in roles)
+        self.norms = tuple(names[r] for r in ("query_norm", "key_norm") if r in names)
+        self.out = names["out"]
+        sizes = [(wide, w) for w in ((sum(self.widths),) if is_joined else self.widths)]
+        for part, size in zip(self.inputs, sizes, strict=True):
+            self.register_module(part, Projection(
+                weights, f"{name}.{part}", *size, config.qkv_bias, config.row.is_transposed
+            ))  # fmt: skip
+        self.register_module(self.out, Projection(
+            weights, f"{name}.{self.out}", self.widths[0], wide, config.out_bias,
+            config.row.is_transposed,
+        ))  # fmt: skip
+        for part in self.norms:
+            self.register_module(part, norm(config, weights, f"{name}.{part}", dim))
+
+    def heads(self, x: Any, turns: list[Turn]) -> list[Any]:
+        """Return queries, keys and values (N, H, T, D), turned to their positions."""
+        parts = self._modules
+        made = [parts[name](x) for name in self.inputs]
+        if len(made) == 1:
+            made = list(F.split(made[0], self.widths, -1))
+        made = [F.reshape(t, (*t.shape[:2], -1, self.config.head_dim)) for t in made]
+        for i, name in enumerate(self.norms):
+            made[i] = parts[name](made[i])
+        made = [F.permute(t, (0, 2, 1, 3)) for t in made]
+        if self.layer.rotation is not None:
+            turn = turns[self.layer.rotation]
+            made[:2] = [turn(t) for t in made[:2]]
+        return made
+
+    def forward(self, x: Any, turns: Any, mask: Any, slots: Any = None, cache: Any = None) -> Any:
+        """Map (N, T, hidden) to the same, and to the next cache.
+
+        Parameters
+        ----------
+        x : array (N, T, hidden)
+        turns : list of Turn
+        mask : array or None
+            Added to the scores (N, key heads, group * T, S); None is causal.
+        slots : Slots, optional
+            Where keys and values are written.
+        cache : pair of arrays (N, heads, S, D), optional
+        """
+        query, key, value = self.heads(x, turns)
+        if cache is not None:
+            key, value = cache = tuple(
+                write_slots(old, F.astype(new, str(old.dtype)), slots.first)
+                for old, new in zip(cache, (key, value), strict=True)
+            )
+            key, value = (F.astype(t, str(query.dtype)) for t in (key, value))
+        made = self._attended(query, key, value, mask)
+        made = F.reshape(F.permute(made, (0, 2, 1, 3)), (*x.shape[:2], -1))
+        return self._modules[self.out](made), cache
+
+    def _attended(self, query: Any, key: Any, value: Any, mask: Any) -> Any:
+        config = self.config
+        if mask is None:
+            return F.scaled_dot_product_attention(
+                query, key, value, is_causal=True, scale=config.attention_scale,
+                enable_gqa=config.num_heads != config.num_key_value_heads,
+            )  # fmt: skip
+        # Rows of neighboring heads that share keys are one matrix.
+        n, heads, rows, dim = query.shape
+        query = F.reshape(query, (n, config.num_key_value_heads, -1, dim))
+        scores = F.matmul(query, F.transpose(key, 2, 3))
+        cap = config.attention_softcap
+        if cap is None:
+            scores = F.mul(scores, config.attention_scale)
+        else:
+            scores = F.mul(F.tanh(F.mul(scores, config.attention_scale / cap)), cap)
+        made = F.softmax(F.add(F.astype(scores, "float32"), mask), -1)
+        return F.reshape(F.matmul(F.astype(made, str(value.dtype)), value), (n, heads, rows, dim))
+
+
+class MLP(Module):
+    """Two or three products with an activation between them."""
+
+    def __init__(self, config: Config, weights: Weights, name: str) -> None:
+        super().__init__()
+        names, wide, inner = config.row.names, config.hidden_size, config.intermediate_size
+        is_joined = "joined_gate_up" in names
+        roles = ("joined_gate_up",) if is_joined else ("gate", "up")
+        self.inputs = tuple(names[r] for r in roles if r in names)
+        self.down, self.activation = names["down"], config.activation
+        self.is_gated = is_joined or len(self.inputs) == 2
+        sizes = dict.fromkeys(self.inputs, (wide, inner * (2 if is_joined else 1)))
+        for part, size in {**sizes, self.down: (inner, wide)}.items():
+            self.register_module(part, Projection(
+                weights, f"{name}.{part}", *size, config.mlp_bias, config.row.is_transposed
+            ))  # fmt: skip
+
+    def forward(self, x: Any) -> Any:
+        """Map (N, T, hidden) to the same."""
+        parts = self._modules
+        made = [parts[name](x) for name in self.inputs]
+        if self.is_gated:
+            gate, up = made if len(made) == 2 else F.chunk(made[0], 2, -1)
+            return parts[self.down](F.mul(self._active(gate), up))
+        return parts[self.down](self._active(made[0]))
+
+    def _active(self, x: Any) -> Any:
+        if self.activation == "gelu_tanh":
+            return F.gelu(x, approximate="tanh")
+        return getattr(F, self.activation)(x)
+
+
+class Block(Module):
+    """A layer: attention and MLP, each with a residual."""
+
+    def __init__(self, config: Config, weights: Weights, name: str, layer: Layer) -> None:
+        super().__init__()
+        names = config.row.names
+        #: Normalization before, module, normalization after (or "").
+        self.halves = tuple(
+            (names[f"before_{half}"], names[half], names.get(f"after_{half}", ""))
+            for half in ("attention", "mlp")
+        )
+        for before, part, after in self.halves:
+            inner = f"{name}.{part}"
+            is_first = part == names["attention"]
+            made = (
+                Attention(config, weights, inner, layer)
+                if is_first
+                else MLP(config, weights, inner)
+            )
+            self.register_module(part, made)
+            for one in filter(None, (before, after)):
+                made_norm = norm(config, weights, f"{name}.{one}", config.hidden_size)
+                self.register_module(one, made_norm)
+
+    def forward(self, x: Any, turns: Any, mask: Any, slots: Any = None, cache: Any = None) -> Any:
+        """Map (N, T, hidden) to the same, and to the next cache."""
+        parts = self._modules
+        for i, (before, part, after) in enumerate(self.halves):
+            made = parts[before](x)
+            if i == 0:
+                made, cache = parts[part](made, turns, mask, slots, cache)
+            else:
+                made = parts[part](made)
+            x = F.add(x, parts[after](made) if after else made)
+        return x, cache
+
+
+class Base(Module):
+    """Embeddings, layers and the last normalization."""
+
+    def __init__(self, config: Config, weights: Weights, name: str) -> None:
+        super().__init__()
+        names, wide = config.row.names, config.hidden_size
+        self.embedding_name, self.layers_name = names["embedding"], names["layers"]
+        self.positions_name, self.last_norm_name = names.get("positions", ""), names["last_norm"]
+        self.factor = math.sqrt(wide) if config.row.is_embedding_scaled else 1.0
+        table = Table(weights, f"{name}.{self.embedding_name}", config.vocab_size, wide)
+        self.register_module(self.embedding_name, table)
+        if self.positions_name:
+            table = Table(weights, f"{name}.{self.positions_name}", config.max_positions, wide)
+            self.register_module(self.positions_name, table)
+        self.register_module(self.layers_name, ModuleList([
+            Block(config, weights, f"{name}.{self.layers_name}.{i}", layer)
+            for i, layer in enumerate(config.layers)
+        ]))  # fmt: skip
+        last = norm(config, weights, f"{name}.{self.last_norm_name}", wide)
+        self.register_module(self.last_norm_name, last)
+
+    def embedded(self, ids: Any, positions: Any) -> Any:
+        """Return what the first layer reads, (N, T, hidden)."""
+        x = self._modules[self.embedding_name](ids)
+        if self.factor != 1:
+            x = F.mul(x, self.factor)
+        if self.positions_name:
+            x = F.add(x, self._modules[self.positions_name](F.astype(positions, "int32")))
+        return x
+
+
+class Decoder(Module):
+    """A causal language model, as a module with Hugging Face's names of parameters.
+
+    Parameters
+    ----------
+    config : Config
+    weights : callable, optional
+        ``weights(name, shape)`` returns the array of a parameter; random by default.
+
+    Examples
+    --------
+    >>> import dpnp
+    >>> from sycl_dnn import llm
+    >>> config = llm.Config.of({"model_type": "llama", "vocab_size": 64, "hidden_size": 16,
+    ...                         "num_hidden_layers": 1, "num_attention_heads": 2})
+    >>> net = llm.Decoder(config)
+    >>> net(dpnp.zeros((2, 5), dtype="i4")).shape
+    (2, 5, 64)
+    """
+
+    def __init__(self, config: Config, weights: Weights | None = None) -> None:
+        super().__init__()
+        weights = _random if weights is None else weights
+        self.config = config
+        self.base = config.row.names["base"]
+        self.register_module(self.base, Base(config, weights, self.base))
+        if not config.is_tied:
+            head = Projection(weights, "lm_head", config.hidden_size, config.vocab_size, False)
+            self.register_module("lm_head", head)
+
+    def forward(
+        self, ids: Any, cache: Any = None, slots: Slots | None = None, last_only: bool = False
+    ) -> Any:
+        """Map ids (N, T) to the logits (N, T, vocabulary) of the next ones.
+
+        Parameters
+        ----------
+        ids : array (N, T) of int32 or int64
+        cache : list of pairs of arrays (N, heads, S, D), optional
+            Keys and values of each layer. With it the result is a pair of logits and next cache.
+        slots : Slots, optional
+            Where in the cache the ids are.
+        last_only : bool
+            Whether to return the logits of the last position only, (N, vocabulary).
+        """
+        config, base = self.config, self._modules[self.base]
+        positions, masks = self._places(ids.shape[1], cache, slots)
+        x = base.embedded(ids, positions)
+        turns = [turn_of(r, positions) for r in config.rotations]
+        made = []
+        for i, block in enumerate(base._modules[base.layers_name]):
+            mask = masks[config.layers[i].window]
+            x, one = block(x, turns, mask, slots, None if cache is None else cache[i])
+            made.append(one)
+        x = base._modules[base.last_norm_name](x[:, -1] if last_only else x)
+        logits = self._logits(x, base._modules[base.embedding_name])
+        return logits if cache is None else (logits, made)
+
+    def _logits(self, x: Any, table: Table) -> Any:
+        head = table if self.config.is_tied else self._modules["lm_head"]
+        logits = F.astype(head.product(x), "float32")
+        cap = self.config.final_softcap
+        return logits if cap is None else F.mul(F.tanh(F.mul(logits, 1.0 / cap)), cap)
+
+    def _places(self, n: int, cache: Any, slots: Slots | None) -> Any:
+        """Return positions (N, T), and the mask of each window."""
+        windows = {layer.window for layer in self.config.layers}
+        if slots is None:
+            keys = F.arange(float(n))
+            queries, positions = F.unsqueeze(keys, 1), F.unsqueeze(keys, 0)
+            is_needed = self.config.attention_softcap is not None
+            seen = F.le(keys, queries)
+            starts = None
+        else:
+            queries = F.unsqueeze(F.add(F.arange(float(n)), F.astype(slots.first, "float32")), 1)
+            starts = F.reshape(F.astype(slots.starts, "float32"), (-1, 1))
+            positions = F.clamp(F.sub(F.reshape(queries, (1, n)), starts), min=0.0)
+            keys = F.arange(float(cache[0][0].shape[2]))
+            is_needed = True
+            seen = F.logical_and(F.le(keys, queries), F.ge(keys, F.reshape(starts, (-1, 1, 1, 1))))
+        masks: dict[int | None, Any] = {}
+        for window in windows:
+            is_wide = window is None or (slots is None and window >= n)
+            if is_wide and not is_needed:
+                masks[window] = None
+                continue
+            near = None if is_wide else F.lt(F.sub(queries, keys), float(window or 0))
+            masks[window] = self._summand(seen if near is None else F.logical_and(seen, near))
+        return positions, masks
+
+    def _summand(self, seen: Any) -> Any:
+        """Return what is added to scores whose rows are those of a group of heads."""
+        groups = self.config.num_heads // self.config.num_key_value_heads
+        mask = F.where(seen, 0.0, _UNSEEN)
+        mask = F.reshape(mask, (-1, 1, 1, *mask.shape[-2:]))
+        shape = (mask.shape[0], 1, groups * mask.shape[3], mask.shape[4])
+        return F.reshape(F.expand(mask, (-1, -1, groups, -1, -1)), shape)
+
+
+def _random(name: str, shape: tuple[int, ...]) -> Any:
+    """Return what training starts from: ones for normalizations, no biases, else small numbers."""
+    if len(shape) > 1:
+        return F.mul(F.randn(shape), 0.02)
+    return F.ones(shape) if name.endswith("weight") else F.zeros(shape)

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps of generation: one program each, over a cache that is written in place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import dpnp
+import numpy as np
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.llm.decoder import Decoder
+from sycl_dnn.llm.key_value_slots import Slots
+from sycl_dnn.llm.sampling import Sampling
+
+#: Capacities of caches and lengths of calls are powers of two from these on, up to ``CHUNK``.
+_LEAST_CAPACITY, _LEAST_CHUNK = 256, 8
+CHUNK = 256
+
+
+def power_of_two(n: int, least: int) -> int:
+    """Return the least power of two that is at least ``n`` and ``least``."""
+    return max(least, 1 << max(n - 1, 0).bit_length())
+
+
+class Padded(NamedTuple):
+    """Prompts of one length, padded on the left, in chunks."""
+
+    #: (N, T), a row for each prompt.
+    ids: Any
+    #: The slot of the first token of each row.
+    starts: Any
+    #: How many tokens each call reads.
+    chunks: tuple[int, ...]
+
+
+def padded(prompts: Sequence[Sequence[int]]) -> Padded:
+    """Return prompts in rows of a length that is a sum of few chunk lengths."""
+    longest = max(len(p) for p in prompts)
+    rest = longest % CHUNK
+    chunks = [power_of_two(rest, _LEAST_CHUNK)] if rest or not longest else []
+    chunks += [CHUNK] * (longest // CHUNK)
+    total = sum(chunks)
+    ids = np.zeros((len(prompts), total), np.int32)
+    for row, prompt in zip(ids, prompts, strict=True):
+        row[total - len(prompt) :] = prompt
+    starts = np.array([total - len(p) for p in prompts], np.int32)
+    return Padded(ids, starts, tuple(chunks))
+
+
+class Generator:
+    """The compiled steps of a module.
+
+    Parameters
+    ----------
+    module : Decoder
+    queue : dpctl.SyclQueue
+    cache_dtype : str
+        Of keys and values.
+    """
+
+    def __init__(self, module: Decoder, queue: Any, cache_dtype: str) -> None:
+        self._module, self._queue, self._dtype = module, queue, cache_dtype
+        self._step = sycl_dnn.compile(_step, constants="module", donate="cache")
+        self._losses = sycl_dnn.compile(_losses, constants="module", donate="cache")
+
+    def _array(self, values: Any) -> Any:
+        return dpnp.asarray(np.ascontiguousarray(values), sycl_queue=self._queue)
+
+    def new_cache(self, n: int, capacity: int) -> list[tuple[Any, Any]]:
+        """Return the empty cache of ``n`` rows."""
+        config = self._module.config
+        shape = (n, config.num_key_value_heads, capacity, config.head_dim)
+
+        def zeros() -> Any:
+            return F.zeros(shape, dtype=self._dtype, device=self._queue)
+
+        return [(zeros(), zeros()) for _ in config.layers]
+
+    def tokens(
+        self, prompts: Sequence[Sequence[int]], max_tokens: int, sampling: Sampling
+    ) -> Iterator[list[int]]:
+        """Yield the next token of every row, ``max_tokens`` times."""
+        given = padded(prompts)
+        n, first = given.ids.shape
+        cache = self.new_cache(n, power_of_two(first + max_tokens, _LEAST_CAPACITY))
+        best, logits, cache = self.prefilled(given, cache)
+        starts = self._array(given.starts)
+        seen = [list(p) for p in prompts]
+        rng = np.random.default_rng(sampling.seed)
+        for count in range(max_tokens):
+            if sampling.is_greedy:
+                chosen = dpnp.asnumpy(best).ravel().tolist()
+            else:
+                rows = dpnp.asnumpy(logits)
+                chosen = [sampling.choose(r, s, rng) for r, s in zip(rows, seen, strict=True)]
+                best = self._array(np.array(chosen, np.int32)[:, None])
+                for s, token in zip(seen, chosen, strict=True):
+                    s.append(token)
+            yield chosen
+            if count + 1 < max_tokens:
+                best, logits, cache = self._step(
+                    self._module, best, cache, Slots(self._array(np.int32(first)), starts)
+                )
+                first += 1
+
+    def prefilled(self, given: Padded, cache: Any) -> tuple[Any, Any, Any]:
+        """Return the best next tokens, the logits and the cache after prompts."""
+        starts, first, best, logits = self._array(given.starts), 0, None, None
+        for size in given.chunks:
+            ids = self._array(given.ids[:, first : first + size])
+            best, logits, cache = self._step(
+                self._module, ids, cache, Slots(self._array(np.int32(first)), starts)
+            )
+            first += size
+        return best, logits, cache
+
+    def losses(self, ids: Sequence[int]) -> Any:
+        """Return the negative logarithm of the probability of each token after the first."""
+        given = padded([ids[:-1]])
+        start, length = int(given.starts[0]), given.ids.shape[1]
+        targets = np.full(length, -100, np.int64)
+        targets[start:] = ids[1:]
+        cache = self.new_cache(1, power_of_two(length, _LEAST_CAPACITY))
+        starts, first, found = self._array(given.starts), 0, []
+        for size in given.chunks:
+            part = slice(first, first + size)
+            made, cache = self._losses(
+                self._module, self._array(given.ids[:, part]), self._array(targets[part]), cache,
+                Slots(self._array(np.int32(first)), starts),
+            )  # fmt: skip
+            found.append(dpnp.asnumpy(made))
+            first += size
+        return np.concatenate(found)[start:]
+
+
+def _step(module: Any, ids: Any, cache: Any, slots: Any) -> Any:
+    """Return the best next tokens (N, 1), the logits (N, vocabulary) and the next cache."""
+    logits, cache = module(ids, cache, slots, True)
+    best = F.astype(F.argmax(logits, -1, keepdim=True), "int32")
+    return best, logits, cache
+
+
+def _losses(module: Any, ids: Any, targets: Any, cache: Any, slots: Any) -> Any:
+    logits, cache = module(ids, cache, slots)
+    logits = F.reshape(logits, (-1, logits.shape[-1]))
+    return F.cross_entropy(logits, targets, reduction="none"), cache
+
+
+def perplexity(losses: Any) -> float:
+    """Return e to the power of the mean loss."""
+    return math.exp(float(np.mean(losses))) if len(losses) else math.nan

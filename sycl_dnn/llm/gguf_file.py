@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of the format GGUF, read by the library ``gguf``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn.llm.architectures import ARCHITECTURES, Architecture, Config
+from sycl_dnn.llm.tokenization import Tokenizer
+
+#: Architecture of a file -> that of Hugging Face.
+_KINDS = {
+    "llama": "llama", "qwen2": "qwen2", "qwen3": "qwen3", "gemma": "gemma", "gemma2": "gemma2",
+    "gemma3": "gemma3_text", "phi3": "phi3", "gpt2": "gpt2", "smollm3": "smollm3",
+}  # fmt: skip
+#: Key of a file, after the architecture -> key of Hugging Face's config.
+_KEYS = {
+    "context_length": "max_position_embeddings", "embedding_length": "hidden_size",
+    "block_count": "num_hidden_layers", "feed_forward_length": "intermediate_size",
+    "attention.head_count": "num_attention_heads",
+    "attention.head_count_kv": "num_key_value_heads", "attention.key_length": "head_dim",
+    "attention.layer_norm_rms_epsilon": "rms_norm_eps",
+    "attention.layer_norm_epsilon": "rms_norm_eps",
+    "attention.sliding_window": "sliding_window", "rope.freq_base": "rope_theta",
+    "rope.freq_base_swa": "rope_local_base_freq",
+    "attn_logit_softcapping": "attn_logit_softcapping",
+    "final_logit_softcapping": "final_logit_softcapping",
+    "rope.scaling.original_context_length": "original_max_position_embeddings",
+}  # fmt: skip
+#: Role of a name -> name in a file; of layers after ``blk.<i>.``.
+_WHOLE = {"embedding": "token_embd", "positions": "position_embd", "last_norm": "output_norm"}
+_IN_ATTENTION = {
+    "query": "attn_q", "key": "attn_k", "value": "attn_v", "joined_qkv": "attn_qkv",
+    "out": "attn_output", "query_norm": "attn_q_norm", "key_norm": "attn_k_norm",
+}  # fmt: skip
+_IN_MLP = {
+    "gate": "ffn_gate", "up": "ffn_up", "down": "ffn_down", "joined_gate_up": "ffn_up",
+}  # fmt: skip
+_IN_LAYER = {
+    "before_attention": "attn_norm", "after_attention": "post_attention_norm",
+    "before_mlp": "ffn_norm", "after_mlp": "post_ffw_norm",
+}  # fmt: skip
+#: Layers of the models whose scores are divided by the root of hidden / heads, not of a head.
+_OTHER_SCALE = {"gemma2": 46, "gemma3_text": 62}
+
+
+class GgufFile:
+    """A model in one file of llama.cpp's.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    ValueError
+        The file is damaged, or its architecture is unknown.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import gguf
+
+        self._path = path
+        try:
+            reader = gguf.GGUFReader(path)
+            self._fields = {k: f.contents() for k, f in reader.fields.items()}
+            self._tensors = {t.name: t for t in reader.tensors}
+        except (ValueError, IndexError, KeyError, TypeError, OverflowError, MemoryError) as error:
+            raise ValueError(f"llm: {path} is not a whole GGUF file: {error}") from None
+        self.config = Config.of(self._config())
+        self._names = dict(_names(self.config.row, len(self.config.layers)))
+
+    def _config(self) -> dict[str, Any]:
+        kind = self._fields.get("general.architecture")
+        if kind not in _KINDS:
+            known = ", ".join(_KINDS)
+            raise ValueError(f"llm: the architecture must be one of {known}, got {kind!r}")
+        row = ARCHITECTURES[_KINDS[kind]]
+        found: dict[str, Any] = {"model_type": _KINDS[kind]}
+        for key, name in _KEYS.items():
+            if f"{kind}.{key}" in self._fields:
+                found[row.keys.get(name, name)] = self._fields[f"{kind}.{key}"]
+        tokens = self._fields.get("tokenizer.ggml.tokens", ())
+        found["vocab_size"] = self._fields.get(f"{kind}.vocab_size") or len(tokens)
+        found["tie_word_embeddings"] = "output.weight" not in self._tensors
+        found["attention_bias"] = "blk.0.attn_q.bias" in self._tensors
+        found["mlp_bias"] = "blk.0.ffn_up.bias" in self._tensors
+        if "positions" not in row.names:
+            found.update(self._rotation(kind, found))
+        if found.get("num_hidden_layers") == _OTHER_SCALE.get(_KINDS[kind]):
+            found["query_pre_attn_scalar"] = found["hidden_size"] / found["num_attention_heads"]
+        elif row.is_embedding_scaled:
+            found["query_pre_attn_scalar"] = found.get("head_dim", 256)
+        return found
+
+    def _rotation(self, kind: str, found: dict[str, Any]) -> dict[str, Any]:
+        """Return what a file says about rotations, as keys of Hugging Face's config."""
+        fields, made = self._fields, dict[str, Any]()
+        heads = found.get("num_attention_heads") or 1
+        head_dim = found.get("head_dim") or found.get("hidden_size", 0) // heads
+        turned = fields.get(f"{kind}.rope.dimension_count")
+        if turned and head_dim:
+            made["partial_rotary_factor"] = turned / head_dim
+        scaling = fields.get(f"{kind}.rope.scaling.type", "none")
+        short, far = (self._values(f"rope_factors_{n}.weight") for n in ("short", "long"))
+        divisors = self._values("rope_freqs.weight")
+        if short is not None and far is not None:
+            made["rope_scaling"] = {
+                "rope_type": "longrope", "short_factor": short, "long_factor": far,
+                "attention_factor": fields.get(f"{kind}.rope.scaling.attn_factor"),
+            }  # fmt: skip
+        elif divisors is not None:
+            made["rope_scaling"] = {"rope_type": "divided", "divisors": divisors}
+        elif scaling != "none":
+            factor = fields.get(f"{kind}.rope.scaling.factor", 1.0)
+            made["rope_scaling"] = {"rope_type": scaling, "factor": factor}
+        return made
+
+    def _values(self, name: str) -> Any:
+        return self._read(name).ravel() if name in self._tensors else None
+
+    def _read(self, name: str) -> Any:
+        """Return a tensor's numbers as float32, in the order of axes of NumPy."""
+        import gguf
+
+        tensor = self._tensors[name]
+        shape = tuple(int(n) for n in reversed(tensor.shape))
+        if tensor.tensor_type == gguf.GGMLQuantizationType.F32:
+            return np.asarray(tensor.data, np.float32).reshape(shape)
+        try:
+            found = gguf.dequantize(tensor.data, tensor.tensor_type)
+        except NotImplementedError:
+            kind = tensor.tensor_type.name
+            raise ValueError(f"llm: {name} must be of a type with a decoder, got {kind}") from None
+        return np.asarray(found, np.float32).reshape(shape)
+
+    def array(self, name: str, shape: tuple[int, ...]) -> Any:
+        """Return a parameter by Hugging Face's name as NumPy's float32.
+
+        Raises
+        ------
+        ValueError
+            It is missing, or of another shape or of an unknown type.
+        """
+        path, _, part = name.rpartition(".")
+        role, inner = self._names.get(path, ("", path))
+        stored = f"{inner}.{part}"
+        if stored not in self._tensors:
+            raise ValueError(f"llm: {self._path} has no tensor {stored} ({name})")
+        row = self.config.row
+        made = self._read(stored)
+        if row.is_transposed and role in (*_IN_ATTENTION, *_IN_MLP) and made.ndim == 2:
+            made = made.T
+        if made.shape != shape:
+            raise ValueError(f"llm: {stored} must have shape {shape}, got {made.shape}")
+        if row.norm == "rms_of_one" and "norm" in stored:
+            return made - 1.0
+        if row.is_permuted_in_gguf and role in ("query", "key"):
+            n = self.config.num_heads if role == "query" else self.config.num_key_value_heads
+            made = made.reshape(n, -1, 2, *shape[1:]).swapaxes(1, 2).reshape(shape)
+        return made
+
+    def tokenizer(self) -> Tokenizer | None:
+        """Return the tokenizer, None if the file has none."""
+        if "tokenizer.ggml.tokens" not in self._fields:
+            return None
+        return Tokenizer.of_gguf(self._fields)
+
+
+def _names(row: Architecture, n_layers: int) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield a path of Hugging Face's, with its role and the path in a file."""
+    names = row.names
+    base = names["base"]
+    yield "lm_head", ("head", "output")
+    for role, inner in _WHOLE.items():
+        if role in names:
+            yield f"{base}.{names[role]}", (role, inner)
+    groups = ((f"{names['attention']}.", _IN_ATTENTION), (f"{names['mlp']}.", _IN_MLP),
+              ("", _IN_LAYER))  # fmt: skip
+    for i in range(n_layers):
+        for prefix, group in groups:
+            for role, inner in group.items():
+                if role in names:
+                    path = f"{base}.{names['layers']}.{i}.{prefix}{names[role]}"
+                    yield path, (role, f"blk.{i}.{inner}")

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Folders of Hugging Face: config.json, safetensors, tokenizer.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn.llm.architectures import Config
+from sycl_dnn.llm.tokenization import Tokenizer
+
+#: Dtypes of safetensors that weights may have.
+_DTYPES = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16, "F64": np.float64}
+
+
+class Folder:
+    """A model as Hugging Face's ``save_pretrained`` writes it.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    ValueError
+        A file is damaged or lacks something that the model needs.
+    FileNotFoundError
+        A file is missing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        given = _json(path / "config.json")
+        if "text_config" in given:  # the language model of one that also reads images
+            given = {**given, **given["text_config"]}
+        self._given = given
+        self.config = Config.of(given)
+        self._places = _places(path)
+
+    def array(self, name: str, shape: tuple[int, ...]) -> Any:
+        """Return a parameter as NumPy's float32.
+
+        Raises
+        ------
+        ValueError
+            It is missing, or of another shape or type.
+        """
+        base = self.config.row.names["base"] + "."
+        inner = name.removeprefix(base)
+        names = [name, inner, f"{base}language_model.{inner}", f"language_model.{name}"]
+        found = next((self._places[n] for n in names if n in self._places), None)
+        if found is None:
+            raise ValueError(f"llm: {self._path} has no tensor {name}")
+        file, dtype, given, start = found
+        if given != shape:
+            raise ValueError(f"llm: {name} must have shape {shape}, got {given} in {file}")
+        if dtype not in _DTYPES:
+            known = ", ".join(_DTYPES)
+            raise ValueError(f"llm: {name} must be of type {known}, got {dtype} in {file}")
+        stored = np.memmap(file, _DTYPES[dtype], "r", start, shape)
+        if dtype == "BF16":
+            return (stored.astype(np.uint32) << 16).view(np.float32)
+        return stored.astype(np.float32)
+
+    def tokenizer(self) -> Tokenizer | None:
+        """Return the tokenizer, None if the folder has none."""
+        path = self._path / "tokenizer.json"
+        if not path.exists():
+            return None
+        settings = _optional(self._path / "tokenizer_config.json")
+        generation = _optional(self._path / "generation_config.json")
+        template = settings.get("chat_template")
+        if isinstance(template, list):
+            template = {t["name"]: t["template"] for t in template}.get("default")
+        separate = self._path / "chat_template.jinja"
+        if separate.exists():
+            template = separate.read_text()
+        ends = generation.get("eos_token_id", self._given.get("eos_token_id"))
+        return Tokenizer.of_file(
+            path, template, _content(settings.get("bos_token")),
+            _content(settings.get("eos_token")), ends,
+        )  # fmt: skip
+
+
+def _content(token: Any) -> str | None:
+    found = token["content"] if isinstance(token, dict) else token
+    return None if found is None else str(found)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text())
+    except (ValueError, UnicodeDecodeError) as error:
+        raise ValueError(f"llm: {path} must be JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"llm: {path} must hold an object, got {type(found).__name__}")
+    return found
+
+
+def _optional(path: Path) -> dict[str, Any]:
+    return _json(path) if path.exists() else {}
+
+
+_Place = tuple[Path, str, tuple[int, ...], int]
+
+
+def _places(folder: Path) -> Mapping[str, _Place]:
+    """Return file, type, shape and offset of every tensor."""
+    index = folder / "model.safetensors.index.json"
+    if index.exists():
+        names = sorted(set(_json(index)["weight_map"].values()))
+        if any(Path(n).name != n for n in names):
+            raise ValueError(f"llm: {index} must name files of its folder, got {names}")
+        files = [folder / n for n in names]
+    else:
+        files = [folder / "model.safetensors"]
+    if not files[0].exists():
+        raise FileNotFoundError(
+            f"llm: {files[0]} does not exist; weights must be in files of safetensors"
+        )
+    found: dict[str, _Place] = {}
+    for file in files:
+        found.update(_header(file))
+    return found
+
+
+def _header(file: Path) -> dict[str, _Place]:
+    import safetensors
+
+    try:
+        with safetensors.safe_open(file, "numpy"):  # checks sizes, offsets and overlaps
+            pass
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"llm: {file} is damaged: {error}") from None
+    with file.open("rb") as opened:
+        size = int.from_bytes(opened.read(8), "little")
+        header = json.loads(opened.read(size))
+    header.pop("__metadata__", None)
+    return {
+        n: (file, e["dtype"], tuple(e["shape"]), 8 + size + e["data_offsets"][0])
+        for n, e in header.items()
+    }

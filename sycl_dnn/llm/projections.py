@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products with weights and rows of tables, in floating point or in 8-bit integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn import functional as F
+from sycl_dnn.nn.module import Module
+
+Weights = Callable[[str, tuple[int, ...]], Any]
+
+
+def integer_product(x: Any, weight: Any, scale: Any, bias: Any) -> Any:
+    """Return ``x @ weight.T + bias`` for int8 weights (N, K), each row of ``x`` quantized.
+
+    Parameters
+    ----------
+    x : array (*, K)
+    weight : array (N, K) of int8
+    scale : array (N,)
+    bias : array (N,), optional
+    """
+    rows = F.reshape(x, (-1, x.shape[-1]))
+    if rows.shape[0] == 1:
+        found = F.quantize_dynamic(rows)
+        made = F.quantized_linear(found, F.QuantizedTensor(weight, scale, None, 0), bias)
+    else:
+        found = F.quantize_dynamic(rows, axis=0)
+        one = found._replace(scale=F.ones(()), axis=None)
+        made = F.quantized_linear(one, F.QuantizedTensor(weight, scale, None, 0))
+        made = F.mul(made, F.unsqueeze(found.scale, 1))
+        made = made if bias is None else F.add(made, bias)
+    return F.reshape(F.astype(made, str(x.dtype)), (*x.shape[:-1], weight.shape[0]))
+
+
+class Projection(Module):
+    """``x @ weight.T + bias``; with ``is_transposed``, ``x @ weight + bias``.
+
+    Weights of int8 have a ``weight_scale`` for each output.
+    """
+
+    def __init__(
+        self, weights: Weights, name: str, n_in: int, n_out: int, bias: bool,
+        is_transposed: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.is_transposed = is_transposed
+        shape = (n_in, n_out) if is_transposed else (n_out, n_in)
+        _add_matrix(self, weights(f"{name}.weight", shape))
+        self.is_transposed = is_transposed and self.weight_scale is None
+        self.register_parameter("bias", weights(f"{name}.bias", (n_out,)) if bias else None)
+
+    def forward(self, x: Any) -> Any:
+        """Map (*, in) to (*, out)."""
+        if self.weight_scale is not None:
+            return integer_product(x, self.weight, self.weight_scale, self.bias)
+        if self.is_transposed:
+            made = F.matmul(x, self.weight)
+            return made if self.bias is None else F.add(made, self.bias)
+        return F.linear(x, self.weight, self.bias)
+
+    product = forward
+
+
+class Table(Module):
+    """Rows by number, as ``nn.Embedding``; also the product with all of them."""
+
+    def __init__(self, weights: Weights, name: str, n: int, width: int) -> None:
+        super().__init__()
+        _add_matrix(self, weights(f"{name}.weight", (n, width)))
+
+    def forward(self, ids: Any) -> Any:
+        """Return the rows (*, width) that ``ids`` names."""
+        made = F.embedding(ids, self.weight)
+        if self.weight_scale is None:
+            return made
+        scale = F.embedding(ids, F.unsqueeze(self.weight_scale, 1))
+        return F.mul(F.astype(made, "float32"), scale)
+
+    def product(self, x: Any) -> Any:
+        """Return the products of (*, width) with every row."""
+        if self.weight_scale is not None:
+            return integer_product(x, self.weight, self.weight_scale, None)
+        return F.linear(x, self.weight)
+
+
+def _add_matrix(module: Module, given: Any) -> None:
+    """Register a weight: a parameter, or integers with their scales."""
+    if isinstance(given, F.QuantizedTensor):
+        module.register_buffer("weight", given.data)
+        module.register_buffer("weight_scale", given.scale)
+    else:
+        module.register_parameter("weight", given)
+        module.register_buffer("weight_scale", None)
+
+
+def to_int8(values: Any, device: Any) -> Any:
+    """Return a matrix of NumPy as int8 with a scale for each row."""
+    values = np.asarray(values, np.float32)
+    scale = np.maximum(np.abs(values).max(1) / 127, np.float32(2.0**-120))
+    data = np.rint(values / scale[:, None]).astype(np.int8)
+    return F.QuantizedTensor(
+        F.asarray(data, sycl_queue=device), F.asarray(scale, sycl_queue=device), None, 0
+    )

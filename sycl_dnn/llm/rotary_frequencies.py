@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frequencies of rotary positions, and the ways in which contexts are made longer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Rotation(NamedTuple):
+    """How the features of a head turn with its position.
+
+    Attributes
+    ----------
+    head_dim : int
+    frequencies : tuple of float
+        Of each pair of features; fewer than half of ``head_dim`` if the others do not turn.
+    factor : float
+        Of sines and cosines.
+    long_frequencies : tuple of float, optional
+        Those of calls with more positions than ``threshold``.
+    threshold : int, optional
+    dynamic : float, optional
+        By which beyond ``threshold`` the base grows with the number of positions.
+    """
+
+    head_dim: int
+    frequencies: tuple[float, ...]
+    factor: float = 1.0
+    long_frequencies: tuple[float, ...] | None = None
+    threshold: int | None = None
+    dynamic: float | None = None
+
+    @classmethod
+    def of(
+        cls, given: Mapping[str, Any], head_dim: int, longest: int, original: int | None = None
+    ) -> Rotation:
+        """Return the rotation that Hugging Face's ``rope_parameters`` describe.
+
+        Parameters
+        ----------
+        given : mapping
+        head_dim : int
+        longest, original : int
+            ``max_position_embeddings`` of the model, and before its context was made longer.
+
+        Raises
+        ------
+        ValueError
+            The type is unknown or a parameter is missing.
+        """
+        kind = str(given.get("rope_type", given.get("type", "default")))
+        if kind not in _KINDS:
+            known = ", ".join(_KINDS)
+            raise ValueError(f"llm: rope_type must be one of {known}, got {kind!r}")
+        dim = int(head_dim * given.get("partial_rotary_factor", 1.0))
+        powers = np.arange(0, dim, 2, dtype=np.float32) / np.float32(dim)
+        inverse = 1.0 / np.float32(given["rope_theta"]) ** powers
+        before = original or given.get("original_max_position_embeddings") or longest
+        try:
+            made = _KINDS[kind](_Case(given, inverse.astype(np.float32), dim, longest, before))
+        except KeyError as error:
+            raise ValueError(f"llm: rope_type {kind} must have the key {error}") from None
+        return cls(head_dim, **made)
+
+
+class _Case(NamedTuple):
+    given: Mapping[str, Any]
+    inverse: Any
+    dim: int
+    longest: int
+    original: int
+
+
+def _floats(values: Any) -> tuple[float, ...]:
+    return tuple(float(v) for v in np.asarray(values, np.float32))
+
+
+def _default(case: _Case) -> dict[str, Any]:
+    return {"frequencies": _floats(case.inverse)}
+
+
+def _linear(case: _Case) -> dict[str, Any]:
+    return {"frequencies": _floats(case.inverse / np.float32(case.given["factor"]))}
+
+
+def _divided(case: _Case) -> dict[str, Any]:
+    """Divide each frequency by its own number, as GGUF files have for Llama 3."""
+    return {"frequencies": _floats(case.inverse / np.asarray(case.given["divisors"], np.float32))}
+
+
+def _dynamic(case: _Case) -> dict[str, Any]:
+    return {
+        "frequencies": _floats(case.inverse),
+        "threshold": case.longest,
+        "dynamic": float(case.given["factor"]),
+    }
+
+
+def _yarn(case: _Case) -> dict[str, Any]:
+    """Peng et al., arXiv:2309.00071."""
+    given, dim = case.given, case.dim
+    factor, base = float(given["factor"]), float(given["rope_theta"])
+
+    def scale(m: float) -> float:
+        return 1.0 if factor <= 1 else 0.1 * m * math.log(factor) + 1.0
+
+    attention = given.get("attention_factor")
+    if attention is None:
+        m, all_dims = given.get("mscale"), given.get("mscale_all_dim")
+        attention = scale(m) / scale(all_dims) if m and all_dims else scale(1.0)
+
+    def turns(n: float) -> float:
+        return dim * math.log(case.original / (n * 2 * math.pi)) / (2 * math.log(base))
+
+    low, high = turns(given.get("beta_fast") or 32), turns(given.get("beta_slow") or 1)
+    if given.get("truncate", True):
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, dim - 1)
+    ramp = (np.arange(dim // 2, dtype=np.float32) - low) / ((high - low) or 0.001)
+    kept = 1 - np.clip(ramp, 0, 1).astype(np.float32)
+    mixed = case.inverse / np.float32(factor) * (1 - kept) + case.inverse * kept
+    return {"frequencies": _floats(mixed), "factor": float(attention)}
+
+
+def _longrope(case: _Case) -> dict[str, Any]:
+    """Ding et al., arXiv:2402.13753."""
+    given, original = case.given, case.original
+    factor = given.get("factor") or case.longest / original
+    attention = given.get("attention_factor")
+    if attention is None:
+        grown = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
+        attention = grown
+    short, far = (
+        _floats(case.inverse / np.asarray(given[f"{name}_factor"], np.float32))
+        for name in ("short", "long")
+    )
+    return {
+        "frequencies": short, "long_frequencies": far, "threshold": original,
+        "factor": float(attention),
+    }  # fmt: skip
+
+
+def _llama3(case: _Case) -> dict[str, Any]:
+    given, inverse = case.given, case.inverse
+    factor, low, high = (float(given[k]) for k in ("factor", "low_freq_factor", "high_freq_factor"))
+    lengths = 2 * np.float32(math.pi) / inverse
+    smooth = (case.original / lengths - low) / (high - low)
+    mixed = (1 - smooth) * inverse / factor + smooth * inverse
+    made = np.where(lengths > case.original / low, inverse / factor, inverse)
+    is_between = (lengths >= case.original / high) & (lengths <= case.original / low)
+    return {"frequencies": _floats(np.where(is_between, mixed, made))}
+
+
+_KINDS: dict[str, Callable[[_Case], dict[str, Any]]] = {
+    "default": _default, "linear": _linear, "dynamic": _dynamic, "yarn": _yarn,
+    "longrope": _longrope, "su": _longrope, "llama3": _llama3, "divided": _divided,
+}  # fmt: skip

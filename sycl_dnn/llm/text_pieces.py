@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tokens of a stream to pieces of text: whole characters, up to a stop word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sycl_dnn.llm.tokenization import Tokenizer
+
+#: Tokens of a prompt that a text is decoded with.
+_CONTEXT = 8
+
+
+def joined(pieces: Sequence[Any]) -> Any:
+    """Return pieces as one text, or one list of tokens."""
+    if pieces and isinstance(pieces[0], str):
+        return "".join(pieces)
+    return [token for piece in pieces for token in piece]
+
+
+class Pieces:
+    """The text of one row of a batch, as its tokens arrive.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer, optional
+        Without one, pieces are lists of tokens.
+    stops : sequence of str
+        Words before which the text ends.
+    before : sequence of int
+        The tokens before the first one: whether a text begins with a space depends on them.
+    """
+
+    def __init__(
+        self, tokenizer: Tokenizer | None, stops: Sequence[str], before: Sequence[int] = ()
+    ) -> None:
+        self._tokenizer, self._stops = tokenizer, [s for s in stops if s]
+        #: Tokens whose text may still change: the last ones that were decoded, and new ones.
+        self._ids = list(before[-_CONTEXT:])
+        self._n_decoded = len(self._ids)
+        self._held = ""
+        self.is_done = False
+
+    def add(self, token: int) -> Any:
+        """Return what a token adds to the text; nothing once that has ended."""
+        if self._tokenizer is None:
+            return [token]
+        if self.is_done:
+            return ""
+        if token in self._tokenizer.ends:
+            return self.rest()
+        self._ids.append(token)
+        before = self._tokenizer.decode(self._ids[: self._n_decoded])
+        text = self._tokenizer.decode(self._ids)
+        if text.endswith("\ufffd"):
+            return ""  # a part of a character
+        # The tokens before the last ones cannot change what follows them.
+        self._ids, self._n_decoded = self._ids[self._n_decoded :], len(self._ids) - self._n_decoded
+        return self._cut(text[len(before) :])
+
+    def _cut(self, new: str) -> str:
+        """Return what is certain of the text, which ends before a stop word."""
+        self._held += new
+        found = [i for i in (self._held.find(s) for s in self._stops) if i >= 0]
+        if found:
+            self.is_done = True
+            return self._held[: min(found)]
+        kept = max((_overlap(self._held, s) for s in self._stops), default=0)
+        cut = len(self._held) - kept
+        made, self._held = self._held[:cut], self._held[cut:]
+        return made
+
+    def rest(self) -> Any:
+        """Return what was held back, and end the text."""
+        if self._tokenizer is None:
+            return []
+        if self.is_done:
+            return ""
+        self.is_done = True
+        before = self._tokenizer.decode(self._ids[: self._n_decoded])
+        held = self._held + self._tokenizer.decode(self._ids)[len(before) :]
+        found = [i for i in (held.find(s) for s in self._stops) if i >= 0]
+        return held[: min(found)] if found else held
+
+
+def _overlap(text: str, word: str) -> int:
+    """Return how many characters at the end of a text begin a word."""
+    for n in range(min(len(text), len(word) - 1), 0, -1):
+        if text.endswith(word[:n]):
+            return n
+    return 0

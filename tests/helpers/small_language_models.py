@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Language models small enough for a test, as folders of Hugging Face and as GGUF files."""
+
+import json
+
+import dpnp
+import gguf
+import numpy as np
+import tokenizers
+from safetensors.numpy import save_file
+from tokenizers import decoders, models, pre_tokenizers
+from transformers_answers import weight
+
+from sycl_dnn import llm
+
+CONFIG = {
+    "model_type": "llama", "vocab_size": 96, "hidden_size": 64, "intermediate_size": 96,
+    "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "bos_token_id": 1, "eos_token_id": 2,
+}  # fmt: skip
+TEMPLATE = (
+    "{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'] }}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+#: Special tokens first, then the signs of bytes, then pieces.
+SPECIAL = ["<unk>", "<s>", "</s>", "<|user|>", "<|assistant|>"]
+PIECES = ["th", "Ġth", "Ġthe", "in", "an", "er", "Ġa"]
+MERGES = ["t h", "Ġ th", "Ġth e", "i n", "a n", "e r", "Ġ a"]
+
+
+def vocabulary(n=96):
+    """Return the tokens of a tokenizer of bytes; signs that it lacks are unknown."""
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,!?'-:Ċ<>|/"
+    tokens = [*SPECIAL, "Ġ", *letters, *PIECES]
+    return tokens[: n - len(PIECES)] + PIECES if len(tokens) > n else tokens + [
+        f"<extra{i}>" for i in range(n - len(tokens))
+    ]  # fmt: skip
+
+
+def decoder(config=None):
+    """Return a decoder with the weights that its names have, on the CPU."""
+    made = llm.Config.of(CONFIG if config is None else config)
+    return llm.Decoder(made, lambda name, shape: dpnp.asarray(weight(name, shape))).eval()
+
+
+def arrays(config=None):
+    """Return the parameters of that decoder by name."""
+    return {n: dpnp.asnumpy(p) for n, p in decoder(config).state_dict().items()}
+
+
+def write_folder(path, config=None, more=None, dtype=np.float32):
+    """Write a model as ``save_pretrained`` does; ``more`` replaces tensors, None drops one."""
+    config = CONFIG if config is None else config
+    path.mkdir(exist_ok=True)
+    (path / "config.json").write_text(json.dumps(config))
+    found = {**arrays(config), **(more or {})}
+    kept = {n: np.ascontiguousarray(v, dtype) for n, v in found.items() if v is not None}
+    save_file(kept, path / "model.safetensors")
+    tokens = vocabulary(config["vocab_size"])
+    inner = tokenizers.Tokenizer(models.BPE(
+        {t: i for i, t in enumerate(tokens)}, [tuple(m.split()) for m in MERGES],
+        unk_token="<unk>",
+    ))  # fmt: skip
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    inner.add_special_tokens(SPECIAL)
+    inner.save(str(path / "tokenizer.json"))
+    settings = {"bos_token": "<s>", "eos_token": "</s>", "chat_template": TEMPLATE}
+    (path / "tokenizer_config.json").write_text(json.dumps(settings))
+    return path
+
+
+_NAMES = {
+    "model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output",
+    "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
+    "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+}  # fmt: skip
+
+
+def write_gguf(path, kind=gguf.GGMLQuantizationType.F32, fields=(), without=()):
+    """Write the model of ``CONFIG`` as llama.cpp's converter does, with matrices of a type."""
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_context_length(64)
+    writer.add_embedding_length(64)
+    writer.add_block_count(2)
+    writer.add_feed_forward_length(96)
+    writer.add_head_count(4)
+    writer.add_head_count_kv(2)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_rope_freq_base(10000.0)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    tokens = vocabulary()
+    writer.add_token_list(tokens)
+    writer.add_token_types([3 if t in SPECIAL else 1 for t in tokens])
+    writer.add_token_merges(MERGES)
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_add_bos_token(False)
+    writer.add_chat_template(TEMPLATE)
+    for key, value in fields:
+        writer.add_string(key, value)
+    for name, values in arrays().items():
+        inner = name.removesuffix(".weight")
+        layer = ""
+        if inner.startswith("model.layers."):
+            _, _, i, inner = inner.split(".", 3)
+            layer = f"blk.{i}."
+        stored = f"{layer}{_NAMES[inner]}.weight"
+        if stored in without:
+            continue
+        n_heads = {"self_attn.q_proj": 4, "self_attn.k_proj": 2}.get(inner)
+        if n_heads:  # pairs of neighbors turn together
+            shape = values.shape
+            values = values.reshape(n_heads, 2, -1, shape[1]).swapaxes(1, 2).reshape(shape)
+        if values.ndim == 2:
+            raw = gguf.quantize(np.ascontiguousarray(values), kind)
+            writer.add_tensor(stored, raw, raw_dtype=kind)
+        else:
+            writer.add_tensor(stored, np.ascontiguousarray(values))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows written into a cache: values, bounds, dtypes, in place or in a copy."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.llm.key_value_slots import write_slots
+
+
+def given(queue, dtype, shape=(2, 3, 10, 7), rows=4):
+    rng = np.random.default_rng(0)
+    made = [rng.integers(-9, 9, s).astype("f4") for s in (shape, (*shape[:2], rows, shape[3]))]
+    return made, [F.astype(dpnp.asarray(a, sycl_queue=queue), dtype) for a in made]
+
+
+def expected(old, new, first):
+    wanted = old.copy()
+    n, m = old.shape[2], new.shape[2]
+    for i in range(m):
+        if 0 <= first + i < n:
+            wanted[:, :, first + i] = new[:, :, i]
+    return wanted
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
+@pytest.mark.parametrize("first", [0, 3, 6, 8, 10, 30, -2])
+@pytest.mark.parametrize("kernels", ["auto", "never"])
+def test_values(queue, dtype, first, kernels):
+    (old, new), arrays = given(queue, dtype)
+    at = dpnp.asarray(np.int32(first), sycl_queue=queue)
+    with sycl_dnn.kernel_mode(kernels):
+        got = write_slots(*arrays, at)
+    got = dpnp.asnumpy(F.astype(got, "float32"))
+    np.testing.assert_array_equal(got, expected(old, new, first))
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+def test_a_cache_that_is_given_away_is_written_in_place(queue, rows):
+    (old, new), (cache, fresh) = given(queue, "float32", (2, 3, 64, 16), rows)
+    step = sycl_dnn.compile(write_slots, donate="cache")
+    place = cache.get_array()._pointer
+    for first in (5, 60, 63):
+        old = expected(old, new, first)
+        cache = step(cache, fresh, dpnp.asarray(np.int32(first), sycl_queue=queue))
+        np.testing.assert_array_equal(dpnp.asnumpy(cache), old)
+    assert cache.get_array()._pointer == place
+
+
+def test_a_cache_that_is_kept_is_copied(queue):
+    (old, new), (cache, fresh) = given(queue, "float32", (2, 3, 64, 16), 1)
+    got = sycl_dnn.compile(write_slots)(cache, fresh, dpnp.asarray(np.int32(5), sycl_queue=queue))
+    np.testing.assert_array_equal(dpnp.asnumpy(got), expected(old, new, 5))
+    np.testing.assert_array_equal(dpnp.asnumpy(cache), old)
+
+
+def test_gradients_flow_to_what_is_kept_and_to_what_is_new(queue):
+    _, (cache, fresh) = given(queue, "float32")
+    at = dpnp.asarray(np.int32(8), sycl_queue=queue)
+    _, pullback = sycl_dnn.vjp(lambda c, n: write_slots(c, n, at), cache, fresh)
+    of_cache, of_new = pullback(dpnp.ones(cache.shape, dtype="f4", sycl_queue=queue))
+    assert dpnp.asnumpy(of_cache)[0, 0, :, 0].tolist() == [1] * 8 + [0] * 2
+    assert dpnp.asnumpy(of_new)[0, 0, :, 0].tolist() == [1, 1, 0, 0]

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every architecture has the logits of transformers, at once and over a cache."""
+
+import json
+
+import dpnp
+import numpy as np
+import pytest
+from small_language_models import CONFIG, decoder
+from transformers_answers import ANSWERS, CASES, IDS, STORED
+
+from sycl_dnn import llm
+from sycl_dnn.llm.generation import padded
+
+CASES_STORED = {k: v for line in ANSWERS.read_text().splitlines()
+                for k, v in json.loads(line).items()}  # fmt: skip
+
+
+def test_every_case_is_stored():
+    assert list(CASES_STORED) == list(CASES)
+    assert {kind for kind, _ in CASES.values()} == set(llm.ARCHITECTURES)
+
+
+@pytest.mark.sweep(8)
+@pytest.mark.parametrize("case", CASES_STORED)
+def test_logits_are_those_of_transformers(case):
+    stored = CASES_STORED[case]
+    got = dpnp.asnumpy(decoder(stored["config"])(dpnp.asarray(IDS)))
+    np.testing.assert_allclose(got[STORED], stored["logits"], atol=1e-4)
+
+
+#: But those whose rotations depend on the length of the whole text.
+OVER_A_CACHE = [
+    case for case in CASES_STORED if case not in ("llama_dynamic", "phi3_longrope_long")
+]
+
+
+@pytest.mark.sweep(10)
+@pytest.mark.parametrize("case", OVER_A_CACHE)
+def test_logits_over_a_cache_are_those_of_the_whole(case):
+    net = decoder(CASES_STORED[case]["config"])
+    lm = llm.LanguageModel(net)
+    rows = [IDS[0].tolist(), IDS[1, :5].tolist()]
+    generator = lm._generator
+    made = dpnp.asnumpy(generator.prefilled(padded(rows), generator.new_cache(2, 64))[1])
+    wanted = [dpnp.asnumpy(net(dpnp.asarray([r], dtype="i4")))[0, -1] for r in rows]
+    np.testing.assert_allclose(made, wanted, atol=1e-4)
+
+
+def test_names_are_those_of_hugging_face():
+    names = set(decoder().state_dict())
+    assert "model.layers.1.self_attn.q_proj.weight" in names
+    assert {n.split(".")[0] for n in names} == {"model", "lm_head"}
+    gpt2 = decoder(CASES_STORED["gpt2"]["config"]).state_dict()
+    assert gpt2["transformer.h.0.attn.c_attn.weight"].shape == (64, 192)
+    assert "lm_head.weight" not in gpt2
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    ({"model_type": "bert"}, "architecture must be one of .*'bert'"),
+    ({"hidden_act": "tanhshrink"}, "activation must be one of .*'tanhshrink'"),
+    ({"rope_scaling": {"rope_type": "curved"}}, "rope_type must be one of .*'curved'"),
+    ({"rope_scaling": {"rope_type": "linear"}}, "rope_type linear must have the key 'factor'"),
+    ({"hidden_size": None}, "hidden_size of the config must be a positive integer, got None"),
+    ({"layer_types": ["full_attention"]}, "layer_types must name 2 layers"),
+])  # fmt: skip
+def test_unknown_configs_are_refused_by_name(change, said):
+    with pytest.raises(ValueError, match=said):
+        llm.Config.of({**CONFIG, **change})
+
+
+def test_early_keys_of_rotations_are_read():
+    old = llm.Config.of({**CONFIG, "rope_theta": 5e5, "rope_scaling": {
+        "type": "linear", "factor": 4.0}})  # fmt: skip
+    new = llm.Config.of({**CONFIG, "rope_parameters": {
+        "rope_theta": 5e5, "rope_type": "linear", "factor": 4.0}})  # fmt: skip
+    assert old.rotations == new.rotations
+    assert old.rotations[0].frequencies[0] == 0.25
