@@ -13,8 +13,13 @@ from sycl_dnn._dpnp import bits_as, in_dtype
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.operands import check_unpacked
 from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.ir.node import Node
 from sycl_dnn.kernels.rows_of_tables import Slices, taken
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops import shape as nodes
+from sycl_dnn.ops.arithmetic import EQ, cast
+from sycl_dnn.ops.creation import iota
 from sycl_dnn.program.place import place_of
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -171,13 +176,11 @@ def _one_hot(input, num_classes):
         raise ValueError("one_hot: num_classes must be given inside a traced function, got -1")
     n = checked_int("one_hot", "num_classes", num_classes, 1)
 
-    def encoded(indices: dpnp.ndarray) -> dpnp.ndarray:
-        classes = dpnp.arange(n, sycl_queue=indices.sycl_queue, usm_type=indices.usm_type)
-        return (indices[..., None] == classes).astype("int64")
+    def encoded(x: Node) -> Node:
+        numbers = nodes.reshape(x, (*x.shape, 1))
+        return cast(EQ(numbers, iota(n, dtype=x.dtype)), "int64")
 
-    encoded.__qualname__ = "one_hot"
-
-    return input.trace.array_call(encoded, [input], [Out((*input.shape, n), "int64")])[0]
+    return computed(encoded, input)
 
 
 def one_hot(input: dpnp.ndarray, num_classes: int = -1) -> dpnp.ndarray:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise nodes without their shapes, and how each operation is written as instructions."""
+"""What kernels compute, without shapes, and how each operation is written as instructions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import functools
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from sycl_dnn.ir.node import Node, in_order
 from sycl_dnn.kernels.spirv import TYPES, Kernel, Value
 
 #: The type in registers, by dtype; values of narrow floats are computed in f32 and rounded.
@@ -18,6 +17,8 @@ REGISTERS = {
 }  # fmt: skip
 #: Reductions that kernels compute, over axes that the kernel and not the expression knows.
 REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
+#: Operations that read the place of an element: its coordinate, an element somewhere else.
+INDEXED = ("iota", "gather")
 #: The type in memory, where it is another one.
 IN_MEMORY = {"float16": "f16", "bfloat16": "u16", "bool": "u8"}
 
@@ -31,6 +32,13 @@ class Term(NamedTuple):
     attributes: tuple[Any, ...]
 
 
+class Source(NamedTuple):
+    """An array of which a kernel reads elements that indices name: dtype, number of indices."""
+
+    dtype: str
+    n_indices: int
+
+
 class Expression(NamedTuple):
     """What a kernel computes for each element: the same for arrays of every shape.
 
@@ -41,11 +49,17 @@ class Expression(NamedTuple):
     terms : tuple of Term
     results : tuple of int
         Numbers of the terms, or inputs, that are written.
+    sources : tuple of Source
+        Of the terms that gather, in order.
+    n_places : int
+        How many coordinates of elements terms read.
     """
 
     inputs: tuple[str, ...]
     terms: tuple[Term, ...]
     results: tuple[int, ...]
+    sources: tuple[Source, ...] = ()
+    n_places: int = 0
 
     def dtype_of(self, number: int) -> str:
         """Return the dtype of an input or a term."""
@@ -75,38 +89,8 @@ class Expression(NamedTuple):
         return sorted(reached)
 
 
-def is_elementwise(node: Node) -> bool:
-    """Whether a kernel can compute the node together with what it is computed from."""
-    name = node.operation.name
-    return name in WRITERS or name in ("number", "broadcast_to")
-
-
-def expression_of(results: Sequence[Node], inputs: Sequence[Node]) -> Expression:
-    """Return the expression that computes nodes from inputs.
-
-    All in between are element-wise, or reductions over the same axes.
-    """
-    numbers: dict[Node, int] = {node: i for i, node in enumerate(inputs)}
-    terms: list[Term] = []
-    for node in in_order(results, numbers):
-        if node.operation.name == "broadcast_to":
-            numbers[node] = numbers[node.inputs[0]]
-            continue
-        operands = tuple([numbers[given] for given in node.inputs])
-        numbers[node] = len(inputs) + len(terms)
-        kept = {} if node.operation.name in REDUCTIONS else node.attributes
-        attributes = tuple([(n, _exact(v)) for n, v in kept.items()])
-        terms.append(Term(node.operation.name, node.dtype, operands, attributes))
-    dtypes = tuple([node.dtype for node in inputs])
-    return Expression(dtypes, tuple(terms), tuple([numbers[node] for node in results]))
-
-
-def _exact(value: Any) -> Any:
-    """Return a number such that signed zeros differ and NaN equals itself."""
-    return ("hex", value.hex()) if type(value) is float else value
-
-
-def _number(value: Any) -> Any:
+def number_of(value: Any) -> Any:
+    """Return the number that an attribute of a term stands for."""
     return float.fromhex(value[1]) if isinstance(value, tuple) else value
 
 
@@ -351,10 +335,14 @@ WRITERS: dict[str, Writer | None] = {
 }  # fmt: skip
 
 
+#: Operations whose results are one of their operands, or one with another sign.
+_EXACT = ("abs", "maximum", "minimum", "neg", "stop_gradient", "where")
+
+
 def write(k: Kernel, term: Term, operands: Sequence[Value]) -> Value:
     """Write one term of registers; return its register."""
     register = REGISTERS[term.dtype]
-    attributes = {name: _number(value) for name, value in term.attributes}
+    attributes = {name: number_of(value) for name, value in term.attributes}
     if term.operation == "number":
         return rounded(k, k.constant(attributes["value"], register), term.dtype)
     if term.operation == "cast":
@@ -362,7 +350,8 @@ def write(k: Kernel, term: Term, operands: Sequence[Value]) -> Value:
     writer = WRITERS[term.operation]
     if writer is None:
         raise TypeError(f"{term.operation}: there is no instruction for it")
-    return rounded(k, writer(k, *operands, **attributes), term.dtype)
+    made = writer(k, *operands, **attributes)
+    return made if term.operation in _EXACT else rounded(k, made, term.dtype)
 
 
 def _cast(k: Kernel, v: Value, dtype: str) -> Value:

@@ -111,8 +111,13 @@ def name_of(form: Form) -> str:
     return f"{operations or 'copy'}_{digest}"
 
 
-def numbers_of(form: Form, grid: Grid, n_groups: int, n_units: int) -> list[int]:
-    """Return the numbers that a launch gives the kernel, in the order of its parameters."""
+def numbers_of(
+    form: Form, grid: Grid, n_groups: int, n_units: int, indexed: Sequence[int] = ()
+) -> list[int]:
+    """Return the numbers that a launch gives the kernel, in the order of its parameters.
+
+    ``indexed`` has the size and the stride of each axis that an index names.
+    """
     each = -(-n_units // n_groups)
     strides = [
         s
@@ -120,7 +125,7 @@ def numbers_of(form: Form, grid: Grid, n_groups: int, n_units: int) -> list[int]
         for kind, s in zip(kinds, along, strict=True)
         if kind == "n"
     ]
-    return [each, n_units, *grid.sizes, *strides]
+    return [each, n_units, *grid.sizes, *strides, *indexed]
 
 
 def units_of(grid: Grid, schedule: Schedule) -> int:
@@ -139,23 +144,36 @@ def module_of(form: Form) -> bytes:
 
 
 class _Writing:
-    """A kernel that is being written."""
+    """A kernel that is being written.
+
+    Its parameters: inputs, sources, results; what each group computes and how many units there are;
+    the sizes of the axes; strides of class n; size and stride of each indexed axis.
+    """
 
     def __init__(self, form: Form) -> None:
         expression, self._schedule = form.expression, form.schedule
         self._expression = expression
-        dtypes = [*expression.inputs, *map(expression.dtype_of, expression.results)]
+        read = [*expression.inputs, *[source.dtype for source in expression.sources]]
+        dtypes = [*read, *map(expression.dtype_of, expression.results)]
         types = [IN_MEMORY.get(d, REGISTERS[d]) for d in dtypes]
         n_axes = len(form.classes[0])
-        n_numbers = 2 + n_axes + sum(kinds.count("n") for kinds in form.classes)
-        parameters = [("pointer", t) for t in types] + [("value", "i32")] * n_numbers
+        n_strides = sum(kinds.count("n") for kinds in form.classes)
+        n_indexed = 2 * sum(source.n_indices for source in expression.sources)
+        parameters = [("pointer", t) for t in types]
+        parameters += [("value", "i32")] * (2 + n_axes + n_strides + n_indexed)
         self._kernel = k = Kernel(name_of(form), parameters, form.schedule.n_items)
-        self._pointers = k.parameters[: len(types)]
-        self._each, self._n_units, *rest = k.parameters[len(types) :]
-        self._sizes, strides = rest[:n_axes], iter(rest[n_axes:])
+        self._pointers, self._n_read = k.parameters[: len(types)], len(read)
+        supply = iter(k.parameters[len(types) :])
+        self._each, self._n_units = next(supply), next(supply)
+        self._sizes = [next(supply) for _ in range(n_axes)]
         self._classes = form.classes
         self._strides = [
-            [next(strides) if kind == "n" else None for kind in kinds] for kinds in form.classes
+            [next(supply) if kind == "n" else None for kind in kinds] for kinds in form.classes
+        ]
+        #: Of each source, size and stride of each axis that an index names.
+        self._indexed = [
+            [(next(supply), next(supply)) for _ in range(source.n_indices)]
+            for source in expression.sources
         ]
         self._item = k.number_of("item")
 
@@ -163,28 +181,40 @@ class _Writing:
         return self._kernel.constant(value, "i32")
 
     def module(self) -> bytes:
-        """Write the loop over the parts of a group."""
+        """Write the loop over the units of a group: parts of rows, one after another."""
         k, one = self._kernel, self._constant(1)
+        *outer, inner = self._sizes
+        span = self._constant(self._schedule.span)
+        n_parts = k.call("div", k.call("add", inner, k.call("sub", span, one)), span)
         first = k.call("mul", k.number_of("group"), self._each)
         last = k.call("min", k.call("add", first, self._each), self._n_units)
+        # Counted on from unit to unit: divisions would cost as much as a short row.
+        sizes = [*outer, n_parts] if outer else []
+        coordinates = [k.variable(c) for c in self._divided(first, sizes)]
         with k.loop(first, last, one) as unit:
-            self._unit(unit)
+            *places, part = [k.current(c) for c in coordinates] or [unit]
+            start = k.call("mul", part, span)
+            stop = k.call("min", k.call("add", start, span), inner)
+            self._along(self._starts(places), start, stop)
+            self._count_on(coordinates, sizes)
         return k.module()
 
-    def _unit(self, unit: Value) -> None:
-        k, span = self._kernel, self._constant(self._schedule.span)
-        *outer, inner = self._sizes
-        coordinates, rest, part = [], unit, unit
-        if outer:
-            more = k.call("sub", span, self._constant(1))
-            n_parts = k.call("div", k.call("add", inner, more), span)
-            part, rest = k.call("rem", unit, n_parts), k.call("div", unit, n_parts)
-            for size in reversed(outer):
-                coordinates.append(k.call("rem", rest, size))
-                rest = k.call("div", rest, size)
-        starts = self._starts(coordinates[::-1])
-        start = k.call("mul", part, span)
-        self._along(starts, start, k.call("min", k.call("add", start, span), inner))
+    def _divided(self, number: Value, sizes: Sequence[Value]) -> list[Value]:
+        """Return the coordinates of a number among axes, outermost first."""
+        k, coordinates = self._kernel, []
+        for size in reversed(sizes):
+            coordinates.append(k.call("rem", number, size))
+            number = k.call("div", number, size)
+        return coordinates[::-1]
+
+    def _count_on(self, coordinates: Sequence[Value], sizes: Sequence[Value]) -> None:
+        """Increase coordinates to those of the next number."""
+        k, zero, carry = self._kernel, self._constant(0), self._constant(1)
+        for variable, size in zip(reversed(coordinates), reversed(sizes), strict=True):
+            more = k.call("add", k.current(variable), carry)
+            is_over = k.call("eq", more, size)
+            k.assign(variable, k.select(is_over, zero, more))
+            carry = k.select(is_over, self._constant(1), zero)
 
     def _starts(self, coordinates: list[Value]) -> list[Value]:
         """Return where each array's elements of the outer coordinates begin."""
@@ -213,23 +243,42 @@ class _Writing:
         mine = k.call("mul", self._item, self._constant(width))
         with k.loop(k.call("add", start, mine), whole, stride) as place:
             self._elements(starts, place, width)
+        if self._expression.n_places and n_items == 1:
+            # One more vector, some of whose elements are done already: rows of images are short.
+            enough = k.call("ge", length, self._constant(width))
+            with k.when(k.call("and", enough, k.call("lt", whole, stop))):
+                self._elements(starts, k.call("sub", stop, self._constant(width)), width)
+            whole = k.select(enough, stop, whole)
         with k.loop(k.call("add", whole, self._item), stop, self._constant(n_items)) as place:
             self._elements(starts, place, 1)
 
     def _elements(self, starts: list[Value], place: Value, width: int) -> None:
         k, expression = self._kernel, self._expression
+        n_inputs = len(expression.inputs)
         values = [
             from_memory(k, self._loaded(n, starts[n], place, width), dtype)
             for n, dtype in enumerate(expression.inputs)
         ]
         for term in expression.terms:
-            values.append(write(k, term, [values[n] for n in term.operands]))
-        for n, result in enumerate(expression.results, len(expression.inputs)):
+            operands = [values[n] for n in term.operands]
+            attributes = dict(term.attributes)
+            if term.operation == "gather":
+                number = attributes["source"]
+                start = starts[n_inputs + number]
+                values.append(self._gathered(number, start, place, width, operands))
+            elif term.operation == "iota":
+                number = len(starts) - expression.n_places + attributes["place"]
+                coordinate = self._along_axis(number, place, width, starts[number])
+                values.append(k.converted(coordinate, REGISTERS[term.dtype]))
+            else:
+                values.append(write(k, term, operands))
+        for n, result in enumerate(expression.results, self._n_read):
             value = to_memory(k, k.repeated(values[result], width), expression.dtype_of(result))
             index = k.call("add", starts[n], k.converted(place, "i64"))
             k.store(self._pointers[n], index, value)
 
     def _loaded(self, number: int, start: Value, place: Value, width: int) -> Value:
+        """Return elements of an array; one if it does not change along the innermost axis."""
         k, pointer = self._kernel, self._pointers[number]
         kind, stride = self._classes[number][-1], self._strides[number][-1]
         if kind == "0":
@@ -242,3 +291,55 @@ class _Writing:
             index = k.call("add", start, self._scaled(column, stride))  # type: ignore[arg-type]
             lanes.append(k.load(pointer, index))
         return k.joined(lanes)
+
+    def _along_axis(self, number: int, place: Value, width: int, start: Value) -> Value:
+        """Return how far elements are from an array's start, as i32; no array has 2**31."""
+        k, kind = self._kernel, self._classes[number][-1]
+        first = k.converted(start, "i32")
+        if kind == "0":
+            return first
+        columns = k.call("add", k.repeated(place, width), k.counting("i32", width))
+        if kind == "n":
+            columns = k.call("mul", columns, self._strides[number][-1])  # type: ignore[arg-type]
+        return k.call("add", columns, first)
+
+    def _gathered(
+        self, source: int, start: Value, place: Value, width: int, indices: Sequence[Value]
+    ) -> Value:
+        """Return the elements of a source that indices name; those outside count as the nearest."""
+        k, number = self._kernel, len(self._expression.inputs) + source
+        dtype, total = self._expression.sources[source].dtype, self._constant(0)
+        for index, (size, stride) in zip(indices, self._indexed[source], strict=True):
+            last = k.converted(k.call("sub", size, self._constant(1)), index.type)
+            nearest = k.call("min", k.call("max", index, k.constant(0, index.type)), last)
+            total = k.call("add", total, k.call("mul", k.converted(nearest, "i32"), stride))
+        if total.width == 1:
+            start = k.call("add", start, k.converted(total, "i64"))
+            return from_memory(k, self._loaded(number, start, place, width), dtype)
+        along = self._along_axis(number, place, width, k.constant(0, "i64"))
+        total = k.call("add", total, along)
+        return from_memory(k, self._lanes(number, start, total), dtype)
+
+    def _lanes(self, number: int, start: Value, offsets: Value) -> Value:
+        """Return elements at different offsets; on a CPU in one access where they are neighbors."""
+        k, width = self._kernel, offsets.width
+        pointer, first = self._pointers[number], k.lane(offsets, 0)
+
+        def joined() -> Value:
+            lanes = []
+            for lane in range(width):
+                index = k.call("add", start, k.converted(k.lane(offsets, lane), "i64"))
+                lanes.append(k.load(pointer, index))
+            return k.joined(lanes)
+
+        if self._schedule.n_items > 1:
+            return joined()
+        row = k.call("add", k.repeated(first, width), k.counting("i32", width))
+        is_row = k.holds_in_all(k.call("eq", offsets, row))
+        made = k.variable(k.constant(0, pointer.type, width))
+        with k.when(is_row):
+            index = k.call("add", start, k.converted(first, "i64"))
+            k.assign(made, k.load(pointer, index, width))
+        with k.when(k.select(is_row, k.constant(0, "bool"), k.constant(1, "bool"))):
+            k.assign(made, joined())
+        return k.current(made)

@@ -188,6 +188,10 @@ class Kernel:
         ids = [self.repeated(v, width).id for v in (condition, a, b)]
         return self._emit(169, a.type, width, *ids)
 
+    def holds_in_all(self, condition: Value) -> Value:
+        """Return whether a condition holds in every lane."""
+        return self._emit(155, "bool", 1, condition.id) if condition.width > 1 else condition
+
     def repeated(self, v: Value, width: int) -> Value:
         """Return a value of one lane in all lanes."""
         return v if v.width == width else self._emit(80, v.type, width, *[v.id] * width)

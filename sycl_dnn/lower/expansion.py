@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from sycl_dnn.ir.node import Node, in_order, node_of
-from sycl_dnn.kernels.expression import is_elementwise
+from sycl_dnn.kernels.node_expressions import is_elementwise
 from sycl_dnn.lower.region import is_reduction
 
 

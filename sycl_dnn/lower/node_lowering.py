@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from sycl_dnn import _core
 from sycl_dnn.ir.derivation import pullback
 from sycl_dnn.ir.node import Node, Number, in_order, leaf, number
-from sycl_dnn.kernels.expression import expression_of, is_elementwise
 from sycl_dnn.kernels.fused_elementwise import (
     ON_CPU,
     ON_GPU,
@@ -21,6 +20,14 @@ from sycl_dnn.kernels.fused_elementwise import (
     units_of,
 )
 from sycl_dnn.kernels.launching import launched, units
+from sycl_dnn.kernels.node_expressions import (
+    Reads,
+    expression_of,
+    is_elementwise,
+    is_indexed,
+    read_through,
+    reads_of,
+)
 from sycl_dnn.lower.expansion import expanded
 from sycl_dnn.lower.reduction_lowering import ReductionLaunch
 from sycl_dnn.lower.region import Region, is_reduction
@@ -116,13 +123,12 @@ class Lowering:
         """Return the tensors of nodes."""
         results = expanded(results, self._tensors)
         order = in_order(results, self._tensors)
+        read = self._read_from_memory(order) | set(results)
         levels: dict[Node, int] = {}
         for node in order:
-            level = max([levels.get(given, 0) for given in node.inputs], default=0)
-            levels[node] = level + (not is_elementwise(node))
+            before = max([self._level(node, n, levels) for n in node.inputs], default=0)
+            levels[node] = before + (not is_elementwise(node))
         whole = [node for node in order if not is_elementwise(node)]
-        alone = [node for node in whole if not is_reduction(node)]
-        read = {given for node in alone for given in node.inputs} | set(results)
         for level in range(max(levels.values(), default=0) + 1):
             for node in whole:
                 if levels[node] == level and node not in self._tensors:
@@ -136,6 +142,27 @@ class Lowering:
             for shape in dict.fromkeys(node.shape for node in wanted):
                 self._fused([node for node in wanted if node.shape == shape])
         return [self._tensors[node] for node in results]
+
+    def _level(self, node: Node, given: Node, levels: dict[Node, int]) -> int:
+        """Return the first pass in which a node can read an input."""
+        level = levels.get(given, 0)
+        is_gathered = node.operation.name == "gather" and given is node.inputs[0]
+        return level + (is_gathered and given not in self._tensors)
+
+    def _read_from_memory(self, order: Sequence[Node]) -> set[Node]:
+        """Return the nodes that are not part of the kernels that read them."""
+        read, indexed = set[Node](), set[Node]()
+        for node in order:
+            if is_elementwise(node):
+                if is_indexed(node) or not indexed.isdisjoint(read_through(node)):
+                    indexed.add(node)
+                if node.operation.name == "gather":
+                    read.add(node.inputs[0])
+            elif is_reduction(node):
+                read.update(indexed.intersection(node.inputs))
+            else:
+                read.update(node.inputs)
+        return read
 
     def _single(self, node: Node) -> Tensor:
         """Record a node that is not element-wise."""
@@ -170,7 +197,7 @@ class Lowering:
         self._tensors |= zip(region.outputs, launch.recorded(), strict=True)
 
     def _launch_of(self, region: Region) -> ReductionLaunch:
-        inputs = self._inputs_of(region.outputs)
+        inputs = reads_of(region.outputs, self._tensors).inputs
         operands = [self._readable(self._tensors[node], len(region.shape)) for node in inputs]
         return ReductionLaunch(
             self._trace, region.outputs, inputs, operands, region.shape, region.axes
@@ -184,30 +211,21 @@ class Lowering:
             for node in nodes:
                 self._tensors[node] = zeros(self._trace, shape, node.dtype)
             return
-        inputs = self._inputs_of(nodes)
-        operands = [self._readable(self._tensors[node], len(shape)) for node in inputs]
-        whole = next((t for t in operands if t.shape == shape), None)
-        order = axis_order(whole, len(shape))
+        reads = reads_of(nodes, self._tensors)
+        operands = [self._readable(self._tensors[node], len(shape)) for node in reads.inputs]
+        sources = [self._readable(self._tensors[n.inputs[0]], len(shape)) for n in reads.gathers]
+        whole = [t for t in operands if t.shape == shape] or sources
+        order = axis_order(whole[0] if whole else None, len(shape))
         outs = [_out(node, order) for node in nodes]
         strides: list[Sequence[int]] = [_spread(t) for t in operands]
+        for node, source in zip(reads.gathers, sources, strict=True):
+            strides.append(_spread(source, node.attributes["axes"]))
         strides += [layout.permuted_strides(shape, order)] * len(nodes)
+        strides += [_coordinate_strides(node, len(shape)) for node in reads.places]
         in_order_of_memory = [[of[k] for k in order] for of in strides]
         grid = grid_of([shape[k] for k in order], in_order_of_memory)
-        made = self._launched(nodes, inputs, operands, outs, grid)
+        made = self._launched(nodes, reads, [*operands, *sources], outs, grid)
         self._tensors |= zip(nodes, made, strict=True)
-
-    def _inputs_of(self, nodes: Sequence[Node]) -> list[Node]:
-        """Return the known nodes that nodes are computed from, each once."""
-        reached, inputs = set[Node](), dict[Node, None]()
-        stack = list(reversed(nodes))
-        while stack:
-            node = stack.pop()
-            if node in self._tensors:
-                inputs[node] = None
-            elif node not in reached:
-                reached.add(node)
-                stack.extend(reversed(node.inputs))
-        return list(inputs)
 
     def _readable(self, x: Tensor, rank: int) -> Tensor:
         plain = row_major(x) if x.desc is None else self._trace.plain(x)
@@ -216,18 +234,24 @@ class Lowering:
     def _launched(
         self,
         nodes: Sequence[Node],
-        inputs: Sequence[Node],
+        reads: Reads,
         operands: Sequence[Tensor],
         outs: Sequence[Out],
         grid: Grid,
     ) -> list[Tensor]:
         is_cpu = self._trace.engine.kind is _core.engine_kind.cpu
         schedule = ON_CPU if is_cpu else ON_GPU
-        form = Form(expression_of(nodes, inputs), grid.classes, schedule)
+        form = Form(expression_of(nodes, reads.inputs), grid.classes, schedule)
         grid.check(str(nodes[0].operation))
+        indexed = []
+        sources = operands[len(reads.inputs) :]
+        for node, source in zip(reads.gathers, sources, strict=True):
+            grid_of(source.shape, [source.strides]).check(str(node.operation))
+            for axis in node.attributes["axes"]:
+                indexed += [source.shape[axis], source.strides[axis]]
         n_units = units_of(grid, schedule)
         n_groups = min(n_units, 4 * units(operands[0])) if operands else n_units
-        numbers = numbers_of(form, grid, n_groups, n_units)
+        numbers = numbers_of(form, grid, n_groups, n_units, indexed)
         return launched(
             self._trace, module_of(form), name_of(form), operands, outs, numbers, n_groups,
             schedule.n_items,
@@ -239,6 +263,13 @@ def _out(node: Node, order: Sequence[int]) -> Out:
     return Out(node.shape, node.dtype, layout.strided(node.shape, node.dtype, strides))
 
 
-def _spread(x: Tensor) -> list[int]:
-    """Return the strides of a tensor that is repeated along its axes of size 1."""
-    return [0 if n == 1 else s for n, s in zip(x.shape, x.strides, strict=True)]
+def _spread(x: Tensor, indexed: Sequence[int] = ()) -> list[int]:
+    """Return the strides along a grid: 0 where a tensor is repeated, or an index says the place."""
+    along = enumerate(zip(x.shape, x.strides, strict=True))
+    return [0 if n == 1 or k in indexed else s for k, (n, s) in along]
+
+
+def _coordinate_strides(node: Node, rank: int) -> list[int]:
+    """Return the strides of an array whose elements would be as far from its start as they say."""
+    axis = node.attributes["axis"] + rank - node.ndim
+    return [int(k == axis) for k in range(rank)]

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from sycl_dnn import _core
 from sycl_dnn.ir.node import Node, Shape
-from sycl_dnn.kernels.expression import Expression, expression_of
+from sycl_dnn.kernels.expression import Expression
 from sycl_dnn.kernels.fused_elementwise import name_of
 from sycl_dnn.kernels.fused_reduction import reduction_module
 from sycl_dnn.kernels.launching import launched
+from sycl_dnn.kernels.node_expressions import expression_of
 from sycl_dnn.kernels.reduction_schedule import (
     Plan,
     ReductionGrid,

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from sycl_dnn.ir.node import Node, Shape
-from sycl_dnn.kernels.expression import REDUCTIONS, is_elementwise
+from sycl_dnn.kernels.expression import REDUCTIONS
+from sycl_dnn.kernels.node_expressions import is_elementwise, is_indexed
 
 
 def is_reduction(node: Node) -> bool:
@@ -70,7 +71,7 @@ class Region:
             same = node.inputs[0].shape == self.shape and node.attributes["axes"] == self.axes
             if same and (self._is_deep or not level):
                 self._levels[node] = level + 1
-        elif is_elementwise(node):
+        elif is_elementwise(node) and not is_indexed(node):
             of_results = node.shape == self._kept or (self._is_deep and node.shape == self.shape)
             if of_results if level else _fits(node.shape, self.shape):
                 self._levels[node] = level

@@ -1,6 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations by family: an operation is one row with its shape rule and its gradient."""
 
-from sycl_dnn.ops import activation, arithmetic, creation, products, reduction, shape
+from sycl_dnn.ops import (
+    activation,
+    arithmetic,
+    creation,
+    products,
+    reduction,
+    selection,
+    shape,
+)
 
-__all__ = ["activation", "arithmetic", "creation", "products", "reduction", "shape"]
+__all__ = ["activation", "arithmetic", "creation", "selection", "products", "reduction", "shape"]

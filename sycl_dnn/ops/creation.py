@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sycl_dnn.ir.node import Node, Number, Operation, number
+from sycl_dnn.ir.node import Node, Number, Operation, Shape, number
 from sycl_dnn.ops.arithmetic import GE, LE, where
-from sycl_dnn.ops.shape import broadcast_to, reshape
+from sycl_dnn.ops.shape import broadcast_to
 
 
 def full(value: Number, shape: Sequence[int], dtype: str) -> Node:
@@ -15,12 +15,23 @@ def full(value: Number, shape: Sequence[int], dtype: str) -> Node:
     return broadcast_to(number(value, dtype), shape)
 
 
-IOTA = Operation("iota", lambda inputs, *, length, dtype: ((length,), dtype), is_flat=True)
+def _iota_infer(
+    inputs: tuple[Node, ...], *, length: int, axis: int, rank: int, dtype: str
+) -> tuple[Shape, str]:
+    return tuple([length if k == axis else 1 for k in range(rank)]), dtype
+
+
+#: 0, 1, 2... along one of several axes, of which the others have size 1.
+IOTA = Operation("iota", _iota_infer, is_flat=True)
+
+
+def iota(length: int, axis: int = 0, rank: int = 1, dtype: str = "int32") -> Node:
+    """Return 0, 1, 2... along an axis."""
+    return IOTA(length=length, axis=axis % rank, rank=rank, dtype=dtype)
 
 
 def triangle(x: Node, diagonal: int, *, is_lower: bool) -> Node:
     """Return a matrix, or several, with zeros above or below a diagonal."""
-    rows = reshape(IOTA(length=x.shape[-2], dtype="int64"), (x.shape[-2], 1))
-    columns = IOTA(length=x.shape[-1], dtype="int64") - rows
-    holds = (LE if is_lower else GE)(columns, number(diagonal, "int64"))
+    rows, columns = (iota(x.shape[k], k, 2) for k in (-2, -1))
+    holds = (LE if is_lower else GE)(columns - rows, number(diagonal, "int32"))
     return where(holds, x, number(0, x.dtype))

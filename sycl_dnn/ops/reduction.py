@@ -26,7 +26,8 @@ from sycl_dnn.ops.arithmetic import (
     where,
 )
 from sycl_dnn.ops.creation import full
-from sycl_dnn.ops.shape import SUM, broadcast_to, concat, flip, narrow, reshape
+from sycl_dnn.ops.selection import concat, flip, narrow
+from sycl_dnn.ops.shape import SUM, broadcast_to, reshape
 
 Axes = tuple[int, ...]
 

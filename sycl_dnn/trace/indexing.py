@@ -47,24 +47,13 @@ def _sliced(x: Any, items: list[Any]) -> Any:
             # The same elements forward, then reversed.
             forward = start + (length - 1) * step
             made = views.narrow(made, axis, forward if length else 0, length, -step)
-            made = _flipped(made, axis) if length > 1 else made
+            made = functions.flip(made, axis) if length > 1 else made
         elif (start, length, step) != (0, n, 1):
             made = views.narrow(made, axis, start, length, step)
         if isinstance(item, slice):
             kept.append(length)
         axis += 1
     return made if tuple(kept) == made.shape else views.reshape(made, kept)
-
-
-def _flipped(x: Any, axis: int) -> Any:
-    """Return a copy in reverse order: oneDNN does not support negative strides."""
-    from sycl_dnn.trace.steps import Out
-
-    def rule(entry: Any, grads: Any) -> Any:
-        return {"0": _flipped(grads["0"], axis)}
-
-    out = Out(x.shape, x.dtype)
-    return x.trace.array_call(lambda a: dpnp.flip(a, axis), [x], [out], rule)[0]
 
 
 def _full_key(items: list[Any], ndim: int) -> list[Any]:

@@ -194,7 +194,7 @@ _buffers: dict[tuple[Any, str, bytes], Any] = {}
 _MOST = 256
 
 
-def _pattern(value: float, dtype: str) -> Any:
+def pattern(value: float, dtype: str) -> Any:
     """Return a NumPy scalar with the bits of ``value``, rounded to nearest even."""
     if dtype == "bfloat16":
         bits = int(np.float32(value).view(np.uint32))
@@ -205,14 +205,14 @@ def _pattern(value: float, dtype: str) -> Any:
 
 
 def _buffer(engine: Any, value: float, dtype: str, size: int) -> Any:
-    pattern = _pattern(value, dtype)
-    key = (engine, dtype, pattern.tobytes())
+    bits = pattern(value, dtype)
+    key = (engine, dtype, bits.tobytes())
     found = _buffers.get(key)
     if found is None or found.size < size:
         if len(_buffers) >= _MOST:
             _buffers.clear()
         size = 1 << (size - 1).bit_length()
-        values = np.full(size, pattern)
+        values = np.full(size, bits)
         found = _buffers[key] = dpnp.asarray(values, sycl_queue=engine.sycl_queue)
     return found
 

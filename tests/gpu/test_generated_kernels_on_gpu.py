@@ -8,13 +8,15 @@ from dpctl.program import create_program_from_spirv
 from sycl_dnn import functional as F
 from sycl_dnn import ops  # noqa: F401 - registers the operations
 from sycl_dnn.ir.node import OPERATIONS, leaf
-from sycl_dnn.kernels.expression import REDUCTIONS, WRITERS, expression_of
+from sycl_dnn.kernels.expression import REDUCTIONS, WRITERS
 from sycl_dnn.kernels.fused_elementwise import ON_GPU, Form, module_of, name_of
 from sycl_dnn.kernels.fused_reduction import reduction_module
+from sycl_dnn.kernels.node_expressions import expression_of
 from sycl_dnn.kernels.reduction_form import ReductionForm
 from sycl_dnn.kernels.reduction_schedule import ReductionGrid, in_parts, whole_schedule
 from sycl_dnn.kernels.two_stages import Stages
-from sycl_dnn.ops import arithmetic, reduction
+from sycl_dnn.lower.expansion import expanded
+from sycl_dnn.ops import arithmetic, reduction, selection
 
 DTYPES = ("float32", "float16", "bfloat16", "int8", "uint8", "int32", "int64", "bool")
 
@@ -54,6 +56,25 @@ def test_operation_compiles(name, queue):
     for form in forms:
         program = create_program_from_spirv(queue, module_of(form))
         assert program.get_sycl_kernel(name_of(form)) is not None
+
+
+#: Nodes of an array (6, 8) that read elements elsewhere.
+INDEXED = {
+    "flip": lambda x: selection.FLIP(x, axes=(0, 1)),
+    "border": lambda x: selection.BORDER(x, widths=((2, 1), (1, 2)), mode="reflect"),
+    "place": lambda x: selection.pad(x, [(1, 1), (0, 2)]),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", INDEXED)
+def test_elements_elsewhere_compile(name, dtype, queue):
+    (node,) = expanded([INDEXED[name](leaf("x", (6, 8), dtype))], ())
+    expression = expression_of([node], [])
+    n_arrays = len(expression.sources) + 1 + expression.n_places
+    form = Form(expression, ("n1",) * n_arrays, ON_GPU)
+    program = create_program_from_spirv(queue, module_of(form))
+    assert program.get_sycl_kernel(name_of(form)) is not None
 
 
 #: Kept (k) and reduced (r) axes: sizes, and strides of the operand.

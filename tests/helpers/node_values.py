@@ -35,10 +35,37 @@ def _slices(cuts):
     return tuple(one(*cut) for cut in cuts)
 
 
-def _place(x, cuts, shape):
-    whole = np.zeros(shape, x.dtype)
+def _place(x, cuts, shape, value=0):
+    whole = np.full(shape, value, x.dtype)
     whole[_slices(cuts)] = x
     return whole
+
+
+def _iota(length, axis, rank, dtype):
+    return np.arange(length, dtype=_float(dtype)).reshape(
+        [-1 if k == axis else 1 for k in range(rank)]
+    )
+
+
+def _gather(x, *indices, axes):
+    """Elements by index along axes; an index outside counts as the nearest one inside."""
+    places = list(np.ogrid[tuple(slice(1 if k in axes else n) for k, n in enumerate(x.shape))])
+    for axis, index in zip(axes, indices, strict=True):
+        places[axis] = np.clip(index, 0, x.shape[axis] - 1)
+    return x[tuple(np.broadcast_arrays(*places))]
+
+
+def _scatter_add(g, *indices, axes, shape):
+    made = np.zeros(shape)
+    places = list(np.ogrid[tuple(slice(n) for n in g.shape)])
+    for axis, index in zip(axes, indices, strict=True):
+        places[axis] = np.clip(index, 0, shape[axis] - 1)
+    np.add.at(made, tuple(np.broadcast_arrays(*places)), g)
+    return made
+
+
+def _border(x, widths, mode):
+    return np.pad(x, widths, mode={"replicate": "edge", "circular": "wrap"}.get(mode, mode))
 
 
 def _log_softmax(x, axis):
@@ -73,7 +100,9 @@ VALUES = {
     "broadcast_to": lambda x, shape: np.broadcast_to(x, shape),
     "slice": lambda x, cuts: x[_slices(cuts)], "place": _place,
     "concat": lambda *arrays, axis: np.concatenate(arrays, axis),
-    "iota": lambda length, dtype: np.arange(length, dtype=_float(dtype)),
+    "iota": _iota, "gather": _gather, "scatter_add": _scatter_add,
+    "flip": lambda x, axes: np.flip(x, axes),
+    "roll": lambda x, shift, axis: np.roll(x, shift, axis), "border": _border,
     "sum": _over(np.sum), "max": _over(np.max), "min": _over(np.min), "prod": _over(np.prod),
     "any": _over(np.any), "all": _over(np.all), "argmax": _arg(np.argmax),
     "argmin": _arg(np.argmin), "cumsum": _along(np.cumsum), "softmax": _along(special.softmax),

@@ -78,9 +78,9 @@ def test_names_of_operations_are_unique():
         (lambda: X + leaf("z", (3,), "float64"), TypeError, "must have one dtype"),
         (lambda: OPERATIONS["exp"](leaf("n", (2,), "int64")), TypeError, "floating-point"),
         (lambda: ops.shape.reshape(X, (4,)), ValueError, "must have 6 elements"),
-        (lambda: ops.shape.narrow(X, 1, 1, 3), IndexError, "must exist, got size 3"),
+        (lambda: ops.selection.narrow(X, 1, 1, 3), IndexError, "must exist, got size 3"),
         (lambda: ops.products.matmul(X, X), ValueError, "matmul: operands must be"),
-        (lambda: ops.shape.concat([X, Y]), ValueError, "concat: shapes must be equal"),
+        (lambda: ops.selection.concat([X, Y]), ValueError, "concat: shapes must be equal"),
         (lambda: OPERATIONS["max"](leaf("e", (0,), "float32"), axes=(0,)), ValueError, "empty"),
     ],
 )

@@ -9,8 +9,8 @@ import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn.ir.node import leaf
 from sycl_dnn.kernels import building
-from sycl_dnn.kernels.expression import expression_of
 from sycl_dnn.kernels.fused_elementwise import ON_CPU, Form, grid_of, module_of, name_of
+from sycl_dnn.kernels.node_expressions import expression_of
 from sycl_dnn.ops import arithmetic as ops
 
 INTEGERS = ("int8", "uint8", "int32", "int64")
@@ -33,7 +33,7 @@ def on_queue(queue):
 #: Views of arrays that are larger: each has the shape (6, 5, 4).
 VIEWS = {
     "dense": lambda a: a[:6, :5, :4].copy(),
-    "parts": lambda a: a[:6, 1:6, 2:6],
+    "indexing": lambda a: a[:6, 1:6, 2:6],
     "steps": lambda a: a[:12:2, :10:2, :8:2],
     "backwards": lambda a: a[5::-1, :5, 3::-1],
     "turned": lambda a: a[:4, :5, :6].transpose(2, 1, 0),

@@ -12,7 +12,7 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.operands import by_nodes
 from sycl_dnn.ir.node import leaf
 from sycl_dnn.kernels import building
-from sycl_dnn.kernels.expression import expression_of
+from sycl_dnn.kernels.node_expressions import expression_of
 from sycl_dnn.kernels.reduction_schedule import (
     in_parts,
     planned,
@@ -94,7 +94,7 @@ def test_every_dtype_over_any_axes(name, dtype, queue, on_queue):
 #: Views of arrays that are larger: each has the shape (6, 5, 40).
 VIEWS = {
     "dense": lambda a: a[:6, :5].copy(),
-    "parts": lambda a: a[:6, 1:6, 2:42],
+    "indexing": lambda a: a[:6, 1:6, 2:42],
     "steps": lambda a: a[:12:2, :10:2, :80:2],
     "backwards": lambda a: a[5::-1, :5, 39::-1],
     "turned": lambda a: a[:40, :5, :6].transpose(2, 1, 0),

@@ -4,7 +4,6 @@
 import dpnp
 import numpy as np
 import pytest
-from kernel_cases import kernels_of
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -104,10 +103,3 @@ def test_a_compiled_step_calls_nothing_of_dpnp(queue):
     index = dpnp.asarray([[1, 2], [2, 2]], sycl_queue=queue)
     assert dpnp.asnumpy(step(table, index))[:, 0].tolist() == [0, 1, 3, 0, 0]
     assert "dpnp" not in str(step.explain(table, index))
-
-
-def test_flip_and_roll_take_slices(queue):
-    x = dpnp.arange(24, dtype="f4", sycl_queue=queue).reshape(4, 6)
-    assert kernels_of(lambda a: F.flip(a, 1), x) == ["slices_taken"]
-    assert kernels_of(lambda a: F.roll(a, 2, 0), x) == ["slices_taken"]
-    assert not kernels_of(lambda a: F.roll(a, 4, 0), x)

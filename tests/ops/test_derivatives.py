@@ -13,6 +13,7 @@ from sycl_dnn.ops import arithmetic as e
 from sycl_dnn.ops import creation as c
 from sycl_dnn.ops import products as p
 from sycl_dnn.ops import reduction as r
+from sycl_dnn.ops import selection as t
 from sycl_dnn.ops import shape as s
 
 STEP, TOLERANCE = 1e-4, 2e-5
@@ -33,7 +34,16 @@ IMAGE = draw(2, 3, 4)
 
 
 def _cut(x):
-    return s.part(x, [(2, -2, 2), (1, 2, 2)])
+    return t.part(x, [(2, -2, 2), (1, 2, 2)])
+
+
+def _bordered(x, mode):
+    return t.BORDER(x * x, widths=((1, 2), (2, 1)), mode=mode)
+
+
+def _coordinates(last):
+    """Return indices of shape (2, 2, 3), some of them outside of axes of 3 and 4 elements."""
+    return t.iota(2, 0, 3) + t.iota(2, 1, 3) * 2 - t.iota(3, 2, 3) + last
 
 
 def _where(x, y):
@@ -72,9 +82,18 @@ CASES = {
     "reshape": (lambda x: s.reshape(x * x, (2, 6)), X),
     "transpose": (lambda x: s.transpose(x * x, (2, 0, 1)), IMAGE),
     "broadcast_to": (lambda x: e.EXP(s.broadcast_to(x, (2, 3, 4))), ROW),
-    "slice": (lambda x: e.EXP(_cut(x)), X), "flip": (lambda x: s.flip(x, 1) * x, X),
-    "place": (lambda x: e.EXP(s.pad(x * x, [(1, 0), (2, 1)])), X),
-    "concat": (lambda x, y: e.EXP(s.concat([x, y, x], 0)), X, draw(1, 4)),
+    "slice": (lambda x: e.EXP(_cut(x)), X), "flip": (lambda x: t.flip(x, 1) * x, X),
+    "roll": (lambda x: t.roll(x, -1, 1) * x, X),
+    "place": (lambda x: e.EXP(t.pad(x * x, [(1, 0), (2, 1)], 0.3)), X),
+    "gather": (lambda x: e.EXP(t.gather(x * x, [t.iota(6, 1, 2) - 1], (1,))), X),
+    "gather of two axes": (lambda x: e.EXP(t.gather(x, [_coordinates(2), _coordinates(0)], (1, 2))),
+                           IMAGE),
+    "scatter_add": (lambda x: e.EXP(t.SCATTER_ADD(x * x, t.iota(4, 1, 2) - 1, axes=(1,),
+                                                  shape=(3, 5))), X),
+    "border of mirrored elements": (lambda x: e.EXP(_bordered(x, "reflect")), X),
+    "border of one element": (lambda x: e.EXP(_bordered(x, "replicate")), X),
+    "border of the other end": (lambda x: e.EXP(_bordered(x, "circular")), X),
+    "concat": (lambda x, y: e.EXP(t.concat([x, y, x], 0)), X, draw(1, 4)),
     "triangle": (lambda x: c.triangle(x * x, -1, is_lower=True), X),
     "sum": (lambda x: e.EXP(r.SUM(x, axes=(0, 2))), IMAGE),
     "mean": (lambda x: e.EXP(r.MEAN(x, axes=(1,))), IMAGE),

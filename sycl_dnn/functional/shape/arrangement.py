@@ -5,15 +5,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import dpnp
 
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.embeddings import embedding
 from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
-from sycl_dnn.kernels.rows_of_tables import Slices, taken
+from sycl_dnn.ir.node import Node
+from sycl_dnn.kernels.expression import REGISTERS
+from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.ops import shape as nodes
+from sycl_dnn.ops.creation import triangle
+from sycl_dnn.ops.selection import FLIP
+from sycl_dnn.ops.selection import roll as roll_nodes
 from sycl_dnn.trace import pointwise, views
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -22,13 +27,16 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 
-def moved(x: Tensor, function: Callable[..., Any], back: Callable[[Tensor], Tensor]) -> Tensor:
-    """Record a function of dpnp's that moves or clears elements; ``back`` maps its gradient."""
-
-    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        return {"0": back(grads["0"])}
-
-    return x.trace.array_call(function, [x], [Out(x.shape, x.dtype)], rule)[0]
+def rearranged(
+    x: Tensor,
+    definition: Callable[[Node], Node],
+    by_dpnp: Callable[[dpnp.ndarray], dpnp.ndarray],
+    shape: tuple[int, ...],
+) -> Tensor:
+    """Record nodes that move elements; dpnp moves those of dtypes that kernels lack."""
+    if x.desc is not None and x.dtype in REGISTERS:
+        return computed(definition, x)
+    return x.trace.array_call(by_dpnp, [x], [Out(shape, x.dtype)])[0]
 
 
 def _axes(name: str, dims: Any, ndim: int) -> tuple[int, ...]:
@@ -62,57 +70,10 @@ def flip(input: dpnp.ndarray | Array, dims: int | Sequence[int]) -> dpnp.ndarray
     -----
     Its gradient is flipped. Source: ``torch.flip``.
     """
-    return _flipped(input, _axes("flip", dims, input.ndim))
-
-
-def _flipped(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    made = x
-    for axis in axes if x.ndim else ():
-        made = _turned(made, axis, x.shape[axis] - 1, -1)
-    return _of_its_own(x, made)
-
-
-def _of_its_own(x: Tensor, made: Tensor) -> Tensor:
-    """Return what was made of ``x``, a copy where nothing moved: a result shares no memory."""
-    if made is not x or not x.ndim:
-        return made
-    return moved(x, lambda a: dpnp.copy(a, order="C"), lambda g: g)
-
-
-@dataclass(frozen=True)
-class _Numbers:
-    """Makes ``first``, ``first + step``, ... modulo n, in int32."""
-
-    first: int
-    step: int
-    n: int
-    takes_queue: ClassVar[bool] = True
-
-    def __call__(self, queue: Any) -> dpnp.ndarray:
-        """Return them as an array on a queue."""
-        numbers = dpnp.arange(self.n, dtype="int32", sycl_queue=queue)
-        return (self.first + self.step * numbers) % self.n
-
-
-def _turned(x: Tensor, axis: int, first: int, step: int) -> Tensor:
-    """Return the slices ``first``, ``first + step``, ... modulo their number; step 1 or -1."""
-    n = x.shape[axis]
-    back = -first if step == 1 else first  # a reversal is its own inverse
-    numbered = _Numbers(first, step, n)
-
-    def by_dpnp(a: dpnp.ndarray) -> dpnp.ndarray:
-        return dpnp.take(a, numbered(queue=a.sycl_queue), axis=axis)
-
-    def body() -> Tensor:
-        (numbers,) = x.trace.array_call(numbered, [], [Out((n,), "int32")])
-        return taken(x, Slices(numbers, x.shape, axis), composed)
-
-    def composed() -> Tensor:
-        return moved(x, by_dpnp, lambda g: _turned(g, axis, back, step))
-
-    if not x.size or n == 1:
-        return x
-    return x.trace.closed({"src": x}, body, lambda g: {"src": _turned(g, axis, back, step)})
+    axes = _axes("flip", dims, input.ndim) if input.ndim else ()
+    return rearranged(
+        input, lambda x: FLIP(x, axes=axes), lambda a: dpnp.flip(a, axes).copy(), input.shape
+    )
 
 
 @operation
@@ -152,18 +113,18 @@ def roll(
         raise ValueError(f"roll: shifts must be one for each of dims, got {shifts} and {dims}")
     if not input.ndim:
         return input
-    return _rolled(input, by, axes)
+
+    def definition(x: Node) -> Node:
+        made = x if axes else nodes.reshape(x, (x.size,))
+        for axis, shift in zip(axes or (0,), by, strict=True):
+            made = roll_nodes(made, shift, axis)
+        return nodes.reshape(made, x.shape)
+
+    return rearranged(input, definition, lambda a: dpnp.roll(a, by, axes or None), input.shape)
 
 
-def _rolled(x: Tensor, by: tuple[int, ...], axes: tuple[int, ...]) -> Tensor:
-    made = x if axes else views.reshape(x, (x.size,))
-    for axis, shift in zip(axes or (0,), by, strict=True):
-        n = max(made.shape[axis], 1)
-        made = _turned(made, axis, -shift % n, 1) if shift % n else made
-    if not axes and any(shift % max(x.size, 1) for shift in by):
-        return views.reshape(made, x.shape)
-    return _of_its_own(x, made if axes else x)
-
+#: Diagonals further away than this are outside of every matrix.
+_FAR = (1 << 30) - 1
 
 _TRIANGLE = """Return the part of matrices {where} a diagonal and the diagonal, zeros elsewhere.
 
@@ -190,22 +151,25 @@ What is cleared may be NaN. Source: ``torch.{name}``.
 """
 
 
-def _triangle(name: str, where: str, function: Callable[..., Any]) -> Any:
-    def cleared(x: Tensor, diagonal: int) -> Tensor:
-        return moved(x, lambda a: function(a, k=diagonal), lambda g: cleared(g, diagonal))
-
+def _triangle(name: str, where: str) -> Any:
     def call(input: dpnp.ndarray | Array, diagonal: int = 0) -> dpnp.ndarray | Array:
         if input.ndim < 2:
             raise ValueError(f"{name}: input must have at least 2 axes, got shape {input.shape}")
-        return cleared(input, checked_int(name, "diagonal", diagonal))
+        k = checked_int(name, "diagonal", diagonal)
+        return rearranged(
+            input,
+            lambda x: triangle(x, min(max(k, -_FAR), _FAR), is_lower=name == "tril"),
+            lambda a: getattr(dpnp, name)(a, k=k),
+            input.shape,
+        )
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = _TRIANGLE.format(name=name, where=where)
     return operation(call)
 
 
-tril = _triangle("tril", "below", dpnp.tril)
-triu = _triangle("triu", "above", dpnp.triu)
+tril = _triangle("tril", "below")
+triu = _triangle("triu", "above")
 
 
 # --- Elements repeated
@@ -217,28 +181,12 @@ def spread(x: Tensor, shape: tuple[int, ...]) -> Tensor:
         return x
     if x.is_float and x.dtype != "float64":
         return pointwise.broadcast_to(x, shape)
-
-    def back(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        return {"0": _summed(grads["0"], x.shape)} if x.is_float else {}
-
-    def call(a: dpnp.ndarray) -> dpnp.ndarray:
-        return dpnp.broadcast_to(a, shape).copy()
-
-    return x.trace.array_call(call, [x], [Out(shape, x.dtype)], back)[0]
-
-
-def _summed(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return the sums of float64, which oneDNN lacks on CPUs, over the axes of a broadcast."""
-    padded = (1,) * (x.ndim - len(shape)) + shape
-    axes = tuple(i for i, (n, m) in enumerate(zip(x.shape, padded, strict=True)) if n != m)
-
-    def call(a: dpnp.ndarray) -> dpnp.ndarray:
-        return dpnp.sum(a, axis=axes, keepdims=True).reshape(shape)
-
-    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        return {"0": spread(views.reshape(grads["0"], padded), x.shape)}
-
-    return x.trace.array_call(call, [x], [Out(shape, x.dtype)], rule)[0]
+    return rearranged(
+        x,
+        lambda node: nodes.broadcast_to(node, shape),
+        lambda a: dpnp.broadcast_to(a, shape).copy(),
+        shape,
+    )
 
 
 def _sizes(name: str, x: Tensor, size: Any) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout, views
 from sycl_dnn.trace.capabilities import joins
 from sycl_dnn.trace.gradients import rule_for
+from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.views import narrow as narrow_of_views
@@ -39,10 +40,11 @@ def join(parts: Sequence[Tensor], axis: int) -> Tensor:
     first, full = parts[0], [p for p in parts if p.size]
     sizes = [p.shape[axis] for p in parts]
     shape = tuple(sum(sizes) if i == axis else n for i, n in enumerate(first.shape))
-    if not first.is_float or first.dtype == "float64":  # concat lacks it on CPUs
-        return _joined_by_dpnp(parts, axis, Out(shape, first.dtype))
+    if first.desc is None:
+        concatenate = lambda *arrays: dpnp.concatenate(arrays, axis=axis)  # noqa: E731
+        return first.trace.array_call(concatenate, parts, [Out(shape, first.dtype)])[0]
     if not full:
-        made = first.trace.zeros(layout.row_major(shape, first.dtype), shape, first.dtype)
+        made = zeros(first.trace, shape, first.dtype)
     else:
         made = full[0] if len(full) == 1 else _concat(full, axis, shape)
     return _without(made, [p for p in parts if not p.size])
@@ -50,7 +52,12 @@ def join(parts: Sequence[Tensor], axis: int) -> Tensor:
 
 def _concat(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tensor:
     first = parts[0]
-    is_fast = joins(first.trace.engine, first.dtype) and all(_lies_along(p, first) for p in parts)
+    is_fast = (
+        first.is_float
+        and first.dtype != "float64"  # concat lacks it on CPUs
+        and joins(first.trace.engine, first.dtype)
+        and all(_lies_along(p, first) for p in parts)
+    )
     if first.desc.is_plain and not is_fast:
         return _placed(parts, axis, shape)
     made = first.trace.primitive(
@@ -103,16 +110,6 @@ def _without(made: Tensor, empty: Sequence[Tensor]) -> Tensor:
     named = {"made": made, **{str(i): t for i, t in enumerate(empty)}}
     made.trace.tape.append(Entry("view", named, {"dst": same}, rule=rule))
     return same
-
-
-def _joined_by_dpnp(parts: Sequence[Tensor], axis: int, out: Out) -> Tensor:
-    def joined(*arrays):
-        return dpnp.concatenate(arrays, axis=axis)
-
-    def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        return _shares(grads["0"], entry.inputs, axis)
-
-    return parts[0].trace.array_call(joined, parts, [out], rule)[0]
 
 
 def _shares(grad: Tensor, parts: Mapping[str, Tensor], axis: int) -> dict[str, Tensor]:

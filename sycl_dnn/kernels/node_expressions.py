@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes as expressions that kernels compute: which nodes, what they read, their terms."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sycl_dnn.ir.node import Node
+from sycl_dnn.kernels.expression import (
+    INDEXED,
+    REDUCTIONS,
+    WRITERS,
+    Expression,
+    Source,
+    Term,
+    number_of,
+)
+from sycl_dnn.trace.views import pattern
+
+
+def is_elementwise(node: Node) -> bool:
+    """Whether a kernel can compute the node together with what it is computed from."""
+    name = node.operation.name
+    return name in WRITERS or name in ("number", "broadcast_to", *INDEXED)
+
+
+def is_indexed(node: Node) -> bool:
+    """Whether the node depends on where an element is, so that no reduction includes it."""
+    return node.operation.name in INDEXED
+
+
+def read_through(node: Node) -> tuple[Node, ...]:
+    """Return the inputs of an element-wise node that may be part of its kernel."""
+    return node.inputs[1:] if node.operation.name == "gather" else node.inputs
+
+
+class Reads(NamedTuple):
+    """What nodes are computed from.
+
+    Attributes
+    ----------
+    inputs : list of Node
+        Known nodes that are read element by element.
+    gathers : list of Node
+        Those whose first input is read by index, in order.
+    places : list of Node
+        Coordinates.
+    """
+
+    inputs: list[Node]
+    gathers: list[Node]
+    places: list[Node]
+
+
+def reads_of(results: Sequence[Node], known: Container[Node]) -> Reads:
+    """Return what element-wise nodes read, each item once."""
+    reached, reads = set[Node](), Reads([], [], [])
+    stack = list(reversed(results))
+    while stack:
+        node = stack.pop()
+        if node in reached:
+            continue
+        reached.add(node)
+        if node in known:
+            reads.inputs.append(node)
+            continue
+        if node.operation.name == "gather":
+            reads.gathers.append(node)
+        elif node.operation.name == "iota":
+            reads.places.append(node)
+        stack.extend(reversed(read_through(node)))
+    return reads
+
+
+def expression_of(results: Sequence[Node], inputs: Sequence[Node]) -> Expression:
+    """Return the expression that computes nodes from inputs.
+
+    All in between are element-wise, or reductions over the same axes.
+    """
+    reads = reads_of(results, inputs)
+    numbers: dict[Node, int] = {node: i for i, node in enumerate(inputs)}
+    sources = {node: i for i, node in enumerate(reads.gathers)}
+    places = {node: i for i, node in enumerate(reads.places)}
+    terms: list[Term] = []
+    for node in _in_order(results, numbers):
+        name = node.operation.name
+        if name == "broadcast_to":
+            numbers[node] = numbers[node.inputs[0]]
+            continue
+        operands = tuple([numbers[given] for given in read_through(node)])
+        numbers[node] = len(inputs) + len(terms)
+        terms.append(Term(name, node.dtype, operands, _attributes(node, sources, places)))
+    made = Expression(
+        tuple([node.dtype for node in inputs]),
+        tuple(terms),
+        tuple([numbers[node] for node in results]),
+        tuple([Source(node.dtype, len(node.inputs) - 1) for node in sources]),
+        len(places),
+    )
+    return _as_bits(made) if made.n_places or made.sources else made
+
+
+#: Floats that kernels compute with in a wider type, and integers of their size.
+_NARROW = {"bfloat16": "uint16", "float16": "uint16"}
+
+
+def _as_bits(e: Expression) -> Expression:
+    """Return an expression that moves narrow floats as one that moves their bits, if it can."""
+    for term in e.terms:
+        values = term.operands[1:] if term.operation == "where" else term.operands
+        narrow = any(e.dtype_of(n) in _NARROW for n in values) or term.dtype in _NARROW
+        condition = e.dtype_of(term.operands[0]) if term.operation == "where" else ""
+        if narrow and (term.operation not in ("gather", "number", "where") or condition in _NARROW):
+            return e
+    terms = []
+    for term in e.terms:
+        attributes = term.attributes
+        if term.operation == "number" and term.dtype in _NARROW:
+            bits = pattern(number_of(dict(attributes)["value"]), term.dtype).view("uint16")
+            attributes = (("value", int(bits)), ("dtype", "uint16"))
+        terms.append(term._replace(dtype=_moved(term.dtype), attributes=attributes))
+    sources = tuple([s._replace(dtype=_moved(s.dtype)) for s in e.sources])
+    return e._replace(inputs=tuple(map(_moved, e.inputs)), terms=tuple(terms), sources=sources)
+
+
+def _moved(dtype: str) -> str:
+    return _NARROW.get(dtype, dtype)
+
+
+def _in_order(results: Sequence[Node], known: Container[Node]) -> list[Node]:
+    """Return the nodes of a kernel, each after those that it is computed from."""
+    reached: set[Node] = set()
+    stack = list(results)
+    while stack:
+        node = stack.pop()
+        if node not in reached and node not in known:
+            reached.add(node)
+            stack.extend(read_through(node))
+    return sorted(reached, key=lambda node: node.serial)
+
+
+def _attributes(
+    node: Node, sources: Mapping[Node, int], places: Mapping[Node, int]
+) -> tuple[Any, ...]:
+    """Return the attributes of a term: no sizes and no axes, which the grid knows."""
+    if node in sources:
+        return (("source", sources[node]),)
+    if node in places:
+        return (("place", places[node]),)
+    kept = {} if node.operation.name in REDUCTIONS else node.attributes
+    return tuple([(n, _exact(v)) for n, v in kept.items()])
+
+
+def _exact(value: Any) -> Any:
+    """Return a number such that signed zeros differ and NaN equals itself."""
+    return ("hex", value.hex()) if type(value) is float else value

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements by index, parts of arrays, elements in another order, and arrays made of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sycl_dnn.ir.node import Node, Number, Operation, Shape, number
+from sycl_dnn.ops.arithmetic import (
+    ABS,
+    CLAMP_BETWEEN,
+    EQ,
+    GE,
+    LOGICAL_AND,
+    LT,
+    MAXIMUM,
+    MINIMUM,
+    REMAINDER,
+    TRUNC_DIVIDE,
+    cast,
+    where,
+)
+from sycl_dnn.ops.creation import full, iota
+from sycl_dnn.ops.shape import SUM, broadcast_shape, reshape, sum_to
+
+#: Of one axis: the first element, the step (at least 1) and the number of elements.
+Cut = tuple[int, int, int]
+_INDICES = ("int32", "int64")
+
+
+def _gather_infer(inputs: tuple[Node, ...], *, axes: tuple[int, ...]) -> tuple[Shape, str]:
+    x, *indices = inputs
+    for index in indices:
+        if index.dtype not in _INDICES:
+            raise TypeError(f"gather: indices must be of int32 or int64, got {index.dtype}")
+    rest = tuple([1 if k in axes else n for k, n in enumerate(x.shape)])
+    shape = broadcast_shape(rest, *[index.shape for index in indices])
+    if len(shape) != x.ndim:
+        raise ValueError(f"gather: indices must have at most {x.ndim} axes, got {len(shape)}")
+    return shape, x.dtype
+
+
+def _gather_vjp(node: Node, g: Node) -> list[Node | None]:
+    x, *indices = node.inputs
+    axes = node.attributes["axes"]
+    shape = tuple(
+        [n if k in axes else m for k, (n, m) in enumerate(zip(x.shape, node.shape, strict=True))]
+    )
+    made = SCATTER_ADD(g, *indices, axes=axes, shape=shape)
+    return [sum_to(made, x.shape), *[None] * len(indices)]
+
+
+#: Elements that indices name along axes: one index for each of them, which broadcasts with the
+#: rest of the array. An index outside counts as the nearest one inside.
+GATHER = Operation("gather", _gather_infer, _gather_vjp)
+
+
+def _scatter_add(g: Node, *indices: Node, axes: tuple[int, ...], shape: Shape) -> Node:
+    """Return the sums by comparing each index with each place: right for any, fast for one."""
+
+    def spread(x: Node) -> Node:
+        full = (1,) * (g.ndim - x.ndim) + x.shape
+        return reshape(x, [n for k, m in enumerate(full) for n in ((1, m) if k in axes else (m,))])
+
+    hits, summed = None, [k + place + 1 for place, k in enumerate(axes)]
+    rank = g.ndim + len(axes)
+    for axis, place, index in zip(axes, summed, indices, strict=True):
+        at = cast(iota(shape[axis], place - 1, rank), index.dtype)
+        nearest = CLAMP_BETWEEN(index, number(0, index.dtype), number(shape[axis] - 1, index.dtype))
+        hit = EQ(at, spread(nearest))
+        hits = hit if hits is None else LOGICAL_AND(hits, hit)
+    assert hits is not None
+    made = SUM(where(hits, spread(g), number(0, g.dtype)), axes=tuple(summed))
+    return reshape(made, shape)
+
+
+#: Zeros of a shape with values added where indices say: the gradient of ``gather``.
+SCATTER_ADD: Operation = Operation(
+    "scatter_add",
+    lambda inputs, *, axes, shape: (shape, inputs[0].dtype),
+    lambda node, g: [
+        gather(g, node.inputs[1:], node.attributes["axes"]),
+        *[None] * len(node.attributes["axes"]),
+    ],
+    definition=_scatter_add,
+)
+
+
+def gather(x: Node, indices: Sequence[Node], axes: Sequence[int]) -> Node:
+    """Return the elements that indices name along axes."""
+    return GATHER(x, *indices, axes=tuple(axes)) if axes else x
+
+
+def _coordinate(x: Node, axis: int, length: int | None = None) -> Node:
+    return iota(x.shape[axis] if length is None else length, axis, x.ndim)
+
+
+def _whole(value: int) -> Node:
+    return number(value, "int32")
+
+
+# --- Parts
+
+
+def _slice_infer(inputs: tuple[Node, ...], *, cuts: tuple[Cut, ...]) -> tuple[Shape, str]:
+    (x,) = inputs
+    for n, (start, step, length) in zip(x.shape, cuts, strict=True):
+        last = start + (length - 1) * step
+        if length and not (0 <= start < n and 0 <= last < n):
+            raise IndexError(f"slice: elements {start} to {last} must exist, got size {n}")
+    return tuple([length for _, _, length in cuts]), x.dtype
+
+
+def _slice_vjp(node: Node, g: Node) -> list[Node]:
+    return [PLACE(g, cuts=node.attributes["cuts"], shape=node.inputs[0].shape)]
+
+
+SLICE = Operation("slice", _slice_infer, _slice_vjp)
+
+
+def _place(x: Node, *, cuts: tuple[Cut, ...], shape: Shape, value: Number = 0) -> Node:
+    if not x.size:
+        return full(value, shape, x.dtype)
+    indices, axes, is_part = [], [], None
+    for axis, (n, (start, step, length)) in enumerate(zip(shape, cuts, strict=True)):
+        if (start, step, length) == (0, 1, n):
+            continue
+        at = _coordinate(x, axis, n) - start
+        fits = LOGICAL_AND(GE(at, _whole(0)), LT(at, _whole(length * step)))
+        if step > 1:
+            fits = LOGICAL_AND(fits, EQ(REMAINDER(at, _whole(step)), _whole(0)))
+            at = TRUNC_DIVIDE(at, _whole(step))
+        is_part = fits if is_part is None else LOGICAL_AND(is_part, fits)
+        indices.append(at)
+        axes.append(axis)
+    made = gather(x, indices, axes)
+    return made if is_part is None else where(is_part, made, number(value, x.dtype))
+
+
+#: A value with an array in a part of it: the gradient of a slice, and of padding the value.
+PLACE: Operation = Operation(
+    "place",
+    lambda inputs, *, cuts, shape, value=0: (shape, inputs[0].dtype),
+    lambda node, g: [part(g, node.attributes["cuts"])],
+    definition=_place,
+)
+
+
+def part(x: Node, cuts: Sequence[Cut]) -> Node:
+    """Return a part of an array: start, step and length for each axis; steps may be negative."""
+    cuts = tuple(cuts)
+    turned = tuple([k for k, (_, step, length) in enumerate(cuts) if step < 0 and length > 1])
+    forward = tuple([_forward(cut) for cut in cuts])
+    is_whole = all(c == (0, 1, n) for c, n in zip(forward, x.shape, strict=True))
+    made = x if is_whole else SLICE(x, cuts=forward)
+    return FLIP(made, axes=turned) if turned else made
+
+
+def _forward(cut: Cut) -> Cut:
+    """Return the same elements of an axis with a positive step."""
+    start, step, length = cut
+    return cut if step > 0 else (start + max(length - 1, 0) * step, -step, length)
+
+
+def narrow(x: Node, axis: int, start: int, length: int, step: int = 1) -> Node:
+    """Return ``length`` elements along an axis, from ``start``."""
+    cuts = [(0, 1, n) for n in x.shape]
+    cuts[axis % x.ndim] = (start, step, length)
+    return part(x, cuts)
+
+
+def pad(x: Node, widths: Sequence[tuple[int, int]], value: Number = 0) -> Node:
+    """Return the array between equal values: how many before and after it on each axis."""
+    shape = tuple([before + n + after for n, (before, after) in zip(x.shape, widths, strict=True)])
+    cuts = tuple([(before, 1, n) for n, (before, _) in zip(x.shape, widths, strict=True)])
+    return x if shape == x.shape else PLACE(x, cuts=cuts, shape=shape, value=value)
+
+
+# --- Elements in another order
+
+
+def _flip(x: Node, *, axes: tuple[int, ...]) -> Node:
+    return gather(x, [_whole(x.shape[k] - 1) - _coordinate(x, k) for k in axes], axes)
+
+
+#: In reverse order along axes.
+FLIP: Operation = Operation(
+    "flip",
+    lambda inputs, *, axes: (inputs[0].shape, inputs[0].dtype),
+    lambda node, g: [FLIP(g, axes=node.attributes["axes"])],
+    definition=_flip,
+)
+
+
+def flip(x: Node, axis: int) -> Node:
+    """Return the elements in reverse order along an axis."""
+    return FLIP(x, axes=(axis % x.ndim,)) if x.shape[axis] > 1 else x
+
+
+def _roll(x: Node, *, shift: int, axis: int) -> Node:
+    at, n = _coordinate(x, axis), x.shape[axis]
+    return gather(x, [where(LT(at, _whole(shift)), at + (n - shift), at - shift)], (axis,))
+
+
+def _unrolled(node: Node, g: Node) -> list[Node]:
+    return [roll(g, -node.attributes["shift"], node.attributes["axis"])]
+
+
+#: Shifted towards the end of an axis; what leaves there comes in at the start.
+ROLL: Operation = Operation(
+    "roll",
+    lambda inputs, *, shift, axis: (inputs[0].shape, inputs[0].dtype),
+    _unrolled,
+    definition=_roll,
+)
+
+
+def roll(x: Node, shift: int, axis: int) -> Node:
+    """Return the elements shifted along an axis, around its end."""
+    shift %= max(x.shape[axis], 1)
+    return ROLL(x, shift=shift, axis=axis % x.ndim) if shift else x
+
+
+def _border_infer(
+    inputs: tuple[Node, ...], *, widths: tuple[tuple[int, int], ...], mode: str
+) -> tuple[Shape, str]:
+    (x,) = inputs
+    shape = [before + n + after for n, (before, after) in zip(x.shape, widths, strict=True)]
+    return tuple(shape), x.dtype
+
+
+def _border_vjp(node: Node, g: Node) -> list[Node]:
+    """Add the gradients of borders to those of the elements they repeat, axis by axis."""
+    for axis, (before, after) in enumerate(node.attributes["widths"]):
+        if before or after:
+            n = node.inputs[0].shape[axis]
+            g = _folded(g, axis, before, n, after, node.attributes["mode"])
+    return [g]
+
+
+def _folded(g: Node, axis: int, before: int, n: int, after: int, mode: str) -> Node:
+    total = narrow(g, axis, before, n)
+    for start, length, is_before in ((0, before, True), (before + n, after, False)):
+        if not length:
+            continue
+        border = narrow(g, axis, start, length)
+        if mode == "replicate":
+            border, first = SUM(border, axes=(axis,)), 0 if is_before else n - 1
+        elif mode == "reflect":
+            border, first = flip(border, axis), 1 if is_before else n - 1 - length
+        else:
+            first = n - length if is_before else 0
+        widths = [(0, 0)] * g.ndim
+        widths[axis] = (first, n - first - border.shape[axis])
+        total += pad(border, widths)
+    return total
+
+
+def _border(x: Node, *, widths: tuple[tuple[int, int], ...], mode: str) -> Node:
+    indices, axes = [], []
+    for axis, (before, after) in enumerate(widths):
+        if before or after:
+            n = x.shape[axis]
+            at = _coordinate(x, axis, before + n + after) - before
+            indices.append(_inside(at, n, mode))
+            axes.append(axis)
+    return gather(x, indices, axes)
+
+
+def _inside(at: Node, n: int, mode: str) -> Node:
+    """Return the element that a border repeats at a place before 0, or after ``n - 1``."""
+    last = _whole(n - 1)
+    if mode == "replicate":
+        return MINIMUM(MAXIMUM(at, _whole(0)), last)
+    if mode == "reflect":
+        return last - ABS(last - ABS(at))
+    return where(LT(at, _whole(0)), at + n, where(GE(at, _whole(n)), at - n, at))
+
+
+#: An array between elements of its own: mirrored at the border ("reflect"), the one at the border
+#: ("replicate"), or those of the other end ("circular").
+BORDER = Operation("border", _border_infer, _border_vjp, definition=_border)
+
+
+def _concat_infer(inputs: tuple[Node, ...], *, axis: int) -> tuple[Shape, str]:
+    first = inputs[0]
+    for other in inputs[1:]:
+        same = [n for k, n in enumerate(other.shape) if k != axis]
+        if same != [n for k, n in enumerate(first.shape) if k != axis] or other.ndim != first.ndim:
+            raise ValueError(
+                f"concat: shapes must be equal but for axis {axis}, got {first.shape} and "
+                f"{other.shape}"
+            )
+        if other.dtype != first.dtype:
+            raise TypeError(
+                f"concat: arrays must have one dtype, got {first.dtype} and {other.dtype}"
+            )
+    shape = list(first.shape)
+    shape[axis] = sum(x.shape[axis] for x in inputs)
+    return tuple(shape), first.dtype
+
+
+def _concat_vjp(node: Node, g: Node) -> list[Node]:
+    axis, start, parts = node.attributes["axis"], 0, []
+    for given in node.inputs:
+        parts.append(narrow(g, axis, start, given.shape[axis]))
+        start += given.shape[axis]
+    return parts
+
+
+CONCAT = Operation("concat", _concat_infer, _concat_vjp)
+
+
+def concat(arrays: Sequence[Node], axis: int = 0) -> Node:
+    """Return arrays joined along an axis."""
+    axis %= arrays[0].ndim
+    return arrays[0] if len(arrays) == 1 else CONCAT(*arrays, axis=axis)

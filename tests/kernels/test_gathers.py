@@ -1,0 +1,155 @@
+"""Kernels of elements by index and by coordinate: values in every dtype, layout and size."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.ir.derivation import pullback
+from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.ops import arithmetic as e
+from sycl_dnn.ops import selection as t
+from sycl_dnn.ops.creation import iota, triangle
+from sycl_dnn.ops.reduction import SUM
+
+RNG = np.random.default_rng(3)
+DTYPES = ("float32", "float64", "float16", "int64", "int32", "int8", "uint8", "bool")
+#: Rows shorter than a vector, of several, with and without a rest; more than a part of a kernel.
+SHAPES = ((3,), (5, 40), (2, 3, 37), (4, 1, 5, 33), (2, 9001), (2, 3, 16))
+
+
+def _numbers(shape, dtype):
+    return (RNG.normal(size=shape) * 50).astype(dtype)
+
+
+@pytest.fixture
+def run(queue):
+    """Return a function that computes nodes of NumPy's arrays on the queue."""
+
+    def made(definition, *arrays):
+        call = sycl_dnn.compile(lambda *xs: computed(definition, *xs))
+        found = call(*[dpnp.asarray(a, sycl_queue=queue) for a in arrays])
+        return dpnp.asnumpy(found)
+
+    return made
+
+
+def _placed(a):
+    whole = np.full([2 * n + 2 for n in a.shape], 7).astype(a.dtype)
+    whole[tuple(slice(1, 1 + 2 * n, 2) for n in a.shape)] = a
+    return whole
+
+
+def _place(x):
+    cuts = tuple((1, 2, n) for n in x.shape)
+    return t.PLACE(x, cuts=cuts, shape=tuple(2 * n + 2 for n in x.shape), value=7)
+
+
+def _border(mode):
+    return lambda x: t.BORDER(x, widths=((0, 0),) * (x.ndim - 1) + ((2, 1),), mode=mode)
+
+
+def _bordered(mode):
+    return lambda a: np.pad(a, [(0, 0)] * (a.ndim - 1) + [(2, 1)], mode=mode)
+
+
+#: By name: the function of nodes, and NumPy's.
+CASES = {
+    "flip": (lambda x: t.FLIP(x, axes=tuple(range(x.ndim))), np.flip),
+    "flip of the first axis": (lambda x: t.flip(x, 0), lambda a: np.flip(a, 0)),
+    "negative step": (lambda x: t.narrow(x, -1, x.shape[-1] - 1, x.shape[-1] // 2, -2),
+                      lambda a: a[..., ::-2][..., : a.shape[-1] // 2]),
+    "roll": (lambda x: t.roll(x, 2, -1), lambda a: np.roll(a, 2, -1)),
+    "roll back": (lambda x: t.roll(x, -1, 0), lambda a: np.roll(a, -1, 0)),
+    "pad": (lambda x: t.pad(x, [(1, 2)] * x.ndim, 3),
+            lambda a: np.pad(a, [(1, 2)] * a.ndim, constant_values=np.array(3).astype(a.dtype))),
+    "place": (_place, _placed),
+    "reflect": (_border("reflect"), _bordered("reflect")),
+    "replicate": (_border("replicate"), _bordered("edge")),
+    "circular": (_border("circular"), _bordered("wrap")),
+    "coordinates": (lambda x: iota(x.shape[-1], dtype="int64") + e.cast(x, "int64"),
+                    lambda a: np.arange(a.shape[-1]) + a.astype("int64")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", CASES)
+def test_values(name, dtype, run):
+    definition, reference = CASES[name]
+    for shape in SHAPES:
+        a = _numbers(shape, dtype)
+        if name == "coordinates" and np.dtype(dtype).kind == "f":
+            a = np.round(a)
+        np.testing.assert_array_equal(run(definition, a), reference(a), err_msg=str(shape))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_an_index_outside_counts_as_the_nearest_one(dtype, run):
+    a, index = _numbers((5, 70), "float32"), RNG.integers(-9, 80, (5, 33)).astype(dtype)
+    made = run(lambda x, i: t.gather(x, [i], (1,)), a, index)
+    np.testing.assert_array_equal(made, np.take_along_axis(a, np.clip(index, 0, 69), 1))
+
+
+def test_rows_and_points_of_images(run):
+    table, rows = _numbers((50, 70), "float32"), RNG.integers(0, 50, (13, 1))
+    made = run(lambda x, i: t.gather(x, [i], (0,)) * 2, table, rows)
+    np.testing.assert_array_equal(made, table[rows[:, 0]] * 2)
+    image = _numbers((2, 3, 8, 9), "float32")
+    y, x = RNG.integers(0, 8, (2, 1, 4, 5)), RNG.integers(0, 9, (2, 1, 4, 5)).astype("int32")
+    made = run(lambda a, i, j: t.gather(a, [i, j], (2, 3)), image, y, x)
+    wanted = [[image[n, c][y[n, 0], x[n, 0]] for c in range(3)] for n in range(2)]
+    np.testing.assert_array_equal(made, wanted)
+
+
+def test_what_is_gathered_is_computed_first_and_what_reduces_reads_it(run):
+    a, rows = _numbers((9, 40), "float32"), RNG.integers(0, 9, (5, 1))
+
+    def definition(x, i):
+        chosen = t.gather(t.flip(x * 2, 0) + 1, [i], (0,))
+        return SUM(chosen * t.flip(chosen, 1), axes=(1,)) + SUM(x, axes=(0, 1))
+
+    chosen = (a[::-1].astype("f8") * 2 + 1)[rows[:, 0]]
+    wanted = (chosen * chosen[:, ::-1]).sum(1, keepdims=True) + a.sum(dtype="f8")
+    np.testing.assert_allclose(run(definition, a, rows), wanted, rtol=1e-5)
+
+
+def test_gradient_adds_what_is_gathered_more_than_once(run):
+    a, index = _numbers((5, 7), "float32"), RNG.integers(-1, 8, (5, 9))
+
+    def gradient(x, i):
+        made = t.gather(x, [i], (1,))
+        return pullback([made], [made * 2], [x])[0]
+
+    wanted, near = np.zeros((5, 7)), np.clip(index, 0, 6)
+    rows = np.arange(5)[:, None]
+    np.add.at(wanted, (rows, near), 2 * a[rows, near])
+    np.testing.assert_allclose(run(gradient, a, index), wanted, rtol=1e-5, atol=1e-4)
+
+
+def test_arrays_in_other_orders_of_axes_keep_them(queue):
+    x = dpnp.asarray(_numbers((2, 5, 6, 7), "float32").transpose(0, 3, 1, 2), sycl_queue=queue)
+    made = F.pad(x, (1, 2, 3, 0), mode="reflect")
+    assert made.strides[1] == 4
+    wanted = np.pad(x.asnumpy(), [(0, 0), (0, 0), (3, 0), (1, 2)], mode="reflect")
+    np.testing.assert_array_equal(made.asnumpy(), wanted)
+
+
+def test_bfloat16_moves_bits(queue):
+    x = sycl_dnn.asarray(dpnp.asarray(_numbers((3, 40), "float32"), sycl_queue=queue), "bfloat16")
+    for made, wanted in (
+        (F.flip(x, 1), x.asnumpy()[:, ::-1]),
+        (
+            F.pad(x, (1, 1), value=0.1),
+            np.pad(x.asnumpy(), [(0, 0), (1, 1)], constant_values=0.10009765625),
+        ),
+        (F.tril(x), np.tril(x.asnumpy())),
+    ):
+        np.testing.assert_array_equal(made.asnumpy(), wanted)
+
+
+def test_triangles_of_matrices_in_one_kernel(run):
+    a = _numbers((2, 30, 41), "int64")
+    for diagonal in (-50, -3, 0, 2, 60):
+        made = run(lambda x, k=diagonal: triangle(x, k, is_lower=False), a)
+        np.testing.assert_array_equal(made, np.triu(a, diagonal))
