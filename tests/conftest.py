@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures: each device of the machine, its engine and streams on its queue."""
 
+import gc
 import os
 import zlib
 from pathlib import Path
@@ -95,6 +96,12 @@ def pytest_collection_modifyitems(config, items):
     _leave_out(config, items, lambda item: not _is_wanted(item, device, part, parts))
     if not compared_with_torch.IS_INSTALLED:
         _leave_out(config, items, lambda item: item.get_closest_marker("torch"))
+
+
+def pytest_collection_finish():
+    """Keep the garbage collector from walking the tests themselves, each time one calls it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(params=KINDS or ["none"])
