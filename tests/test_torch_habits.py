@@ -53,6 +53,7 @@ ROWS = [
     (lambda: sycl_dnn.utils, AttributeError, "sycl_dnn.data.Batches"),
     (lambda: nn.Linear(1, 1).zero_grad(), AttributeError, "value_and_grad"),
     (lambda: sycl_dnn.compile(lambda x: F.sum(x).backward())(X), TypeError, "value_and_grad"),
+    (lambda: F.tensor([1.0], requires_grad=True), TypeError, "make it a nn.Parameter"),
     (lambda: sycl_dnn.grad(lambda x: x.requires_grad_())(X), AttributeError, "is an argument"),
 ]  # fmt: skip
 

@@ -120,6 +120,16 @@ def test_a_failed_save_leaves_the_old_file(path):
     assert os.listdir(path.parent) == [path.name]
 
 
+def test_a_file_has_the_permissions_of_any_new_one(tmp_path):
+    before, path = os.umask(0o027), tmp_path / "tree.npz"
+    try:
+        sycl_dnn.save(path, {"a": F.ones(2)})
+        assert os.umask(0o027) == 0o027
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
 @pytest.mark.parametrize(
     ("into", "message"),
     [

@@ -81,6 +81,8 @@ def test_a_normalized_net_trains_and_keeps_what_is_frozen():
     assert not list(nn.utils.weight_norm(frozen).named_parameters(trainable=True))
     nn.utils.remove_weight_norm(frozen)
     assert not list(frozen.named_parameters(trainable=True))
+    nn.utils.parametrizations.weight_norm(frozen)
+    assert not list(frozen.named_parameters(trainable=True))
     x, opt, losses = F.randn(16, 4), optim.Adam(0.05), []
     for _ in range(15):
         value, grads = sycl_dnn.value_and_grad(lambda net: F.mean(F.square(net(x))))(net)

@@ -52,6 +52,8 @@ def test_classes_are_learnt_by_name_and_pickled(iris):
     names = np.array(["one", "two", "three"])[y]
     net = MLPClassifier(**QUICK, random_state=0).fit(x, names)
     assert net.score(x, names) > 0.85
+    # More than one block of samples.
+    np.testing.assert_array_equal(net.predict(np.tile(x, (4, 1))), np.tile(net.predict(x), 4))
     assert net.loss_curve_[-1] < net.loss_curve_[0]
     again = pickle.loads(pickle.dumps(net))
     np.testing.assert_array_equal(again.predict_proba(x), net.predict_proba(x))

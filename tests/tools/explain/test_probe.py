@@ -87,6 +87,12 @@ def test_no_device_is_told():
         Prober("nonsense")
 
 
+def test_targets_are_named_by_instruction_set_or_gpu():
+    assert probe.target_name({"kind": "cpu", "isa": "avx2"}) == "cpu:avx2"
+    assert probe.target_name({"kind": "gpu", "device": "Intel(R) Graphics [0x56a0]"}) == "Arc A770"
+    assert probe.target_name({"kind": "gpu", "device": "another"}) == "another"
+
+
 def test_references_of_products_take_one_thread(monkeypatch):
     """Beside oneDNN's own threads, more of NumPy's make a small matmul case twice as slow."""
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of layers, and what containers and modules hold, from formulas."""
+
+import dpnp
+import numpy as np
+import pytest
+
+from sycl_dnn import functional as F
+from sycl_dnn import nn
+
+X = np.random.default_rng(0).standard_normal((2, 6, 5)).astype("f4")
+#: By axes that the mean is over; all without parameters of their own to begin with.
+NORMALIZATIONS = [
+    (nn.LayerNorm(5), 2), (nn.LayerNorm((6, 5)), (1, 2)), (nn.BatchNorm1d(6), (0, 2)),
+    (nn.GroupNorm(1, 6), (1, 2)), (nn.InstanceNorm1d(6, affine=True), 2),
+]  # fmt: skip
+
+
+def close(made, wanted):
+    np.testing.assert_allclose(dpnp.asnumpy(made), wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("layer", "axes"), NORMALIZATIONS, ids=lambda v: type(v).__name__)
+def test_a_new_normalization_scales_by_one_and_adds_nothing(layer, axes):
+    mean, variance = X.mean(axes, keepdims=True), X.var(axes, keepdims=True)
+    close(layer(dpnp.asarray(X)), (X - mean) / np.sqrt(variance + layer.eps))
+
+
+def test_a_new_rms_norm_scales_by_one():
+    close(nn.RMSNorm(5)(dpnp.asarray(X)), X / np.sqrt(np.square(X).mean(2, keepdims=True) + 1.2e-7))
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+def test_a_packed_batch_is_its_sequences_one_by_one(kind):
+    net, x, lengths = kind(5, 3, 2, batch_first=True, bidirectional=True), dpnp.asarray(X), [4, 6]
+    packed = F.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+    made, states = net(packed)
+    made, _ = F.pad_packed_sequence(made, batch_first=True)
+    for k, n in enumerate(lengths):
+        alone, ends = net(x[k : k + 1, :n])
+        close(made[k, :n], dpnp.asnumpy(alone)[0])
+        pairs = zip(states, ends, strict=True) if kind is nn.LSTM else [(states, ends)]
+        for state, end in pairs:
+            close(state[:, k], dpnp.asnumpy(end)[:, 0])
+
+
+def test_upsampled_corners_stay():
+    made = nn.UpsamplingBilinear2d((3, 3))(dpnp.asarray(np.float32([[[[0, 2], [4, 6]]]])))
+    close(made, [[[[0, 1, 2], [2, 3, 4], [4, 5, 6]]]])
+
+
+def test_modules_are_numbered_again_where_some_come_or_go():
+    first, second, third, last = (nn.Linear(n, n) for n in range(1, 5))
+    net = nn.ModuleList([first, second, third, last])
+    del net[1]
+    assert list(net) == [first, third, last]
+    del net[1:]
+    net.insert(0, second)
+    assert list(net) == [second, first]
+    assert list(net.state_dict()) == ["0.weight", "0.bias", "1.weight", "1.bias"]
+
+
+def test_a_buffer_is_registered_where_it_is_assigned():
+    net = nn.Module()
+    net.kept, net.shed = nn.Buffer(F.ones(2)), nn.Buffer(F.zeros(2), persistent=False)
+    assert [name for name, _ in net.named_buffers()] == ["kept", "shed"]
+    assert list(net.state_dict()) == ["kept"]
