@@ -17,8 +17,11 @@ from pathlib import Path
 import numpy as np
 
 ANSWERS = Path(__file__).parents[1] / "llm" / "transformers_answers.json"
+LOSSES = ANSWERS.with_name("transformers_losses.json")
 #: Two rows of tokens, longer than the windows and the original contexts of the models.
 IDS = np.random.default_rng(0).integers(0, 96, (2, 24)).astype(np.int32)
+#: Without the token of padding, whose embedding transformers does not train.
+TRAINED = IDS.clip(1)
 #: What is stored of the logits (2, 24, 96).
 STORED = (slice(None), [2, 11, 23], slice(0, None, 12))
 
@@ -84,6 +87,27 @@ def weight(name: str, shape: tuple[int, ...]) -> np.ndarray:
     return made * np.float32(0.1) + np.float32(is_scale and name.endswith("weight"))
 
 
+def losses() -> list[float]:
+    """Return the losses of 50 steps of AdamW in torch, of the case ``llama`` on ``TRAINED``."""
+    import torch
+    import transformers
+
+    config = transformers.AutoConfig.for_model("llama", **_SIZES)
+    net = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager")
+    with torch.no_grad():
+        for name, p in net.named_parameters():
+            p.copy_(torch.from_numpy(weight(name, tuple(p.shape))))
+    opt = torch.optim.AdamW(net.parameters(), lr=1e-3, weight_decay=0.01)
+    ids, found = torch.from_numpy(TRAINED).long(), []
+    for _ in range(50):
+        loss = net(ids, labels=ids).loss
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        found.append(loss.item())
+    return found
+
+
 def main() -> int:
     """Compare, print and write."""
     import dpnp
@@ -113,6 +137,7 @@ def main() -> int:
             given.pop(key, None)
         found[case] = {"config": given, "logits": wanted[STORED].round(6).tolist()}
     ANSWERS.write_text("\n".join(json.dumps({k: v}) for k, v in found.items()) + "\n")
+    LOSSES.write_text(json.dumps([round(loss, 6) for loss in losses()]) + "\n")
     print(f"{len(found)} models, wrong: {wrong}")
     return bool(wrong)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``torch.nn.utils``: gradients clipped in place, weight normalization, packed sequences, hooks."""
+"""``torch.nn.utils``: clipped gradients, weight normalization, LoRA, packed sequences, hooks."""
 
 from sycl_dnn.nn.hooks import RemovableHandle
 from sycl_dnn.nn.utils import parametrizations, parametrize, rnn
@@ -10,6 +10,7 @@ from sycl_dnn.nn.utils.gradient_clipping import (
     parameters_to_vector,
     vector_to_parameters,
 )
+from sycl_dnn.nn.utils.low_rank import lora, merge_lora
 from sycl_dnn.nn.utils.spectral_normalization import remove_spectral_norm, spectral_norm
 from sycl_dnn.nn.utils.weight_normalization import remove_weight_norm, weight_norm
 
@@ -18,6 +19,8 @@ __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
     "get_total_norm",
+    "lora",
+    "merge_lora",
     "parameters_to_vector",
     "parametrizations",
     "parametrize",

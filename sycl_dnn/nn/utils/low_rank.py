@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training of small matrices beside frozen weights: ``lora``, ``merge_lora``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn.nn.module import Module
+from sycl_dnn.nn.parameter import Parameter
+
+
+class LowRank(Module):
+    """A layer that multiplies by ``weight``, plus ``scale * x @ lora_A.T @ lora_B.T``.
+
+    Parameters
+    ----------
+    base_layer : Module
+        With a floating-point ``weight`` (out, in), or (in, out) and a true ``is_transposed``.
+    rank : int
+    scale : float
+
+    Attributes
+    ----------
+    lora_A : array (rank, in)
+        Drawn as the weights of ``nn.Linear``.
+    lora_B : array (out, rank)
+        Zero, so that training starts from the base layer.
+    """
+
+    def __init__(self, base_layer: Module, rank: int, scale: float) -> None:
+        super().__init__()
+        self.base_layer, self.scale = base_layer, scale
+        weight = base_layer.weight
+        n_out, n_in = weight.shape[::-1] if self.is_turned else weight.shape
+        made = F.rand((rank, n_in), device=weight.sycl_queue)
+        a = F.mul(F.sub(made, 0.5), 2.0 / math.sqrt(n_in))
+        b = F.zeros((n_out, rank), device=weight.sycl_queue)
+        self.lora_A, self.lora_B = (Parameter(F.astype(t, str(weight.dtype))) for t in (a, b))
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether the weight of the base layer is (in, out)."""
+        return bool(getattr(self.base_layer, "is_transposed", False))
+
+    def forward(self, x: Any) -> Any:
+        """Map (*, in) to (*, out)."""
+        more = F.linear(F.linear(x, self.lora_A), self.lora_B)
+        return F.add(self.base_layer(x), F.mul(more, self.scale))
+
+    def merged(self) -> Module:
+        """Return the base layer with the product of both matrices added to its weight."""
+        more = F.mul(F.matmul(self.lora_B, self.lora_A), self.scale)
+        more = F.transpose(more, 0, 1) if self.is_turned else more
+        self.base_layer.weight = F.add(self.base_layer.weight, more)
+        return self.base_layer
+
+
+def lora(
+    module: Module, rank: int = 8, alpha: float = 16.0,
+    targets: Sequence[str] = ("q_proj", "v_proj"),
+) -> Module:  # fmt: skip
+    """Freeze a module, and add small trainable matrices to the layers of some names.
+
+    Parameters
+    ----------
+    module : Module
+        Changed in place.
+    rank : int
+        Of what is added to a weight.
+    alpha : float
+        What is added is multiplied by ``alpha / rank``.
+    targets : sequence of str
+        The last parts of the layers' names.
+
+    Returns
+    -------
+    Module
+        ``module``. Each of those layers is a ``LowRank`` now, with the layer as ``base_layer``,
+        ``lora_A`` and ``lora_B``.
+
+    Raises
+    ------
+    ValueError
+        ``rank`` is less than 1, no layer has one of the names, or one has no matrix of floating
+        point to add to.
+
+    Notes
+    -----
+    Source: Hu et al., arXiv:2106.09685; names as in the library ``peft``.
+
+    Examples
+    --------
+    >>> from sycl_dnn import nn
+    >>> net = nn.TransformerEncoderLayer(16, 2, 32)
+    >>> net = nn.utils.lora(net, rank=2, targets=["linear1"])
+    >>> [name for name, _ in net.named_parameters(trainable=True)]
+    ['linear1.lora_A', 'linear1.lora_B']
+    """
+    if rank < 1:
+        raise ValueError(f"lora: rank must be at least 1, got {rank}")
+    found = [
+        (owner, name)
+        for owner in module.modules()
+        for name, part in owner._modules.items()
+        if name in targets and part is not None
+    ]
+    if not found:
+        raise ValueError(f"lora: targets must be names of layers, got {tuple(targets)}")
+    for owner, name in found:
+        weight = getattr(owner._modules[name], "weight", None)
+        if weight is None or weight.ndim != 2 or "float" not in str(weight.dtype):
+            raise ValueError(f"lora: {name} must have a weight of two axes in floating point")
+    module.freeze()
+    for owner, name in found:
+        owner.register_module(name, LowRank(owner._modules[name], rank, alpha / rank))
+    return module
+
+
+def merge_lora(module: Module) -> Module:
+    """Add what ``lora`` trained to the weights, and remove its matrices.
+
+    Parameters
+    ----------
+    module : Module
+        Changed in place. What ``lora`` froze remains frozen.
+
+    Returns
+    -------
+    Module
+        ``module``.
+
+    Examples
+    --------
+    >>> from sycl_dnn import nn
+    >>> net = nn.utils.lora(nn.Sequential(nn.Linear(4, 4)), rank=1, targets=["0"])
+    >>> list(nn.utils.merge_lora(net).state_dict())
+    ['0.weight', '0.bias']
+    """
+    for owner in list(module.modules()):
+        for name, part in list(owner._modules.items()):
+            if isinstance(part, LowRank):
+                owner.register_module(name, part.merged())
+    return module

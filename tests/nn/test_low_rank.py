@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``nn.utils.lora``: what it adds, what it trains, and that merging changes nothing."""
+
+import dpnp
+import numpy as np
+import pytest
+from small_language_models import decoder
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn import nn, optim
+from sycl_dnn.nn.utils import lora, merge_lora
+
+
+def network():
+    sycl_dnn.manual_seed(0)
+    return nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))
+
+
+def test_training_starts_from_the_network_and_changes_small_matrices_only():
+    x, t = F.randn(16, 6), F.randn(16, 3)
+    plain, net = network(), lora(network(), rank=2, targets=["0", "2"])
+    np.testing.assert_array_equal(dpnp.asnumpy(net(x)), dpnp.asnumpy(plain(x)))
+    opt = optim.AdamW(lr=0.05)
+    state = opt.init(net)
+
+    @sycl_dnn.compile(donate=("net", "state"))
+    def step(net, state):
+        loss, grads = sycl_dnn.value_and_grad(lambda net: F.mse_loss(net(x), t))(net)
+        return loss, *opt.update(grads, state, net)
+
+    losses = []
+    for _ in range(30):
+        loss, net, state = step(net, state)
+        losses.append(float(loss))
+    assert losses[-1] < 0.7 * losses[0]
+    for name in ("0", "2"):
+        kept, old = net[int(name)].base_layer, plain[int(name)]
+        np.testing.assert_array_equal(dpnp.asnumpy(kept.weight), dpnp.asnumpy(old.weight))
+    before = dpnp.asnumpy(net(x))
+    merged = merge_lora(net)
+    assert list(merged.state_dict()) == list(plain.state_dict())
+    np.testing.assert_allclose(dpnp.asnumpy(merged(x)), before, atol=1e-5)
+
+
+def test_transposed_weights_are_merged_as_they_are():
+    sizes = {"vocab_size": 32, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 8}
+    net = decoder({"model_type": "gpt2", **sizes})
+    ids = dpnp.asarray([[1, 5, 9]], dtype="i4")
+    lora(net, rank=2, targets=["c_attn"])
+    for part in net.modules():
+        if hasattr(part, "lora_B"):
+            part.lora_B = F.mul(F.randn(part.lora_B.shape), 0.1)
+    before = dpnp.asnumpy(net(ids))
+    np.testing.assert_allclose(dpnp.asnumpy(merge_lora(net)(ids)), before, atol=1e-4)
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    ({"rank": 0}, "rank must be at least 1, got 0"),
+    ({"targets": ["q_proj"]}, "targets must be names of layers"),
+    ({"targets": ["1"]}, "1 must have a weight of two axes"),
+])  # fmt: skip
+def test_what_makes_no_sense_is_refused(options, said):
+    with pytest.raises(ValueError, match=f"lora: {said}"):
+        lora(network(), **options)
