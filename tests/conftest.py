@@ -67,14 +67,8 @@ def pytest_itemcollected(item):
     sweep = item.get_closest_marker("sweep")
     if sweep is not None and zlib.crc32(item.name.encode()) % sweep.args[0]:
         item.add_marker(pytest.mark.slow)
-    if compared_with_torch.whole_file(item.path) or compared_with_torch.needs_torch(item.function):
+    if compared_with_torch.needs_torch(item.function):
         item.add_marker(pytest.mark.torch)
-
-
-def pytest_ignore_collect(collection_path):
-    if not compared_with_torch.IS_INSTALLED and compared_with_torch.whole_file(collection_path):
-        return True
-    return None
 
 
 def _leave_out(config, items, is_left_out):

@@ -1,31 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tests compare with PyTorch as it is installed: they have the mark ``torch``.
+"""PyTorch where it is installed, and which tests compare with it: they have the mark ``torch``.
 
 Tests with some parameters that need it give those the mark themselves.
 """
 
 import functools
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from pathlib import Path
 from types import CodeType, FunctionType
 
 IS_INSTALLED = find_spec("torch") is not None
-_IN_A_MODULE = '\ntorch = pytest.importorskip("torch")\n'
+#: For tests to import; they are left out where it is None.
+torch = importlib.import_module("torch") if IS_INSTALLED else None
 
 
 @functools.cache
-def whole_file(path: Path) -> bool:
-    """Whether every test of a file needs torch, which the file imports."""
-    return path.match("test_*.py") and _IN_A_MODULE in path.read_text(encoding="utf-8")
-
-
 def needs_torch(test: Callable) -> bool:
-    """Whether a test, or a function that it calls by name, imports torch."""
-    code, known = test.__code__, test.__globals__
-    functions = [v for n in code.co_names if isinstance(v := known.get(n), FunctionType)]
-    return _imports(code) or any(_imports(function.__code__) for function in functions)
+    """Whether a test, or a function of the tests that it calls by name, uses torch."""
+    waiting, seen = [test], set()
+    while waiting:
+        function = waiting.pop()
+        seen.add(function)
+        known, names = function.__globals__, set()
+        for code in _codes(function.__code__):
+            if "importorskip" in code.co_names and "torch" in code.co_consts:
+                return True
+            names |= set(code.co_names)
+        if "torch" in names & known.keys():
+            return True
+        called = (inner for name in names for inner in _of_tests(known.get(name)))
+        waiting += (inner for inner in called if inner not in seen)
+    return False
 
 
-def _imports(code: CodeType) -> bool:
-    return "importorskip" in code.co_names and "torch" in code.co_consts
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _codes(inner)
+
+
+def _of_tests(value: object) -> Iterator[Callable]:
+    """Yield a function, or the methods of a class, unless it is the package's."""
+    if str(getattr(value, "__module__", "sycl_dnn")).startswith("sycl_dnn"):
+        return
+    members = vars(value).values() if isinstance(value, type) else [value]
+    yield from (member for member in members if isinstance(member, FunctionType))

@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from compared_with_torch import torch
 from kernel_cases import (
     TOLERANCE,
     both_passes,
@@ -15,8 +16,6 @@ from kernel_cases import (
 
 import sycl_dnn
 from sycl_dnn import functional as F
-
-torch = pytest.importorskip("torch")
 
 #: Less than a vector, several groups with a rest, layouts of images.
 SHAPES = [(3, 5), (7, 9371), (2, 24, 5, 3)]

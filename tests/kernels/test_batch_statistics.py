@@ -6,6 +6,7 @@ import dpctl.program
 import dpnp
 import numpy as np
 import pytest
+from compared_with_torch import torch
 from kernel_cases import (
     TOLERANCE,
     both_passes,
@@ -20,8 +21,6 @@ import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn.kernels import building
 from sycl_dnn.trace import policy
-
-torch = pytest.importorskip("torch")
 
 LAYOUTS = ["row_major", "channels_last"]
 #: A length with a rest of 15, fewer rows than parts, channels in vectors of 8 and of 16.

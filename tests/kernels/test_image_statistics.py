@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from compared_with_torch import torch
 from kernel_cases import (
     TOLERANCE,
     both_passes,
@@ -15,8 +16,6 @@ from kernel_cases import (
 
 import sycl_dnn
 from sycl_dnn import functional as F
-
-torch = pytest.importorskip("torch")
 
 LAYOUTS = ["row_major", "channels_last"]
 #: Shape, groups and dtype: several groups in a vector, one of all channels, one of each.

@@ -4,12 +4,11 @@
 import dpnp
 import numpy as np
 import pytest
+from compared_with_torch import torch
 
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn
-
-torch = pytest.importorskip("torch")
 
 S1, S2, S3 = (2, 4, 9), (2, 4, 6, 6), (2, 4, 5, 5, 5)
 IDS = "ids"

@@ -4,6 +4,7 @@
 import dpnp
 import numpy as np
 import pytest
+from compared_with_torch import torch
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -11,7 +12,6 @@ from sycl_dnn import nn
 from sycl_dnn.program.place import place_of
 from sycl_dnn.trace.capabilities import multiplies
 
-torch = pytest.importorskip("torch")
 pack = nn.utils.rnn.pack_padded_sequence
 
 #: Class, options, whether initial states are given, lengths.

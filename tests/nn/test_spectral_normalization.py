@@ -7,12 +7,11 @@ import pickle
 import dpnp
 import numpy as np
 import pytest
+from compared_with_torch import torch
 
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn
-
-torch = pytest.importorskip("torch")
 
 LAYERS = {
     "linear": (lambda t: t.Linear(4, 3), (5, 4)),

@@ -4,12 +4,11 @@
 import dpnp
 import numpy as np
 import pytest
+from compared_with_torch import torch
 
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn
-
-torch = pytest.importorskip("torch")
 
 #: What a forward computes of a float value (2, 3, 4), a text each.
 METHODS = [

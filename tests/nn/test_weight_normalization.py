@@ -7,12 +7,11 @@ import math
 import dpnp
 import numpy as np
 import pytest
+from compared_with_torch import torch
 
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn, optim
-
-torch = pytest.importorskip("torch")
 
 #: Class, arguments, shape of the input, name of the weight, axis.
 ROWS = [
