@@ -224,6 +224,15 @@ def test_tests_mirror_the_package():
     assert not lost
 
 
+def test_files_of_tests_have_names_of_their_own():
+    """Those outside of packages are modules of one folder to pytest, which refuses the second."""
+    names = Counter(
+        path.name for path in (ROOT / "tests").rglob("test_*.py")
+        if not (path.parent / "__init__.py").exists()
+    )  # fmt: skip
+    assert not [name for name, count in names.items() if count > 1]
+
+
 def test_a_command_is_main_of_its_folder():
     from sycl_dnn.__main__ import COMMANDS
 
