@@ -77,6 +77,8 @@ def _not_executed(tree: ast.AST) -> Iterator[ast.AST]:
         dropped = [a for a in annotations if isinstance(a, ast.AST)]
         if isinstance(node, (ast.JoinedStr, ast.Raise, ast.Import, ast.ImportFrom)):
             dropped.append(node)
+        if isinstance(node, ast.keyword) and node.arg == "strict":  # of zip: equal lengths
+            dropped.append(node)
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             dropped.append(node)
         for part in dropped:

@@ -5,6 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 
+import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn
 
@@ -36,6 +37,10 @@ def test_a_packed_batch_is_its_sequences_one_by_one(kind):
     packed = F.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
     made, states = net(packed)
     made, _ = F.pad_packed_sequence(made, batch_first=True)
+    with pytest.raises(ValueError, match=r"lengths must be 2 numbers up to 6, got \[4, 7\]"):
+        F.pack_padded_sequence(x, [4, 7], batch_first=True, enforce_sorted=False)
+    single = F.pack_padded_sequence(x[:1, :1], [1], batch_first=True)
+    close(net(single)[0].data, dpnp.asnumpy(net(x[:1, :1])[0])[0])
     for k, n in enumerate(lengths):
         alone, ends = net(x[k : k + 1, :n])
         close(made[k, :n], dpnp.asnumpy(alone)[0])
@@ -65,3 +70,18 @@ def test_a_buffer_is_registered_where_it_is_assigned():
     net.kept, net.shed = nn.Buffer(F.ones(2)), nn.Buffer(F.zeros(2), persistent=False)
     assert [name for name, _ in net.named_buffers()] == ["kept", "shed"]
     assert list(net.state_dict()) == ["kept"]
+    assert [v.shape for v in nn.Sequential(net).buffers()] == [(2,), (2,)]
+    assert [n for n, _ in nn.Sequential(net).named_buffers()] == ["0.kept", "0.shed"]
+
+
+def test_gains_are_those_of_the_activations():
+    found = {name: nn.init.calculate_gain(name) for name in ("linear", "conv2d", "sigmoid", "relu")}
+    assert found == {"linear": 1.0, "conv2d": 1.0, "sigmoid": 1.0, "relu": np.sqrt(2)}
+    assert nn.init.calculate_gain("tanh") == 5 / 3
+    assert nn.init.calculate_gain("selu") == 3 / 4
+    assert nn.init.calculate_gain("leaky_relu", 0.5) == pytest.approx(np.sqrt(2 / 1.25))
+
+
+def test_arrays_are_made_of_lists_where_a_function_is_compiled():
+    made = sycl_dnn.compile(lambda x: x * F.tensor([1.0, 2.0]))(F.ones(2))
+    close(made, [1.0, 2.0])

@@ -63,6 +63,7 @@ def test_rows_of_a_transformer_have_all_parameters():
     assert rows["self_attn"].flop == attention_flop(L, L, N)
     assert rows["linear1"].flop == 2 * L * N * 8 * 16
     assert "" not in rows
+    assert found.nbytes == 4 * 600
 
 
 class Outer(nn.Module):

@@ -10,10 +10,21 @@ import sycl_dnn
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.errors import Unimplemented
 from sycl_dnn.graph import Graph, partition_plan
+from sycl_dnn.onednn import apart
 
 D, T = dnnl.MemoryDesc, dnnl.data_type
 APART = D((8,), T.f32, strides=(2,))
 ROWS, SQUARE = D((4, 8), T.f32, "ab"), D((8, 8), T.f32, "ab")
+
+
+def test_what_is_apart():
+    assert apart.is_whole((2, 3), (3, 1))
+    assert apart.is_whole((2, 3), (1, 2))
+    assert apart.is_row_major((2, 1, 3), (3, 7, 1))
+    assert not apart.is_row_major((2, 3), (1, 2))
+    for dims, strides in (((2, 3), (4, 1)), ((2,), (2,)), ((2, 3), (0, 1))):
+        assert not apart.is_whole(dims, strides)
+        assert apart.has_gaps(D(dims, T.f32, strides=strides))
 
 
 def dense_layer(engine, bias=APART):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedules at their ends; ``test_update_rules.py`` compares them with torch's in between."""
 
+import math
+
 import pytest
 
 import sycl_dnn
@@ -96,6 +98,16 @@ def test_rates_are_torchs(name):
     schedule, make = ROWS[name]
     found = rates(schedule, range(60))
     assert found == pytest.approx(theirs(make, 60), rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize(("steps", "mult"), [(4, 1), (3, 2), (1, 3)])
+def test_restarts_are_half_cosines_in_sequence(steps, mult):
+    wanted, length = [], steps
+    while len(wanted) < 40:
+        wanted += [(1 + math.cos(math.pi * t / length)) / 2 for t in range(length)]
+        length *= mult
+    found = rates(schedules.cosine_restarts(1.0, steps, mult), range(40))
+    assert found == pytest.approx(wanted[:40], abs=1e-6)
 
 
 LOSSES = [

@@ -81,6 +81,11 @@ def test_nan_to_num_is_torchs(given, dtype, queue):
     assert F.nan_to_num(whole).tolist() == [0, 1, 2]
 
 
+def test_nan_to_num_refuses_complex_numbers(queue):
+    with pytest.raises(TypeError, match="nan_to_num: input must not be complex, got complex64"):
+        F.nan_to_num(dpnp.ones(3, dtype="c8", sycl_queue=queue))
+
+
 def test_logaddexp_of_infinities(queue):
     inf = np.inf
     a, b = np.array([inf, -inf, inf, 3e38]), np.array([inf, -inf, -inf, 3e38])

@@ -38,6 +38,8 @@ CASES = [
          torch=of_torch("broadcast_to")),
     Case("repeat-interleave", F.repeat_interleave, lambda x, n, dim: np.repeat(x, n, dim),
          (X, 2), {"dim": 1}, torch=of_torch("repeat_interleave")),
+    *(Case(f"repeat-interleave-{dim}", F.repeat_interleave, lambda x, n, dim: np.repeat(x, n, dim),
+           (Spec((2, 3, 4)), 3), {"dim": dim}) for dim in (0, -1)),
     Case("repeat-interleave-flat", F.repeat_interleave, np.repeat, (X, 3),
          torch=of_torch("repeat_interleave")),
     Case("meshgrid", F.meshgrid, lambda a, b: tuple(np.meshgrid(a, b, indexing="ij")),
