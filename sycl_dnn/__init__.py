@@ -27,6 +27,7 @@ from sycl_dnn.errors import (
     OutOfMemory,
     ReferenceWarning,
     Unimplemented,
+    UnsupportedOperator,
 )
 
 #: Names that are loaded on first use, with oneDNN's library (12 MB).
@@ -93,6 +94,7 @@ _SUBMODULES = {"cache": "sycl_dnn.call.cache"} | {
         "llm",
         "nn",
         "onednn",
+        "onnx",
         "optim",
         "tree",
     )
@@ -106,6 +108,7 @@ __all__ = [
     "OutOfMemory",
     "ReferenceWarning",
     "Unimplemented",
+    "UnsupportedOperator",
     "__version__",
     "default_queue",
     *_LAZY,

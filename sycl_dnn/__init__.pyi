@@ -7,6 +7,7 @@ from sycl_dnn import graph as graph
 from sycl_dnn import llm as llm
 from sycl_dnn import nn as nn
 from sycl_dnn import onednn as onednn
+from sycl_dnn import onnx as onnx
 from sycl_dnn import optim as optim
 from sycl_dnn import tree as tree
 from sycl_dnn.call import cache as cache
@@ -43,6 +44,7 @@ from sycl_dnn.errors import OneDnnFaultWarning as OneDnnFaultWarning
 from sycl_dnn.errors import OutOfMemory as OutOfMemory
 from sycl_dnn.errors import ReferenceWarning as ReferenceWarning
 from sycl_dnn.errors import Unimplemented as Unimplemented
+from sycl_dnn.errors import UnsupportedOperator as UnsupportedOperator
 from sycl_dnn.functional.activation.dropout import get_rng_state as get_rng_state
 from sycl_dnn.functional.activation.dropout import manual_seed as manual_seed
 from sycl_dnn.functional.activation.dropout import set_rng_state as set_rng_state

@@ -14,6 +14,7 @@ __all__ = [
     "OutOfMemory",
     "ReferenceWarning",
     "Unimplemented",
+    "UnsupportedOperator",
 ]
 
 
@@ -63,6 +64,25 @@ class Unimplemented(DnnlError, NotImplementedError):
     """No implementation of the primitive accepts these descriptors on this device."""
 
     status_name = "unimplemented"
+
+
+class UnsupportedOperator(Unimplemented):
+    """A model has an operator, or a use of one, that is not supported.
+
+    ``operator``, ``version`` (of its operator set), ``node`` and ``rule`` are attributes.
+    """
+
+    operator: str = ""
+    version: int = 0
+    node: str = ""
+    rule: str = ""
+
+    @classmethod
+    def of(cls, operator: str, version: int, node: str, rule: str) -> UnsupportedOperator:
+        """Return the error for a use of an operator that breaks a rule."""
+        error = cls(f"{operator}-{version} (node {node!r}): {rule}")
+        error.operator, error.version, error.node, error.rule = operator, version, node, rule
+        return error
 
 
 class OutOfMemory(DnnlError, MemoryError):

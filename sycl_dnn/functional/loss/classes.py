@@ -180,7 +180,10 @@ class Rows:
     def divisor(self, often: Tensor) -> Tensor:
         """Return the sum of the weights of the targets, (1, 1, 1)."""
         if self.weight is not None:
-            often = fused(algorithm.binary_mul, often, self.weights())
+            # Ignored rows have no weight, and 0 times that would be NaN.
+            nothing = filled(often.trace, 0.0, (1, 1, 1), often.dtype)
+            weighted = fused(algorithm.binary_mul, often, self.weights())
+            often = choose(self.is_counted(), weighted, nothing)
         return grid(total(often), (1, 1, 1))
 
     def slope_at(self, factor: Tensor) -> Tensor:

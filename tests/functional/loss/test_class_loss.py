@@ -211,3 +211,19 @@ def test_gradient_is_0_where_all_targets_are_ignored(weighted, queue):
         value, pullback = sycl_dnn.vjp(lambda x, loss=loss: loss(x, target, weight), x)
         assert np.isnan(float(value))
         assert not pullback(1.0)[0].any()
+
+
+@pytest.mark.parametrize("ignored", [-1, -100, 255])
+@pytest.mark.parametrize("loss", [F.nll_loss, F.cross_entropy])
+def test_weighted_means_leave_out_ignored_targets_that_are_no_classes(loss, ignored, queue):
+    rng = np.random.default_rng(3)
+    x, weight = rng.standard_normal((5, 4)).astype("f4"), rng.random(4).astype("f4")
+    given, kept = (dpnp.asarray(v, sycl_queue=queue) for v in (x, x[:4]))
+    weight = dpnp.asarray(weight, sycl_queue=queue)
+    target = np.array([0, 3, 1, 1, ignored])
+    whole, part = (dpnp.asarray(t, sycl_queue=queue) for t in (target, target[:4]))
+    made, pullback = sycl_dnn.vjp(lambda x: loss(x, whole, weight, ignore_index=ignored), given)
+    np.testing.assert_allclose(float(made), float(loss(kept, part, weight)), rtol=1e-5)
+    (slope,) = pullback(dpnp.ones((), dtype="f4", sycl_queue=queue))
+    assert not slope[4].any()
+    assert dpnp.isfinite(slope).all()

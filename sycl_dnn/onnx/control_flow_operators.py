@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""If, Loop and Scan: conditions and counts that are known on the host; bodies unrolled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn.onnx.evaluation import is_host
+from sycl_dnn.onnx.operator_registry import Call, F, operator
+
+#: Turns of a loop that are unrolled at most.
+_MOST_TURNS = 100_000
+
+
+def _run(call: Call, name: str, known: dict[str, Any], inputs: list[Any]) -> list[Any]:
+    graph = call.node.graphs[name]
+    names = [v.name for v in graph.inputs]
+    if len(inputs) > len(names):
+        raise ValueError(f"{name} must have {len(inputs)} inputs, got {len(names)}")
+    return list(call.run.evaluate(graph, {**known, **dict(zip(names, inputs, strict=False))}))
+
+
+def _stacked(call: Call, values: list[Any], axis: int = 0) -> Any:
+    if all(map(is_host, values)):
+        return np.stack(values, axis)
+    return F.stack([call.device(v) for v in values], axis)
+
+
+@operator("If", host=(0,))
+def _if(call: Call, known: dict[str, Any], condition: Any) -> Any:
+    is_true = bool(np.asarray(call.host(condition)).all())
+    return tuple(_run(call, "then_branch" if is_true else "else_branch", known, []))
+
+
+@operator("Loop", host=(0, 1))
+def _loop(call: Call, known: dict[str, Any], most: Any, condition: Any, *state: Any) -> Any:
+    limit = None if most is None else int(call.host(most).item())
+    is_on = condition is None or bool(call.host(condition).item())
+    carried, turn = list(state), 0
+    n_rows = len(call.node.graphs["body"].outputs) - 1 - len(carried)
+    rows: list[list[Any]] = [[] for _ in range(n_rows)]
+    while is_on and (limit is None or turn < limit):
+        if turn >= _MOST_TURNS:
+            call.refuse(f"a loop must have at most {_MOST_TURNS} turns")
+        given = [np.array(turn, np.int64), np.array(True), *carried]
+        on, *made = _run(call, "body", known, given)
+        is_on = bool(call.host(on).item()) if call.node.inputs[1:2] != ("",) else True
+        carried = made[: len(carried)]
+        for row, value in zip(rows, made[len(carried) :], strict=True):
+            row.append(value)
+        turn += 1
+    if rows and not turn:
+        call.refuse("a loop whose results are stacked must have a turn")
+    return (*carried, *(_stacked(call, row) for row in rows))
+
+
+@operator("Scan", 9)
+def _scan(call: Call, known: dict[str, Any], *inputs: Any) -> Any:
+    n_scanned = call.need("num_scan_inputs")
+    n_state = len(inputs) - n_scanned
+    n_out = len(call.node.graphs["body"].outputs) - n_state
+    carried, scanned = list(inputs[:n_state]), [call.device(x) for x in inputs[n_state:]]
+    axes = call.get("scan_input_axes", [0] * n_scanned)
+    backwards = call.get("scan_input_directions", [0] * n_scanned)
+    rows: list[list[Any]] = [[] for _ in range(n_out)]
+    turns = scanned[0].shape[axes[0]]
+    for turn in range(turns):
+        slices = [
+            F.select(x, axis, turns - 1 - turn if is_back else turn)
+            for x, axis, is_back in zip(scanned, axes, backwards, strict=True)
+        ]
+        made = _run(call, "body", known, [*carried, *slices])
+        carried = made[:n_state]
+        for row, value in zip(rows, made[n_state:], strict=True):
+            row.append(value)
+    out_axes = call.get("scan_output_axes", [0] * n_out)
+    out_backwards = call.get("scan_output_directions", [0] * n_out)
+    stacked = [
+        _stacked(call, row[::-1] if is_back else row, axis)
+        for row, axis, is_back in zip(rows, out_axes, out_backwards, strict=True)
+    ]
+    return (*carried, *stacked)
+
+
+@operator("Scan", 8)
+def _batched_scan(call: Call, known: dict[str, Any], lengths: Any, *inputs: Any) -> Any:
+    if lengths is not None:
+        call.refuse("sequence_lens must be absent")
+    samples = [
+        _scan(call, known, *(F.select(call.device(x), 0, i) for x in inputs))
+        for i in range(inputs[0].shape[0])
+    ]
+    return tuple(_stacked(call, list(values)) for values in zip(*samples, strict=True))

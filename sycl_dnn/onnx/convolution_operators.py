@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions and what has their windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sycl_dnn.onnx.operator_registry import Call, F, operator
+from sycl_dnn.onnx.shape_operators import widths
+
+Pairs = list[tuple[int, int]]
+
+
+class Windows(NamedTuple):
+    """Windows over the spatial axes, as attributes describe them."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: Pairs
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """How many elements each window reaches over."""
+        return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
+
+
+def windows(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> Windows:
+    """Return the windows of a node over axes of these sizes."""
+    rank = len(sizes)
+    kernel = tuple(call.get("kernel_shape", kernel))
+    strides = tuple(call.get("strides", [1] * rank))
+    dilations = tuple(call.get("dilations", [1] * rank))
+    given = call.get("pads", [0] * 2 * rank)
+    if not len(kernel) == len(strides) == len(dilations) == len(given) // 2 == rank:
+        raise ValueError(f"kernel_shape, strides, dilations and pads must be for {rank} axes")
+    if min((*strides, *dilations, *kernel), default=1) < 1:
+        raise ValueError("kernel_shape, strides and dilations must be at least 1")
+    made = Windows(kernel, strides, dilations, list(zip(given[:rank], given[rank:], strict=True)))
+    mode = call.get("auto_pad", "NOTSET")
+    if mode == "VALID":
+        return made._replace(pads=[(0, 0)] * rank)
+    if mode.startswith("SAME"):
+        totals = [
+            max((-(-n // s) - 1) * s + e - n, 0)
+            for n, s, e in zip(sizes, strides, made.extents, strict=True)
+        ]
+        return made._replace(pads=halves(totals, mode == "SAME_UPPER"))
+    return made
+
+
+def halves(totals: Sequence[int], more_after: bool) -> Pairs:
+    """Divide padding between the two sides of each axis."""
+    pairs = [(t // 2, t - t // 2) for t in totals]
+    return pairs if more_after else [(b, a) for a, b in pairs]
+
+
+def rank_of(call: Call, x: Any) -> int:
+    """Return the number of spatial axes."""
+    rank = len(x.shape) - 2
+    if not 1 <= rank <= 3:
+        call.refuse(f"there must be 1 to 3 spatial axes, got shape {tuple(x.shape)}")
+    return rank
+
+
+@operator("Conv")
+def convolve(call: Call, x: Any, w: Any, bias: Any = None) -> Any:
+    """Convolve with padding that may differ between sides."""
+    rank = rank_of(call, x)
+    over = windows(call, x.shape[2:], w.shape[2:])
+    pads: Any = tuple(over.pads)
+    if all(a == b for a, b in over.pads):
+        pads = tuple(a for a, _ in over.pads)
+    elif min(map(min, over.pads)) < 0:
+        x, pads = F.pad(x, widths(over.pads)), 0
+    function = (F.conv1d, F.conv2d, F.conv3d)[rank - 1]
+    return function(x, w, bias, over.strides, pads, over.dilations, call.get("group", 1))
+
+
+@operator("ConvTranspose")
+def _conv_transpose(call: Call, x: Any, w: Any, bias: Any = None) -> Any:
+    rank, sizes = rank_of(call, x), x.shape[2:]
+    over = windows(call, sizes, w.shape[2:])
+    extra = list(call.get("output_padding", [0] * rank))
+    whole = [
+        s * (n - 1) + o + e
+        for n, s, o, e in zip(sizes, over.strides, extra, over.extents, strict=True)
+    ]
+    pads, mode = over.pads, call.get("auto_pad", "NOTSET")
+    if "output_shape" in call.node.attributes or mode.startswith("SAME"):
+        wanted = call.get("output_shape", [n * s for n, s in zip(sizes, over.strides, strict=True)])
+        totals = [a - b for a, b in zip(whole, wanted[-rank:], strict=True)]
+        pads = halves([max(t, 0) for t in totals], mode == "SAME_UPPER")
+        extra = [o + max(-t, 0) for o, t in zip(extra, totals, strict=True)]
+    function = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[rank - 1]
+    groups = call.get("group", 1)
+    bounds = zip(extra, over.strides, over.dilations, strict=True)
+    if all(a == b for a, b in pads) and all(o < max(s, d) for o, s, d in bounds):
+        before = tuple(a for a, _ in pads)
+        return function(x, w, bias, over.strides, before, tuple(extra), groups, over.dilations)
+    made = function(x, w, None, over.strides, 0, 0, groups, over.dilations)
+    cut = [(-a, o - b) for (a, b), o in zip(pads, extra, strict=True)]
+    made = F.pad(made, widths(cut))
+    return made if bias is None else made + F.reshape(bias, (-1,) + (1,) * rank)
+
+
+@operator("Col2Im", 18, host=(1, 2))
+def _col2im(call: Call, x: Any, image: Any, block: Any) -> Any:
+    sizes, kernel = call.ints(image), call.ints(block)
+    rank = len(sizes)
+    over = windows(call, sizes, kernel)
+    n, channels = x.shape[0], x.shape[1] // int(np.prod(kernel))
+    if rank == 2 and all(a == b for a, b in over.pads):
+        before = tuple(a for a, _ in over.pads)
+        return F.fold(x, tuple(sizes), tuple(kernel), over.dilations, before, over.strides)
+    places = _places(sizes, over)
+    size = int(np.prod([s + a + b for s, (a, b) in zip(sizes, over.pads, strict=True)]))
+    blank = F.full((n, channels, size), 0.0, device=call.run.queue)
+    index = np.broadcast_to(places.reshape(-1), (n, channels, places.size))
+    rows = F.reshape(x, (n, channels, places.size))
+    made = F.scatter_add(blank, 2, call.device(np.ascontiguousarray(index)), rows)
+    padded = [s + a + b for s, (a, b) in zip(sizes, over.pads, strict=True)]
+    return F.pad(F.reshape(made, (n, channels, *padded)), widths([(-a, -b) for a, b in over.pads]))
+
+
+def _places(sizes: Sequence[int], over: Windows) -> np.ndarray:
+    """Return the flat index in the padded image of each element of each block."""
+    padded = [s + a + b for s, (a, b) in zip(sizes, over.pads, strict=True)]
+    axes = [
+        np.arange(k)[:, None] * d + np.arange((p - e) // s + 1)[None] * s
+        for k, d, p, e, s in zip(
+            over.kernel, over.dilations, padded, over.extents, over.strides, strict=True
+        )
+    ]
+    rank, index = len(sizes), np.zeros((), np.int64)
+    for i, axis in enumerate(axes):
+        shape = [1] * 2 * rank
+        shape[i], shape[rank + i] = axis.shape
+        index = index * padded[i] + axis.reshape(shape)
+    return np.asarray(index, np.int64)
+
+
+@operator("CausalConvWithState", 27)
+def _causal_conv(call: Call, x: Any, w: Any, bias: Any = None, state: Any = None) -> Any:
+    length = w.shape[-1]
+    whole = F.pad(x, (length - 1, 0)) if state is None else F.cat([state, x], 2)
+    made = F.conv1d(whole, w, bias, groups=x.shape[1])
+    if call.get("activation", "none").lower() in ("silu", "swish"):
+        made = F.silu(made)
+    return made, F.narrow(whole, 2, whole.shape[2] - length + 1, length - 1)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A graph evaluated node by node: values known on the host folded, all else by functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import dpnp
+import numpy as np
+
+import sycl_dnn
+from sycl_dnn.errors import InvalidArguments, Unimplemented, UnsupportedOperator
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.onnx.host_values import FOLDED
+from sycl_dnn.onnx.model_graph import Graph, Node, dtype_name
+from sycl_dnn.onnx.operator_registry import Call
+from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.values import Tensor
+
+#: What an operator may raise for values that do not fit it.
+_MISFITS = (
+    TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError,
+    NotImplementedError, RecursionError,
+)  # fmt: skip
+#: Data types that arrays on the device can have, by ml_dtypes' names.
+_ON_DEVICE = frozenset(
+    (
+        "float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint64",
+        "uint32", "uint16", "uint8", "bool",
+    )
+)  # fmt: skip
+#: Bytes of constants that are distinguished by their content.
+_SMALL = 1024
+
+
+class NeedsValue(UnsupportedOperator):
+    """A value that is computed on the device is needed on the host, while a program is traced."""
+
+
+def is_host(value: Any) -> bool:
+    """Whether a value is known on the host."""
+    return isinstance(value, np.ndarray)
+
+
+def fits_device(dtype: Any) -> bool:
+    """Whether arrays on the device can have a data type."""
+    return str(np.dtype(dtype).name) in _ON_DEVICE
+
+
+class Evaluation:
+    """One pass through a model.
+
+    Parameters
+    ----------
+    graph : Graph
+    queue : dpctl.SyclQueue
+        Where constants are put.
+    module : Module
+        Whose mode counts, and whose statistics are updated.
+    float_dtype : str
+        What replaces float32.
+    """
+
+    def __init__(self, graph: Graph, queue: Any, module: Any, float_dtype: str) -> None:
+        self.graph, self.queue, self.module = graph, queue, module
+        self.float_dtype = float_dtype
+
+    @property
+    def training(self) -> bool:
+        """Whether dropout draws and batch normalization uses the batch."""
+        return bool(self.module.training)
+
+    def dtype(self, number: int, call: Call) -> str:
+        """Return the name of a data type of ONNX as arrays have it."""
+        name = dtype_name(number)
+        if name in ("unknown", "string"):
+            call.refuse(f"data type {number} is not supported")
+        return self.float_dtype if name == "float32" else name
+
+    def device(self, value: Any) -> Any:
+        """Return a value as an array on the device."""
+        if not is_host(value):
+            return value
+        if not fits_device(value.dtype):
+            raise TypeError(f"the device has no arrays of {value.dtype.name}")
+        is_small = value.nbytes <= _SMALL
+        if not is_small and id(value) not in self.graph.constant_ids:
+            return to_device(value, self.queue)
+        content = (value.dtype.name, value.shape, value.tobytes()) if is_small else id(value)
+        key = (self.queue, content)
+        found = self.graph.on_device.get(key)
+        if found is None:
+            found = self.graph.on_device[key] = to_device(value, self.queue)
+        return found
+
+    def host(self, value: Any, call: Call) -> np.ndarray:
+        """Return a value as a NumPy array."""
+        if is_host(value):
+            return np.asarray(value)
+        if isinstance(value, Tensor):
+            node = call.node
+            rule = "the value of an input is needed before the program can be compiled"
+            raise NeedsValue.of(node.title, node.version, node.name, rule)
+        return to_host(value)
+
+    def evaluate(self, graph: Graph, values: Mapping[str, Any]) -> list[Any]:
+        """Return the outputs of a graph from its inputs and the values around it."""
+        known: dict[str, Any] = {**values, **graph.constants}
+        known[""] = None
+        for node in graph.nodes:
+            try:
+                results = self._results(node, known)
+            except UnsupportedOperator:
+                raise
+            except Unimplemented as error:
+                raise UnsupportedOperator.of(
+                    node.title, node.version, node.name, str(error)
+                ) from error
+            except _MISFITS as error:
+                raise InvalidArguments(
+                    f"{node.title}-{node.version} (node {node.name!r}): {error}"
+                ) from error
+            known.update((o, v) for o, v in zip(node.outputs, results, strict=False) if o)
+            for name in node.last_reads:
+                known.pop(name, None)
+        return [known[o.name] for o in graph.outputs]
+
+    def _results(self, node: Node, known: dict[str, Any]) -> tuple[Any, ...]:
+        call = Call(node, self)
+        if node.operator is None:
+            call.refuse("the operator is not supported")
+        inputs = [known[name] for name in node.inputs]
+        if node.graphs:
+            return tuple(node.operator.body(call, known, *inputs))
+        fold = FOLDED.get(node.op) if not node.domain else None
+        if fold is not None and all(v is None or is_host(v) for v in inputs):
+            made = fold(call, *inputs)
+            if made is not NotImplemented:
+                made = made if isinstance(made, tuple) else (made,)
+                return tuple(np.asarray(v) for v in made)
+        operator = node.operator
+        given = [
+            v if v is None else self.host(v, call) if i in operator.host
+            else v if operator.mixed else self.device(v)
+            for i, v in enumerate(inputs)
+        ]  # fmt: skip
+        made = operator.body(call, *given)
+        return made if isinstance(made, tuple) else (made,)
+
+
+def to_device(value: np.ndarray, queue: Any) -> Any:
+    """Return a NumPy array, also of ml_dtypes' bfloat16, as an array on a queue."""
+    dense = np.ascontiguousarray(value).reshape(value.shape)
+    if value.dtype.name in dtypes.CARRIED:
+        return Array.from_bits(dense.view(np.uint16), value.dtype.name, sycl_queue=queue)
+    return sycl_dnn.asarray(dense, sycl_queue=queue)
+
+
+def to_host(value: Any) -> np.ndarray:
+    """Return an array on a device as NumPy's, of ml_dtypes' type where dpnp lacks it."""
+    if isinstance(value, Array):
+        return np.asarray(value.asnumpy()) if value.dtype != "bfloat16" else _bfloat16(value)
+    return np.asarray(dpnp.asnumpy(value))
+
+
+def _bfloat16(value: Array) -> np.ndarray:
+    import ml_dtypes
+
+    return np.asarray(dpnp.asnumpy(value.data)).view(ml_dtypes.bfloat16)

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic on shapes: operators over values that are known on the host, by NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from sycl_dnn.onnx.operator_registry import Call
+
+Body = Callable[..., Any]
+#: ``body(call, *inputs)`` over NumPy arrays, or NotImplemented.
+FOLDED: dict[str, Body] = {}
+#: Larger results are computed on the device.
+MOST = 2**16
+
+
+def _fold(name: str) -> Callable[[Body], Body]:
+    def add(body: Body) -> Body:
+        FOLDED[name] = body
+        return body
+
+    return add
+
+
+def _plain(function: Callable[..., Any]) -> Body:
+    """Return the operator of a function of NumPy that keeps the dtype."""
+
+    def body(call: Call, *inputs: np.ndarray) -> Any:
+        if any(v.dtype.kind not in "fiub" for v in inputs) or _size(*inputs) > MOST:
+            return NotImplemented
+        with np.errstate(all="ignore"):
+            made = np.asarray(function(*inputs))
+        return made if made.dtype == bool else made.astype(inputs[0].dtype)
+
+    return body
+
+
+def _size(*arrays: np.ndarray) -> int:
+    return int(np.prod(np.broadcast_shapes(*(a.shape for a in arrays)), dtype=object))
+
+
+def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Divide; integers are truncated."""
+    if a.dtype.kind == "f":
+        return np.asarray(a / b)
+    if not b.all():
+        raise ValueError("the divisor must not be 0")
+    quotient = a // b
+    return np.asarray(quotient + ((quotient < 0) & (quotient * b != a)))
+
+
+def _remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if b.dtype.kind != "f" and not b.all():
+        raise ValueError("the divisor must not be 0")
+    return np.asarray(np.mod(a, b))
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": _quotient,
+    "Neg": np.negative, "Abs": np.abs, "Floor": np.floor, "Ceil": np.ceil, "Sqrt": np.sqrt,
+    "Round": np.rint, "Pow": np.power, "Sign": np.sign, "Equal": np.equal,
+    "Less": np.less, "Greater": np.greater, "LessOrEqual": np.less_equal,
+    "GreaterOrEqual": np.greater_equal, "And": np.logical_and, "Or": np.logical_or,
+    "Xor": np.logical_xor, "Not": np.logical_not, "Exp": np.exp, "Log": np.log,
+    "Reciprocal": np.reciprocal,
+}  # fmt: skip
+FOLDED |= {name: _plain(function) for name, function in _FUNCTIONS.items()}
+
+
+@_fold("Mod")
+def _(call: Call, a: np.ndarray, b: np.ndarray) -> Any:
+    return _plain(np.fmod if call.get("fmod", 0) else _remainder)(call, a, b)
+
+
+def _over_all(function: Callable[..., Any]) -> Body:
+    def body(call: Call, first: np.ndarray, *rest: np.ndarray) -> Any:
+        for other in rest:
+            first = function(first, other)
+        return first
+
+    return body
+
+
+FOLDED |= {"Max": _over_all(np.maximum), "Min": _over_all(np.minimum), "Sum": _over_all(np.add)}
+
+
+@_fold("Where")
+def _(call: Call, condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> Any:
+    if _size(condition, x, y) > MOST:
+        return NotImplemented
+    return np.where(condition, x, y)
+
+
+@_fold("Identity")
+def _(call: Call, x: np.ndarray) -> Any:
+    return x
+
+
+@_fold("Concat")
+def _(call: Call, *parts: np.ndarray) -> Any:
+    return np.concatenate(parts, call.get("axis", 1))
+
+
+@_fold("Gather")
+def _(call: Call, x: np.ndarray, index: np.ndarray) -> Any:
+    if index.size > MOST or x.size > MOST:
+        return NotImplemented
+    return np.take(x, index, call.get("axis", 0))
+
+
+def _axes(call: Call, axes: np.ndarray | None) -> tuple[int, ...] | None:
+    found = call.get("axes", axes)
+    return None if found is None else tuple(call.ints(found))
+
+
+@_fold("Unsqueeze")
+def _(call: Call, x: np.ndarray, axes: np.ndarray | None = None) -> Any:
+    return np.expand_dims(x, _axes(call, axes) or ())
+
+
+@_fold("Squeeze")
+def _(call: Call, x: np.ndarray, axes: np.ndarray | None = None) -> Any:
+    return np.squeeze(x, _axes(call, axes))
+
+
+@_fold("Transpose")
+def _(call: Call, x: np.ndarray) -> Any:
+    return np.transpose(x, call.get("perm"))
+
+
+@_fold("Range")
+def _(call: Call, start: np.ndarray, limit: np.ndarray, step: np.ndarray) -> Any:
+    if not step.item():
+        raise ValueError("delta must not be 0")
+    n = max(-(-(limit.item() - start.item()) // step.item()), 0)
+    if n > MOST or start.dtype.kind not in "iuf":
+        return NotImplemented
+    return (start + np.arange(int(n), dtype=start.dtype) * step).astype(start.dtype).reshape(int(n))
+
+
+def _reduced(function: Callable[..., Any]) -> Body:
+    def body(call: Call, x: np.ndarray, axes: np.ndarray | None = None) -> Any:
+        found = _axes(call, axes)
+        if x.dtype.kind not in "iu" or not found and call.get("noop_with_empty_axes", 0):
+            return NotImplemented
+        return function(x, found or None, keepdims=bool(call.get("keepdims", 1))).astype(x.dtype)
+
+    return body
+
+
+FOLDED |= {
+    "ReduceProd": _reduced(np.prod), "ReduceSum": _reduced(np.sum), "ReduceMax": _reduced(np.max),
+    "ReduceMin": _reduced(np.min),
+}  # fmt: skip
+
+
+@_fold("NonZero")
+def _(call: Call, x: np.ndarray) -> Any:
+    return np.stack(np.nonzero(np.atleast_1d(x))).astype(np.int64)

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that gather, scatter and order elements by index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import dpnp
+import numpy as np
+
+import sycl_dnn
+from sycl_dnn.onnx.elementwise_operators import name_of
+from sycl_dnn.onnx.evaluation import is_host
+from sycl_dnn.onnx.operator_registry import Call, F, checked_axis, operator
+
+
+def positive(index: Any, size: int) -> Any:
+    """Return an index whose negative numbers count from the end, as int64."""
+    index = F.astype(index, "int64")
+    return F.where(F.lt(index, 0), index + size, index)
+
+
+@operator("Gather", mixed=True)
+def _gather(call: Call, x: Any, index: Any) -> Any:
+    axis = checked_axis(call, call.get("axis", 0), len(x.shape))
+    x, size = call.device(x), x.shape[axis]
+    shape = (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
+    if is_host(index):
+        if index.size and not (-size <= index.min() and index.max() < size):
+            raise ValueError(f"indices must be in [{-size}, {size - 1}]")
+        index = np.where(index < 0, index + size, index).astype(np.int64)
+        if index.ndim == 0:
+            return F.select(x, axis, int(index))
+        chosen = call.device(index.ravel())
+    else:
+        chosen = F.reshape(positive(index, size), (-1,))
+    return F.reshape(F.index_select(x, axis, chosen), shape)
+
+
+@operator("GatherElements")
+def _gather_elements(call: Call, x: Any, index: Any) -> Any:
+    axis = checked_axis(call, call.get("axis", 0), len(x.shape))
+    return F.gather(x, axis, positive(index, x.shape[axis]))
+
+
+def _reducing(call: Call) -> tuple[str, Any]:
+    name = call.get("reduction", "none")
+    found = {"none": None, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+    if name not in found:
+        call.refuse(f"reduction must be one of {', '.join(found)}, got {name}")
+    return name, found[name]
+
+
+def by_numpy(function: Callable[..., Any], call: Call, *arrays: Any, shape: Any = None) -> Any:
+    """Return what NumPy computes from copies on the host, as a step of a program."""
+
+    def step(*given: Any) -> Any:
+        made = function(*map(dpnp.asnumpy, given))
+        return dpnp.asarray(made, sycl_queue=given[0].sycl_queue)
+
+    first = arrays[0]
+    return sycl_dnn.array_function(
+        step, *arrays, shape=first.shape if shape is None else shape, dtype=name_of(first),
+        name=call.op,
+    )  # fmt: skip
+
+
+@operator(["ScatterElements", "Scatter"])
+def _scatter_elements(call: Call, x: Any, index: Any, updates: Any) -> Any:
+    axis = checked_axis(call, call.get("axis", 0), len(x.shape))
+    index = positive(index, x.shape[axis])
+    name, reduce = _reducing(call)
+    if name == "none":
+        return F.scatter(x, axis, index, updates)
+    if name == "add":
+        return F.scatter_add(x, axis, index, updates)
+
+    def step(x: Any, index: Any, updates: Any) -> Any:
+        made, places = x.copy(), list(np.indices(index.shape))
+        places[axis] = index
+        reduce.at(made, tuple(places), updates)
+        return made
+
+    return by_numpy(step, call, x, index, updates)
+
+
+def _columns(index: Any, x: Any, first: int = 0) -> tuple[Any, ...]:
+    """Return the last axis of an index as one index for each axis of ``x``."""
+    n = index.shape[-1]
+    return tuple(positive(F.select(index, -1, i), x.shape[first + i]) for i in range(n))
+
+
+@operator("GatherND")
+def _gather_nd(call: Call, x: Any, index: Any) -> Any:
+    n = call.get("batch_dims", 0)
+    if not n:
+        return x[_columns(index, x)]
+    batch, rest = tuple(x.shape[:n]), index.shape[n:-1]
+    grid = np.indices(batch).reshape(n, *batch, *(1,) * len(rest))
+    places = [call.device(np.ascontiguousarray(np.broadcast_to(g, (*batch, *rest)))) for g in grid]
+    every = (*places, *_columns(index, x, n))
+    return x[every]
+
+
+@operator("ScatterND")
+def _scatter_nd(call: Call, x: Any, index: Any, updates: Any) -> Any:
+    name, reduce = _reducing(call)
+    if name in ("none", "add"):
+        return F.index_put(x, _columns(index, x), updates, accumulate=name == "add")
+
+    def step(x: Any, index: Any, updates: Any) -> Any:
+        made = x.copy()
+        reduce.at(made, tuple(np.moveaxis(index, -1, 0)), updates)
+        return made
+
+    return by_numpy(step, call, x, index, updates)
+
+
+@operator("TensorScatter", 24)
+def _tensor_scatter(call: Call, past: Any, update: Any, index: Any = None) -> Any:
+    axis = checked_axis(call, call.get("axis", -2), len(past.shape))
+    n, size, length = past.shape[0], past.shape[axis], update.shape[axis]
+    start = call.device(np.zeros(n, np.int64)) if index is None else F.astype(index, "int64")
+    steps = F.reshape(start, (n, 1)) + call.device(np.arange(length).reshape(1, -1))
+    if call.get("mode", "linear") == "circular":
+        steps = F.remainder(steps, size)
+    shape = [1] * len(past.shape)
+    shape[0], shape[axis] = n, length
+    places = F.broadcast_to(F.reshape(steps, shape), tuple(update.shape))
+    return F.scatter(past, axis, F.astype(places, "int64"), update)
+
+
+@operator("ReverseSequence", 10, host=(1,))
+def _reverse_sequence(call: Call, x: Any, lengths: Any) -> Any:
+    time, batch = call.get("time_axis", 0), call.get("batch_axis", 1)
+    steps = np.arange(x.shape[time])
+    index = np.stack([np.where(steps < n, n - 1 - steps, steps) for n in call.ints(lengths)])
+    index = index if batch < time else index.T
+    index = index.reshape(index.shape + (1,) * (len(x.shape) - 2))
+    index = np.ascontiguousarray(np.broadcast_to(index, tuple(x.shape)))
+    return F.gather(x, time, call.device(index.astype(np.int64)))
+
+
+@operator("TopK", host=(1,))
+def _top_k(call: Call, x: Any, k: Any = None) -> Any:
+    axis = checked_axis(call, call.get("axis", -1), len(x.shape))
+    count = int(np.asarray(call.get("k", k)).item())
+    if not 0 <= count <= x.shape[axis]:
+        raise ValueError(f"k must be in [0, {x.shape[axis]}], got {count}")
+    values, index = F.sort(x, axis, bool(call.get("largest", 1)), stable=True)
+    return F.narrow(values, axis, 0, count), F.astype(F.narrow(index, axis, 0, count), "int64")
+
+
+# --- Results whose shape depends on values
+
+
+@operator("NonZero", step=True)
+def _non_zero(call: Call, x: Any) -> Any:
+    return call.device(np.stack(np.nonzero(np.atleast_1d(call.host(x)))).astype(np.int64))
+
+
+@operator("Compress", step=True)
+def _compress(call: Call, x: Any, condition: Any) -> Any:
+    axis, keep = call.get("axis"), np.flatnonzero(call.host(condition)).astype(np.int64)
+    if axis is None:
+        x, axis = F.reshape(x, (-1,)), 0
+    return F.index_select(x, axis, call.device(keep))
+
+
+@operator("Unique", step=True)
+def _unique(call: Call, x: Any) -> Any:
+    axis = call.get("axis")
+    made = np.unique(call.host(x), True, True, True, axis=axis)
+    values, first, inverse, counts = made
+    inverse = inverse.reshape(-1)
+    if not call.get("sorted", 1):
+        order = np.argsort(first)
+        values = np.take(values, order, 0 if axis is None else axis)
+        first, counts = first[order], counts[order]
+        inverse = np.argsort(order)[inverse]
+    return (call.device(values), *(v.astype(np.int64) for v in (first, inverse, counts)))
+
+
+@operator("NonMaxSuppression", host=(2, 3, 4), step=True)
+def _nms(
+    call: Call, boxes: Any, scores: Any, most: Any = None, overlap: Any = None, least: Any = None
+) -> Any:
+    count = 0 if most is None else int(most.item())
+    bound = 0.0 if overlap is None else float(overlap.item())
+    corners, values = call.host(boxes), call.host(scores)
+    if call.get("center_point_box", 0):
+        centre, size = corners[..., :2], corners[..., 2:] / 2
+        corners = np.concatenate([centre - size, centre + size], -1)
+    low, high = np.minimum(*np.split(corners, 2, -1)), np.maximum(*np.split(corners, 2, -1))
+    chosen = [
+        (n, c, int(i))
+        for n, c in np.ndindex(*values.shape[:2])
+        for i in _kept(low[n], high[n], values[n, c], count, bound, least)
+    ]
+    return call.device(np.array(chosen, np.int64).reshape(-1, 3))
+
+
+def _kept(low: Any, high: Any, scores: Any, count: int, bound: float, least: Any) -> list[int]:
+    """Return the indices of boxes that no better one overlaps."""
+    kept: list[int] = []
+    areas = np.prod(high - low, -1)
+    for i in np.argsort(-scores, kind="stable"):
+        if len(kept) == count or (least is not None and scores[i] <= least.item()):
+            break
+        shared = np.minimum(high[i], high[kept]) - np.maximum(low[i], low[kept])
+        shared = np.prod(np.maximum(shared, 0), -1)
+        if not np.any(shared > bound * (areas[i] + areas[kept] - shared)):
+            kept.append(int(i))
+    return kept

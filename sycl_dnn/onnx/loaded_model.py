@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``load`` and the module that it returns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sycl_dnn import functional as F
+from sycl_dnn import tree
+from sycl_dnn.device import default_queue
+from sycl_dnn.errors import InvalidArguments, UnsupportedOperator
+from sycl_dnn.nn.module import Module
+from sycl_dnn.nn.parameter import Parameter
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.onnx import model_file, operators
+from sycl_dnn.onnx.evaluation import (
+    Evaluation,
+    NeedsValue,
+    fits_device,
+    is_host,
+    to_device,
+    to_host,
+)
+from sycl_dnn.onnx.model_graph import Graph, ModelInput, graph_of
+from sycl_dnn.trace import nested_arguments
+from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.module_arrays import plain
+from sycl_dnn.trace.values import Tensor
+
+if TYPE_CHECKING:
+    import onnx
+
+operators.register_all()
+#: Structures that cannot be one program, since shapes depend on values.
+_call_by_call: set[bytes] = set()
+#: A NumPy array as an argument that belongs to the key of a program.
+Static = tuple[str, bytes, str, tuple[int, ...]]
+
+
+class Group(Module):
+    """Weights whose names have a common beginning."""
+
+
+class OnnxModel(Module):
+    """A model from an ONNX file, made by ``sycl_dnn.onnx.load``; a module like any other.
+
+    Attributes
+    ----------
+    inputs, outputs : tuple of ModelInput
+        Names, shapes with symbols, and data types.
+    missing : tuple of str
+        Operators that are not supported, with the nodes that use them. A call of a model that has
+        any raises an error.
+    host_steps : tuple of str
+        Operators whose results have a shape that depends on values. A model that has any is called
+        node by node, and cannot be a part of a compiled function.
+    """
+
+    def __init__(self, file: model_file.ModelFile, dtype: str, queue: Any) -> None:
+        super().__init__()
+        self._structure, self._float = file.structure, dtype
+        paths = {}
+        for group, add in ((file.parameters, "parameter"), (file.buffers, "buffer")):
+            for name, value in group.items():
+                owner, path = self._place_of(name)
+                array = to_device(_in_dtype(value, dtype), queue)
+                getattr(owner, f"register_{add}")(
+                    path[-1], Parameter(array) if add == "parameter" else array
+                )
+                paths[name] = path
+        self._paths = tuple(paths.items())
+        graph_of(file.structure)  # what is wrong with it shows now
+
+    def _place_of(self, name: str) -> tuple[Module, tuple[str, ...]]:
+        """Return the module for a weight and the path to it; dots separate modules."""
+        owner: Module = self
+        path: list[str] = []
+        *steps, leaf = name.split(".")
+        for i, step in enumerate(steps):
+            existing = owner._modules.get(step)
+            if not step or (existing is None and hasattr(owner, step)):
+                leaf = "_".join([*steps[i:], leaf])
+                break
+            if existing is None:
+                owner.register_module(step, Group())
+            owner = owner._modules[step]
+            path.append(step)
+        leaf = leaf or "_"
+        while hasattr(owner, leaf):
+            leaf += "_"
+        return owner, (*path, leaf)
+
+    @property
+    def _graph(self) -> Graph:
+        return graph_of(self._structure)
+
+    @property
+    def inputs(self) -> tuple[ModelInput, ...]:
+        """Names, shapes and data types of the inputs."""
+        weights = dict(self._paths)
+        return tuple(i for i in self._graph.inputs if i.name not in weights)
+
+    @property
+    def outputs(self) -> tuple[ModelInput, ...]:
+        """Names, shapes and data types of the outputs."""
+        return self._graph.outputs
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Operators that are not supported."""
+        return self._graph.missing_names()
+
+    @property
+    def host_steps(self) -> tuple[str, ...]:
+        """Operators whose results have a shape that depends on values."""
+        return tuple(
+            sorted({n.title for n in self._graph.all_nodes() if n.operator and n.operator.is_step})
+        )
+
+    def extra_repr(self) -> str:
+        """Return what ``repr`` shows."""
+        names = (", ".join(v.name for v in group) for group in (self.inputs, self.outputs))
+        return "{} -> {}".format(*names)
+
+    def _weights(self) -> dict[str, Any]:
+        return {name: self._weight(path) for name, path in self._paths}
+
+    def _weight(self, path: Sequence[str]) -> Any:
+        owner: Any = self
+        for step in path[:-1]:
+            owner = owner._modules[step]
+        return getattr(owner, path[-1])
+
+    def weight_module(self, name: str) -> tuple[Any, str]:
+        """Return the module that has a weight, and its name there."""
+        *steps, leaf = dict(self._paths)[name]
+        owner: Any = self
+        for step in steps:
+            owner = owner._modules[step]
+        return owner, leaf
+
+    # Calls.
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Run the model as one program, or node by node if shapes depend on values."""
+        self._check_supported()
+        given = self._bound(args, named)
+        if any(isinstance(v, Tensor) for v in tree.leaves((self, given))):
+            return super().__call__(given)
+        queue = self._queue_of(given)
+        values, static = self._placed(given, queue)
+        can_trace = not (static.keys() - self._static_names) and values
+        if self._structure not in _call_by_call and can_trace and not self._graph.has_steps:
+            try:
+                return super().__call__(values, tuple(map(_encoded, static.items())))
+            except NeedsValue:
+                _call_by_call.add(self._structure)
+        return self._run({**values, **static}, queue)
+
+    def forward(self, values: Any, static: tuple[Static, ...] = ()) -> Any:
+        """Compute the outputs from arrays by name, and from those that decide shapes."""
+        if not isinstance(values, dict):  # a caller that wraps ``forward`` itself
+            values = self._bound((values,), {})
+        return self._run({**values, **dict(map(_decoded, static))}, None)
+
+    def _run(self, values: dict[str, Any], queue: Any) -> Any:
+        graph, weights = self._graph, self._weights()
+        arrays = [*values.values(), *weights.values()]
+        traced = next((v for v in arrays if isinstance(v, Tensor)), None)
+        if queue is None:
+            queue = self._queue_of(values) if traced is None else traced.trace.queue
+        run = Evaluation(graph, queue, self, self._float)
+        made = run.evaluate(graph, {**values, **{n: plain(w) for n, w in weights.items()}})
+        made = [run.device(v) if is_host(v) and fits_device(v.dtype) else v for v in made]
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _check_supported(self) -> None:
+        missing = self.missing
+        if missing:
+            nodes = self._graph.missing()
+            rule = f"not supported: {', '.join(missing)}"
+            for node in nodes:
+                raise UnsupportedOperator.of(node.title, node.version, node.name, rule)
+            raise UnsupportedOperator.of("graph", model_file.NEWEST, "", rule)
+
+    def _queue_of(self, given: dict[str, Any]) -> Any:
+        for value in (*given.values(), *self.parameters(), *self.buffers()):
+            queue = getattr(value.data if isinstance(value, Array) else value, "sycl_queue", None)
+            if queue is not None:
+                return queue
+        return default_queue()
+
+    @property
+    def _static_names(self) -> set[str]:
+        return self._graph.static_inputs()
+
+    def _bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+        """Return the values of the inputs by name."""
+        inputs = self.inputs
+        first = next(iter(args), None)
+        if len(args) == 1 and isinstance(first, dict) and not named:
+            args, named = (), first
+        names = [i.name for i in inputs]
+        if len(args) > len(names):
+            raise InvalidArguments(f"OnnxModel: at most {len(names)} inputs, got {len(args)}")
+        given = {**dict(zip(names, args, strict=False)), **named}
+        if set(given) != set(names):
+            raise InvalidArguments(f"OnnxModel: inputs must be {names}, got {sorted(given)}")
+        for wanted in inputs:
+            self._check(wanted, given[wanted.name])
+        return {n: given[n] for n in names}
+
+    def _check(self, wanted: ModelInput, value: Any) -> None:
+        if not hasattr(value, "shape"):
+            return
+        shape, dtype = tuple(value.shape), dtypes.name_of(value.dtype)
+        expected = self._float if wanted.dtype == "float32" else wanted.dtype
+        fits = wanted.shape is None or (
+            len(shape) == len(wanted.shape)
+            and all(not isinstance(w, int) or w == s
+                    for w, s in zip(wanted.shape, shape, strict=True))
+        )  # fmt: skip
+        if not fits:
+            raise InvalidArguments(
+                f"OnnxModel: {wanted.name} must have shape {wanted.shape}, got {shape}"
+            )
+        if dtypes.name_of(expected) != dtype and dtype not in (expected, wanted.dtype):
+            raise InvalidArguments(
+                f"OnnxModel: {wanted.name} must have dtype {expected}, got {dtype}"
+            )
+
+    def _placed(
+        self, given: dict[str, Any], queue: Any
+    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the arrays on the device, and those that remain on the host."""
+        static_names, inputs = self._static_names, {i.name: i for i in self.inputs}
+        values, static = {}, {}
+        for name, value in given.items():
+            is_array = nested_arguments.is_array(value)
+            if not is_array:
+                value = np.asarray(value, None if is_host(value) else inputs[name].dtype)
+                value = _in_dtype(value, self._float)
+            if name in static_names or (not is_array and not fits_device(value.dtype)):
+                static[name] = to_host(value) if is_array else value
+            else:
+                values[name] = value if is_array else to_device(value, queue)
+                if dtypes.name_of(values[name].dtype) == "float32" != self._float:
+                    values[name] = F.astype(values[name], self._float)
+        return values, static
+
+
+def _encoded(item: tuple[str, np.ndarray]) -> Static:
+    name, value = item
+    return name, np.ascontiguousarray(value).tobytes(), value.dtype.name, value.shape
+
+
+def _decoded(item: Static) -> tuple[str, np.ndarray]:
+    name, content, dtype, shape = item
+    return name, np.frombuffer(content, np.dtype(dtype)).reshape(shape)
+
+
+def _in_dtype(value: np.ndarray, dtype: str) -> np.ndarray:
+    """Return float32 numbers in another floating-point type."""
+    if value.dtype.name != "float32" or dtype == "float32":
+        return value
+    if dtype != "bfloat16":
+        return value.astype(dtype)
+    import ml_dtypes
+
+    return value.astype(ml_dtypes.bfloat16)
+
+
+def load(
+    source: str | os.PathLike[str] | bytes | onnx.ModelProto, dtype: Any = None, *,
+    device: Any = None,
+) -> OnnxModel:  # fmt: skip
+    """Return the module that an ONNX model describes.
+
+    Parameters
+    ----------
+    source : path, bytes or onnx.ModelProto
+        Weights in other files are read from the folder of the model and those below it.
+    dtype : {"float32", "float16", "bfloat16", "float64"}, optional
+        What replaces float32 in weights, inputs and results; default float32.
+    device : str, dpctl.SyclDevice or dpctl.SyclQueue, optional
+        Where the weights are; by default that of ``default_queue``.
+
+    Returns
+    -------
+    OnnxModel
+        In inference mode. Initialisers of floating-point numbers with an axis at least are its
+        parameters, unless an operator reads them on the host, as ``Resize`` reads its scales;
+        statistics of batch normalization are buffers. Their names in the state dict are the
+        file's. ``missing`` names what is not supported.
+
+    Raises
+    ------
+    ValueError
+        The file is not a valid model, or refers to data outside its folder. Nothing is executed.
+    TypeError
+        ``source`` or ``dtype`` is none of these.
+
+    Examples
+    --------
+    >>> import numpy as np, sycl_dnn
+    >>> from onnx import parser
+    >>> net = sycl_dnn.onnx.load(parser.parse_model(
+    ...     '''<ir_version: 8, opset_import: ["": 17]>
+    ...     twice (float[N] x) => (float[N] y) { y = Add(x, x) }'''))
+    >>> net.inputs
+    (ModelInput(name='x', shape=('N',), dtype='float32'),)
+    >>> net(np.ones(2, "f4")).tolist()
+    [2.0, 2.0]
+    """
+    name = "float32" if dtype is None else dtypes.name_of(dtype)
+    if name not in ("float32", "float16", "bfloat16", "float64"):
+        raise TypeError(f"onnx.load: dtype must be a floating-point type, got {name}")
+    queue = device if hasattr(device, "sycl_device") else default_queue(device)
+    made = OnnxModel(model_file.read(source), name, queue)
+    made.eval()
+    return made

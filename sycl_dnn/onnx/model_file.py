@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX files: read, checked, and divided into a structure and its weights."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError, EncodeError
+from onnx import (
+    TensorProto,
+    checker,
+    external_data_helper,
+    helper,
+    inliner,
+    numpy_helper,
+    shape_inference,
+)
+
+from sycl_dnn.errors import InvalidArguments
+from sycl_dnn.onnx.operator_registry import find
+
+#: The newest version of ONNX's operator set that is known.
+NEWEST = 28
+#: Nested graphs and functions that call functions, at most.
+_DEPTH = 32
+_BATCH_NORM_STATISTICS = (3, 4)
+
+
+class ModelFile(NamedTuple):
+    """A model as it is loaded."""
+
+    #: An ONNX model whose further inputs are the weights.
+    structure: bytes
+    #: Initialisers of floating-point numbers, by name.
+    parameters: dict[str, np.ndarray]
+    #: Statistics of batch normalization.
+    buffers: dict[str, np.ndarray]
+
+
+def wrong(rule: str) -> InvalidArguments:
+    """Return the error for a file that breaks a rule."""
+    return InvalidArguments(f"onnx.load: {rule}")
+
+
+def read(source: Any) -> ModelFile:
+    """Return a model from a path, bytes or a ``ModelProto``."""
+    model, folder = _parsed(source)
+    _check_names(model)
+    for graph in _graphs(model.graph):
+        for tensor in graph.initializer:
+            _resolve(tensor, folder)
+        for node in graph.node:
+            for attribute in node.attribute:
+                if attribute.type == onnx.AttributeProto.TENSOR:
+                    _resolve(attribute.t, folder)
+    parameters, buffers = _weights_taken(model)
+    return ModelFile(_checked(model).SerializeToString(deterministic=True), parameters, buffers)
+
+
+def _parsed(source: Any) -> tuple[onnx.ModelProto, Path | None]:
+    if isinstance(source, onnx.ModelProto):
+        model = onnx.ModelProto()
+        model.CopyFrom(source)
+        return model, None
+    folder = None
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source)
+        folder = path.parent.resolve()
+        source = path.read_bytes()
+    if not isinstance(source, (bytes, bytearray, memoryview)):
+        kind = type(source).__name__
+        raise TypeError(f"onnx.load: source must be a path, bytes or a ModelProto, got {kind}")
+    try:
+        return onnx.load_model_from_string(bytes(source)), folder
+    except (DecodeError, UnicodeDecodeError, ValueError) as error:
+        raise wrong(f"the file must be an ONNX model, got {error}") from None
+
+
+def _graphs(graph: onnx.GraphProto, depth: int = 0) -> Iterator[onnx.GraphProto]:
+    """Yield a graph and those in its nodes."""
+    if depth > _DEPTH:
+        raise wrong(f"graphs must be nested at most {_DEPTH} deep")
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            nested = [attribute.g] if attribute.type == onnx.AttributeProto.GRAPH else []
+            for inner in [*nested, *attribute.graphs]:
+                yield from _graphs(inner, depth + 1)
+
+
+def _check_names(model: onnx.ModelProto) -> None:
+    if not model.graph.node and not model.graph.output:
+        raise wrong("the file must be an ONNX model with a graph, got none")
+    for imported in model.opset_import:
+        if imported.domain in ("", "ai.onnx") and not 1 <= imported.version <= NEWEST:
+            raise wrong(
+                f"the operator set must be of version 1 to {NEWEST}, got {imported.version}"
+            )
+    calls = {(f.domain, f.name): {(n.domain, n.op_type) for n in f.node} for f in model.functions}
+    for name in calls:
+        _check_depth(name, calls, ())
+
+
+def _check_depth(name: Any, calls: dict[Any, set[Any]], path: tuple[Any, ...]) -> None:
+    if name in path or len(path) > _DEPTH:
+        raise wrong(f"functions must not call themselves, got {name[0]}:{name[1]}")
+    for other in calls[name] & calls.keys():
+        _check_depth(other, calls, (*path, name))
+
+
+def _resolve(tensor: TensorProto, folder: Path | None) -> None:
+    """Check the size of a tensor; read what is in another file, of the model's folder only."""
+    if any(d < 0 for d in tensor.dims):
+        raise wrong(f"tensor {tensor.name!r} must have sizes of at least 0, got {[*tensor.dims]}")
+    if tensor.data_location != TensorProto.EXTERNAL:
+        return
+    if folder is None:
+        raise wrong(f"tensor {tensor.name!r} is in another file: load the model from its path")
+    try:
+        info = external_data_helper.ExternalDataInfo(tensor)
+    except ValueError as error:
+        raise wrong(str(error)) from None
+    path = (folder / info.location).resolve()
+    if not path.is_relative_to(folder) or not path.is_file():
+        raise wrong(
+            f"tensor {tensor.name!r} must be in a file of the model's folder, got {info.location!r}"
+        )
+    start, wanted = int(info.offset or 0), _nbytes(tensor)
+    length = wanted if info.length is None else int(info.length)
+    if start < 0 or length != wanted or start + length > path.stat().st_size:
+        raise wrong(
+            f"tensor {tensor.name!r} must have {wanted} bytes in {info.location!r}, got {length} "
+            f"from {start} of {path.stat().st_size}"
+        )
+    with path.open("rb") as file:
+        file.seek(start)
+        tensor.raw_data = file.read(length)
+    tensor.data_location = TensorProto.DEFAULT
+    del tensor.external_data[:]
+
+
+def _nbytes(tensor: TensorProto) -> int:
+    try:
+        dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
+    except KeyError:
+        raise wrong(f"tensor {tensor.name!r} has the unknown type {tensor.data_type}") from None
+    bits = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2, "float4_e2m1fn": 4}.get(
+        dtype.name, dtype.itemsize * 8
+    )
+    return int(-(-math.prod(tensor.dims) * bits // 8))
+
+
+def to_array(tensor: TensorProto) -> np.ndarray:
+    """Return the values of a tensor, whose size is checked before memory is allocated."""
+    n = math.prod(tensor.dims)
+    n_typed = max(len(getattr(tensor, f)) for f in (
+        "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data"
+    ))  # fmt: skip
+    has_all = len(tensor.raw_data) == _nbytes(tensor) if tensor.raw_data else 8 * n_typed >= n
+    if not has_all and n:
+        raise wrong(
+            f"tensor {tensor.name!r} of shape {tuple(tensor.dims)} must have as many values, got "
+            f"{len(tensor.raw_data)} bytes or {n_typed} values"
+        )
+    try:
+        return np.asarray(numpy_helper.to_array(tensor))
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise wrong(f"tensor {tensor.name!r}: {error}") from None
+
+
+def _weights_taken(
+    model: onnx.ModelProto,
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Make the floating-point initialisers of the graph its inputs; return them."""
+    graph = model.graph
+    versions = {o.domain: o.version for o in model.opset_import}
+    on_host, statistics = _roles(graph, versions)
+    names = [t.name for t in graph.initializer]
+    if len(set(names)) != len(names) or "" in names:
+        raise wrong("initialisers must have names, each its own")
+    parameters, buffers, kept = {}, {}, []
+    for tensor in graph.initializer:
+        is_float = tensor.data_type in (
+            TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE
+        )  # fmt: skip
+        is_weight = is_float and tensor.dims and math.prod(tensor.dims)
+        if not is_weight or tensor.name in on_host:
+            kept.append(tensor)
+        elif tensor.name in statistics:
+            buffers[tensor.name] = to_array(tensor)
+        else:
+            parameters[tensor.name] = to_array(tensor)
+    inputs = [i for i in graph.input if i.name not in set(names)]
+    inputs += [
+        helper.make_tensor_value_info(
+            t.name, t.data_type, list(t.dims)
+        ) for t in graph.initializer if t.name in parameters or t.name in buffers
+    ]  # fmt: skip
+    # Before version 4 initialisers had to be inputs, which could replace them.
+    model.ir_version = max(model.ir_version, 4)
+    constants = [TensorProto.FromString(t.SerializeToString()) for t in kept]
+    inputs = [onnx.ValueInfoProto.FromString(i.SerializeToString()) for i in inputs]
+    del graph.initializer[:], graph.input[:]
+    graph.initializer.extend(constants)
+    graph.input.extend(inputs)
+    return parameters, buffers
+
+
+def _roles(graph: onnx.GraphProto, versions: dict[str, int]) -> tuple[set[str], set[str]]:
+    """Return which names operators read on the host, and which as statistics."""
+    on_host, statistics = set(), set()
+    for inner in _graphs(graph):
+        for node in inner.node:
+            domain = "" if node.domain == "ai.onnx" else node.domain
+            found = find(domain, node.op_type, versions.get(node.domain, 1))
+            if found is not None:
+                on_host |= {node.input[i] for i in found.host if i < len(node.input)}
+            if node.op_type == "BatchNormalization" and not domain:
+                statistics |= {*node.input[slice(*_BATCH_NORM_STATISTICS)], *node.input[4:5]}
+    return on_host, statistics
+
+
+def _checked(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model after ONNX's own checks, its functions in place."""
+    try:
+        if any(not o.type.tensor_type.HasField("shape") for o in model.graph.output):
+            model = shape_inference.infer_shapes(model)
+        checker.check_model(model, skip_opset_compatibility_check=True)
+        if model.functions:
+            model = inliner.inline_local_functions(model)
+    except (checker.ValidationError, ValueError, RuntimeError, EncodeError, DecodeError) as error:
+        lines = str(error).strip().splitlines()
+        raise wrong(f"ONNX's checker refuses the model: {lines[0] if lines else error}") from None
+    return model
+
+
+def with_definitions(model: onnx.ModelProto, missing: set[tuple[str, str]]) -> onnx.ModelProto:
+    """Return a model with operators replaced by what ONNX defines them as."""
+    try:
+        return inliner.inline_selected_functions(
+            model, sorted(missing), inline_schema_functions=True
+        )
+    except (ValueError, RuntimeError):  # one of them has no definition for these inputs
+        return model

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nodes of a model, with what implements them, as they are evaluated."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, TensorProto, defs, helper
+
+from sycl_dnn.onnx import model_file
+from sycl_dnn.onnx.host_values import FOLDED
+from sycl_dnn.onnx.operator_registry import Operator, find
+
+#: What has no arrays: strings, sequences, optionals and others.
+_NOT_TENSORS = (
+    "string", "unknown", "sequence_type", "map_type", "optional_type", "sparse_tensor_type",
+)  # fmt: skip
+
+
+class ModelInput(NamedTuple):
+    """An input or output of a model."""
+
+    name: str
+    #: Sizes; a string is a symbol, None is unknown. None if the rank is unknown.
+    shape: tuple[int | str | None, ...] | None
+    dtype: str
+
+
+class Node:
+    """One node: operator, attributes, names of its values."""
+
+    __slots__ = (
+        "attributes", "domain", "graphs", "inputs", "last_reads", "n_outputs", "name", "op",
+        "operator", "outputs", "reads", "since", "title", "version",
+    )  # fmt: skip
+
+    def __init__(self, proto: onnx.NodeProto, versions: Mapping[str, int]) -> None:
+        self.op = proto.op_type
+        self.domain = "" if proto.domain == "ai.onnx" else proto.domain
+        self.version = versions.get(self.domain, 1)
+        self.since = _since(self.op, self.version, self.domain)
+        self.title = f"{self.domain}:{self.op}" if self.domain else self.op
+        self.inputs, self.outputs = tuple(proto.input), tuple(proto.output)
+        self.name = proto.name or next(filter(None, self.outputs), "")
+        self.n_outputs = max((i + 1 for i, o in enumerate(self.outputs) if o), default=0)
+        self.operator: Operator | None = find(self.domain, self.op, self.version)
+        self.graphs: dict[str, Graph] = {}
+        self.attributes: dict[str, Any] = {}
+        for attribute in proto.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                self.graphs[attribute.name] = Graph(attribute.g, versions)
+            else:
+                self.attributes[attribute.name] = _attribute(attribute)
+        captured: set[str] = {name for g in self.graphs.values() for name in g.captured}
+        self.reads = {*filter(None, self.inputs), *captured}
+        #: Values that no later node reads.
+        self.last_reads: frozenset[str] = frozenset()
+
+
+@functools.lru_cache(4096)
+def _since(op: str, version: int, domain: str) -> int:
+    try:
+        return int(defs.get_schema(op, version, domain).since_version)
+    except defs.SchemaError:
+        return version
+
+
+def _attribute(proto: AttributeProto) -> Any:
+    kind = proto.type
+    if kind == AttributeProto.TENSOR:
+        return model_file.to_array(proto.t)
+    if kind == AttributeProto.SPARSE_TENSOR:
+        return _dense(proto.sparse_tensor)
+    try:
+        value = helper.get_attribute_value(proto)
+    except ValueError as error:
+        raise model_file.wrong(f"attribute {proto.name!r}: {error}") from None
+    if kind == AttributeProto.STRING:
+        return value.decode(errors="replace")
+    if kind == AttributeProto.STRINGS:
+        return [v.decode(errors="replace") for v in value]
+    return value
+
+
+def _dense(sparse: onnx.SparseTensorProto) -> np.ndarray:
+    values, indices = model_file.to_array(sparse.values), model_file.to_array(sparse.indices)
+    shape = tuple(sparse.dims)
+    check_size(shape)
+    made = np.zeros(shape, values.dtype)
+    if indices.ndim == 1:
+        made.reshape(-1)[indices] = values
+    else:
+        made[tuple(indices.T)] = values
+    return made
+
+
+def check_size(shape: Any) -> None:
+    """Refuse an array that no memory holds, before it is allocated."""
+    n = 1
+    for size in shape:
+        n *= int(size)
+    if any(int(s) < 0 for s in shape) or n > 2**33:
+        raise ValueError(f"shape must be of at most 2**33 elements, got {tuple(map(int, shape))}")
+
+
+class Graph:
+    """Nodes in order, with their constants."""
+
+    def __init__(self, proto: onnx.GraphProto, versions: Mapping[str, int]) -> None:
+        self.inputs = tuple(_described(v) for v in proto.input)
+        self.outputs = tuple(_described(v) for v in proto.output)
+        self.constants = {t.name: model_file.to_array(t) for t in proto.initializer}
+        self.constants |= {
+            s.values.name: _dense(s) for s in proto.sparse_initializer if s.values.name
+        }
+        wanted = {o.name for o in self.outputs}
+        nodes = []
+        for proto_node in reversed(proto.node):
+            if wanted & set(proto_node.output):
+                nodes.append(Node(proto_node, versions))
+                wanted |= nodes[-1].reads
+        self.nodes: list[Node] = nodes[::-1]
+        own = {i.name for i in self.inputs} | set(self.constants)
+        made = {o for n in self.nodes for o in n.outputs}
+        #: Values of the graph around it.
+        self.captured: frozenset[str] = frozenset(wanted - own - made)
+        self._note_last_reads()
+        #: Whether some values are needed on the host, so that the graph cannot be one program.
+        self.has_steps = any(n.operator and n.operator.is_step for n in self.all_nodes())
+        #: Arrays of constants on the device, by their queue and content.
+        self.on_device: dict[Any, Any] = {}
+        self.constant_ids = self._constant_ids()
+
+    def _note_last_reads(self) -> None:
+        later = {o.name for o in self.outputs} | {i.name for i in self.inputs}
+        for node in reversed(self.nodes):
+            node.last_reads = frozenset(node.reads - later)
+            later |= node.reads
+
+    def _constant_ids(self) -> frozenset[int]:
+        attributes = (v for n in self.nodes for v in n.attributes.values())
+        own = [v for v in (*self.constants.values(), *attributes) if isinstance(v, np.ndarray)]
+        nested = (i for n in self.nodes for g in n.graphs.values() for i in g.constant_ids)
+        return frozenset((*map(id, own), *nested))
+
+    def all_nodes(self) -> Iterator[Node]:
+        """Yield the nodes, those of nested graphs among them."""
+        for node in self.nodes:
+            yield node
+            for graph in node.graphs.values():
+                yield from graph.all_nodes()
+
+    def missing(self) -> list[Node]:
+        """Return the nodes whose operators are not supported."""
+        return [n for n in self.all_nodes() if n.operator is None]
+
+    def missing_names(self) -> tuple[str, ...]:
+        """Return what is not supported: operators with their nodes, and kinds of values."""
+        nodes = [f"{n.title}-{n.version} (node {n.name!r})" for n in self.missing()]
+        graphs = [self, *(g for n in self.all_nodes() for g in n.graphs.values())]
+        values = [v for g in graphs for v in (*g.inputs, *g.outputs)]
+        kinds = {f"{v.dtype} ({v.name!r})" for v in values if v.dtype in _NOT_TENSORS}
+        return (*sorted(nodes), *sorted(kinds))
+
+    def static_inputs(self) -> set[str]:
+        """Return the names of the inputs whose values decide shapes."""
+        wanted: set[str] = set()
+        for node in reversed(self.nodes):
+            if node.operator is None:
+                continue
+            wanted |= {n for i, n in enumerate(node.inputs) if n and i in node.operator.host}
+            passes = node.op in FOLDED and node.op not in ("Shape", "Size")
+            if passes and wanted & set(node.outputs):
+                wanted |= set(node.inputs)
+        return wanted & {i.name for i in self.inputs}
+
+
+def _described(value: onnx.ValueInfoProto) -> ModelInput:
+    kind = value.type.tensor_type
+    if not value.type.HasField("tensor_type"):
+        return ModelInput(value.name, None, value.type.WhichOneof("value") or "unknown")
+    shape = None
+    if kind.HasField("shape"):
+        shape = tuple(_size(d) for d in kind.shape.dim)
+    return ModelInput(value.name, shape, dtype_name(kind.elem_type))
+
+
+def _size(dimension: Any) -> int | str | None:
+    if dimension.HasField("dim_value"):  # some exporters write -1 for any size
+        return int(dimension.dim_value) if dimension.dim_value >= 0 else None
+    return dimension.dim_param or None
+
+
+def dtype_name(number: int) -> str:
+    """Return the name of a data type of ONNX."""
+    if number == TensorProto.STRING:
+        return "string"
+    try:
+        return str(helper.tensor_dtype_to_np_dtype(number).name)
+    except KeyError:
+        return "unknown"
+
+
+@functools.lru_cache(64)
+def graph_of(structure: bytes) -> Graph:
+    """Return the graph of a model's structure; models of one structure share it."""
+    model = onnx.ModelProto.FromString(structure)
+    versions = {o.domain if o.domain != "ai.onnx" else "": o.version for o in model.opset_import}
+    graph = Graph(model.graph, versions)
+    missing = {(n.domain, n.op) for n in graph.missing()}
+    if missing:
+        model = model_file.with_definitions(model, missing)
+        graph = Graph(model.graph, versions)
+    return graph

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The register of ONNX's operators: one function for each operator and first version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from sycl_dnn import functional
+from sycl_dnn.errors import UnsupportedOperator
+
+MICROSOFT = "com.microsoft"
+#: The functions over values whose kind is known when they run: arrays or what represents them.
+F: Any = functional
+#: ``body(call, *inputs)`` returns one value or a tuple; an absent input is None.
+Body = Callable[..., Any]
+
+
+class Operator(NamedTuple):
+    """What is registered for an operator from one version on."""
+
+    body: Body
+    #: Inputs whose values must be known on the host: shapes, axes, counts.
+    host: frozenset[int]
+    #: Whether the body takes host values where it can, instead of arrays on the device.
+    mixed: bool
+    #: Whether the values of the inputs decide the shape of the result.
+    is_step: bool
+
+
+_OPERATORS: dict[tuple[str, str], dict[int, Operator]] = {}
+
+
+def operator(
+    names: str | Iterable[str], since: int = 1, *, host: Collection[int] = (), mixed: bool = False,
+    step: bool = False, domain: str = "",
+) -> Callable[[Body], Body]:  # fmt: skip
+    """Register a function for operators from a version of their operator set on.
+
+    Parameters
+    ----------
+    names : str or iterable of str
+    since : int
+        The first version that the function implements; it is valid until the next registered one.
+    host : collection of int
+        Numbers of the inputs that the function receives as NumPy arrays.
+    mixed : bool
+        Whether other inputs that are known on the host remain NumPy arrays.
+    step : bool
+        Whether the shape of the result depends on values, so that it cannot be traced.
+    domain : str
+    """
+
+    def add(body: Body) -> Body:
+        for name in [names] if isinstance(names, str) else names:
+            versions = _OPERATORS.setdefault((domain, name), {})
+            assert since not in versions, f"{name}-{since} is registered twice"
+            versions[since] = Operator(body, frozenset(host), mixed, step)
+        return body
+
+    return add
+
+
+def find(domain: str, name: str, version: int) -> Operator | None:
+    """Return what implements an operator of a version of its operator set."""
+    versions = _OPERATORS.get((domain, name), {})
+    fitting = [since for since in versions if since <= version]
+    return versions[max(fitting)] if fitting else None
+
+
+def registered() -> list[tuple[str, str, int]]:
+    """Return domain, name and first version of everything that is registered."""
+    return sorted((*key, since) for key, versions in _OPERATORS.items() for since in versions)
+
+
+class Call:
+    """One execution of a ``Node`` in an ``Evaluation``: what the function may ask for."""
+
+    __slots__ = ("node", "run")
+
+    def __init__(self, node: Any, run: Any) -> None:
+        self.node, self.run = node, run
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return an attribute, or the default."""
+        return self.node.attributes.get(name, default)
+
+    def need(self, name: str) -> Any:
+        """Return an attribute that must be there."""
+        if name not in self.node.attributes:
+            self.refuse(f"attribute {name} must be given")
+        return self.node.attributes[name]
+
+    @property
+    def op(self) -> str:
+        """The operator's name."""
+        return str(self.node.op)
+
+    @property
+    def version(self) -> int:
+        """The version of the operator set."""
+        return int(self.node.version)
+
+    @property
+    def n_outputs(self) -> int:
+        """How many results the graph reads, counted from the first."""
+        return int(self.node.n_outputs)
+
+    def dtype(self, number: int) -> str:
+        """Return the name of a data type of ONNX."""
+        return str(self.run.dtype(number, self))
+
+    def device(self, value: Any) -> Any:
+        """Return an array on the device; None remains."""
+        return self.run.device(value)
+
+    def host(self, value: Any) -> np.ndarray:
+        """Return the value as a NumPy array."""
+        return np.asarray(self.run.host(value, self))
+
+    def ints(self, value: Any) -> list[int]:
+        """Return a value on the host, or an attribute, as whole numbers."""
+        return [int(v) for v in np.asarray(value).ravel()]
+
+    def refuse(self, rule: str) -> NoReturn:
+        """Raise the error that names operator, version, node and rule."""
+        raise UnsupportedOperator.of(self.node.title, self.node.version, self.node.name, rule)
+
+
+def checked_axis(call: Call, axis: int, rank: int) -> int:
+    """Return an axis counted from the front."""
+    if not -rank <= axis < max(rank, 1):
+        raise ValueError(f"axis must be in [{-rank}, {rank - 1}], got {axis}")
+    return axis % rank if rank else 0
+
+
+def checked_axes(call: Call, axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Return axes counted from the front, each once."""
+    made = tuple(checked_axis(call, int(axis), rank) for axis in axes)
+    if len(set(made)) != len(made):
+        raise ValueError(f"axes must differ, got {list(axes)}")
+    return made

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All families of operators; importing them registers them."""
+
+from __future__ import annotations
+
+import importlib
+
+FAMILIES = (
+    "attention", "control_flow", "convolution", "elementwise", "index", "integer",
+    "normalization", "pool", "product", "random", "recurrent", "reduction", "resize", "shape",
+    "signal", "training", "vision",
+)  # fmt: skip
+
+
+def register_all() -> None:
+    """Import every family."""
+    for family in FAMILIES:
+        importlib.import_module(f"sycl_dnn.onnx.{family}_operators")

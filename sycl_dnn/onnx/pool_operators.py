@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pools with padding that may differ between sides, and their inverse."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn.onnx.convolution_operators import Windows, rank_of, windows
+from sycl_dnn.onnx.elementwise_operators import is_float, name_of
+from sycl_dnn.onnx.operator_registry import Call, F, operator
+from sycl_dnn.onnx.shape_operators import widths
+
+_MAX = (F.max_pool1d, F.max_pool2d, F.max_pool3d)
+_AVERAGE = (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)
+_CONV = (F.conv1d, F.conv2d, F.conv3d)
+
+
+def _pooled(call: Call, x: Any) -> tuple[int, Windows, list[int]]:
+    """Return rank, windows whose padding reaches the end of the last one, and their numbers."""
+    rank, sizes = rank_of(call, x), x.shape[2:]
+    over = windows(call, sizes, call.need("kernel_shape"))
+    counts, pads = [], []
+    for n, s, e, (low, high) in zip(sizes, over.strides, over.extents, over.pads, strict=True):
+        room = n + low + high - e
+        count = (-(-room // s) if call.get("ceil_mode", 0) else room // s) + 1
+        if call.get("ceil_mode", 0) and (count - 1) * s >= n + low:
+            count -= 1
+        if count < 1:
+            raise ValueError(f"a window must fit into an axis of {n}, got {e} elements")
+        counts.append(count)
+        pads.append((low, (count - 1) * s + e - n - low))
+    return rank, over._replace(pads=pads), counts
+
+
+def _symmetric(over: Windows, sizes: Any) -> tuple[int, ...] | None:
+    """Return the padding of torch's pools that give the same windows; None if none do."""
+    made = []
+    for (low, high), k, s in zip(over.pads, over.kernel, over.strides, strict=True):
+        # The rest that no window covers may be anything smaller than a stride.
+        if not (high <= low < high + s and 2 * low <= k):
+            return None
+        made.append(low)
+    return tuple(made)
+
+
+@operator("MaxPool")
+def _max_pool(call: Call, x: Any) -> Any:
+    rank, over, _ = _pooled(call, x)
+    dtype = name_of(x)
+    wide = x if is_float(x) else F.astype(x, "float32")
+    before, pads = _symmetric(over, x.shape[2:]), [(0, 0)] * rank
+    if before is None:
+        low = -math.inf if is_float(x) else float(np.iinfo(dtype).min)
+        wide, before, pads = F.pad(wide, widths(over.pads), value=low), (0,) * rank, over.pads
+    pool, rest = _MAX[rank - 1], (over.kernel, over.strides, before, over.dilations)
+    if call.n_outputs == 1:
+        return F.astype(pool(wide, *rest), dtype)
+    made, index = pool(wide, *rest, return_indices=True)
+    return F.astype(made, dtype), _flat_index(call, index, x.shape, wide.shape[2:], pads)
+
+
+def _flat_index(call: Call, index: Any, shape: Any, padded: Any, pads: Any) -> Any:
+    """Return indices into the padded image of a channel as indices into the whole array."""
+    places, rest = [], F.astype(index, "int64")
+    for size, (low, _) in zip(padded[::-1], pads[::-1], strict=True):
+        places.append(F.remainder(rest, size) - low)
+        rest = F.astype(F.div(rest, size, rounding_mode="floor"), "int64")
+    sizes = shape[2:]
+    if not call.get("storage_order", 0):  # the last axis varies fastest
+        sizes, places = sizes[::-1], places
+    else:
+        places = places[::-1]
+    n = math.prod(shape[:2])
+    flat = (np.arange(n) * math.prod(shape[2:])).reshape(*shape[:2], *(1,) * len(sizes))
+    made, step = call.device(flat.astype(np.int64)), 1
+    for place, size in zip(places, sizes, strict=True):
+        made, step = made + place * step, step * size
+    return made
+
+
+def _sums(call: Call, x: Any, rank: int, over: Windows) -> Any:
+    """Return the sum of each window."""
+    padded = F.pad(x, widths(over.pads)) if any(map(any, over.pads)) else x
+    if max(over.dilations) == 1:
+        return _AVERAGE[rank - 1](padded, over.kernel, over.strides) * math.prod(over.kernel)
+    ones = call.device(np.ones((x.shape[1], 1, *over.kernel), name_of(x)))
+    return _CONV[rank - 1](padded, ones, None, over.strides, 0, over.dilations, x.shape[1])
+
+
+@operator("AveragePool")
+def _average_pool(call: Call, x: Any) -> Any:
+    rank, over, counts = _pooled(call, x)
+    with_pads = bool(call.get("count_include_pad", 0))
+    before = _symmetric(over, x.shape[2:])
+    if before is not None and max(over.dilations) == 1 and not call.get("ceil_mode", 0):
+        return _AVERAGE[rank - 1](x, over.kernel, over.strides, before, False, with_pads)
+    whole = windows(call, x.shape[2:], over.kernel).pads
+    made = np.ones((), np.int64)
+    for axis in range(rank):
+        starts = np.arange(counts[axis]) * over.strides[axis] - over.pads[axis][0]
+        places = starts[:, None] + np.arange(over.kernel[axis]) * over.dilations[axis]
+        low, high = whole[axis] if with_pads else (0, 0)
+        inside = ((places >= -low) & (places < x.shape[2 + axis] + high)).sum(1)
+        made = made[..., None] * inside
+    return _sums(call, x, rank, over) / call.device(made.astype(name_of(x)))
+
+
+@operator("LpPool")
+def _lp_pool(call: Call, x: Any) -> Any:
+    rank, over, _ = _pooled(call, x)
+    p = float(call.get("p", 2))
+    return F.pow(_sums(call, F.pow(F.abs(x), p), rank, over), 1 / p)
+
+
+@operator("MaxUnpool", 9, host=(2,))
+def _max_unpool(call: Call, x: Any, index: Any, shape: Any = None) -> Any:
+    rank_of(call, x)
+    n, channels, *sizes = x.shape
+    over = windows(call, sizes, call.need("kernel_shape"))
+    own = [
+        (s - 1) * t - low - high + k
+        for s, t, k, (low, high) in zip(sizes, over.strides, over.kernel, over.pads, strict=True)
+    ]
+    wanted = own if shape is None else call.ints(shape)[2:]
+    blank = F.full((n * channels * math.prod(own),), 0.0, device=call.run.queue)
+    # Indices count in the size that the pool had.
+    flat = F.reshape(F.astype(index, "int64"), (-1,))
+    made = F.reshape(F.scatter(blank, 0, flat, F.reshape(x, (-1,))), (n, channels, *own))
+    more = [(0, b - a) for a, b in zip(own, wanted, strict=True)]
+    return F.pad(made, widths(more)) if any(map(any, more)) else made
+
+
+@operator("GlobalAveragePool")
+def _global_average(call: Call, x: Any) -> Any:
+    return F.mean(x, tuple(range(2, len(x.shape))), True)
+
+
+@operator("GlobalMaxPool")
+def _global_max(call: Call, x: Any) -> Any:
+    return F.amax(x, tuple(range(2, len(x.shape))), True)
+
+
+@operator("GlobalLpPool")
+def _global_lp(call: Call, x: Any) -> Any:
+    p = float(call.get("p", 2))
+    return F.pow(F.sum(F.pow(F.abs(x), p), tuple(range(2, len(x.shape))), True), 1 / p)

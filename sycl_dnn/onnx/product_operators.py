@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matrix products and what is made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dpnp
+
+import sycl_dnn
+from sycl_dnn.onnx.elementwise_operators import is_float, name_of
+from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, operator
+
+
+@operator("MatMul")
+def _matmul(call: Call, a: Any, b: Any) -> Any:
+    return F.matmul(a, b)
+
+
+def _turned(x: Any, is_turned: Any) -> Any:
+    return F.transpose(x, -2, -1) if is_turned else x
+
+
+@operator("Gemm")
+def _gemm(call: Call, a: Any, b: Any, c: Any = None) -> Any:
+    alpha, beta = call.get("alpha", 1.0), call.get("beta", 1.0)
+    a, b = _turned(a, call.get("transA", 0)), _turned(b, call.get("transB", 0))
+    made = F.matmul(a, b)
+    if alpha != 1:
+        made = made * (alpha if is_float(made) else int(alpha))
+    if c is None:
+        return made
+    return made + (c if beta == 1 else c * (beta if is_float(c) else int(beta)))
+
+
+@operator(["FusedMatMul", "TransposeMatMul"], domain=MICROSOFT)
+def _fused_matmul(call: Call, a: Any, b: Any) -> Any:
+    if call.get("transBatchA", 0) or call.get("transBatchB", 0):
+        call.refuse("transBatchA and transBatchB must be 0")
+    made = F.matmul(_turned(a, call.get("transA", 0)), _turned(b, call.get("transB", 0)))
+    return made * call.get("alpha", 1.0) if call.get("alpha", 1.0) != 1 else made
+
+
+@operator("FusedGemm", domain=MICROSOFT)
+def _fused_gemm(call: Call, a: Any, b: Any, c: Any = None) -> Any:
+    made, activation = _gemm(call, a, b, c), call.get("activation", "")
+    alpha = call.get("activation_alpha", 0.01)
+    found = {"": lambda x: x, "Relu": F.relu, "Sigmoid": F.sigmoid, "Tanh": F.tanh,
+             "LeakyRelu": lambda x: F.leaky_relu(x, alpha)}  # fmt: skip
+    if activation not in found:
+        call.refuse(f"activation must be one of {', '.join(found)}, got {activation}")
+    return found[activation](made)
+
+
+@operator("Einsum", 12)
+def _einsum(call: Call, *xs: Any) -> Any:
+    return F.einsum(call.need("equation"), *xs)
+
+
+@operator("Det", 11)
+def _det(call: Call, x: Any) -> Any:
+    return sycl_dnn.array_function(
+        dpnp.linalg.det, x, shape=tuple(x.shape[:-2]), dtype=name_of(x), name="Det"
+    )

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fourier transforms, windows and the mel scale."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import dpnp
+import numpy as np
+
+import sycl_dnn
+from sycl_dnn.onnx.elementwise_operators import name_of
+from sycl_dnn.onnx.model_graph import check_size
+from sycl_dnn.onnx.operator_registry import Call, F, checked_axis, operator
+
+#: Coefficients of sums of cosines.
+_WINDOWS = {
+    "HannWindow": (0.5, 0.5),
+    "HammingWindow": (25 / 46, 21 / 46),
+    "BlackmanWindow": (0.42, 0.5, 0.08),
+}
+
+
+@operator(_WINDOWS, 17, host=(0,))
+def _window(call: Call, size: Any) -> Any:
+    n = int(size.item())
+    check_size((n,))
+    period = n if call.get("periodic", 1) else n - 1
+    angle = 2 * np.pi * np.arange(n) / max(period, 1)
+    made = np.zeros(n)
+    for i, factor in enumerate(_WINDOWS[call.op]):
+        made += (-1) ** i * factor * np.cos(i * angle)
+    return made.astype(call.dtype(call.get("output_datatype", 1)))
+
+
+@operator("MelWeightMatrix", 17, host=range(5))
+def _mel_weights(call: Call, bins: Any, length: Any, rate: Any, low: Any, high: Any) -> Any:
+    n, size, sample_rate = (int(v.item()) for v in (bins, length, rate))
+    columns = size // 2 + 1
+    check_size((n, columns))
+    edges = 2595 * np.log10(1 + np.array([low.item(), high.item()]) / 700)
+    step = (edges[1] - edges[0]) / (n + 2)
+    mel = np.arange(n + 2) * step + edges[0]
+    places = np.floor((size + 1) * (700 * (10 ** (mel / 2595) - 1)) / sample_rate).astype(int)
+    made = np.zeros((columns, n))
+    for i in range(n):
+        first, middle, last = places[i : i + 3]
+        if middle == first:
+            made[middle, i] = 1
+        else:
+            made[first : middle + 1, i] = np.arange(middle + 1 - first) / (middle - first)
+        if last != middle:
+            made[middle:last, i] = (last - np.arange(middle, last)) / (last - middle)
+    return made.astype(call.dtype(call.get("output_datatype", 1)))
+
+
+def _transformed(call: Call, x: Any, n: int, axis: int, inverse: bool, onesided: bool) -> Any:
+    """Return the Fourier transform of (..., 1 or 2) along an axis, real and imaginary parts."""
+    dtype = name_of(x)
+    shape = list(x.shape[:-1])
+    shape[axis] = n // 2 + 1 if onesided and not inverse else n
+    is_real_result = onesided and inverse
+
+    def step(given: Any) -> Any:
+        z = given[..., 0] + 1j * given[..., 1] if given.shape[-1] == 2 else given[..., 0]
+        if is_real_result:
+            return dpnp.expand_dims(dpnp.fft.irfft(z, n, axis), -1).astype(dtype)
+        made = dpnp.fft.ifft(z, n, axis) if inverse else dpnp.fft.fft(z, n, axis)
+        made = dpnp.moveaxis(dpnp.moveaxis(made, axis, 0)[: shape[axis]], 0, axis)
+        return dpnp.stack([made.real, made.imag], axis=-1).astype(dtype)
+
+    last = 1 if is_real_result else 2
+    return sycl_dnn.array_function(step, x, shape=(*shape, last), dtype=dtype, name=call.op)
+
+
+@operator("DFT", 17, host=(1,))
+def _early_dft(call: Call, x: Any, length: Any = None) -> Any:
+    return _dft(call, x, length, call.get("axis", 1))
+
+
+@operator("DFT", 20, host=(1, 2))
+def _later_dft(call: Call, x: Any, length: Any = None, axis: Any = None) -> Any:
+    return _dft(call, x, length, -2 if axis is None else int(axis.item()))
+
+
+def _dft(call: Call, x: Any, length: Any, axis: int) -> Any:
+    place = checked_axis(call, axis, len(x.shape))
+    if place == len(x.shape) - 1 or x.shape[-1] not in (1, 2):
+        raise ValueError("the last axis must be of real and imaginary parts, and not transformed")
+    inverse, onesided = bool(call.get("inverse", 0)), bool(call.get("onesided", 0))
+    size = x.shape[place]
+    n = int(length.item()) if length is not None else \
+        2 * (size - 1) if inverse and onesided else size  # fmt: skip
+    check_size((*x.shape, n))
+    return _transformed(call, x, n, place, inverse, onesided)
+
+
+@operator("STFT", 17, host=(1, 3))
+def _stft(call: Call, x: Any, step: Any, window: Any = None, length: Any = None) -> Any:
+    hop = int(step.item())
+    n = int(length.item()) if length is not None else window.shape[0]
+    count = (x.shape[1] - n) // hop + 1
+    if hop < 1 or count < 1:
+        raise ValueError(f"frames of {n} must fit into {x.shape[1]} samples, steps be positive")
+    places = np.arange(count)[:, None] * hop + np.arange(n)
+    frames = F.index_select(x, 1, call.device(places.reshape(-1).astype(np.int64)))
+    frames = F.reshape(frames, (x.shape[0], count, n, math.prod(x.shape[2:])))
+    if window is not None:
+        frames = frames * F.reshape(window, (1, 1, n, 1))
+    return _transformed(call, frames, n, 2, False, bool(call.get("onesided", 1)))

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loaded model is a module like any other: values, training, transforms, files."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from onnx.reference import ReferenceEvaluator
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn import nn, optim
+
+
+def close(got, expected, tolerance=1e-5):
+    np.testing.assert_allclose(got.asnumpy(), expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.fixture
+def x():
+    return np.random.default_rng(1).standard_normal((2, 3, 8, 8)).astype("f4")
+
+
+@pytest.fixture
+def expected(network, x):
+    return ReferenceEvaluator(network).run(None, {"x": x})[0]
+
+
+def test_values_names_and_shapes(network, x, expected):
+    net = sycl_dnn.onnx.load(network)
+    close(net(x), expected)
+    close(net(x=x), expected)
+    assert net.inputs == (("x", ("N", 3, 8, 8), "float32"),)
+    assert net.outputs == (("y", ("N", 5), "float32"),)
+    assert not net.missing
+    assert not net.host_steps
+    for n in (1, 5):
+        assert net(np.zeros((n, 3, 8, 8), "f4")).shape == (n, 5)
+
+
+def test_initialisers_are_parameters_with_their_names(network):
+    net = sycl_dnn.onnx.load(network)
+    assert isinstance(net, nn.Module)
+    assert not net.training
+    assert [n for n, _ in net.named_buffers()] == ["bn.mean", "bn.var"]
+    named = [n for n, _ in net.named_parameters()]
+    assert named == ["features.0.weight", "features.0.bias", "bn.weight", "bn.bias",
+                     "fc.weight", "fc.bias"]  # fmt: skip
+
+
+def test_path_bytes_and_proto_are_the_same(network, x, expected, tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(network.SerializeToString())
+    for source in (path, str(path), path.read_bytes(), network):
+        close(sycl_dnn.onnx.load(source)(x), expected)
+
+
+def test_gradients_are_those_of_differences(network, x):
+    net = sycl_dnn.onnx.load(network)
+    x = sycl_dnn.asarray(x, sycl_queue=net.fc.weight.sycl_queue)
+
+    def loss(net):
+        return F.sum(F.square(net(x)))
+
+    _, grads = sycl_dnn.value_and_grad(loss)(net)
+    for module in (net.fc, net.bn):
+        old = module.bias.asnumpy()
+        ends = []
+        for step in (0.01, -0.01):
+            moved = old.copy()
+            moved[1] += step
+            module.bias.data[...] = sycl_dnn.asarray(moved, sycl_queue=x.sycl_queue)
+            ends.append(float(loss(net)))
+        module.bias.data[...] = sycl_dnn.asarray(old, sycl_queue=x.sycl_queue)
+        slope = (ends[0] - ends[1]) / 0.02
+        found = grads.fc.bias if module is net.fc else grads.bn.bias
+        assert abs(float(found[1]) - slope) < 1e-2 * max(1, abs(slope))
+
+
+def test_training_lowers_the_loss_and_moves_the_statistics(network, x):
+    net = sycl_dnn.onnx.load(network).train()
+    x = sycl_dnn.asarray(x, sycl_queue=net.fc.weight.sycl_queue)
+    target = F.full((2, 5), 1.0, device=x.sycl_queue)
+    before = net.bn.mean.asnumpy().copy()
+    opt = optim.AdamW(lr=0.02)
+    state = opt.init(net)
+
+    @sycl_dnn.compile
+    def step(net, state, x, target):
+        loss, grads = sycl_dnn.value_and_grad(lambda net: F.mse_loss(net(x), target))(net)
+        return loss, *opt.update(grads, state, net)
+
+    losses = []
+    for _ in range(20):
+        loss, net, state = step(net, state, x, target)
+        losses.append(float(loss))
+    assert losses[-1] < 0.5 * losses[0]
+    net(x)
+    assert np.abs(net.bn.mean.asnumpy() - before).max() > 1e-3
+
+
+def test_inside_compile_it_is_part_of_the_program(network, x, expected):
+    net = sycl_dnn.onnx.load(network)
+    x = sycl_dnn.asarray(x, sycl_queue=net.fc.weight.sycl_queue)
+    compiled = sycl_dnn.compile(lambda net, x: net(x) * 2)
+    close(compiled(net, x), 2 * expected)
+    assert "relu" in str(compiled.explain(net, x))
+
+
+def test_copies_pickles_and_files(network, x, expected, tmp_path):
+    net = sycl_dnn.onnx.load(network)
+    for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        close(other(x), expected)
+    sycl_dnn.save(tmp_path / "net.npz", net.state_dict())
+    blank = sycl_dnn.onnx.load(network)
+    for p in blank.parameters():
+        p.data[...] = 0
+    blank.load_state_dict(sycl_dnn.load(tmp_path / "net.npz"))
+    close(blank(x), expected)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_another_dtype_replaces_float32(network, x, expected, dtype):
+    net = sycl_dnn.onnx.load(network, dtype=dtype)
+    made = net(x)
+    assert str(made.dtype) == dtype
+    close(made.astype("float32"), expected, 0.05)
+
+
+def test_inputs_that_shape_results_are_host_values(parsed):
+    model = parsed("g (float[N] x, int64[r] shape) => (float[a, b] y) { y = Reshape(x, shape) }")
+    net = sycl_dnn.onnx.load(model)
+    x = np.arange(6, dtype="f4")
+    for shape in ([2, 3], [3, -1], [1, 6]):
+        got = net(x, shape)
+        np.testing.assert_array_equal(got.asnumpy(), x.reshape(shape))
+
+
+def test_shapes_that_depend_on_values_are_host_steps(parsed):
+    model = parsed("""g (float[N] x) => (float[M] y) {
+        n = NonZero(x)
+        i = Squeeze(n)
+        y = Gather(x, i) }""")
+    net = sycl_dnn.onnx.load(model)
+    assert net.host_steps == ("NonZero",)
+    x = np.array([0, 3, 0, 5], "f4")
+    np.testing.assert_array_equal(net(x).asnumpy(), [3, 5])
+    with pytest.raises(sycl_dnn.UnsupportedOperator, match="NonZero.*before the program"):
+        sycl_dnn.compile(lambda net, x: net(x))(net, sycl_dnn.asarray(x))
+
+
+def test_conditions_on_values_run_node_by_node(parsed):
+    model = parsed("""g (float[N] x) => (float[N] y) {
+        total = ReduceSum <keepdims = 0> (x)
+        zero = Constant <value_float = 0.0> ()
+        is_on = Greater(total, zero)
+        y = If (is_on) <
+            then_branch = g1 () => (float[N] a) { a = Neg(x) },
+            else_branch = g2 () => (float[N] b) { b = Identity(x) }> }""")
+    net = sycl_dnn.onnx.load(model)
+    for values in ([1, 2], [-1, -2]):
+        made = net(np.array(values, "f4")).asnumpy()
+        np.testing.assert_array_equal(made, [-abs(v) for v in values])
+
+
+def test_what_is_missing_is_named_before_any_run(parsed):
+    model = parsed("g (float[N] x) => (seq(float[N]) y) { y = SequenceConstruct(x) }")
+    net = sycl_dnn.onnx.load(model)
+    assert any(name.startswith("SequenceConstruct-22") for name in net.missing)
+    with pytest.raises(sycl_dnn.UnsupportedOperator, match="SequenceConstruct") as caught:
+        net(np.zeros(2, "f4"))
+    assert caught.value.operator == "SequenceConstruct"
+    assert caught.value.version == 22
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (np.zeros((2, 3, 8), "f4"), r"x must have shape \('N', 3, 8, 8\), got \(2, 3, 8\)"),
+        (np.zeros((2, 3, 8, 8), "f8"), "x must have dtype float32, got float64"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_named(network, given, message):
+    with pytest.raises(sycl_dnn.InvalidArguments, match=message):
+        sycl_dnn.onnx.load(network)(given)
+
+
+def test_errors_name_the_node(parsed):
+    model = parsed("g (float[N] x, float[M] y) => (float[K] z) { z = Add(x, y) }")
+    with pytest.raises(sycl_dnn.InvalidArguments, match=r"Add-22 \(node 'z'\)"):
+        sycl_dnn.onnx.load(model)(np.zeros(2, "f4"), np.zeros(3, "f4"))

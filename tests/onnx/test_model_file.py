@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that are wrong or hostile: clear errors, and nothing is read outside their folder."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import sycl_dnn
+from sycl_dnn.errors import InvalidArguments
+from sycl_dnn.onnx import load
+
+
+def model_of(tensor, *nodes):
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N"])
+    nodes = nodes or [helper.make_node("Identity", [tensor.name], ["y"])]
+    return helper.make_model(helper.make_graph(nodes, "g", [], [output], [tensor]))
+
+
+def external(location, **more):
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[4])
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in {"location": location, **more}.items():
+        tensor.external_data.add(key=key, value=str(value))
+    return model_of(tensor)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00", b"not a model", b"\x08\x0a\x3a\xff\xff"])
+def test_what_is_no_model(content):
+    with pytest.raises(InvalidArguments, match="must be an ONNX model"):
+        load(content)
+
+
+def test_a_truncated_file(network):
+    content = network.SerializeToString()
+    for n in range(1, len(content), len(content) // 40):
+        with pytest.raises(InvalidArguments):
+            load(content[:n])
+
+
+def test_what_is_no_source():
+    with pytest.raises(TypeError, match="source must be a path, bytes or a ModelProto, got int"):
+        load(3)
+
+
+def test_data_in_the_folder(tmp_path):
+    values = np.arange(8, dtype="f4")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "w.bin").write_bytes(values.tobytes())
+    path = tmp_path / "model.onnx"
+    path.write_bytes(external("data/w.bin", offset=16, length=16).SerializeToString())
+    net = load(path)
+    np.testing.assert_array_equal(net.w.asnumpy(), values[4:])
+
+
+@pytest.mark.parametrize(
+    ("location", "more"),
+    [
+        ("../secret.bin", {}),
+        ("/etc/hostname", {}),
+        ("link.bin", {}),
+        ("absent.bin", {}),
+        ("w.bin", {"offset": 8}),
+        ("w.bin", {"offset": -4}),
+        ("w.bin", {"length": 2**40}),
+    ],
+)
+def test_data_outside_the_folder_or_the_file(tmp_path, location, more):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (tmp_path / "secret.bin").write_bytes(bytes(16))
+    (folder / "w.bin").write_bytes(bytes(16))
+    (folder / "link.bin").symlink_to(tmp_path / "secret.bin")
+    path = folder / "model.onnx"
+    path.write_bytes(external(location, **more).SerializeToString())
+    with pytest.raises(InvalidArguments, match="must (be in a file of|have 16|be non-neg)"):
+        load(path)
+
+
+def test_data_without_a_path():
+    with pytest.raises(InvalidArguments, match="load the model from its path"):
+        load(external("w.bin"))
+
+
+@pytest.mark.parametrize("dims", [[2**40], [2**20, 2**20, 2**20], [-1], [3]])
+def test_sizes_that_the_data_does_not_have(dims):
+    tensor = numpy_helper.from_array(np.ones(2, "f4"), "w")
+    del tensor.dims[:]
+    tensor.dims.extend(dims)
+    with pytest.raises(InvalidArguments):
+        load(model_of(tensor))
+
+
+@pytest.mark.parametrize("body", [
+    "y = ConstantOfShape(w)",
+    "y = Expand(one, w)",
+    "y = Tile(one, w)",
+])  # fmt: skip
+def test_results_that_no_memory_holds(body, parsed):
+    text = "g () => (float[N] y) <int64[1] w = {1099511627776}, float[1] one = {1.0}> { %s }"
+    net = load(parsed(text % body))
+    with pytest.raises(InvalidArguments, match=r"2\*\*33 elements"):
+        net()
+
+
+def test_cycles():
+    nodes = [helper.make_node("Neg", ["b"], ["a"]), helper.make_node("Neg", ["a"], ["b"])]
+    graph = helper.make_graph(
+        nodes, "g", [], [helper.make_tensor_value_info("b", TensorProto.FLOAT, [1])]
+    )
+    with pytest.raises(InvalidArguments, match="checker"):
+        load(helper.make_model(graph))
+
+
+def test_functions_that_call_themselves():
+    imported = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    node = helper.make_node("F", ["x"], ["y"], domain="own")
+    function = helper.make_function("own", "F", ["x"], ["y"], [node], imported)
+    described = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1]) for n in "xy"]
+    graph = helper.make_graph([node], "g", described[:1], described[1:])
+    model = helper.make_model(graph, functions=[function], opset_imports=imported)
+    with pytest.raises(InvalidArguments, match="must not call themselves"):
+        load(model)
+
+
+def test_newer_operator_sets(parsed):
+    model = parsed("g (float[N] x) => (float[N] y) { y = Neg(x) }")
+    model.opset_import[0].version = 99
+    with pytest.raises(InvalidArguments, match="version 1 to 28, got 99"):
+        load(model)
+
+
+def test_functions_are_put_in_place():
+    imported = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    inner = helper.make_node("Neg", ["x"], ["y"])
+    function = helper.make_function("own", "F", ["x"], ["y"], [inner], imported[:1])
+    node = helper.make_node("F", ["x"], ["y"], domain="own")
+    described = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1]) for n in "xy"]
+    graph = helper.make_graph([node], "g", described[:1], described[1:])
+    model = helper.make_model(graph, functions=[function], opset_imports=imported, ir_version=10)
+    assert load(model)(np.ones(1, "f4")).tolist() == [-1.0]
+
+
+def test_the_library_is_loaded_only_on_use():
+    import subprocess
+    import sys
+
+    code = "import sys, sycl_dnn; sys.exit('onnx' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert onnx.__version__
+    assert sycl_dnn.onnx.load is load
