@@ -12,7 +12,7 @@ import numpy as np
 from sycl_dnn import functional as F
 from sycl_dnn.llm.architectures import Config, Layer
 from sycl_dnn.llm.key_value_slots import Slots, write_slots
-from sycl_dnn.llm.projections import Projection, Table
+from sycl_dnn.llm.projections import Projection, Table, products
 from sycl_dnn.llm.rotary_frequencies import Rotation
 from sycl_dnn.nn.containers import ModuleList
 from sycl_dnn.nn.module import Module
@@ -139,7 +139,7 @@ class Attention(Module):
     def heads(self, x: Any, turns: list[Turn]) -> list[Any]:
         """Return queries, keys and values (N, H, T, D), turned to their positions."""
         parts = self._modules
-        made = [parts[name](x) for name in self.inputs]
+        made = products([parts[name] for name in self.inputs], x)
         if len(made) == 1:
             made = list(F.split(made[0], self.widths, -1))
         made = [F.reshape(t, (*t.shape[:2], -1, self.config.head_dim)) for t in made]
@@ -215,7 +215,7 @@ class MLP(Module):
     def forward(self, x: Any) -> Any:
         """Map (N, T, hidden) to the same."""
         parts = self._modules
-        made = [parts[name](x) for name in self.inputs]
+        made = products([parts[name] for name in self.inputs], x)
         if self.is_gated:
             gate, up = made if len(made) == 2 else F.chunk(made[0], 2, -1)
             return parts[self.down](F.mul(self._active(gate), up))

@@ -37,8 +37,8 @@ def load(
         safetensors and, for text, ``tokenizer.json``.
     dtype : {"float32", "bfloat16", "int8"}
         What weights are held in, whatever the file has. With ``"int8"`` matrices are integers with
-        a scale for each output, activations are quantized for each row as they come, and the
-        module cannot be trained.
+        a scale for each output, activations are quantized to 16 bits for each row as they come,
+        and the module cannot be trained.
     device : dpctl.SyclQueue or str, optional
 
     Returns

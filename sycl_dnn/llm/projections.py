@@ -3,38 +3,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from sycl_dnn import functional as F
+from sycl_dnn.call.operation import operation
+from sycl_dnn.kernels.rows_in_two_parts import STEPS, added_parts, split_rows
 from sycl_dnn.nn.module import Module
 
 Weights = Callable[[str, tuple[int, ...]], Any]
 
 
+@operation
+def _split(x: Any) -> Any:
+    """Return rows (m, k) in two parts of int8, (2 * m, k), and their scales (m,)."""
+
+    def composed() -> Any:
+        rows = F.astype(x, "float32")
+        scale = F.mul(F.amax(F.abs(rows), -1), 1.0 / 127.0)
+        steps = F.div(rows, F.unsqueeze(F.maximum(scale, 2.0**-120), 1))
+        high = F.round(steps)
+        low = F.round(F.mul(F.sub(steps, high), float(STEPS)))
+        return F.astype(F.cat([high, low], 0), "int8"), scale
+
+    return split_rows(x, composed)
+
+
+@operation
+def _added(products: Any, scale: Any, bias: Any = None) -> Any:
+    def composed() -> Any:
+        high, low = F.chunk(products, 2, 0)
+        made = F.mul(F.add(high, F.mul(low, 1.0 / STEPS)), F.unsqueeze(scale, 1))
+        return made if bias is None else F.add(made, bias)
+
+    return added_parts(products, scale, bias, composed)
+
+
 def integer_product(x: Any, weight: Any, scale: Any, bias: Any) -> Any:
-    """Return ``x @ weight.T + bias`` for int8 weights (N, K), each row of ``x`` quantized.
+    """Return ``x @ weight.T + bias`` for int8 weights (n, k), with rows of ``x`` of 16 bits.
 
     Parameters
     ----------
-    x : array (*, K)
-    weight : array (N, K) of int8
-    scale : array (N,)
-    bias : array (N,), optional
+    x : array (*, k)
+    weight : array (n, k) of int8
+    scale : array (n,)
+    bias : array (n,), optional
     """
-    rows = F.reshape(x, (-1, x.shape[-1]))
-    if rows.shape[0] == 1:
-        found = F.quantize_dynamic(rows)
-        made = F.quantized_linear(found, F.QuantizedTensor(weight, scale, None, 0), bias)
-    else:
-        found = F.quantize_dynamic(rows, axis=0)
-        one = found._replace(scale=F.ones(()), axis=None)
-        made = F.quantized_linear(one, F.QuantizedTensor(weight, scale, None, 0))
-        made = F.mul(made, F.unsqueeze(found.scale, 1))
-        made = made if bias is None else F.add(made, bias)
+    parts, of_rows = _split(F.reshape(x, (-1, x.shape[-1])))
+    one = F.QuantizedTensor(parts, F.ones_like(of_rows[:1]))
+    made = F.quantized_linear(one, F.QuantizedTensor(weight, scale, None, 0))
+    made = _added(made, of_rows, bias)
     return F.reshape(F.astype(made, str(x.dtype)), (*x.shape[:-1], weight.shape[0]))
+
+
+def products(parts: Sequence[Projection], x: Any) -> list[Any]:
+    """Return what several projections make of one input."""
+    if len(parts) == 1 or any(p.weight_scale is None for p in parts):
+        return [p(x) for p in parts]
+    # One product; the joined weights are constants of the program.
+    weight, scale = F.cat([p.weight for p in parts], 0), F.cat([p.weight_scale for p in parts], 0)
+    biases = [p.bias for p in parts if p.bias is not None]
+    made = integer_product(x, weight, scale, F.cat(biases, 0) if biases else None)
+    return list(F.split(made, [p.weight.shape[0] for p in parts], -1))
 
 
 class Projection(Module):
