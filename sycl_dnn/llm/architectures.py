@@ -174,7 +174,12 @@ class Config(NamedTuple):
         row = ARCHITECTURES[kind]
         read = _Keys(kind, given, row)
         hidden, heads = read.size("hidden_size"), read.size("num_attention_heads")
-        head_dim = read("head_dim") or hidden // heads
+        head_dim, key_heads = read("head_dim") or hidden // heads, read("num_key_value_heads")
+        if head_dim < 1 or not 0 < (key_heads or heads) <= heads or heads % (key_heads or heads):
+            raise ValueError(
+                f"llm: {heads} heads must be of at least one feature and a multiple of "
+                f"{key_heads} heads of keys"
+            )
         types = _layer_types(read, row)
         rotations = _rotations(read, head_dim, types) if "positions" not in row.names else {}
         layers = tuple(
@@ -185,7 +190,7 @@ class Config(NamedTuple):
         scalar = read("query_pre_attn_scalar")
         return cls(
             kind, read.size("vocab_size"), hidden, read("intermediate_size") or 4 * hidden, heads,
-            read("num_key_value_heads") or heads, head_dim, read("max_position_embeddings", 2048),
+            key_heads or heads, head_dim, read("max_position_embeddings", 2048),
             layers, tuple(rotations.values()), float(read("rms_norm_eps", 1e-6)),
             _activation(kind, read), bool(read("tie_word_embeddings", False)),
             has_bias if row.qkv_bias is None else row.qkv_bias,
@@ -220,11 +225,15 @@ class _Keys:
         return None if found is None else float(found)
 
 
+#: More are a damaged file.
+_MOST_LAYERS = 4096
 _FULL, _SLIDING = "full_attention", "sliding_attention"
 
 
 def _layer_types(read: _Keys, row: Architecture) -> list[str]:
     n = read.size("num_hidden_layers")
+    if n > _MOST_LAYERS:
+        raise ValueError(f"llm: num_hidden_layers must be at most {_MOST_LAYERS}, got {n}")
     given = read("layer_types")
     if given is not None:
         unknown = set(given) - {_FULL, _SLIDING}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of the format GGUF, read by the library ``gguf``."""
+"""Models in files of the format GGUF."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sycl_dnn.llm.architectures import ARCHITECTURES, Architecture, Config
+from sycl_dnn.llm.gguf_format import GgufReader
 from sycl_dnn.llm.tokenization import Tokenizer
 
 #: Architecture of a file -> that of Hugging Face.
@@ -62,15 +61,8 @@ class GgufFile:
     """
 
     def __init__(self, path: Path) -> None:
-        import gguf
-
-        self._path = path
-        try:
-            reader = gguf.GGUFReader(path)
-            self._fields = {k: f.contents() for k, f in reader.fields.items()}
-            self._tensors = {t.name: t for t in reader.tensors}
-        except (ValueError, IndexError, KeyError, TypeError, OverflowError, MemoryError) as error:
-            raise ValueError(f"llm: {path} is not a whole GGUF file: {error}") from None
+        self._path, self._reader = path, GgufReader(path)
+        self._fields, self._tensors = self._reader.fields, self._reader.tensors
         self.config = Config.of(self._config())
         self._names = dict(_names(self.config.row, len(self.config.layers)))
 
@@ -121,22 +113,7 @@ class GgufFile:
         return made
 
     def _values(self, name: str) -> Any:
-        return self._read(name).ravel() if name in self._tensors else None
-
-    def _read(self, name: str) -> Any:
-        """Return a tensor's numbers as float32, in the order of axes of NumPy."""
-        import gguf
-
-        tensor = self._tensors[name]
-        shape = tuple(int(n) for n in reversed(tensor.shape))
-        if tensor.tensor_type == gguf.GGMLQuantizationType.F32:
-            return np.asarray(tensor.data, np.float32).reshape(shape)
-        try:
-            found = gguf.dequantize(tensor.data, tensor.tensor_type)
-        except NotImplementedError:
-            kind = tensor.tensor_type.name
-            raise ValueError(f"llm: {name} must be of a type with a decoder, got {kind}") from None
-        return np.asarray(found, np.float32).reshape(shape)
+        return self._reader.read(name).ravel() if name in self._tensors else None
 
     def array(self, name: str, shape: tuple[int, ...]) -> Any:
         """Return a parameter by Hugging Face's name as NumPy's float32.
@@ -152,7 +129,7 @@ class GgufFile:
         if stored not in self._tensors:
             raise ValueError(f"llm: {self._path} has no tensor {stored} ({name})")
         row = self.config.row
-        made = self._read(stored)
+        made = self._reader.read(stored)
         if row.is_transposed and role in (*_IN_ATTENTION, *_IN_MLP) and made.ndim == 2:
             made = made.T
         if made.shape != shape:

@@ -56,9 +56,12 @@ class Rotation(NamedTuple):
         if kind not in _KINDS:
             known = ", ".join(_KINDS)
             raise ValueError(f"llm: rope_type must be one of {known}, got {kind!r}")
+        theta = given["rope_theta"]
+        if not (isinstance(theta, (int, float)) and 0 < theta < math.inf):
+            raise ValueError(f"llm: rope_theta must be a positive number, got {theta!r}")
         dim = int(head_dim * given.get("partial_rotary_factor", 1.0))
         powers = np.arange(0, dim, 2, dtype=np.float32) / np.float32(dim)
-        inverse = 1.0 / np.float32(given["rope_theta"]) ** powers
+        inverse = 1.0 / np.float32(theta) ** powers
         before = original or given.get("original_max_position_embeddings") or longest
         try:
             made = _KINDS[kind](_Case(given, inverse.astype(np.float32), dim, longest, before))

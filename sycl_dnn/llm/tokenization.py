@@ -76,9 +76,17 @@ class Tokenizer:
             known = ", ".join(builders)
             raise ValueError(f"llm: the tokenizer must be one of {known}, got {kind!r}")
         tokens: Sequence[str] = fields["tokenizer.ggml.tokens"]
-        inner = builders[kind](fields, tokens)
+        try:
+            inner = builders[kind](fields, tokens)
+        except ValueError:
+            raise
+        except Exception as error:  # the library raises no narrower class
+            raise ValueError(f"llm: the tokens make no tokenizer: {error}") from None
         _add_special(inner, tokens, fields.get("tokenizer.ggml.token_type", ()))
         names = {n: fields.get(f"tokenizer.ggml.{n}_token_id") for n in ("bos", "eos", "eot")}
+        wrong = [n for n, i in names.items() if i is not None and not 0 <= i < len(tokens)]
+        if wrong:
+            raise ValueError(f"llm: tokenizer.ggml.{wrong[0]}_token_id must be that of a token")
         bos, eos = (None if (i := names[n]) is None else tokens[i] for n in ("bos", "eos"))
         ends = {i for n in ("eos", "eot") if (i := names[n]) is not None}
         ends |= {tokens.index(t) for t in ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>")

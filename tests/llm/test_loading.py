@@ -14,6 +14,7 @@ from small_language_models import CONFIG, decoder, write_folder, write_gguf
 import sycl_dnn
 from sycl_dnn import llm
 from sycl_dnn.llm.gguf_file import GgufFile
+from sycl_dnn.llm.gguf_format import GgufReader
 from sycl_dnn.llm.hugging_face_folder import Folder
 
 IDS = dpnp.asarray([[5, 6, 7, 30, 40, 50, 60]], dtype="i4")
@@ -158,11 +159,10 @@ def test_blocks_are_exact(tmp_path, kind, count, of_block):
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    file = GgufFile.__new__(GgufFile)
-    file._tensors = {t.name: t for t in gguf.GGUFReader(tmp_path / "a.gguf").tensors}
+    got = GgufReader(tmp_path / "a.gguf").read("x")
     wanted = [sum((of_block(row[i : i + size].tolist()) for i in (0, size)), []) for row in raw]
-    assert file._read("x").shape == (3, 2 * count)
-    np.testing.assert_allclose(file._read("x"), wanted, rtol=1e-5, atol=1e-5)
+    assert got.shape == (3, 2 * count)
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["F16", "BF16", "Q8_0", "Q4_0", "Q4_1"])
@@ -243,6 +243,21 @@ def test_damaged_files_are_refused(tmp_path, file, folder):
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(ValueError, match=r"config\.json must be JSON"):
         llm.load(tmp_path)
+
+
+def test_changed_bytes_are_read_or_refused(tmp_path, file):
+    whole, rng = file.read_bytes(), np.random.default_rng(0)
+    for _ in range(60):
+        data = bytearray(whole)
+        for at in rng.integers(0, 5000, 3):
+            data[at] = rng.choice([0, 1, 127, 255])
+        (tmp_path / "a.gguf").write_bytes(data)
+        try:
+            found = GgufFile(tmp_path / "a.gguf")
+            found.tokenizer()
+            assert found.array("model.norm.weight", (64,)).shape == (64,)
+        except ValueError as error:
+            assert "llm: " in str(error)  # noqa: PT017
 
 
 def test_an_index_must_not_lead_outside(tmp_path):

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The format GGUF: fields and tensors of a file, every length checked before it is used."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import struct
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+#: Types of fields by their number, as NumPy names them; 8 is a string, 9 an array.
+_NUMBERS = {0: "u1", 1: "i1", 2: "u2", 3: "i2", 4: "u4", 5: "i4", 6: "f4", 7: "?", 10: "u8",
+            11: "i8", 12: "f8"}  # fmt: skip
+_STRING, _ARRAY = 8, 9
+#: Elements that are decoded at a time.
+_AT_ONCE = 1 << 20
+
+
+class StoredTensor(NamedTuple):
+    """Where a tensor is in a file."""
+
+    #: Of NumPy's order: the last axis is contiguous.
+    shape: tuple[int, ...]
+    kind: int
+    #: In bytes from the beginning of the tensors.
+    offset: int
+
+
+class GgufReader:
+    """The fields and tensors of a file.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    ValueError
+        The file is damaged, or of a version other than 2 and 3.
+
+    Attributes
+    ----------
+    fields : dict of str to number, bool, str or list
+    tensors : dict of str to StoredTensor
+
+    Notes
+    -----
+    Source: ggml, docs/gguf.md.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with path.open("rb") as file:
+            if path.stat().st_size < 24:
+                raise self._damaged("it is too short")
+            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._at = 4
+        version = self._number("u4")
+        if self._bytes[:4] != b"GGUF" or version not in (2, 3):
+            raise self._damaged("it must begin with GGUF and version 2 or 3")
+        n_tensors, n_fields = self._number("u8"), self._number("u8")
+        self.fields: dict[str, Any] = {}
+        self.tensors: dict[str, StoredTensor] = {}
+        for _ in range(n_fields):
+            name = self._string()
+            self.fields[name] = self._value(self._number("u4"))
+        for _ in range(n_tensors):
+            name = self._string()
+            n_axes = self._number("u4")
+            if n_axes > 4:
+                raise self._damaged(f"{name} has {n_axes} axes")
+            shape = tuple(self._number("u8") for _ in range(n_axes))[::-1]
+            self.tensors[name] = StoredTensor(shape, self._number("u4"), self._number("u8"))
+        alignment = self.fields.get("general.alignment", 32)
+        if not isinstance(alignment, int) or not 0 < alignment < 1 << 20:
+            raise self._damaged(f"its alignment is {alignment!r}")
+        self._start = -(-self._at // alignment) * alignment
+
+    def _damaged(self, why: str) -> ValueError:
+        return ValueError(f"llm: {self._path} is not a whole GGUF file: {why}")
+
+    def _taken(self, size: int) -> int:
+        """Return where the next ``size`` bytes are."""
+        at, self._at = self._at, self._at + size
+        if self._at > len(self._bytes):
+            raise self._damaged(f"it ends at byte {len(self._bytes)} of {self._at} or more")
+        return at
+
+    def _number(self, kind: str) -> Any:
+        made = np.frombuffer(self._bytes, f"<{kind}", 1, self._taken(np.dtype(kind).itemsize))
+        return made[0].item()
+
+    def _string(self) -> str:
+        (size,) = struct.unpack_from("<Q", self._bytes, self._taken(8))
+        at = self._taken(size)
+        try:
+            return self._bytes[at : at + size].decode()
+        except UnicodeDecodeError as error:
+            raise self._damaged(str(error)) from None
+
+    def _value(self, kind: int) -> Any:
+        if kind in _NUMBERS:
+            return self._number(_NUMBERS[kind])
+        if kind == _STRING:
+            return self._string()
+        if kind != _ARRAY:
+            raise self._damaged(f"a field has the type {kind}")
+        inner, count = self._number("u4"), self._number("u8")
+        if inner in _NUMBERS:
+            kind_of = np.dtype(_NUMBERS[inner]).newbyteorder("<")
+            at = self._taken(count * kind_of.itemsize)
+            return np.frombuffer(self._bytes, kind_of, count, at).tolist()
+        if inner != _STRING:
+            raise self._damaged(f"an array has elements of the type {inner}")
+        return [self._string() for _ in range(count)]
+
+    def read(self, name: str) -> Any:
+        """Return a tensor as NumPy's float32.
+
+        Raises
+        ------
+        ValueError
+            It is not whole, or of a type that the library ``gguf`` does not decode.
+        """
+        import gguf
+
+        shape, kind, offset = self.tensors[name]
+        try:
+            kind = gguf.GGMLQuantizationType(kind)
+            n_elements, n_bytes = gguf.GGML_QUANT_SIZES[kind]
+        except (ValueError, KeyError):
+            raise ValueError(f"llm: {name} must be of a type of GGUF, got {kind}") from None
+        total = math.prod(shape)
+        size, start = total // n_elements * n_bytes, self._start + offset
+        if total % n_elements or not 0 <= size <= len(self._bytes) - start:
+            raise self._damaged(f"{name} of shape {shape} is not inside")
+        raw = np.frombuffer(self._bytes, np.uint8, size, start)
+        if kind == gguf.GGMLQuantizationType.F32:
+            return raw.view("<f4").reshape(shape)
+        made = np.empty(total, np.float32)
+        step = max(_AT_ONCE // n_elements, 1)
+        for i in range(0, total // n_elements, step):
+            part = raw[i * n_bytes : (i + step) * n_bytes]
+            try:
+                decoded = gguf.dequantize(part[None], kind)
+            except NotImplementedError:
+                raise ValueError(
+                    f"llm: {name} must be of a type with a decoder, got {kind.name}"
+                ) from None
+            made[i * n_elements : (i + step) * n_elements] = decoded.ravel()
+        return made.reshape(shape)
