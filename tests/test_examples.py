@@ -45,11 +45,8 @@ QUICK = {
     "vae --steps 200": "vae: passed",
     "train_digits_functional --steps 150": "train_digits_functional: passed",
     "gpt_text --steps 20 --letters 10 --dtype bfloat16": "gpt_text: passed",
-    "lstm_sequence --steps 40 --no-compile": "lstm_sequence: passed",
     "train_digits_distributed --steps 100 --dtype bfloat16": "train_digits_distributed: passed",
-    "train_digits_nn --steps 100 --dtype bfloat16": "train_digits_nn: passed",
     "train_digits_nn --steps 100 --no-compile": "train_digits_nn: passed",
-    "vae --steps 200 --no-compile": "vae: passed",
 }
 #: What the programs with a loop over steps end with; train_digits draws a figure of its own.
 CURVES = {
