@@ -2,6 +2,7 @@
 """``save`` and ``load``: what is written comes back; damaged and hostile files raise by name."""
 
 import contextlib
+import json
 import os
 import pickle
 
@@ -96,6 +97,19 @@ def test_damaged_files_raise_by_name_and_load_nothing(path):
     with pytest.raises(ValueError, match=path.name):
         sycl_dnn.load(path)
     assert net.weight is before
+
+
+@pytest.mark.parametrize(
+    ("note", "message"),
+    [({"dtypes": {"x": "bfloat16"}}, "x has the dtype float32, not that of bfloat16"),
+     ({"plain": ["x"]}, "its numbers and strings are damaged")],
+)  # fmt: skip
+def test_archives_that_contradict_themselves_are_refused(tmp_path, note, message):
+    path = tmp_path / "tree.npz"
+    text = np.frombuffer(json.dumps(note).encode(), "u1")
+    np.savez(path, **{"a.x": np.ones(2, "f4"), "sycl_dnn.note": text})
+    with pytest.raises(ValueError, match=message):
+        sycl_dnn.load(path)
 
 
 def test_nothing_in_a_file_is_run(tmp_path):

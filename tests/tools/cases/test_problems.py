@@ -6,6 +6,7 @@ import pytest
 from sycl_dnn.tools.cases import options, problems, storage
 from sycl_dnn.tools.cases.call import extra_tensors, mask_of
 from sycl_dnn.tools.cases.case_files import Case
+from sycl_dnn.tools.cases.driver import Skip
 
 CONVOLUTIONS = {
     # text: i, o, k, s, d, left, right
@@ -127,3 +128,23 @@ def test_gaps_between_steps_and_behind_states():
     assert strides["src_layer"] == (17, 8, 1)
     assert strides["dst_layer"] == (8, 25, 1)
     assert strides["src_iter"] == (18, 18, 9, 1)
+
+
+LSTM = {"alg": "VANILLA_LSTM", "prop": "FWD_I"}
+
+
+@pytest.mark.parametrize(
+    ("case", "why"),
+    [
+        (Case("reduction", "2x8:1x8", {"alg": "sum", "p": "2"}), "p and eps belong to norms"),
+        (Case("reduction", "2x8:1x8", {"alg": "norm_lp_max", "p": "0.5"}), "p must be at least 1"),
+        (Case("rnn", "l1t3mb2sic8", LSTM | {"cfg": "u8u8u8u8", "with-peephole": "true"}),
+         "no quantised peephole"),
+        (Case("rnn", "l1t3mb2sic8", {"alg": "VANILLA_GRU", "with-peephole": "true"}), "lstm only"),
+        (Case("rnn", "l1t3mb2sic8", LSTM | {"cfg": "u8u8u8u8", "prop": "BWD_DW"}),
+         "quantised cells have no gradients"),
+    ],
+)  # fmt: skip
+def test_combinations_that_are_no_case(case, why):
+    with pytest.raises(Skip, match=why):
+        case.call()
