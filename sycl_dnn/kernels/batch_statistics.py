@@ -107,7 +107,7 @@ def _forward_columns(x: Tensor, vectors: Tensors, eps: float) -> Tensors | None:
     if not kernels.can_run("columns_forward"):
         return None
     rows, channels, each, n_parts = _column_numbers(x)
-    wanted = {"indexing": Out((n_parts, 2, channels), "float32")}
+    wanted = {"parts": Out((n_parts, 2, channels), "float32")}
     parts = kernels.record(
         "columns_statistics", {"src": x}, wanted, [rows, channels, each], n_parts
     )
@@ -128,7 +128,7 @@ def _backward_columns(
     place = {"mean": known["mean"], "rest": known["rest"]}
     inputs = {"src": x, "diff_dst": dy}
     parts = kernels.record(
-        "columns_sums", {**inputs, **place}, {"indexing": Out((n_parts, 2, channels), "float32")},
+        "columns_sums", {**inputs, **place}, {"parts": Out((n_parts, 2, channels), "float32")},
         [rows, channels, each], n_parts,
     )  # fmt: skip
     outs = _outs(x, "diff_src", ("diff_scale", "diff_shift"))

@@ -253,11 +253,11 @@ def _backward_columns(x: Tensor, dy: Tensor, statistics: Tensors, eps: float) ->
     rows, each, _, channels = _sizes(x, False)
     n_parts = -(-rows // each)
     outs = _outs(x, statistics["mean"])
-    first = {"diff_src": outs.pop("diff_src"), "indexing": Out((n_parts, 2, channels), "float32")}
+    first = {"diff_src": outs.pop("diff_src"), "parts": Out((n_parts, 2, channels), "float32")}
     first["factors"] = Out((n_parts, channels), "float32")
     given = {"src": x, "diff_dst": dy, **statistics}
     numbers = [rows, each, channels, float(eps)]
     made = kernels.record("given_columns_backward", given, first, numbers, n_parts)
-    given = {"indexing": made["parts"], "variance": statistics["variance"]}
+    given = {"parts": made["parts"], "variance": statistics["variance"]}
     numbers = [n_parts, channels, float(eps)]
     return {**made, **kernels.record("given_columns_sums", given, outs, numbers, 1)}
