@@ -50,6 +50,7 @@ _LAZY = {
     "fallback": "sycl_dnn.trace.policy",
     "freeze": "sycl_dnn.trace.frozen",
     "from_numpy": "sycl_dnn.functional.arithmetic.convert",
+    "from_torch": "sycl_dnn.torch_modules.conversion",
     "get_rng_state": "sycl_dnn.functional.activation.dropout",
     "grad": "sycl_dnn.call.reverse",
     "load": "sycl_dnn.io.tree_files",

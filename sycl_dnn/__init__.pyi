@@ -60,6 +60,7 @@ from sycl_dnn.tools.profile.recorder import profile as profile
 from sycl_dnn.tools.profile.records import Record as Record
 from sycl_dnn.tools.profile.records import Summary as Summary
 from sycl_dnn.tools.profile.records import TensorFacts as TensorFacts
+from sycl_dnn.torch_modules.conversion import from_torch as from_torch
 from sycl_dnn.trace.array import Array as Array
 from sycl_dnn.trace.array_function import array_function as array_function
 from sycl_dnn.trace.frozen import Frozen as Frozen

@@ -17,8 +17,8 @@ _LONG = {"float8_e4m3": "float8_e4m3fn"}
 _SHORT = {long: short for short, long in _LONG.items()}
 
 
-def library() -> Any:
-    """Return the module ``torch``.
+def library(what: str = ".pt files", remedy: str = "save as .safetensors or .npz") -> Any:
+    """Return the module ``torch``, which something needs.
 
     Raises
     ------
@@ -29,7 +29,8 @@ def library() -> Any:
         import torch
     except ImportError as error:
         raise ImportError(
-            f".pt files need torch, which is not installed ({error}); save as .safetensors or .npz"
+            f"{what} need{'' if what.endswith('s') else 's'} torch, which is not installed "
+            f"({error}); {remedy}"
         ) from None
     return torch
 
@@ -37,13 +38,15 @@ def library() -> Any:
 def write(path: Path, stored: Mapping[str, Stored], plain: dict[str, Any]) -> None:
     """Write a dict of tensors, numbers and strings."""
     torch = library()
-    made: dict[str, Any] = dict(plain)
-    for name, s in stored.items():
-        tensor = torch.from_numpy(s.values.copy())
-        if s.dtype in dtypes.CARRIED:
-            tensor = tensor.view(getattr(torch, _LONG.get(s.dtype, s.dtype)))
-        made[name] = tensor
-    torch.save(made, path)
+    torch.save(plain | {name: tensor_of(torch, s) for name, s in stored.items()}, path)
+
+
+def tensor_of(torch: Any, stored: Stored) -> Any:
+    """Return a tensor on the CPU, a copy."""
+    tensor = torch.from_numpy(stored.values.copy())
+    if stored.dtype not in dtypes.CARRIED:
+        return tensor
+    return tensor.view(getattr(torch, _LONG.get(stored.dtype, stored.dtype)))
 
 
 def read(path: Path) -> Content:

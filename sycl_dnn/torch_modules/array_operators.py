@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of torch's graphs that arrange, join, index, create, reduce and sort."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sycl_dnn import functional as F
+
+#: Those whose arguments are, in this order, those of the function with the same name.
+_SAME = (
+    "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "broadcast_to", "cat", "chunk",
+    "cumprod", "cumsum", "diagonal", "expand", "flatten", "flip", "gather", "index_add",
+    "index_put", "index_select", "logsumexp", "movedim", "narrow", "permute", "pixel_shuffle",
+    "pixel_unshuffle", "reshape", "roll", "scatter", "scatter_add", "select", "sort", "split",
+    "squeeze", "stack", "take_along_dim", "topk", "transpose", "tril", "triu", "unbind",
+    "unflatten", "unsqueeze", "channel_shuffle", "swapaxes",
+)  # fmt: skip
+#: What torch writes for the end of an axis.
+_END = 2**62
+
+
+def _window(x: Any, dim: int, start: int | None, end: int | None) -> tuple[int, int, int]:
+    """Return an axis from 0 and the bounds of a slice within it."""
+    dim %= x.ndim
+    stop = None if end is None or end >= _END else end
+    first, last, _ = slice(start, stop).indices(x.shape[dim])
+    return dim, first, max(first, last)
+
+
+def _slice(
+    x: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Any:
+    dim, first, last = _window(x, dim, start, end)
+    return x[(slice(None),) * dim + (slice(first, last, step),)]
+
+
+def _slice_written(
+    x: Any, source: Any, dim: int = 0, start: int | None = None, end: int | None = None,
+    step: int = 1,
+) -> Any:  # fmt: skip
+    dim, first, last = _window(x, dim, start, end)
+    source = F.astype(source, str(x.dtype))
+    if step == 1:
+        after = x.shape[dim] - last
+        parts = [F.narrow(x, dim, 0, first), source, F.narrow(x, dim, last, after)]
+        kept = [p for p in parts if p.shape[dim]]
+        return F.cat(kept, dim) if len(kept) > 1 else kept[0]
+    rows = F.arange(first, last, step)
+    shape = [1] * x.ndim
+    shape[dim] = -1
+    here = F.index_add(F.zeros(x.shape[dim]), 0, rows, F.ones(len(range(first, last, step))))
+    written = F.index_add(F.zeros_like(x), dim, rows, source)
+    return F.where(F.gt(F.reshape(here, shape), 0), written, x)
+
+
+def _element_written(x: Any, source: Any, dim: int, index: int) -> Any:
+    index %= x.shape[dim]
+    return _slice_written(x, F.unsqueeze(source, dim), dim, index, index + 1)
+
+
+def _indexed(x: Any, indices: Sequence[Any], *_: Any) -> Any:
+    return x[tuple(slice(None) if i is None else i for i in indices)]
+
+
+def _windows(x: Any, dim: int, size: int, step: int) -> Any:
+    """Return the windows of an axis; their elements are along a new last axis."""
+    dim %= x.ndim
+    n = (x.shape[dim] - size) // step + 1
+    at = F.add(F.reshape(F.arange(0, n * step, step), (n, 1)), F.arange(size))
+    found = F.index_select(x, dim, F.reshape(at, (n * size,)))
+    return F.movedim(F.unflatten(found, dim, (n, size)), dim + 1, -1)
+
+
+def _kind(x: Any, dtype: str | None) -> str:
+    return str(x.dtype) if dtype is None else dtype
+
+
+def _new(fill: float) -> Callable[..., Any]:
+    """Return the row of ``zeros`` or ``ones``."""
+
+    def row(size: Any, *_: Any, dtype: str | None = None, **options: Any) -> Any:
+        return F.full(size, fill, dtype=dtype or "float32")
+
+    return row
+
+
+def _new_like(fill: float) -> Callable[..., Any]:
+    def row(x: Any, *_: Any, dtype: str | None = None, **options: Any) -> Any:
+        return F.full_like(x, fill, dtype=_kind(x, dtype))
+
+    return row
+
+
+def _new_of(fill: float) -> Callable[..., Any]:
+    def row(x: Any, size: Any, *_: Any, dtype: str | None = None, **options: Any) -> Any:
+        return F.full(size, fill, dtype=_kind(x, dtype))
+
+    return row
+
+
+def _full(size: Any, value: Any, dtype: str | None = None, **options: Any) -> Any:
+    usual = "bool" if isinstance(value, bool) else "int64"
+    return F.full(size, value, dtype=dtype or ("float32" if isinstance(value, float) else usual))
+
+
+def _range(*limits: Any, dtype: str | None = None, **options: Any) -> Any:
+    is_float = any(isinstance(v, float) for v in limits)
+    return F.arange(*limits, dtype=dtype or ("float32" if is_float else "int64"))
+
+
+def _random(draw: Callable[..., Any]) -> Callable[..., Any]:
+    def row(what: Any, *_: Any, dtype: str | None = None, **options: Any) -> Any:
+        return draw(what, dtype=dtype)
+
+    return row
+
+
+def _axes(dim: Any) -> Any:
+    """Return the axes of a reduction, None for all: torch writes ``[]``, too."""
+    return None if dim == () else dim
+
+
+def _reduced(function: Callable[..., Any]) -> Callable[..., Any]:
+    def row(x: Any, dim: Any = None, keepdim: bool = False, dtype: str | None = None) -> Any:
+        if function is not F.mean and dtype is None and str(x.dtype) == "bool":
+            dtype = "int64"
+        return function(x if dtype is None else F.astype(x, dtype), _axes(dim), keepdim)
+
+    return row
+
+
+def _spread(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the row of ``var``, ``std`` and those with the mean."""
+
+    def row(
+        x: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False,
+        correction: float | None = None,
+    ) -> Any:  # fmt: skip
+        if isinstance(dim, bool):  # the overload without axes
+            dim, unbiased = None, dim
+        by = int(unbiased) if correction is None else correction
+        return function(x, _axes(dim), correction=by, keepdim=keepdim)
+
+    return row
+
+
+def _extreme(function: Callable[..., Any], of_two: Callable[..., Any]) -> Callable[..., Any]:
+    def row(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        if hasattr(dim, "dtype"):  # two arrays
+            return of_two(x, dim)
+        return function(x) if dim is None else function(x, dim, keepdim)
+
+    return row
+
+
+def _norm(x: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    return F.norm(x if dtype is None else F.astype(x, dtype), p, _axes(dim), keepdim)
+
+
+def _sorted(x: Any, dim: int = -1, descending: bool = False, **options: Any) -> Any:
+    return F.sort(x, dim, descending)
+
+
+def _scattered(x: Any, dim: int, index: Any, source: Any, **options: Any) -> Any:
+    if isinstance(source, (int, float)):
+        source = F.full(index.shape, source, dtype=str(x.dtype))
+    return F.scatter(x, dim, index, source)
+
+
+ROWS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(F, name) for name in _SAME},
+    "arange": _range,
+    "empty": _new(0),
+    "empty_like": _new_like(0),
+    "eye": lambda n, *m, dtype=None, **_: F.eye(n, *m, dtype=dtype or "float32"),
+    "full": _full,
+    "full_like": lambda x, value, dtype=None, **_: F.full_like(x, value, dtype=_kind(x, dtype)),
+    "index": _indexed,
+    "linalg_vector_norm": _norm,
+    "linspace": lambda a, b, n, dtype=None, **_: F.linspace(a, b, n, dtype=dtype or "float32"),
+    "max": _extreme(F.max, F.maximum),
+    "mean": _reduced(F.mean),
+    "meshgrid": lambda arrays, indexing="ij": F.meshgrid(*arrays, indexing=indexing),
+    "min": _extreme(F.min, F.minimum),
+    "new_empty": _new_of(0),
+    "new_full": lambda x, size, value, dtype=None, **_: F.full(size, value, dtype=_kind(x, dtype)),
+    "new_ones": _new_of(1),
+    "new_zeros": _new_of(0),
+    "norm": _norm,
+    "ones": _new(1),
+    "ones_like": _new_like(1),
+    "prod": _reduced(F.prod),
+    "rand": _random(F.rand),
+    "rand_like": _random(F.rand_like),
+    "randn": _random(F.randn),
+    "randn_like": _random(F.randn_like),
+    "repeat": F.tile,
+    "repeat_interleave": lambda x, n, dim=None, **_: F.repeat_interleave(x, n, dim),
+    "scalar_tensor": lambda value, dtype=None, **_: _full((), value, dtype),
+    "scatter": _scattered,
+    "select_scatter": _element_written,
+    "slice": _slice,
+    "slice_scatter": _slice_written,
+    "sort": _sorted,
+    "split_with_sizes": F.split,
+    "std": _spread(F.std),
+    "std_mean": _spread(F.std_mean),
+    "sum": _reduced(F.sum),
+    "sym_numel": lambda x: math.prod(x.shape),
+    "sym_size": lambda x, dim: x.shape[dim],
+    "t": lambda x: x if x.ndim < 2 else F.transpose(x, 0, 1),
+    "unfold": _windows,
+    "unsafe_split": F.split,
+    "var": _spread(F.var),
+    "var_mean": _spread(F.var_mean),
+    "view": F.reshape,
+    "zeros": _new(0),
+    "zeros_like": _new_like(0),
+    "_unsafe_view": F.reshape,
+    "_unsafe_index": _indexed,
+}

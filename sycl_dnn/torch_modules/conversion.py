@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``from_torch``: a module of torch as a module of ``sycl_dnn.nn``."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn.functional.creation.factories import queue_of
+from sycl_dnn.io import torch_format
+from sycl_dnn.nn.parameter import Parameter
+from sycl_dnn.torch_modules import exported_graph
+from sycl_dnn.torch_modules.converted_module import Converted, Part
+
+
+def from_torch(
+    module: Any, *examples: Any, dynamic: Any = None, kwargs: dict[str, Any] | None = None,
+    device: Any = None,
+) -> Converted:  # fmt: skip
+    """Convert a module of torch into one of ``sycl_dnn.nn``, by ``torch.export``.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        It is not changed; its arrays are copied.
+    *examples : torch.Tensor, arrays, or these nested
+        Arguments of its forward: their shapes and dtypes count, and the values of numbers.
+    dynamic : dict or sequence, optional
+        Sizes that are bound at each call, by axis: ``{0: "batch"}`` for all examples, or one such
+        dict for each, in a sequence or by the names of forward's parameters. Sizes with one name
+        are equal; a ``torch.export.Dim`` in place of a name has limits. All others are fixed.
+    kwargs : dict, optional
+        Examples of arguments by keyword.
+    device : dpctl.SyclQueue, dpctl.SyclDevice or str, optional
+        Where its arrays are; that of ``default_queue()`` by default.
+
+    Returns
+    -------
+    Converted
+        Parameters, buffers and state dict have torch's names, tied parameters are tied. Both modes
+        are converted: ``train()`` and ``eval()`` choose between them, for parts as well. It does
+        not need torch, and can be pickled. ``to_torch_state_dict()`` returns tensors for torch's
+        ``load_state_dict``.
+
+    Raises
+    ------
+    RuntimeError
+        torch.export refuses the module in its present mode: the error has torch's message and the
+        line. If it refuses the other mode, a call in that mode raises NotImplementedError.
+    NotImplementedError
+        Operators are not known here; the error names each and a line that uses it.
+    ImportError
+        torch is not installed.
+
+    Notes
+    -----
+    Arguments that the forward writes into stay unchanged. Recurrent layers, norms, attention and
+    dropout stay whole; what depends on no input is computed at the conversion.
+
+    Source: PyTorch documentation, "torch.export".
+
+    Examples
+    --------
+    >>> import sycl_dnn, torch  # doctest: +SKIP
+    >>> from sycl_dnn import functional as F
+    >>> layer = torch.nn.Linear(4, 2)  # doctest: +SKIP
+    >>> net = sycl_dnn.from_torch(layer, torch.ones(1, 4), dynamic={0: "n"})  # doctest: +SKIP
+    >>> net(F.ones(3, 4)).shape  # doctest: +SKIP
+    (3, 2)
+    """
+    torch = torch_format.library("from_torch", "pip install torch")
+    from sycl_dnn.torch_modules import encoding, exporting
+
+    if not isinstance(module, torch.nn.Module):
+        raise TypeError(
+            f"from_torch: module must be a torch.nn.Module, got {type(module).__name__}"
+        )
+    args, named = _tensors(torch, examples), _tensors(torch, kwargs or {})
+    sizes = _Sizes(torch, module, args, named, dynamic)
+    constants, graphs = encoding.Constants(), {}
+    for is_training in (module.training, not module.training):
+        try:
+            program = exporting.exported(module, args, named, sizes.specs, is_training)
+            graph = encoding.encoded(
+                program, is_training, constants, sizes.names, sizes.labels_of(program)
+            )
+            graphs[is_training] = exported_graph.text_of(graph)
+        except (RuntimeError, NotImplementedError) as error:
+            if is_training == module.training:
+                raise
+            graphs[is_training] = json.dumps(str(error))
+    made = _Tree(module, queue_of(device)).root
+    made._training_graph, made._inference_graph = graphs[True], graphs[False]
+    for name, tensor in constants.tensors.items():
+        made.register_buffer(name, _copied(tensor, queue_of(device)), persistent=False)
+    _hold_counts(made)
+    return made
+
+
+def _tensors(torch: Any, value: Any) -> Any:
+    """Return nested examples with tensors in place of arrays."""
+    if isinstance(value, dict):
+        return {name: _tensors(torch, v) for name, v in value.items()}
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return type(value)(_tensors(torch, v) for v in value)
+    if isinstance(value, torch.Tensor) or not hasattr(value, "shape"):
+        return value
+    return torch.from_numpy(value.asnumpy() if hasattr(value, "asnumpy") else value)
+
+
+class _Sizes:
+    """Dynamic sizes as torch.export has them, and their names."""
+
+    def __init__(
+        self, torch: Any, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic: Any
+    ) -> None:
+        self._torch, self._dims = torch, dict[str, Any]()
+        signature = inspect.signature(module.forward)
+        bound = signature.bind(*args, **kwargs).arguments
+        kinds = {n: signature.parameters[n].kind for n in bound}
+        #: Names of the examples by position.
+        self.names: list[str] = []
+        specs: dict[str, Any] = {}
+        values = {n: _opened(n, kinds[n], v) for n, v in bound.items()}
+        every = [name for group in values.values() for name in group]
+        for n, group in values.items():
+            if kinds[n] not in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD):
+                self.names += group
+            made = {k: self._spec(v, self._wanted(dynamic, k, every)) for k, v in group.items()}
+            if kinds[n] is inspect.Parameter.VAR_KEYWORD:
+                specs[n] = made
+            else:
+                several = kinds[n] is inspect.Parameter.VAR_POSITIONAL
+                specs[n] = tuple(made.values()) if several else made[n]
+        self.specs: Any = None if dynamic is None else specs
+
+    def _wanted(self, dynamic: Any, name: str, names: list[str]) -> Any:
+        """Return what ``dynamic`` says of one argument."""
+        if dynamic is None:
+            return None
+        if isinstance(dynamic, dict):
+            if all(isinstance(key, int) for key in dynamic):
+                return dynamic
+            unknown = sorted(set(dynamic) - set(names))
+            if unknown:
+                raise ValueError(
+                    f"from_torch: dynamic must have names of forward's arguments, "
+                    f"{', '.join(names)}; got {', '.join(unknown)}"
+                )
+            return dynamic.get(name)
+        if not isinstance(dynamic, (list, tuple)) or len(dynamic) > len(names):
+            raise TypeError(
+                f"from_torch: dynamic must be a dict, or a sequence with one for each of "
+                f"{len(names)} examples, got {dynamic!r}"
+            )
+        at = names.index(name)
+        return dynamic[at] if at < len(dynamic) else None
+
+    def _spec(self, value: Any, wanted: Any) -> Any:
+        """Return the dynamic sizes of one argument, nested as it is."""
+        if isinstance(value, (list, tuple, dict)):
+            if isinstance(wanted, (list, tuple)):
+                parts = [self._spec(v, w) for v, w in zip(value, wanted, strict=True)]
+                return tuple(parts) if isinstance(value, tuple) else parts
+            if isinstance(value, dict):
+                by_key = wanted if isinstance(wanted, dict) and set(wanted) <= set(value) else {}
+                return {k: self._spec(v, by_key.get(k, wanted if not by_key else None))
+                        for k, v in value.items()}  # fmt: skip
+            return type(value)([self._spec(v, wanted) for v in value])
+        if wanted is None or not isinstance(value, self._torch.Tensor):
+            return None
+        items = wanted.items() if isinstance(wanted, dict) else enumerate(wanted)
+        return {axis % value.ndim: self._dim(size) for axis, size in items if size is not None}
+
+    def _dim(self, size: Any) -> Any:
+        if not isinstance(size, str):
+            return size
+        if size not in self._dims:
+            self._dims[size] = self._torch.export.Dim(size)
+        return self._dims[size]
+
+    def labels_of(self, program: Any) -> dict[str, str]:
+        """Return the names of torch's symbols."""
+        nodes = [n for n in program.graph.nodes if n.op == "placeholder"]
+        shapes = [
+            n.meta["val"].shape
+            for n, spec in zip(nodes, program.graph_signature.input_specs, strict=True)
+            if spec.kind.name == "USER_INPUT" and isinstance(n.meta.get("val"), self._torch.Tensor)
+        ]
+        specs = [] if self.specs is None else self._leaves(self.specs)
+        found = {}
+        for shape, spec in zip(shapes, specs, strict=False):
+            for axis, size in (spec or {}).items():
+                name = getattr(size, "__name__", None)
+                if name is not None and not isinstance(shape[axis], int):
+                    found[str(shape[axis])] = name
+        return found
+
+    def _leaves(self, spec: Any) -> list[Any]:
+        """Return the specification of each tensor."""
+        if spec is None or (isinstance(spec, dict) and all(isinstance(k, int) for k in spec)):
+            return [spec]
+        inner = spec.values() if isinstance(spec, dict) else spec
+        return [leaf for child in inner for leaf in self._leaves(child)]
+
+
+def _opened(name: str, kind: Any, value: Any) -> dict[str, Any]:
+    """Return the arguments that one parameter of a forward has, by their names."""
+    if kind is inspect.Parameter.VAR_POSITIONAL:
+        return {f"{name}[{i}]": v for i, v in enumerate(value)}
+    return dict(value) if kind is inspect.Parameter.VAR_KEYWORD else {name: value}
+
+
+class _Tree:
+    """The parts of a module, each torch module's once, with copies of their arrays."""
+
+    def __init__(self, module: Any, queue: Any) -> None:
+        self._queue = queue
+        self._parts: dict[int, Any] = {}
+        self._arrays: dict[int, Any] = {}
+        self.root: Converted = self._part(module, Converted)
+
+    def _part(self, module: Any, kind: Any = Part) -> Any:
+        if id(module) in self._parts:
+            return self._parts[id(module)]
+        made = self._parts[id(module)] = kind(module._get_name(), module.extra_repr())
+        for name, tensor in module._parameters.items():
+            array = None if tensor is None else self._array(tensor)
+            value = None if array is None else Parameter(array, tensor.requires_grad)
+            made.register_parameter(name, value)
+        for name, tensor in module._buffers.items():
+            array = None if tensor is None else self._array(tensor)
+            made.register_buffer(name, array, name not in module._non_persistent_buffers_set)
+        for name, child in module._modules.items():
+            made.register_module(name, None if child is None else self._part(child))
+        made.__dict__["training"] = module.training
+        return made
+
+    def _array(self, tensor: Any) -> Any:
+        if id(tensor) not in self._arrays:
+            self._arrays[id(tensor)] = _copied(tensor, self._queue)
+        return self._arrays[id(tensor)]
+
+
+def _copied(tensor: Any, queue: Any) -> Any:
+    host = tensor.detach().cpu().contiguous()
+    if str(host.dtype) != "torch.bfloat16":
+        host = host.numpy()
+    return F.asarray(host, sycl_queue=queue).copy()
+
+
+def _hold_counts(made: Converted) -> None:
+    """Hold buffers of integers that a graph updates as float32."""
+    texts = [t for t in (made._training_graph, made._inference_graph) if not t.startswith('"')]
+    for path in {p for t in texts for p, _ in exported_graph.parsed(t).updates}:
+        owner, _, name = path.rpartition(".")
+        part = made.part_at(owner)
+        kind = str(part._buffers[name].dtype)
+        if not kind.startswith(("float", "bfloat")):
+            part._counts += ((name, kind),)
+            part._buffers[name] = F.astype(part._buffers[name], "float32")

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``Converted``: a module that runs a graph of torch's, and its parts, which hold its arrays."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn.io import host_arrays, torch_format
+from sycl_dnn.nn.module import Module
+from sycl_dnn.torch_modules import exported_graph
+
+
+class Part(Module):
+    """A module of torch's with its parameters, buffers, parts and mode, without a forward."""
+
+    def __init__(self, name: str, text: str) -> None:
+        super().__init__()
+        self._torch_name, self._torch_text = name, text
+        #: Buffers of integers that the forward changes, with their dtypes: held as float32, which
+        #: oneDNN copies, and which counts to 16,777,216.
+        self._counts: tuple[tuple[str, str], ...] = ()
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse to run: the graph is that of the whole module.
+
+        Raises
+        ------
+        NotImplementedError
+            Always.
+        """
+        raise NotImplementedError(
+            f"{self._torch_name}: a part of a converted module has no forward; convert it by itself"
+        )
+
+    def _get_name(self) -> str:
+        return self._torch_name
+
+    def extra_repr(self) -> str:
+        """Return what ``repr`` shows: torch's line."""
+        return self._torch_text
+
+    def part_at(self, path: str) -> Any:
+        """Return the part of a path, or this module if there is none."""
+        found: Any = self
+        for name in path.split(".") if path else ():
+            found = found._modules.get(name)
+            if found is None:
+                return self
+        return found
+
+    def state_at(self, path: str) -> Any:
+        """Return the parameter or buffer of a path."""
+        owner, _, name = path.rpartition(".")
+        part = self.part_at(owner)
+        group = part._parameters if name in part._parameters else part._buffers
+        value = part._handed(name, group[name])
+        kind = dict(part._counts).get(name)
+        return value if kind is None else F.astype(value, kind)
+
+    def update_state(self, name: str, value: Any) -> None:
+        """Write what the forward computed into a buffer."""
+        self.update_buffer(name, F.astype(value, str(self._buffers[name].dtype)))
+
+    def _saved(self, name: str, value: Any) -> Any:
+        kind = dict(self._counts).get(name)
+        return value if kind is None else F.astype(value, kind)
+
+
+class Converted(Part):
+    """A module that was converted by ``sycl_dnn.from_torch``.
+
+    It has the parameters, buffers and submodules of torch's module under their names, and runs
+    the graph of its forward: one graph in training mode, another in ``eval()``.
+    """
+
+    def __init__(self, name: str, text: str) -> None:
+        super().__init__(name, text)
+        self._training_graph = self._inference_graph = ""
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the graph of the mode that the module is in.
+
+        Raises
+        ------
+        TypeError, ValueError
+            The arguments have other shapes than the examples, or sizes that were not named dynamic.
+        NotImplementedError
+            The forward could not be converted in this mode.
+        """
+        text = self._training_graph if self.training else self._inference_graph
+        if text.startswith('"'):
+            raise NotImplementedError(json.loads(text))
+        return exported_graph.run(exported_graph.parsed(text), self, args, kwargs)
+
+    def to_torch_state_dict(self) -> dict[str, Any]:
+        """Return the state dict as tensors, which ``load_state_dict`` of torch's module accepts.
+
+        Returns
+        -------
+        dict of str to torch.Tensor
+            Copies, on the CPU.
+
+        Raises
+        ------
+        ImportError
+            torch is not installed; ``state_dict()`` does not need it.
+        """
+        torch = torch_format.library()
+        return {
+            name: torch_format.tensor_of(torch, host_arrays.on_host(value))
+            for name, value in self.state_dict().items()
+        }

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A graph of torch's as text: what a converted module keeps, and what runs it.
+
+The text is JSON. Values are numbered: parameters, buffers and inputs first, then one for each node.
+In arguments ``{"value": 3}`` is a value, ``{"dtype": "float32"}`` a data type, ``{"graph": 0}`` a
+branch of control flow and ``{"mode": "block.norm"}`` whether that module is in training mode.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from sycl_dnn import functional as F
+from sycl_dnn.torch_modules import nested_values, operator_tables
+
+
+class Node(NamedTuple):
+    """One call of an operator."""
+
+    operator: str
+    args: list[Any]
+    kwargs: dict[str, Any]
+    #: The path of the module that called it, and the line of its source.
+    owner: str
+    line: str
+
+
+class Branch(NamedTuple):
+    """A graph whose inputs are given by position."""
+
+    n_inputs: int
+    nodes: list[Node]
+    outputs: list[Any]
+
+
+class Graph(NamedTuple):
+    """A forward in one mode."""
+
+    is_training: bool
+    #: Paths of parameters, buffers and constants.
+    states: list[str]
+    #: The flattened inputs: name and either ``shape`` and ``dtype`` or ``value``.
+    inputs: list[dict[str, Any]]
+    #: Names of dynamic sizes, with the smallest and the largest.
+    limits: dict[str, tuple[int, int | None]]
+    names: list[str]
+    arguments: Any
+    result: Any
+    nodes: list[Node]
+    branches: list[Branch]
+    #: Paths of buffers, with their new values.
+    updates: list[tuple[str, Any]]
+    outputs: list[Any]
+
+
+def text_of(graph: Graph) -> str:
+    """Return a graph as text."""
+    return json.dumps(graph._asdict(), separators=(",", ":"))
+
+
+@functools.lru_cache(maxsize=128)
+def parsed(text: str) -> Graph:
+    """Return the graph of a text."""
+    made = json.loads(text)
+    made["nodes"] = _nodes(made["nodes"])
+    made["branches"] = [Branch(n, _nodes(nodes), out) for n, nodes, out in made["branches"]]
+    return Graph(**made)
+
+
+def _nodes(rows: list[Any]) -> list[Node]:
+    return [Node(*row) for row in rows]
+
+
+def run(graph: Graph, module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Run a graph over the arrays of a module and the arguments of its forward."""
+    given = nested_values.bound(graph.names, graph.arguments, args, kwargs)
+    _check_inputs(graph, given)
+    values = [module.state_at(path) for path in graph.states]
+    values += given
+    scope = _Scope(graph, module)
+    scope.run(graph.nodes, values)
+    for path, new in graph.updates:
+        owner, _, name = path.rpartition(".")
+        part = module.part_at(owner)
+        if part.training or not graph.is_training:
+            part.update_state(name, scope.decoded(new, values))
+    return nested_values.rebuilt(graph.result, [scope.decoded(v, values) for v in graph.outputs])
+
+
+class _Scope:
+    """What the nodes of one run share."""
+
+    def __init__(self, graph: Graph, module: Any) -> None:
+        self._graph, self._module = graph, module
+
+    def run(self, nodes: Sequence[Node], values: list[Any]) -> None:
+        """Append the value of each node."""
+        for node in nodes:
+            try:
+                values.append(self._result(node, values))
+            except Exception as error:
+                if hasattr(error, "add_note") and node.line not in getattr(error, "__notes__", ()):
+                    error.add_note(f"{node.operator}, in torch: {node.line}")
+                raise
+
+    def _result(self, node: Node, values: list[Any]) -> Any:
+        args = [self.decoded(v, values) for v in node.args]
+        if node.operator == "higher_order.cond":
+            return self._chosen(*args)
+        kwargs = {name: self.decoded(v, values) for name, v in node.kwargs.items()}
+        modal = operator_tables.MODAL.get(node.operator)
+        if modal is not None:
+            return modal(self._module.part_at(node.owner), *args, **kwargs)
+        row = operator_tables.found(node.operator)
+        assert row is not None, node.operator
+        return row(*args, **kwargs)
+
+    def _chosen(self, condition: Any, yes: Branch, no: Branch, operands: Sequence[Any]) -> Any:
+        """Compute both branches, and take the elements of one."""
+        if isinstance(condition, bool):
+            return self._branch(yes if condition else no, operands)
+        pairs = zip(self._branch(yes, operands), self._branch(no, operands), strict=True)
+        return [F.where(condition, a, b) for a, b in pairs]
+
+    def _branch(self, branch: Branch, operands: Sequence[Any]) -> list[Any]:
+        values = list(operands)
+        self.run(branch.nodes, values)
+        return [self.decoded(v, values) for v in branch.outputs]
+
+    def decoded(self, item: Any, values: Sequence[Any]) -> Any:
+        """Return an argument; lists are tuples."""
+        if isinstance(item, list):
+            return tuple(self.decoded(v, values) for v in item)
+        if not isinstance(item, dict):
+            return item
+        ((kind, what),) = item.items()
+        if kind == "value":
+            return values[what]
+        if kind == "graph":
+            return self._graph.branches[what]
+        return self._module.part_at(what).training if kind == "mode" else what
+
+
+def _check_inputs(graph: Graph, given: Sequence[Any]) -> None:
+    """Refuse other shapes, dtypes and constants than the graph is for; bind dynamic sizes."""
+    sizes: dict[str, int] = {}
+    for facts, value in zip(graph.inputs, given, strict=True):
+        name = facts["name"]
+        if "value" in facts:
+            if hasattr(value, "shape") or value != facts["value"]:
+                raise ValueError(
+                    f"forward: {name} must be {facts['value']!r}, with which the module was "
+                    f"converted, got {nested_values.shown(value)}; convert it again with another"
+                )
+        elif not hasattr(value, "shape"):
+            raise TypeError(f"forward: {name} must be an array, got {nested_values.shown(value)}")
+        elif not all(_fits(sizes, *pair) for pair in _pairs(facts["shape"], value.shape)):
+            wanted = ", ".join(map(str, facts["shape"]))
+            raise ValueError(
+                f"forward: {name} must have shape ({wanted}), got {tuple(value.shape)}"
+                f"{_bound(sizes)}; from_torch(..., dynamic=) names sizes that vary"
+            )
+    for name, n in sizes.items():
+        low, high = graph.limits.get(name, (0, None))
+        if n < low or (high is not None and n > high):
+            upper = "" if high is None else f" and at most {high}"
+            raise ValueError(f"forward: the size {name} must be at least {low}{upper}, got {n}")
+
+
+def _pairs(wanted: Sequence[Any], shape: Sequence[int]) -> Iterator[tuple[Any, Any]]:
+    if len(wanted) != len(shape):
+        return iter([(0, -1)])
+    return zip(wanted, shape, strict=True)
+
+
+def _fits(sizes: dict[str, int], wanted: Any, n: int) -> bool:
+    if isinstance(wanted, int):
+        return wanted == n
+    # The text of an expression has no name; torch's graph computes with the size itself.
+    return not wanted.isidentifier() or sizes.setdefault(wanted, n) == n
+
+
+def _bound(sizes: dict[str, int]) -> str:
+    return "".join(f", {name} = {n}" for name, n in sizes.items())

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a module of torch to its graph: ``torch.export``, and what it must not take apart."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import traceback
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+_LIBRARY = torch.library.Library("sycl_dnn", "DEF")  # type: ignore[no-untyped-call, unused-ignore]
+_ONE_STATE = ("gru", "rnn_tanh", "rnn_relu")
+_NUMBERS = (
+    "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+    "bool bidirectional, bool batch_first"
+)
+#: What stays in one piece, as operators without side effects: torch would compose recurrences of a
+#: step each, and update statistics by formulas.
+_SCHEMAS = {
+    "constant": "(Tensor input) -> Tensor",
+    "batch_norm": "(Tensor input, Tensor? weight, Tensor? bias, Tensor? mean, Tensor? var, "
+    "bool training, float momentum, float eps) -> Tensor",
+    **dict.fromkeys(
+        ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"),
+        "(Tensor input, float p, bool train) -> Tensor",
+    ),
+    "lstm": f"(Tensor input, Tensor[] hx, {_NUMBERS}) -> (Tensor, Tensor, Tensor)",
+    **dict.fromkeys(_ONE_STATE, f"(Tensor input, Tensor hx, {_NUMBERS}) -> (Tensor, Tensor)"),
+}
+_SCHEMAS["instance_norm"] = _SCHEMAS["batch_norm"]
+_RECURRENT = {getattr(torch, name): name for name in ("lstm", *_ONE_STATE)}
+
+
+def _same(x: Any, *_: Any) -> Any:
+    return torch.empty_like(x)
+
+
+def _recurrence(x: Any, states: Any, params: Any, *numbers: Any) -> Any:
+    kept = list(states) if isinstance(states, (list, tuple)) else [states]
+    directions = 2 if numbers[4] else 1
+    made = x.new_empty([*x.shape[:-1], kept[0].shape[-1] * directions])
+    return made, *(torch.empty_like(state) for state in kept)
+
+
+for _name, _schema in _SCHEMAS.items():
+    _LIBRARY.define(_name + _schema)  # type: ignore[no-untyped-call, unused-ignore]
+    _fake = _recurrence if _name in _RECURRENT.values() else _same
+    torch.library.register_fake(f"sycl_dnn::{_name}", _fake, lib=_LIBRARY)
+
+_OPS = torch.ops.sycl_dnn
+_ATEN = torch.ops.aten
+#: torch's operators, and those that replace them with the number of arguments.
+_REPLACED = {
+    _ATEN.batch_norm.default: (_OPS.batch_norm.default, 8),
+    _ATEN.instance_norm.default: (_OPS.instance_norm.default, 8),
+    _ATEN.dropout.default: (_OPS.dropout.default, 3),
+    _ATEN.feature_dropout.default: (_OPS.feature_dropout.default, 3),
+    _ATEN.alpha_dropout.default: (_OPS.alpha_dropout.default, 3),
+    _ATEN.feature_alpha_dropout.default: (_OPS.feature_alpha_dropout.default, 3),
+    _ATEN.detach.default: (_OPS.constant.default, 1),
+}
+_IN_PLACE = {
+    _ATEN.dropout_.default: _OPS.dropout.default,
+    _ATEN.feature_dropout_.default: _OPS.feature_dropout.default,
+    _ATEN.alpha_dropout_.default: _OPS.alpha_dropout.default,
+    _ATEN.feature_alpha_dropout_.default: _OPS.feature_alpha_dropout.default,
+}
+
+
+class _Whole(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
+    """Calls of recurrent layers, recorded as one operator each."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        name = _RECURRENT.get(func) if func.__hash__ else None
+        # With a packed sequence the second argument is an array of sizes.
+        is_plain = name is not None and len(args) == 9 and isinstance(args[3], bool)
+        called = getattr(_OPS, name) if is_plain and name else func
+        return called(*args, **(kwargs or {}))
+
+
+@contextlib.contextmanager
+def _prepared(module: Any, is_training: bool) -> Iterator[None]:
+    """Put a module into a mode; note averages over all batches by a momentum of -1."""
+    modes = [(m, m.training) for m in module.modules()]
+    averaging = [m for m in module.modules() if getattr(m, "momentum", 0.1) is None]
+    fast = torch.backends.mha.get_fastpath_enabled()
+    try:
+        module.train(is_training)
+        for m in averaging:
+            m.momentum = -1.0
+        torch.backends.mha.set_fastpath_enabled(False)
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+        for m in averaging:
+            m.momentum = None
+        for m, mode in modes:
+            m.training = mode
+
+
+def exported(
+    module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: Any, is_training: bool
+) -> Any:
+    """Return the functional ``ExportedProgram`` of a module in a mode.
+
+    Raises
+    ------
+    RuntimeError
+        torch.export refuses; the error has its message and the line.
+    """
+    options: dict[str, Any] = {"kwargs": kwargs, "dynamic_shapes": sizes, "strict": False}
+    with warnings.catch_warnings(), torch.enable_grad(), _prepared(module, is_training):
+        warnings.simplefilter("ignore")
+        try:
+            with _Whole():
+                program = torch.export.export(module, args, **options)
+            _keep_whole(program.graph_module)
+            return program.run_decompositions({})
+        except Exception as error:
+            raise RuntimeError(_refusal(module, error, is_training)) from error
+
+
+def _keep_whole(root: Any) -> None:
+    """Replace operators that torch would decompose, and mark what ``no_grad`` computes."""
+    for graph_module in root.modules():
+        if not isinstance(graph_module, torch.fx.GraphModule):
+            continue
+        graph = graph_module.graph
+        for node in list(graph.nodes):
+            if node.target in _REPLACED:
+                node.target, n = _REPLACED[node.target]
+                node.args = node.args[:n]
+            elif node.target in _IN_PLACE:
+                _write_after(graph, node)
+            elif getattr(node.target, "_name", "") == "wrap_with_set_grad_enabled":
+                _mark_constants(graph, node)
+        graph_module.recompile()
+
+
+def _write_after(graph: Any, node: Any) -> None:
+    """Let an operator in place be one without and a copy."""
+    with graph.inserting_before(node):
+        made = graph.call_function(_IN_PLACE[node.target], node.args)
+        made.meta = dict(node.meta)
+    node.target, node.args = _ATEN.copy_.default, (node.args[0], made)
+
+
+def _mark_constants(graph: Any, node: Any) -> None:
+    if node.args[0]:
+        return
+    for user in list(node.users):
+        with graph.inserting_after(user):
+            made = graph.call_function(_OPS.constant.default, (user,))
+            made.meta = dict(user.meta)
+            user.replace_all_uses_with(made, lambda n, made=made: n is not made)
+
+
+def composed(program: Any, missing: dict[Any, str]) -> Any:
+    """Return a program in which torch has composed some operators of others.
+
+    Raises
+    ------
+    NotImplementedError
+        It cannot; the error names all with a line that uses each.
+    """
+    known = torch.export.default_decompositions()
+    rules = {target: known[target] for target in missing if target in known}
+    if rules:
+        return program.run_decompositions(rules)
+    lines = "".join(
+        f"\n  {operator_name(target)}" + (f" at {line}" if line else "")
+        for target, line in missing.items()
+    )
+    raise NotImplementedError(
+        f"from_torch: the forward uses operators of torch that are not known here:{lines}"
+    )
+
+
+def operator_name(target: Any) -> str:
+    """Return the name of a node's target: ``aten.relu``, ``aten.add.Tensor``, ``_operator.mul``."""
+    if isinstance(target, torch._ops.OpOverload):
+        return str(target).removesuffix(".default")
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return f"higher_order.{target._name}"
+    return f"{target.__module__}.{target.__name__}"
+
+
+def _refusal(module: Any, error: Exception, is_training: bool) -> str:
+    mode = "training" if is_training else "inference"
+    at = _line_of_error(error)
+    where = f" at {at}" if at else ""
+    said = str(error).split("\n\nThe error above occurred when calling")[0].strip()
+    return (
+        f"from_torch: torch.export refuses {type(module).__name__} in {mode} mode{where}\n"
+        f"{type(error).__name__}: {said}"
+    )
+
+
+_TORCH = str(Path(torch.__file__).parent)
+_MINE = str(Path(__file__).parent)
+_FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)(?:\n\s+(.+))?')
+
+
+def _shown(path: str, line: Any, code: str | None) -> str:
+    return f"{path}, line {line}: {(code or '').strip()}".removesuffix(": ")
+
+
+def _is_user(path: str) -> bool:
+    return not path.startswith((_TORCH, _MINE, "<"))
+
+
+def _line_of_error(error: BaseException | None) -> str:
+    """Return the last line outside torch that an error passed, or that its message names."""
+    seen: BaseException | None = error
+    while seen is not None:
+        frames = [f for f in traceback.extract_tb(seen.__traceback__) if _is_user(f.filename)]
+        if frames:
+            return _shown(frames[-1].filename, frames[-1].lineno, frames[-1].line)
+        seen = seen.__cause__ or seen.__context__
+    return line_of(str(error))
+
+
+def line_of(stack: str | None) -> str:
+    """Return the last line outside torch of a stack trace as text; torch's if there is none."""
+    frames = _FRAME.findall(stack or "")
+    mine = [f for f in frames if _is_user(f[0])] or frames
+    return _shown(mine[-1][0], mine[-1][1], mine[-1][3]) if mine else ""

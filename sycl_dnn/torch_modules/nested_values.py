@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nested arguments and results in a form that text can hold: ``["tuple", [...]]``, ``"*"``."""
+
+from __future__ import annotations
+
+import collections
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+#: A leaf.
+LEAF = "*"
+
+
+def encoded(spec: Any) -> Any:
+    """Return a ``TreeSpec`` of torch's as lists.
+
+    Raises
+    ------
+    NotImplementedError
+        It has containers of another class.
+    """
+    if spec.is_leaf():
+        return LEAF
+    kind, inner = spec.type, [encoded(child) for child in spec.children()]
+    if kind in (tuple, list):
+        return [kind.__name__, inner]
+    if kind is collections.namedtuple or hasattr(kind, "_fields"):
+        real: Any = spec.context if isinstance(spec.context, type) else kind
+        return ["namedtuple", inner, [real.__name__, *real._fields]]
+    if issubclass(kind, dict):
+        keys = spec.context[1] if isinstance(spec.context, tuple) else spec.context
+        return ["dict", inner, list(keys)]
+    if isinstance(spec.context, (tuple, list)) and hasattr(kind, "keys"):
+        return ["dict", inner, list(spec.context)]
+    raise NotImplementedError(
+        f"from_torch: arguments and results must be tensors in tuples, lists, dicts and named "
+        f"tuples, got {kind.__module__}.{kind.__qualname__}"
+    )
+
+
+@functools.cache
+def _named(name: str, *fields: str) -> Any:
+    return collections.namedtuple(name, fields)  # noqa: PYI024 - the fields are data
+
+
+def rebuilt(spec: Any, leaves: Sequence[Any]) -> Any:
+    """Return the nested value of leaves."""
+    remaining = iter(leaves)
+
+    def built(spec: Any) -> Any:
+        if spec == LEAF:
+            return next(remaining)
+        kind, inner, *more = spec
+        children = [built(child) for child in inner]
+        if kind == "dict":
+            return dict(zip(more[0], children, strict=True))
+        if kind == "namedtuple":
+            return _named(*more[0])(*children)
+        return tuple(children) if kind == "tuple" else children
+
+    return built(spec)
+
+
+def flat(spec: Any, value: Any, path: str) -> list[Any]:
+    """Return the leaves of a nested value.
+
+    Raises
+    ------
+    TypeError
+        It is nested in another way.
+    """
+    if spec == LEAF:
+        return [value]
+    kind, inner, *more = spec
+    if kind == "dict":
+        if not isinstance(value, dict) or set(value) != set(more[0]):
+            raise TypeError(f"forward: {path} must be a dict of {more[0]}, got {shown(value)}")
+        children = [(f"{path}[{key!r}]", value[key]) for key in more[0]]
+    else:
+        if not isinstance(value, (tuple, list)) or len(value) != len(inner):
+            raise TypeError(f"forward: {path} must be a {kind} of {len(inner)}, got {shown(value)}")
+        children = [(f"{path}[{i}]", child) for i, child in enumerate(value)]
+    pairs = zip(inner, children, strict=True)
+    return [leaf for child, (name, v) in pairs for leaf in flat(child, v, name)]
+
+
+def bound(names: list[str], spec: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """Return the leaves of the arguments of a forward, given by position or by name.
+
+    Raises
+    ------
+    TypeError
+        They are others than those of the examples.
+    """
+    (_, ((_, positional), (_, named, keys))) = spec
+    rest = dict(kwargs)
+    given = [*args, *(rest.pop(n) for n in names[len(args) : len(positional)] if n in rest)]
+    if len(given) != len(positional) or set(rest) != set(keys):
+        wanted = [*names[: len(positional)], *keys]
+        got = [*(f"{len(args)} by position" for _ in [0] if args), *kwargs]
+        raise TypeError(
+            f"forward: the arguments must be those of the examples, {', '.join(wanted)}; got "
+            f"{', '.join(got) or 'none'}"
+        )
+    leaves = []
+    for name, child, value in zip(names, positional, given, strict=False):
+        leaves += flat(child, value, name)
+    for key, child in zip(keys, named, strict=True):
+        leaves += flat(child, rest[key], key)
+    return leaves
+
+
+def shown(value: Any) -> str:
+    """Return how a message shows a value."""
+    if hasattr(value, "shape"):
+        return f"an array of shape {tuple(value.shape)}"
+    plain = isinstance(value, (bool, int, float, str, type(None)))
+    return repr(value) if plain else type(value).__name__

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of torch's graphs that compute element by element."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn.call.custom_gradients import stop_gradient
+
+#: Those whose arguments are, in this order, those of the function with the same name.
+_SAME = (
+    "abs", "acos", "acosh", "addcdiv", "addcmul", "asin", "asinh", "atan", "atan2", "atanh", "ceil",
+    "celu", "clamp", "clamp_max", "clamp_min", "cos", "cosh", "eq", "erf", "erfc", "exp", "exp2",
+    "expm1", "floor", "floor_divide", "fmod", "ge", "gelu", "glu", "gt", "hardshrink",
+    "hardsigmoid", "hardswish", "hardtanh", "isfinite", "isinf", "isnan", "le", "leaky_relu",
+    "lerp", "log", "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "logit", "lt", "masked_fill", "maximum", "minimum", "mish", "mul",
+    "nan_to_num", "ne", "neg", "prelu", "reciprocal", "relu", "relu6", "remainder", "round",
+    "rsqrt", "selu", "sigmoid", "sign", "silu", "sin", "sinh", "softplus", "softshrink", "sqrt",
+    "square", "tan", "tanh", "threshold", "trunc", "where",
+)  # fmt: skip
+
+
+def _sum(x: Any, y: Any, alpha: float = 1) -> Any:
+    return F.add(x, y, alpha=alpha)
+
+
+def _difference(x: Any, y: Any, alpha: float = 1) -> Any:
+    return F.sub(x, y, alpha=alpha)
+
+
+def _quotient(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
+    return F.div(x, y, rounding_mode=rounding_mode)
+
+
+def _power(x: Any, exponent: Any) -> Any:
+    if isinstance(x, (int, float)):
+        return F.exp(F.mul(exponent, math.log(x)))
+    return F.pow(x, exponent)
+
+
+def _elu(x: Any, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Any:
+    if input_scale != 1:
+        raise NotImplementedError("elu: input_scale must be 1")
+    made = F.elu(x, alpha)
+    return made if scale == 1 else F.mul(made, scale)
+
+
+def _bits(of_flags: Callable[..., Any], of_numbers: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a bitwise operator: oneDNN and the generated kernels have it for flags."""
+
+    def row(*operands: Any) -> Any:
+        kinds = [str(getattr(x, "dtype", type(x).__name__)) for x in operands]
+        return (of_flags if kinds[0] == "bool" else of_numbers)(*operands)
+
+    return row
+
+
+def _copied(x: Any, *_: Any, dtype: str | None = None, **options: Any) -> Any:
+    return x if dtype is None else F.astype(x, dtype)
+
+
+def _unchanged(x: Any, *_: Any, **options: Any) -> Any:
+    return x
+
+
+def _nothing(*_: Any, **options: Any) -> None:
+    return None
+
+
+def _filled(x: Any, value: Any) -> Any:
+    if isinstance(value, (int, float)):
+        return F.full_like(x, value)
+    return F.expand(F.astype(value, str(x.dtype)), x.shape)
+
+
+def _drawn(x: Any, p: float | None = None, **options: Any) -> Any:
+    return F.bernoulli(x if p is None else F.full_like(x, p))
+
+
+ROWS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(F, name) for name in _SAME},
+    "add": _sum,
+    "alias": _unchanged,
+    "bernoulli": _drawn,
+    "bitwise_and": _bits(F.logical_and, operator.and_),
+    "bitwise_not": _bits(F.logical_not, operator.invert),
+    "bitwise_or": _bits(F.logical_or, operator.or_),
+    "bitwise_xor": _bits(F.logical_xor, operator.xor),
+    "clone": _unchanged,
+    "contiguous": _unchanged,
+    "copy": lambda x, source, *_: F.expand(F.astype(source, str(x.dtype)), x.shape),
+    "detach": lambda x: stop_gradient(x),
+    "div": _quotient,
+    "elu": _elu,
+    "fill": _filled,
+    "lift_fresh_copy": _unchanged,
+    "log_sigmoid": F.logsigmoid,
+    "pow": _power,
+    "rsub": lambda x, y, alpha=1: F.sub(y, x, alpha=alpha),
+    "sub": _difference,
+    "to": _copied,
+    "type_as": lambda x, y: F.astype(x, str(y.dtype)),
+    "zero": lambda x: F.zeros_like(x),
+    "_to_copy": _copied,
+    "_assert_async": _nothing,
+    "_assert_scalar": _nothing,
+    "_assert_tensor_metadata": _nothing,
+    "sym_constrain_range": _nothing,
+    "sym_constrain_range_for_size": _nothing,
+}

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules of torch, converted: values, names, modes, sizes, refusals."""
+
+import collections
+import pickle
+import subprocess
+import sys
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.torch_modules import exported_graph
+
+torch = pytest.importorskip("torch")
+
+import architectures  # noqa: E402 - they import torch
+import torch_networks  # noqa: E402
+from torch import nn  # noqa: E402
+
+NETWORKS = torch_networks.networks()
+
+
+def arrays(*tensors):
+    return [dpnp.asarray(t.detach().numpy()) for t in tensors]
+
+
+def close(found, wanted, tolerance=1e-5):
+    wanted = wanted.detach().numpy()
+    np.testing.assert_allclose(dpnp.asnumpy(found), wanted, rtol=tolerance, atol=tolerance)
+
+
+def operators(net, is_training=True):
+    text = net._training_graph if is_training else net._inference_graph
+    return collections.Counter(node.operator for node in exported_graph.parsed(text).nodes)
+
+
+class Called(nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NETWORKS)
+def test_forward_gradients_and_steps_are_those_of_torch(name):
+    torch.manual_seed(0)
+    net, *inputs = NETWORKS[name]()
+    row = architectures.compared(net, *inputs)
+    assert row["passes"], row
+    assert row["errors"]["gradients"][0] < 1e-5
+
+
+class Normed(nn.Module):
+    def __init__(self, momentum=0.1):
+        super().__init__()
+        self.conv, self.norm = nn.Conv1d(3, 4, 1), nn.BatchNorm1d(4, momentum=momentum)
+        self.drop = nn.Dropout(0.5)
+        self.out = nn.Linear(4, 4)
+        self.tied = nn.Linear(4, 4)
+        self.tied.weight = self.out.weight
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x):
+        self.calls += 2
+        y = self.drop(torch.relu_(self.norm(self.conv(x)))).mean(2)
+        return self.tied(self.out(y))
+
+
+def test_names_dtypes_and_ties_are_those_of_torch():
+    net = Normed()
+    net.conv.weight.requires_grad_(False)
+    made = sycl_dnn.from_torch(net, torch.randn(4, 3, 5))
+    assert repr(made) == repr(net)
+    assert [n for n, _ in made.named_parameters()] == [n for n, _ in net.named_parameters()]
+    assert made.out._parameters["weight"] is made.tied._parameters["weight"]
+    assert "conv.weight" not in dict(made.named_parameters(trainable=True))
+    there, back = net.state_dict(), made.to_torch_state_dict()
+    assert list(back) == list(there) == list(made.state_dict())
+    for name, tensor in there.items():
+        assert back[name].dtype == tensor.dtype, name
+        assert torch.equal(back[name], tensor), name
+    other = Normed()
+    other.load_state_dict(back)
+    assert made.load_state_dict(other.state_dict()) == ([], [])
+    assert made.out._parameters["weight"] is made.tied._parameters["weight"]
+
+
+@pytest.mark.parametrize("momentum", [0.1, None])
+def test_training_updates_the_statistics_and_counts(momentum):
+    torch.manual_seed(0)
+    net = Normed(momentum)
+    net.drop.p = 0.0
+    x = torch.randn(4, 3, 5)
+    made = sycl_dnn.from_torch(net, x)
+    assert net.norm.momentum == momentum
+    assert net.training
+    for _ in range(3):
+        close(made(*arrays(x)), net(x))
+    for name, tensor in net.state_dict().items():
+        np.testing.assert_allclose(made.to_torch_state_dict()[name], tensor, rtol=1e-5, atol=1e-6)
+    close(made.eval()(*arrays(x)), net.eval()(x))
+    made.train().norm.eval()
+    net.train().norm.eval()
+    close(made(*arrays(x)), net(x))
+    state = made.to_torch_state_dict()
+    assert state["norm.num_batches_tracked"] == 3
+    assert state["calls"] == net.calls == 10
+
+
+def test_dropout_follows_the_mode_of_its_module():
+    net = nn.Sequential(nn.Dropout(0.5), nn.Identity())
+    made = sycl_dnn.from_torch(net, torch.ones(1000))
+    x = F.ones(1000)
+    first, second = (dpnp.asnumpy(made(x)) for _ in range(2))
+    assert 400 < np.count_nonzero(first) < 600
+    assert set(first) == {0.0, 2.0}
+    assert (first != second).any()
+    assert (dpnp.asnumpy(made.eval()(x)) == 1).all()
+    made.part_at("0").train()
+    assert 400 < np.count_nonzero(dpnp.asnumpy(made(x))) < 600
+
+
+def test_recurrent_layers_stay_whole():
+    net, x = NETWORKS["BiLSTM"]()
+    counts = operators(sycl_dnn.from_torch(net, x))
+    assert counts["sycl_dnn.lstm"] == 1
+    assert counts.total() < 12
+
+
+def test_what_depends_on_no_input_is_computed_at_the_conversion():
+    def forward(x):
+        mask = torch.zeros(6, 6)
+        mask[2:] = torch.arange(6.0)
+        return x + mask.cumsum(0).tril()
+
+    x = torch.randn(6, 6)
+    made = sycl_dnn.from_torch(Called(forward), x)
+    assert operators(made) == {"aten.add.Tensor": 1}
+    close(made(*arrays(x)), forward(x))
+    assert made.state_dict() == {}
+
+
+def test_dynamic_sizes_are_bound_at_the_call():
+    net = NETWORKS["GPT"]()[0]
+    ids = torch.randint(40, (4, 16))
+    made = sycl_dnn.from_torch(
+        net, ids[:, :9], dynamic={0: "batch", 1: torch.export.Dim("t", max=15)}
+    )
+    for n, t in ((4, 9), (1, 15), (3, 2)):
+        close(made(*arrays(ids[:n, :t])), net(ids[:n, :t]))
+    with pytest.raises(ValueError, match="the size t must be .*at most 15, got 16"):
+        made(F.zeros((4, 16), dtype="int64"))
+
+
+def test_sizes_that_are_not_named_are_fixed():
+    net = Called(lambda x, y: x @ y)
+    made = sycl_dnn.from_torch(net, torch.ones(2, 3), torch.ones(3, 4), dynamic=[{0: "n"}])
+    assert made(F.ones(7, 3), F.ones(3, 4)).shape == (7, 4)
+    with pytest.raises(ValueError, match=r"args_0 must have shape \(n, 3\), got \(2, 5\)"):
+        made(F.ones(2, 5), F.ones(3, 4))
+    same = sycl_dnn.from_torch(
+        Called(lambda x, y: x + y), torch.ones(2), torch.ones(2), dynamic={0: "n"}
+    )
+    with pytest.raises(ValueError, match=r"must have shape \(n\), got \(4,\), n = 3"):
+        same(F.ones(3), F.ones(4))
+
+
+def test_torch_says_which_size_cannot_be_dynamic():
+    net = Called(lambda x: x.view(6, 2).sum(0))
+    with pytest.raises(
+        RuntimeError, match=r"(?s)refuses Called in training mode.*Constraints violated"
+    ):
+        sycl_dnn.from_torch(net, torch.ones(3, 4), dynamic={0: "n"})
+    with pytest.raises(ValueError, match="dynamic must have names of forward's arguments, input"):
+        sycl_dnn.from_torch(nn.Linear(2, 2), torch.ones(1, 2), dynamic={"x": {0: "n"}})
+
+
+class Branches(nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:  # where values decide
+            return x + 1
+        return x - 1
+
+
+def test_a_refusal_of_torch_names_the_line():
+    with pytest.raises(RuntimeError) as caught:
+        sycl_dnn.from_torch(Branches(), torch.ones(3))
+    message = str(caught.value)
+    assert "test_conversion.py, line" in message
+    assert "if x.sum() > 0:  # where values decide" in message
+    assert "data-dependent" in message
+
+
+def test_an_unknown_operator_is_named_with_its_line():
+    class Orthogonal(nn.Module):
+        def forward(self, x):
+            return torch.linalg.qr(x)[0]  # the line of the operator
+
+    with pytest.raises(NotImplementedError) as caught:
+        sycl_dnn.from_torch(Orthogonal(), torch.ones(3, 3))
+    assert "aten.linalg_qr at" in str(caught.value)
+    assert "# the line of the operator" in str(caught.value)
+
+
+def test_a_mode_that_cannot_be_converted_is_refused_at_the_call():
+    net = Called(lambda x: x)
+    net.function = lambda x: torch.linalg.qr(x)[0] if net.training else x * 2
+    made = sycl_dnn.from_torch(net.eval(), torch.ones(3, 3))
+    assert made(F.ones(3, 3)).sum() == 18
+    with pytest.raises(NotImplementedError, match="aten.linalg_qr"):
+        made.train()(F.ones(3, 3))
+
+
+def test_control_flow_of_torch_takes_one_branch():
+    def forward(x):
+        return torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x - 1, (x,))
+
+    made = sycl_dnn.from_torch(Called(forward), torch.ones(3))
+    assert made(F.ones(3)).tolist() == [2, 2, 2]
+    assert made(-F.ones(3)).tolist() == [-2, -2, -2]
+
+
+def test_what_no_grad_computes_is_a_constant():
+    def forward(x):
+        with torch.no_grad():
+            y = x * 3
+        return (x * y).sum() + (x.detach() * x).sum()
+
+    made = sycl_dnn.from_torch(Called(forward), torch.ones(3))
+    assert sycl_dnn.grad(made)(F.ones(3)).tolist() == [4, 4, 4]
+
+
+Pair = collections.namedtuple("Pair", "first second")
+
+
+def test_arguments_and_results_may_be_nested():
+    def forward(x, flag, *, parts, scale=None):
+        return {"pair": Pair(x + parts["a"], [parts["b"] * 2]), "flag": flag, "none": scale}
+
+    parts = {"a": torch.ones(2), "b": torch.ones(3)}
+    made = sycl_dnn.from_torch(Called(forward), torch.ones(2), True, kwargs={"parts": parts})
+    found = made(F.ones(2), True, parts={"a": F.ones(2), "b": F.ones(3)})
+    assert found["pair"].first.tolist() == [2, 2]
+    assert found["pair"][1][0].tolist() == [2, 2, 2]
+    assert found["flag"] is True
+    assert found["none"] is None
+    with pytest.raises(ValueError, match="must be True, with which the module was converted"):
+        made(F.ones(2), False, parts={"a": F.ones(2), "b": F.ones(3)})
+    with pytest.raises(TypeError, match=r"parts must be a dict of \['a', 'b'\]"):
+        made(F.ones(2), True, parts={"a": F.ones(2)})
+    with pytest.raises(TypeError, match="must be those of the examples"):
+        made(F.ones(2), True)
+
+
+def test_arguments_may_be_given_by_name():
+    made = sycl_dnn.from_torch(nn.Bilinear(2, 3, 4), np.ones((5, 2), "f4"), F.ones(5, 3))
+    a, b = F.ones(5, 2), F.ones(5, 3)
+    assert (made(a, b) == made(input2=b, input1=a)).all()
+
+
+def test_transforms_take_a_converted_module():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    x = torch.randn(6, 8)
+    made = sycl_dnn.from_torch(net, x).eval()
+    (given,) = arrays(x)
+    close(sycl_dnn.compile(lambda net, x: net(x))(made, given), net(x))
+    with sycl_dnn.autocast("bfloat16"):
+        assert str(made(given).dtype) == "bfloat16"
+    integer, _ = sycl_dnn.quantize(sycl_dnn.compile(made), [given])
+    assert np.abs(dpnp.asnumpy(integer(given)) - net(x).detach().numpy()).max() < 0.1
+    wanted = torch.autograd.functional.hvp(lambda x: net(x).square().sum(), x, torch.ones_like(x))[
+        1
+    ]
+    slope = sycl_dnn.grad(lambda x: F.sum(F.square(made(x))))
+    close(sycl_dnn.grad(lambda x: F.sum(slope(x)))(given), wanted, 1e-4)
+    close(made.to("bfloat16")(F.astype(given, "bfloat16")).astype("float32"), net(x), 0.05)
+
+
+@pytest.mark.slow
+def test_a_pickled_module_needs_no_torch(tmp_path):
+    net, x = NETWORKS["U-Net"]()
+    made = sycl_dnn.from_torch(net, x)
+    (tmp_path / "net").write_bytes(pickle.dumps(made))
+    np.save(tmp_path / "x.npy", x.numpy())
+    np.save(tmp_path / "y.npy", dpnp.asnumpy(made.eval()(*arrays(x))))
+    program = (
+        "import sys, pickle, pathlib; sys.modules['torch'] = None; import dpnp, numpy as np\n"
+        "folder = pathlib.Path(sys.argv[1])\n"
+        "net = pickle.loads((folder / 'net').read_bytes()).eval()\n"
+        "y = dpnp.asnumpy(net(dpnp.asarray(np.load(folder / 'x.npy'))))\n"
+        "assert np.abs(y - np.load(folder / 'y.npy')).max() < 1e-5\n"
+        "import sycl_dnn; assert callable(sycl_dnn.from_torch)\n"
+    )
+    subprocess.run([sys.executable, "-c", program, tmp_path], check=True)
+
+
+def test_a_part_refuses_to_run():
+    made = sycl_dnn.from_torch(nn.Sequential(nn.Linear(2, 2)), torch.ones(1, 2))
+    with pytest.raises(NotImplementedError, match="Linear: a part of a converted module"):
+        made.part_at("0")(F.ones(1, 2))
+    with pytest.raises(TypeError, match="module must be a torch.nn.Module, got int"):
+        sycl_dnn.from_torch(3)
+
+
+def test_weight_norm_keeps_its_parametrization():
+    torch.manual_seed(0)
+    net = nn.utils.parametrizations.weight_norm(nn.Linear(4, 3))
+    made = sycl_dnn.from_torch(net, torch.ones(2, 4))
+    assert list(made.state_dict()) == list(net.state_dict())
+    close(made(F.ones(2, 4)), net(torch.ones(2, 4)))
