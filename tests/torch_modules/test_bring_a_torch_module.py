@@ -10,11 +10,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+
 PAGE = Path(__file__).parents[2] / "docs" / "bring_a_torch_module.md"
 BLOCK = re.compile(r"(<!-- varies -->\n)?^```(python|text)\n(.*?)^```$", re.M | re.S)
 
 
-@pytest.mark.slow
 def test_the_guide_prints_what_it_shows(tmp_path):
     blocks = [match.groups() for match in BLOCK.finditer(PAGE.read_text())]
     program = tmp_path / "guide.py"

@@ -20,6 +20,9 @@ import architectures  # noqa: E402 - they import torch
 import torch_networks  # noqa: E402
 from torch import nn  # noqa: E402
 
+# Each exports both modes, half a second or more.
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+
 NETWORKS = torch_networks.networks()
 
 
@@ -48,7 +51,6 @@ class Called(nn.Module):
         return self.function(*args, **kwargs)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_forward_gradients_and_steps_are_those_of_torch(name):
     torch.manual_seed(0)
@@ -285,7 +287,6 @@ def test_transforms_take_a_converted_module():
     close(made.to("bfloat16")(F.astype(given, "bfloat16")).astype("float32"), net(x), 0.05)
 
 
-@pytest.mark.slow
 def test_a_pickled_module_needs_no_torch(tmp_path):
     net, x = NETWORKS["U-Net"]()
     made = sycl_dnn.from_torch(net, x)

@@ -12,6 +12,9 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.nn import functional as TF  # noqa: E402
 
+# Each exports both modes, half a second or more.
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+
 
 def arithmetic(x, y):
     yield from (
@@ -423,7 +426,6 @@ OF_TWO = [
 OF_IMAGES = [convolutions, pools, norms, sizes, attention]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("family", [*OF_TWO, *OF_IMAGES], ids=lambda family: family.__name__)
 def test_operators_are_those_of_torch(family):
     torch.manual_seed(0)
