@@ -121,6 +121,7 @@ from sycl_dnn.functional.creation.random_numbers import (
     randperm,
 )
 from sycl_dnn.functional.embeddings import embedding, one_hot
+from sycl_dnn.functional.index import selected
 from sycl_dnn.functional.index.gathering import (
     gather,
     index_put,
@@ -254,7 +255,7 @@ from sycl_dnn.functional.vision.boxes import nms, roi_align
 from sycl_dnn.functional.vision.grids import affine_grid, grid_sample
 from sycl_dnn.trace import functions
 
-functions.provide(sys.modules[__name__], dpnp_operators)
+functions.provide(sys.modules[__name__], dpnp_operators, selected)
 docstring_examples.attach(globals())
 
 #: The functions above, and ``QuantizedTensor``.

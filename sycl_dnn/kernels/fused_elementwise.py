@@ -137,6 +137,25 @@ def units_of(grid: Grid, schedule: Schedule) -> int:
     return n_units
 
 
+def divided(k: Kernel, number: Value, sizes: Sequence[Value]) -> list[Value]:
+    """Write the coordinates of a number among axes; return them, outermost first."""
+    coordinates = []
+    for size in reversed(sizes):
+        coordinates.append(k.call("rem", number, size))
+        number = k.call("div", number, size)
+    return coordinates[::-1]
+
+
+def count_on(k: Kernel, coordinates: Sequence[Value], sizes: Sequence[Value]) -> None:
+    """Write the change of variables, coordinates, to those of the next number."""
+    zero, carry = k.constant(0, "i32"), k.constant(1, "i32")
+    for variable, size in zip(reversed(coordinates), reversed(sizes), strict=True):
+        more = k.call("add", k.current(variable), carry)
+        is_over = k.call("eq", more, size)
+        k.assign(variable, k.select(is_over, zero, more))
+        carry = k.select(is_over, k.constant(1, "i32"), zero)
+
+
 @functools.lru_cache(maxsize=1024)
 def module_of(form: Form) -> bytes:
     """Return the SPIR-V of a kernel."""
@@ -190,31 +209,14 @@ class _Writing:
         last = k.call("min", k.call("add", first, self._each), self._n_units)
         # Counted on from unit to unit: divisions would cost as much as a short row.
         sizes = [*outer, n_parts] if outer else []
-        coordinates = [k.variable(c) for c in self._divided(first, sizes)]
+        coordinates = [k.variable(c) for c in divided(k, first, sizes)]
         with k.loop(first, last, one) as unit:
             *places, part = [k.current(c) for c in coordinates] or [unit]
             start = k.call("mul", part, span)
             stop = k.call("min", k.call("add", start, span), inner)
             self._along(self._starts(places), start, stop)
-            self._count_on(coordinates, sizes)
+            count_on(k, coordinates, sizes)
         return k.module()
-
-    def _divided(self, number: Value, sizes: Sequence[Value]) -> list[Value]:
-        """Return the coordinates of a number among axes, outermost first."""
-        k, coordinates = self._kernel, []
-        for size in reversed(sizes):
-            coordinates.append(k.call("rem", number, size))
-            number = k.call("div", number, size)
-        return coordinates[::-1]
-
-    def _count_on(self, coordinates: Sequence[Value], sizes: Sequence[Value]) -> None:
-        """Increase coordinates to those of the next number."""
-        k, zero, carry = self._kernel, self._constant(0), self._constant(1)
-        for variable, size in zip(reversed(coordinates), reversed(sizes), strict=True):
-            more = k.call("add", k.current(variable), carry)
-            is_over = k.call("eq", more, size)
-            k.assign(variable, k.select(is_over, zero, more))
-            carry = k.select(is_over, self._constant(1), zero)
 
     def _starts(self, coordinates: list[Value]) -> list[Value]:
         """Return where each array's elements of the outer coordinates begin."""

@@ -31,6 +31,7 @@ from sycl_dnn.kernels.node_expressions import (
 from sycl_dnn.lower.expansion import expanded
 from sycl_dnn.lower.reduction_lowering import ReductionLaunch
 from sycl_dnn.lower.region import Region, is_reduction
+from sycl_dnn.lower.scatter_lowering import scattered
 from sycl_dnn.ops.shape import broadcast_to
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.gradients import Grads, rule_for
@@ -40,11 +41,11 @@ from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import (
     axis_order,
-    expand_rank,
     filled,
     narrow,
+    readable,
     reshape,
-    row_major,
+    spread_strides,
     untaped,
 )
 
@@ -175,6 +176,9 @@ class Lowering:
                 if (start, step, length) != (0, 1, x.shape[axis]):
                     x = narrow(x, axis, start, length, step)
             return x
+        if name in ("scatter", "scatter_add"):
+            inputs = [self._tensors[given] for given in node.inputs]
+            return scattered(inputs, node.attributes["axis"], node.shape)
         raise NotImplementedError(f"{name}: it is not recorded from nodes yet")
 
     # --- Reductions over the same axes as one kernel, with what is around them
@@ -198,7 +202,7 @@ class Lowering:
 
     def _launch_of(self, region: Region) -> ReductionLaunch:
         inputs = reads_of(region.outputs, self._tensors).inputs
-        operands = [self._readable(self._tensors[node], len(region.shape)) for node in inputs]
+        operands = [readable(self._tensors[node], len(region.shape)) for node in inputs]
         return ReductionLaunch(
             self._trace, region.outputs, inputs, operands, region.shape, region.axes
         )
@@ -212,24 +216,20 @@ class Lowering:
                 self._tensors[node] = zeros(self._trace, shape, node.dtype)
             return
         reads = reads_of(nodes, self._tensors)
-        operands = [self._readable(self._tensors[node], len(shape)) for node in reads.inputs]
-        sources = [self._readable(self._tensors[n.inputs[0]], len(shape)) for n in reads.gathers]
+        operands = [readable(self._tensors[node], len(shape)) for node in reads.inputs]
+        sources = [readable(self._tensors[n.inputs[0]], len(shape)) for n in reads.gathers]
         whole = [t for t in operands if t.shape == shape] or sources
         order = axis_order(whole[0] if whole else None, len(shape))
         outs = [_out(node, order) for node in nodes]
-        strides: list[Sequence[int]] = [_spread(t) for t in operands]
+        strides: list[Sequence[int]] = [spread_strides(t) for t in operands]
         for node, source in zip(reads.gathers, sources, strict=True):
-            strides.append(_spread(source, node.attributes["axes"]))
+            strides.append(spread_strides(source, node.attributes["axes"]))
         strides += [layout.permuted_strides(shape, order)] * len(nodes)
         strides += [_coordinate_strides(node, len(shape)) for node in reads.places]
         in_order_of_memory = [[of[k] for k in order] for of in strides]
         grid = grid_of([shape[k] for k in order], in_order_of_memory)
         made = self._launched(nodes, reads, [*operands, *sources], outs, grid)
         self._tensors |= zip(nodes, made, strict=True)
-
-    def _readable(self, x: Tensor, rank: int) -> Tensor:
-        plain = row_major(x) if x.desc is None else self._trace.plain(x)
-        return expand_rank(plain, rank)
 
     def _launched(
         self,
@@ -261,12 +261,6 @@ class Lowering:
 def _out(node: Node, order: Sequence[int]) -> Out:
     strides = layout.permuted_strides(node.shape, order)
     return Out(node.shape, node.dtype, layout.strided(node.shape, node.dtype, strides))
-
-
-def _spread(x: Tensor, indexed: Sequence[int] = ()) -> list[int]:
-    """Return the strides along a grid: 0 where a tensor is repeated, or an index says the place."""
-    along = enumerate(zip(x.shape, x.strides, strict=True))
-    return [0 if n == 1 or k in indexed else s for k, (n, s) in along]
 
 
 def _coordinate_strides(node: Node, rank: int) -> list[int]:

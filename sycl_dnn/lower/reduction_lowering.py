@@ -26,7 +26,7 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import axis_order
+from sycl_dnn.trace.views import axis_order, spread_strides
 
 
 class ReductionLaunch:
@@ -59,7 +59,7 @@ class ReductionLaunch:
         self._order = self._order_of(axis_order(whole, len(shape)), axes)
         self._kinds = "".join("r" if k in axes else "k" for k in self._order)
         self._sizes = [shape[k] for k in self._order]
-        strides = [[_spread(t)[k] for k in self._order] for t in operands]
+        strides = [[spread_strides(t)[k] for k in self._order] for t in operands]
         for node in outputs:
             dense = layout.permuted_strides(node.shape, self._order)
             strides.append([0 if node.shape[k] == 1 else dense[k] for k in self._order])
@@ -143,8 +143,3 @@ class ReductionLaunch:
         rows += [[0, *[strides[n][a] for a in kept]] for n in again]
         rows += [[0, *[of_outputs[a] for a in kept]]] * n_results
         return reduction_grid(sizes, "r" + "k" * len(kept), rows)
-
-
-def _spread(x: Tensor) -> list[int]:
-    """Return the strides of a tensor that is repeated along its axes of size 1."""
-    return [0 if n == 1 else s for n, s in zip(x.shape, x.strides, strict=True)]

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from sycl_dnn.ir.node import Node, Number, Operation, Shape, number
+from sycl_dnn.ir.node import Node, NotDifferentiable, Number, Operation, Shape, number
 from sycl_dnn.ops.arithmetic import (
     ABS,
     CLAMP_BETWEEN,
@@ -17,11 +18,10 @@ from sycl_dnn.ops.arithmetic import (
     MINIMUM,
     REMAINDER,
     TRUNC_DIVIDE,
-    cast,
     where,
 )
 from sycl_dnn.ops.creation import full, iota
-from sycl_dnn.ops.shape import SUM, broadcast_shape, reshape, sum_to
+from sycl_dnn.ops.shape import SUM, broadcast_shape, broadcast_to, reshape, sum_to
 
 #: Of one axis: the first element, the step (at least 1) and the number of elements.
 Cut = tuple[int, int, int]
@@ -43,10 +43,13 @@ def _gather_infer(inputs: tuple[Node, ...], *, axes: tuple[int, ...]) -> tuple[S
 def _gather_vjp(node: Node, g: Node) -> list[Node | None]:
     x, *indices = node.inputs
     axes = node.attributes["axes"]
-    shape = tuple(
-        [n if k in axes else m for k, (n, m) in enumerate(zip(x.shape, node.shape, strict=True))]
-    )
-    made = SCATTER_ADD(g, *indices, axes=axes, shape=shape)
+    pairs = enumerate(zip(x.shape, node.shape, strict=True))
+    shape = tuple([n if k in axes else m for k, (n, m) in pairs])
+    nearest = [
+        CLAMP_BETWEEN(index, number(0, index.dtype), number(shape[k] - 1, index.dtype))
+        for index, k in zip(indices, axes, strict=True)
+    ]
+    made = scatter_add(g, nearest, axes, shape)
     return [sum_to(made, x.shape), *[None] * len(indices)]
 
 
@@ -55,34 +58,70 @@ def _gather_vjp(node: Node, g: Node) -> list[Node | None]:
 GATHER = Operation("gather", _gather_infer, _gather_vjp)
 
 
-def _scatter_add(g: Node, *indices: Node, axes: tuple[int, ...], shape: Shape) -> Node:
-    """Return the sums by comparing each index with each place: right for any, fast for one."""
+def inside(index: Node, n: int) -> Node:
+    """Return where an index names one of ``n`` elements."""
+    return LOGICAL_AND(GE(index, number(0, index.dtype)), LT(index, number(n, index.dtype)))
 
-    def spread(x: Node) -> Node:
-        full = (1,) * (g.ndim - x.ndim) + x.shape
-        return reshape(x, [n for k, m in enumerate(full) for n in ((1, m) if k in axes else (m,))])
 
-    hits, summed = None, [k + place + 1 for place, k in enumerate(axes)]
-    rank = g.ndim + len(axes)
-    for axis, place, index in zip(axes, summed, indices, strict=True):
-        at = cast(iota(shape[axis], place - 1, rank), index.dtype)
-        nearest = CLAMP_BETWEEN(index, number(0, index.dtype), number(shape[axis] - 1, index.dtype))
-        hit = EQ(at, spread(nearest))
-        hits = hit if hits is None else LOGICAL_AND(hits, hit)
-    assert hits is not None
-    made = SUM(where(hits, spread(g), number(0, g.dtype)), axes=tuple(summed))
+def gathered(x: Node, index: Node, axis: int, absent: Number = 0) -> Node:
+    """Return the elements that an index names along an axis, ``absent`` where it names none."""
+    made = gather(x, [index], (axis,))
+    return where(inside(index, x.shape[axis]), made, number(absent, x.dtype))
+
+
+# --- Values at the places that an index names: several values for one place come in order
+
+
+def _scatter_add_vjp(node: Node, g: Node) -> list[Node | None]:
+    return [gathered(g, node.inputs[1], node.attributes["axis"]), None]
+
+
+#: Zeros of a shape with values added where an index along an axis says; nothing if it is outside.
+SCATTER_ADD = Operation(
+    "scatter_add", lambda inputs, *, axis, shape: (shape, inputs[0].dtype), _scatter_add_vjp
+)
+
+
+def scatter_add(g: Node, indices: Sequence[Node], axes: Sequence[int], shape: Shape) -> Node:
+    """Return zeros with values added where indices along neighboring axes say."""
+    first, last = axes[0], axes[-1]
+    if tuple(axes) != tuple(range(first, last + 1)):
+        raise NotDifferentiable(f"gather: axes must be neighbors to have a gradient, got {axes}")
+    if len(axes) == 1:
+        return SCATTER_ADD(g, indices[0], axis=first, shape=shape)
+    sizes, is_inside, flat = shape[first : last + 1], None, None
+    for index, n in zip(indices, sizes, strict=True):
+        fits = inside(index, n)
+        is_inside = fits if is_inside is None else LOGICAL_AND(is_inside, fits)
+        flat = index if flat is None else flat * n + index
+    assert flat is not None
+    assert is_inside is not None
+    flat = where(is_inside, flat, number(-1, flat.dtype))
+    padded = (1,) * (g.ndim - flat.ndim) + flat.shape
+    flat = broadcast_to(flat, (*padded[:first], *g.shape[first : last + 1], *padded[last + 1 :]))
+    made = SCATTER_ADD(
+        _joined(g, first, last), _joined(flat, first, last), axis=first,
+        shape=(*shape[:first], math.prod(sizes), *shape[last + 1 :]),
+    )  # fmt: skip
     return reshape(made, shape)
 
 
-#: Zeros of a shape with values added where indices say: the gradient of ``gather``.
-SCATTER_ADD: Operation = Operation(
-    "scatter_add",
-    lambda inputs, *, axes, shape: (shape, inputs[0].dtype),
-    lambda node, g: [
-        gather(g, node.inputs[1:], node.attributes["axes"]),
-        *[None] * len(node.attributes["axes"]),
-    ],
-    definition=_scatter_add,
+def _joined(x: Node, first: int, last: int) -> Node:
+    """Return an array with neighboring axes as one."""
+    size = math.prod(x.shape[first : last + 1])
+    return reshape(x, (*x.shape[:first], size, *x.shape[last + 1 :]))
+
+
+def _scatter_vjp(node: Node, g: Node) -> list[Node | None]:
+    _, values, index = node.inputs
+    axis = node.attributes["axis"]
+    kept = SCATTER(g, full(0, values.shape, g.dtype), index, axis=axis)
+    return [kept, gathered(g, index, axis), None]
+
+
+#: An array with values where an index along an axis says; of several for a place one stays.
+SCATTER: Operation = Operation(
+    "scatter", lambda inputs, *, axis: (inputs[0].shape, inputs[0].dtype), _scatter_vjp
 )
 
 
@@ -169,11 +208,16 @@ def narrow(x: Node, axis: int, start: int, length: int, step: int = 1) -> Node:
     return part(x, cuts)
 
 
+def place(x: Node, cuts: Sequence[Cut], shape: Shape, value: Number = 0) -> Node:
+    """Return a value everywhere, but an array in a part."""
+    return x if x.shape == shape else PLACE(x, cuts=tuple(cuts), shape=tuple(shape), value=value)
+
+
 def pad(x: Node, widths: Sequence[tuple[int, int]], value: Number = 0) -> Node:
     """Return the array between equal values: how many before and after it on each axis."""
     shape = tuple([before + n + after for n, (before, after) in zip(x.shape, widths, strict=True)])
     cuts = tuple([(before, 1, n) for n, (before, _) in zip(x.shape, widths, strict=True)])
-    return x if shape == x.shape else PLACE(x, cuts=cuts, shape=shape, value=value)
+    return place(x, cuts, shape, value)
 
 
 # --- Elements in another order

@@ -10,13 +10,13 @@ from types import ModuleType
 from typing import Any
 
 _layer: ModuleType | None = None
-_operators: ModuleType | None = None
+_others: tuple[ModuleType, ...] = ()
 
 
-def provide(layer: ModuleType, operators: ModuleType | None = None) -> None:
-    """Use the functions of ``layer`` from now on, and those of ``operators`` that it lacks."""
-    global _layer, _operators
-    _layer, _operators = layer, operators
+def provide(layer: ModuleType, *others: ModuleType) -> None:
+    """Use the functions of ``layer`` from now on, and those of other modules that it lacks."""
+    global _layer, _others
+    _layer, _others = layer, others
 
 
 def is_public(name: str) -> bool:
@@ -31,4 +31,5 @@ def __getattr__(name: str) -> Any:
         raise RuntimeError(
             f"{name}: import sycl_dnn.functional before operators of arrays are used"
         )
-    return getattr(_layer if hasattr(_layer, name) else _operators, name)
+    module = next((m for m in (_layer, *_others) if hasattr(m, name)), _layer)
+    return getattr(module, name)

@@ -8,7 +8,6 @@ import operator
 from types import EllipsisType
 from typing import Any
 
-import dpnp
 import numpy as np
 
 from sycl_dnn.trace import functions
@@ -129,13 +128,15 @@ def _gathered(x: Any, items: list[Any]) -> Any:
         if _is_array(item):
             _check_numbers(item, x.shape[axis], axis)
         axis += item is not None
-    numbers = flat_numbers(sliced.trace, [kept[i] for i in chosen], sizes)
+    index = functions.flat_index(sliced.trace, [kept[i] for i in chosen], sizes)
     turned = functions.permute(sliced, (*chosen, *rest))
     width = math.prod(turned.shape[len(chosen) :])
     table = functions.reshape(turned, (math.prod(sizes), width))
-    shape = tuple(numbers.shape)
-    made = functions.embedding(functions.reshape(numbers, (math.prod(shape),)), table)
-    made = functions.reshape(made, (*shape, *turned.shape[len(chosen) :]))
+    shape = tuple(index.shape)
+    rows = functions.reshape(index, (math.prod(shape),))
+    made = functions.reshape(
+        functions.embedding(rows, table), (*shape, *turned.shape[len(chosen) :])
+    )
     # Adjacent arrays leave their axes in place, others come first.
     if chosen != list(range(chosen[0], chosen[-1] + 1)) or not chosen[0]:
         return made
@@ -144,54 +145,12 @@ def _gathered(x: Any, items: list[Any]) -> Any:
     return functions.permute(made, order)
 
 
-def flat_numbers(trace: Any, items: list[Any], sizes: list[int]) -> Any:
-    """Return the flat indices of elements over axes of these sizes, counted from 0."""
-    from sycl_dnn.trace.steps import Out
-
-    shapes = [i.shape for i in items]
-    try:
-        shape = np.broadcast_shapes(*shapes)
-    except ValueError:
-        raise IndexError(f"index: arrays must broadcast, got shapes {shapes}") from None
-    traced = [i if hasattr(i, "storage") else trace.capture(i) for i in items
-              if not isinstance(i, np.ndarray)]  # fmt: skip
-    return trace.array_call(_Numbers(items, sizes, shape), traced, [Out(shape, "int64")], _none)[0]
-
-
-def _none(entry: Any, grads: Any) -> Any:
-    return {}
-
-
 def _check_numbers(item: Any, n: int, axis: int) -> None:
     """Raise IndexError for a known index that is out of range."""
     known = item if isinstance(item, np.ndarray) else np.zeros(0, int)
     wrong = known[(known < -n) | (known >= n)]
     if wrong.size:
         raise IndexError(f"index: {wrong.flat[0]} is out of range for axis {axis} of size {n}")
-
-
-class _Numbers:
-    """Combines the indices of several axes into one; those out of range remain so."""
-
-    takes_queue = True
-
-    def __init__(self, items: list[Any], sizes: list[int], shape: tuple[int, ...]) -> None:
-        self._items = [i if isinstance(i, np.ndarray) else None for i in items]
-        self._sizes = sizes
-        self._shape = shape
-
-    def __call__(self, *arrays: Any, queue: Any) -> Any:
-        supply = iter(arrays)
-        whole: Any = None
-        inside: Any = True
-        for item, n in zip(self._items, self._sizes, strict=True):
-            given = next(supply) if item is None else dpnp.asarray(item, sycl_queue=queue)
-            number = given.astype("int64")
-            number = dpnp.where(number < 0, number + n, number)
-            inside = ((number >= 0) & (number < n)) & inside
-            whole = number if whole is None else whole * n + number
-        made = dpnp.where(inside, whole, dpnp.asarray(-1, dtype="int64", sycl_queue=queue))
-        return dpnp.broadcast_to(made, self._shape)
 
 
 def _rows(x: Any, items: list[Any], numbers: np.ndarray) -> Any:

@@ -192,11 +192,11 @@ class TraceState:
     def literal(self, values: np.ndarray, dtype: str = "float32") -> Tensor:
         """Return a tensor of values that are known while tracing.
 
-        It is of float64 if ``dtype`` is, else of float32.
+        It is of the dtype, but of float32 for narrower floating-point numbers.
         """
         from sycl_dnn.onednn.memory import Memory
 
-        dtype = dtypes.wide(dtype)
+        dtype = dtypes.wide(dtype) if dtypes.is_float(dtype) else dtype
         dense = np.ascontiguousarray(values, dtype)
         desc = layout.row_major(dense.shape, dtype)
         array = dpnp.asarray(dense, sycl_queue=self.engine.sycl_queue)

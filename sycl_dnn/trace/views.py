@@ -141,6 +141,17 @@ def expand_rank(x: Tensor, rank: int) -> Tensor:
     return x if x.ndim == rank else reshape(x, (1,) * (rank - x.ndim) + x.shape)
 
 
+def readable(x: Tensor, rank: int) -> Tensor:
+    """Return ``x`` in a layout that kernels read, with axes of size 1 in front."""
+    return expand_rank(row_major(x) if x.desc is None else x.trace.plain(x), rank)
+
+
+def spread_strides(x: Tensor, left_out: Sequence[int] = ()) -> list[int]:
+    """Return the strides of a tensor that is repeated along axes of size 1, and others."""
+    along = enumerate(zip(x.shape, x.strides, strict=True))
+    return [0 if n == 1 or k in left_out else s for k, (n, s) in along]
+
+
 @contextlib.contextmanager
 def untaped(trace: Trace) -> Iterator[None]:
     """Record steps of an operation that has a gradient rule as a whole."""

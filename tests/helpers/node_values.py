@@ -55,13 +55,23 @@ def _gather(x, *indices, axes):
     return x[tuple(np.broadcast_arrays(*places))]
 
 
-def _scatter_add(g, *indices, axes, shape):
-    made = np.zeros(shape)
-    places = list(np.ogrid[tuple(slice(n) for n in g.shape)])
-    for axis, index in zip(axes, indices, strict=True):
-        places[axis] = np.clip(index, 0, shape[axis] - 1)
-    np.add.at(made, tuple(np.broadcast_arrays(*places)), g)
-    return made
+def _scattered(into, values, index, axis, function):
+    """Values at an index along an axis; those outside are left out."""
+    into = into.copy()
+    places = list(np.ogrid[tuple(slice(n) for n in values.shape)])
+    places[axis] = index
+    places = np.broadcast_arrays(*places, values)
+    inside = (places[axis] >= 0) & (places[axis] < into.shape[axis])
+    function(into, tuple(p[inside] for p in places[:-1]), places[-1][inside])
+    return into
+
+
+def _scatter_add(values, index, axis, shape):
+    return _scattered(np.zeros(shape), values, index, axis, np.add.at)
+
+
+def _scatter(x, values, index, axis):
+    return _scattered(x, values, index, axis, lambda into, at, v: into.__setitem__(at, v))
 
 
 def _border(x, widths, mode):
@@ -100,7 +110,7 @@ VALUES = {
     "broadcast_to": lambda x, shape: np.broadcast_to(x, shape),
     "slice": lambda x, cuts: x[_slices(cuts)], "place": _place,
     "concat": lambda *arrays, axis: np.concatenate(arrays, axis),
-    "iota": _iota, "gather": _gather, "scatter_add": _scatter_add,
+    "iota": _iota, "gather": _gather, "scatter_add": _scatter_add, "scatter": _scatter,
     "flip": lambda x, axes: np.flip(x, axes),
     "roll": lambda x, shift, axis: np.roll(x, shift, axis), "border": _border,
     "sum": _over(np.sum), "max": _over(np.max), "min": _over(np.min), "prod": _over(np.prod),

@@ -33,7 +33,7 @@ def on_queue(queue):
 #: Views of arrays that are larger: each has the shape (6, 5, 4).
 VIEWS = {
     "dense": lambda a: a[:6, :5, :4].copy(),
-    "indexing": lambda a: a[:6, 1:6, 2:6],
+    "parts": lambda a: a[:6, 1:6, 2:6],
     "steps": lambda a: a[:12:2, :10:2, :8:2],
     "backwards": lambda a: a[5::-1, :5, 3::-1],
     "turned": lambda a: a[:4, :5, :6].transpose(2, 1, 0),

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dpctl
 import dpnp
@@ -12,6 +13,7 @@ import numpy as np
 from sycl_dnn._dpnp import array_in, in_dtype
 from sycl_dnn.call.operation import operation
 from sycl_dnn.device import default_queue
+from sycl_dnn.kernels.expression import REGISTERS
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
@@ -58,6 +60,44 @@ def _packed(x: Tensor, dtype: str) -> Tensor:
 
 def _flat(entry: Any, grads: Any) -> dict[str, Tensor]:
     return {}
+
+
+class Parts(NamedTuple):
+    """A tensor as tensors of dtypes that kernels compute with: one, or real and imaginary parts."""
+
+    tensors: list[Tensor]
+    #: Returns the tensor of the first one's dtype that parts of any shape are of.
+    joined: Callable[[list[Tensor]], Tensor]
+
+
+def in_parts(x: Tensor) -> Parts:
+    """Return what kernels move, choose and add in place of a tensor of any dtype."""
+    dtype = str(x.dtype)
+    if x.desc is not None and dtype in REGISTERS:
+        return Parts([x], lambda made: made[0])
+    if dtype in dtypes.CARRIED:
+        return Parts([x.trace.convert(x, "float32")], lambda made: converted(made[0], dtype))
+    kind = np.dtype(dtype)
+    if kind.kind != "c":
+        return Parts([converted(x, "int64")], lambda made: converted(made[0], dtype))
+    single = "float32" if kind.itemsize == 8 else "float64"
+    tensors = [
+        x.trace.array_call(function, [x], [Out(x.shape, single)])[0] for function in (_real, _imag)
+    ]
+
+    def joined(made: list[Tensor]) -> Tensor:
+        call = lambda real, imag: in_dtype(real + imag * 1j, kind)  # noqa: E731
+        return x.trace.array_call(call, made, [Out(made[0].shape, dtype)])[0]
+
+    return Parts(tensors, joined)
+
+
+def _real(a: dpnp.ndarray) -> dpnp.ndarray:
+    return dpnp.real(a).copy()
+
+
+def _imag(a: dpnp.ndarray) -> dpnp.ndarray:
+    return dpnp.imag(a).copy()
 
 
 @operation

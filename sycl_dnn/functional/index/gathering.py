@@ -11,19 +11,17 @@ import dpnp
 
 from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.comparison import where
-from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import check_arrays
 from sycl_dnn.functional.creation.factories import filled_in
-from sycl_dnn.functional.embeddings import embedding, inside, scalar, sums_by_number
-from sycl_dnn.functional.shape.arrangement import spread
+from sycl_dnn.functional.index.selected import flat_index, selected, written
+from sycl_dnn.functional.shape.arrangement import rearranged, spread
 from sycl_dnn.functional.shape.reshaping import check_axis
-from sycl_dnn.kernels.rows_of_tables import Slices, taken
-from sycl_dnn.onednn import dtypes
+from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.ops.selection import pad
 from sycl_dnn.trace import indexing
 from sycl_dnn.trace.pointwise import zeros
-from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import broadcast_shape, reshape, transpose
+from sycl_dnn.trace.views import broadcast_shape, narrow, reshape, transpose
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
@@ -39,47 +37,14 @@ def check_index(name: str, argument: str, index: Any) -> Tensor:
     return index
 
 
-def _none(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {}
-
-
-class _FlatNumbers:
-    """Numbers of elements of a row-major array from those along one axis; -1 for none."""
-
-    def __init__(self, shape: tuple[int, ...], axis: int) -> None:
-        self._shape = shape
-        self._axis = axis
-
-    def __call__(self, index: dpnp.ndarray) -> dpnp.ndarray:
-        known = inside(index, self._shape[self._axis])
-        flat, step = None, 1
-        for axis in reversed(range(index.ndim)):
-            number = index.astype("int64") if axis == self._axis else self._row(index, axis)
-            part = number if step == 1 else number * step
-            flat = part if flat is None else flat + part
-            step *= self._shape[axis]
-        return dpnp.where(known, flat, scalar(-1, flat))
-
-    @staticmethod
-    def _row(index: dpnp.ndarray, axis: int) -> dpnp.ndarray:
-        n = index.shape[axis]
-        place = {"sycl_queue": index.sycl_queue, "usm_type": index.usm_type}
-        return dpnp.arange(n, dtype="int64", **place).reshape(
-            [n if a == axis else 1 for a in range(index.ndim)]
-        )
-
-
-def _numbers(name: str, x: Tensor, axis: int, index: Tensor) -> Tensor:
-    """Return the numbers (m,) of the elements that ``index`` names along an axis."""
+def _fitting(name: str, x: Tensor, axis: int, index: Tensor) -> None:
+    """Raise ValueError unless an index has the axes of ``x``, none but one longer."""
     rest = [a for a in range(x.ndim) if a != axis]
     if index.ndim != x.ndim or any(index.shape[a] > x.shape[a] for a in rest):
         raise ValueError(
             f"{name}: index must have {x.ndim} axes, none but axis {axis} longer than that of "
             f"shape {x.shape}, got {index.shape}"
         )
-    call = _FlatNumbers(x.shape, axis)
-    made = x.trace.array_call(call, [index], [Out(index.shape, "int64")], _none)[0]
-    return reshape(made, (index.size,))
 
 
 def gathered(name: str, x: Tensor, axis: int, index: Tensor) -> Tensor:
@@ -87,12 +52,15 @@ def gathered(name: str, x: Tensor, axis: int, index: Tensor) -> Tensor:
     if not index.size:
         return zeros(x.trace, index.shape, x.dtype)
     if not x.ndim:
-        x, index_shape = reshape(x, (1,)), index.shape
-        return reshape(gathered(name, x, 0, reshape(index, (1,))), index_shape)
-    numbers = _numbers(name, x, axis, index)
+        x, shape = reshape(x, (1,)), index.shape
+        return reshape(gathered(name, x, 0, reshape(index, (1,))), shape)
+    _fitting(name, x, axis, index)
     if not x.size:
         raise ValueError(f"{name}: input must have elements to choose, got shape {x.shape}")
-    return reshape(embedding(numbers, reshape(x, (x.size, 1))), index.shape)
+    for other, n in enumerate(index.shape):
+        if other != axis and n < x.shape[other]:
+            x = narrow(x, other, 0, n)
+    return selected(x, index, axis)
 
 
 @operation
@@ -221,48 +189,14 @@ def index_select(
     shape = (*x.shape[:axis], index.size, *x.shape[axis + 1 :])
     if not math.prod(shape):
         return zeros(x.trace, shape, x.dtype)
-    numbers = reshape(index, (index.size,))
-    made = taken(
-        x, Slices(numbers, x.shape, axis, wraps=True),
-        lambda: indexing.taken(x, (*[slice(None)] * axis, numbers)),
-    )  # fmt: skip
+    if not x.shape[axis]:
+        raise ValueError(f"index_select: input must have slices to choose, got shape {x.shape}")
+    along = tuple(index.size if a == axis else 1 for a in range(x.ndim))
+    made = selected(x, reshape(index, along), axis, wraps=True)
     return made if input.ndim else reshape(made, ())
 
 
-# --- Rows written and added to by number
-
-
-def rows_put(table: Tensor, numbers: Tensor, rows: Tensor, accumulate: bool) -> Tensor:
-    """Return (n, width) with ``rows`` (m, width) written, or added, at ``numbers`` (m,)."""
-    (n, width), m = table.shape, numbers.size
-    if not (m and table.size):
-        return table
-    wide = table.dtype
-    if accumulate:
-        wide = "float32" if wide in dtypes.CARRIED or wide == "float16" else wide
-        sums = sums_by_number(table.trace.engine, n, m, width, wide)
-
-        def put(index: dpnp.ndarray, old: dpnp.ndarray, given: dpnp.ndarray) -> dpnp.ndarray:
-            return old + sums(index, given.reshape(m, width))
-
-    else:
-
-        def put(index: dpnp.ndarray, old: dpnp.ndarray, given: dpnp.ndarray) -> dpnp.ndarray:
-            # What is out of range lands in a row that is dropped.
-            spare = dpnp.concatenate([old, old[:1]])
-            spare[dpnp.where(inside(index, n), index, scalar(n, index))] = given
-            return spare[:n]
-
-    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        dy = grads["0"]
-        kept = dy
-        if not accumulate:
-            kept = rows_put(dy, numbers, zeros(dy.trace, (m, width), dy.dtype), False)
-        return {"1": kept, "2": embedding(numbers, dy)}
-
-    given = [numbers, converted(table, wide), converted(rows, wide)]
-    made = table.trace.array_call(put, given, [Out((n, width), wide)], rule)[0]
-    return converted(made, table.dtype)
+# --- Elements written and added to by number
 
 
 def _valued(name: str, argument: str, x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
@@ -293,10 +227,18 @@ def scattered(name: str, x: Tensor, dim: Any, index: Any, src: Any, accumulate: 
         return x
     values = indexing.taken(values, tuple(slice(n) for n in index.shape)) if index.ndim else values
     shape = x.shape
-    x, index = (t if t.ndim else reshape(t, (1,)) for t in (x, index))
-    numbers = _numbers(name, x, axis, index)
-    rows = reshape(values, (values.size, 1))
-    return reshape(rows_put(reshape(x, (x.size, 1)), numbers, rows, accumulate), shape)
+    x, index, values = (t if t.ndim else reshape(t, (1,)) for t in (x, index, values))
+    _fitting(name, x, axis, index)
+    # Beyond the index there is nothing to write: it names no element there.
+    widths = [(0, 0 if a == axis else n - m) for a, (n, m) in enumerate(_sizes(x, index))]
+    if any(after for _, after in widths):
+        index = computed(lambda node: pad(node, widths, -1), index)
+        values = rearranged(values, lambda node: pad(node, widths))
+    return reshape(written(x, values, index, axis, is_added=accumulate), shape)
+
+
+def _sizes(x: Tensor, index: Tensor) -> zip[tuple[int, int]]:
+    return zip(x.shape, index.shape, strict=True)
 
 
 _SCATTER = """{summary}
@@ -424,7 +366,7 @@ def _put(
 ) -> Tensor:
     """Write values at numbers along the axes ``chosen``; those come first in the table."""
     rest = [a for a in range(x.ndim) if a not in chosen]
-    numbers = indexing.flat_numbers(x.trace, arrays, [x.shape[a] for a in chosen])
+    numbers = flat_index(x.trace, arrays, [x.shape[a] for a in chosen])
     tail = tuple(x.shape[a] for a in rest)
     # Numbers side by side stand where their axes were, others come first, as in ``x[indices]``.
     together = chosen == list(range(chosen[0], chosen[-1] + 1))
@@ -442,11 +384,12 @@ def _put(
     rows = transpose(spread(values, shown), order)
     width = math.prod(tail)
     turned = transpose(x, (*chosen, *rest))
-    made = rows_put(
+    made = written(
         reshape(turned, (x.size // width, width)),
-        reshape(numbers, (numbers.size,)),
         reshape(rows, (numbers.size, width)),
-        accumulate,
+        reshape(numbers, (numbers.size, 1)),
+        0,
+        is_added=accumulate,
     )
     back = [(*chosen, *rest).index(a) for a in range(x.ndim)]
     return transpose(reshape(made, turned.shape), back)

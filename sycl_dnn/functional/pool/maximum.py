@@ -20,7 +20,7 @@ from sycl_dnn.functional.conv.windows import (
     unbatched,
     whole_number,
 )
-from sycl_dnn.functional.embeddings import inside, scalar
+from sycl_dnn.functional.index.selected import written
 from sycl_dnn.functional.pool.windowed import (
     check_dtype,
     looked_up,
@@ -31,10 +31,11 @@ from sycl_dnn.functional.pool.windowed import (
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.gradients import alias, propagate
-from sycl_dnn.trace.pointwise import LARGEST, binary, chain, clip
+from sycl_dnn.trace.pointwise import LARGEST, binary, chain, clip, zeros
 from sycl_dnn.trace.pointwise_gradients import select
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import reshape
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
@@ -107,8 +108,7 @@ def _with_nan(x: Tensor, runs: Any) -> tuple[Tensor, Tensor]:
         start = len(trace.tape)
         pool, found["indices"] = pooled(key, algorithm.pooling_max, runs, True)
         found.update(key=key, pool=pool, tape=trace.tape[start:])
-        out = [Out(pool.shape, wide)]
-        made = trace.array_call(looked_up, [source, found["indices"]], out)[0]
+        made = looked_up(source, found["indices"])
         return trace.convert(made, x.dtype)
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
@@ -264,35 +264,9 @@ def _max_unpool(
     sizes = _sizes(name, input, (kernel, stride, padding), wanted)
     lead, length = input.shape[:-rank], math.prod(sizes)
     flat = (math.prod(lead), math.prod(input.shape[-rank:]))
-
-    def placed(values: dpnp.ndarray, places: dpnp.ndarray) -> dpnp.ndarray:
-        places = places.reshape(flat)
-        # One more column for what lies outside.
-        shape = (flat[0], length + 1)
-        made = dpnp.zeros(
-            shape, dtype=values.dtype, sycl_queue=values.sycl_queue, usm_type=values.usm_type
-        )
-        places = dpnp.where(inside(places, length), places, length)
-        dpnp.put_along_axis(made, places, values.reshape(flat), 1)
-        return made[:, :length].reshape(*lead, *sizes)
-
-    def taken(dy: dpnp.ndarray, places: dpnp.ndarray) -> dpnp.ndarray:
-        places = places.reshape(flat)
-        known = inside(places, length)
-        made = dpnp.take_along_axis(dy.reshape(flat[0], length), dpnp.where(known, places, 0), 1)
-        return dpnp.where(known, made, scalar(0, made)).reshape(input.shape)
-
-    def put(x: Tensor) -> Tensor:
-        rule = lambda entry, grads: {"0": take(grads["0"])}  # noqa: E731
-        out = Out((*lead, *sizes), input.dtype)
-        return input.trace.array_call(placed, [x, indices], [out], rule)[0]
-
-    def take(x: Tensor) -> Tensor:
-        rule = lambda entry, grads: {"0": put(grads["0"])}  # noqa: E731
-        out = Out(input.shape, input.dtype)
-        return input.trace.array_call(taken, [x, indices], [out], rule)[0]
-
-    return put(input)
+    nothing = zeros(input.trace, (flat[0], length), input.dtype)
+    made = written(nothing, reshape(input, flat), reshape(indices, flat), 1)
+    return reshape(made, (*lead, *sizes))
 
 
 @operation
@@ -347,7 +321,7 @@ def max_unpool2d(
 
     Notes
     -----
-    oneDNN has no scatter: dpnp does it. The gradient is looked up at the indices.
+    The gradient is looked up at the indices.
     """
     windows = (kernel_size, stride, padding)
     return _max_unpool("max_unpool2d", 2, input, indices, windows, output_size)

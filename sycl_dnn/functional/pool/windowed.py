@@ -13,7 +13,6 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import dpnp
 import numpy as np
 
 from sycl_dnn._core import algorithm, prop_kind
@@ -28,12 +27,18 @@ from sycl_dnn.functional.conv.windows import (
     padded,
     per_axis,
 )
+from sycl_dnn.functional.index.selected import selected
+from sycl_dnn.ir.node import Node
 from sycl_dnn.kernels.window_maxima import maxima, maxima_gradient
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.arithmetic import cast
+from sycl_dnn.ops.selection import gather, place
 from sycl_dnn.trace.gradients import Grads, NoGradient, backward, rule_for, stands_for, transposed
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import reshape
 
 
 def check_dtype(name: str, x: Tensor, integers: tuple[str, ...] = ()) -> None:
@@ -176,20 +181,29 @@ def _flat_indices(
 
     oneDNN's workspace tells which element of its window that is.
     """
-    tables = [_tables(runs, sizes) for runs in every]
-    places = [(..., *(slice(r.target.start, None, r.target.step) for r in runs)) for runs in every]
+    trace, operands, cuts = workspaces[0].trace, [], []
+    for runs, workspace in zip(every, workspaces, strict=True):
+        starts, steps = _tables(runs, sizes)
+        operands += [
+            _numbers(workspace),
+            trace.literal(starts[None, None], "int64"),
+            trace.literal(steps.reshape((1,) * (len(shape) - 1) + (-1,)), "int64"),
+        ]
+        targets = [(r.target.start, r.target.step, r.target.length) for r in runs]
+        cuts.append(((0, 1, shape[0]), (0, 1, shape[1]), *targets))
 
-    def compute(*found: dpnp.ndarray) -> dpnp.ndarray:
-        queue = found[0].sycl_queue
-        made = dpnp.empty(shape, dtype="int64", sycl_queue=queue)
-        for numbers, place, (of_window, in_window) in zip(found, places, tables, strict=True):
-            starts = dpnp.asarray(of_window, sycl_queue=queue)
-            steps = dpnp.asarray(in_window, sycl_queue=queue)
-            made[place] = starts + dpnp.take(steps, numbers.astype("int64"))
+    def definition(*given: Node) -> Node:
+        made = None
+        for part, numbers, starts, steps in zip(
+            cuts, *(given[n::3] for n in range(3)), strict=True
+        ):
+            flat = starts + gather(steps, [cast(numbers, "int64")], (len(shape) - 1,))
+            whole = place(flat, part, shape)
+            made = whole if made is None else made + whole
+        assert made is not None
         return made
 
-    out = Out(shape, "int64")
-    return workspaces[0].trace.array_call(compute, [_numbers(w) for w in workspaces], [out])[0]
+    return computed(definition, *operands)
 
 
 def _numbers(workspace: Tensor) -> Tensor:
@@ -241,11 +255,10 @@ def _pooling(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grad
     return {"diff_dst": _at_maxima(trace, entry, grads["diff_src"])}
 
 
-def looked_up(values: dpnp.ndarray, places: dpnp.ndarray) -> dpnp.ndarray:
-    """Return the elements of (N, C, *S) that flat places (N, C, *T) of their images name."""
-    # The sizes are given: dpnp finds none of arrays without elements.
-    rows, found = (a.reshape(*a.shape[:2], math.prod(a.shape[2:])) for a in (values, places))
-    return dpnp.take_along_axis(rows, found, 2).reshape(places.shape)
+def looked_up(values: Tensor, places: Tensor) -> Tensor:
+    """Record the elements of (N, C, *S) that flat places (N, C, *T) of their images name."""
+    rows, found = (reshape(t, (*t.shape[:2], math.prod(t.shape[2:]))) for t in (values, places))
+    return reshape(selected(rows, found, 2), places.shape)
 
 
 def _at_maxima(trace: Trace, entry: Entry, x: Tensor) -> Tensor:
@@ -253,18 +266,4 @@ def _at_maxima(trace: Trace, entry: Entry, x: Tensor) -> Tensor:
     like, workspace = entry.inputs["diff_dst"], entry.inputs["workspace"]
     params = {n: v for n, v in entry.params.items() if n != "prop_kind"}
     places = _flat_places(workspace, x.shape[2:], like.shape, params)
-    wide = dtypes.wide(x.dtype)
-
-    def rule(entry_: Entry, grads: Grads) -> Grads:
-        made = trace.primitive(
-            "pooling_backward",
-            {"diff_dst": trace.convert(grads["0"], like.dtype), "workspace": workspace},
-            {"diff_src": Out(x.shape, like.dtype, entry.outputs["diff_src"])},
-            ask={"diff_dst": like},
-            **params,
-        )
-        return {"0": trace.convert(made["diff_src"], wide)}
-
-    source = converted(x, wide)
-    made = trace.array_call(looked_up, [source, places], [Out(like.shape, wide)], rule)[0]
-    return converted(made, like.dtype)
+    return converted(looked_up(x, places), like.dtype)

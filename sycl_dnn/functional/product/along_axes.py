@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sycl_dnn._core import algorithm
+from sycl_dnn.functional.index.selected import selected
 from sycl_dnn.functional.product.product import product
 from sycl_dnn.functional.shape.joining import join
-from sycl_dnn.kernels.rows_of_tables import Slices, taken
-from sycl_dnn.trace import indexing, nan_kept
+from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.pointwise import mul
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.values import Tensor
@@ -89,11 +89,8 @@ def _summed(x: Tensor, axis: int, taps: Taps) -> Tensor:
     x, shape = reshape(x, (outer, taps.n_in, inner)), x.shape
     if taps.columns.max(initial=0) == taps.n_in:
         x = join([x, filled(x.trace, 0.0, (outer, 1, inner), x.dtype)], 1)
-    numbers = x.trace.convert(x.trace.literal(taps.columns.reshape(-1)), "int32")
-    found = taken(
-        x, Slices(numbers, x.shape, 1, wraps=True),
-        lambda: indexing.taken(x, (slice(None), numbers)),
-    )  # fmt: skip
+    columns = x.trace.literal(taps.columns.reshape(1, -1, 1), "int64")
+    found = selected(x, columns, 1)
     weights = x.trace.convert(x.trace.literal(taps.weights[..., None], x.dtype), x.dtype)
     terms = mul(reshape(found, (outer, *taps.columns.shape, inner)), weights)
     made = reduce(algorithm.reduction_sum, terms, (2,))

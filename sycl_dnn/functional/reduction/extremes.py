@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import dpnp
 
 from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import check_real
 from sycl_dnn.functional.reduction.sums import (
     ALL,
@@ -22,12 +21,12 @@ from sycl_dnn.functional.reduction.sums import (
     has_kernel,
 )
 from sycl_dnn.functional.shape.reshaping import check_axis
-from sycl_dnn.ir.node import Operation
-from sycl_dnn.onednn import dtypes
+from sycl_dnn.ir.node import Node, Operation
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.ops import reduction as ops
-from sycl_dnn.trace.steps import Out
+from sycl_dnn.ops.selection import SCATTER_ADD
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import untaped
+from sycl_dnn.trace.views import reshape, untaped
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
@@ -139,33 +138,14 @@ def _with_places(
 
 def _put(grad: Tensor, indices: Tensor, x: Tensor, axis: int) -> Tensor:
     """Return zeros with ``grad`` at the places of the extremes."""
-    wide = "float32" if x.dtype in dtypes.CARRIED else x.dtype
+    shape = x.shape or (1,)
+    small = tuple(1 if i == axis else n for i, n in enumerate(shape))
 
-    def call(g: dpnp.ndarray, places: dpnp.ndarray) -> dpnp.ndarray:
-        made = dpnp.zeros(
-            x.shape or (1,), dtype=g.dtype, sycl_queue=g.sycl_queue, usm_type=g.usm_type
-        )
-        small = tuple(1 if i == axis else n for i, n in enumerate(made.shape))
-        dpnp.put_along_axis(made, places.reshape(small), g.reshape(small), axis)
-        return made
+    def definition(g: Node, index: Node) -> Node:
+        return SCATTER_ADD(g, index, axis=axis, shape=shape)
 
-    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        return {"0": _taken(grads["0"], indices, grad.shape, axis)}
-
-    given = [converted(grad, wide), indices]
-    return converted(x.trace.array_call(call, given, [Out(x.shape, wide)], rule)[0], x.dtype)
-
-
-def _taken(x: Tensor, indices: Tensor, shape: tuple[int, ...], axis: int) -> Tensor:
-    """Return the elements of ``x`` at the places of the extremes."""
-
-    def call(values: dpnp.ndarray, places: dpnp.ndarray) -> dpnp.ndarray:
-        values = values.reshape(x.shape or (1,))
-        small = tuple(1 if i == axis else n for i, n in enumerate(values.shape))
-        return dpnp.take_along_axis(values, places.reshape(small), axis).reshape(shape)
-
-    rule = lambda entry, grads: {"0": _put(grads["0"], indices, x, axis)}  # noqa: E731
-    return x.trace.array_call(call, [x, indices], [Out(shape, x.dtype)], rule)[0]
+    made = computed(definition, reshape(grad, small), reshape(indices, small))
+    return reshape(made, x.shape)
 
 
 def _logical(name: str, operation: Operation, x: Tensor, dim: Any, keepdim: bool) -> Tensor:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import dpnp
 
 from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.embeddings import embedding
+from sycl_dnn.functional.arithmetic.convert import in_parts
+from sycl_dnn.functional.index.selected import selected
 from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
 from sycl_dnn.ir.node import Node
-from sycl_dnn.kernels.expression import REGISTERS
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.ops import shape as nodes
 from sycl_dnn.ops.creation import triangle
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 def rearranged(
     x: Tensor,
     definition: Callable[[Node], Node],
-    by_dpnp: Callable[[dpnp.ndarray], dpnp.ndarray],
-    shape: tuple[int, ...],
+    of_imaginary: Callable[[Node], Node] | None = None,
 ) -> Tensor:
-    """Record nodes that move elements; dpnp moves those of dtypes that kernels lack."""
-    if x.desc is not None and x.dtype in REGISTERS:
-        return computed(definition, x)
-    return x.trace.array_call(by_dpnp, [x], [Out(shape, x.dtype)])[0]
+    """Record nodes that move elements of any dtype; imaginary parts may be filled differently."""
+    parts = in_parts(x)
+    definitions = (definition, of_imaginary or definition)
+    made = [computed(f, part) for f, part in zip(definitions, parts.tensors, strict=False)]
+    return parts.joined(made)
 
 
 def _axes(name: str, dims: Any, ndim: int) -> tuple[int, ...]:
@@ -71,9 +71,7 @@ def flip(input: dpnp.ndarray | Array, dims: int | Sequence[int]) -> dpnp.ndarray
     Its gradient is flipped. Source: ``torch.flip``.
     """
     axes = _axes("flip", dims, input.ndim) if input.ndim else ()
-    return rearranged(
-        input, lambda x: FLIP(x, axes=axes), lambda a: dpnp.flip(a, axes).copy(), input.shape
-    )
+    return rearranged(input, lambda x: FLIP(x, axes=axes))
 
 
 @operation
@@ -120,7 +118,7 @@ def roll(
             made = roll_nodes(made, shift, axis)
         return nodes.reshape(made, x.shape)
 
-    return rearranged(input, definition, lambda a: dpnp.roll(a, by, axes or None), input.shape)
+    return rearranged(input, definition)
 
 
 #: Diagonals further away than this are outside of every matrix.
@@ -156,12 +154,8 @@ def _triangle(name: str, where: str) -> Any:
         if input.ndim < 2:
             raise ValueError(f"{name}: input must have at least 2 axes, got shape {input.shape}")
         k = checked_int(name, "diagonal", diagonal)
-        return rearranged(
-            input,
-            lambda x: triangle(x, min(max(k, -_FAR), _FAR), is_lower=name == "tril"),
-            lambda a: getattr(dpnp, name)(a, k=k),
-            input.shape,
-        )
+        k = min(max(k, -_FAR), _FAR)
+        return rearranged(input, lambda x: triangle(x, k, is_lower=name == "tril"))
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = _TRIANGLE.format(name=name, where=where)
@@ -181,12 +175,7 @@ def spread(x: Tensor, shape: tuple[int, ...]) -> Tensor:
         return x
     if x.is_float and x.dtype != "float64":
         return pointwise.broadcast_to(x, shape)
-    return rearranged(
-        x,
-        lambda node: nodes.broadcast_to(node, shape),
-        lambda a: dpnp.broadcast_to(a, shape).copy(),
-        shape,
-    )
+    return rearranged(x, lambda node: nodes.broadcast_to(node, shape))
 
 
 def _sizes(name: str, x: Tensor, size: Any) -> tuple[int, ...]:
@@ -301,11 +290,8 @@ def _repeat_interleave(input, repeats, dim, output_size):
 
     out = Out((output_size,), "int64")
     found = input.trace.array_call(numbers, [repeats], [out], lambda entry, grads: {})[0]
-    rest = (*input.shape[:axis], *input.shape[axis + 1 :])
-    order = (axis, *(a for a in range(input.ndim) if a != axis))
-    table = views.reshape(views.transpose(input, order), (n, math.prod(rest)))
-    made = views.reshape(embedding(found, table), (output_size, *rest))
-    return views.transpose(made, [order.index(a) for a in range(input.ndim)])
+    along = tuple(output_size if a == axis else 1 for a in range(input.ndim))
+    return selected(input, views.reshape(found, along), axis)
 
 
 def repeat_interleave(

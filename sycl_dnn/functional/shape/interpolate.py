@@ -17,12 +17,11 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.conv.windows import (
     Sizes,
     Span,
-    assembled,
     batched,
     cut,
-    cut_every,
     per_axis,
 )
+from sycl_dnn.functional.index.selected import selected
 from sycl_dnn.functional.pool.adaptive import adaptive_avg_pool
 from sycl_dnn.functional.pool.windowed import check_dtype
 from sycl_dnn.functional.product.along_axes import Taps, along_axes
@@ -62,21 +61,6 @@ def nearest_indices(n_in: int, n_out: int, scale: float, exact: bool) -> np.ndar
     else:
         indices = np.floor(at.astype(np.float32) * scale)
     return np.minimum(indices.astype(np.int64), n_in - 1)
-
-
-def span_pairs(indices: np.ndarray, n_in: int) -> list[tuple[Span, Span]]:
-    """Return few regular pieces that copy element ``indices[i]`` to ``i``: sources, targets."""
-    n_out = len(indices)
-    # Where the sizes have a common divisor, the pattern repeats.
-    repeats = math.gcd(n_in, n_out)
-    period, step = n_out // repeats, n_in // repeats
-    pattern = indices[:period] + step * np.arange(repeats)[:, None]
-    breaks = np.flatnonzero(np.diff(indices) != 1) + 1
-    if len(breaks) < period or (pattern.ravel() != indices).any():
-        starts, ends = [0, *breaks.tolist()], [*breaks.tolist(), n_out]
-        pairs = zip(starts, ends, strict=True)
-        return [(Span(int(indices[a]), b - a), Span(a, b - a)) for a, b in pairs]
-    return [(Span(int(indices[i]), repeats, step), Span(i, repeats, period)) for i in range(period)]
 
 
 def _centres(n_out: int, scale: float, align_corners: bool) -> np.ndarray:
@@ -161,16 +145,8 @@ def _resampling(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> G
 
 def _gathered(x: Tensor, axis: int, indices: np.ndarray) -> Tensor:
     """Take elements along one axis of (N, C, *S)."""
-    spans = [Span(0, n) for n in x.shape[2:]]
-    pieces = span_pairs(indices, x.shape[axis])
-
-    def on_axis(span: Span) -> list[Span]:
-        return [span if a == axis else s for a, s in enumerate(spans, start=2)]
-
-    parts = cut_every(x, [on_axis(source) for source, _ in pieces])
-    shape = tuple(len(indices) if a == axis else n for a, n in enumerate(x.shape))
-    targets = [on_axis(target) for _, target in pieces]
-    return assembled(x.trace, shape, list(zip(parts, targets, strict=True)))
+    along = [-1 if a == axis else 1 for a in range(x.ndim)]
+    return selected(x, x.trace.literal(indices.reshape(along), "int64"), axis)
 
 
 #: PyTorch's kernel for images whose height and width add up to no more than this reads no scale

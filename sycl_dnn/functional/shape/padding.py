@@ -23,20 +23,13 @@ if TYPE_CHECKING:
 
 #: Elements before and after, for each axis.
 AxisWidths = Sequence[tuple[int, int]]
-#: PyTorch's modes, and what NumPy calls them.
-MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+#: PyTorch's modes that repeat elements.
+MODES = ("reflect", "replicate", "circular")
 
 
 def repeated(x: Tensor, widths: AxisWidths, mode: str) -> Tensor:
     """Pad a tensor; the widths are not negative and within what the mode can reach."""
-    shape = tuple(n + b + a for n, (b, a) in zip(x.shape, widths, strict=True))
-    pairs = tuple([(b, a) for b, a in widths])
-    return rearranged(
-        x,
-        lambda node: BORDER(node, widths=pairs, mode=mode),
-        lambda a: dpnp.pad(a, pairs, mode=MODES[mode]),
-        shape,
-    )
+    return rearranged(x, lambda node: BORDER(node, widths=tuple(widths), mode=mode))
 
 
 #: Elements before and after, for each axis; negative ones crop.
@@ -77,12 +70,10 @@ def _cropped(x: Tensor, widths: Widths) -> Tensor:
 
 
 def _constant(x: Tensor, widths: Widths, value: float) -> Tensor:
-    shape = tuple(n + b + a for n, (b, a) in zip(x.shape, widths, strict=True))
     return rearranged(
         x,
         lambda node: selection.pad(node, widths, value),
-        lambda a: dpnp.pad(a, widths, mode="constant", constant_values=value),
-        shape,
+        lambda node: selection.pad(node, widths),
     )
 
 

@@ -38,7 +38,7 @@ def check_trees(group):
 def check_parts_of_the_data(group):
     """Each sample is on one rank at most, and only the remainder of the division on none."""
     for seed in (None, 3):
-        parts = group.exchange(f"part {seed}", dist.own_part(43, seed).tobytes(), "indexing")
+        parts = group.exchange(f"part {seed}", dist.own_part(43, seed).tobytes(), "parts")
         numbers = np.concatenate([np.frombuffer(part, "int64") for part in parts])
         assert len(numbers) == len(set(numbers.tolist())) == 40
         assert set(numbers.tolist()) <= set(range(43))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slices by number as kernels: those of dpnp, also out of range, and sums of every number's."""
+"""Slices that an index names, also out of range, and their gradient: sums of slices by index."""
 
 import dpnp
 import numpy as np
@@ -27,18 +27,16 @@ def wanted_of(x, axis, numbers):
     return made, inside
 
 
-@pytest.mark.parametrize("mode", ["auto", "always", "never"])
 @pytest.mark.parametrize("kind", ["int32", "int64"])
 @pytest.mark.parametrize("case", CASES)
-def test_slices_and_their_gradient(case, kind, mode, queue):
+def test_slices_and_their_gradient(case, kind, queue):
     shape, axis, m = case
     x, numbers = chosen(shape, axis, m, kind)
     wanted, inside = wanted_of(x, axis, numbers)
     dy = np.random.default_rng(1).standard_normal(wanted.shape).astype("f4")
     given, index, seed = (dpnp.asarray(a, sycl_queue=queue) for a in (x, numbers, dy))
-    with sycl_dnn.kernel_mode(mode):
-        y, back = sycl_dnn.vjp(lambda a: F.index_select(a, axis, index), given)
-        grads = back(seed)
+    y, back = sycl_dnn.vjp(lambda a: F.index_select(a, axis, index), given)
+    grads = back(seed)
     np.testing.assert_array_equal(dpnp.asnumpy(y), wanted)
     sums = np.zeros(x.shape)
     np.add.at(np.moveaxis(sums, axis, 0), numbers[inside], np.moveaxis(dy, axis, 0)[inside])
@@ -50,8 +48,7 @@ def test_slices_and_their_gradient(case, kind, mode, queue):
 def test_other_dtypes_are_copied_as_they_are(dtype, queue):
     table = dpnp.asarray(np.arange(60).reshape(12, 5) % 7, dtype=dtype, sycl_queue=queue)
     index = dpnp.asarray([3, 0, 11, 3], sycl_queue=queue)
-    with sycl_dnn.kernel_mode("always"):
-        found = F.embedding(index, table)
+    found = F.embedding(index, table)
     np.testing.assert_array_equal(dpnp.asnumpy(found), dpnp.asnumpy(table)[[3, 0, 11, 3]])
 
 
@@ -96,8 +93,6 @@ def test_gradient_of_a_gradient(queue):
 
 
 def test_a_compiled_step_calls_nothing_of_dpnp(queue):
-    if not queue.sycl_device.is_cpu:
-        pytest.skip("kernels are chosen by themselves on CPUs only")
     step = sycl_dnn.compile(sycl_dnn.grad(lambda w, i: F.embedding(i, w).sum()))
     table = dpnp.ones((5, 16), dtype="f4", sycl_queue=queue)
     index = dpnp.asarray([[1, 2], [2, 2]], sycl_queue=queue)

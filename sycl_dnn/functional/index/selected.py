@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements that an index names along an axis, chosen or written: what gather and scatter share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn.functional.arithmetic.convert import in_parts
+from sycl_dnn.ir.node import Node, number
+from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.arithmetic import LOGICAL_AND, LT, cast, where
+from sycl_dnn.ops.selection import SCATTER, SCATTER_ADD, gathered, inside
+from sycl_dnn.ops.shape import broadcast_to
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import broadcast_shape
+
+
+def wrapped(index: Node, n: int) -> Node:
+    """Return an index whose negative numbers counted from the end of ``n`` elements."""
+    return where(LT(index, number(0, index.dtype)), index + n, index)
+
+
+def selected(x: Tensor, index: Tensor, axis: int, *, wraps: bool = False) -> Tensor:
+    """Record the elements of a tensor that an index names along an axis.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype; the axis is not empty.
+    index : Tensor
+        int32 or int64, of the rank of ``x``; broadcasts with its other axes. What is out of range
+        gives NaN, 0 for integers and complex numbers.
+    axis : int
+    wraps : bool
+        Whether negative numbers count from the end.
+    """
+    absent = math.nan if dtypes.is_float(str(x.dtype)) else 0
+
+    def definition(values: Node, i: Node) -> Node:
+        return gathered(values, wrapped(i, x.shape[axis]) if wraps else i, axis, absent)
+
+    parts = in_parts(x)
+    return parts.joined([computed(definition, part, index) for part in parts.tensors])
+
+
+def written(
+    x: Tensor, values: Tensor, index: Tensor, axis: int, *, is_added: bool = False
+) -> Tensor:
+    """Record a tensor with values written, or added, where an index along an axis says.
+
+    Parameters
+    ----------
+    x, values : Tensor
+        Of one dtype. Narrow floating-point numbers are added in float32.
+    index : Tensor
+        int32 or int64, of the rank of both; broadcasts with the other axes of ``values``. What is
+        out of range is left out.
+    axis : int
+    is_added : bool
+        Otherwise of several values for one element any is kept.
+    """
+
+    def definition(old: Node, new: Node, i: Node) -> Node:
+        if not is_added:
+            return SCATTER(old, new, i, axis=axis)
+        wide = dtypes.wide(old.dtype) if old.is_float else old.dtype
+        sums = SCATTER_ADD(cast(new, wide), i, axis=axis, shape=old.shape)
+        return cast(cast(old, wide) + sums, old.dtype)
+
+    parts = in_parts(x)
+    pairs = zip(parts.tensors, in_parts(values).tensors, strict=True)
+    return parts.joined([computed(definition, old, new, index) for old, new in pairs])
+
+
+def flat_index(trace: Any, items: Sequence[Any], sizes: Sequence[int]) -> Tensor:
+    """Record one index over all elements of axes from one for each axis; -1 for none.
+
+    Parameters
+    ----------
+    trace : Trace
+    items : sequence of Tensor, array or NumPy array
+        Of integers, which broadcast; negative numbers count from the end.
+    sizes : sequence of int
+        Of the axes.
+
+    Raises
+    ------
+    IndexError
+        They do not broadcast.
+    """
+    shapes = [tuple(item.shape) for item in items]
+    try:
+        shape = broadcast_shape(*shapes)
+    except ValueError:
+        raise IndexError(f"index: arrays must broadcast, got shapes {shapes}") from None
+
+    def definition(*indices: Node) -> Node:
+        flat, is_inside = None, None
+        for given, n in zip(indices, sizes, strict=True):
+            index = wrapped(cast(given, "int64"), n)
+            fits = inside(index, n)
+            is_inside = fits if is_inside is None else LOGICAL_AND(is_inside, fits)
+            flat = index if flat is None else flat * n + index
+        assert flat is not None
+        assert is_inside is not None
+        return broadcast_to(where(is_inside, flat, number(-1, "int64")), shape)
+
+    return computed(definition, *[_tensor(trace, item) for item in items])
+
+
+def _tensor(trace: Any, item: Any) -> Tensor:
+    if isinstance(item, np.ndarray):
+        return trace.literal(item, "int64")
+    return item if isinstance(item, Tensor) else trace.capture(item)

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that write or add values where indices along an axis say.
+
+An item owns what it writes: columns, or rows in between, of one array. It goes through all indices
+in order, so that sums are the same each time and of several values for one place the last stays.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from sycl_dnn.kernels.expression import IN_MEMORY, REGISTERS, from_memory, to_memory
+from sycl_dnn.kernels.fused_elementwise import ON_CPU, ON_GPU, Grid, Schedule, count_on, divided
+from sycl_dnn.kernels.spirv import Kernel, Value
+
+#: Fewest columns that items, or groups, share; of fewer, each has all.
+_FEWEST = 64
+
+
+class ScatterForm(NamedTuple):
+    """What a kernel is compiled for.
+
+    Attributes
+    ----------
+    dtype, index_dtype : str
+    is_added : bool
+        Whether values are added to what is there, or replace it.
+    has_base : bool
+        Whether there is an array to begin with, or zeros.
+    by_rows : bool
+        Whether the items of a group share rows, or columns.
+    classes : tuple of str
+        Of the strides of indices, values, the base if there is one, and the result.
+    schedule : Schedule
+    """
+
+    dtype: str
+    index_dtype: str
+    is_added: bool
+    has_base: bool
+    by_rows: bool
+    classes: tuple[str, ...]
+    schedule: Schedule
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        kind = "scatter_add" if self.is_added else "scatter"
+        return f"{kind}_{hashlib.sha256(repr(self).encode()).hexdigest()[:12]}"
+
+
+class ScatterPlan(NamedTuple):
+    """A launch: the form, its numbers, the number of groups."""
+
+    form: ScatterForm
+    numbers: list[int]
+    n_groups: int
+
+
+def scatter_plan(
+    grid: Grid,
+    along: Sequence[int],
+    sizes: tuple[int, int],
+    dtypes: tuple[str, str],
+    *,
+    is_added: bool,
+    is_cpu: bool,
+    n_processors: int,
+) -> ScatterPlan:
+    """Return how values are scattered.
+
+    Parameters
+    ----------
+    grid : Grid
+        Of the axes but the indexed one.
+    along : sequence of int
+        Strides of the arrays along the indexed axis.
+    sizes : tuple (n, m)
+        Of the result and of the indices along that axis.
+    dtypes : tuple (values, indices)
+    is_added, is_cpu : bool
+    n_processors : int
+    """
+    (n, m), (*outer, inner) = sizes, grid.sizes
+    schedule = ON_CPU if is_cpu else ON_GPU
+    classes = grid.classes
+    by_rows = not is_cpu and inner < _FEWEST
+    n_outer = 1
+    for size in outer:
+        n_outer *= size
+    wanted = -(-(4 if is_cpu else 16) * n_processors // n_outer)
+    n_blocks = max(1, min(wanted, inner // _FEWEST))
+    block = -(-inner // n_blocks)
+    block += -block % 16
+    n_blocks = -(-inner // block)
+    n_parts = 1
+    if classes[0][-1] == "0" and (by_rows or inner >= _FEWEST // 4):
+        n_parts = max(1, min(-(-wanted // n_blocks), n))
+    rows = -(-n // n_parts)
+    n_parts = -(-n // rows)
+    n_units = n_outer * n_blocks * n_parts
+    n_groups = min(n_units, (4 if is_cpu else 16) * n_processors)
+    form = ScatterForm(*dtypes, is_added, len(along) == 4, by_rows, classes, schedule)
+    strides = [
+        s
+        for kinds, of in zip(classes, grid.strides, strict=True)
+        for kind, s in zip(kinds, of, strict=True)
+        if kind == "n"
+    ]
+    each = -(-n_units // n_groups)
+    numbers = [each, n_units, n, m, block, rows, *grid.sizes, *strides, *along]
+    return ScatterPlan(form, numbers, n_groups)
+
+
+@functools.lru_cache(maxsize=256)
+def scatter_module(form: ScatterForm) -> bytes:
+    """Return the SPIR-V of a kernel.
+
+    Its parameters: indices, values, the base if there is one, the result; what each group computes
+    and how many units there are; rows of the result and indices; columns and rows of a unit; the
+    sizes of the axes; strides of class n; strides along the indexed axis.
+    """
+    return _Writing(form).module()
+
+
+class _Writing:
+    """A kernel that is being written."""
+
+    def __init__(self, form: ScatterForm) -> None:
+        self._form, self._width = form, form.schedule.width
+        n_arrays, n_axes = len(form.classes), len(form.classes[0])
+        element = IN_MEMORY.get(form.dtype, REGISTERS[form.dtype])
+        types = [REGISTERS[form.index_dtype], *[element] * (n_arrays - 1)]
+        n_numbers = 6 + n_axes + sum(kinds.count("n") for kinds in form.classes) + n_arrays
+        parameters = [("pointer", t) for t in types] + [("value", "i32")] * n_numbers
+        self._kernel = k = Kernel(form.name, parameters, form.schedule.n_items)
+        self._pointers = k.parameters[:n_arrays]
+        supply = iter(k.parameters[n_arrays:])
+        self._each, self._n_units, self._n, self._m, self._block, self._rows = (
+            next(supply) for _ in range(6)
+        )
+        self._sizes = [next(supply) for _ in range(n_axes)]
+        self._strides = [
+            [next(supply) if kind == "n" else None for kind in kinds] for kinds in form.classes
+        ]
+        self._along = [next(supply) for _ in range(n_arrays)]
+        self._item = k.number_of("item")
+
+    def _constant(self, value: int) -> Value:
+        return self._kernel.constant(value, "i32")
+
+    def module(self) -> bytes:
+        """Write the loop over the units of a group."""
+        k, one = self._kernel, self._constant(1)
+        *outer, inner = self._sizes
+        sizes = [*outer, self._parts(inner, self._block), self._parts(self._n, self._rows)]
+        first = k.call("mul", k.number_of("group"), self._each)
+        last = k.call("min", k.call("add", first, self._each), self._n_units)
+        coordinates = [k.variable(c) for c in divided(k, first, sizes)]
+        with k.loop(first, last, one):
+            *places, block, part = [k.current(c) for c in coordinates]
+            columns = self._span(block, self._block, inner)
+            rows = self._span(part, self._rows, self._n)
+            if self._form.by_rows:
+                share = self._parts(self._rows, self._constant(self._form.schedule.n_items))
+                low = k.call("add", rows[0], k.call("mul", self._item, share))
+                rows = (low, k.call("min", k.call("add", low, share), rows[1]))
+            self._unit([self._start(n, places) for n in range(len(self._pointers))], columns, rows)
+            count_on(k, coordinates, sizes)
+        return k.module()
+
+    def _parts(self, size: Value, each: Value) -> Value:
+        k = self._kernel
+        return k.call("div", k.call("add", size, k.call("sub", each, self._constant(1))), each)
+
+    def _span(self, number: Value, each: Value, size: Value) -> tuple[Value, Value]:
+        k = self._kernel
+        start = k.call("mul", number, each)
+        return start, k.call("min", k.call("add", start, each), size)
+
+    def _scaled(self, coordinate: Value, stride: Value) -> Value:
+        k = self._kernel
+        return k.call("mul", k.converted(coordinate, "i64"), k.converted(stride, "i64"))
+
+    def _start(self, number: int, places: Sequence[Value]) -> Value:
+        k, start = self._kernel, self._kernel.constant(0, "i64")
+        for place, stride in zip(places, self._strides[number], strict=False):
+            if stride is not None:
+                start = k.call("add", start, self._scaled(place, stride))
+        return start
+
+    def _row(self, number: int, start: Value, row: Value) -> Value:
+        return self._kernel.call("add", start, self._scaled(row, self._along[number]))
+
+    def _unit(
+        self, starts: Sequence[Value], columns: tuple[Value, Value], rows: tuple[Value, Value]
+    ) -> None:
+        k, zero, one = self._kernel, self._constant(0), self._constant(1)
+        with k.loop(*rows, one) as row:
+            self._begun(starts, row, columns)
+        with k.loop(zero, self._m, one) as number:
+            at = self._row(0, starts[0], number)
+            values = self._row(1, starts[1], number)
+            if self._form.classes[0][-1] == "0":
+                self._if_own(k.load(self._pointers[0], at), rows, starts, values, columns)
+            else:
+                for column, width in self._columns(columns, 1):
+                    index = k.load(self._pointers[0], self._moved(0, at, column))
+                    self._if_own(index, rows, starts, values, (column, width))
+
+    def _if_own(
+        self,
+        index: Value,
+        rows: tuple[Value, Value],
+        starts: Sequence[Value],
+        values: Value,
+        columns: tuple[Value, Value | int],
+    ) -> None:
+        """Write what happens to the values of an index, if its row belongs to this item."""
+        k = self._kernel
+        low, high = (k.converted(row, index.type) for row in rows)
+        is_own = k.call("and", k.call("ge", index, low), k.call("lt", index, high))
+        with k.when(is_own):
+            target = self._row(len(starts) - 1, starts[-1], k.converted(index, "i32"))
+            if isinstance(columns[1], int):
+                self._put(values, target, columns[0], columns[1])
+                return
+            for column, width in self._columns((columns[0], columns[1]), self._widest):
+                self._put(values, target, column, width)
+
+    @property
+    def _widest(self) -> int:
+        """Elements of a vector, if neighbors are neighbors in all arrays of values."""
+        is_dense = all(kinds[-1] == "1" for kinds in self._form.classes[1:])
+        return self._width if is_dense else 1
+
+    def _columns(self, columns: tuple[Value, Value], width: int) -> Iterator[tuple[Value, int]]:
+        """Write the loops over columns of this item; yields each with its number of elements."""
+        k = self._kernel
+        low, high = columns
+        n_items = 1 if self._form.by_rows else self._form.schedule.n_items
+        mine = self._constant(0) if self._form.by_rows else self._item
+        if width > 1:
+            step = self._constant(width * n_items)
+            length = k.call("sub", high, low)
+            whole = k.call("sub", high, k.call("rem", length, step))
+            first = k.call("add", low, k.call("mul", mine, self._constant(width)))
+            with k.loop(first, whole, step) as column:
+                yield column, width
+            low = whole
+        with k.loop(k.call("add", low, mine), high, self._constant(n_items)) as column:
+            yield column, 1
+
+    def _moved(self, number: int, start: Value, column: Value) -> Value:
+        k, kind = self._kernel, self._form.classes[number][-1]
+        if kind == "0":
+            return start
+        if kind == "1":
+            return k.call("add", start, k.converted(column, "i64"))
+        stride = self._strides[number][-1]
+        return k.call("add", start, self._scaled(column, stride))  # type: ignore[arg-type]
+
+    def _begun(self, starts: Sequence[Value], row: Value, columns: tuple[Value, Value]) -> None:
+        """Write what is in a row of the result at first."""
+        k, result = self._kernel, len(starts) - 1
+        pointer, to = self._pointers[result], self._row(result, starts[result], row)
+        for column, width in self._columns(columns, self._widest):
+            if self._form.has_base:
+                source = self._moved(2, self._row(2, starts[2], row), column)
+                v = k.load(self._pointers[2], source, width)
+            else:
+                v = k.constant(0, pointer.type, width)
+            k.store(pointer, self._moved(result, to, column), v)
+
+    def _put(self, values: Value, target: Value, column: Value, width: int) -> None:
+        k, dtype, result = self._kernel, self._form.dtype, len(self._pointers) - 1
+        v = k.load(self._pointers[1], self._moved(1, values, column), width)
+        at = self._moved(result, target, column)
+        if self._form.is_added:
+            old = from_memory(k, k.load(self._pointers[result], at, width), dtype)
+            v = to_memory(k, k.call("add", old, from_memory(k, v, dtype)), dtype)
+        k.store(self._pointers[result], at, v)

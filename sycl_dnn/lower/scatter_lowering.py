@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record kernels that write or add values where an index says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sycl_dnn import _core
+from sycl_dnn.ir.node import Shape
+from sycl_dnn.kernels.fused_elementwise import grid_of
+from sycl_dnn.kernels.launching import launched, units
+from sycl_dnn.kernels.scatter import scatter_module, scatter_plan
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.pointwise import zeros
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import axis_order, readable
+
+
+def scattered(inputs: Sequence[Tensor], axis: int, shape: Shape) -> Tensor:
+    """Record values, the first input or the second after what they are written into, at an index.
+
+    Parameters
+    ----------
+    inputs : sequence of Tensor
+        Values and an index: they are added to zeros, in float32 if they are narrower. Or an array,
+        values and an index: of several values for one place the last stays.
+    axis : int
+        Along which the index counts; along others it broadcasts.
+    shape : tuple of int
+        Of the result.
+    """
+    *base, values, index = inputs
+    trace, dtype = values.trace, str(values.dtype)
+    is_added = not base
+    if 0 in shape or not values.size:
+        return base[0] if base else zeros(trace, shape, dtype)
+    if is_added and dtypes.is_float(dtype):
+        values = trace.convert(values, dtypes.wide(dtype))
+    made = _launched(values, index, base, axis, shape)
+    return trace.convert(made, dtype)
+
+
+def _launched(
+    values: Tensor, index: Tensor, base: Sequence[Tensor], axis: int, shape: Shape
+) -> Tensor:
+    trace, rank, dtype = values.trace, len(shape), str(values.dtype)
+    order = axis_order(values, rank)
+    kept = [k for k in order if k != axis]
+    out = Out(shape, dtype, layout.strided(shape, dtype, layout.permuted_strides(shape, order)))
+    operands = [readable(t, rank) for t in (index, values, *base)]
+    strides = [
+        [0 if n == 1 else s for n, s in zip(t.shape, t.strides, strict=True)] for t in operands
+    ]
+    strides.append(list(out.desc().strides))
+    # Positions along the axis: those of the index count.
+    grid = grid_of([shape[k] for k in kept], [[of[k] for k in kept] for of in strides])
+    grid.check("scatter")
+    along = [of[axis] for of in strides]
+    m = max(operands[0].shape[axis], operands[1].shape[axis])
+    plan = scatter_plan(
+        grid, along, (shape[axis], m), (dtype, str(index.dtype)),
+        is_added=not base, is_cpu=trace.engine.kind is _core.engine_kind.cpu,
+        n_processors=units(values),
+    )  # fmt: skip
+    form = plan.form
+    return launched(
+        trace, scatter_module(form), form.name, operands, [out], plan.numbers, plan.n_groups,
+        form.schedule.n_items,
+    )[0]  # fmt: skip

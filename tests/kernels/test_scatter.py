@@ -1,0 +1,80 @@
+"""Kernels that write or add where an index says: values in every dtype, layout and size."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.ops.selection import SCATTER, SCATTER_ADD
+
+RNG = np.random.default_rng(7)
+DTYPES = ("float32", "float64", "float16", "int64", "int32", "int8", "bool")
+#: Shapes of the result, the values and the index; the axis.
+CASES = {
+    "rows": ((50, 70), (13, 70), (13, 1), 0),
+    "long rows": ((90, 128), (700, 128), (700, 1), 0),
+    "narrow rows": ((100, 3), (500, 3), (500, 1), 0),
+    "elements of rows": ((5, 20), (5, 33), (5, 33), 1),
+    "a vector": ((40,), (300,), (300,), 0),
+    "the middle axis": ((3, 9, 5), (3, 30, 5), (1, 30, 1), 1),
+    "each of the middle axis": ((3, 9, 300), (3, 30, 300), (3, 30, 300), 1),
+    "the last axis": ((2, 7, 33), (2, 7, 9), (2, 7, 9), 2),
+}
+
+
+def _reference(into, values, index, axis, put):
+    """Write values into an array where an index says; what is outside is left out."""
+    into, places = into.copy(), list(np.ogrid[tuple(slice(n) for n in values.shape)])
+    places[axis] = index
+    *places, values = np.broadcast_arrays(*places, values)
+    inside = (places[axis] >= 0) & (places[axis] < into.shape[axis])
+    put(into, tuple(p[inside] for p in places), values[inside])
+    return into
+
+
+def _set(into, places, values):
+    into[places] = values
+
+
+@pytest.fixture
+def run(queue):
+    """Return a function that computes nodes of NumPy's arrays on the queue."""
+
+    def made(definition, *arrays):
+        call = sycl_dnn.compile(lambda *xs: computed(definition, *xs))
+        return dpnp.asnumpy(call(*[dpnp.asarray(a, sycl_queue=queue) for a in arrays]))
+
+    return made
+
+
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("case", CASES)
+def test_values_written_and_added(case, dtype, kind, run):
+    shape, of_values, of_index, axis = CASES[case]
+    x, values = ((RNG.normal(size=s) * 5).astype(dtype) for s in (shape, of_values))
+    index = RNG.integers(-2, shape[axis] + 2, of_index).astype(kind)
+    made = run(lambda old, new, i: SCATTER(old, new, i, axis=axis), x, values, index)
+    np.testing.assert_array_equal(made, _reference(x, values, index, axis, _set))
+    if dtype == "bool":
+        return
+    made = run(lambda new, i: SCATTER_ADD(new, i, axis=axis, shape=shape), values, index)
+    wide = "float64" if np.dtype(dtype).kind == "f" else dtype
+    wanted = _reference(np.zeros(shape, wide), values.astype(wide), index, axis, np.add.at)
+    tolerance = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-12}.get(dtype, 0)
+    np.testing.assert_allclose(made, wanted, rtol=tolerance, atol=30 * tolerance)
+
+
+def test_sums_are_the_same_each_time(run):
+    values, index = RNG.normal(size=(5000, 70)).astype("f4"), RNG.integers(0, 9, (5000, 1))
+    definition = lambda v, i: SCATTER_ADD(v, i, axis=0, shape=(9, 70))  # noqa: E731
+    first = run(definition, values, index)
+    assert all(np.array_equal(first, run(definition, values, index)) for _ in range(3))
+
+
+def test_transposed_arrays(run):
+    x, values = RNG.normal(size=(6, 40)).T, RNG.normal(size=(6, 9)).T
+    index = RNG.permutation(40)[:9].reshape(9, 1)
+    made = run(lambda old, new, i: SCATTER(old, new, i, axis=0), x, values, index)
+    np.testing.assert_array_equal(made, _reference(x, values, index, 0, _set))
