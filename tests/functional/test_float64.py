@@ -93,11 +93,11 @@ def _either(call):
     assert "float64" in said
 
 
-@pytest.mark.sweep(8)
-@pytest.mark.parametrize("share", range(8))
+@pytest.mark.sweep(12)
+@pytest.mark.parametrize("share", range(24))
 def test_exact_or_refused(share, queue):
     """Many cases in one test, since CPUs refuse nearly all; GPUs that compute run a share."""
-    for case, check in CHECKED[share::8]:
+    for case, check in CHECKED[share::24]:
         _either(lambda case=case, check=check: check(case, queue))
 
 

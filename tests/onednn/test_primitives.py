@@ -11,6 +11,7 @@ from sycl_dnn import onednn as dnnl
 ALL = [case for cases in CASES.values() for case in cases]
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.id)
 def test_case_matches_reference(case, stream):
     arrays = case.inputs()

@@ -84,6 +84,7 @@ CASES = [
 pytestmark = pytest.mark.filterwarnings("ignore:.*broadcast.*:UserWarning")
 
 
+@pytest.mark.sweep(2)
 class TestCases(Checks):
     cases = CASES
 

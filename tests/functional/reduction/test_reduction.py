@@ -120,6 +120,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sweep(2)
 class TestCases(Checks):
     cases = CASES
 

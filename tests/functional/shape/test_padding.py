@@ -73,6 +73,7 @@ NARROW = (
 CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16") if c.name in NARROW]
 
 
+@pytest.mark.sweep(2)
 class TestCases(Checks):
     cases = CASES
 
