@@ -16,9 +16,9 @@ REFUSING = frozenset((
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
     "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
     "batch_norm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
-    "conv_transpose3d", "cross_entropy", "fold", "grid_sample", "group_norm", "gru",
+    "conv_transpose3d", "fold", "grid_sample", "group_norm", "gru",
     "instance_norm", "interpolate", "layer_norm", "local_response_norm", "lp_pool1d", "lp_pool2d",
-    "lp_pool3d", "lstm", "max_pool1d", "max_pool2d", "max_pool3d", "nll_loss", "prelu",
+    "lp_pool3d", "lstm", "max_pool1d", "max_pool2d", "max_pool3d", "prelu",
     "quantize_dynamic", "rms_norm", "rnn_relu", "rnn_tanh", "scaled_dot_product_attention",
     "unfold",
 ))  # fmt: skip
@@ -31,9 +31,9 @@ def message(name: str, device: str) -> str:
     """Return the answer of a function on a device."""
     return (
         f"{name}: this device ({device}) computes no float64 in convolutions, pools, norms, "
-        "attention, recurrent layers and losses of classes; use float32: astype('float32') for "
+        "attention and recurrent layers; use float32: astype('float32') for "
         "arrays, float() for modules. Of sycl_dnn.functional, element-wise functions, reductions, "
-        "products of matrices and other losses compute float64, and so does dpnp"
+        "products of matrices and losses compute float64, and so does dpnp"
     )
 
 

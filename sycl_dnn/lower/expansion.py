@@ -8,6 +8,8 @@ from collections.abc import Container, Sequence
 from sycl_dnn.ir.node import Node, in_order, node_of
 from sycl_dnn.kernels.node_expressions import is_elementwise
 from sycl_dnn.lower.region import is_reduction
+from sycl_dnn.ops.arithmetic import CAST, cast
+from sycl_dnn.ops.selection import GATHER
 
 
 def expanded(results: Sequence[Node], known: Container[Node]) -> list[Node]:
@@ -25,6 +27,10 @@ def expanded(results: Sequence[Node], known: Container[Node]) -> list[Node]:
         definition = node.operation.definition
         if definition is not None and not (is_elementwise(node) or is_reduction(node)):
             (made[node],) = expanded([definition(*inputs, **node.attributes)], known)
+        elif node.operation is GATHER and inputs[0].operation is CAST and inputs[0] not in known:
+            # Only what is in memory has elements by index; converted are those alone.
+            of_known = GATHER(inputs[0].inputs[0], *inputs[1:], **node.attributes)
+            made[node] = cast(of_known, node.dtype)
         elif inputs != node.inputs:
             made[node] = node_of(node.operation, inputs, node.attributes)
     return [made.get(node, node) for node in results]

@@ -55,14 +55,17 @@ _OF_NOTHING = {"sum": 0, "prod": 1, "any": False, "all": True}
 
 
 def computed(
-    definition: Callable[..., Node], *operands: Tensor | Number, dtype: str = ""
+    definition: Callable[..., Node | tuple[Node, ...]],
+    *operands: Tensor | Number,
+    dtype: str = "",
 ) -> Tensor:
     """Record what a function of nodes defines, for tensors; derivatives of any order follow.
 
     Parameters
     ----------
     definition : callable
-        Takes one node for each operand and returns a node.
+        Takes one node for each operand and returns a node; of several, the others are what the
+        gradient reads again.
     *operands : Tensor or number
         At least one tensor; of dtypes that oneDNN describes.
     dtype : str
@@ -71,8 +74,9 @@ def computed(
     trace = next(v.trace for v in operands if isinstance(v, Tensor))
     tensors = [v if isinstance(v, Tensor) else filled(trace, v, (), dtype) for v in operands]
     known = {leaf(("operand", i), t.shape, str(t.dtype)): t for i, t in enumerate(tensors)}
-    (result,) = _recorded([definition(*known)], known, list(known))
-    return result
+    made = definition(*known)
+    results = made if isinstance(made, tuple) else (made,)
+    return _recorded(results, known, list(known))[0]
 
 
 def _recorded(results: Sequence[Node], known: Known, leaves: Sequence[Node]) -> list[Tensor]:

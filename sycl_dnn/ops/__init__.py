@@ -5,10 +5,20 @@ from sycl_dnn.ops import (
     activation,
     arithmetic,
     creation,
+    losses,
     products,
     reduction,
     selection,
     shape,
 )
 
-__all__ = ["activation", "arithmetic", "creation", "selection", "products", "reduction", "shape"]
+__all__ = [
+    "activation",
+    "arithmetic",
+    "creation",
+    "losses",
+    "products",
+    "reduction",
+    "selection",
+    "shape",
+]

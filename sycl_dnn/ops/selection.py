@@ -82,8 +82,18 @@ SCATTER_ADD = Operation(
 )
 
 
+def _placed(g: Node, indices: Sequence[Node], axes: Sequence[int], shape: Shape) -> Node:
+    """Return zeros with one value along axes, where nothing is added: part of other kernels."""
+    for index, axis in zip(indices, axes, strict=True):
+        places = iota(shape[axis], axis, g.ndim, index.dtype)
+        g = where(EQ(places, index), g, number(0, g.dtype))
+    return broadcast_to(g, shape)
+
+
 def scatter_add(g: Node, indices: Sequence[Node], axes: Sequence[int], shape: Shape) -> Node:
     """Return zeros with values added where indices along neighboring axes say."""
+    if all(g.shape[k] == 1 for k in axes):
+        return _placed(g, indices, axes, shape)
     first, last = axes[0], axes[-1]
     if tuple(axes) != tuple(range(first, last + 1)):
         raise NotDifferentiable(f"gather: axes must be neighbors to have a gradient, got {axes}")

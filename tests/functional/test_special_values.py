@@ -165,8 +165,7 @@ HAS_AVX512 = has_avx512(_core.Engine("cpu"))
 FAST_OTHERWISE = (
     "relu(", "relu6(", "hardtanh(", "leaky_relu(", "celu(x, 2.0)", "mish(", "hardsigmoid(",
     "softshrink(", "hardshrink(", "threshold(", "exp(", "abs(",
-    "softmax(", "softmin(", "nll_loss(x, t",
-    "cross_entropy(", "max_pool2d(", "adaptive_max_pool2d(", "maximum(",
+    "softmax(", "softmin(", "max_pool2d(", "adaptive_max_pool2d(", "maximum(",
     "minimum(", "l1_loss(", "smooth_l1_loss(", "huber_loss(", "prelu(", "poisson_nll_loss(",
     "cumprod(", "adaptive_avg_pool2d(", "interpolate(", "scaled_dot_product_attention(",
 )  # fmt: skip

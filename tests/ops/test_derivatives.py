@@ -11,6 +11,7 @@ from sycl_dnn.ir.node import OPERATIONS, leaf, number
 from sycl_dnn.ops import activation as a
 from sycl_dnn.ops import arithmetic as e
 from sycl_dnn.ops import creation as c
+from sycl_dnn.ops import losses as n
 from sycl_dnn.ops import products as p
 from sycl_dnn.ops import reduction as r
 from sycl_dnn.ops import selection as t
@@ -48,6 +49,19 @@ def _coordinates(last):
 
 def _where(x, y):
     return e.where(e.GT(x, number(0.0, "float64")), x * x, y * x)
+
+
+def _loss_of_classes(x, weight=None, **settings):
+    """Targets 0, 1 and 2 of three rows."""
+    target = c.iota(3, 0, 2, "int64")
+    settings = {"axis": 1, "ignore_index": -100, "smoothing": 0.0, "reduction": "none"} | settings
+    weight = None if weight is None else s.reshape(weight, (1, 4))
+    return n.loss_of_indices(n.Scores(x, 1, is_normalized=False), target, weight, **settings)[0]
+
+
+def _loss_of_shares(x, shares, weight):
+    scores = n.Scores(x, 1, is_normalized=False)
+    return n.loss_of_shares(scores, shares, weight, smoothing=0.1, reduction="mean")[0]
 
 
 #: By name: the function of nodes, and what draws each operand.
@@ -107,6 +121,12 @@ CASES = {
     "cumprod": (lambda x: r.CUMPROD(x, axis=1), X),
     "softmax": (lambda x: r.SOFTMAX(x, axis=1), X),
     "log_softmax": (lambda x: e.SQUARE(r.LOG_SOFTMAX(x, axis=0)), X),
+    "loss of classes": (_loss_of_classes, X),
+    "loss of classes with weights": (
+        lambda x, w: _loss_of_classes(x, w, reduction="mean", ignore_index=1), X, ROW),
+    "loss of classes, smoothed": (
+        lambda x, w: _loss_of_classes(x, w, reduction="sum", smoothing=0.2), X, ROW),
+    "loss of shares": (_loss_of_shares, X, POSITIVE, ROW),
     "max_of_all": (lambda x: r.MAX_OF_ALL(x, axes=(0, 1)) * x, DISTINCT),
     "min_of_all": (lambda x: r.MIN_OF_ALL(x, axes=(0, 1)) * x, DISTINCT),
     "std": (lambda x: r.STD(x, axes=(0, 2), correction=1.0) * x, IMAGE),

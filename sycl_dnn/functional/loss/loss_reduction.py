@@ -135,13 +135,9 @@ def _rows(n: int) -> int:
     return next(d for d in range(math.isqrt(n), 0, -1) if n % d == 0)
 
 
-def reduced_rows(
-    x: Tensor,
-    dtype: str,
-    kind: algorithm = algorithm.reduction_sum,
-    attr: PrimitiveAttr | None = None,
-) -> Tensor:
-    """Return the sums or other reductions of the rows of (M, N), (M, 1)."""
+def _summed_rows(x: Tensor, dtype: str, attr: PrimitiveAttr | None = None) -> Tensor:
+    """Return the sums of the rows of (M, N), (M, 1)."""
+    kind = algorithm.reduction_sum
     if x.shape[1] == 1:
         return x.trace.convert(x, dtype)
     if "float64" in (x.dtype, dtype):
@@ -157,15 +153,15 @@ def total(x: Tensor, factor: float = 1.0) -> Tensor:
         only = x if n else zeros(trace, (1,), x.dtype)
         return linear_map(grid(only, ()), factor)
     if x.dtype == "float64":
-        return linear_map(grid(reduced_rows(grid(x, (1, n)), x.dtype), ()), factor)
+        return linear_map(grid(_summed_rows(grid(x, (1, n)), x.dtype), ()), factor)
     rows = _rows(n)
     made = grid(x, (rows, n // rows))
     if rows > 1:
-        made = grid(reduced_rows(made, "float32"), (1, rows))
+        made = grid(_summed_rows(made, "float32"), (1, rows))
     attr, post_ops = PrimitiveAttr(), PostOps()
     post_ops.append_eltwise(algorithm.eltwise_linear, factor, 0.0)
     attr.set_post_ops(post_ops)
-    return grid(trace.convert(reduced_rows(made, "float32", attr=attr), x.dtype), ())
+    return grid(trace.convert(_summed_rows(made, "float32", attr=attr), x.dtype), ())
 
 
 def pointwise_loss(

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Losses of classes, along an axis of their scores.
+
+Each function returns a loss with what its gradient needs again, for ``computed``: largest scores,
+sums of exponentials, the sum of weights.
+"""
+
+from __future__ import annotations
+
+import math
+
+from sycl_dnn.ir.node import Node, number
+from sycl_dnn.ops.arithmetic import (
+    EQ,
+    EXP_NONPOSITIVE,
+    GE,
+    LOG,
+    LOGICAL_AND,
+    LT,
+    STOP_GRADIENT,
+    cast,
+    where,
+)
+from sycl_dnn.ops.reduction import MAX, MEAN
+from sycl_dnn.ops.selection import gather
+from sycl_dnn.ops.shape import SUM, broadcast_to
+
+
+class Scores:
+    """Scores of classes as logarithms of probabilities.
+
+    Parameters
+    ----------
+    x : Node
+    axis : int
+    is_normalized : bool
+        Whether ``x`` is logarithms of probabilities itself.
+
+    Attributes
+    ----------
+    logs : Node
+    kept : list of Node
+        What the gradient needs again.
+    """
+
+    def __init__(self, x: Node, axis: int, *, is_normalized: bool) -> None:
+        self._x, self._axis, self.logs = x, axis, x
+        self._shifts: list[Node] = []
+        self.kept: list[Node] = []
+        if not is_normalized:
+            largest = MAX(x, axes=(axis,))
+            shifted = x - STOP_GRADIENT(largest)
+            total = SUM(EXP_NONPOSITIVE(shifted), axes=(axis,))
+            self.kept, self._shifts = [largest, total], [STOP_GRADIENT(largest), LOG(total)]
+            self.logs = shifted - self._shifts[1]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self._x.shape[self._axis]
+
+    def taken(self, index: Node) -> Node:
+        """Return the logarithms of the classes that indices name."""
+        made = gather(self._x, [index], [self._axis])
+        for shift in self._shifts:
+            made = made - shift
+        return made
+
+    def summed(self, factors: Node | None) -> Node:
+        """Return the sums over classes of logarithms times factors."""
+        entries = self.logs if factors is None else self.logs * factors
+        return SUM(entries, axes=(self._axis,))
+
+
+def loss_of_indices(
+    scores: Scores, target: Node, weight: Node | None, *, axis: int, ignore_index: int,
+    smoothing: float, reduction: str,
+) -> tuple[Node, ...]:  # fmt: skip
+    """Return the loss of targets that name classes.
+
+    Parameters
+    ----------
+    scores : Scores
+    target : Node
+        int64, of size 1 along the axis. What names no class gives NaN.
+    weight : Node, optional
+        Of the classes, with the rank of the scores.
+    axis, ignore_index : int
+    smoothing : float
+        Share of each target that all classes have in equal parts.
+    reduction : str
+    """
+    dtype = scores.logs.dtype
+    zero, n = number(0, dtype), scores.n_classes
+    is_ignored = EQ(target, number(ignore_index, "int64"))
+    is_class = LOGICAL_AND(GE(target, number(0, "int64")), LT(target, number(n, "int64")))
+    index = cast(where(is_class, target, number(0, "int64")), "int32")
+    one = broadcast_to(number(1, dtype), target.shape)
+    factor = one if weight is None else gather(weight, [index], [axis])
+    factor = where(is_class, factor, number(math.nan, dtype))
+    factor = where(is_ignored, zero, factor)
+    losses = -scores.taken(index) * factor
+    if smoothing:
+        losses = losses * (1 - smoothing) - scores.summed(weight) * (smoothing / n)
+    losses = where(is_ignored, zero, losses)
+    if reduction == "none":
+        return (losses, *scores.kept)
+    axes = tuple(range(target.ndim))
+    total = SUM(losses, axes=axes)
+    if reduction == "sum":
+        return (total, *scores.kept)
+    divisor = SUM(factor, axes=axes)
+    return (total / divisor, *scores.kept, divisor)
+
+
+def loss_of_shares(
+    scores: Scores, target: Node, weight: Node | None, *, smoothing: float, reduction: str
+) -> tuple[Node, ...]:
+    """Return the loss of targets that are shares of all classes, of the shape of the scores."""
+    if smoothing:
+        target = target * (1 - smoothing) + smoothing / scores.n_classes
+    losses = -scores.summed(target if weight is None else target * weight)
+    if reduction != "none":
+        losses = (SUM if reduction == "sum" else MEAN)(losses, axes=tuple(range(losses.ndim)))
+    return (losses, *scores.kept)
