@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training that is interrupted and continues from a file, bit for bit as without interruption.
 
-With ``--checkpoint FILE`` it is one job of several (batch/README.md): it continues from the file if
-there is one, and stops with status 75 when the scheduler announces the end of the job. With
-``--distributed`` rank 0 writes; a different number of ranks may continue from the file.
+``--steps`` is the total of all parts. With ``--checkpoint FILE`` the program is one job of several
+(batch/README.md): it continues from the file if there is one, and stops with status 75 when the
+scheduler announces the end of the job. With ``--distributed`` rank 0 writes; a different number of
+ranks may continue from the file.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def loss(net, images, labels):
 
 def make_optimiser(options):
     """Return an optimiser with the schedule of the whole training."""
-    return optim.AdamW(optim.schedules.cosine(options.rate, 2 * options.steps), max_norm=1.0)
+    return optim.AdamW(optim.schedules.cosine(options.rate, options.steps), max_norm=1.0)
 
 
 def warnings_of_scheduler():
@@ -69,7 +70,7 @@ def is_over(warned, options, queue):
 
 def one_job(options, queue) -> list[float]:
     """Continue from the checkpoint; return losses, or SystemExit(75) if steps remain at its end."""
-    warned, whole, path = warnings_of_scheduler(), 2 * options.steps, options.checkpoint
+    warned, whole, path = warnings_of_scheduler(), options.steps, options.checkpoint
     data, opt, net = digit_images(queue), make_optimiser(options), make_net(options, queue)
     now, seen = {"net": net, "state": opt.init(net), "step": 0}, []
     if path.exists():
@@ -100,22 +101,26 @@ def more(parser) -> None:
 
 def main() -> None:
     """Train without interruption and in two parts; fail if the weights differ in one bit."""
-    options, queue = begin(__doc__, steps=100, rate=0.01, more=more)
+    options, queue = begin(__doc__, steps=200, rate=0.01, more=more)
     if options.checkpoint:
         return finish(options, "resume", one_job(options, queue))
     data, path = digit_images(queue), out_path("resume.safetensors")
     opt = make_optimiser(options)
     batches = shuffled(data, 64, options.seed)
-    net, state, first = train(make_net(options, queue), opt, loss, batches, options)
-    parts = {"net": net, "state": state, "step": options.steps}
+    half = options.steps // 2
+    begun, rest_of = (
+        argparse.Namespace(**{**vars(options), "steps": n}) for n in (half, options.steps - half)
+    )
+    net, state, first = train(make_net(options, queue), opt, loss, batches, begun)
+    parts = {"net": net, "state": state, "step": half}
     write_once(options, sycl_dnn.save_checkpoint, path, **parts)
-    net, state, rest = train(net, opt, loss, batches, options, state)
+    net, state, rest = train(net, opt, loss, batches, rest_of, state)
 
     # As in another process: the whole state is read from the file.
     fresh = make_net(options, queue)
     found = sycl_dnn.load_checkpoint(path, net=fresh, state=opt.init(fresh), step=0)
     batches = itertools.islice(shuffled(data, 64, options.seed), found["step"], None)
-    again, _, repeated = train(found["net"], opt, loss, batches, options, found["state"])
+    again, _, repeated = train(found["net"], opt, loss, batches, rest_of, found["state"])
     pairs = zip(sycl_dnn.tree.leaves(net), sycl_dnn.tree.leaves(again), strict=True)
     is_same = all(bool(dpnp.array_equal(a, b)) for a, b in pairs) and rest == repeated
     print(f"loss {first[0]:.3f} to {first[-1]:.3f}, then to {rest[-1]:.4f} and {repeated[-1]:.4f}")

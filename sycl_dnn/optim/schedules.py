@@ -249,17 +249,27 @@ def joined(parts: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
     return schedule
 
 
-def warmup(steps: int, then: Schedule, start: float = 0.0) -> Schedule:
-    """Return a rate that rises from ``start`` to the first of ``then``, and then follows ``then``.
+def warmup(steps: int, then: Schedule, start: float | None = None) -> Schedule:
+    """Return a rate that rises linearly to the first of ``then``, and then follows ``then``.
+
+    It starts at ``start``: by default a ``steps``-th of the first of ``then``, so that the first
+    update moves the parameters, as ``LinearLR(start_factor=1 / steps, total_iters=steps)``.
+
+    Raises
+    ------
+    ValueError
+        ``steps`` is less than 1.
 
     Examples
     --------
     >>> from sycl_dnn.optim import schedules
     >>> rate = schedules.warmup(10, schedules.cosine(1.0, 100))
     >>> rate(5), rate(10)
-    (0.5, 1.0)
+    (0.55, 1.0)
     """
-    return joined([linear(start, then(0), steps), then], [steps])
+    _check_steps("warmup", steps)
+    first = then(0)
+    return joined([linear(first / steps if start is None else start, first, steps), then], [steps])
 
 
 def one_cycle(

@@ -64,10 +64,10 @@ def test_two_ranks_have_the_losses_of_one_process(name, more, tmp_path):
 
 @needs_oneccl
 def test_another_number_of_ranks_goes_on_from_a_checkpoint(tmp_path):
-    options = ["--dropout", "0", "--checkpoint", str(tmp_path / "file.safetensors"), "--steps", "2"]
+    options = ["--dropout", "0", "--checkpoint", str(tmp_path / "file.safetensors"), "--steps", "4"]
     text = trained_by_two("resume", tmp_path, *options, "--every", "2")
     assert "[1] from step 0 of 4" in text
-    command = [sys.executable, str(ROOT / "examples" / "resume.py"), *options[:-1], "3"]
+    command = [sys.executable, str(ROOT / "examples" / "resume.py"), *options[:-1], "6"]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=900, cwd=tmp_path, env=environment()
     )

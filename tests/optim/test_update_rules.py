@@ -291,6 +291,14 @@ def test_muon_makes_matrices_orthogonal():
         opt.init(on_device(initial()))
 
 
+def test_first_update_of_a_warmup_has_a_rate():
+    rate = schedules.warmup(4, schedules.constant(0.2))
+    assert [rate(step) for step in (0, 2, 4, 9)] == pytest.approx([0.05, 0.125, 0.2, 0.2])
+    assert schedules.warmup(4, schedules.constant(0.2), start=0.0)(0) == 0
+    with pytest.raises(ValueError, match="warmup: the number of steps must be at least 1, got 0"):
+        schedules.warmup(0, schedules.constant(0.2))
+
+
 def test_groups_masks_norms_and_schedules():
     rate = schedules.warmup(3, schedules.cosine(0.1, 20), 0.01)
     opt = optim.AdamW(

@@ -96,19 +96,29 @@ class RankProcess:
         finally:
             os.sched_setaffinity(0, all_cores)
         self._readers: list[threading.Thread] = []
+        #: The last line that it wrote to standard error, empty if the launcher does not read it.
+        self.last_line = ""
 
     def pass_output_on(self) -> None:
-        """Begin to write this rank's lines with its number in front."""
+        """Begin to write this rank's lines, prefixed with its number."""
         for source, target in (
             (self.process.stdout, sys.stdout),
             (self.process.stderr, sys.stderr),
         ):
             if source is not None:
                 thread = threading.Thread(
-                    target=_copy_lines, args=(source, target, f"[{self.rank}] "), daemon=True
+                    target=self._copy_lines, args=(source, target), daemon=True
                 )
                 thread.start()
                 self._readers.append(thread)
+
+    def _copy_lines(self, source: IO[bytes], target: Any) -> None:
+        for line in source:
+            text = line.decode(errors="replace").rstrip("\n")
+            target.write(f"[{self.rank}] {text}\n")
+            target.flush()
+            if text.strip() and source is self.process.stderr:
+                self.last_line = text.strip()
 
     def status(self) -> int | None:
         """Return the exit status as in a shell; None while it runs."""
@@ -143,13 +153,6 @@ def _die_with_parent() -> Callable[[], None]:
     return lambda: libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _copy_lines(source: IO[bytes], target: Any, prefix: str) -> None:
-    for line in source:
-        text = line.decode(errors="replace").rstrip("\n")
-        target.write(f"{prefix}{text}\n")
-        target.flush()
-
-
 class _Asked(Exception):
     """The job has been told to end."""
 
@@ -162,6 +165,7 @@ class Child(Protocol):
     """What a launcher started: a rank, or another launcher on another host."""
 
     name: str
+    last_line: str
 
     def pass_output_on(self) -> None:
         """Begin to write its output."""
@@ -199,6 +203,7 @@ def run_job(command: Sequence[str], layout: Layout) -> int:
 def run_children(starts: Sequence[Callable[[], Child]]) -> int:
     """Start all and run them to completion; return the status of the first that failed, or 0."""
     children: list[Child] = []
+    failed = None
     handlers = {n: signal.signal(n, _raise_asked) for n in (signal.SIGINT, signal.SIGTERM)}
     handlers |= {n: signal.signal(n, partial(_forward, children)) for n in FORWARDED}
     try:
@@ -206,7 +211,12 @@ def run_children(starts: Sequence[Callable[[], Child]]) -> int:
             children.append(start())
         for child in children:
             child.pass_output_on()
-        return _wait(children)
+        failed = _first_failure(children)
+        if failed is None:
+            return 0
+        status = int(failed.status() or 1)
+        _end(children, signal.SIGTERM, _LAST_WORDS)
+        return status
     except _Asked as asked:
         _end(children, asked.number, 0.0)
         return 128 + asked.number
@@ -215,6 +225,10 @@ def run_children(starts: Sequence[Callable[[], Child]]) -> int:
             signal.signal(number, signal.SIG_IGN if children else handler)
         for child in children:
             child.close()
+        if failed is not None:  # after the last words of all, where a reader looks first
+            said = f": {failed.last_line}" if failed.last_line else ""
+            print(f"launch: {failed.name} ended with {failed.status()}{said}",
+                  file=sys.stderr, flush=True)  # fmt: skip
         for number, handler in handlers.items():
             signal.signal(number, handler)
 
@@ -228,17 +242,15 @@ def _forward(children: Sequence[Child], number: int, frame: Any) -> None:
         child.forward(number)
 
 
-def _wait(children: Sequence[Child]) -> int:
+def _first_failure(children: Sequence[Child]) -> Child | None:
+    """Wait until one fails and return it; None once all have succeeded."""
     while True:
         known = [(child.status(), child) for child in children]
-        failed = [(status, child) for status, child in known if status]
-        if failed:
-            status, child = failed[0]
-            print(f"launch: {child.name} ended with {status}", file=sys.stderr, flush=True)
-            _end(children, signal.SIGTERM, _LAST_WORDS)
-            return int(status or 1)
+        for status, child in known:
+            if status:
+                return child
         if all(status is not None for status, _ in known):
-            return 0
+            return None
         time.sleep(_POLL)
 
 

@@ -28,6 +28,7 @@ class HostProcess:
 
     def __init__(self, shell: Sequence[str], host: str, command: Sequence[str]) -> None:
         self.name = f"host {host}"
+        self.last_line = ""  # the launcher there has repeated it
         passed = [f"{n}={v}" for n, v in os.environ.items() if n.startswith(_PASSED_ON)]
         line = f"cd {shlex.quote(os.getcwd())} && exec {shlex.join(['env', *passed, *command])}"
         self._process = subprocess.Popen(

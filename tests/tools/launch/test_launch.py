@@ -83,6 +83,7 @@ import os, subprocess, sys, threading
 child = subprocess.Popen(["sleep", "1000"])
 print(os.getpid(), child.pid, flush=True)
 if os.environ["RANK"] == "1":
+    print("the reason", file=sys.stderr)
     sys.exit(7)
 threading.Event().wait()
 """
@@ -92,7 +93,7 @@ threading.Event().wait()
 def test_one_that_fails_ends_all_and_gives_the_status(tmp_path):
     status, out, err = run(tmp_path, FAILS, "-n", "2")
     assert status == 7
-    assert "launch: rank 1 ended with 7" in err
+    assert err.splitlines()[-1] == "launch: rank 1 ended with 7: the reason"
     pids = [int(word) for line in out.splitlines() for word in line.split()[1:]]
     assert len(pids) == 4
     assert not [pid for pid in pids if is_there(pid)]
