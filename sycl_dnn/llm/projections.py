@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,10 @@ from sycl_dnn import functional as F
 from sycl_dnn.call.operation import operation
 from sycl_dnn.kernels.rows_in_two_parts import STEPS, added_parts, split_rows
 from sycl_dnn.nn.module import Module
+from sycl_dnn.trace.values import Tensor
+
+#: Up to which products of one input are joined: beyond, taking the result apart costs more.
+_FEW_ROWS = 16
 
 Weights = Callable[[str, tuple[int, ...]], Any]
 
@@ -51,21 +56,35 @@ def integer_product(x: Any, weight: Any, scale: Any, bias: Any) -> Any:
     scale : array (n,)
     bias : array (n,), optional
     """
-    parts, of_rows = _split(F.reshape(x, (-1, x.shape[-1])))
-    one = F.QuantizedTensor(parts, F.ones_like(of_rows[:1]))
-    made = F.quantized_linear(one, F.QuantizedTensor(weight, scale, None, 0))
-    made = _added(made, of_rows, bias)
-    return F.reshape(F.astype(made, str(x.dtype)), (*x.shape[:-1], weight.shape[0]))
+    return _multiplied(_rows(x), x, weight, scale, bias)
+
+
+def _rows(x: Any) -> Any:
+    return _split(F.reshape(x, (-1, x.shape[-1])))
+
+
+def _multiplied(rows: Any, x: Any, weight: Any, scale: Any, bias: Any) -> Any:
+    parts, of_rows = rows
+    # Traced, it is a constant of the program.
+    one = F.ones((), device=None if isinstance(parts, Tensor) else parts.sycl_queue)
+    made = F.quantized_linear(
+        F.QuantizedTensor(parts, one), F.QuantizedTensor(weight, scale, None, 0)
+    )
+    made = F.astype(_added(made, of_rows, bias), str(x.dtype))
+    return F.reshape(made, (*x.shape[:-1], weight.shape[0]))
 
 
 def products(parts: Sequence[Projection], x: Any) -> list[Any]:
     """Return what several projections make of one input."""
     if len(parts) == 1 or any(p.weight_scale is None for p in parts):
         return [p(x) for p in parts]
+    rows = _rows(x)
+    if math.prod(x.shape[:-1]) > _FEW_ROWS:
+        return [_multiplied(rows, x, p.weight, p.weight_scale, p.bias) for p in parts]
     # One product; the joined weights are constants of the program.
     weight, scale = F.cat([p.weight for p in parts], 0), F.cat([p.weight_scale for p in parts], 0)
     biases = [p.bias for p in parts if p.bias is not None]
-    made = integer_product(x, weight, scale, F.cat(biases, 0) if biases else None)
+    made = _multiplied(rows, x, weight, scale, F.cat(biases, 0) if biases else None)
     return list(F.split(made, [p.weight.shape[0] for p in parts], -1))
 
 
