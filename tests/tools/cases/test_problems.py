@@ -104,6 +104,9 @@ MASKS = {
     ("matmul", "2x4x8:2x8x4", "weights", "per_oc"): 4,
     ("matmul", "2x4x8:2x8x4", "weights", "per_ocic"): 6,
     ("matmul", "4x8:8x4", "src", "per_tensor"): 3,
+    ("matmul", "4x8:8x4", "src", "per_dim_0"): 1,
+    ("matmul", "4x8:8x4", "src", "per_dim_1"): 2,
+    ("matmul", "4x8:8x4", "src", "per_dim_01"): 3,
     ("lnorm", "2x3x4", "src_1", "per_oc"): 4,
     ("pool", "ic4ih4kh2", "src_1", "per_tensor"): 15,
 }
