@@ -82,6 +82,7 @@ def test_gains_are_those_of_the_activations():
     assert nn.init.calculate_gain("leaky_relu", 0.5) == pytest.approx(np.sqrt(2 / 1.25))
 
 
-def test_arrays_are_made_of_lists_where_a_function_is_compiled():
+def test_arrays_are_made_of_lists_outside_of_functions_and_where_they_are_compiled():
+    close(F.tensor([1.0, 2.0]), [1.0, 2.0])
     made = sycl_dnn.compile(lambda x: x * F.tensor([1.0, 2.0]))(F.ones(2))
     close(made, [1.0, 2.0])
