@@ -71,6 +71,12 @@ def pytest_itemcollected(item):
         item.add_marker(pytest.mark.torch)
 
 
+def pytest_ignore_collect(collection_path):
+    if not compared_with_torch.IS_INSTALLED and compared_with_torch.whole_file(collection_path):
+        return True
+    return None
+
+
 def _leave_out(config, items, is_left_out):
     chosen, left_out = [], []
     for item in items:

@@ -8,11 +8,18 @@ import functools
 import importlib
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from types import CodeType, FunctionType
 
 IS_INSTALLED = find_spec("torch") is not None
 #: For tests to import; they are left out where it is None.
 torch = importlib.import_module("torch") if IS_INSTALLED else None
+
+
+def whole_file(path: Path) -> bool:
+    """Whether a file of tests is nothing without torch: it looks for it before all else."""
+    needs = '\ntorch = pytest.importorskip("torch")\n'
+    return path.match("test_*.py") and needs in path.read_text(encoding="utf-8")
 
 
 @functools.cache

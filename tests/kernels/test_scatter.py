@@ -48,6 +48,7 @@ def run(queue):
     return made
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("kind", ["int32", "int64"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("case", CASES)

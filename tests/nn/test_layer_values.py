@@ -50,8 +50,9 @@ def test_a_packed_batch_is_its_sequences_one_by_one(kind):
 
 
 def test_upsampled_corners_stay():
-    made = nn.UpsamplingBilinear2d((3, 3))(dpnp.asarray(np.float32([[[[0, 2], [4, 6]]]])))
-    close(made, [[[[0, 1, 2], [2, 3, 4], [4, 5, 6]]]])
+    x = dpnp.asarray(np.float32([[[[0, 3], [6, 9]]]]))
+    rows = np.float32([0, 1, 2, 3])
+    close(nn.UpsamplingBilinear2d((4, 4))(x), [[[rows, rows + 2, rows + 4, rows + 6]]])
 
 
 def test_modules_are_numbered_again_where_some_come_or_go():
