@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -209,7 +210,9 @@ class LanguageModel:
         sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty, seed)
         if max_tokens < 1:
             raise ValueError(f"generate: max_tokens must be at least 1, got {max_tokens}")
-        is_list = isinstance(prompt, (list, tuple)) and not all(isinstance(p, int) for p in prompt)
+        is_list = isinstance(prompt, (list, tuple)) and not all(
+            isinstance(p, numbers.Integral) for p in prompt
+        )
         prompts = [self._encoded("generate", p) for p in (prompt if is_list else [prompt])]
         stops = (stop,) if isinstance(stop, str) else tuple(stop)
         pieces = self._pieces(prompts, max_tokens, sampling, stops)

@@ -74,9 +74,10 @@ def _multiplied(rows: Any, x: Any, weight: Any, scale: Any, bias: Any) -> Any:
     return F.reshape(made, (*x.shape[:-1], weight.shape[0]))
 
 
-def products(parts: Sequence[Projection], x: Any) -> list[Any]:
-    """Return what several projections make of one input."""
-    if len(parts) == 1 or any(p.weight_scale is None for p in parts):
+def products(parts: Sequence[Any], x: Any) -> list[Any]:
+    """Return what several projections, or layers in their places, make of one input."""
+    is_whole = all(isinstance(p, Projection) and p.weight_scale is not None for p in parts)
+    if len(parts) == 1 or not is_whole:
         return [p(x) for p in parts]
     rows = _rows(x)
     if math.prod(x.shape[:-1]) > _FEW_ROWS:

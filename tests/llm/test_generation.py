@@ -32,7 +32,10 @@ def by_hand(net, ids, n):
 
 def test_greedy_tokens_are_the_largest_logits(bare):
     prompt = [5, 20, 33]
-    assert bare.generate(prompt, 4) == by_hand(bare.module, prompt, 4)
+    wanted = by_hand(bare.module, prompt, 4)
+    assert bare.generate(prompt, 4) == wanted
+    assert bare.generate(list(np.array(prompt)), 4) == wanted
+    assert bare.generate(np.array(prompt), 4) == wanted
 
 
 def test_prompts_of_a_batch_do_not_see_each_other(bare):

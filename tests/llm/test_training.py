@@ -43,6 +43,7 @@ def test_50_steps_have_the_losses_of_torch():
 
 
 @pytest.mark.slow
+@pytest.mark.smoke
 def test_a_trained_module_writes_what_it_learned(tmp_path):
     lm = llm.load(write_folder(tmp_path / "folder"))
     ids = [5, 9, 13, 17, 21, 25, 29, 33]
