@@ -274,3 +274,13 @@ def test_empty(queue):
 def test_errors(call, error, words, queue):
     with pytest.raises(error, match=words):
         call(queue)
+
+
+def test_results_are_written_to_an_array(queue):
+    x = sycl_dnn.asarray(np.float32([-1, 2]), "bfloat16", sycl_queue=queue)
+    out = sycl_dnn.asarray(np.zeros(2, "f4"), "bfloat16", sycl_queue=queue)
+    assert F.relu(x, out=out) is out
+    np.testing.assert_array_equal(out.asnumpy(), [0, 2])
+    other = sycl_dnn.asarray(np.zeros(2, "f4"), "float8_e5m2", sycl_queue=queue)
+    with pytest.raises(ValueError, match=r"relu: out must have .* bfloat16, got .* float8_e5m2"):
+        F.relu(x, out=other)
