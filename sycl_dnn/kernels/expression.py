@@ -301,6 +301,10 @@ def _divided(k: Kernel, a: Value, b: Value) -> Value:
     return k.call("div", a, b) if _is_float(a) else _integer_quotient(k, a, b)
 
 
+def _bits(k: Kernel, x: Value) -> Value:
+    return k.reinterpreted(x, "i64" if x.type == "f64" else "i32")
+
+
 def _same(k: Kernel, x: Value) -> Value:
     return x
 
@@ -322,7 +326,8 @@ WRITERS: dict[str, Writer | None] = {
     **{name: _bitwise(name) for name in ("add", "sub", "mul")},
     **{f"logical_{name}": _logical(name) for name in ("and", "or")},
     **{f"bitwise_{name}": _bitwise(name) for name in ("and", "or", "xor")},
-    "abs": _abs, "atan2": _bitwise("atan2"), "bitwise_not": _simple("not"), "cast": None,
+    "abs": _abs, "atan2": _bitwise("atan2"), "bits": _bits,
+    "bitwise_not": _simple("not"), "cast": None,
     "left_shift": _shifted("shl"), "right_shift": _shifted("shr"),
     "div": _divided, "exp_nonpositive": _exp_nonpositive, "floor_divide": _floor_divide,
     "fmod": _fmod, "isfinite": _is_finite,

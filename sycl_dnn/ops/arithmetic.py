@@ -98,6 +98,15 @@ ABS = Operation("abs", _alike, lambda node, g: [g * SIGN(_x(node))])
 #: The same values, through which nothing is differentiated.
 STOP_GRADIENT = Operation("stop_gradient", _alike, is_flat=True)
 
+
+def _of_bits(inputs: tuple[Node, ...]) -> tuple[Shape, str]:
+    (x,) = inputs
+    return x.shape, {"float32": "int32", "float64": "int64"}[x.dtype]
+
+
+#: The bits of a floating-point number as an integer of its size.
+BITS = Operation("bits", _of_bits, is_flat=True)
+
 CAST = Operation(
     "cast",
     lambda inputs, *, dtype: (inputs[0].shape, dtype),

@@ -97,6 +97,7 @@ VALUES = {
     "erfc": special.erfc, "erfinv": special.erfinv, "sign": lambda x: np.nan_to_num(np.sign(x)),
     "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.round,
     "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "logical_not": np.logical_not,
+    "bits": lambda x: x.view(np.int64),
     "abs": np.abs, "stop_gradient": lambda x: x, "cast": lambda x, dtype: x.astype(_float(dtype)),
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "eq": np.equal, "ne": np.not_equal, "logical_and": np.logical_and,

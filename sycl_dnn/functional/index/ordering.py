@@ -12,6 +12,7 @@ from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.convert import asarray, astype, converted
 from sycl_dnn.functional.arithmetic.operands import check_real, check_values
 from sycl_dnn.functional.index.gathering import gathered
+from sycl_dnn.functional.index.ranks import MOST, can_count, first_places
 from sycl_dnn.functional.reduction.extremes import ValuesAndIndices
 from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
 from sycl_dnn.onednn import dtypes
@@ -19,15 +20,24 @@ from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import narrow
+from sycl_dnn.trace.views import narrow, reshape, transpose, untaped
 
 
-def _order(name: str, x: Tensor, dim: Any, descending: bool) -> tuple[int, Tensor]:
-    """Return the axis, and which element along it comes first, second..."""
+def _order(
+    name: str, x: Tensor, dim: Any, descending: bool, count: int | None = None
+) -> tuple[int, Tensor]:
+    """Return the axis, and which element along it comes first, second... ``count`` of them."""
     axis = check_axis(name, dim, x.ndim)
     check_real(name, input=x)
-    if not (x.ndim and x.size):
-        return axis, zeros(x.trace, x.shape, "int64")
+    if not x.ndim:
+        return axis, zeros(x.trace, (), "int64")
+    count = x.shape[axis] if count is None else count
+    if not x.size:
+        return axis, zeros(x.trace, (*x.shape[:axis], count, *x.shape[axis + 1 :]), "int64")
+    if count == 0:
+        return axis, zeros(x.trace, (*x.shape[:axis], 0, *x.shape[axis + 1 :]), "int64")
+    if can_count(x) and (x.shape[axis] <= MOST or 4 * count <= MOST):
+        return axis, _counted(x, axis, count, descending)
     # float32 orders as the narrow dtypes do.
     given = converted(x, "float32") if x.dtype in dtypes.CARRIED else x
 
@@ -36,7 +46,19 @@ def _order(name: str, x: Tensor, dim: Any, descending: bool) -> tuple[int, Tenso
         return made.astype("int64", copy=False)
 
     out = Out(x.shape, "int64")
-    return axis, x.trace.array_call(call, [given], [out], lambda entry, grads: {})[0]
+    made = x.trace.array_call(call, [given], [out], lambda entry, grads: {})[0]
+    return axis, narrow(made, axis, 0, count)
+
+
+def _counted(x: Tensor, axis: int, count: int, descending: bool) -> Tensor:
+    """Return the places of the first elements along an axis by kernels."""
+    order = [*(a for a in range(x.ndim) if a != axis), axis]
+    with untaped(x.trace):
+        turned = transpose(x, order)
+        rows = reshape(turned, (math.prod(turned.shape[:-1]), x.shape[axis]))
+        made = first_places(rows, count, descending=descending)
+        made = reshape(made, (*turned.shape[:-1], count))
+        return transpose(made, [order.index(a) for a in range(x.ndim)])
 
 
 _SORTED = """{summary}
@@ -130,12 +152,12 @@ def topk(
     -----
     NaN counts as the largest. Gradients go to where the elements were. Source: ``torch.topk``.
     """
-    axis, order = _order("topk", input, dim, largest)
+    axis = check_axis("topk", dim, input.ndim)
     n = input.shape[axis] if input.ndim else 1
     k = checked_int("topk", "k", k, 0)
     if k > n:
         raise ValueError(f"topk: k must be at most {n}, got {k}")
-    indices = narrow(order, axis, 0, k) if input.ndim else order
+    axis, indices = _order("topk", input, dim, largest, k)
     return ValuesAndIndices(gathered("topk", input, axis, indices), indices)
 
 

@@ -78,3 +78,45 @@ def test_what_differs_and_what_is_not_0(queue):
     for name in ("unique", "nonzero"):
         with pytest.raises(TypeError, match=f"{name}: input must be an array with values"):
             sycl_dnn.vjp(lambda x, name=name: getattr(F, name)(x), x)
+
+
+#: Rows that are counted, in one part and in several, and rows that dpnp sorts.
+SHAPES = {"short": ((3, 40), 1), "columns": ((70, 4), 0), "parts": ((3, 300), 1),
+          "long": ((2, 5000), 1), "middle": ((2, 77, 3), 1)}  # fmt: skip
+
+
+def _special(shape, dtype):
+    rng = np.random.default_rng(len(shape))
+    a = (rng.normal(size=shape) * 3).astype(dtype)
+    if a.dtype.kind == "f":
+        places = rng.integers(0, a.size, a.size // 8)
+        a.reshape(-1)[places] = rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0], places.size)
+    return a
+
+
+def _first(a, axis, descending, count):
+    """Places in a stable order in which NaN is the largest."""
+    largest = np.iinfo("int64").max
+    distinct = np.unique(a, return_inverse=True)[1].reshape(a.shape)  # NaN are equal there
+    keys = np.where(a != a, largest, distinct)
+    order = np.argsort(-keys if descending else keys, axis, kind="stable")
+    return np.take(order, np.arange(count), axis)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "int8", "bool"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_order_is_stable_with_nan_as_the_largest(shape, dtype, queue):
+    (sizes, axis), a = SHAPES[shape], _special(SHAPES[shape][0], dtype)
+    x = dpnp.asarray(a, sycl_queue=queue)
+    for descending in (False, True):
+        for count in (1, 20, sizes[axis]):
+            values, places = F.topk(x, count, axis, descending)
+            wanted = _first(a, axis, descending, count)
+            np.testing.assert_array_equal(dpnp.asnumpy(places), wanted)
+            np.testing.assert_array_equal(dpnp.asnumpy(values), np.take_along_axis(a, wanted, axis))
+
+
+def test_the_largest_of_long_rows_need_no_dpnp(queue):
+    x = dpnp.asarray(_special((2, 5000), "float32"), sycl_queue=queue)
+    assert "dpnp" not in str(sycl_dnn.compile(lambda x: F.topk(x, 20)).explain(x))
+    assert "dpnp" not in str(sycl_dnn.compile(lambda x: F.sort(x[:, :100])).explain(x))

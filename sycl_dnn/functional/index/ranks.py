@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Order by counting: how many elements of a short row come before each one."""
+
+from __future__ import annotations
+
+import math
+
+from sycl_dnn.ir.node import Node, number
+from sycl_dnn.kernels.expression import REGISTERS
+from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.arithmetic import (
+    BITS,
+    BITWISE_NOT,
+    BITWISE_XOR,
+    EQ,
+    GE,
+    GT,
+    ISNAN,
+    LOGICAL_AND,
+    LOGICAL_OR,
+    LT,
+    cast,
+    where,
+)
+from sycl_dnn.ops.creation import full, iota
+from sycl_dnn.ops.selection import SCATTER, pad
+from sycl_dnn.ops.shape import SUM, broadcast_to
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import reshape
+
+#: Rows up to this length are put in order by counting; it takes the square of their length.
+MOST = 256
+#: Elements of the parts of a row among which the first ones are found.
+_PART = 64
+
+
+def can_count(x: Tensor) -> bool:
+    """Whether kernels compare the elements."""
+    return x.desc is not None and x.dtype in REGISTERS
+
+
+def _key(x: Node, *, descending: bool) -> Node:
+    """Return integers that are larger for what comes first; NaN counts as the largest number."""
+    if x.is_float:
+        x = cast(x, dtypes.wide(x.dtype))
+        # The sum makes one of both zeros.
+        bits = BITS(x + 0.0)
+        bound = number((1 << (63 if bits.dtype == "int64" else 31)) - 1, bits.dtype)
+        ordered = where(GE(bits, number(0, bits.dtype)), bits, BITWISE_XOR(bits, bound))
+        x = where(ISNAN(x), bound, ordered)
+    elif x.dtype != "int64":
+        x = cast(x, "int32")
+    return x if descending else BITWISE_NOT(x)
+
+
+def _ranks(keys: Tensor) -> Tensor:
+    """Return how many elements of each row (*, n) come before an element; of equals the first."""
+    *outer, n = keys.shape
+    places = computed(lambda x: broadcast_to(iota(n), (n,)), keys)
+    rows = [
+        reshape(t, (*s, *at)) for at in ((1, n), (n, 1)) for t, s in ((keys, outer), (places, ()))
+    ]
+
+    def definition(a: Node, i: Node, b: Node, j: Node) -> Node:
+        """Compare with all others along the last axis."""
+        is_before = LOGICAL_OR(GT(a, b), LOGICAL_AND(EQ(a, b), LT(i, j)))
+        return SUM(cast(is_before, "int32"), axes=(len(outer) + 1,))
+
+    return reshape(computed(definition, *rows), keys.shape)
+
+
+def _placed(values: Tensor, ranks: Tensor, count: int) -> Tensor:
+    """Return the ``count`` first values of each row in order."""
+    axis, shape = values.ndim - 1, (*values.shape[:-1], count)
+
+    def definition(v: Node, at: Node) -> Node:
+        return SCATTER(full(0, shape, v.dtype), v, at, axis=axis)
+
+    return computed(definition, values, ranks)
+
+
+def first_places(x: Tensor, count: int, *, descending: bool) -> Tensor:
+    """Record the places of the first elements of rows (R, n) in order: (R, count), int64.
+
+    Parts of long rows are reduced to their first elements, until few are left.
+    """
+    rows, n = x.shape
+    keys = computed(lambda v: _key(v, descending=descending), x)
+    places = computed(lambda v: broadcast_to(iota(n, 1, 2, "int64"), (rows, n)), x)
+    part = max(_PART, 4 * count)
+    while n > part:
+        n_parts = math.ceil(n / part)
+        rest = n_parts * part - n
+        if rest:
+            # They come last: equal to none but the lowest number, which they stand behind.
+            lowest = -(1 << (63 if keys.dtype == "int64" else 31))
+            keys = computed(lambda v: pad(v, [(0, 0), (0, rest)], lowest), keys)  # noqa: B023
+            places = computed(lambda v: pad(v, [(0, 0), (0, rest)]), places)  # noqa: B023
+        keys, places = (reshape(t, (rows, n_parts, part)) for t in (keys, places))
+        ranks = _ranks(keys)
+        n = n_parts * count
+        keys, places = (reshape(_placed(t, ranks, count), (rows, n)) for t in (keys, places))
+    return _placed(places, _ranks(keys), count)
