@@ -6,6 +6,7 @@
 
 import enum
 import functools
+import inspect
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from sycl_dnn import functional
 from sycl_dnn import onednn as dnnl
+from sycl_dnn.call.double_precision_refusals import REFUSING
 
 DOCS = Path(__file__).parent
 GUIDE = "https://uxlfoundation.github.io/oneDNN/v3.13/dev_guide_{}.html"
@@ -304,6 +306,43 @@ def _summary(name):
     return line.replace("``", "`").replace("|", "\\|")
 
 
+def _linked(name):
+    return f"{{py:obj}}`{name} <sycl_dnn.functional.{name}>`"
+
+
+def _arguments(name):
+    """Return the parameters of a function with their defaults, without annotations."""
+    found = inspect.signature(getattr(functional, name))
+    plain = [p.replace(annotation=p.empty) for p in found.parameters.values()]
+    text = str(found.replace(parameters=plain, return_annotation=found.empty))
+    return text.replace("|", "\\|")
+
+
+def float64_page():
+    """Return which functions compute float64 on CPUs."""
+    named = {n for n in functional.__all__ if not isinstance(getattr(functional, n), type)}
+    parts = [
+        "# float64\n\nA GPU with float64, and every CPU, computes float64 in most functions, with "
+        "derivatives of every order. oneDNN's\nCPU engine has no float64, so functions that need "
+        f"it refuse float64 there: {len(named & REFUSING)} of {len(named)}, marked below as "
+        'refusing.\nThe error names the remedy: `F.astype(x, "float32")` for arrays, '
+        "`net.float()` for modules. Nothing narrows float64 silently.\n\n"
+        "`F.asarray` keeps float64; `F.tensor` and the factories make float32 "
+        "([sharp bits](../sharp_bits.md#data-types)).\n"
+    ]
+    for family, names in families().items():
+        if family in ("quantized", "creation"):  # a dtype is an argument there, or 8 bits
+            continue
+        names = [n for n in names if n in named]
+        parts.append(f"## {FAMILIES[family]}\n")
+        for title, is_in in (("Computes", False), ("Refuses on CPUs", True)):
+            chosen = [f"{{py:obj}}`{n} <sycl_dnn.functional.{n}>`" for n in names
+                      if (n in REFUSING) == is_in]  # fmt: skip
+            if chosen:
+                parts.append(f"{title}: {', '.join(chosen)}.\n")
+    return "\n".join(parts)
+
+
 def functional_page():
     """Return the summary of all functions."""
     parts = [
@@ -316,7 +355,7 @@ def functional_page():
     )
     for family, names in families().items():
         parts.append(f"## [{FAMILIES[family]}](functional_{family}.md)\n")
-        rows = [f"| {{py:obj}}`{n} <sycl_dnn.functional.{n}>` | {_summary(n)} |" for n in names]
+        rows = [f"| {_linked(n)}`{_arguments(n)}` | {_summary(n)} |" for n in names]
         parts.append("\n".join(["| function | what it does |", "|---|---|", *rows]) + "\n")
     return "\n".join(parts)
 
@@ -335,6 +374,7 @@ PAGES = {
     "api/primitives.md": primitives_page,
     "api/enumerations.md": enumerations_page,
     "api/functional.md": functional_page,
+    "api/float64.md": float64_page,
     **{
         f"api/functional_{family}.md": functools.partial(family_page, family) for family in FAMILIES
     },

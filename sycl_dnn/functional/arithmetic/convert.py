@@ -152,7 +152,8 @@ def asarray(
         What ``dpnp.asarray`` takes, an ``Array``, NumPy's arrays of ml_dtypes' dtypes, and arrays
         with ``__dlpack__``, as PyTorch's: their bfloat16 and float8 too.
     dtype : str, NumPy dtype or scalar type, optional
-        As for ``astype``; without it, what ``x`` has.
+        As for ``astype``; by default that of ``x``. Python floats become float64, as in NumPy and
+        dpnp: data passes unchanged. ``tensor`` and the factories make float32, as in torch.
     **kwargs
         For ``dpnp.asarray``: ``sycl_queue``, ``device``, ``usm_type``...
 
