@@ -323,7 +323,7 @@ def float64_page():
     named = {n for n in functional.__all__ if not isinstance(getattr(functional, n), type)}
     parts = [
         "# float64\n\nA GPU with float64, and every CPU, computes float64 in most functions, with "
-        "derivatives of every order. oneDNN's\nCPU engine has no float64, so functions that need "
+        "derivatives. oneDNN's\nCPU engine has no float64, so functions that need "
         f"it refuse float64 there: {len(named & REFUSING)} of {len(named)}, marked below as "
         'refusing.\nThe error names the remedy: `F.astype(x, "float32")` for arrays, '
         "`net.float()` for modules. Nothing narrows float64 silently.\n\n"
