@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Architectures of torchvision and timm, converted and compared with torch: a table.
 
-    python tests/torch_modules/architectures.py                      # all, 40 minutes on two cores
+    python tests/torch_modules/architectures.py                      # all, an hour on two cores
     python tests/torch_modules/architectures.py resnet18 vit_tiny_patch16_224
     python tests/torch_modules/architectures.py --table found.jsonl  # the table of what was written
 
@@ -41,19 +41,18 @@ TORCHVISION = """
     mc3_18
 """
 TIMM = """
-    test_vit vit_tiny_patch16_224 deit_tiny_patch16_224 eva02_tiny_patch14_224:56 mixer_s32_224
-    gmlp_ti16_224 resmlp_12_224 pit_ti_224 convit_tiny coat_lite_tiny xcit_nano_12_p16_224
-    crossvit_tiny_240 cait_xxs24_224 visformer_tiny levit_128s mobilevit_xxs mobilevitv2_050
-    edgenext_xx_small efficientvit_b0 efficientvit_m0 efficientformerv2_s0 pvt_v2_b0 tiny_vit_5m_224
-    poolformer_s12 poolformerv2_s12 convnext_atto convnextv2_atto inception_next_atto mambaout_femto
-    starnet_s1 repvit_m0_9 fastvit_t8 resnet10t resnet14t resnetv2_18 resnest14d skresnet18
-    ecaresnet26t dla46_c mobilenetv4_conv_small ghostnet_050 ghostnetv2_100 lcnet_035 tinynet_e
-    mobileone_s0 repvgg_a0 repghostnet_050 fbnetc_100 mnasnet_small hardcorenas_a regnetx_002
-    regnety_002 regnetz_005 nf_regnet_b0 darknet17 ese_vovnet19b_slim_dw rexnet_100 gernet_s
-    hgnetv2_b0 mobilenetv3_small_050 efficientnet_es dpn48b botnet26t_256 lambda_resnet26t
-    gcvit_xxtiny nest_tiny sequencer2d_s swin_tiny_patch4_window7_224 twins_svt_small
-    maxvit_rmlp_pico_rw_256 coatnet_nano_rw_224 focalnet_tiny_srf davit_tiny hiera_tiny_224
-    hrnet_w18_small res2net50d seresnext26d_32x4d cspresnet50
+    test_vit vit_tiny_patch16_224 deit_tiny_patch16_224 eva02_tiny_patch14_224:56 gmlp_ti16_224
+    pit_ti_224 convit_tiny coat_lite_tiny xcit_nano_12_p16_224 crossvit_tiny_240 cait_xxs24_224
+    visformer_tiny levit_128s mobilevit_xxs mobilevitv2_050 edgenext_xx_small efficientvit_b0
+    efficientvit_m0 efficientformerv2_s0 pvt_v2_b0 tiny_vit_5m_224 poolformer_s12 poolformerv2_s12
+    convnext_atto convnextv2_atto inception_next_atto mambaout_femto starnet_s1 repvit_m0_9
+    fastvit_t8 resnet10t resnet14t resnetv2_18 resnest14d skresnet18 ecaresnet26t dla46_c
+    mobilenetv4_conv_small lcnet_035 tinynet_e mobileone_s0 repvgg_a0 fbnetc_100 mnasnet_small
+    hardcorenas_a regnetx_002 regnety_002 regnetz_005 nf_regnet_b0 darknet17 ese_vovnet19b_slim_dw
+    rexnet_100 gernet_s hgnetv2_b0 mobilenetv3_small_050 efficientnet_es dpn48b botnet26t_256
+    lambda_resnet26t gcvit_xxtiny nest_tiny sequencer2d_s swin_tiny_patch4_window7_224
+    twins_svt_small maxvit_rmlp_pico_rw_256 coatnet_nano_rw_224 focalnet_tiny_srf davit_tiny
+    hiera_tiny_224 hrnet_w18_small res2net50d seresnext26d_32x4d cspresnet50
 """
 
 
