@@ -82,7 +82,7 @@ NOTES = {
         "reorder",
         "Every pair for which the device has a reorder; no f64 on CPUs.",
         "Two engines copy between devices; it then runs on the GPU's stream. Scales and zero "
-        "points quantise the copy. There is one implementation, so no next_impl.",
+        "points quantize the copy. There is one implementation, so no next_impl.",
     ),
     "concat": (
         "concat",
@@ -103,7 +103,7 @@ NOTES = {
     "resampling": (
         "resampling",
         "f32, bf16, f16, s32, s8, u8, in any mixture.",
-        "Centres of pixels correspond (half-pixel). factors are dst / src, computed unless given.",
+        "Centers of pixels correspond (half-pixel). factors are dst / src, computed unless given.",
     ),
     "shuffle": (
         "shuffle",

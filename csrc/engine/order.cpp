@@ -10,7 +10,7 @@
 
 namespace sycl_dnn {
 
-// dpctl 0.22 hangs if two threads are the first to pass it an event: one initialises a static
+// dpctl 0.22 hangs if two threads are the first to pass it an event: one initializes a static
 // variable and releases the GIL meanwhile, the other waits for that while it holds the GIL.
 static py::object prepared_managers() {
     const py::object managers = py::module_::import("dpctl.utils").attr("SequentialOrderManager");

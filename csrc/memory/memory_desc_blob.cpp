@@ -32,7 +32,7 @@ static std::string blob_header(const std::vector<uint8_t> &payload) {
            std::to_string(checksum(payload.data(), payload.size())) + "\n";
 }
 
-// oneDNN does not initialise fields that a layout does not use. Here they are 0: blobs
+// oneDNN does not initialize fields that a layout does not use. Here they are 0: blobs
 // of equal descriptors are equal, and they leak no memory of the process.
 static std::vector<uint8_t> without_unused(desc d) {
     std::vector<uint8_t> payload = d.get_blob();

@@ -20,7 +20,7 @@ class DataParallel(OfGroup, Module):
     """A module that each rank has a copy of, with gradients averaged over the ranks.
 
     When it is created, all ranks copy the arrays of rank 0. Gradients with respect to it are the
-    same on all ranks, so an optimiser keeps the copies equal.
+    same on all ranks, so an optimizer keeps the copies equal.
 
     Parameters
     ----------

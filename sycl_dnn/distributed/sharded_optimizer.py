@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ShardedOptimizer`: each rank keeps and updates its part of the optimiser's state."""
+"""`ShardedOptimizer`: each rank keeps and updates its part of the optimizer's state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Row(NamedTuple):
 
 
 class ShardedOptimizer:
-    """An optimiser whose state is divided among the ranks (ZeRO 1 and 2).
+    """An optimizer whose state is divided among the ranks (ZeRO 1 and 2).
 
     In a step each rank averages its part of the gradients, updates its part of the parameters with
     its part of the state, and gathers the parameters. Gradients must not be averaged before. Until
@@ -204,7 +204,7 @@ class ShardedOptimizer:
             for name, g in zip(own, wide, strict=True)
         }
 
-    # Checkpoints: the state as the optimiser alone has it, for any number of ranks.
+    # Checkpoints: the state as the optimizer alone has it, for any number of ranks.
 
     def whole_state(self, state: State, params: Any) -> State:
         """Return the state of all ranks, as ``optimizer.init(params)`` nests it; for checkpoints.

@@ -55,7 +55,7 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
 
     @classmethod
     def convert(cls, module: Any, group: Group | None = None) -> Any:
-        """Return the module with its batch normalizations replaced by synchronised ones.
+        """Return the module with its batch normalizations replaced by synchronized ones.
 
         Submodules are replaced in place; if the module is one itself, a new one is returned.
         """

@@ -329,7 +329,7 @@ class Graph(Operations, _core.OpGraph):
         return CompiledGraph(self, target, policy)
 
     def to_dot(self) -> str:
-        """Return Graphviz text; partitions are coloured clusters once the graph is finalized."""
+        """Return Graphviz text; partitions are colored clusters once the graph is finalized."""
         return pictures.to_dot(self)
 
     def to_mermaid(self) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _STRIDED = _core.layout_type.strided
 _DEQUANTIZE = ("dequantize", "dynamic_dequantize")
-#: Operations allowed between a dequantised value and a product of integers.
+#: Operations allowed between a dequantized value and a product of integers.
 _MOVES = ("type_cast", "static_reshape", "static_transpose", "reorder")
 
 

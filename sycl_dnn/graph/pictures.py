@@ -60,7 +60,7 @@ def _edges(graph: Graph) -> list[tuple[str, str, Value]]:
 
 
 def to_dot(graph: Graph) -> str:
-    """Return the graph as Graphviz text, its partitions as coloured clusters."""
+    """Return the graph as Graphviz text, its partitions as colored clusters."""
     numbers = partition_numbers(graph)
     lines = ["digraph {", "  node [shape=box, style=filled, fontname=sans];"]
     for v in _sources(graph):
@@ -137,7 +137,7 @@ def _box(place: tuple[int, int], fill: str, rounding: int, upper: str, lower: st
 
 
 def to_svg(graph: Graph) -> str:
-    """Return the graph as an SVG picture: rows from inputs down, partitions coloured."""
+    """Return the graph as an SVG picture: rows from inputs down, partitions colored."""
     places, numbers = _places(graph), partition_numbers(graph)
     parts = []
     for a, b, _ in _edges(graph):

@@ -141,22 +141,22 @@ _ROWS: list[tuple[Any, ...]] = [
     # Norms and softmax
     ("BatchNormInference", "batch_norm_inference",
      "src:F gamma:P beta:P mean:P variance:P -> dst:src", "epsilon! data_format=NXC",
-     shapes.batch_norm, "Normalised by given statistics, scaled and shifted by channel."),
+     shapes.batch_norm, "Normalized by given statistics, scaled and shifted by channel."),
     ("BatchNormForwardTraining", "batch_norm_forward_training",
      "src:F mean:P variance:P gamma?:P beta?:P -> dst:src running_mean:mean "
      "running_variance:mean batch_mean:mean batch_variance:mean",
      "epsilon! momentum data_format=NXC", shapes.batch_norm,
-     "Normalised by the batch's statistics, which also move the running ones."),
+     "Normalized by the batch's statistics, which also move the running ones."),
     ("BatchNormTrainingBackward", "batch_norm_backward",
      "src:F diff_dst:F mean:P variance:P gamma?:P -> diff_src:src diff_gamma?gamma:gamma "
      "diff_beta?gamma:gamma", "epsilon! data_format=NXC", shapes.batch_norm_backward,
      "Gradients of ``batch_norm_forward_training``."),
     ("GroupNorm", "group_norm", _NORM,
      "groups! keep_stats=True use_affine=True epsilon=1e-5 data_format=NXC", shapes.group_norm,
-     "Normalised over groups of channels of each sample."),
+     "Normalized over groups of channels of each sample."),
     ("LayerNorm", "layer_norm", _NORM,
      "keep_stats=True begin_norm_axis=-1 use_affine=True epsilon=1e-5", shapes.layer_norm,
-     "Normalised over the last axes."),
+     "Normalized over the last axes."),
     ("LayerNormBackward", "layer_norm_backward",
      "src:F diff_dst:F mean:P variance:P gamma?:P beta?:P -> diff_src:src "
      "diff_gamma?use_affine:gamma diff_beta?use_affine:gamma",
@@ -189,7 +189,7 @@ _ROWS: list[tuple[Any, ...]] = [
     ("TypeCast", "type_cast", "src:F -> dst:~F", "", same, "Values in another data type."),
     ("GenIndex", "gen_index", "src:F -> dst:s32", "axis!", shapes.gen_index,
      "Index of each element along the axis."),
-    # Quantisation
+    # Quantization
     ("Quantize", "quantize", "src:f32 -> dst:~Q",
      "qtype{per_tensor/per_channel}=per_tensor axis=1 scales! zps", same,
      "``round(x / scale + zero point)``."),

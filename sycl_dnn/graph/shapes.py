@@ -174,17 +174,17 @@ def batch_norm(s: Shapes, a: Attrs) -> list[Shape]:
 
 
 def layer_norm(s: Shapes, a: Attrs) -> list[Shape]:
-    """Statistics have the axes before the normalised ones; parameters the last ones."""
+    """Statistics have the axes before the normalized ones; parameters the last ones."""
     shape = s["src"]
     first = axis_of(a, len(shape), "begin_norm_axis")
     for name in ("gamma", "beta"):
         if s.get(name) is not None and s[name] != shape[first:]:
-            raise Broken(name, f"have shape {shape[first:]}, that of the normalised axes", s[name])
+            raise Broken(name, f"have shape {shape[first:]}, that of the normalized axes", s[name])
     return [shape, shape[:first], shape[:first]]
 
 
 def layer_norm_backward(s: Shapes, a: Attrs) -> list[Shape]:
-    """Gradients of the parameters have the normalised axes."""
+    """Gradients of the parameters have the normalized axes."""
     shape = layer_norm(s, a)[0]
     inner = shape[axis_of(a, len(shape), "begin_norm_axis") :]
     return [shape, inner, inner]

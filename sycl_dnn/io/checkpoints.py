@@ -20,9 +20,9 @@ def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
     path : path
         As ``sycl_dnn.save`` accepts it; the file appears whole or not at all.
     **parts : trees
-        Modules, states of optimisers and loss scales, averages, numbers and strings: everything
+        Modules, states of optimizers and loss scales, averages, numbers and strings: everything
         that the next step reads. A schedule is a function of the step, which is in the state of the
-        optimiser.
+        optimizer.
 
     Raises
     ------

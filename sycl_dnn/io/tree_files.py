@@ -35,7 +35,7 @@ def save(path: str | os.PathLike[str], value: Any) -> None:
         Ends in ``.safetensors`` (by the library of that name, ``sycl_dnn[io]``), ``.npz``, or
         ``.pt`` or ``.pth`` (by torch, if it is installed).
     value : tree
-        Of arrays, numbers and strings: a module, the state of an optimiser, a dict of both. For a
+        Of arrays, numbers and strings: a module, the state of an optimizer, a dict of both. For a
         module alone the names are those of its state dict, as in torch's files.
 
     Raises

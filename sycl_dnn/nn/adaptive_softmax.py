@@ -94,7 +94,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             self.tail.append(Sequential(first, Linear(width, size, bias=False, **more)))
 
     def reset_parameters(self) -> None:
-        """Initialise all weights again."""
+        """Initialize all weights again."""
         self.head.reset_parameters()
         for first, second in self.tail:
             first.reset_parameters()

@@ -85,7 +85,7 @@ class MultiheadAttention(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise the weights by Glorot's rule; biases are zero."""
+        """Initialize the weights by Glorot's rule; biases are zero."""
         for name, value in self._parameters.items():
             if value is not None and name.endswith("weight"):
                 init.xavier_uniform_(value)

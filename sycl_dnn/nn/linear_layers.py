@@ -13,7 +13,7 @@ from sycl_dnn.nn.parameter import Parameter
 
 
 def new_parameter(shape: tuple[int, ...], dtype: Any, device: Any) -> Parameter:
-    """Return a parameter for an initialiser to fill."""
+    """Return a parameter for an initializer to fill."""
     return Parameter(F.zeros(shape, dtype=dtype, device=device))
 
 

@@ -363,7 +363,7 @@ class Module(ModuleState):
         return self.unfreeze() if requires_grad else self.freeze()
 
     def freeze(self, chosen: Callable[[str], bool] | None = None) -> Module:
-        """Make parameters constant for gradients and optimisers.
+        """Make parameters constant for gradients and optimizers.
 
         Parameters
         ----------
@@ -440,7 +440,7 @@ class Module(ModuleState):
         return f"{self._get_name()}(\n  {inner}\n)"
 
     def summary(self, *args: Any, **kwargs: Any) -> Summary:
-        """Summarise the layers for such arguments: shapes, parameters, operations, memory.
+        """Summarize the layers for such arguments: shapes, parameters, operations, memory.
 
         Parameters
         ----------

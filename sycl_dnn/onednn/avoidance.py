@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules that recognise implementations that end the process or are wrong where others are right."""
+"""Rules that recognize implementations that end the process or are wrong where others are right."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ FAULTS: tuple[Fault, ...] = (
             "output channels) than a register holds: 8 with AVX2, 16 with AVX-512"
         ),
         wrong=(
-            "`diff_weights` contains products with uninitialised memory, or the process ends or "
+            "`diff_weights` contains products with uninitialized memory, or the process ends or "
             "hangs (upstream issue 6035; AVX-512 by its definition, not tried)"
         ),
         instead="another implementation; graphs refuse the operation",

@@ -182,7 +182,7 @@ FAULTS: tuple[Fault, ...] = (
             "bf16, `jit_bf16`, three spatial dimensions, depth or height padded and smaller "
             "than the kernel"
         ),
-        wrong="the result depends on uninitialised memory",
+        wrong="the result depends on uninitialized memory",
         instead="f32",
         met="left",
         rows=("convolution_backward_weights",),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One fault of oneDNN as data, and the rules that recognise programs affected by it."""
+"""One fault of oneDNN as data, and the rules that recognize programs affected by it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Fault:
     outputs: tuple[str, ...] = ()
 
 
-# --- Rules that recognise a fault of oneDNN; the rows of the register name them
+# --- Rules that recognize a fault of oneDNN; the rows of the register name them
 
 
 Operands = Sequence[_core.MemoryDesc | None]
@@ -248,12 +248,12 @@ def sum_of_other_type(pd: Any) -> bool:
 
 
 def no_cell_state(pd: Any) -> bool:
-    """Match a forward LSTM that starts from uninitialised memory."""
+    """Match a forward LSTM that starts from uninitialized memory."""
     return pd.parameters["src_iter_c"] is None
 
 
 def no_cell_gradient(pd: Any) -> bool:
-    """Match gradients of an LSTM that start from uninitialised memory."""
+    """Match gradients of an LSTM that start from uninitialized memory."""
     return no_cell_state(pd) or pd.parameters["diff_dst_iter_c"] is None
 
 

@@ -56,7 +56,7 @@ FAULTS: tuple[Fault, ...] = (
         "lstm-no-cell-state-gpu",
         title="`lstm_forward`, GPU",
         when="no `src_iter_c` (`ocl:simple`; the simulated Arc selects it)",
-        wrong="the initial cell state is uninitialised memory of the scratchpad or the workspace",
+        wrong="the initial cell state is uninitialized memory of the scratchpad or the workspace",
         instead="states of zeros, as `functional` uses",
         met="warned",
         rows=("lstm_forward",),
@@ -64,7 +64,7 @@ FAULTS: tuple[Fault, ...] = (
         warns=rules.no_cell_state,
         outputs=("dst_*",),
         advice=(
-            "without src_iter_c the initial cell state is uninitialised memory; pass src_iter and "
+            "without src_iter_c the initial cell state is uninitialized memory; pass src_iter and "
             "src_iter_c of zeros"
         ),
     ),
@@ -75,7 +75,7 @@ FAULTS: tuple[Fault, ...] = (
             "no `diff_dst_iter_c` or no `src_iter_c` (`ocl:simple`; the simulated Arc and Tiger "
             "Lake select it)"
         ),
-        wrong="gradients start from uninitialised memory of the scratchpad or the workspace",
+        wrong="gradients start from uninitialized memory of the scratchpad or the workspace",
         instead="states and gradients of zeros, as `functional` uses",
         met="warned",
         rows=("lstm_backward",),
@@ -83,7 +83,7 @@ FAULTS: tuple[Fault, ...] = (
         warns=rules.no_cell_gradient,
         outputs=("diff_*",),
         advice=(
-            "gradients start from uninitialised memory; pass the four states, and "
+            "gradients start from uninitialized memory; pass the four states, and "
             "diff_dst_iter and diff_dst_iter_c of zeros"
         ),
     ),

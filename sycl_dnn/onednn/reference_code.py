@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""oneDNN's slow reference implementations: recognised, and warned about if another way is faster.
+"""oneDNN's slow reference implementations: recognized, and warned about if another way is faster.
 
 Which ways are faster depends on the CPU, so oneDNN is asked: the same primitive is described in
 other layouts and in float32. What ``sycl_dnn.functional`` composes of other primitives is known.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optimisers, schedules and the other parts of a training step, over trees of arrays."""
+"""Optimizers, schedules and the other parts of a training step, over trees of arrays."""
 
 from typing import Any
 

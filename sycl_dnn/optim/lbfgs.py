@@ -33,7 +33,7 @@ class LBFGS(Optimizer):
     """The limited-memory method of Broyden, Fletcher, Goldfarb and Shanno.
 
     One ``update`` has up to ``max_iter`` iterations. Each reads the loss, so ``update`` takes a
-    function, where other optimisers take gradients, and runs outside of compiled functions; the
+    function, where other optimizers take gradients, and runs outside of compiled functions; the
     function itself may be a compiled one. The state has ``2 * history_size`` times the memory of
     the parameters.
 
@@ -141,7 +141,7 @@ class LBFGS(Optimizer):
         *args
             Further arguments of ``loss``: with them it may be one function for all batches.
         lr : float or array (), optional
-            The rate of this update in place of the optimiser's.
+            The rate of this update in place of the optimizer's.
 
         Returns
         -------
@@ -171,7 +171,7 @@ class LBFGS(Optimizer):
         return run.params, run.state()
 
     def step(self, module: Any = None, loss: Any = None, *args: Any) -> None:
-        """Update a module in place by a function of it; the optimiser keeps its state."""
+        """Update a module in place by a function of it; the optimizer keeps its state."""
         self._step(module, loss, lambda state: self.update(loss, state, module, *args))
 
 

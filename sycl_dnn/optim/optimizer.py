@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of all optimisers: names, groups, rates, and one program for the whole tree."""
+"""The base of all optimizers: names, groups, rates, and one program for the whole tree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sycl_dnn.trace.values import Tensor
 
 #: Held by ``step``: of two threads' steps the second starts from the result of the first.
 _stepping = threading.Lock()
-#: For one optimiser: what ``step`` keeps for each module.
+#: For one optimizer: what ``step`` keeps for each module.
 _states: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 State = dict[str, Any]
@@ -63,7 +63,7 @@ def check_options(name: str, options: dict[str, Any]) -> None:
 
 
 def rate_of(name: str, given: tuple[Any, ...], options: dict[str, Any], default: float) -> Any:
-    """Return the rate among the arguments of an optimiser; it is taken from ``options``.
+    """Return the rate among the arguments of an optimizer; it is taken from ``options``.
 
     Raises
     ------
@@ -102,7 +102,7 @@ class Options:
 
 
 class Optimizer:
-    """The base of all optimisers.
+    """The base of all optimizers.
 
     A rate may be a number or a function of the number of steps made before
     (``sycl_dnn.optim.schedules``). ``groups`` is a list of pairs ``(filter, options)``: for
@@ -218,7 +218,7 @@ class Optimizer:
             From ``init`` or the previous step.
         params : tree of arrays
         lr : float or array (), optional
-            The rate of this step in place of the optimiser's, for all groups without their own.
+            The rate of this step in place of the optimizer's, for all groups without their own.
 
         Returns
         -------
@@ -252,7 +252,7 @@ class Optimizer:
         return _program_of(self)(grads, state, params, lr, more)
 
     def step(self, module: Any = None, grads: Any = None) -> None:
-        """Update a module in place; the optimiser keeps its state.
+        """Update a module in place; the optimizer keeps its state.
 
         The module and its parts get new arrays. Another network sees them if it has the same parts
         (modules), not if it has only the same array.
@@ -285,7 +285,7 @@ class Optimizer:
             raise _torch_habits.wrong_step(type(self).__name__)
         if any(isinstance(v, Tensor) for v in tree.leaves((module, grads))):
             raise RuntimeError(
-                f"{type(self).__name__}.step: a traced function cannot change the optimiser; use "
+                f"{type(self).__name__}.step: a traced function cannot change the optimizer; use "
                 "params, state = opt.update(grads, state, params)"
             )
         from sycl_dnn.nn import module_tree
@@ -403,7 +403,7 @@ class Optimizer:
 def _program_of(optimizer: Optimizer) -> Any:
     program = _programs.get(optimizer)
     if program is None:
-        # A function that refers to the optimiser would keep it alive.
+        # A function that refers to the optimizer would keep it alive.
         holder = weakref.ref(optimizer)
         program = _programs[optimizer] = compile(_Update(holder))
     return program
@@ -413,7 +413,7 @@ _programs: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 class _Update:
-    """The update of one optimiser, as a function for the compiler."""
+    """The update of one optimizer, as a function for the compiler."""
 
     __name__ = "update"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rules of optimisers have in common: constructors, documentation, small formulas."""
+"""What the rules of optimizers have in common: constructors, documentation, small formulas."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _SHARED = """
     ValueError
         An option is out of its range.
     TypeError
-        A group has an option that the optimiser lacks.
+        A group has an option that the optimizer lacks.
 
     Notes
     -----
     Source: """
 
 
-#: Options that every optimiser has.
+#: Options that every optimizer has.
 _COMMON: dict[str, Any] = {
     "groups": (), "decay_mask": None, "max_norm": None, "master_weights": False
 }  # fmt: skip

@@ -51,12 +51,12 @@ def _check_steps(name: str, steps: float) -> None:
 
 
 def _check_rates(name: str, **rates: Any) -> None:
-    """Raise TypeError for what is no number, such as an optimiser."""
+    """Raise TypeError for what is no number, such as an optimizer."""
     for word, value in rates.items():
         if not isinstance(value, numbers.Real) and getattr(value, "shape", None) != ():
             raise TypeError(
                 f"{name}: {word} must be a number, got {type(value).__name__}; a schedule is the "
-                f"rate of an optimiser: opt = optim.AdamW(schedules.{name}(...))"
+                f"rate of an optimizer: opt = optim.AdamW(schedules.{name}(...))"
             )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optimisers that derive the size of their steps: RAdam, Adadelta, ASGD, Rprop."""
+"""Optimizers that derive the size of their steps: RAdam, Adadelta, ASGD, Rprop."""
 
 from __future__ import annotations
 

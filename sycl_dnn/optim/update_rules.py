@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The optimisers: how each updates one parameter; names and defaults as in ``torch.optim``."""
+"""The optimizers: how each updates one parameter; names and defaults as in ``torch.optim``."""
 
 from __future__ import annotations
 

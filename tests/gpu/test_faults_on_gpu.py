@@ -163,7 +163,7 @@ def gradients_of_old_cells(stream):
     attr.set_scratchpad_mode(dnnl.scratchpad_mode.user)
     with pytest.warns(OneDnnFaultWarning, match="without src_iter_c the initial cell state is"):
         hint = describe(case.forward_case, stream.engine, attr=attr)
-    with pytest.warns(OneDnnFaultWarning, match="gradients start from uninitialised"):
+    with pytest.warns(OneDnnFaultWarning, match="gradients start from uninitialized"):
         pd = describe(case, stream.engine, hint, attr=attr)
     assert pd.impl_info.startswith("ocl:simple")
     results = []
@@ -255,7 +255,7 @@ CHECKS = {
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_behaviour_is_still_there(name, stream, values):
+def test_behavior_is_still_there(name, stream, values):
     assert CHECKS[name](stream), f"oneDNN may have fixed {name}: check, then drop it"
 
 
@@ -282,7 +282,7 @@ def test_graphs_select_by_spread_conditions(condition, other, gpu, values):
 
 
 @pytest.mark.parametrize("operation", ["softmax", "log_softmax"])
-def test_graphs_normalise_rows_that_lie_apart(operation, gpu, values):
+def test_graphs_normalize_rows_that_lie_apart(operation, gpu, values):
     x = np.random.default_rng(0).standard_normal((7, 5, 16)).astype("f4")
     graph = Graph("gpu")
     graph.output(getattr(graph, operation)(graph.input((5, 7, 16), "f32"), axis=-1))
@@ -293,7 +293,7 @@ def test_graphs_normalise_rows_that_lie_apart(operation, gpu, values):
 
 
 @pytest.mark.parametrize("case", ["sdpa_int8"])
-def test_constants_of_quantisation_wait_for_each_other(case, stream, values):
+def test_constants_of_quantization_wait_for_each_other(case, stream, values):
     path = Path(__file__).parents[1] / "conformance" / "graph" / "pattern" / f"{case}.json"
     for _ in range(5):
         (done,) = outcomes(f"--graph --case={path}", stream)
