@@ -12,7 +12,7 @@ import onnx
 from onnx import AttributeProto, TensorProto, defs, helper
 
 from sycl_dnn.onnx import model_file
-from sycl_dnn.onnx.host_values import FOLDED
+from sycl_dnn.onnx.host_values import PASSED
 from sycl_dnn.onnx.operator_registry import Operator, find
 
 #: What has no arrays: strings, sequences, optionals and others.
@@ -173,8 +173,7 @@ class Graph:
             if node.operator is None:
                 continue
             wanted |= {n for i, n in enumerate(node.inputs) if n and i in node.operator.host}
-            passes = node.op in FOLDED and node.op not in ("Shape", "Size")
-            if passes and wanted & set(node.outputs):
+            if node.op in PASSED and wanted & set(node.outputs):
                 wanted |= set(node.inputs)
         return wanted & {i.name for i in self.inputs}
 
@@ -182,7 +181,7 @@ class Graph:
 def _described(value: onnx.ValueInfoProto) -> ModelInput:
     kind = value.type.tensor_type
     if not value.type.HasField("tensor_type"):
-        return ModelInput(value.name, None, value.type.WhichOneof("value") or "unknown")
+        return ModelInput(value.name, None, value.type.WhichOneof("value") or "untyped")
     shape = None
     if kind.HasField("shape"):
         shape = tuple(_size(d) for d in kind.shape.dim)
