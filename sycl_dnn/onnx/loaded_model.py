@@ -112,7 +112,7 @@ class OnnxModel(Module):
     @property
     def missing(self) -> tuple[str, ...]:
         """Operators that are not supported."""
-        return self._graph.missing_names()
+        return self._graph.missing_names
 
     @property
     def host_steps(self) -> tuple[str, ...]:
@@ -134,14 +134,6 @@ class OnnxModel(Module):
         for step in path[:-1]:
             owner = owner._modules[step]
         return getattr(owner, path[-1])
-
-    def weight_module(self, name: str) -> tuple[Any, str]:
-        """Return the module that has a weight, and its name there."""
-        *steps, leaf = dict(self._paths)[name]
-        owner: Any = self
-        for step in steps:
-            owner = owner._modules[step]
-        return owner, leaf
 
     # Calls.
 
@@ -196,7 +188,7 @@ class OnnxModel(Module):
 
     @property
     def _static_names(self) -> set[str]:
-        return self._graph.static_inputs()
+        return self._graph.static_inputs
 
     def _bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
         """Return the values of the inputs by name."""

@@ -158,6 +158,7 @@ class Graph:
         """Return the nodes whose operators are not supported."""
         return [n for n in self.all_nodes() if n.operator is None]
 
+    @functools.cached_property
     def missing_names(self) -> tuple[str, ...]:
         """Return what is not supported: operators with their nodes, and kinds of values."""
         nodes = [f"{n.title}-{n.version} (node {n.name!r})" for n in self.missing()]
@@ -166,6 +167,7 @@ class Graph:
         kinds = {f"{v.dtype} ({v.name!r})" for v in values if v.dtype in _NOT_TENSORS}
         return (*sorted(nodes), *sorted(kinds))
 
+    @functools.cached_property
     def static_inputs(self) -> set[str]:
         """Return the names of the inputs whose values decide shapes."""
         wanted: set[str] = set()
