@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dpnp
 import numpy as np
@@ -18,14 +18,16 @@ from sycl_dnn.functional.arithmetic.comparison import eq, where
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import abs, check_float
 from sycl_dnn.functional.arithmetic.mathematical import floor, remainder, round
-from sycl_dnn.functional.embeddings import embedding
 from sycl_dnn.functional.product.matmul import matmul
-from sycl_dnn.functional.reduction.sums import sum as summed
-from sycl_dnn.functional.shape.joining import join, stack
 from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.ir.node import Node, number
+from sycl_dnn.kernels.launching import dense
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.arithmetic import ABS, CLAMP, GE, LOGICAL_AND, LT, REMAINDER, cast
+from sycl_dnn.ops.arithmetic import where as chosen
+from sycl_dnn.ops.selection import gather
 from sycl_dnn.trace.pointwise import zeros
-from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import filled, narrow, reshape, transpose
 
@@ -127,62 +129,65 @@ def _coordinate(
     return where(eq(v, v), hardtanh(v, 0.0, n - 1.0), n - 1.0 if is_volume else 0.0)
 
 
-class _Places:
-    """Numbers of the points that each sample is made of; outside, the one after all points."""
+class _Corners(NamedTuple):
+    """The points that each sample is made of, as nodes.
 
-    def __init__(
-        self, shape: Sequence[int], taps: Sequence[int], padding: str, align_corners: bool
-    ) -> None:
-        self._n, self._sizes = shape[0], shape[2:]
-        self._corners = list(itertools.product(taps, repeat=len(self._sizes)))
-        self._padding = padding
-        self._align_corners = align_corners
-        self._nothing = math.prod((self._n, *self._sizes))
+    Attributes
+    ----------
+    sizes : tuple of int
+        Of the image.
+    mode, padding : str
+    align_corners : bool
+    """
 
-    def __call__(self, *below: dpnp.ndarray) -> dpnp.ndarray:
-        images = dpnp.arange(
-            self._n, dtype="int64", sycl_queue=below[0].sycl_queue, usm_type=below[0].usm_type
-        )[:, None]
-        numbers = []
-        for corner in self._corners:
-            number: Any = images
-            there: Any = True
-            for start, step, n in zip(below, corner, self._sizes, strict=True):
-                place = self._inside(start + step, n)
-                there = (place >= 0) & (place < n) & there
-                number = number * n + dpnp.clip(place, 0, n - 1).astype("int64")
-            numbers.append(dpnp.where(there, number, dpnp.full_like(number, self._nothing)))
-        return dpnp.stack(numbers)
+    sizes: tuple[int, ...]
+    mode: str
+    padding: str
+    align_corners: bool
 
-    def _inside(self, place: dpnp.ndarray, n: int) -> dpnp.ndarray:
-        if self._padding == "zeros":
+    def __call__(self, x: Node, *along: Node) -> Node:
+        """Return samples (N, M, 1, C) of images (N, *S, C), from where they are on each axis.
+
+        ``along`` has the whole places below (N, M, 1, 1), then what is left.
+        """
+        rank, dtype = len(self.sizes), x.dtype
+        steps, polynomials = TAPS[self.mode]
+        weights = [[_polynomial(row, rest) for row in polynomials] for rest in along[rank:]]
+        axes, total = tuple(range(1, rank + 1)), None
+        for corner in itertools.product(range(len(steps)), repeat=rank):
+            indices, there = [], None
+            weight = number(1.0, dtype)
+            for below, size, of_axis, at in zip(along, self.sizes, weights, corner, strict=False):
+                place = self._inside(below + steps[at], size)
+                fits = LOGICAL_AND(GE(place, number(0, dtype)), LT(place, number(size, dtype)))
+                there = fits if there is None else LOGICAL_AND(there, fits)
+                indices.append(cast(chosen(fits, place, number(0, dtype)), "int32"))
+                weight = of_axis[at] if weight.operation.name == "number" else weight * of_axis[at]
+            assert there is not None
+            # Outside is 0: a weight of 0 would make NaN of an infinite point.
+            point = chosen(there, gather(x, indices, axes), number(0, dtype))
+            total = point * weight if total is None else total + point * weight
+        assert total is not None
+        return total
+
+    def _inside(self, place: Node, n: int) -> Node:
+        if self.mode != "bicubic" or self.padding == "zeros":
             return place
-        if self._padding == "reflection":
-            low, span = (0.0, n - 1.0) if self._align_corners else (-0.5, float(n))
-            turned = dpnp.remainder(place - low, 2 * span) if span else dpnp.zeros_like(place)
-            place = span - dpnp.abs(turned - span) + low
-        return dpnp.clip(place, 0, n - 1)
+        if self.padding == "reflection":
+            low, span = (0.0, n - 1.0) if self.align_corners else (-0.5, float(n))
+            if not span:
+                return place * 0.0
+            turned = REMAINDER(place - low, number(2 * span, place.dtype))
+            place = span - ABS(turned - span) + low
+        return CLAMP(place, low=0.0, high=n - 1.0)
 
 
-def _weights(parts: Sequence[Any], mode: str) -> Tensor:
-    """Return the weight (corners, N, M) of each corner, from what is left on each axis (N, M)."""
-    taps, polynomials = TAPS[mode]
-    made: Any = None
-    for number, t in enumerate(parts):
-        if len(taps) == 1:
-            row = filled(t.trace, 1.0, (1, *t.shape), t.dtype)
-        else:
-            powers = [filled(t.trace, 1.0, t.shape, t.dtype), t]
-            while len(powers) < len(taps):
-                powers.append(mul(powers[-1], t))
-            flat = reshape(stack(powers), (len(taps), t.size))
-            matrix = t.trace.literal(np.array(polynomials))
-            row = reshape(matmul(matrix, flat), (len(taps), *t.shape))
-        wide = reshape(
-            row, (*(1,) * number, len(taps), *(1,) * (len(parts) - number - 1), *t.shape)
-        )
-        made = wide if made is None else mul(made, wide)
-    return reshape(made, (len(taps) ** len(parts), *parts[0].shape))
+def _polynomial(coefficients: Sequence[float], x: Node) -> Node:
+    """Return the value of a polynomial, its lowest coefficient first."""
+    total = number(coefficients[-1], x.dtype)
+    for coefficient in reversed(coefficients[:-1]):
+        total = total * x + coefficient
+    return total
 
 
 def _sampled(x: Tensor, grid: Tensor, mode: str, padding: str, align_corners: bool) -> Tensor:
@@ -199,19 +204,12 @@ def _sampled(x: Tensor, grid: Tensor, mode: str, padding: str, align_corners: bo
     rest = [sub(v, b) for v, b in zip(places, below, strict=True)]
     if rank == 3:  # what is NaN or infinite is outside, as in torch, and not NaN as in images
         rest = [where(eq(r, r), r, 0.0) for r in rest]
-    taps = TAPS[mode][0]
-    corners = (len(taps) ** rank, *flat.shape[:2])
-    call = _Places(x.shape, taps, padding if mode == "bicubic" else "zeros", align_corners)
-    outs = [Out(corners, "int64")]
-    (numbers,) = x.trace.array_call(call, below, outs, lambda entry, grads: {})
-    table = reshape(transpose(x, (0, *range(2, x.ndim), 1)), (n * math.prod(sizes), channels))
-    # Outside is a row of zeros: a weight of 0 would make NaN of an infinite point.
-    table = join([table, filled(x.trace, 0.0, (1, channels), x.dtype)], 0)
-    found = embedding(reshape(numbers, (numbers.size,)), table)
-    weight = _weights(rest, mode)
-    terms = mul(reshape(found, (*corners, channels)), reshape(weight, (*corners, 1)))
-    made = reshape(summed(terms, 0), (n, *outer, channels))
-    return transpose(made, (0, rank + 1, *range(1, rank + 1)))
+    m = math.prod(outer)
+    images = transpose(x, (0, *range(2, x.ndim), 1))
+    along = [reshape(t, (n, m, *(1,) * rank)) for t in (*below, *rest)]
+    # Kernels read neighboring channels at once.
+    made = computed(_Corners(sizes, mode, padding, align_corners), dense(images), *along)
+    return transpose(reshape(made, (n, *outer, channels)), (0, rank + 1, *range(1, rank + 1)))
 
 
 @operation
