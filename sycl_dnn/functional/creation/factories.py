@@ -20,11 +20,15 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.device import default_queue
 from sycl_dnn.functional.arithmetic.convert import asarray, converted
 from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.kernels.expression import REGISTERS
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.shape import broadcast_to
 from sycl_dnn.trace.module_arrays import in_manner
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import filled
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
@@ -132,8 +136,13 @@ def recorded(name: str, trace: Any, shape: tuple[int, ...], dtype: str, make: Ma
     return converted(tensor, dtype)
 
 
-def filled_in(name: str, trace: Any, shape: tuple[int, ...], value: Any, dtype: str) -> Tensor:
+def filled_in(
+    name: str, trace: Any, shape: tuple[int, ...], value: Any, dtype: str, device: Any = None
+) -> Tensor:
     """Record an array that holds one number everywhere, of any dtype."""
+    check_place(name, trace, device)
+    if dtype in REGISTERS and dtype in dtypes.DATA_TYPES and not isinstance(value, complex):
+        return computed(lambda number: broadcast_to(number, shape), filled(trace, value, (), dtype))
     wide = wide_of(dtype)
     return recorded(
         name, trace, shape, dtype,
@@ -149,7 +158,9 @@ def wide_of(dtype: str) -> str:
 def _filled(
     name: str, shape: tuple[int, ...], value: Any, dtype: Any, device: Any
 ) -> dpnp.ndarray | Array:
-    kind = dtypes.name_of(dtype)
+    kind, trace = dtypes.name_of(dtype), running_trace()
+    if trace is not None:
+        return filled_in(name, trace, shape, value, kind, device)
     wide = wide_of(kind)
     return made(
         name, shape, kind, device,
@@ -347,21 +358,14 @@ def _text_of_like(name: str, what: str, value: str = "") -> str:
     return LIKE.format(name=name, what=what, whose="another", value=value, error=error, notes="")
 
 
-def _like(x: Tensor, value: Any, dtype: Any) -> Tensor:
+def _like(name: str, x: Tensor, value: Any, dtype: Any) -> Tensor:
     kind = str(x.dtype) if dtype is None else dtypes.name_of(dtype)
-    wide, shape = wide_of(kind), x.shape
-
-    def call(a: dpnp.ndarray) -> dpnp.ndarray:
-        place = {"sycl_queue": a.sycl_queue, "usm_type": a.usm_type}
-        return dpnp.full(shape, value, dtype=wide, **place)
-
-    out = Out(shape, wide)
-    return converted(x.trace.array_call(call, [x], [out], lambda entry, grads: {})[0], kind)
+    return filled_in(name, x.trace, x.shape, value, kind)
 
 
 def _likeness(name: str, what: str, value: float) -> Any:
     def call(input: dpnp.ndarray | Array, *, dtype: Any = None) -> dpnp.ndarray | Array:
-        return _like(input, value, dtype)
+        return _like(name, input, value, dtype)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = _text_of_like(name, f"an array of {what}")
@@ -379,7 +383,7 @@ def _full_like(
     if not isinstance(fill_value, (bool, int, float, complex)):
         kind = type(fill_value).__name__
         raise TypeError(f"full_like: fill_value must be a number, got {kind}")
-    return _like(input, fill_value, dtype)
+    return _like("full_like", input, fill_value, dtype)
 
 
 _full_like.__name__ = _full_like.__qualname__ = "full_like"
