@@ -40,6 +40,7 @@ QUICK = {
     "lstm_sequence --steps 40": "lstm_sequence: passed",
     "resnet_cifar_like --steps 30": "resnet_cifar_like: passed",
     "resume --steps 20": "resume: passed",
+    "serve --requests 320": "serve: passed",
     "sklearn_pipeline --steps 10": "sklearn_pipeline: passed",
     "transfer_from_torch --steps 100": f"transfer_from_torch: {FROM_TORCH}",
     "vae --steps 200": "vae: passed",
