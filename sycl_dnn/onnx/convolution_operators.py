@@ -76,36 +76,8 @@ def convolve(call: Call, x: Any, w: Any, bias: Any = None) -> Any:
         pads = tuple(a for a, _ in over.pads)
     elif min(map(min, over.pads)) < 0:
         x, pads = F.pad(x, widths(over.pads)), 0
-    groups = call.get("group", 1)
-    if not any(map(any, over.pads)) and _is_long(x, over, groups):
-        return _by_frames(call, x, w, bias, over)
     function = (F.conv1d, F.conv2d, F.conv3d)[rank - 1]
-    return function(x, w, bias, over.strides, pads, over.dilations, groups)
-
-
-def _is_long(x: Any, over: Windows, groups: int) -> bool:
-    """Whether windows are long, over one channel and the last axis: filters of audio.
-
-    oneDNN has only its reference implementation for many of these, 300 times as slow as a product.
-    """
-    is_line = all(n == 1 for n in (*x.shape[1:-1], *over.kernel[:-1]))
-    return is_line and groups == 1 and over.kernel[-1] >= 64
-
-
-def _by_frames(call: Call, x: Any, w: Any, bias: Any, over: Windows) -> Any:
-    """Convolve as a product of the windows and the filters."""
-    n, size, length = x.shape[0], x.shape[-1], over.kernel[-1]
-    count = (size - over.extents[-1]) // over.strides[-1] + 1
-    if count < 1:
-        raise ValueError(f"a window of {over.extents[-1]} must fit into {size} elements")
-    places = np.arange(length) * over.dilations[-1]
-    places = places + np.arange(count)[:, None] * over.strides[-1]
-    frames = F.index_select(F.reshape(x, (n, size)), 1, call.device(places.reshape(-1)))
-    frames = F.transpose(F.reshape(frames, (n, count, length)), 1, 2)
-    made = F.matmul(F.reshape(w, (w.shape[0], length)), frames)
-    if bias is not None:
-        made = made + F.reshape(bias, (-1, 1))
-    return F.reshape(made, (n, w.shape[0], *x.shape[2:-1], count))
+    return function(x, w, bias, over.strides, pads, over.dilations, call.get("group", 1))
 
 
 @operator("ConvTranspose")

@@ -42,6 +42,8 @@ def parameters_of(
         for name, t in inputs.items()
     }
     descs |= {name: out.desc() for name, out in outputs.items()}
+    if "convolution" in row:
+        descs |= _of_one_channel(row, descs)
     given = dict(params)
     for parameter in _parameters(row):
         name = _DESCRIBES.get(parameter, parameter)
@@ -50,6 +52,29 @@ def parameters_of(
         elif parameter not in given and name in descs:
             given[parameter] = descs[name]
     return given
+
+
+#: The images of a convolution: those that it reads, those that it writes.
+_READ, _WRITTEN = ("src", "diff_dst"), ("dst", "diff_src")
+
+
+def _of_one_channel(row: str, descs: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave the layout of images of one channel to oneDNN.
+
+    Given, it is taken for a row-major one, which does not fit channels-last images on the other
+    side: only the reference implementation would be left, 100 times as slow.
+    """
+    given = {n: descs[n] for n in (*_READ, *_WRITTEN) if n in descs and descs[n].is_plain}
+    single = [n for n, desc in given.items() if desc.dims[1] == 1]
+    # A result takes oneDNN's blocked layouts where all images have one channel.
+    is_mixed = len(single) < len(given)
+    if single and row.endswith("_weights"):
+        single = list(given)  # one layout for both, whichever the implementation has
+    return {
+        name: layout.any_layout(given[name].dims, dtypes.NAMES[given[name].data_type])
+        for name in single
+        if is_mixed or name in _READ
+    }
 
 
 def _dense_bias(inputs: Mapping[str, Tensor]) -> dict[str, Layout]:

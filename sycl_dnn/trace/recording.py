@@ -53,6 +53,28 @@ def computes_doubles(name: str) -> Callable[[Callable[..., Tensor]], Callable[..
     return register
 
 
+def _redescribed(tensor: Tensor, wanted: _core.MemoryDesc) -> Tensor | None:
+    """Return the same elements by another descriptor, if only strides of single ones differ."""
+    t = tensor
+    if not (t.desc.is_plain and wanted.is_plain and t.desc.data_type == wanted.data_type):
+        return None
+    sizes, pairs = t.desc.dims, zip(t.desc.strides, wanted.strides, strict=True)
+    if sizes != wanted.dims or any(a != b for n, (a, b) in zip(sizes, pairs, strict=True) if n > 1):
+        return None
+    return Tensor(t.trace, t.storage, wanted, t.dtype, t.shape, t.offset)
+
+
+def _canonical(tensor: Tensor) -> Tensor:
+    """Return a tensor in whose layout an axis of size 1 has the stride of a dense array."""
+    if not tensor.desc.is_plain or 1 not in tensor.shape or tensor.shape != tensor.desc.dims:
+        return tensor
+    strides = layout.canonical_strides(tensor.shape, tensor.desc.strides)
+    if strides == tuple(tensor.desc.strides):
+        return tensor
+    desc = layout.strided(tensor.shape, tensor.dtype, strides)
+    return Tensor(tensor.trace, tensor.storage, desc, tensor.dtype, tensor.shape, tensor.offset)
+
+
 class Trace(TraceState):
     """The steps of one function, and the tape for its gradient.
 
@@ -287,6 +309,7 @@ class Trace(TraceState):
         if workspace and "workspace" not in args and "workspace" not in made:
             made["workspace"] = self._workspace(workspace)
         self._add(Step(self.primitive_of(pd), args, made))
+        made = {name: _canonical(t) for name, t in made.items()}
         entry = Entry(row, dict(inputs), made, params, args, pd)
         entry.has_post_ops = attr is not None and any(c[0] == "set_post_ops" for c in attr.calls)
         if composed is not None:
@@ -306,7 +329,9 @@ class Trace(TraceState):
             return tensor
         # Values without a descriptor, as scales are: oneDNN reads them one after the other.
         wanted = wanted or layout.row_major(tensor.shape, tensor.dtype)
-        return tensor if tensor.desc == wanted else self.reorder(tensor, wanted)
+        if tensor.desc == wanted:
+            return tensor
+        return _redescribed(tensor, wanted) or self.reorder(tensor, wanted)
 
     def _fall_back(
         self,
