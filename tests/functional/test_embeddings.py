@@ -8,7 +8,6 @@ from functional.on_device import to_device, to_numpy
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.functional import embeddings
 
 
 def embedding(indices, weight, **options):
@@ -66,15 +65,8 @@ def _gradient(indices, weight, dy, padding_idx=None, scale_grad_by_freq=False):
     return made
 
 
-@pytest.mark.parametrize("by_doubling", [False, True])
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_options_of_the_gradient(options, by_doubling, queue, monkeypatch):
-    """Also as on devices that have no sparse products."""
-    if by_doubling:
-        sycl_dnn.cache.clear()
-        monkeypatch.setattr(
-            embeddings, "SparseProduct", lambda *sizes: _refuse(sycl_dnn.Unimplemented)
-        )
+def test_options_of_the_gradient(options, queue):
     rng = np.random.default_rng(0)
     indices, weight = rng.integers(0, 6, (9, 4)), rng.standard_normal((6, 3))
     y, pullback = sycl_dnn.vjp(
@@ -86,17 +78,11 @@ def test_options_of_the_gradient(options, by_doubling, queue, monkeypatch):
     assert none is None
     wanted = _gradient(indices, weight, dy, **options)
     np.testing.assert_allclose(to_numpy(grad), wanted, atol=2e-5)
-    if by_doubling:
-        sycl_dnn.cache.clear()
     torch = pytest.importorskip("torch")
     w = torch.tensor(weight, requires_grad=True)
     made = torch.nn.functional.embedding(torch.tensor(indices), w, **options)
     (truth,) = torch.autograd.grad(made, [w], torch.tensor(dy))
     np.testing.assert_allclose(to_numpy(grad), truth.numpy(), atol=2e-5)
-
-
-def _refuse(error):
-    raise error.__new__(error)
 
 
 def test_gradient_is_exact(queue):
