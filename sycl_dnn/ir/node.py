@@ -195,10 +195,15 @@ def value_of(node: Node) -> Number | None:
     return node.attributes["value"] if node.operation is NUMBER else None
 
 
-def in_order(results: Iterable[Node], known: Container[Node] = ()) -> list[Node]:
+def in_order(
+    results: Iterable[Node],
+    known: Container[Node] = (),
+    read: Callable[[Node], Sequence[Node]] = lambda node: node.inputs,
+) -> list[Node]:
     """Return results and the nodes that they depend on, each after its inputs.
 
-    Nodes that are ``known`` are left out, with what is before them alone.
+    Nodes that are ``known`` are left out, with what is before them alone; ``read`` returns the
+    inputs of a node that count.
     """
     reached: set[Node] = set()
     stack = list(results)
@@ -206,5 +211,5 @@ def in_order(results: Iterable[Node], known: Container[Node] = ()) -> list[Node]
         node = stack.pop()
         if node not in reached and node not in known:
             reached.add(node)
-            stack.extend(node.inputs)
+            stack.extend(read(node))
     return sorted(reached, key=lambda node: node.serial)

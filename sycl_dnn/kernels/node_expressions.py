@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sycl_dnn.ir.node import Node
+from sycl_dnn.ir.node import Node, in_order
 from sycl_dnn.kernels.expression import (
     INDEXED,
     REDUCTIONS,
@@ -83,7 +83,7 @@ def expression_of(results: Sequence[Node], inputs: Sequence[Node]) -> Expression
     sources = {node: i for i, node in enumerate(reads.gathers)}
     places = {node: i for i, node in enumerate(reads.places)}
     terms: list[Term] = []
-    for node in _in_order(results, numbers):
+    for node in in_order(results, numbers, read_through):
         name = node.operation.name
         if name == "broadcast_to":
             numbers[node] = numbers[node.inputs[0]]
@@ -126,18 +126,6 @@ def _as_bits(e: Expression) -> Expression:
 
 def _moved(dtype: str) -> str:
     return _NARROW.get(dtype, dtype)
-
-
-def _in_order(results: Sequence[Node], known: Container[Node]) -> list[Node]:
-    """Return the nodes of a kernel, each after those that it is computed from."""
-    reached: set[Node] = set()
-    stack = list(results)
-    while stack:
-        node = stack.pop()
-        if node not in reached and node not in known:
-            reached.add(node)
-            stack.extend(read_through(node))
-    return sorted(reached, key=lambda node: node.serial)
 
 
 def _attributes(

@@ -222,6 +222,8 @@ class Lowering:
         reads = reads_of(nodes, self._tensors)
         operands = [readable(self._tensors[node], len(shape)) for node in reads.inputs]
         sources = [readable(self._tensors[n.inputs[0]], len(shape)) for n in reads.gathers]
+        if not all(source.size for source in sources):
+            raise ValueError(f"gather: there must be elements to choose from for shape {shape}")
         whole = [t for t in operands if t.shape == shape] or sources
         order = axis_order(whole[0] if whole else None, len(shape))
         outs = [_out(node, order) for node in nodes]
