@@ -112,6 +112,8 @@ class _Known(NamedTuple):
     form: Form
     #: Where each leaf is: a dict and its key.
     places: list[tuple[dict[str, Any], str]]
+    #: Lists, dicts and objects of numbers and texts, and what they held.
+    contents: Sequence[tuple[Any, list[Any]]] = ()
 
 
 _known: weakref.WeakKeyDictionary[Any, _Known] = weakref.WeakKeyDictionary()
@@ -130,8 +132,10 @@ class _Walk:
         self.places: list[tuple[dict[str, Any], str]] = []
         self.nodes: list[Any] = []
         self.held: list[Any] = []
-        #: Whether the form holds until some attribute is set.
+        #: Whether the form holds until some attribute is set, or some content changes.
         self.is_lasting = True
+        self.contents: list[tuple[Any, list[Any]]] = []
+        self._plain: set[int] = set()
         self._numbers: dict[int, int] = {}
         self._nodes: dict[int, int] = {}
         self._classes: set[type] = set()
@@ -299,7 +303,6 @@ class _Walk:
         return self._ids
 
     def _container(self, value: Any, node: Any, path: str) -> tuple[Any, Maker | None]:
-        self.is_lasting &= node.kind is tuple or hasattr(node.kind, "_fields")
         children = list(node.children)
         made = [
             self._encoded({"item": v}, "item", v, path + step)
@@ -307,7 +310,13 @@ class _Walk:
         ]
         more = [] if node.kind in _BUILTIN else _attributes(value, node)
         others = [self._encoded({"item": v}, "item", v, f"{path}.{n}")[0] for n, v in more]
-        self.is_lasting &= not more and not any(maker for _, maker in made)
+        pairs = zip(children, made, strict=True)
+        if not more and all(m is None or id(v) in self._plain for v, (_, m) in pairs):
+            self._plain.add(id(value))
+            if not _is_fixed(node.kind):
+                self.contents.append((value, _content(node)))
+        else:
+            self.is_lasting = False
         tokens = (*(t for t, _ in made), *zip((n for n, _ in more), others, strict=True))
         token = (node.kind, node.order or node.aux, tokens)
 
@@ -331,6 +340,35 @@ class _Walk:
         return not leads and not any(
             nested_arguments.is_array(v) or isinstance(v, Tensor) for v in tree.leaves(value)
         )
+
+
+def _is_fixed(kind: type) -> bool:
+    """Whether containers of a kind keep their items."""
+    frozen = getattr(kind, "__dataclass_params__", None)
+    return kind is tuple or hasattr(kind, "_fields") or (frozen is not None and frozen.frozen)
+
+
+def _content(node: Any) -> list[Any]:
+    """Return what a container holds, comparable by ``==`` of numbers and texts of one type."""
+    found = [node.order or node.aux]
+    for v in node.children:
+        is_plain = isinstance(v, (*_PLAIN, float))
+        found.append((type(v), v.hex() if type(v) is float else v) if is_plain else _Same(v))
+    return found
+
+
+class _Same:
+    """An object that equals itself alone."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def _attributes(value: Any, node: Any) -> list[tuple[str, Any]]:
@@ -391,13 +429,17 @@ def methods_of(kind: type, first: str = "forward") -> list[Any]:
 def flatten(module: Any) -> tuple[list[Any], Form]:
     """Return the arrays of a module, each once, and its form."""
     known = _known.get(module)
-    if known is not None and known.epoch == _Epoch.count:
+    if (
+        known is not None
+        and known.epoch == _Epoch.count
+        and all(_content(tree.opened(value)) == held for value, held in known.contents)
+    ):
         known.form.root = weakref.ref(module)
         return [owner[name] for owner, name in known.places], known.form
     walk = _Walk(module)
     form = Form(walk)
     if walk.is_lasting:
-        _known[module] = _Known(_Epoch.count, form, walk.places)
+        _known[module] = _Known(_Epoch.count, form, walk.places, walk.contents)
     return walk.leaves, form
 
 

@@ -237,8 +237,7 @@ class Trace(TraceState):
             )
         if self._repeated is not None:
             return
-        pd = self.descriptor("reorder", {"src": value.desc, "dst": argument.desc}, None)
-        self.steps.append(Step(self.primitive_of(pd), {"src": value}, {"dst": argument}))
+        self.steps.append(self.copy_step(value, argument))
         self.written.append((storage, name))
         # Copies in other layouts show the old content.
         self._reordered.pop(storage, None)

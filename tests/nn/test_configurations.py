@@ -10,6 +10,7 @@ import types
 import typing
 from dataclasses import InitVar, dataclass, field
 
+import dpnp
 import pytest
 
 import sycl_dnn
@@ -235,3 +236,69 @@ def test_arrays_that_a_dataclass_computed_are_leaves():
     assert (found.width, found.table.tolist()) == (4, [2, 2])
     result = sycl_dnn.compile(lambda state: F.sum(state.table) * state.width)(State(3))
     assert float(result) == 9
+
+
+class _Listed(nn.Module):
+    """A module whose forward reads lists, dicts and lists within tuples."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.items = [1, 2.0, "a"]
+        self.named = {"k": [1, 2], "n": float("nan")}
+        self.nested = ([3],)
+
+    def forward(self, x):
+        return x * self.items[0] + self.named["k"][1] + self.nested[0][0] + len(self.named)
+
+
+def test_changed_contents_of_attributes_are_read(queue):
+    net, x = _Listed().to(queue), dpnp.ones(1, dtype="f4", sycl_queue=queue)
+    compiled = sycl_dnn.compile(lambda net, x: net(x))
+    changes = [
+        lambda: None,
+        lambda: net.items.__setitem__(0, 5),
+        lambda: net.named["k"].__setitem__(1, 7),
+        lambda: net.named.update(z=1),
+        lambda: net.nested[0].__setitem__(0, 0),
+        lambda: net.items.__setitem__(0, True),
+        lambda: net.named.update(k=[0, 1]),
+        lambda: net.items.append(net.layer.weight),
+        lambda: net.items.__setitem__(0, 4),
+    ]
+    for change in changes:
+        change()
+        wanted = net.items[0] + net.named["k"][1] + net.nested[0][0] + len(net.named)
+        for _ in range(2):
+            assert float(compiled(net, x)[0]) == wanted
+            value, _ = sycl_dnn.value_and_grad(lambda net: net(x).sum())(net)
+            assert float(value) == wanted
+
+
+def test_modules_with_lists_are_walked_once():
+    from sycl_dnn.nn import module_tree
+
+    net = nn.Sequential(_Listed(), _Listed())
+    first, again = (module_tree.flatten(net)[1] for _ in range(2))
+    assert first is again
+    net[0].items[0] = 9
+    assert module_tree.flatten(net)[1] is not first
+
+
+class _Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", dpnp.zeros((), dtype="i8"))
+
+    def forward(self, x):
+        self.count = self.count + 1
+        return x * 2
+
+
+def test_compiled_functions_update_buffers_of_integers(queue):
+    net, x = _Counting().to(queue), dpnp.ones(3, dtype="f4", sycl_queue=queue)
+    compiled = sycl_dnn.compile(lambda net, x: net(x))
+    for _ in range(3):
+        compiled(net, x)
+    assert int(net.count) == 3
+    assert str(net.count.dtype) == "int64"
