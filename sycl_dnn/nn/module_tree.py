@@ -349,26 +349,14 @@ def _is_fixed(kind: type) -> bool:
 
 
 def _content(node: Any) -> list[Any]:
-    """Return what a container holds, comparable by ``==`` of numbers and texts of one type."""
+    """Return what a container holds, to be compared: numbers and texts by value, others by id."""
     found = [node.order or node.aux]
     for v in node.children:
         is_plain = isinstance(v, (*_PLAIN, float))
-        found.append((type(v), v.hex() if type(v) is float else v) if is_plain else _Same(v))
+        # With the container that it is in: an id is of no other while that is alive.
+        value = v.hex() if type(v) is float else v if is_plain else (id(v), [v])
+        found.append((type(v), value))
     return found
-
-
-class _Same:
-    """An object that equals itself alone."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.value is other.value
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 def _attributes(value: Any, node: Any) -> list[tuple[str, Any]]:
