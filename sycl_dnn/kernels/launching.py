@@ -83,10 +83,12 @@ def launched(
     numbers: Sequence[int],
     n_groups: int,
     n_items: int,
+    replaced: int | None = None,
 ) -> list[Tensor]:
     """Record a kernel of SPIR-V; return its outputs. It is not on the tape.
 
-    Its parameters are the inputs, the outputs, then the numbers.
+    Its parameters are the inputs, the outputs, then the numbers. The first output may be written
+    over the input with the number ``replaced``.
 
     Raises
     ------
@@ -99,7 +101,10 @@ def launched(
     kernel = _core.Kernel(handle, name, numbers, n_groups * n_items, n_items)
     made = [_new(trace, out) for out in outs]
     named = {f"src_{n}": t for n, t in enumerate(inputs)}
-    trace.add_step(Step(kernel, named, {f"dst_{n}": t for n, t in enumerate(made)}))
+    results = {f"dst_{n}": t for n, t in enumerate(made)}
+    if replaced is not None:
+        results = {f"new_src_{replaced}": made[0]} | dict(list(results.items())[1:])
+    trace.add_step(Step(kernel, named, results))
     return made
 
 

@@ -3,6 +3,8 @@
 
 An item owns what it writes: columns, or rows in between, of one array. It goes through all indices
 in order, so that sums are the same each time and of several values for one place the last stays.
+A program that may write over the array to begin with has it and the result in one memory: then
+nothing is copied.
 """
 
 from __future__ import annotations
@@ -199,8 +201,13 @@ class _Writing:
         self, starts: Sequence[Value], columns: tuple[Value, Value], rows: tuple[Value, Value]
     ) -> None:
         k, zero, one = self._kernel, self._constant(0), self._constant(1)
-        with k.loop(*rows, one) as row:
-            self._begun(starts, row, columns)
+        if self._form.has_base:
+            base, result = (k.number_of_address(p) for p in self._pointers[2:])
+            with k.when(k.call("ne", base, result)), k.loop(*rows, one) as row:
+                self._begun(starts, row, columns)
+        else:
+            with k.loop(*rows, one) as row:
+                self._begun(starts, row, columns)
         with k.loop(zero, self._m, one) as number:
             at = self._row(0, starts[0], number)
             values = self._row(1, starts[1], number)

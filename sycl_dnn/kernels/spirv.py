@@ -250,6 +250,10 @@ class Kernel:
         self._code.append([124, self._pointer_type(_GLOBAL, pointer.type, width), vector, made])
         return vector
 
+    def number_of_address(self, pointer: Value) -> Value:
+        """Return the address of a pointer as u64."""
+        return self._emit(117, "u64", 1, pointer.id)
+
     def load(self, pointer: Value, index: Value, width: int = 1) -> Value:
         """Return the elements from an index on."""
         address, size = self._address(pointer, index, width), TYPES[pointer.type][0] // 8

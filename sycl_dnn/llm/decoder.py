@@ -11,10 +11,11 @@ import numpy as np
 
 from sycl_dnn import functional as F
 from sycl_dnn.llm.architectures import Config, Layer
-from sycl_dnn.llm.key_value_slots import Slots, write_slots
+from sycl_dnn.llm.key_value_slots import Slots
 from sycl_dnn.llm.projections import Projection, Table, products
 from sycl_dnn.llm.rotary_frequencies import Rotation
 from sycl_dnn.nn.containers import ModuleList
+from sycl_dnn.nn.key_value_cache import write_slots
 from sycl_dnn.nn.module import Module
 from sycl_dnn.nn.parameter import Parameter
 

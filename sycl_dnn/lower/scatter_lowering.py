@@ -46,7 +46,7 @@ def _launched(
     values: Tensor, index: Tensor, base: Sequence[Tensor], axis: int, shape: Shape
 ) -> Tensor:
     trace, rank, dtype = values.trace, len(shape), str(values.dtype)
-    order = axis_order(values, rank)
+    order = axis_order(base[0] if base else values, rank)
     kept = [k for k in order if k != axis]
     out = Out(shape, dtype, layout.strided(shape, dtype, layout.permuted_strides(shape, order)))
     operands = [readable(t, rank) for t in (index, values, *base)]
@@ -67,5 +67,5 @@ def _launched(
     form = plan.form
     return launched(
         trace, scatter_module(form), form.name, operands, [out], plan.numbers, plan.n_groups,
-        form.schedule.n_items,
+        form.schedule.n_items, replaced=2 if base else None,
     )[0]  # fmt: skip

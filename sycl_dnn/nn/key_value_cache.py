@@ -6,7 +6,29 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from sycl_dnn import functional as F
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.index.selected import written
+from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.ops.creation import iota
 from sycl_dnn.trace.values import Tensor
+
+
+@operation
+def write_slots(cache: Any, new: Any, first: Any) -> Any:
+    """Return a cache (N, heads, S, D) with (N, heads, T, D) written from slot ``first`` on.
+
+    Parameters
+    ----------
+    cache : array (N, heads, S, D)
+        A program that is given it for good writes into its memory.
+    new : array (N, heads, T, D)
+        Of the same dtype. What would be after the last slot is not written.
+    first : array ()
+        int32.
+    """
+    length = new.shape[2]
+    places = computed(lambda start: start + iota(length, 2, 4), first)
+    return written(cache, new, places, 2)
 
 
 class KVCache(NamedTuple):
@@ -82,14 +104,13 @@ class KVCache(NamedTuple):
         Parameters
         ----------
         keys, values : array (N, heads, L, width)
-            A NaN or infinity among several positions makes the others of the call NaN too.
 
         Raises
         ------
         ValueError
             There are more positions than there is room for, or shapes do not fit. In a compiled
-            function, where the host does not know the length, ``length`` and keys become NaN
-            instead, so that attention over them is NaN.
+            function, where the host does not know the length, ``length`` and the last keys become
+            NaN instead, so that attention over them is NaN.
 
         Examples
         --------
@@ -108,25 +129,18 @@ class KVCache(NamedTuple):
                 f"from 1 to {capacity}, got {tuple(keys.shape)} and {tuple(values.shape)}"
             )
         self._check_room(length)
-        # For each slot of the cache, which new position goes there.
-        source = F.sub(self._places(capacity), self.length)
-        is_new = F.mul(F.astype(F.ge(source, 0.0), "float32"),
-                       F.astype(F.lt(source, float(length)), "float32"))  # fmt: skip
-        is_new = F.reshape(F.gt(is_new, 0.5), (capacity, 1))
-        dtype = str(self.keys.dtype)
-        if length > 1:
-            # A product with ones and zeros: exact, and a step of oneDNN's, unlike a gather.
-            columns = F.reshape(self._places(length), (1, length))
-            chosen = F.eq(F.reshape(source, (capacity, 1)), columns)
-            chosen = F.astype(F.astype(chosen, "float32"), dtype)
-            keys, values = (F.matmul(chosen, F.astype(new, dtype)) for new in (keys, values))
-        keys = F.where(is_new, F.astype(keys, dtype), self.keys)
-        values = F.where(is_new, F.astype(values, dtype), self.values)
         # 0 where there is room, else NaN.
-        excess = F.sub(F.add(self.length, float(length)), float(capacity))
+        total, dtype = F.add(self.length, float(length)), str(self.keys.dtype)
+        excess = F.sub(total, float(capacity))
         lost = F.where(F.gt(excess, 0.0), float("nan"), F.mul(self.length, 0.0))
-        keys = F.add(keys, F.astype(lost, dtype))
-        return KVCache(keys, values, F.add(F.add(self.length, float(length)), lost))
+        # Without room the last slots have keys of NaN, to which every position attends.
+        first = F.astype(F.clamp(self.length, max=float(capacity - length)), "int32")
+        keys = F.astype(F.add(keys, F.astype(lost, str(keys.dtype))), dtype)
+        return KVCache(
+            write_slots(self.keys, keys, first),
+            write_slots(self.values, F.astype(values, dtype), first),
+            F.add(total, lost),
+        )
 
     def _check_room(self, length: int) -> None:
         """Raise ValueError for positions beyond the capacity, if the host knows the length."""
@@ -156,7 +170,9 @@ class KVCache(NamedTuple):
         """
         first = F.sub(self.length, float(length))
         queries = F.reshape(F.add(self._places(length), first), (length, 1))
-        return F.le(F.reshape(self._places(self.capacity), (1, self.capacity)), queries)
+        # All where the length is NaN: see ``append``.
+        later = F.gt(F.reshape(self._places(self.capacity), (1, self.capacity)), queries)
+        return F.logical_not(later)
 
     def _places(self, n: int) -> Any:
         """Return 0, 1, ... on the queue of the cache."""

@@ -101,7 +101,9 @@ STOP_GRADIENT = Operation("stop_gradient", _alike, is_flat=True)
 
 def _of_bits(inputs: tuple[Node, ...]) -> tuple[Shape, str]:
     (x,) = inputs
-    return x.shape, {"float32": "int32", "float64": "int64"}[x.dtype]
+    if x.dtype not in ("float32", "float64"):
+        raise TypeError(f"bits: operand must be of float32 or float64, got {x.dtype}")
+    return x.shape, "int32" if x.dtype == "float32" else "int64"
 
 
 #: The bits of a floating-point number as an integer of its size.

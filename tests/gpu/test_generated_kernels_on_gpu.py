@@ -9,11 +9,12 @@ from sycl_dnn import functional as F
 from sycl_dnn import ops  # noqa: F401 - registers the operations
 from sycl_dnn.ir.node import OPERATIONS, leaf
 from sycl_dnn.kernels.expression import REDUCTIONS, WRITERS
-from sycl_dnn.kernels.fused_elementwise import ON_GPU, Form, module_of, name_of
+from sycl_dnn.kernels.fused_elementwise import ON_GPU, Form, Grid, module_of, name_of
 from sycl_dnn.kernels.fused_reduction import reduction_module
 from sycl_dnn.kernels.node_expressions import expression_of
 from sycl_dnn.kernels.reduction_form import ReductionForm
 from sycl_dnn.kernels.reduction_schedule import ReductionGrid, in_parts, whole_schedule
+from sycl_dnn.kernels.scatter import scatter_module, scatter_plan
 from sycl_dnn.kernels.two_stages import Stages
 from sycl_dnn.lower.expansion import expanded
 from sycl_dnn.ops import arithmetic, reduction, selection
@@ -52,7 +53,7 @@ def _forms(name):
 @pytest.mark.parametrize("name", WRITERS)
 def test_operation_compiles(name, queue):
     forms = list(_forms(name))
-    assert len(forms) >= 6
+    assert len(forms) >= (2 if name == "bits" else 6)
     for form in forms:
         program = create_program_from_spirv(queue, module_of(form))
         assert program.get_sycl_kernel(name_of(form)) is not None
@@ -134,3 +135,22 @@ def test_reductions_are_submitted(name, queue):
     for dim in (0, 1):
         assert getattr(F, name)(x, dim=dim).shape == ((1000,), (64,))[dim]
     queue.wait()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("is_added", [False, True])
+def test_scatter_compiles(is_added, dtype, queue):
+    if is_added and dtype == "bool":
+        return  # sums of bools are none
+    for sizes, inner in (((6, 500), ("0", "1")), ((6, 3), ("1", "1")), ((6, 500), ("n", "n"))):
+        strides = {"0": 0, "1": 1, "n": 2}
+        along = [500] * (3 if is_added else 4)
+        of_index, of_values = (strides[kind] for kind in inner)
+        rows = [of_index, *[of_values] * (len(along) - 1)]
+        grid = Grid((sizes[1],), tuple((s,) for s in rows))
+        plan = scatter_plan(
+            grid, along, (sizes[0], 9), (dtype, "int64"), is_added=is_added, is_cpu=False,
+            n_processors=64,
+        )  # fmt: skip
+        program = create_program_from_spirv(queue, scatter_module(plan.form))
+        assert program.get_sycl_kernel(plan.form.name) is not None

@@ -75,7 +75,7 @@ def test_sums_are_the_same_each_time(run):
 
 
 def test_transposed_arrays(run):
-    x, values = RNG.normal(size=(6, 40)).T, RNG.normal(size=(6, 9)).T
+    x, values = (RNG.normal(size=(6, n)).astype("f4").T for n in (40, 9))
     index = RNG.permutation(40)[:9].reshape(9, 1)
     made = run(lambda old, new, i: SCATTER(old, new, i, axis=0), x, values, index)
     np.testing.assert_array_equal(made, _reference(x, values, index, 0, _set))

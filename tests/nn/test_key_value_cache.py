@@ -132,5 +132,23 @@ def test_positions_beyond_the_capacity_are_refused_and_never_lost():
     assert int(full.length) == 4
     assert numbers(full.keys).all()
     lost = append(cache, rows)
-    assert np.isnan(numbers(lost.keys)).all()
+    assert np.isnan(numbers(lost.keys)[:, :, -3:]).all()
     assert np.isnan(float(lost.length))
+    made = F.scaled_dot_product_attention(rows, lost.keys, lost.values, lost.mask(3))
+    assert np.isnan(numbers(made)).all()
+
+
+def test_a_compiled_step_writes_a_cache_in_place():
+    cache = nn.KVCache.empty(1, 2, 64, 16)
+    append = sycl_dnn.compile(lambda cache, rows: cache.append(rows, rows), donate="cache")
+    places = [a.get_array()._pointer for a in (cache.keys, cache.values)]
+    for number in range(3):
+        cache = append(cache, F.full((1, 2, 1, 16), number + 1.0))
+    assert [a.get_array()._pointer for a in (cache.keys, cache.values)] == places
+    assert numbers(cache.keys)[0, 1, :4, 5].tolist() == [1, 2, 3, 0]
+
+
+def test_nan_of_one_position_stays_its_own():
+    rows = dpnp.asarray([[[[1.0], [float("nan")], [3.0]]]], dtype="f4")
+    cache = nn.KVCache.empty(1, 1, 4, 1).append(rows, rows)
+    np.testing.assert_array_equal(numbers(cache.keys).ravel(), [1, np.nan, 3, 0])

@@ -7,7 +7,7 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.llm.key_value_slots import write_slots
+from sycl_dnn.nn.key_value_cache import write_slots
 
 
 def given(queue, dtype, shape=(2, 3, 10, 7), rows=4):
@@ -27,12 +27,10 @@ def expected(old, new, first):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
 @pytest.mark.parametrize("first", [0, 3, 6, 8, 10, 30, -2])
-@pytest.mark.parametrize("kernels", ["auto", "never"])
-def test_values(queue, dtype, first, kernels):
+def test_values(queue, dtype, first):
     (old, new), arrays = given(queue, dtype)
     at = dpnp.asarray(np.int32(first), sycl_queue=queue)
-    with sycl_dnn.kernel_mode(kernels):
-        got = write_slots(*arrays, at)
+    got = write_slots(*arrays, at)
     got = dpnp.asnumpy(F.astype(got, "float32"))
     np.testing.assert_array_equal(got, expected(old, new, first))
 
