@@ -20,9 +20,13 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.device import default_queue
 from sycl_dnn.functional.arithmetic.convert import asarray, converted
 from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.ir.node import Node, number
 from sycl_dnn.kernels.expression import REGISTERS
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.arithmetic import EQ, cast
+from sycl_dnn.ops.arithmetic import where as chosen
+from sycl_dnn.ops.creation import iota
 from sycl_dnn.ops.shape import broadcast_to
 from sycl_dnn.trace.module_arrays import in_manner
 from sycl_dnn.trace.steps import Out
@@ -136,12 +140,17 @@ def recorded(name: str, trace: Any, shape: tuple[int, ...], dtype: str, make: Ma
     return converted(tensor, dtype)
 
 
+def _is_computed(dtype: str) -> bool:
+    """Whether kernels make values of a dtype."""
+    return dtype in REGISTERS and dtype in dtypes.DATA_TYPES
+
+
 def filled_in(
     name: str, trace: Any, shape: tuple[int, ...], value: Any, dtype: str, device: Any = None
 ) -> Tensor:
     """Record an array that holds one number everywhere, of any dtype."""
     check_place(name, trace, device)
-    if dtype in REGISTERS and dtype in dtypes.DATA_TYPES and not isinstance(value, complex):
+    if _is_computed(dtype) and not isinstance(value, complex):
         return computed(lambda number: broadcast_to(number, shape), filled(trace, value, (), dtype))
     wide = wide_of(dtype)
     return recorded(
@@ -221,7 +230,15 @@ def eye(
         Columns; ``n`` without it.
     """
     shape = shape_of("eye", (n, n if m is None else m))
-    kind = dtypes.name_of(dtype or "float32")
+    kind, trace = dtypes.name_of(dtype or "float32"), running_trace()
+    if trace is not None and _is_computed(kind):
+        check_place("eye", trace, device)
+
+        def definition(one: Node) -> Node:
+            is_diagonal = EQ(iota(shape[0], 0, 2), iota(shape[1], 1, 2))
+            return chosen(is_diagonal, one, number(0, kind))
+
+        return computed(definition, filled(trace, 1, (), kind))
     wide = wide_of(kind)
 
     def make(queue: Any) -> dpnp.ndarray:
@@ -283,11 +300,17 @@ def arange(
         raise ValueError(f"arange: step must lead from {start} to {end}, got {step}")
     kind = dtypes.name_of(dtype or ("int64" if _dtype_of(start, end, step) != "float32"
                                     else "float32"))  # fmt: skip
-    count = _count(start, end, step)
+    count, trace = _count(start, end, step), running_trace()
+    whole = "int64" if isinstance(start + step, int) else "float32"
+    if trace is not None and _is_computed(kind):
+        check_place("arange", trace, device)
+        return computed(
+            lambda first, each: cast(cast(iota(count), whole) * each + first, kind),
+            filled(trace, start, (), whole), filled(trace, step, (), whole),
+        )  # fmt: skip
     wide = wide_of(kind)
 
     def make(queue: Any) -> dpnp.ndarray:
-        whole = "int64" if isinstance(start + step, int) else "float32"
         steps = dpnp.arange(count, dtype=whole, sycl_queue=queue)
         return in_dtype(steps * step + start, wide)
 
