@@ -68,6 +68,7 @@ def main() -> None:
     alphabet = "".join(sorted(set(text + poem)))
     if options.model:
         lm = llm.load(options.model, device=queue)
+        assert lm.tokenizer is not None, "the model must have a tokenizer"
         tokens = np.array(lm.tokenizer.encode(poem))
     else:
         lm, losses = pretrained(options, text, alphabet, rng, queue)

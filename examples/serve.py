@@ -24,6 +24,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from _common import finish, make_parser, open_queue
@@ -53,7 +54,7 @@ class Worker:
     """The only thread that calls the device; it takes waiting requests together."""
 
     def __init__(self, device, capacity):
-        self.waiting = queue.Queue(capacity)
+        self.waiting: queue.Queue[Any] = queue.Queue(capacity)
         self.counts = dict.fromkeys(("answered", "refused", "late", "failed", "batches"), 0)
         self._device, self._ready, self._error = device, threading.Event(), None
         self._thread = threading.Thread(target=self._run)

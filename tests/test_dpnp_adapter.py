@@ -169,7 +169,9 @@ WIDE_DTYPES = {"int32", "int64", "float32", "float64", "i4", "i8", "f4", "f8"}
 #: Files that also convert NumPy's arrays.
 OF_NUMPY = {"compiler/post_ops.py", "onednn/mapping.py", "onednn/memory.py", "graph/tensor.py",
             "graph/fallbacks.py", "functional/shape/interpolate.py", "functional/attention.py",
-            "data/transfer.py", "trace/foreign_arrays.py"}  # fmt: skip
+            "data/transfer.py", "trace/foreign_arrays.py", "onnx/elementwise_operators.py",
+            "onnx/evaluation.py", "onnx/index_operators.py",
+            "onnx/signal_operators.py"}  # fmt: skip
 
 
 def _is_faulty(call):

@@ -10,6 +10,7 @@ import dpnp
 import numpy as np
 
 import sycl_dnn
+from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.onnx.elementwise_operators import name_of
 from sycl_dnn.onnx.model_graph import check_size
 from sycl_dnn.onnx.operator_registry import Call, F, checked_axis, operator
@@ -65,10 +66,10 @@ def _transformed(call: Call, x: Any, n: int, axis: int, inverse: bool, onesided:
     def step(given: Any) -> Any:
         z = given[..., 0] + 1j * given[..., 1] if given.shape[-1] == 2 else given[..., 0]
         if is_real_result:
-            return dpnp.expand_dims(dpnp.fft.irfft(z, n, axis), -1).astype(dtype)
+            return in_dtype(dpnp.expand_dims(dpnp.fft.irfft(z, n, axis), -1), dtype)
         made = dpnp.fft.ifft(z, n, axis) if inverse else dpnp.fft.fft(z, n, axis)
         made = dpnp.moveaxis(dpnp.moveaxis(made, axis, 0)[: shape[axis]], 0, axis)
-        return dpnp.stack([made.real, made.imag], axis=-1).astype(dtype)
+        return in_dtype(dpnp.stack([made.real, made.imag], axis=-1), dtype)
 
     last = 1 if is_real_result else 2
     return sycl_dnn.array_function(step, x, shape=(*shape, last), dtype=dtype, name=call.op)

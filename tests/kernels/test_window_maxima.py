@@ -148,7 +148,11 @@ def test_kernels_run_where_primitives_are_slower_or_missing(queue, dtype):
             F.interpolate(x, scale_factor=2, mode="bilinear"),
         )
 
-    assert kernels_of(both, x, mode="auto") == expected
-    assert kernels_of(both, x, mode="never") == []
+    def chosen(mode):
+        """Return the kernels but the one that makes indices of a primitive's workspace."""
+        return [name for name in kernels_of(both, x, mode=mode) if "gather" not in name]
+
+    assert chosen("auto") == expected
+    assert chosen("never") == []
     if dtype == "float32":  # as a primitive it can be joined with its neighbours
         assert kernels_of(sycl_dnn.compile(pooled), x, mode="auto") == []

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from sycl_dnn import functional as F
 from sycl_dnn.nn.module import Module
 from sycl_dnn.nn.parameter import Parameter
+
+M = TypeVar("M", bound=Module)
 
 
 class LowRank(Module):
@@ -59,9 +61,9 @@ class LowRank(Module):
 
 
 def lora(
-    module: Module, rank: int = 8, alpha: float = 16.0,
+    module: M, rank: int = 8, alpha: float = 16.0,
     targets: Sequence[str] = ("q_proj", "v_proj"),
-) -> Module:  # fmt: skip
+) -> M:  # fmt: skip
     """Freeze a module, and add small trainable matrices to the layers of some names.
 
     Parameters
@@ -119,7 +121,7 @@ def lora(
     return module
 
 
-def merge_lora(module: Module) -> Module:
+def merge_lora(module: M) -> M:
     """Add what ``lora`` trained to the weights, and remove its matrices.
 
     Parameters

@@ -178,7 +178,7 @@ def test_an_ended_run_prints_the_table_and_writes_json(number, status, tmp_path)
     """The first case is done at once; the sleeping second one is what the signal finds."""
     path = tmp_path / "r.json"
     code = (
-        f"import sys, time; sys.path.insert(0, {str(PROGRAM.parent)!r})\n"
+        f"import sys, time; sys.path[:0] = {[str(PROGRAM.parent / n) for n in ('', 'helpers')]!r}\n"
         "from conformance.verify import command, runner\n"
         "def run(self, cases, count):\n"
         "    from conformance.verify.runner import run_case\n"
