@@ -15,6 +15,7 @@ from sycl_dnn.compiler.relayout import same_places
 from sycl_dnn.compiler.step_graph import Node, Refusal, has_only_post_ops
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.shared_descriptors import post_ops_of
+from sycl_dnn.trace.pointwise import NO_SHIFT
 from sycl_dnn.trace.values import Tensor
 
 A = algorithm
@@ -68,7 +69,8 @@ class Chain:
 
 def linear(alpha: float, beta: float = 0.0) -> Op:
     """Return the operation ``alpha * x + beta``."""
-    return Op("eltwise", A.eltwise_linear, float(alpha), float(beta))
+    # Sums of no shifts are none either.
+    return Op("eltwise", A.eltwise_linear, float(alpha), float(beta) or NO_SHIFT)
 
 
 def scalar_of(tensor: Tensor) -> float | None:
@@ -238,7 +240,7 @@ def simplified(ops: tuple[Op, ...]) -> tuple[Op, ...]:
         is_next = made and made[-1].algorithm is algorithm.eltwise_linear
         if is_next and is_moderate(op) and is_moderate(made[-1]):
             first = made.pop()
-            beta = op.alpha * first.beta + op.beta
+            beta = op.alpha * first.beta + op.beta or NO_SHIFT
             op = replace(op, alpha=op.alpha * first.alpha, beta=beta)
         if (op.alpha, op.beta) != (1.0, 0.0):
             made.append(op)

@@ -54,8 +54,8 @@ def parameters_of(
     return given
 
 
-#: The images of a convolution: those that it reads, those that it writes.
-_READ, _WRITTEN = ("src", "diff_dst"), ("dst", "diff_src")
+#: The images of a convolution.
+_IMAGES = ("src", "dst", "diff_src", "diff_dst")
 
 
 def _of_one_channel(row: str, descs: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,16 +64,15 @@ def _of_one_channel(row: str, descs: Mapping[str, Any]) -> dict[str, Any]:
     Given, it is taken for a row-major one, which does not fit channels-last images on the other
     side: only the reference implementation would be left, 100 times as slow.
     """
-    given = {n: descs[n] for n in (*_READ, *_WRITTEN) if n in descs and descs[n].is_plain}
+    given = {n: descs[n] for n in _IMAGES if n in descs and descs[n].is_plain}
     single = [n for n, desc in given.items() if desc.dims[1] == 1]
-    # A result takes oneDNN's blocked layouts where all images have one channel.
-    is_mixed = len(single) < len(given)
-    if single and row.endswith("_weights"):
+    if len(single) in (0, len(given)):
+        return {}
+    if row.endswith("_weights"):
         single = list(given)  # one layout for both, whichever the implementation has
     return {
         name: layout.any_layout(given[name].dims, dtypes.NAMES[given[name].data_type])
         for name in single
-        if is_mixed or name in _READ
     }
 
 

@@ -40,7 +40,11 @@ LARGEST = 3.4028234663852886e38
 _HUGE = (algorithm.eltwise_linear, 1e30, 0.0)
 
 
-def scale(by: float, shift: float = 0.0) -> tuple[Any, ...]:
+#: What a product is shifted by that is only scaled: 0.0 would take the sign of its zeros.
+NO_SHIFT = -0.0
+
+
+def scale(by: float, shift: float = NO_SHIFT) -> tuple[Any, ...]:
     """Return the step ``by * v + shift``."""
     return (algorithm.eltwise_linear, float(by), float(shift))
 
@@ -409,7 +413,7 @@ def eltwise(x: Tensor, kind: algorithm, alpha: float = 0.0, beta: float = 0.0) -
     return made["dst"]
 
 
-def linear_map(x: Tensor, scale: float, shift: float = 0.0) -> Tensor:
+def linear_map(x: Tensor, scale: float, shift: float = NO_SHIFT) -> Tensor:
     """Return ``scale * x + shift``."""
     return eltwise(x, A.eltwise_linear, scale, shift)
 

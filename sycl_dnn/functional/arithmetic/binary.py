@@ -26,7 +26,7 @@ from sycl_dnn.functional.arithmetic.operands import (
 from sycl_dnn.ir.node import Operation
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
-from sycl_dnn.trace.pointwise import binary, eltwise, linear_map
+from sycl_dnn.trace.pointwise import NO_SHIFT, binary, eltwise, linear_map
 from sycl_dnn.trace.pointwise import mul as times
 from sycl_dnn.trace.values import Tensor
 
@@ -71,7 +71,7 @@ def _with_number(kind: algorithm, dtype: str, a: Any, b: Any) -> Tensor | None:
     scale_and_shift = {
         A.binary_add: (1.0, number),
         A.binary_sub: (1.0, -number) if is_left else (-1.0, number),
-        A.binary_mul: (number, 0.0),
+        A.binary_mul: (number, NO_SHIFT),
     }.get(kind)
     if scale_and_shift is None or not math.isfinite(number):
         return None
@@ -226,7 +226,7 @@ def _narrow_quotient(dtype: str, a: Any, b: Any) -> Tensor | None:
         return None
     if isinstance(b, Tensor):
         return eltwise(converted(b, dtype), A.eltwise_pow, float(number), -1.0)
-    return linear_map(converted(a, dtype), 1 / number, 0.0)
+    return linear_map(converted(a, dtype), 1 / number)
 
 
 def _truncated_integers(a: Any, b: Any) -> dpnp.ndarray:

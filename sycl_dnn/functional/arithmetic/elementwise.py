@@ -21,7 +21,7 @@ from sycl_dnn.functional.arithmetic.operands import (
 )
 from sycl_dnn.ir.node import OPERATIONS
 from sycl_dnn.trace import nan_kept
-from sycl_dnn.trace.pointwise import chain, eltwise
+from sycl_dnn.trace.pointwise import NO_SHIFT, chain, eltwise
 from sycl_dnn.trace.torch_methods import is_torch, overwritten
 from sycl_dnn.trace.values import Tensor
 
@@ -212,7 +212,7 @@ def _function(
     return operation(call)
 
 
-neg = _function("neg", "Return ``-input``.", A.eltwise_linear, (-1.0, 0.0), dpnp.negative)
+neg = _function("neg", "Return ``-input``.", A.eltwise_linear, (-1.0, NO_SHIFT), dpnp.negative)
 exp = _function(
     "exp",
     "Return e to the power of ``input``.",

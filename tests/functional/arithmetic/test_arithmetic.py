@@ -214,3 +214,18 @@ def test_float16_converts_with_one_warning(queue, monkeypatch):
 def test_errors_name_the_argument(call, error, words, queue):
     with pytest.raises(error, match=words):
         call(to_device(np.ones((2, 4)), "float32", queue))
+
+
+def test_products_with_numbers_keep_the_sign_of_zero(queue):
+    x = dpnp.asarray([0.0, -0.0, 2.0], dtype="f4", sycl_queue=queue)
+    functions = {
+        "neg": (lambda x: F.neg(x), [-0.0, 0.0, -2.0]),
+        "mul": (lambda x: F.mul(x, -3.0), [-0.0, 0.0, -6.0]),
+        "twice": (lambda x: F.neg(F.mul(x, 3.0)), [-0.0, 0.0, -6.0]),
+        "after another": (lambda x: F.neg(F.abs(x)), [-0.0, -0.0, -2.0]),
+    }
+    for name, (function, wanted) in functions.items():
+        for call in (function, sycl_dnn.compile(function)):
+            made = dpnp.asnumpy(call(x))
+            assert np.signbit(made).tolist() == np.signbit(wanted).tolist(), name
+            np.testing.assert_array_equal(made, wanted)

@@ -19,8 +19,9 @@ from sycl_dnn.trace.steps import Step, is_kernel
 
 #: Rows whose reference implementations are composed of fast products and copies.
 FAST = ("lstm", "gru", "lbr_gru", "vanilla_rnn", "concat")
-#: Instruction set -> rows of which it has only the reference for some algorithms: select.
-LACKS = {"sse41": ("binary",)}
+#: Instruction set -> rows of which it has only the reference for some cases: select, images of one
+#: channel beside channels-last ones, groups of channels-last ones.
+LACKS = {"sse41": ("binary", "convolution", "group_normalization")}
 #: Likewise where bfloat16 is computed in float32, with a mask as post-op that it has not.
 LACKS_OF_BFLOAT16 = {"sse41": ("matmul",)}
 
