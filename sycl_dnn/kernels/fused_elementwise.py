@@ -64,6 +64,12 @@ class Grid(NamedTuple):
             for axes in map(enumerate, self.strides)
         )
 
+    @property
+    def passed_strides(self) -> list[int]:
+        """The strides that a launch gives the kernel: those of class n, in order."""
+        pairs = zip(self.classes, self.strides, strict=True)
+        return [s for kinds, of in pairs for kind, s in zip(kinds, of, strict=True) if kind == "n"]
+
     def check(self, name: str) -> None:
         """Raise NotImplementedError for arrays of 2**31 elements: kernels count in 32 bits."""
         for along in self.strides:
@@ -111,21 +117,13 @@ def name_of(form: Form) -> str:
     return f"{operations or 'copy'}_{digest}"
 
 
-def numbers_of(
-    form: Form, grid: Grid, n_groups: int, n_units: int, indexed: Sequence[int] = ()
-) -> list[int]:
+def numbers_of(grid: Grid, n_groups: int, n_units: int, indexed: Sequence[int] = ()) -> list[int]:
     """Return the numbers that a launch gives the kernel, in the order of its parameters.
 
     ``indexed`` has the size and the stride of each axis that an index names.
     """
     each = -(-n_units // n_groups)
-    strides = [
-        s
-        for kinds, along in zip(form.classes, grid.strides, strict=True)
-        for kind, s in zip(kinds, along, strict=True)
-        if kind == "n"
-    ]
-    return [each, n_units, *grid.sizes, *strides, *indexed]
+    return [each, n_units, *grid.sizes, *grid.passed_strides, *indexed]
 
 
 def units_of(grid: Grid, schedule: Schedule) -> int:

@@ -106,14 +106,8 @@ def scatter_plan(
     n_units = n_outer * n_blocks * n_parts
     n_groups = min(n_units, (4 if is_cpu else 16) * n_processors)
     form = ScatterForm(*dtypes, is_added, len(along) == 4, by_rows, classes, schedule)
-    strides = [
-        s
-        for kinds, of in zip(classes, grid.strides, strict=True)
-        for kind, s in zip(kinds, of, strict=True)
-        if kind == "n"
-    ]
     each = -(-n_units // n_groups)
-    numbers = [each, n_units, n, m, block, rows, *grid.sizes, *strides, *along]
+    numbers = [each, n_units, n, m, block, rows, *grid.sizes, *grid.passed_strides, *along]
     return ScatterPlan(form, numbers, n_groups)
 
 

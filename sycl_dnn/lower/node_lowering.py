@@ -257,7 +257,7 @@ class Lowering:
                 indexed += [source.shape[axis], source.strides[axis]]
         n_units = units_of(grid, schedule)
         n_groups = min(n_units, 4 * units(operands[0])) if operands else n_units
-        numbers = numbers_of(form, grid, n_groups, n_units, indexed)
+        numbers = numbers_of(grid, n_groups, n_units, indexed)
         return launched(
             self._trace, module_of(form), name_of(form), operands, outs, numbers, n_groups,
             schedule.n_items,

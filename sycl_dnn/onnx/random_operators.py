@@ -13,20 +13,21 @@ from sycl_dnn.onnx.operator_registry import Call, F, operator
 
 
 def _uniform(call: Call, shape: Any) -> Any:
-    """Return numbers in [0, 1); a node's seed gives the same ones each time."""
-    check_size(shape)
-    if "seed" in call.node.attributes:
-        generator = np.random.default_rng(int(np.float32(call.get("seed")).view(np.uint32)))
-        return call.device(generator.random(tuple(shape), np.float32))
-    return F.rand(*shape, device=call.run.queue)
+    """Return numbers in [0, 1)."""
+    return _drawn(call, shape, np.random.Generator.random, F.rand)
 
 
 def _normal(call: Call, shape: Any) -> Any:
+    return _drawn(call, shape, np.random.Generator.standard_normal, F.randn)
+
+
+def _drawn(call: Call, shape: Any, seeded: Any, unseeded: Any) -> Any:
+    """Return random numbers; a node's seed gives the same ones each time."""
     check_size(shape)
-    if "seed" in call.node.attributes:
-        generator = np.random.default_rng(int(np.float32(call.get("seed")).view(np.uint32)))
-        return call.device(generator.standard_normal(tuple(shape), np.float32))
-    return F.randn(*shape, device=call.run.queue)
+    if "seed" not in call.node.attributes:
+        return unseeded(*shape, device=call.run.queue)
+    generator = np.random.default_rng(int(np.float32(call.get("seed")).view(np.uint32)))
+    return call.device(seeded(generator, tuple(shape), np.float32))
 
 
 def _scaled(call: Call, shape: Any) -> Any:
