@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules: names, defaults and state dicts of ``torch.nn``, trees for every transform."""
+"""The modules of ``torch.nn``, with its names, defaults and state dicts; every module is a tree."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -17,15 +17,16 @@ class ASMoutput(NamedTuple):
 
     #: The log-probability of each sample's class, (N,).
     output: Any
-    #: The mean of their negatives.
+    #: #: The mean negative log-likelihood, ().
     loss: Any
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
     """A softmax over many classes, as ``torch.nn.AdaptiveLogSoftmaxWithLoss``.
 
-    Classes must be numbered in order of decreasing frequency. The first ``cutoffs[0]`` are in the
-    head, the others in clusters, each with ``div_value`` times fewer features than the one before.
+    Classes must be numbered in order of decreasing frequency. The head scores the first
+    ``cutoffs[0]`` classes; the others are split into clusters, each with ``div_value`` times fewer
+    features than the previous one.
 
     Parameters
     ----------
@@ -45,16 +46,16 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     Notes
     -----
-    Every cluster is computed for every sample, since the shapes of a program do not depend on
-    values; torch computes a cluster only for its own samples. A class out of range gives NaN.
+    Every cluster is computed for every sample, because shapes in a program cannot depend on values;
+    torch computes a cluster only for its own samples. A class out of range gives NaN.
     Source: Grave et al., Efficient softmax approximation for GPUs, 2017.
 
     Examples
     --------
     >>> from sycl_dnn import functional as F, nn
     >>> net = nn.AdaptiveLogSoftmaxWithLoss(16, 100, [10, 40])
-    >>> made = net(F.randn(5, 16), F.arange(5) * 20)
-    >>> made.output.shape, made.loss.shape, net.log_prob(F.randn(5, 16)).shape
+    >>> out = net(F.randn(5, 16), F.arange(5) * 20)
+    >>> out.output.shape, out.loss.shape, net.log_prob(F.randn(5, 16)).shape
     ((5,), (), (5, 100))
     """
 
@@ -94,7 +95,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             self.tail.append(Sequential(first, Linear(width, size, bias=False, **more)))
 
     def reset_parameters(self) -> None:
-        """Initialize all weights again."""
+        """Initialize all weights."""
         self.head.reset_parameters()
         for first, second in self.tail:
             first.reset_parameters()
@@ -136,7 +137,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return ASMoutput(F.squeeze(made, 0) if is_single else made, loss)
 
     def _at(self, rows: Any, columns: Any) -> Any:
-        """Return one element of each row; a column out of range is clamped."""
+        """Return one element of each row; columns out of range are clamped."""
         columns = F.clamp(columns, 0, rows.shape[1] - 1)
         return F.squeeze(F.gather(rows, 1, F.unsqueeze(columns, 1)), 1)
 
@@ -158,7 +159,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return F.cat(parts, -1)
 
     def predict(self, input: Any) -> Any:
-        """Return the class of each sample, (N,): the head's choice unless that is a cluster."""
+        """Return the most likely class of each sample, (N,)."""
         self._check(input)
         first = F.argmax(self.head(input), -1)
         return F.where(first < self.shortlist_size, first, F.argmax(self.log_prob(input), -1))

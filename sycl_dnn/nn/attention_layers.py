@@ -13,11 +13,11 @@ from sycl_dnn.nn.module import Module
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """``Linear``, by the name that torch's ``repr`` shows."""
+    """``Linear`` under the name that torch's ``repr`` shows."""
 
 
 def _added(mask: Any, dtype: str) -> Any:
-    """Return a mask as numbers to add: True becomes minus infinity."""
+    """Return an additive mask: True becomes minus infinity."""
     if mask is None or str(mask.dtype) != "bool":
         return mask
     return F.where(mask, float("-inf"), F.zeros((), dtype=dtype))
@@ -32,7 +32,7 @@ class MultiheadAttention(Module):
     dropout : float
     bias : bool
     add_bias_kv, add_zero_attn : bool
-        Whether to append a trained key and value, or a key and value of zeros, to those given; the
+        Whether to append a learned key and value, or a key and value of zeros, to the sequence; the
         weights have one more column for each.
     kdim, vdim : int, optional
         Widths of keys and values.
@@ -85,7 +85,7 @@ class MultiheadAttention(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialize the weights by Glorot's rule; biases are zero."""
+        """Initialize the weights by Glorot's rule and the biases with zeros."""
         for name, value in self._parameters.items():
             if value is not None and name.endswith("weight"):
                 init.xavier_uniform_(value)
@@ -105,11 +105,11 @@ class MultiheadAttention(Module):
         Parameters
         ----------
         key_padding_mask : array (N, S), optional
-            bool, True for keys to be ignored, or numbers to add.
+            bool, True for keys to ignore, or numbers added to the scores.
         attn_mask : array (L, S) or (N * num_heads, L, S), optional
-            Likewise, for each query.
+            The same for each query.
         need_weights, average_attn_weights, is_causal : bool
-            ``is_causal`` needs ``attn_mask``, as torch does.
+            ``is_causal`` requires ``attn_mask``, as in torch.
 
         Returns
         -------
@@ -176,9 +176,8 @@ class MultiheadAttention(Module):
 
         Raises
         ------
-        ValueError
-            ``x`` is not a batch, keys have a different width, or the cache has no room for that
-            many positions.
+        ``x`` has no batch axis, keys have a different width, or the cache has no room for that many
+            positions.
 
         Examples
         --------
@@ -225,7 +224,7 @@ class MultiheadAttention(Module):
         return F.transpose(F.reshape(t, shape), 1, 2)
 
     def _lengthened(self, k: Any, v: Any, mask: Any) -> tuple[Any, Any, Any]:
-        """Return keys, values and mask with the keys that every query may attend to."""
+        """Append the keys and values of ``add_bias_kv`` and ``add_zero_attn``; extend the mask."""
         n, heads, _, width = k.shape
         more = []
         if self.bias_k is not None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters that a forward reads by a global or an attribute of a class, not through ``self``.
+"""Refusal of parameters that ``forward`` reads through a global or a class attribute.
 
-The trace has an array in place of each parameter of a module that is an argument. The module
-itself has the parameters of this call alone, and no gradient would reach them.
+While a function is traced, the parameters of its module arguments are replaced by traced arrays.
+The module object itself still has the values of this call, and no gradient would reach them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sycl_dnn.trace.values import Tensor
 
 
 def note(form: Any, given: list[Any]) -> None:
-    """Remember, while a function is traced, whose parameters its arguments represent."""
+    """Record, for the duration of a trace, whose parameters its arguments represent."""
     trace = next(v.trace for v in given if isinstance(v, Tensor))
     root = form.root()
     if root is None:
@@ -30,7 +30,7 @@ def note(form: Any, given: list[Any]) -> None:
 
 
 def check(module: Any, name: str, value: Any) -> None:
-    """Refuse the parameter of a module that an argument of the traced function represents.
+    """Refuse a parameter of a module that is an argument of the traced function.
 
     Raises
     ------

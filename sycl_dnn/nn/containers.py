@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules that hold others: ``Sequential``, ``ModuleList``, ``ModuleDict``, and lists of arrays."""
+"""Containers of modules and of parameters, as in ``torch.nn``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sycl_dnn.nn.parameter import Parameter
 
 
 class _Sequence(Module):
-    """Modules by number."""
+    """Modules indexed by position."""
 
     def _place(self, index: Any) -> str:
         n = len(self._modules)
@@ -45,18 +45,18 @@ class _Sequence(Module):
             self.register_module(str(number), module)
 
     def append(self, module: Module) -> Any:
-        """Add a module at the end."""
+        """Append a module."""
         self.register_module(str(len(self)), module)
         return self
 
     def extend(self, modules: Iterable[Module]) -> Any:
-        """Add modules at the end."""
+        """Append modules."""
         for module in modules:
             self.append(module)
         return self
 
     def insert(self, index: int, module: Module) -> Any:
-        """Add a module before another."""
+        """Insert a module before an index."""
         found = list(self)
         found.insert(index, module)
         self._renumber(found)
@@ -91,7 +91,7 @@ class Sequential(_Sequence):
         return self._modules[self._place(index)]
 
     def forward(self, input: Any) -> Any:
-        """Pass ``input`` from each module to the next."""
+        """Apply the modules in order."""
         for module in self:
             input = module(input)
         return input
@@ -182,7 +182,7 @@ class ModuleDict(Module):
         return module
 
     def update(self, modules: Any) -> None:
-        """Add modules; those of the same names are replaced."""
+        """Add modules, replacing those with the same names."""
         pairs = modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules
         for name, module in pairs:
             self.register_module(name, module)
@@ -202,13 +202,13 @@ class ParameterList(Module):
             self.append(value)
 
     def append(self, value: Any) -> ParameterList:
-        """Add a parameter at the end."""
+        """Append a parameter."""
         made = value if isinstance(value, Parameter) else Parameter(value)
         self.register_parameter(str(len(self)), made)
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
-        """Add parameters at the end."""
+        """Append parameters."""
         for value in values:
             self.append(value)
         return self

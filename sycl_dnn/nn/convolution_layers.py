@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions and transposed convolutions of one to three axes, as in ``torch.nn``."""
+"""Convolutions and transposed convolutions over one to three axes, as in ``torch.nn``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _TEXT = """A {what}convolution over {n} {axes}, as ``torch.nn.{name}``.
 
 
 def as_tuple(value: Any, n: int) -> Any:
-    """Return a number for each axis; strings and tuples are unchanged."""
+    """Return one value per axis; strings and tuples are returned unchanged."""
     return (
         value
         if isinstance(value, str)
@@ -60,7 +60,7 @@ def as_tuple(value: Any, n: int) -> Any:
 
 
 class _Convolution(Module):
-    """What all of them share."""
+    """The parameters and options that all convolutions share."""
 
     n_axes: int
     is_transposed = False
@@ -104,7 +104,7 @@ class _Convolution(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def extra_repr(self) -> str:
-        """Return what ``repr`` shows."""
+        """Return the options that ``repr`` shows."""
         n = self.n_axes
         text = (
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
@@ -137,7 +137,7 @@ class _Forward(_Convolution):
         return self._conv_forward(input, self.weight, self.bias)
 
     def _conv_forward(self, input: Any, weight: Any, bias: Any) -> Any:
-        """Convolve with a given weight and bias; subclasses override it, as torch's."""
+        """Convolve with an explicit weight and bias; subclasses may override it, as in torch."""
         function = getattr(F, f"conv{self.n_axes}d")
         padding = self.padding
         if self.padding_mode != "zeros":
@@ -146,7 +146,7 @@ class _Forward(_Convolution):
         return function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def _widths(self) -> list[int]:
-        """Return the padding before and after each axis, the last axis first."""
+        """Return the padding before and after each axis, last axis first."""
         widths = []
         for axis in reversed(range(self.n_axes)):
             if self.padding == "same":

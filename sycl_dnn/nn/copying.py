@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules pickled and deep-copied by their attributes, as any object; arrays by their values."""
+"""Pickling and deep copies of modules; arrays are stored by value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OMITTED = ("_lent", "_is_traced")
 
 
 class _Stored:
-    """A dpnp array in a pickle; the same object for the same array, so that ties last."""
+    """A dpnp array in a pickle; one object per array, so that tied parameters remain tied."""
 
     def __init__(self, array: Any) -> None:
         self._array = array
@@ -32,12 +32,12 @@ class _Stored:
         return _restored, (dpnp.asnumpy(self._array),)
 
 
-#: By id of the array, which each keeps alive; a pickler keeps those that it has met.
+#: #: Keyed by the id of the array, which the entry keeps alive; the pickler keeps the entries.
 _stored: weakref.WeakValueDictionary[int, _Stored] = weakref.WeakValueDictionary()
 
 
 def _restored(values: np.ndarray) -> Any:
-    """Return an array from ``pickle``, on the default queue."""
+    """Return an unpickled array, on the default queue."""
     return dpnp.asarray(values, sycl_queue=default_queue())
 
 
@@ -51,13 +51,13 @@ def _storable(array: Any) -> Any:
 
 
 def state_of(module: Any) -> dict[str, Any]:
-    """Return the attributes of a module as ``pickle`` can write them."""
+    """Return the attributes of a module in a form that ``pickle`` can write."""
     own = {n: v for n, v in module.__dict__.items() if n not in _OMITTED}
     return {n: _swapped(v, _storable) for n, v in own.items()}
 
 
 def _swapped(value: Any, swap: Callable[[Any], Any]) -> Any:
-    """Return containers with other arrays in them; those without arrays unchanged."""
+    """Return containers with their arrays replaced; those without arrays unchanged."""
     if nested_arguments.is_array(plain(value)):
         return swap(plain(value))
     if not isinstance(value, (tuple, list, dict)):
@@ -70,7 +70,7 @@ def _swapped(value: Any, swap: Callable[[Any], Any]) -> Any:
 
 
 def deep_copy(module: Any, memo: dict[Any, Any]) -> Any:
-    """Return a copy with its own arrays, on their queues, and callables that lead to the copy."""
+    """Return a copy with its own arrays, on the same queues; callables refer to the copy."""
     wanted = memo.setdefault("modules of the copied trees", set())
     if id(module) not in wanted:
         wanted |= set(map(id, module_tree.registered_modules(module)))
@@ -83,7 +83,7 @@ def deep_copy(module: Any, memo: dict[Any, Any]) -> Any:
 
 
 def _noted(array: Any, memo: dict[Any, Any]) -> Any:
-    """Return the copy of an array, the same each time."""
+    """Return the copy of an array, memoized."""
     if not hasattr(array, "copy"):
         return copy.deepcopy(array, memo)
     if id(array) not in memo:
@@ -102,7 +102,7 @@ def _copied(value: Any, wanted: set[int], memo: dict[Any, Any]) -> Any:
         return node.rebuilt([_copied(v, wanted, memo) for v in node.children])
     parts = held_objects.parts_of(value)
     if parts is None or not held_objects.reaches(value, wanted, "", {}):
-        _swapped(value, lambda array: _noted(array, memo))  # what deepcopy finds in its memo
+        _swapped(value, lambda array: _noted(array, memo))  # fills the memo of deepcopy
         return copy.deepcopy(value, memo)
     made = {
         i: functools.partial(_copied, child, wanted, memo)

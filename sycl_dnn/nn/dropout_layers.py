@@ -15,9 +15,9 @@ class Dropout(Module):
     Parameters
     ----------
     p : float
-        0 to 1.
+        Between 0 and 1.
     inplace : bool
-        Accepted and ignored: programs plan their own memory.
+        Accepted and ignored: programs plan their memory.
 
     Raises
     ------
@@ -39,7 +39,7 @@ class Dropout(Module):
         self.inplace = inplace
 
     def forward(self, input: Any) -> Any:
-        """Drop elements of (*)."""
+        """Apply dropout to (*)."""
         return F.dropout(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
@@ -63,7 +63,7 @@ def _layer(name: str, function: str, takes_inplace: bool) -> type:
 
     def forward(self: Any, input: Any) -> Any:
         """Call the function."""
-        # torch ignores inplace in the layers for SELU, too.
+        # torch ignores inplace in the dropout layers for SELU too.
         return of_array(input, self.p, self.training, takes_inplace and self.inplace)
 
     text = _TEXT.format(name=name, function=function)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of modules: inline in a trace, and outside of traces as compiled programs."""
+"""Module calls: inlined in a trace, compiled into a program otherwise."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from sycl_dnn.trace.values import Tensor
 
 
 def forward(module: Any, *args: Any, **kwargs: Any) -> Any:
-    """Run the forward of a module with torch's methods of arrays."""
+    """Run a module's ``forward`` on arrays that have torch's methods."""
     with in_torch_manner():
         return _returned(module, module.forward(*args, **kwargs))
 
 
 def _returned(module: Any, result: Any) -> Any:
-    """Return the result of a forward, none of whose tensors torch would have written over."""
+    """Return the result of a forward; refuse tensors that torch would have overwritten."""
     for leaf in tree.leaves(result):
         unspoilt(f"{type(module).__name__}.forward", leaf)
     return result
 
 
-#: Compiled forwards, one for each form of module; the least recently made are dropped first.
+#: #: Compiled forwards, one for each form of module; the oldest are dropped first.
 _programs: dict[Any, Any] = {}
 _MOST = 1024
 
@@ -45,7 +45,7 @@ def _program_of(module: Any) -> Any:
 
 
 class Watchers(threading.local):
-    """What is notified of each module that runs in this thread."""
+    """Callbacks invoked for each module that runs in this thread."""
 
     current: Callable[[Any, Any, Any, Any], None] | None = None
 
@@ -54,14 +54,14 @@ watchers = Watchers()
 
 
 def run_forward(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the result of ``forward`` with the hooks before and after it."""
+    """Run ``forward`` with its pre- and post-hooks."""
     if hooks.has_hooks(module):
         return in_manner(hooks.run(module, args, kwargs, _run))
     return _run(module, args, kwargs)
 
 
 def _run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the result of ``forward``."""
+    """Run ``forward`` without hooks."""
     if is_torch():
         if any(map(nested_arguments.is_array, args)):
             args, kwargs = _captured(tree.leaves((module, args, kwargs)), args, kwargs)
@@ -81,9 +81,9 @@ def _run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _captured(leaves: list[Any], *called: Any) -> tuple[Any, ...]:
-    """Return a module and its arguments with their arrays as tensors, which have torch's methods.
+    """Wrap the arrays of a module and its arguments as tensors with torch's methods.
 
-    A traced function may hold the module or its input: ``grad(lambda net: loss(net(x)))``.
+    A traced function may close over the module or its input: ``grad(lambda net: loss(net(x)))``.
     """
     trace = nested_arguments.trace_of_leaves(leaves)
     if trace is None or not any(map(nested_arguments.is_array, leaves)):
@@ -92,7 +92,7 @@ def _captured(leaves: list[Any], *called: Any) -> tuple[Any, ...]:
 
 
 def _in_parts(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a forward call by call: hooks of submodules must see arrays, not traced ones."""
+    """Run ``forward`` call by call: hooks of submodules must see arrays, not traced values."""
     with building():
         given = hooks.mapped(handed, (args, kwargs))
         result = module.forward(*given[0], **given[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How einops computes with arrays and with values of a forward, if it is installed."""
+"""einops backend for arrays and traced values, registered if einops is installed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REDUCTIONS: dict[str, Any] = {
 
 
 class _Methods:
-    """The methods that einops calls."""
+    """The array operations that einops requires."""
 
     framework_name = "sycl_dnn"
 
@@ -79,12 +79,12 @@ class _Methods:
         return F.einsum(pattern, *x)
 
 
-#: What einops finds among the subclasses of its base, while it is alive.
+#: #: einops discovers backends among the live subclasses of its base class.
 _registered: list[type] = []
 
 
 def register() -> None:
-    """Let einops find these methods; nothing if it is not installed."""
+    """Register the backend; do nothing if einops is not installed."""
     with contextlib.suppress(ImportError):
         base = importlib.import_module("einops._backends").AbstractBackend
         _registered.append(type("SyclDnnBackend", (_Methods, base), {}))

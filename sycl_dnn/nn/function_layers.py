@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers that only wrap a function of ``sycl_dnn.functional``: a row each.
+"""Layers that wrap one function of ``sycl_dnn.functional``, one table row each.
 
-A row has the function, the parameters of the class with torch's defaults, and how many of them
-``repr`` shows.
+A row has the function, the constructor's parameters with torch's defaults, and those that ``repr``
+shows.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ R = _Required()
 
 
 class Row(NamedTuple):
-    """One class: the function it calls, and with which arguments."""
+    """One class: the function it calls and its constructor."""
 
     function: str
-    #: Names and defaults; those with a leading ``~`` are not arguments of the function, those with
-    #: ``*`` are keyword-only.
+    #: #: Names and defaults. A leading ``~`` marks those that the function does not accept, ``*``
+    #: marks keyword-only ones.
     parameters: dict[str, Any] = {}
-    #: Attributes that ``repr`` shows: ``=name`` the value alone, ``?name`` unless it is None.
+    #: #: Attributes in ``repr``: ``=name`` shows only the value, ``?name`` is omitted if None.
     shown: tuple[str, ...] | None = None
     inputs: tuple[str, ...] = ("input",)
-    #: Changes the attributes as torch's constructor does.
+    #: #: Converts the attributes as torch's constructor does.
     prepare: Callable[[dict[str, Any]], None] | None = None
 
 
 def _window_of(n: int) -> Any:
-    """Return what prepares the windows of an unpool of ``n`` axes."""
+    """Return a function that expands the window of an unpooling layer to ``n`` axes."""
 
     def prepare(given: dict[str, Any]) -> None:
         _stride_is_kernel(given)
@@ -163,7 +163,7 @@ ROWS: dict[str, Row] = {
                    ("log_probs", "targets", "input_lengths", "target_lengths")),
 }  # fmt: skip
 
-#: torch's names that differ from those of the function.
+#: #: torch's argument names that differ from those of the function.
 _OTHER_NAMES = {"Unflatten": {"sizes": "unflattened_size"}}
 _BUFFERS = ("weight", "pos_weight")
 
@@ -210,7 +210,7 @@ def _forward(name: str, row: Row) -> Callable[..., Any]:
     function = getattr(F, row.function)
 
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        """Call the function."""
+        """Call the wrapped function."""
         given = {parameter: getattr(self, attribute) for parameter, attribute in passed.items()}
         made = function(*args, **kwargs, **given)
         if args and getattr(self, "inplace", False):
@@ -224,7 +224,7 @@ def _extra(row: Row) -> Callable[[Any], str]:
     shown = row.shown
 
     def extra_repr(self: Any) -> str:
-        """Return what ``repr`` shows."""
+        """Return the options that ``repr`` shows."""
         words = []
         for name in shown or ():
             value = getattr(self, name.lstrip("=?"))
@@ -248,7 +248,7 @@ _INPLACE = (
 )
 
 
-#: For classes that need arguments: those of an example, and the shapes of its input and result.
+#: #: Example arguments, input shape and output shape of classes whose constructor needs arguments.
 _EXAMPLES: dict[str, tuple[str, tuple[int, ...], tuple[int, ...]]] = {
     **{f"Adaptive{kind}Pool{n}d": ("3", (2, 4) + (9,) * n, (2, 4) + (3,) * n)
        for kind in ("Avg", "Max") for n in (1, 2, 3)},
@@ -265,7 +265,7 @@ _EXAMPLES: dict[str, tuple[str, tuple[int, ...], tuple[int, ...]]] = {
 
 
 _CLASSES = "F.astype(F.zeros(2), 'int64')"
-#: For losses with other arguments: those of an example, and the lines before it.
+#: #: Example arguments of losses with unusual inputs, and the lines that prepare them.
 _LOSSES = {
     "CrossEntropyLoss": (f"x, {_CLASSES}", ""), "NLLLoss": (f"F.log(x), {_CLASSES}", ""),
     "MultiMarginLoss": (f"x, {_CLASSES}", ""), "KLDivLoss": ("F.log(x), x", ""),

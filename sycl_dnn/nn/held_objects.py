@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions and objects through which a module's attributes reach its modules, taken apart.
+"""Decomposition of functions and objects through which a module's attributes reach modules.
 
-A closure, a partial function, a bound method, a weak reference or an instance of a user's class
-can lead to a registered module. A copy of the tree then needs its own, which leads to the copy.
+A closure, partial, bound method, weak reference or instance of a user's class can refer to a
+registered module. A copy of the tree needs its own version, which refers to the copy.
 """
 
 from __future__ import annotations
@@ -20,33 +20,34 @@ from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.module_arrays import ModuleArray
 from sycl_dnn.trace.values import Tensor
 
-#: By number of a child: what makes it for a copy. The others are shared.
+#: #: Index of a child -> what creates it for a copy. Other children are shared.
 Made = Mapping[int, Callable[[], Any]]
-#: ``build(made, keep)`` returns a copy; it calls ``keep`` with it before children that need it.
+#: #: ``build(made, keep)`` returns a copy; it passes the copy to ``keep`` before it builds children
+#: that refer to it.
 Build = Callable[[Made, Callable[[Any], None]], Any]
 
 _PROXIES = (weakref.ProxyType, weakref.CallableProxyType)
 
 
 class Parts(NamedTuple):
-    """A callable or an object, one level deep."""
+    """A callable or object, decomposed one level deep."""
 
-    #: What it is apart from its children.
+    #: #: Its identity apart from the children.
     kind: Any
     children: Sequence[Any]
     build: Build
-    #: What guards must compare besides the children; None for a copy without those that are made.
+    #: #: What guards must compare besides the children; None: the children that are not copied.
     held: Sequence[Any] | None = None
 
     def guarded(self, made: Collection[int]) -> list[Any]:
-        """Return what guards must compare."""
+        """Return the objects that guards must compare."""
         if self.held is None:
             return [self.build({i: lambda: None for i in made}, lambda copy: None)]
         return [*self.held, *(v for i, v in enumerate(self.children) if i not in made)]
 
 
 def _of(kind: Any, children: Sequence[Any], make: Callable[..., Any], *held: Any) -> Parts:
-    """Return the parts of what ``make(*children)`` makes."""
+    """Return the parts of an object that ``make(*children)`` rebuilds."""
 
     def build(made: Made, keep: Callable[[Any], None]) -> Any:
         copy = make(*[made[i]() if i in made else v for i, v in enumerate(children)])
@@ -57,7 +58,7 @@ def _of(kind: Any, children: Sequence[Any], make: Callable[..., Any], *held: Any
 
 
 def parts_of(value: Any) -> Parts | None:
-    """Return what a callable or an object consists of; None if it holds nothing."""
+    """Decompose a callable or object; None if it refers to nothing."""
     kind = type(value)
     if isinstance(value, types.FunctionType):
         return _function(value)
@@ -78,12 +79,12 @@ def parts_of(value: Any) -> Parts | None:
 
 
 def is_module(value: Any) -> bool:
-    """Whether a value is a module, not a weak reference to one."""
+    """Whether a value is a module; False for weak proxies of one."""
     return type(value) not in _PROXIES and "_parameters" in getattr(value, "__dict__", ())
 
 
 def referent_of(proxy: Any) -> Any:
-    """Return the object of a weak proxy."""
+    """Return the object that a weak proxy refers to."""
     return proxy.__repr__.__self__ if type(proxy) in _PROXIES else proxy
 
 
@@ -96,7 +97,7 @@ def _function(function: types.FunctionType) -> Parts | None:
         return None
 
     def build(made: Made, keep: Callable[[Any], None]) -> Any:
-        own = list(cells)  # those that are not made are shared, with what is assigned to them
+        own = list(cells)  # cells that are not copied are shared, with later assignments
         for number, index in enumerate(filled):
             own[index] = types.CellType() if number in made else own[index]
         copy = types.FunctionType(
@@ -129,7 +130,7 @@ def _is_filled(cell: types.CellType) -> bool:
 
 
 def _instance(value: Any) -> Parts | None:
-    """Return the attributes of an instance of a user's class."""
+    """Decompose an instance of a user's class into its attributes."""
     kind = type(value)
     if code_facts.is_library(kind.__module__) or kind.__module__ == "builtins":
         return None
@@ -154,12 +155,12 @@ def _instance(value: Any) -> Parts | None:
 
 
 def reaches(value: Any, wanted: Collection[int], path: str, seen: dict[int, Any]) -> bool:
-    """Whether a value leads to an object whose id is wanted.
+    """Whether a value refers to an object whose id is in ``wanted``.
 
     Raises
     ------
     TypeError
-        It leads to a parameter itself.
+        It refers to a parameter directly.
     """
     value = referent_of(value)
     if id(value) in wanted:
@@ -169,7 +170,7 @@ def reaches(value: Any, wanted: Collection[int], path: str, seen: dict[int, Any]
         _check_no_parameter(value, path)
     if id(value) in seen or _is_simple(value):
         return False
-    seen[id(value)] = value  # alive, so that its id is of no other
+    seen[id(value)] = value  # kept alive, so that its id is unique
     own = getattr(value, "__dict__", {})
     if "_parameters" in own:
         children = [v for n, v in own.items() if n not in ("_parameters", "_buffers", "_lent")]
@@ -179,7 +180,7 @@ def reaches(value: Any, wanted: Collection[int], path: str, seen: dict[int, Any]
         node = tree.opened(value)
         parts = parts_of(value) if node is None else node
         children = [] if parts is None else list(parts.children)
-    # Each must be checked, not only the first that leads there.
+    # Every child must be checked for parameters, so no short circuit.
     found = [reaches(child, wanted, path, seen) for child in children]
     return any(found)
 
@@ -194,7 +195,7 @@ def _is_simple(value: Any) -> bool:
 
 
 def _check_no_parameter(value: Any, path: str) -> None:
-    """Refuse a parameter that a callable holds: modules replace theirs."""
+    """Refuse a callable that refers to a parameter: modules replace their parameters."""
     is_parameter = isinstance(value, Tensor) or nested_arguments.is_array(value)
     if isinstance(value, ModuleArray):
         owners = [(ref(), name) for (_, name), ref in value.owners.items()]

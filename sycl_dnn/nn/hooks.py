@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""User functions that run before and after the forward of a module, as torch's hooks do."""
+"""Hooks that run before and after a module's ``forward``, as in torch."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sycl_dnn.trace.module_arrays import building, handed, plain
 from sycl_dnn.trace.torch_methods import in_torch_manner
 from sycl_dnn.trace.values import Tensor
 
-#: Attributes of modules with hooks; others lack them, so that their form does not change.
+#: #: Only modules with hooks have these attributes, so the form of others does not change.
 BEFORE, AFTER = "_forward_pre_hooks", "_forward_hooks"
 
 
 class Hook(NamedTuple):
-    """One hook of a module; a part of the module's form, as hyper-parameters are."""
+    """One hook; it is part of the module's form, as hyper-parameters are."""
 
     number: int
     function: Callable[..., Any]
@@ -28,7 +28,7 @@ class Hook(NamedTuple):
 
 
 class RemovableHandle:
-    """Removes a hook, also at the end of a ``with`` block.
+    """Removes a hook when called or at the end of a ``with`` block.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class RemovableHandle:
         self._group, self.id = group, number
 
     def remove(self) -> None:
-        """Remove the hook; a second call does nothing."""
+        """Remove the hook; further calls do nothing."""
         module, self._module = self._module and self._module(), None
         if module is not None:
             kept = tuple(h for h in module.__dict__[self._group] if h.number != self.id)
@@ -60,7 +60,7 @@ class RemovableHandle:
 
 
 class _Known:
-    """Whether any module ever had a hook: most programs need not check for them."""
+    """Whether any module ever had a hook: most programs can skip the check."""
 
     is_used = False
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``torch.nn.init``: fill arrays in place with initial values, drawn on the device."""
+"""``torch.nn.init``: in-place initializers that draw on the device."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GAINS = {
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """Return the gain that torch recommends for an activation.
+    """Return the recommended gain for an activation.
 
     Raises
     ------
@@ -93,14 +93,14 @@ def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0) -> Any:
 
 
 def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0) -> Any:
-    """Fill with normally distributed numbers; as ``uniform_``."""
+    """Fill with normally distributed random numbers; see ``uniform_``."""
     return _fill(tensor, _drawn(tensor, "normal") * float(std) + float(mean))
 
 
 def trunc_normal_(
     tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
 ) -> Any:
-    """Fill with normally distributed numbers in [a, b]; the host draws them, by rejection."""
+    """Fill with normal random numbers truncated to [a, b], drawn on the host by rejection."""
     array = _array(tensor)
     rng = np.random.default_rng(next_seed())
     values = rng.normal(mean, std, array.shape)
@@ -110,7 +110,7 @@ def trunc_normal_(
 
 
 def constant_(tensor: Any, val: float) -> Any:
-    """Fill with one number."""
+    """Fill with a constant."""
     return _fill(tensor, float(val))
 
 
@@ -131,7 +131,7 @@ def eye_(tensor: Any) -> Any:
 
 
 def xavier_uniform_(tensor: Any, gain: float = 1.0) -> Any:
-    """Fill with uniform numbers by Glorot's rule; the array has at least two axes."""
+    """Fill with uniform numbers by Glorot's rule; the array needs at least two axes."""
     bound = gain * math.sqrt(6.0 / sum(fans(_array(tensor))))
     return uniform_(tensor, -bound, bound)
 
@@ -174,7 +174,7 @@ def kaiming_normal_(
 
 
 def orthogonal_(tensor: Any, gain: float = 1.0) -> Any:
-    """Fill with orthogonal rows or columns; the host computes them."""
+    """Fill with orthogonal rows or columns, computed on the host."""
     array = _array(tensor)
     fans(array)
     rows, columns = array.shape[0], math.prod(array.shape[1:])

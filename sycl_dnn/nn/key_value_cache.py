@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``KVCache``: keys and values of positions that a generating network has seen."""
+"""``KVCache``: keys and values of the positions that a generating network has processed."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sycl_dnn.trace.values import Tensor
 
 @operation
 def write_slots(cache: Any, new: Any, first: Any) -> Any:
-    """Return a cache (N, heads, S, D) with (N, heads, T, D) written from slot ``first`` on.
+    """Return a cache (N, heads, S, D) with (N, heads, T, D) written at slot ``first``.
 
     Parameters
     ----------
     cache : array (N, heads, S, D)
-        A program that is given it for good writes into its memory.
+        If donated to the program, its memory is updated in place.
     new : array (N, heads, T, D)
-        Of the same dtype. What would be after the last slot is not written.
+        Same dtype. Positions beyond the last slot are dropped.
     first : array ()
         int32.
     """
@@ -32,17 +32,17 @@ def write_slots(cache: Any, new: Any, first: Any) -> Any:
 
 
 class KVCache(NamedTuple):
-    """Keys and values of one attention, with room for a fixed number of positions.
+    """Keys and values of one attention layer, with a fixed capacity.
 
-    A tree of three arrays: compiled functions take it as an argument and return the next one, so
-    all steps of a generation share one program.
+    A tree of three arrays: compiled functions accept it as an argument and return the updated one,
+    so all steps of a generation share one program.
 
     Attributes
     ----------
     keys, values : array (N, heads, capacity, width)
-        Zero where nothing was written.
+        Zero in unused slots.
     length : array ()
-        float32; the number of positions written.
+        float32; the number of positions filled.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class KVCache(NamedTuple):
     ) -> KVCache:  # fmt: skip
         """Return a cache without positions.
 
-        Parameters
+        Return an empty cache.
         ----------
         batch_size, num_heads, capacity, width : int
             ``width`` is that of one head.
@@ -95,11 +95,11 @@ class KVCache(NamedTuple):
 
     @property
     def capacity(self) -> int:
-        """The number of positions that the cache has room for."""
+        """The maximum number of positions."""
         return self.keys.shape[2]
 
     def append(self, keys: Any, values: Any) -> KVCache:
-        """Return the cache extended by keys and values of the next positions.
+        """Return the cache with keys and values of the next positions appended.
 
         Parameters
         ----------
@@ -108,9 +108,9 @@ class KVCache(NamedTuple):
         Raises
         ------
         ValueError
-            There are more positions than there is room for, or shapes do not fit. In a compiled
-            function, where the host does not know the length, ``length`` and the last keys become
-            NaN instead, so that attention over them is NaN.
+            There are more positions than free slots, or shapes do not fit. In a compiled function,
+            where the host does not know the length, ``length`` and the last keys become NaN
+            instead, and so does attention over them.
 
         Examples
         --------
@@ -129,11 +129,11 @@ class KVCache(NamedTuple):
                 f"from 1 to {capacity}, got {tuple(keys.shape)} and {tuple(values.shape)}"
             )
         self._check_room(length)
-        # 0 where there is room, else NaN.
+        # 0 if there is room, else NaN.
         total, dtype = F.add(self.length, float(length)), str(self.keys.dtype)
         excess = F.sub(total, float(capacity))
         lost = F.where(F.gt(excess, 0.0), float("nan"), F.mul(self.length, 0.0))
-        # Without room the last slots have keys of NaN, to which every position attends.
+        # On overflow the last slots get keys of NaN, to which every position attends.
         first = F.astype(F.clamp(self.length, max=float(capacity - length)), "int32")
         keys = F.astype(F.add(keys, F.astype(lost, str(keys.dtype))), dtype)
         return KVCache(
@@ -143,7 +143,7 @@ class KVCache(NamedTuple):
         )
 
     def _check_room(self, length: int) -> None:
-        """Raise ValueError for positions beyond the capacity, if the host knows the length."""
+        """Raise ValueError if the positions exceed the capacity and the host knows the length."""
         if isinstance(self.length, Tensor):
             return
         known = float(self.length)
@@ -154,12 +154,12 @@ class KVCache(NamedTuple):
             )
 
     def mask(self, length: int) -> Any:
-        """Return which positions each of the last ``length`` ones may attend to.
+        """Return which slots each of the last ``length`` positions may attend to.
 
         Returns
         -------
         array (length, capacity)
-            bool; position ``i`` attends to itself and what was written before it.
+            bool; each position attends to itself and to earlier ones.
 
         Examples
         --------
@@ -170,7 +170,7 @@ class KVCache(NamedTuple):
         """
         first = F.sub(self.length, float(length))
         queries = F.reshape(F.add(self._places(length), first), (length, 1))
-        # All where the length is NaN: see ``append``.
+        # All True if the length is NaN: see ``append``.
         later = F.gt(F.reshape(self._places(self.capacity), (1, self.capacity)), queries)
         return F.logical_not(later)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers that multiply: ``Linear``, ``Bilinear``, ``Embedding``; and those that do nothing."""
+"""``Linear``, ``Bilinear``, ``Embedding`` and ``Identity``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sycl_dnn.nn.parameter import Parameter
 
 
 def new_parameter(shape: tuple[int, ...], dtype: Any, device: Any) -> Parameter:
-    """Return a parameter for an initializer to fill."""
+    """Return an uninitialized parameter."""
     return Parameter(F.zeros(shape, dtype=dtype, device=device))
 
 
 class Identity(Module):
-    """Returns its input; arguments of the constructor are ignored."""
+    """Returns its input; constructor arguments are ignored."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Linear(Module):
     ----------
     weight : array (out_features, in_features)
     bias : array (out_features,) or None
-        Both drawn uniformly from +-1 / sqrt(in_features).
+        Both drawn from the uniform distribution on +-1 / sqrt(in_features).
 
     Examples
     --------
@@ -137,20 +137,20 @@ class Bilinear(Module):
 
 
 class Embedding(Module):
-    """Rows of a table by number, as ``torch.nn.Embedding``.
+    """Table lookup by index, as ``torch.nn.Embedding``.
 
     Parameters
     ----------
     num_embeddings, embedding_dim : int
     padding_idx : int, optional
-        Row that is initially zero and has no gradient.
+        Index of a row that starts as zeros and receives no gradient.
     max_norm, norm_type, scale_grad_by_freq, sparse
-        As ``sycl_dnn.functional.embedding``, which accepts only their defaults.
+        As ``sycl_dnn.functional.embedding``, which accepts only the defaults.
 
     Attributes
     ----------
     weight : array (num_embeddings, embedding_dim)
-        Initially normally distributed.
+        Drawn from the standard normal distribution.
     """
 
     def __init__(
@@ -193,7 +193,7 @@ class Embedding(Module):
         max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Any:  # fmt: skip
-        """Return a layer with these rows, which are not copied; ``freeze``: whether they last.
+        """Return a layer over these rows, which are not copied; ``freeze`` makes them constant.
 
         Examples
         --------
@@ -213,7 +213,7 @@ class Embedding(Module):
         )  # fmt: skip
 
     def reset_parameters(self) -> None:
-        """Draw new values for the table."""
+        """Draw a new table."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             init.zeros_(self.weight[self.padding_idx])

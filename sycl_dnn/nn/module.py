@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``Module``: the class of all layers and networks, as ``torch.nn.Module``; a tree."""
+"""``Module``: the base class of layers and networks, as ``torch.nn.Module``."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ _GROUPS = ("_parameters", "_buffers", "_modules")
 
 
 class Module(ModuleState):
-    """A network or a part of one: parameters, buffers and modules as attributes; ``forward``.
+    """A network or part of one: parameters, buffers and submodules as attributes, and ``forward``.
 
     Names, defaults, ``state_dict`` and ``repr`` are those of ``torch.nn.Module``. Differences:
 
-    - A module is a tree: ``vjp``, ``grad``, ``compile`` and ``sycl_dnn.tree.map`` take it as an
-      argument or return it. Its leaves are its arrays, each once. Gradients with respect to a
-      module are a module of its kind, with None for buffers and frozen parameters. Mode and
-      hyper-parameters are part of what a program is compiled for.
-    - A call outside other transforms runs ``forward`` as one compiled program. Inside
-      ``forward`` arrays are traced, and have the methods of torch's tensors. What it assigns to a
-      registered buffer is written into that buffer; other attributes must not be assigned to.
-    - An attribute that was registered as a parameter is a dpnp array with torch's further methods
-      (``dim``, ``numel``, ``normal_``, ``requires_grad``), the same object each time. While an
-      ``__init__`` runs, arrays made by functions have torch's methods too.
+    - A module is a tree: ``vjp``, ``grad``, ``compile`` and ``sycl_dnn.tree.map`` accept and return
+      modules. Its leaves are its arrays, each once. The gradient with respect to a module is a
+      module of the same class, with None for buffers and frozen parameters. A program is compiled
+      for one mode (training or inference) and one set of hyper-parameters.
+    - A call outside other transforms runs ``forward`` as one compiled program. Inside ``forward``
+      arrays are traced and have the methods of torch's tensors. Assigning to a registered buffer
+      writes into that buffer; other attributes must not be assigned.
+    - A registered parameter is read as a dpnp array that also has torch's methods (``dim``,
+      ``numel``, ``normal_``, ``requires_grad``), the same object each time. While ``__init__``
+      runs, arrays created by functions have these methods too.
 
     Raises
     ------
     AttributeError
-        A parameter, buffer or module is assigned before ``super().__init__()`` was called.
+        A parameter, buffer or module is assigned before ``super().__init__()`` is called.
 
     Notes
     -----
@@ -82,18 +82,18 @@ class Module(ModuleState):
         module_tree.form_changed()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the result; subclasses define how.
+        """Compute the result; subclasses must define it.
 
         Raises
         ------
         NotImplementedError
-            The class does not define it.
+            The subclass does not define it.
         """
         kind = type(self).__name__
         raise NotImplementedError(f'Module [{kind}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run ``forward``: as a part of the function that is traced, or as a compiled program."""
+        """Run ``forward``: inlined in the function being traced, or as a compiled program."""
         return run_forward(self, args, kwargs)
 
     # Attributes.
@@ -108,7 +108,7 @@ class Module(ModuleState):
         elif self._has(name):
             self._assign(name, value)
         elif isinstance(value, ModuleArray) and value.is_parameter:
-            # The parameter of another module, which becomes one of this, too.
+            # A parameter of another module is shared with this one.
             self.register_parameter(name, value)
         else:
             self._check_plain(name, value)
@@ -119,7 +119,7 @@ class Module(ModuleState):
         return any(name in self.__dict__.get(group, ()) for group in _GROUPS)
 
     def _check_plain(self, name: str, value: Any) -> None:
-        """Refuse an assignment that would be lost, or outlive a trace."""
+        """Refuse an assignment that would be lost or would outlive the trace."""
         leaves = tree.leaves(value)
         if any(isinstance(v, ModuleArray) and v.is_parameter for v in leaves):
             raise TypeError(
@@ -134,7 +134,7 @@ class Module(ModuleState):
             )
 
     def _assign(self, name: str, value: Any) -> None:
-        """Bind the name of a parameter, buffer or module to another of its kind."""
+        """Bind a registered name to another parameter, buffer or module."""
         value = plain(value)
         own = self.__dict__
         group = next(own[g] for g in _GROUPS if name in own[g])
@@ -168,19 +168,19 @@ class Module(ModuleState):
         module_tree.form_changed()
 
     def update_buffer(self, name: str, value: Any) -> None:
-        """Write a value that ``forward`` computed into a buffer, when the program runs.
+        """Write a value computed in ``forward`` into a buffer when the program runs.
 
         Parameters
         ----------
         name : str
         value : traced array
-            With the shape of the buffer. An array is written at once: so a forward runs whose
-            program the device has no primitives for.
+            Same shape as the buffer. An array is written at once; that happens if ``forward`` runs
+            eagerly because the device lacks a primitive.
 
         Raises
         ------
         ValueError
-            The shape differs, or the array belongs to no argument of the function that is traced:
+            The shape differs, or the buffer belongs to no argument of the function being traced:
             pass the module to that function as an argument.
         """
         path = f"{type(self).__name__}.{name}"
@@ -235,7 +235,7 @@ class Module(ModuleState):
                 own[group].pop(name, None)
 
     def register_parameter(self, name: str, param: Parameter | Any | None) -> None:
-        """Add a parameter, or the name of one that is absent."""
+        """Register a parameter; None registers an absent one."""
         self._check_new("parameter", name)
         if isinstance(param, ModuleArray) and param.is_parameter:
             param = Parameter(param, param.requires_grad)
@@ -252,7 +252,7 @@ class Module(ModuleState):
         module_tree.form_changed()
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
-        """Add an array that is saved with the module (``persistent``) and not trained."""
+        """Register an array that is not trained; if ``persistent``, state dicts include it."""
         self._check_new("buffer", name)
         if tensor is not None and not nested_arguments.is_array(tensor):
             raise TypeError(
@@ -265,7 +265,7 @@ class Module(ModuleState):
         module_tree.form_changed()
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """Add a module."""
+        """Register a submodule."""
         self._check_new("module", name)
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
@@ -280,21 +280,21 @@ class Module(ModuleState):
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False,
         always_call: bool = False,
     ) -> hooks.RemovableHandle:  # fmt: skip
-        """Let ``hook(module, args, output)`` run after ``forward``.
+        """Run ``hook(module, args, output)`` after ``forward``.
 
-        What it returns, if not None, replaces the output. In eager calls hooks see
-        arrays; a module whose submodules have hooks then runs call by call, not as one program. In
-        traced functions hooks are traced with them, once: what should be kept must be returned.
+        A result other than None replaces the output. In eager calls hooks see arrays; a module
+        whose submodules have hooks then runs call by call rather than as one program. In traced
+        functions hooks are traced once, so anything to keep must be returned.
 
         Parameters
         ----------
         hook : callable
         prepend : bool
-            Whether it runs before the existing hooks.
+            Whether to run before the existing hooks.
         with_kwargs : bool
-            Whether it is called as ``hook(module, args, kwargs, output)``.
+            Whether to call ``hook(module, args, kwargs, output)``.
         always_call : bool
-            Whether it also runs when ``forward`` raises, with None as output.
+            Whether to run even if ``forward`` raises, with None as output.
 
         Returns
         -------
@@ -328,11 +328,11 @@ class Module(ModuleState):
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> hooks.RemovableHandle:
-        """Let ``hook(module, args)`` run before ``forward``.
+        """Run ``hook(module, args)`` before ``forward``.
 
-        What it returns, if not None, replaces the arguments; anything but a tuple becomes the only
-        one. ``with_kwargs``: ``hook(module, args, kwargs)``, which returns both or None. All else
-        is as for ``register_forward_hook``.
+        A result other than None replaces the arguments; anything but a tuple becomes the only
+        argument. With ``with_kwargs``, ``hook(module, args, kwargs)`` returns both or None.
+        Otherwise as ``register_forward_hook``.
 
         Examples
         --------
@@ -347,7 +347,7 @@ class Module(ModuleState):
     # Modes.
 
     def train(self, mode: bool = True) -> Module:
-        """Set the module and its submodules to training (dropout, batch statistics) or not."""
+        """Set the mode of the module and its submodules: training or inference."""
         self.__dict__["training"] = bool(mode)
         for module in self.children():
             module.train(mode)
@@ -355,21 +355,21 @@ class Module(ModuleState):
         return self
 
     def eval(self) -> Module:
-        """Set the module and its submodules to inference."""
+        """Switch the module and its submodules to inference mode."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Module:
-        """Set whether the parameters have gradients."""
+        """Set whether the parameters receive gradients."""
         return self.unfreeze() if requires_grad else self.freeze()
 
     def freeze(self, chosen: Callable[[str], bool] | None = None) -> Module:
-        """Make parameters constant for gradients and optimizers.
+        """Exclude parameters from gradients and optimizer updates.
 
         Parameters
         ----------
         chosen : callable, optional
-            ``chosen(name)`` says whether to freeze a parameter; all by default. Of one that has
-            several names, any name will do.
+            ``chosen(name)`` says whether to freeze a parameter; all by default. A tied parameter is
+            frozen if any of its names is chosen.
 
         Examples
         --------
@@ -400,7 +400,7 @@ class Module(ModuleState):
         return self
 
     def _rebind(self, name: str, value: Any) -> None:
-        """Implement ``weight.data = value`` for another shape or dtype."""
+        """Implement ``weight.data = value`` if the shape or dtype differs."""
         for group in (self._parameters, self._buffers):
             if name in group:
                 group[name] = value
@@ -413,7 +413,7 @@ class Module(ModuleState):
         module_tree.form_changed()
 
     def apply(self, fn: Callable[[Module], Any]) -> Module:
-        """Call a function with every submodule, then with this one."""
+        """Call ``fn`` on every submodule, then on this module."""
         for module in self.children():
             module.apply(fn)
         fn(self)
@@ -440,23 +440,23 @@ class Module(ModuleState):
         return f"{self._get_name()}(\n  {inner}\n)"
 
     def summary(self, *args: Any, **kwargs: Any) -> Summary:
-        """Summarize the layers for such arguments: shapes, parameters, operations, memory.
+        """Summarize the layers: shapes, parameters, operations, memory.
 
         Parameters
         ----------
         *args, **kwargs
-            Those of ``forward``, which is traced and not run.
+            Arguments of ``forward``, which is traced but not run.
 
         Returns
         -------
         Summary
-            ``str`` of it is a table.
+            ``str`` gives a table.
 
         Examples
         --------
         >>> from sycl_dnn import functional as F, nn
-        >>> found = nn.Sequential(nn.Linear(4, 8), nn.ReLU()).summary(F.ones(2, 4))
-        >>> [(row.name, row.shape, row.n_parameters, row.flop) for row in found.rows]
+        >>> summary = nn.Sequential(nn.Linear(4, 8), nn.ReLU()).summary(F.ones(2, 4))
+        >>> [(row.name, row.shape, row.n_parameters, row.flop) for row in summary.rows]
         [('0', '(2, 8)', 40, 128), ('1', '(2, 8)', 0, 0)]
         """
         return summary_of(self, args, kwargs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules as trees: their arrays in order, and everything else in hashable form."""
+"""Modules as trees: the arrays in order, and a hashable form of everything else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sycl_dnn.nn import bypassed, held_objects
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.values import Tensor
 
-#: What every module has; all other attributes are hyper-parameters.
+#: #: Attributes that every module has; all others are hyper-parameters.
 OWN = frozenset(
     (
         "_parameters", "_buffers", "_modules", "_frozen", "_transient", "_is_traced", "_lent",
@@ -32,11 +32,11 @@ _FIXED = (np.dtype, np.generic)
 
 
 class Copies:
-    """What the hyper-parameters of a new module are made from."""
+    """Sources of the hyper-parameters of a new module."""
 
     def __init__(self, leaves: Sequence[Any], modules: Sequence[Any]) -> None:
         self.leaves, self.modules = leaves, modules
-        #: Callables and objects, by number: each is made once.
+        #: #: Callables and objects by index; each is created once.
         self.objects: dict[int, Any] = {}
 
 
@@ -44,24 +44,24 @@ Maker = Callable[[Copies], Any]
 
 
 class _Epoch:
-    """Counts changes to any module's form; what is known of forms is valid for one count."""
+    """Counts changes to the form of any module; cached forms are valid for one count."""
 
     count = 0
 
 
 def form_changed() -> None:
-    """Forget what is known of the forms of modules."""
+    """Invalidate the cached forms of modules."""
     _Epoch.count += 1
 
 
 class Node(NamedTuple):
-    """One module: how it is rebuilt."""
+    """How to rebuild one module."""
 
     kind: type
-    #: Hyper-parameters that are shared, and those that are made from the leaves.
+    #: #: Hyper-parameters that are shared, and those that are rebuilt from leaves.
     fixed: dict[str, Any]
     made: dict[str, Maker]
-    #: Numbers of leaves and of nodes; None for an absent parameter.
+    #: #: Indices of leaves and nodes; None for an absent parameter.
     parameters: dict[str, int | None]
     buffers: dict[str, int | None]
     modules: dict[str, int | None]
@@ -70,22 +70,22 @@ class Node(NamedTuple):
 
 
 class Form:
-    """Everything in a module but its arrays; equal for modules that compute the same."""
+    """Everything in a module except its arrays; equal forms compute the same."""
 
     __slots__ = ("_hash", "constants", "held", "is_simple", "key", "names", "nodes", "root")
 
     def __init__(self, walk: _Walk) -> None:
         self.key = tuple(walk.tokens)
-        #: How to reach each leaf, and whether it is not a parameter to train.
+        #: #: The path of each leaf, and whether it is anything but a trainable parameter.
         self.names = tuple(walk.names)
         self.constants = tuple(walk.constants)
         self.nodes = tuple(walk.nodes)
-        #: User functions and objects that modules compute with.
+        #: #: User functions and objects that the modules call.
         self.held = tuple(walk.held)
-        #: Whether the form of a copy is known without another walk.
+        #: #: Whether the form of a copy is known without another walk.
         self.is_simple = walk.is_lasting and not any(node.made for node in self.nodes)
         self._hash = hash((self.key, self.constants))
-        #: The module that was last found to have this form.
+        #: #: The module that last had this form.
         self.root: Callable[[], Any] = weakref.ref(walk.root)
 
     def __eq__(self, other: object) -> bool:
@@ -102,7 +102,7 @@ class Form:
         return self.nodes[0].kind.__name__
 
     def parameters(self) -> list[bool]:
-        """Return of each leaf whether it is a parameter, trained or frozen."""
+        """Return for each leaf whether it is a parameter, trainable or frozen."""
         found = {number for node in self.nodes for number in node.parameters.values()}
         return [number in found for number in range(len(self.names))]
 
@@ -110,9 +110,9 @@ class Form:
 class _Known(NamedTuple):
     epoch: int
     form: Form
-    #: Where each leaf is: a dict and its key.
+    #: #: The location of each leaf: a dict and its key.
     places: list[tuple[dict[str, Any], str]]
-    #: Lists, dicts and objects of numbers and texts, and what they held.
+    #: #: Lists, dicts and objects of numbers and strings, with their contents at the time.
     contents: Sequence[tuple[Any, list[Any]]] = ()
 
 
@@ -120,19 +120,19 @@ _known: weakref.WeakKeyDictionary[Any, _Known] = weakref.WeakKeyDictionary()
 
 
 class _Walk:
-    """One walk through a module."""
+    """One traversal of a module."""
 
     def __init__(self, root: Any) -> None:
         self.tokens: list[Any] = []
         self.names: list[str] = []
         self.constants: list[bool] = []
-        #: Parameters that are frozen under one of their names, as in torch under all of them.
+        #: #: Parameters frozen under one of their names are frozen under all, as in torch.
         self._frozen: set[int] = set()
         self.leaves: list[Any] = []
         self.places: list[tuple[dict[str, Any], str]] = []
         self.nodes: list[Any] = []
         self.held: list[Any] = []
-        #: Whether the form holds until some attribute is set, or some content changes.
+        #: #: Whether the form remains valid until an attribute is set or a container changes.
         self.is_lasting = True
         self.contents: list[tuple[Any, list[Any]]] = []
         self._plain: set[int] = set()
@@ -208,7 +208,7 @@ class _Walk:
         return number
 
     def _registered(self, module: Any, path: str) -> None:
-        """Let the parameters of a module count that was met in a plain attribute, or before."""
+        """Count the parameters of a module first met in a plain attribute or under another name."""
         own = module.__dict__
         for name, value in own["_parameters"].items():
             number = -1 if value is None else self._numbers[id(value)]
@@ -225,7 +225,7 @@ class _Walk:
             self.held += methods_of(kind)
 
     def _encoded(self, owner: Any, name: str, value: Any, path: str) -> tuple[Any, Maker | None]:
-        """Return what distinguishes a hyper-parameter, and how it is made if from leaves."""
+        """Return the identity of a hyper-parameter, and its maker if it is built from leaves."""
         kind = type(value)
         if isinstance(value, _PLAIN):
             return (kind, str(value) if kind is slice else value), None
@@ -261,7 +261,7 @@ class _Walk:
         return arguments.key_of(value), None
 
     def _object(self, value: Any, path: str) -> tuple[Any, Maker] | None:
-        """Return the same of a callable or an object; None if it leads to no registered module."""
+        """Do the same for a callable or object; None if it refers to no registered module."""
         number = self._objects.get(id(value))
         if number is not None:
             makers = self._makers
@@ -277,7 +277,7 @@ class _Walk:
             return None
         self.is_lasting = False
         number = self._objects[id(value)] = len(self._objects)
-        self._alive.append(value)  # so that its id is of no other
+        self._alive.append(value)  # so that its id remains unique
         encoded = {
             i: self._encoded({"item": parts.children[i]}, "item", parts.children[i], path)
             for i in reached
@@ -297,7 +297,7 @@ class _Walk:
         return (parts.kind, tuple((i, token) for i, (token, _) in encoded.items())), maker
 
     def _wanted(self) -> frozenset[int]:
-        """Return the ids of the modules of the tree and of their parameters."""
+        """Return the ids of the tree's modules and their parameters."""
         if self._ids is None:
             self._ids = ids_of(self.root)
         return self._ids
@@ -327,12 +327,12 @@ class _Walk:
             _add_attributes(copy, value, more)
             return copy
 
-        # A copy has its own list, so that changes to one do not show in another.
+        # A copy gets its own list, so that changes to one do not affect the other.
         is_shared = node.kind is tuple and not any(m for _, m in made)
         return token, None if is_shared or self._is_configuration(value, node) else maker
 
     def _is_configuration(self, value: Any, node: Any) -> bool:
-        """Whether it is an object of a user's class without arrays, which copies share."""
+        """Whether a value is an array-free object of a user's class, which copies share."""
         if node.kind in _BUILTIN:
             return False
         wanted = self._wanted()
@@ -343,24 +343,24 @@ class _Walk:
 
 
 def _is_fixed(kind: type) -> bool:
-    """Whether containers of a kind keep their items."""
+    """Whether containers of this type are immutable."""
     frozen = getattr(kind, "__dataclass_params__", None)
     return kind is tuple or hasattr(kind, "_fields") or (frozen is not None and frozen.frozen)
 
 
 def _content(node: Any) -> list[Any]:
-    """Return what a container holds, to be compared: numbers and texts by value, others by id."""
+    """Return the contents of a container for comparison: plain values by value, others by id."""
     found = [node.order or node.aux]
     for v in node.children:
         is_plain = isinstance(v, (*_PLAIN, float))
-        # With the container that it is in: an id is of no other while that is alive.
+        # Paired with the container itself: an id is unique only while the object is alive.
         value = v.hex() if type(v) is float else v if is_plain else (id(v), [v])
         found.append((type(v), value))
     return found
 
 
 def _attributes(value: Any, node: Any) -> list[tuple[str, Any]]:
-    """Return what a container of a user's class holds besides its items."""
+    """Return the attributes of a container of a user's class, in addition to its items."""
     own = getattr(value, "__dict__", {})
     if own is value or hasattr(node.kind, "__dataclass_fields__"):
         return []
@@ -368,7 +368,7 @@ def _attributes(value: Any, node: Any) -> list[tuple[str, Any]]:
 
 
 def _add_attributes(copy: Any, value: Any, more: list[tuple[str, Any]]) -> None:
-    if getattr(value, "__dict__", None) is value:  # a dict whose items are its attributes
+    if getattr(value, "__dict__", None) is value:  # a dict that is its own __dict__
         copy.__dict__ = copy
     elif more:
         copy.__dict__.update(more)
@@ -379,7 +379,7 @@ def _made(value: Any, maker: Maker | None, copies: Copies) -> Any:
 
 
 def registered_modules(root: Any) -> Iterator[Any]:
-    """Yield a module and those registered in it, each once, in the order of state dicts."""
+    """Yield a module and its registered submodules, each once, in state-dict order."""
     wanted, seen = [root], set()
     while wanted:
         module = wanted.pop()
@@ -390,14 +390,14 @@ def registered_modules(root: Any) -> Iterator[Any]:
 
 
 def ids_of(root: Any) -> frozenset[int]:
-    """Return the ids of a module, of those registered in it and of their parameters."""
+    """Return the ids of a module, its submodules and their parameters."""
     modules = list(registered_modules(root))
     parameters = (v for m in modules for v in m.__dict__["_parameters"].values() if v is not None)
     return frozenset([*map(id, modules), *map(id, parameters)])
 
 
 def methods_of(kind: type, first: str = "forward") -> list[Any]:
-    """Return a method of a user's class and the methods that it reaches by name."""
+    """Return a method of a user's class and the methods that it calls by name."""
     wanted, found, names = [first], [], {first}
     while wanted:
         name = wanted.pop()
@@ -432,7 +432,7 @@ def flatten(module: Any) -> tuple[list[Any], Form]:
 
 
 def unflatten(form: Form, leaves: Iterable[Any]) -> Any:
-    """Return a module of a form with these arrays, or what represents them."""
+    """Build a module of a form from arrays or traced values."""
     given = list(leaves)
     is_traced = any(isinstance(v, Tensor) for v in given)
     if is_traced:
@@ -471,7 +471,7 @@ def _chosen(numbers: dict[str, int | None], values: Sequence[Any]) -> dict[str, 
 
 
 def replace(module: Any, leaves: Sequence[Any]) -> None:
-    """Replace a module's arrays, wherever it has them."""
+    """Replace a module's arrays wherever it refers to them."""
     old, _ = flatten(module)
     new = {id(before): after for before, after in zip(old, leaves, strict=True)}
     for part in module.modules():
@@ -482,7 +482,7 @@ def replace(module: Any, leaves: Sequence[Any]) -> None:
 
 
 def register(kind: type) -> None:
-    """Register a class of modules as trees."""
+    """Register a module class as a tree."""
     tree.register(
         kind, flatten, unflatten, steps=lambda form: form.names,
         constants=lambda form: form.constants, held=lambda form: form.held,

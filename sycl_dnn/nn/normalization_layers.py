@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normalizations, with running statistics that are updated when a program runs."""
+"""Normalization layers; running statistics are updated when a program runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sycl_dnn.trace.values import Tensor
 
 
 class _Affine(Module):
-    """A weight of ones and a bias of zeros, or neither."""
+    """An optional scale, initially ones, and shift, initially zeros."""
 
     def _add(
         self, shape: tuple[int, ...], weight: bool, bias: bool, dtype: Any, device: Any
@@ -31,9 +31,9 @@ class _Affine(Module):
 
 
 class _Running(_Affine):
-    """Batch and instance normalization: statistics of the input, or the running ones."""
+    """Batch and instance normalization, by batch statistics or running ones."""
 
-    #: Numbers of axes that inputs may have.
+    #: #: Allowed ranks of the input.
     ranks: tuple[int, ...]
     name = ""
 
@@ -47,7 +47,7 @@ class _Running(_Affine):
         for name, fill in (("running_mean", 0.0), ("running_var", 1.0)):
             made = F.full((num_features,), fill, dtype=dtype, device=device)
             self.register_buffer(name, made if track_running_stats else None)
-        # float32 counts to 16,777,216; state dicts have int64, as torch's.
+        # float32 counts exactly up to 16,777,216; state dicts have int64, as in torch.
         count = F.zeros((), device=device) if track_running_stats else None
         self.register_buffer("num_batches_tracked", count)
         self.reset_parameters()
@@ -56,7 +56,7 @@ class _Running(_Affine):
         return F.astype(value, "int64") if name == "num_batches_tracked" else value
 
     def reset_running_stats(self) -> None:
-        """Set the running statistics to mean 0 and variance 1."""
+        """Reset the running mean to 0 and variance to 1."""
         if self.track_running_stats:
             init.zeros_(self.running_mean)
             init.ones_(self.running_var)
@@ -69,7 +69,7 @@ class _Running(_Affine):
             raise ValueError(f"{kind}: expected {wanted} input (got {input.ndim}D input)")
 
     def _counted(self, input: Any) -> Any:
-        """Count a batch; return the number of batches so far."""
+        """Count a batch and return the number of batches so far."""
         old = self.num_batches_tracked
         if isinstance(input, Tensor) and not isinstance(old, Tensor):
             old = input.trace.capture(old)
@@ -109,7 +109,7 @@ class _BatchNorm(_Running):
         return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, momentum, self.eps)
 
     def _average(self, input: Any, count: Any) -> None:
-        """Update the statistics so that they are the average over all batches."""
+        """Update the statistics as cumulative averages over all batches."""
         axes = [0, *range(2, input.ndim)]
         wide = F.astype(input, "float32")
         found = {"running_mean": F.mean(wide, axes), "running_var": F.var(wide, axes)}
@@ -205,7 +205,7 @@ class LayerNorm(_Affine):
         Sizes of the last axes.
     eps : float
     elementwise_affine, bias : bool
-        Whether there are ``weight`` and ``bias``, of that shape.
+        Whether to have ``weight`` and ``bias``, of that shape.
     device, dtype
         As ``Linear``.
 
@@ -246,7 +246,7 @@ class RMSNorm(_Affine):
     ----------
     normalized_shape : int or sequence of int
     eps : float, optional
-        By default that of the dtype.
+        By default the epsilon of the dtype.
     elementwise_affine : bool
     device, dtype
         As ``Linear``.
@@ -281,7 +281,7 @@ class GroupNorm(_Affine):
     num_groups, num_channels : int
     eps : float
     affine, bias : bool
-        Whether there is a weight, and a bias with it.
+        Whether to have a weight, and with it a bias.
     device, dtype
         As ``Linear``.
 

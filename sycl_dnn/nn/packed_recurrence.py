@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent networks over packed sequences: runs of steps with the same number of sequences."""
+"""Recurrent networks over packed sequences, in runs of steps with the same batch size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ States = list[Any]
 
 
 class _Run(NamedTuple):
-    """Consecutive steps of the same sequences."""
+    """Consecutive steps with the same sequences."""
 
     first: int
     n_steps: int
@@ -33,7 +33,7 @@ def _runs(batch_sizes: Sequence[int]) -> list[_Run]:
 
 
 def run_packed(network: Any, sequence: Any, hx: Any) -> tuple[Any, Any]:
-    """Run a network over a ``PackedSequence``; states are in the order of the caller.
+    """Run a network over a ``PackedSequence``; states are in the caller's order.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def run_packed(network: Any, sequence: Any, hx: Any) -> tuple[Any, Any]:
 
 
 def _ordered(state: Any, order: Sequence[int]) -> Any:
-    """Return (cells, N, channels) with N in another order, which is known on the host."""
+    """Return (cells, N, channels) with N permuted by an order known on the host."""
     return F.cat([F.narrow(state, 1, i, 1) for i in order], 1)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers that pad, and small ones in addition to the rows of ``function_layers``."""
+"""Padding layers, and other small layers that are not rows of ``function_layers``."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ def _named(word: str, n: int) -> type:
 
 #: The classes by name.
 PADS = {f"{word}Pad{n}d": _named(word, n) for word in _MODES for n in (1, 2, 3)}
-globals().update(PADS)  # pickle finds classes by the names in their modules
+globals().update(PADS)  # pickle looks classes up by module and name
 
 
 class PReLU(Module):
-    """A leaky ReLU whose slope is learned, as ``torch.nn.PReLU``.
+    """Leaky ReLU with a learned slope, as ``torch.nn.PReLU``.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Set the slopes."""
+        """Reset the slopes."""
         init.constant_(self.weight, self.init)
 
     def forward(self, input: Any) -> Any:
@@ -129,7 +129,7 @@ class CosineSimilarity(Module):
         self.dim, self.eps = dim, eps
 
     def forward(self, x1: Any, x2: Any) -> Any:
-        """Compare (*) with (*)."""
+        """Return the similarity of (*) and (*)."""
         return F.cosine_similarity(x1, x2, self.dim, self.eps)
 
 
@@ -147,7 +147,7 @@ class PairwiseDistance(Module):
         self.norm, self.eps, self.keepdim = p, eps, keepdim
 
     def forward(self, x1: Any, x2: Any) -> Any:
-        """Compare (N, D) with (N, D)."""
+        """Return the distances between the rows of (N, D) and (N, D)."""
         return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``Parameter`` and ``Buffer``: what marks an array as one when it becomes an attribute."""
+"""``Parameter`` and ``Buffer``: markers for arrays that become attributes of modules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sycl_dnn.trace.module_arrays import handed
 class Parameter:
     """An array that a module trains, as ``torch.nn.Parameter``.
 
-    As an attribute of a module it is registered under that name; the attribute is then the array
+    Assigning it to an attribute of a module registers the array; the attribute then is the array
     itself.
 
     Parameters
@@ -20,7 +20,7 @@ class Parameter:
     data : dpnp.ndarray or Array (*)
         Shared, not copied.
     requires_grad : bool
-        Whether it has a gradient; ``Module.freeze`` changes that.
+        Whether it receives a gradient; ``Module.freeze`` changes that.
 
     Raises
     ------
@@ -74,13 +74,13 @@ class Parameter:
 
 
 class Buffer(Parameter):
-    """An array that belongs to a module's state and is not trained, as ``torch.nn.Buffer``.
+    """An array of a module's state that is not trained, as ``torch.nn.Buffer``.
 
     Parameters
     ----------
     data : dpnp.ndarray or Array (*)
     persistent : bool
-        Whether ``state_dict`` has it.
+        Whether ``state_dict`` includes it.
     """
 
     def __init__(self, data: Any, *, persistent: bool = True) -> None:

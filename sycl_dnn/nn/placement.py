@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules converted to a dtype or copied to a device, part by part: each may override its own."""
+"""Conversion of modules to a dtype or device; submodules may override ``_apply``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sycl_dnn.trace.torch_methods import device_name
 
 
 class Placement:
-    """The part of ``Module`` that converts its arrays."""
+    """The part of ``Module`` that converts arrays."""
 
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
@@ -29,7 +29,7 @@ class Placement:
     buffers: Callable[..., Iterator[Any]]
 
     def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Any:
-        """Replace every array by ``fn`` of it, in the submodules first."""
+        """Replace every array by ``fn(array)``, submodules first."""
         if recurse:
             for module in self._modules.values():
                 if module is not None:
@@ -42,7 +42,7 @@ class Placement:
         return self
 
     def _replaced(self, change: Callable[[Any], Any]) -> Any:
-        """Apply a function once to each array, so that tied ones remain so."""
+        """Apply a function once per array, so that tied arrays remain tied."""
         made: dict[int, tuple[Any, Any]] = {}
 
         def once(array: Any) -> Any:
@@ -50,7 +50,7 @@ class Placement:
                 made[id(array)] = (array, change(array))
             return made[id(array)][1]
 
-        # Results are there as well: a module with two names is met twice.
+        # Includes the results, because a module with two names is visited twice.
         def each(array: Any) -> Any:
             new = once(array)
             made.setdefault(id(new), (new, new))
@@ -66,16 +66,16 @@ class Placement:
 
         Parameters
         ----------
-        *args
-            A dtype (``"bfloat16"``, ``dpnp.float32``), a device, or an array for its dtype and
+        * A dtype (``"bfloat16"``, ``dpnp.float32``), a device, or an array whose dtype and queue
+        * are used.
             queue.
         dtype
             The dtype as a keyword.
         device : dpctl.SyclQueue, dpctl.SyclDevice or str, optional
-            As a string ``"cpu"``, ``"gpu"`` or a filter of SYCL's; ``"cuda"`` and ``"xpu"`` mean
-            the GPU.
+            As a string, ``"cpu"``, ``"gpu"`` or a SYCL filter; ``"cuda"`` and ``"xpu"`` mean the
+            GPU.
         non_blocking : bool
-            Has no effect: copies are in order with all else.
+            Has no effect: copies are ordered with all other work.
         memory_format
             Has no effect: oneDNN chooses layouts.
 
@@ -87,7 +87,7 @@ class Placement:
         Raises
         ------
         TypeError
-            An argument is none of these, or the dtype is not floating-point.
+            An argument is none of these, or the dtype is not floating point.
         NoDeviceError
             There is no such device.
         """
@@ -128,14 +128,14 @@ class Placement:
         Raises
         ------
         NoDeviceError
-            There is none.
+            There is no GPU.
         """
         return self.to(device="gpu" if device is None else f"gpu:{device}")
 
     cuda = xpu
 
     def _queue(self) -> Any:
-        """Return the queue of the arrays; None if there are none."""
+        """Return the queue of the arrays; None if the module has no arrays."""
         found = itertools.chain(self.parameters(), self.buffers())
         return next((value.sycl_queue for value in found), None)
 
@@ -170,7 +170,7 @@ def _moved(array: Any, dtype: str | None, queue: Any) -> Any:
 
 
 def to_queue(array: Any, queue: Any) -> Any:
-    """Return a copy of an array on another queue."""
+    """Copy an array to another queue."""
     if isinstance(array, dpnp.ndarray):
         return dpnp.asarray(array, sycl_queue=queue)
     return type(array)(dpnp.asarray(array.data, sycl_queue=queue), array.dtype)

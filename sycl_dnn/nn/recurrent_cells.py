@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One step of recurrent networks, as ``torch.nn.RNNCell``, ``LSTMCell`` and ``GRUCell``."""
+"""Single steps of recurrent networks: ``RNNCell``, ``LSTMCell`` and ``GRUCell`` of ``torch.nn``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sycl_dnn.nn.module import Module
 
 
 class _Cell(Module):
-    """What the three share."""
+    """The common base of the three cells."""
 
     n_gates: int
     mode: str
@@ -63,7 +63,7 @@ class _Cell(Module):
             raise ValueError(
                 f"{type(self).__name__}: Expected input to be 1D or 2D, got {input.ndim}D instead"
             )
-        # A sequence of one step; without N the functions take (T, C) and states (1, H).
+        # A sequence of length one; unbatched, the functions accept (T, C) and states (1, H).
         names = [n for n in self._parameters if self._parameters[n] is not None]
         weights = [getattr(self, name) for name in names]
         if hx is not None:

@@ -14,7 +14,7 @@ from sycl_dnn.nn.packed_recurrence import run_packed
 
 
 class _Network(Module):
-    """What the three share: parameters by layer and direction."""
+    """The common base: parameters by layer and direction."""
 
     n_gates: int
     mode: str
@@ -68,7 +68,7 @@ class _Network(Module):
             init.uniform_(parameter, -bound, bound)
 
     def flatten_parameters(self) -> None:
-        """Do nothing: programs pack what they read."""
+        """Do nothing: programs pack their weights themselves."""
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """Run over (T, N, C), (N, T, C) with ``batch_first``, (T, C), or a ``PackedSequence``.
@@ -76,8 +76,8 @@ class _Network(Module):
         Returns
         -------
         output, state
-            As ``sycl_dnn.functional.lstm`` and ``gru``; the output of a ``PackedSequence`` is one,
-            and states are in the order that the sequences had before they were sorted.
+            As ``sycl_dnn.functional.lstm`` and ``gru``. For a ``PackedSequence`` the output is one
+            too, and states are in the original order of the sequences.
         """
         if isinstance(input, F.PackedSequence):
             return run_packed(self, input, hx)
@@ -89,7 +89,7 @@ class _Network(Module):
         )  # fmt: skip
 
     def weights_of(self, layer: int, direction: int) -> list[Any]:
-        """Return the parameters of one layer in one direction, as the functions accept them."""
+        """Return the parameters of one layer and direction, in the functional order."""
         end = f"_l{layer}" + ("_reverse" if direction else "")
         return [getattr(self, name) for name in self._names if name.endswith(end)]
 

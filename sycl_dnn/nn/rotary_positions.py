@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``RotaryEmbedding``: positions by rotation."""
+"""``RotaryEmbedding``: rotary position embedding."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sycl_dnn.nn.module import Module
 
 
 class RotaryEmbedding(Module):
-    """Positions as rotations of pairs of features, the two halves of the last axis.
+    """Rotary position embedding; pairs are formed from the two halves of the last axis.
 
     Parameters
     ----------
     dim : int
-        Features to rotate, an even number: the width of a head.
+        Number of features to rotate, even: the width of a head.
     base : float
 
     Raises
@@ -25,7 +25,7 @@ class RotaryEmbedding(Module):
 
     Notes
     -----
-    Source: Su et al., arXiv:2104.09864, with the halves of LLaMA's implementations.
+    Source: Su et al., arXiv:2104.09864, with LLaMA's half-split pairs.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a module holds, by name: parameters, buffers, modules."""
+"""Named access to a module's parameters, buffers and submodules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sycl_dnn.trace.torch_methods import is_torch, of_module
 
 
 class ModuleState(StateDicts, Placement):
-    """The part of ``Module`` that names what it holds."""
+    """The part of ``Module`` that enumerates its contents."""
 
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
@@ -59,7 +59,7 @@ class ModuleState(StateDicts, Placement):
         return (module for _, module in self.named_modules())
 
     def named_children(self) -> Iterator[tuple[str, Any]]:
-        """Yield the modules that are attributes, with their names."""
+        """Yield the direct submodules with their names."""
         memo = set()
         for name, module in self._modules.items():
             if module is not None and module not in memo:
@@ -67,13 +67,13 @@ class ModuleState(StateDicts, Placement):
                 yield name, module
 
     def children(self) -> Iterator[Any]:
-        """Yield the modules that are attributes."""
+        """Yield the direct submodules."""
         return (module for _, module in self.named_children())
 
     def _named(
         self, group: str, prefix: str, recurse: bool, remove_duplicate: bool
     ) -> Iterator[tuple[str, Any, Any]]:
-        """Yield path, array and owner."""
+        """Yield the path, array and owner of each entry."""
         seen = set()
         found = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
         for path, module in found if recurse else [(prefix, self)]:
@@ -88,7 +88,7 @@ class ModuleState(StateDicts, Placement):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True, *,
         trainable: bool = False,
     ) -> Iterator[tuple[str, Any]]:  # fmt: skip
-        """Yield the parameters with their names; with ``trainable`` those that are not frozen."""
+        """Yield the parameters with their names; with ``trainable``, skip frozen ones."""
         frozen = {
             id(module._parameters.get(name))
             for module in (self.modules() if trainable else ())
@@ -116,12 +116,12 @@ class ModuleState(StateDicts, Placement):
         return (value for _, value in self.named_buffers(recurse=recurse))
 
     def get_submodule(self, target: str) -> Any:
-        """Return the module of a path.
+        """Return the submodule at a path.
 
         Raises
         ------
         AttributeError
-            It does not exist; the error names the path.
+            It does not exist; the message names the path.
         """
         found: Any = self
         for name in target.split(".") if target else ():
@@ -132,7 +132,7 @@ class ModuleState(StateDicts, Placement):
         return found
 
     def get_parameter(self, target: str) -> Any:
-        """Return the parameter of a path."""
+        """Return the parameter at a path."""
         path, _, name = target.rpartition(".")
         owner = self.get_submodule(path)
         if name not in owner._parameters:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State dicts, written and loaded module by module: each may override how its part is done."""
+"""Saving and loading of state dicts, module by module, with torch's extension points."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ _EXTRA = "_extra_state"
 
 
 class IncompatibleKeys(NamedTuple):
-    """What ``load_state_dict`` did not find, and what it had no use for."""
+    """The missing and unexpected keys of ``load_state_dict``."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
 
 
 class StateHandle:
-    """Removes a hook of state dicts."""
+    """Removes a state-dict hook."""
 
     def __init__(self, hooks: list[Any], hook: Any) -> None:
         self._hooks, self._hook = hooks, hook
 
     def remove(self) -> None:
-        """Remove the hook; a second call does nothing."""
+        """Remove the hook; further calls do nothing."""
         if self._hook in self._hooks:
             self._hooks.remove(self._hook)
 
 
 class StateDicts:
-    """The part of ``Module`` that state dicts are written by and loaded with.
+    """The part of ``Module`` that writes and loads state dicts.
 
-    ``_save_to_state_dict``, ``_load_from_state_dict``, ``get_extra_state`` and ``set_extra_state``
-    of every submodule are called, and its hooks, in torch's order.
+    ``_save_to_state_dict``, ``_load_from_state_dict``, ``get_extra_state``, ``set_extra_state`` and
+    the hooks of every submodule are called in torch's order.
     """
 
     _parameters: dict[str, Any]
@@ -51,15 +51,15 @@ class StateDicts:
     _version = 1
 
     def get_extra_state(self) -> Any:
-        """Return what the state dict has besides arrays; subclasses define it."""
+        """Return state to save in addition to the arrays; subclasses define it."""
         raise NotImplementedError(f"{type(self).__name__}: get_extra_state is not defined")
 
     def set_extra_state(self, state: Any) -> None:
-        """Take what ``get_extra_state`` returned."""
+        """Restore the state that ``get_extra_state`` returned."""
         raise NotImplementedError(f"{type(self).__name__}: set_extra_state is not defined")
 
     def _own_slots(self) -> Iterator[tuple[dict[str, Any], str]]:
-        """Yield group and name of each array that a state dict has of this module itself."""
+        """Yield the dict and key of each array of this module itself that is saved."""
         for name, value in self._parameters.items():
             if value is not None:
                 yield self._parameters, name
@@ -81,17 +81,17 @@ class StateDicts:
         return list(self.__dict__.get("_state_hooks", {}).get(kind, ()))
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> StateHandle:
-        """Let ``hook(module, prefix, keep_vars)`` run before ``state_dict``."""
+        """Run ``hook(module, prefix, keep_vars)`` before ``state_dict``."""
         return self._add_state_hook("before saving", hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> StateHandle:
-        """Let ``hook(module, state_dict, prefix, local_metadata)`` change a state dict."""
+        """Run ``hook(module, state_dict, prefix, local_metadata)`` after ``state_dict``."""
         return self._add_state_hook("after saving", hook)
 
     _register_state_dict_hook = register_state_dict_post_hook
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> StateHandle:
-        """Let ``hook(module, state_dict, prefix, ...)`` run before this module's part is loaded."""
+        """Run ``hook(module, state_dict, prefix, ...)`` before this module is loaded."""
         return self._add_state_hook("before loading", hook)
 
     def _register_load_state_dict_pre_hook(
@@ -101,17 +101,17 @@ class StateDicts:
         return self._add_state_hook("before loading", chosen)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> StateHandle:
-        """Let ``hook(module, incompatible_keys)`` run after this module is loaded."""
+        """Run ``hook(module, incompatible_keys)`` after this module is loaded."""
         return self._add_state_hook("after loading", hook)
 
     # Saving.
 
     def _saved(self, name: str, value: Any) -> Any:
-        """Return what a state dict has for an array of this module itself."""
+        """Return the state-dict entry for an array of this module itself."""
         return value
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        """Write this module's own arrays."""
+        """Write the arrays of this module itself."""
         for group, name in self._own_slots():
             destination[prefix + name] = self._saved(name, group[name])
         if self._has_extra():
@@ -120,18 +120,18 @@ class StateDicts:
     def state_dict(
         self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
     ) -> Any:
-        """Return parameters and persistent buffers by torch's names.
+        """Return the parameters and persistent buffers under torch's names.
 
         Parameters
         ----------
         *args
-            The others by position, as old torch code passes them.
+            The other arguments by position, as in old torch code.
         destination : dict, optional
-            What the entries are added to; a new ``OrderedDict`` by default.
+            The dict to add entries to; a new ``OrderedDict`` by default.
         prefix : str
-            What names begin with.
+            Prepended to every name.
         keep_vars : bool
-            Has no effect: the arrays are the module's in either case.
+            Has no effect: the arrays are the module's own in either case.
 
         Returns
         -------
@@ -167,7 +167,7 @@ class StateDicts:
         self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool,
         missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
     ) -> None:  # fmt: skip
-        """Load this module's own arrays; note what is missing, unexpected or of another shape."""
+        """Load the arrays of this module itself; record missing, unexpected and mismatched ones."""
         for hook in self._state_hooks_of("before loading"):
             hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
                  error_msgs)  # fmt: skip
@@ -196,7 +196,7 @@ class StateDicts:
             unexpected_keys += self._unexpected(state_dict, prefix, known)
 
     def _unexpected(self, state_dict: Any, prefix: str, known: set[str]) -> list[str]:
-        """Return the names that neither this module nor one of its parts has."""
+        """Return the names that neither this module nor a submodule has."""
         found = []
         for path in state_dict:
             if path.startswith(prefix):
@@ -208,17 +208,17 @@ class StateDicts:
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> IncompatibleKeys:
-        """Load the arrays of a state dict: a module's, torch's, or a file's.
+        """Load a state dict: a module's, torch's, or one read from a file.
 
         Parameters
         ----------
         state_dict : mapping of str to array
             dpnp arrays, ``Array``, NumPy arrays or torch tensors. They are copied to the queue of
-            the module, in the dtype of its parameter.
+            the module and cast to the dtype of the parameter.
         strict : bool
-            Whether the names must be exactly those of the module.
+            Whether the names must match the module's exactly.
         assign : bool
-            Whether dtypes become those of ``state_dict``.
+            Whether to adopt the dtypes of ``state_dict``.
 
         Returns
         -------
@@ -228,7 +228,7 @@ class StateDicts:
         Raises
         ------
         RuntimeError
-            Names (with ``strict``) or shapes differ; the error lists all of them. Nothing is
+            Names (with ``strict``) or shapes differ; the message lists all of them, and nothing is
             loaded.
         """
         if not isinstance(state_dict, Mapping):
@@ -281,7 +281,7 @@ def _load(
 
 
 class _Before:
-    """The arrays of a tree of modules before they are loaded."""
+    """The arrays of a module tree before loading."""
 
     def __init__(self, root: Any) -> None:
         self._groups = [
@@ -291,13 +291,13 @@ class _Before:
         ]
 
     def restore(self) -> None:
-        """Undo what was loaded."""
+        """Undo the loading."""
         for group, old in self._groups:
             group.clear()
             group.update(old)
 
     def tie(self) -> None:
-        """Give all names of one array the last that was loaded, as if each was copied in turn."""
+        """Give all names of a tied array the value loaded last, as sequential copies would."""
         new = {}
         for group, old in self._groups:
             for name, value in old.items():
@@ -314,7 +314,7 @@ def _quoted(names: list[str]) -> str:
 
 
 def _copied(given: Any, old: Any, assign: bool) -> Any:
-    """Return a copy of a value on the queue of an array, in its dtype."""
+    """Copy a value to the queue and dtype of an array."""
     queue, dtype = old.sycl_queue, str(old.dtype)
     if nested_arguments.is_array(given):
         made = given.copy() if given.sycl_queue == queue else to_queue(given, queue)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``Module.summary``: what each layer accepts and returns, found by tracing ``forward``."""
+"""``Module.summary``: shapes and costs of each layer, found by tracing ``forward``."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sycl_dnn.onednn import dtypes
 
 
 class Row(NamedTuple):
-    """One layer: ``flop`` counts the multiplications and additions of products alone.
+    """One layer; ``flop`` counts the multiplications and additions of matrix products only.
 
-    Parameters of modules that are not called, such as ``out_proj`` of attention, count for the
-    module that has them. The name of the module itself is empty.
+    Parameters of modules that are never called, such as ``out_proj`` of attention, count toward the
+    module that contains them. The root module has an empty name.
     """
 
     name: str
@@ -35,7 +35,7 @@ class _Call(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """The layers of a module in the order in which they finish; ``str`` of it is a table."""
+    """The layers of a module in the order in which they finish; ``str`` gives a table."""
 
     rows: list[Row]
     n_parameters: int
@@ -62,7 +62,7 @@ class Summary(NamedTuple):
 
 
 def summary_of(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Summary:
-    """Return the summary of a module for these arguments."""
+    """Summarize a module for these arguments."""
     seen: list[_Call] = []
     known = eager.watchers.current
     eager.watchers.current = lambda *found: seen.append(_Call(*found))
@@ -105,9 +105,9 @@ def _own(module: Any) -> list[Any]:
 
 
 def _counts(called: list[Any]) -> dict[int, int]:
-    """Return the number of parameters of each module: its own, and of parts that nothing calls.
+    """Return the number of parameters of each module, including submodules that are never called.
 
-    The modules are in the order in which they finish, so the innermost one has such a part.
+    Modules are in the order in which they finish, so the innermost caller counts a submodule.
     """
     taken = {id(p) for module in called for p in _own(module)}
     found: dict[int, int] = {}
@@ -120,13 +120,13 @@ def _counts(called: list[Any]) -> dict[int, int]:
 
 
 def _inputs(call: _Call) -> list[Any]:
-    """Return the arguments of a call in the order in which ``forward`` declares them."""
+    """Return the arguments of a call in the order of ``forward``'s signature."""
     bound = inspect.signature(call.module.forward).bind(*call.args, **call.kwargs)
     return [*bound.args, *bound.kwargs.values()]
 
 
 def _flop(call: _Call, shapes: list[tuple[int, ...]]) -> int:
-    """Return 2 for each element of a weight and each position that it is applied to."""
+    """Return two operations per weight element and position that it is applied to."""
     module = call.module
     if not shapes:
         return 0
@@ -146,7 +146,7 @@ def _flop(call: _Call, shapes: list[tuple[int, ...]]) -> int:
 
 
 def _flop_of_attention(call: _Call) -> int:
-    """Return those of four projections, and of each query with each key, twice."""
+    """Return the operations of the four projections and of the two products with queries."""
     module, (query, key, value, *_) = call.module, _inputs(call)
     e = module.embed_dim
     positions = [math.prod(t.shape[:-1]) for t in (query, key, value)]

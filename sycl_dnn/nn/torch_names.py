@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What model code finds under the name ``torch``: functions, ``nn``, data types, blocks.
+"""Names that model code expects in ``torch``: functions, ``nn``, dtypes, context managers.
 
-``from sycl_dnn.nn import torch_names as torch`` in place of ``import torch`` is all that many model
-files need.
+For many model files, replacing ``import torch`` with ``from sycl_dnn.nn import torch_names as
+torch`` is the only change needed.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from sycl_dnn import functional, nn  # noqa: F401 - ``nn`` is one of the names
 from sycl_dnn.trace.array import Array
 
 pi, inf, nan, e = math.pi, math.inf, math.nan, math.e
-#: Names of data types that arrays have under another one.
+#: #: torch's dtypes whose names differ.
 _DTYPES = {
     "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32",
     "short": "int16", **{name: name for name in (
         "float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8",
         "bool")},
 }  # fmt: skip
-#: Names of ``sycl_dnn`` itself that mean what torch's do.
+#: #: Names of ``sycl_dnn`` that mean the same in torch.
 _BLOCKS = ("compile", "enable_grad", "inference_mode", "manual_seed", "no_grad", "set_grad_enabled")
 
 
 class jit:  # noqa: N801 - torch's name
-    """What model files say to TorchScript: decorators that return what they decorate."""
+    """TorchScript decorators, which return the function unchanged."""
 
     @staticmethod
     def ignore(fn: Any = None, **options: Any) -> Any:
-        """Return the function, or a decorator that does, as ``@jit.ignore(drop=True)``."""
+        """Return the function, or a decorator that does: ``@jit.ignore(drop=True)``."""
         return (lambda fn: fn) if fn is None or isinstance(fn, bool) else fn
 
     @staticmethod
     def unused(fn: Any) -> Any:
-        """Return the function."""
+        """Return the function unchanged."""
         return fn
 
     export = unused
@@ -56,14 +56,14 @@ class _Arrays(type):
         return isinstance(value, (dpnp.ndarray, Array))
 
     def __call__(cls, *sizes: Any) -> Any:
-        """Return an array of these sizes, or of the numbers of a list, in float32."""
+        """Return a float32 array of these sizes, or with the values of a list."""
         if len(sizes) == 1 and not isinstance(sizes[0], int):
             return functional.tensor(sizes[0], dtype="float32")
         return functional.empty(sizes)
 
 
 class Tensor(metaclass=_Arrays):
-    """For annotations, ``isinstance``, and ``Tensor(2, 3)``: arrays and values of a forward."""
+    """The type of arrays and traced values, for annotations and ``isinstance``."""
 
 
 def is_tensor(value: Any) -> bool:

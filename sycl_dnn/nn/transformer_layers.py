@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoder and decoder layers of transformers and stacks of them, as in ``torch.nn``."""
+"""Transformer encoder and decoder layers, and stacks of them, as in ``torch.nn``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
 
 
 class _Transformer(Module):
-    """What encoder and decoder layers share."""
+    """The common base of encoder and decoder layers."""
 
     _n_norms: int
 
@@ -50,7 +50,7 @@ class _Transformer(Module):
             return F.add(x, part(norm(x)))
         return norm(F.add(x, part(x)))
 
-    # Subclasses override the parts whose names end with "block", as they do torch's.
+    # Subclasses may override the methods whose names end in "block", as in torch.
 
     def _sa_block(
         self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False
@@ -64,7 +64,7 @@ class _Transformer(Module):
 
 
 class TransformerEncoderLayer(_Transformer):
-    """Self-attention and two products, as ``torch.nn.TransformerEncoderLayer``.
+    """Self-attention and a feed-forward network, as ``torch.nn.TransformerEncoderLayer``.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class TransformerEncoderLayer(_Transformer):
         Raises
         ------
         ValueError
-            ``is_causal`` is given without ``src_mask``: it only describes the mask.
+            ``is_causal`` is passed without ``src_mask``: it only describes that mask.
         """
         x = self._residual(
             src, 1, lambda x: self._sa_block(x, src_mask, src_key_padding_mask, is_causal=is_causal)
@@ -118,12 +118,12 @@ class TransformerEncoderLayer(_Transformer):
         return self.self_attn.new_cache(batch_size, capacity)
 
     def step(self, src: Any, cache: KVCache) -> tuple[Any, KVCache]:
-        """Map new positions; each attends to itself and all earlier ones (a causal mask).
+        """Map new positions; each attends to itself and all earlier ones (causal mask).
 
         Raises
         ------
         NotImplementedError
-            A subclass overrides ``_sa_block``, which has no cache.
+            A subclass overrides ``_sa_block``, which does not use the cache.
 
         Examples
         --------
@@ -148,7 +148,7 @@ class TransformerEncoderLayer(_Transformer):
 
 
 class TransformerDecoderLayer(_Transformer):
-    """Self-attention, attention to a memory, two products: ``torch.nn.TransformerDecoderLayer``.
+    """Self-attention, cross-attention and a feed-forward network: ``nn.TransformerDecoderLayer``.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ class _Stack(Module):
 
 
 class TransformerEncoder(_Stack):
-    """Copies of a ``TransformerEncoderLayer``, as ``torch.nn.TransformerEncoder``.
+    """A stack of copies of an encoder layer, as ``torch.nn.TransformerEncoder``.
 
     Parameters
     ----------
@@ -231,17 +231,17 @@ class TransformerEncoder(_Stack):
         self, src: Any, mask: Any = None, src_key_padding_mask: Any = None,
         is_causal: bool | None = None,
     ) -> Any:  # fmt: skip
-        """Pass ``src`` from layer to layer."""
+        """Apply the layers in order."""
         for layer in self.layers:
             src = layer(src, mask, src_key_padding_mask, bool(is_causal))
         return src if self.norm is None else self.norm(src)
 
     def new_caches(self, batch_size: int, capacity: int) -> list[KVCache]:
-        """Return a cache for each layer, for ``step``."""
+        """Return one cache per layer, for ``step``."""
         return [layer.new_cache(batch_size, capacity) for layer in self.layers]
 
     def step(self, src: Any, caches: list[KVCache]) -> tuple[Any, list[KVCache]]:
-        """Map new positions; each attends to itself and all earlier ones (a causal mask).
+        """Map new positions; each attends to itself and all earlier ones (causal mask).
 
         Examples
         --------
@@ -260,7 +260,7 @@ class TransformerEncoder(_Stack):
 
 
 class TransformerDecoder(_Stack):
-    """Copies of a ``TransformerDecoderLayer``, as ``torch.nn.TransformerDecoder``.
+    """A stack of copies of a decoder layer, as ``torch.nn.TransformerDecoder``.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ class TransformerDecoder(_Stack):
     """
 
     def forward(self, tgt: Any, memory: Any, *masks: Any, **named: Any) -> Any:
-        """Pass ``tgt`` from layer to layer; masks as in ``TransformerDecoderLayer``."""
+        """Apply the layers in order; masks as in ``TransformerDecoderLayer``."""
         for layer in self.layers:
             tgt = layer(tgt, memory, *masks, **named)
         return tgt if self.norm is None else self.norm(tgt)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``torch.nn.utils``: clipped gradients, weight normalization, LoRA, packed sequences, hooks."""
+"""``torch.nn.utils``: gradient clipping, weight normalization, LoRA, packed sequences."""
 
 from sycl_dnn.nn.hooks import RemovableHandle
 from sycl_dnn.nn.utils import parametrizations, parametrize, rnn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients bounded in place, and parameters as one vector, as in ``torch.nn.utils``."""
+"""In-place gradient clipping, and parameters as one vector, as in ``torch.nn.utils``."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from sycl_dnn.trace.values import Tensor
 def gradient_arrays(
     name: str, grads: Any, is_leaf: Callable[[Any], bool] | None = None
 ) -> list[Any]:
-    """Return the leaves of a tree of gradients, None for everything that is not a gradient.
+    """Return the leaves of a tree of gradients, with None for everything that is not a gradient.
 
-    Buffers and frozen parameters of modules have no gradient, whatever a tree has for them.
+    Buffers and frozen parameters of modules have no gradient, regardless of the tree's values.
 
     Raises
     ------
     TypeError
-        An array is not floating-point, or what is given are parameters.
+        An array is not floating point, or parameters are passed rather than gradients.
     """
     leaves, structure = tree.flatten(grads, is_leaf)
     found: list[Any] = []
@@ -45,28 +45,29 @@ def gradient_arrays(
 
 
 def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
-    """Return the norm of the norms of all arrays of a tree, summed in float32.
+    """Return the norm over all arrays of a tree, accumulated in float32.
 
     Parameters
     ----------
     tensors : tree of arrays
-        None is skipped, and so are buffers and frozen parameters of modules.
+        None, buffers and frozen parameters of modules are skipped.
     norm_type : float
-        Any order: infinity for the largest absolute value, minus infinity for the smallest.
+        Any order; infinity gives the largest absolute value, minus infinity the smallest.
     error_if_nonfinite : bool
-        Whether to wait for the value and check it, which a traced function cannot.
+        Whether to wait for the value and check it, which is impossible in a traced function.
 
     Returns
     -------
     array ()
-        float32; NaN if an element is; 0 without arrays.
+        float32; NaN if any element is NaN; 0 if there are no arrays.
 
     Raises
     ------
     TypeError
         An array is not floating-point.
     RuntimeError
-        With ``error_if_nonfinite``: the norm is infinite or NaN, or a function is traced.
+        ``error_if_nonfinite`` is set and the norm is infinite or NaN, or a function is being
+        traced.
 
     Notes
     -----
@@ -82,7 +83,7 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
 
 
 def total_norm(name: str, grads: Any, norm_type: float, error_if_nonfinite: bool) -> Any:
-    """Return the norm of all gradients of a tree, for a function of this name."""
+    """Return the norm of all gradients of a tree; errors mention ``name``."""
     given = [g for g in gradient_arrays(name, grads) if g is not None and g.size]
     if not given:
         return F.zeros()
@@ -94,12 +95,12 @@ def total_norm(name: str, grads: Any, norm_type: float, error_if_nonfinite: bool
 
 
 def clip_factor(norm: Any, max_norm: float) -> Any:
-    """Return what gradients of this norm are multiplied by; NaN for NaN."""
+    """Return the factor that clips gradients of this norm; NaN for NaN."""
     return F.clamp(F.div(float(max_norm), F.add(norm, 1e-6)), max=1.0)
 
 
 def scaled(g: Any, factor: Any) -> Any:
-    """Return a gradient times a factor, computed in float32, in its dtype."""
+    """Scale a gradient in float32 and cast the result to its dtype."""
     return F.astype(F.mul(F.astype(g, "float32"), factor), str(g.dtype))
 
 
@@ -124,9 +125,9 @@ def clip_grad_norm_(
     Parameters
     ----------
     grads : tree of arrays
-        Gradients, where torch takes their parameters: a module of gradients, or any tree. Arrays
-        are written to. In a traced function, where they cannot be, the entries of modules, dicts
-        and lists are replaced.
+        Gradients rather than parameters, unlike torch: a module of gradients, or any tree. Arrays
+        are written in place. In a traced function, which cannot write to them, the entries of
+        modules, dicts and lists are replaced.
     max_norm, norm_type : float
     error_if_nonfinite : bool
         As for ``get_total_norm``.
@@ -134,14 +135,14 @@ def clip_grad_norm_(
     Returns
     -------
     array ()
-        The norm of the gradients before scaling.
+        The norm before clipping.
 
     Raises
     ------
     RuntimeError
         As ``get_total_norm``.
     TypeError
-        A traced gradient is an item of a tuple; ``optim.clip_grad_norm`` returns new ones.
+        A traced gradient is an item of a tuple; ``optim.clip_grad_norm`` returns new gradients.
 
     Notes
     -----
@@ -161,7 +162,7 @@ def clip_grad_norm_(
 
 
 def clip_grad_value_(grads: Any, clip_value: float) -> None:
-    """Clamp each element of gradients to ``[-clip_value, clip_value]``, in place.
+    """Clamp gradients to ``[-clip_value, clip_value]`` in place.
 
     Parameters
     ----------
@@ -186,7 +187,7 @@ def clip_grad_value_(grads: Any, clip_value: float) -> None:
 
 
 def _write(name: str, grads: Any, change: Callable[[Any], Any]) -> None:
-    """Change all gradients of a tree in place."""
+    """Apply ``change`` in place to all gradients of a tree."""
     given = gradient_arrays(name, grads)
     if any(isinstance(g, Tensor) for g in given):
         _replace(grads, change)
@@ -197,7 +198,7 @@ def _write(name: str, grads: Any, change: Callable[[Any], Any]) -> None:
 
 
 def _fill(old: Any, new: Any) -> None:
-    """Copy the elements of one array into another; for narrow dtypes, their bits."""
+    """Copy the elements of one array into another; bit by bit for narrow dtypes."""
     if isinstance(old, Array):
         old, new = old.data, new.data
     old[...] = new
@@ -226,7 +227,7 @@ def _replace(grads: Any, change: Callable[[Any], Any]) -> None:
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:
-    """Return all elements of arrays as one vector.
+    """Concatenate the elements of arrays into one vector.
 
     Parameters
     ----------
@@ -250,13 +251,13 @@ def parameters_to_vector(parameters: Iterable[Any]) -> Any:
 
 
 def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
-    """Write the elements of a vector into arrays.
+    """Copy the elements of a vector into arrays.
 
     Parameters
     ----------
     vec : array (N,)
     parameters : iterable of arrays
-        Written to, in this order.
+        Overwritten, in this order.
 
     Raises
     ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training of small matrices beside frozen weights: ``lora``, ``merge_lora``."""
+"""LoRA: training of low-rank updates to frozen weights."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ M = TypeVar("M", bound=Module)
 
 
 class LowRank(Module):
-    """A layer that multiplies by ``weight``, plus ``scale * x @ lora_A.T @ lora_B.T``.
+    """A layer with weight ``weight + scale * lora_B @ lora_A``, computed as two thin products.
 
     Parameters
     ----------
     base_layer : Module
-        With a floating-point ``weight`` (out, in), or (in, out) and a true ``is_transposed``.
+        Has a floating-point ``weight`` (out, in), or (in, out) if its ``is_transposed`` is true.
     rank : int
     scale : float
 
     Attributes
     ----------
     lora_A : array (rank, in)
-        Drawn as the weights of ``nn.Linear``.
+        Initialized like the weights of ``nn.Linear``.
     lora_B : array (out, rank)
-        Zero, so that training starts from the base layer.
+        Initially zero, so that training starts from the base layer.
     """
 
     def __init__(self, base_layer: Module, rank: int, scale: float) -> None:
@@ -53,7 +53,7 @@ class LowRank(Module):
         return F.add(self.base_layer(x), F.mul(more, self.scale))
 
     def merged(self) -> Module:
-        """Return the base layer with the product of both matrices added to its weight."""
+        """Return the base layer with the low-rank product added to its weight."""
         more = F.mul(F.matmul(self.lora_B, self.lora_A), self.scale)
         more = F.transpose(more, 0, 1) if self.is_turned else more
         self.base_layer.weight = F.add(self.base_layer.weight, more)
@@ -64,34 +64,34 @@ def lora(
     module: M, rank: int = 8, alpha: float = 16.0,
     targets: Sequence[str] = ("q_proj", "v_proj"),
 ) -> M:  # fmt: skip
-    """Freeze a module, and add small trainable matrices to the layers of some names.
+    """Freeze a module and add low-rank trainable updates to the layers with given names.
 
     Parameters
     ----------
     module : Module
         Changed in place.
     rank : int
-        Of what is added to a weight.
+        Rank of the updates.
     alpha : float
-        What is added is multiplied by ``alpha / rank``.
+        Updates are scaled by ``alpha / rank``.
     targets : sequence of str
-        The last parts of the layers' names.
+        Last components of the names of the layers to adapt.
 
     Returns
     -------
     Module
-        ``module``. Each of those layers is a ``LowRank`` now, with the layer as ``base_layer``,
-        ``lora_A`` and ``lora_B``.
+        ``module``. Each adapted layer is now a ``LowRank`` with ``base_layer``, ``lora_A`` and
+        ``lora_B``.
 
     Raises
     ------
     ValueError
-        ``rank`` is less than 1, no layer has one of the names, or one has no matrix of floating
-        point to add to.
+        ``rank`` is less than 1, no layer has one of the names, or a layer has no floating-point
+        matrix to update.
 
     Notes
     -----
-    Source: Hu et al., arXiv:2106.09685; names as in the library ``peft``.
+    Source: Hu et al., arXiv:2106.09685; names as in ``peft``.
 
     Examples
     --------
@@ -122,12 +122,12 @@ def lora(
 
 
 def merge_lora(module: M) -> M:
-    """Add what ``lora`` trained to the weights, and remove its matrices.
+    """Merge the updates of ``lora`` into the weights and remove its matrices.
 
     Parameters
     ----------
     module : Module
-        Changed in place. What ``lora`` froze remains frozen.
+        Changed in place. Weights that ``lora`` froze remain frozen.
 
     Returns
     -------

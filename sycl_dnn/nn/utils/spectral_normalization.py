@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights divided by their largest singular value, and weights computed by modules."""
+"""Spectral normalization, and weights computed by parametrizations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sycl_dnn.trace.values import Tensor
 
 
 class _SpectralNorm(Module):
-    """The vectors of the power iteration, by the name that torch's ``repr`` shows."""
+    """The vectors of the power iteration, under the name that torch's ``repr`` shows."""
 
     def __init__(self, u: Any, v: Any) -> None:
         super().__init__()
@@ -31,14 +31,14 @@ class _SpectralNorm(Module):
 
 
 def _matrix(weight: Any, dim: int) -> Any:
-    """Return the weight as a matrix whose rows belong to indices of the axis ``dim``."""
+    """Return the weight as a matrix whose rows are indexed by axis ``dim``."""
     if dim:
         weight = F.permute(weight, (dim, *(a for a in range(weight.ndim) if a != dim)))
     return F.reshape(weight, (weight.shape[0], -1))
 
 
 def _iterated(matrix: Any, u: Any, v: Any, way: Way) -> tuple[Any, Any]:
-    """Return the vectors after steps of the power iteration, in the order of torch's two forms."""
+    """Return the vectors after power iteration, in the order of torch's two interfaces."""
     back = F.transpose(matrix, 0, 1)
     for _ in range(way.n_power_iterations):
         if way.is_parametrization:
@@ -50,7 +50,7 @@ def _iterated(matrix: Any, u: Any, v: Any, way: Way) -> tuple[Any, Any]:
 
 
 def _over_largest(module: Any, name: str, way: Way) -> Any:
-    """Return the weight over its largest singular value; in training, iterate first."""
+    """Return the weight over its largest singular value, after iterating if in training mode."""
     if way.is_parametrization:
         made = module._modules["parametrizations"]._modules[name]
         weight, holder, names = made._parameters["original"], made._modules["0"], ("_u", "_v")
@@ -87,21 +87,21 @@ def spectral_norm(
 ) -> M:  # fmt: skip
     """Divide a weight by its largest singular value, as ``torch.nn.utils.spectral_norm``.
 
-    The parameter ``name`` is replaced by ``name_orig``; buffers ``name_u`` and ``name_v`` have the
-    singular vectors, which each forward in training mode improves.
+    The parameter ``name`` is replaced by ``name_orig``; the buffers ``name_u`` and ``name_v`` are
+    estimates of the singular vectors, refined by each forward in training mode.
 
     Parameters
     ----------
     module : Module
         Changed in place.
     name : str
-        The name of one of its own parameters, of at least two axes.
+        Name of a parameter of the module itself, with at least two axes.
     n_power_iterations : int
-        Steps for each forward in training mode.
+        Iterations per forward in training mode.
     eps : float
-        Least length that vectors are divided by.
+        Lower bound for the norms that vectors are divided by.
     dim : int, optional
-        The axis of outputs: 1 for transposed convolutions, else 0.
+        The output axis: 1 for transposed convolutions, else 0.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def parametrized_spectral_norm(
     module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
     dim: int | None = None,
 ) -> M:  # fmt: skip
-    """Do the same as ``torch.nn.utils.parametrizations.spectral_norm``, with its names.
+    """Normalize like ``torch.nn.utils.parametrizations.spectral_norm``, with its parameter names.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def parametrized_spectral_norm(
     n_power_iterations : int
     eps : float
     dim : int, optional
-        As for ``spectral_norm``; the vectors start after 15 steps.
+        As for ``spectral_norm``; the vectors are initialized by 15 iterations.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def parametrized_spectral_norm(
 
 
 def remove_spectral_norm(module: M, name: str = "weight") -> M:
-    """Undo ``spectral_norm``: the weight is a parameter again, with its present value.
+    """Undo ``spectral_norm``: the weight becomes a parameter again, with its current value.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def remove_spectral_norm(module: M, name: str = "weight") -> M:
 
 
 def _by_steps(module: Any, name: str, way: Way) -> Any:
-    """Return what modules make of the original parameter, one after the other."""
+    """Apply the parametrizations of a weight to its original parameter in order."""
     made = module._modules["parametrizations"]._modules[name]
     originals = list(made._parameters.values())
     first, *rest = made._modules.values()
@@ -216,21 +216,20 @@ def _by_steps(module: Any, name: str, way: Way) -> Any:
 def register_parametrization(
     module: M, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> M:
-    """Let a module compute a weight, as ``torch.nn.utils.parametrize.register_parametrization``.
+    """Compute a weight by a module, as ``torch.nn.utils.parametrize.register_parametrization``.
 
-    The attribute is ``parametrization(original)`` at each use.
+    The attribute is evaluated as ``parametrization(original)`` at each use.
 
     Parameters
     ----------
     module : Module
         Changed in place.
     tensor_name : str
-        The name of one of its own parameters; one that is parametrized already is computed
-        further.
+        Name of a parameter of the module itself; parametrizations of one weight are chained.
     parametrization : Module
-        If it has ``right_inverse``, the original parameters are that of the present weight.
+        If it has ``right_inverse``, the original parameters are computed from the current weight.
     unsafe : bool
-        Has no effect: nothing is checked in advance.
+        Has no effect: nothing is validated in advance.
 
     Returns
     -------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights as a length times a direction, under the names of both of torch's interfaces."""
+"""Weight normalization, under the names of both of torch's interfaces."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ M = TypeVar("M", bound=Module)
 
 
 class Way(NamedTuple):
-    """How one weight is made of others."""
+    """How one weight is computed from others."""
 
     #: ``compute(module, name, way)`` returns the weight.
     compute: Callable[[Any, str, Any], Any]
     is_parametrization: bool
     dim: int = 0
-    #: What the names of its parameters and buffers end with, unless it is a parametrization.
+    #: #: Suffixes of its parameters and buffers, unless it is a parametrization.
     ends: tuple[str, ...] = ()
     n_power_iterations: int = 1
     eps: float = 0.0
 
 
-#: Classes whose weights are computed, by their plain class and the ways of their weights.
+#: #: Classes with computed weights, by their plain class and the way each weight is computed.
 _classes: dict[Any, type] = {}
-#: Of each such class: the plain one, and the ways.
+#: #: The inverse: the plain class and the ways of each such class.
 _origins: dict[type, tuple[type, dict[str, Way]]] = {}
 
 
 class _WeightNorm(Module):
-    """``g * v / |v|``, by the name that torch's ``repr`` shows."""
+    """``g * v / |v|``, under the name that torch's ``repr`` shows."""
 
 
 class ParametrizationList(Module):
-    """What one weight is made of, by the name that torch's ``repr`` shows."""
+    """The originals and parametrizations of one weight, named as torch's ``repr`` shows."""
 
     def __init__(self, originals: list[Any], *steps: Module) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class ParametrizationList(Module):
 
 
 def _norm(v: Any, dim: int) -> Any:
-    """Return the length of each slice along ``dim``; of all numbers for -1."""
+    """Return the norm of each slice along ``dim``; of all elements for -1."""
     squares = F.square(F.astype(v, "float32") if str(v.dtype) != "float64" else v)
     if dim == -1:
         total = F.sum(squares)
@@ -61,7 +61,7 @@ def _norm(v: Any, dim: int) -> Any:
 
 
 def _parts(module: Any, name: str, way: Way) -> tuple[Any, Any]:
-    """Return length and direction."""
+    """Return the length and the direction."""
     if way.is_parametrization:
         own = module._modules["parametrizations"]._modules[name]._parameters
         return own["original0"], own["original1"]
@@ -83,7 +83,7 @@ def _computed(name: str, way: Way) -> property:
 
 
 def _pickled(self: Any, protocol: int) -> Any:
-    """Return how ``pickle`` makes the module, whose class is not one of its Python module."""
+    """Return how ``pickle`` rebuilds the module: its class is generated, not importable."""
     return _unpickled, origin_of(self), self.__getstate__()
 
 
@@ -105,13 +105,13 @@ def _class_of(plain: type, ways: dict[str, Way]) -> type:
 
 
 def origin_of(module: Any) -> tuple[type, dict[str, Way]]:
-    """Return the plain class of a module, and how its computed weights are made."""
+    """Return the plain class of a module and how its computed weights are obtained."""
     plain, ways = _origins.get(type(module), (type(module), {}))
     return plain, dict(ways)
 
 
 def replaced(function: str, module: Any, name: str, way: Way) -> tuple[Any, bool]:
-    """Remove a weight from a module, to be computed; return it and whether it was frozen."""
+    """Remove a weight, to be computed instead; return it and whether it was frozen."""
     plain, ways = origin_of(module)
     weight = module._parameters.get(name)
     if weight is None:
@@ -132,19 +132,19 @@ def replaced(function: str, module: Any, name: str, way: Way) -> tuple[Any, bool
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
-    """Make a weight the product of a length and a direction, as ``torch.nn.utils.weight_norm``.
+    """Split a weight into length and direction, as ``torch.nn.utils.weight_norm``.
 
-    The parameter ``name`` is replaced by ``name_g`` and ``name_v``; the attribute is computed from
-    them at each use: ``g * v / |v|``.
+    The parameter ``name`` is replaced by ``name_g`` and ``name_v``; the attribute is evaluated as
+    ``g * v / |v|`` at each use.
 
     Parameters
     ----------
     module : Module
         Changed in place.
     name : str
-        The name of one of its own parameters.
+        Name of a parameter of the module itself.
     dim : int, optional
-        The axis along which lengths differ; None for one length in all.
+        The axis whose slices have their own lengths; None for a single length.
 
     Returns
     -------
@@ -174,7 +174,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
 
 
 def parametrized_weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
-    """Do the same as ``torch.nn.utils.parametrizations.weight_norm``, with its names.
+    """Normalize like ``torch.nn.utils.parametrizations.weight_norm``, with its parameter names.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def parametrized_weight_norm(module: M, name: str = "weight", dim: int | None = 
 
 
 def parametrized(module: M, name: str, made: ParametrizationList, is_frozen: bool) -> M:
-    """Add what a weight is made of to its module."""
+    """Register a parametrized weight's list on its module."""
     if "parametrizations" not in module._modules:
         module.register_module("parametrizations", ModuleDict())
     made.train(module.training)
@@ -220,7 +220,7 @@ def parametrized(module: M, name: str, made: ParametrizationList, is_frozen: boo
 
 
 def restored(function: str, module: Any, name: str, is_parametrization: bool) -> Any:
-    """Make a weight a parameter again, with its present value."""
+    """Make a computed weight a parameter again, with its current value."""
     plain, ways = origin_of(module)
     if name not in ways or ways[name].is_parametrization != is_parametrization:
         raise ValueError(f"{function}: {name} of {type(module).__name__} must be normalized so")
@@ -245,7 +245,7 @@ def restored(function: str, module: Any, name: str, is_parametrization: bool) ->
 
 
 def remove_weight_norm(module: M, name: str = "weight") -> M:
-    """Undo ``weight_norm``: the weight is a parameter again, with its present value.
+    """Undo ``weight_norm``: the weight becomes a parameter again, with its current value.
 
     Raises
     ------
@@ -263,12 +263,12 @@ def remove_weight_norm(module: M, name: str = "weight") -> M:
 
 
 def remove_parametrizations(module: M, tensor_name: str) -> M:
-    """Undo ``parametrizations.weight_norm``; the weight keeps its present value.
+    """Undo ``parametrizations.weight_norm``; the weight keeps its current value.
 
     Raises
     ------
     ValueError
-        The weight was not normalized in this way.
+        The weight has no such parametrization.
 
     Examples
     --------
@@ -281,7 +281,7 @@ def remove_parametrizations(module: M, tensor_name: str) -> M:
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Say whether a weight, or any, is parametrized.
+    """Whether a weight, or any weight, is parametrized.
 
     Examples
     --------

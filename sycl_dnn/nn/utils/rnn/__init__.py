@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``torch.nn.utils.rnn``: sequences of different lengths without their padding."""
+"""``torch.nn.utils.rnn``: padded and packed sequences."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def pad_sequence(
     sequences: Iterable[Any], batch_first: bool = False, padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> Any:  # fmt: skip
-    """Put sequences of different lengths side by side, as ``torch.nn.utils.rnn.pad_sequence``.
+    """Stack sequences of different lengths, padded, as ``torch.nn.utils.rnn.pad_sequence``.
 
     Parameters
     ----------
     sequences : iterable of arrays (T, *)
-        Equal but for their first axis.
+        Equal shapes except for the first axis.
     batch_first : bool
     padding_value : float
     padding_side : {"right", "left"}
@@ -29,12 +29,12 @@ def pad_sequence(
     Returns
     -------
     array (T, N, *), or (N, T, *) with ``batch_first``
-        T is that of the longest.
+        T is the greatest length.
 
     Raises
     ------
     ValueError
-        There are no sequences, or ``padding_side`` is another word.
+        There are no sequences, or ``padding_side`` is neither of the two.
 
     Examples
     --------
