@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data on its way to a device: batches of arrays, the next ones copied ahead, running means."""
+"""Input pipelines: batches, prefetching to the device, and running metrics."""
 
 from typing import Any
 

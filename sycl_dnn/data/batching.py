@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``Batches``: arrays that fit in memory, cut into batches, in order or shuffled."""
+"""``Batches``: in-memory arrays split into batches, optionally shuffled."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sycl_dnn.trace.array import Array
 
 
 class Batches:
-    """Batches of a tree of arrays with equal numbers of rows, in order or shuffled.
+    """Batches of a tree of arrays with the same number of rows.
 
-    Each ``iter()`` is one epoch. Arrays of a device are read there; NumPy arrays give NumPy
-    batches, which ``Prefetcher`` copies.
+    Each ``iter()`` is one epoch. Device arrays are gathered on their device; NumPy arrays give
+    NumPy batches, which ``Prefetcher`` copies to a device.
 
     Parameters
     ----------
@@ -27,23 +27,23 @@ class Batches:
         NumPy, dpnp or ``Array``.
     batch_size : int
     shuffle : bool
-        Whether each epoch has its own order.
+        Whether to shuffle, differently in each epoch.
     seed : int, optional
-        The order of epoch ``n`` follows from ``seed`` and ``n``. Without it the order is drawn from
-        the generator of ``sycl_dnn.manual_seed``, which checkpoints keep.
+        Together with the epoch it determines the order. By default the order is drawn from the
+        generator of ``sycl_dnn.manual_seed``, whose state checkpoints include.
     drop_last : bool
-        Whether an incomplete last batch is left out: all batches then have one shape, for which
-        programs are compiled once.
+        Whether to drop an incomplete last batch. All batches then have one shape, so programs are
+        compiled once.
 
     Attributes
     ----------
     epoch : int
-        The number of the next epoch; may be set, to continue a training.
+        Number of the next epoch; may be set to resume training.
 
     Raises
     ------
     ValueError
-        Arrays have different numbers of rows, or none; ``batch_size`` is less than 1.
+        Arrays differ in their number of rows or have none; ``batch_size`` is less than 1.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Batches:
         return np.random.default_rng(seeds).permutation(self.n_rows)
 
     def __iter__(self) -> Iterator[Any]:
-        # The order is drawn now, no matter when the first batch is requested.
+        # Draw the order now rather than when the first batch is requested.
         return self._epoch(self._order())
 
     def _epoch(self, order: np.ndarray | None) -> Iterator[Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``Metrics``: means over training steps that wait for no step."""
+"""``Metrics``: running means that do not wait for the device."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 from sycl_dnn import functional as F
 from sycl_dnn.trace import nested_arguments
 
-#: The number of values kept before the device adds them up.
+#: #: Number of values collected before the device sums them.
 _MOST = 64
 
 
 class _Sum:
-    """A sum of numbers on the device, in few arrays no matter how many numbers there are."""
+    """A running sum on the device that holds few arrays regardless of the number of terms."""
 
     def __init__(self) -> None:
-        #: Values, sums of ``_MOST`` values, sums of ``_MOST`` such sums...
+        #: #: Values, sums of ``_MOST`` values, sums of ``_MOST`` of those sums, and so on.
         self.levels: list[list[Any]] = []
 
     def add(self, value: Any, level: int = 0) -> None:
@@ -33,9 +33,9 @@ class _Sum:
 
 
 class Metrics:
-    """Means of losses and other numbers, read only on request.
+    """Running means of losses and other numbers.
 
-    ``add`` keeps the arrays; every 64th time the device adds them up. Only ``result`` waits.
+    ``add`` keeps the arrays, and every 64th call sums them on the device. Only ``result`` waits.
 
     Examples
     --------
@@ -53,18 +53,18 @@ class Metrics:
         self._weights: dict[str, float] = {}
 
     def add(self, *, weight: float = 1.0, **values: Any) -> None:
-        """Add the values of a step.
+        """Add the values of one step.
 
         Parameters
         ----------
         weight : float
-            Weight of these values in the means: the rows of a batch, if the last one has fewer.
+            Weight in the means, such as the number of rows in the batch.
         **values : arrays of one number, or numbers
 
         Raises
         ------
         ValueError
-            An array has more than one number; the error names it.
+            An array has more than one element; the message names it.
 
         Examples
         --------
@@ -89,12 +89,12 @@ class Metrics:
             self._weights[name] = self._weights.get(name, 0.0) + weight
 
     def result(self, *, reset: bool = False) -> dict[str, float]:
-        """Return the means, after waiting for the steps.
+        """Wait for the steps and return the means.
 
         Parameters
         ----------
         reset : bool
-            Whether to forget all values afterwards.
+            Whether to clear the values afterwards.
 
         Examples
         --------
@@ -115,7 +115,7 @@ class Metrics:
         return found
 
     def reset(self) -> None:
-        """Forget all values.
+        """Clear all values.
 
         Examples
         --------

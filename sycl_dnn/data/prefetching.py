@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``Prefetcher``: a thread copies the next batches to the device while it computes."""
+"""``Prefetcher``: a thread that copies batches to the device ahead of their use."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import dpctl
 import sycl_dnn
 from sycl_dnn.data.transfer import to_queue
 
-#: Seconds that the end of the process waits for a thread that copies.
+#: #: How many seconds process exit waits for a copying thread.
 _PATIENCE = 10.0
 
 
 class _Shared:
-    """State that thread and reader share; neither keeps the other alive."""
+    """State shared by the thread and the reader; neither keeps the other alive."""
 
     def __init__(self, size: int) -> None:
         self.changed = threading.Condition()
@@ -37,7 +37,7 @@ class _Shared:
             self.changed.notify_all()
 
     def put(self, batch: Any) -> bool:
-        """Pass a batch on; return whether more are wanted."""
+        """Hand over a batch; return whether to continue."""
         with self.changed:
             self.changed.wait_for(lambda: self.is_stopped or len(self.ready) < self.size)
             if not self.is_stopped:
@@ -52,7 +52,7 @@ class _Shared:
 
 
 def _copies(source: Iterator[Any], shared: _Shared, queue: Any) -> None:
-    """Work of the thread: it holds no reference to the reader."""
+    """Run the thread; it holds no reference to the reader."""
     try:
         while not shared.is_stopped:
             try:
@@ -73,13 +73,13 @@ _running: weakref.WeakSet[_Batches] = weakref.WeakSet()
 
 @atexit.register
 def _stop_all() -> None:
-    """End the threads before the runtimes that they use are gone."""
+    """End the threads before the runtimes that they use are torn down."""
     for batches in list(_running):
         batches.close()
 
 
 class _Batches(Iterator[Any]):
-    """One pass over the source."""
+    """One pass over the source iterable."""
 
     def __init__(self, source: Iterable[Any], size: int, queue: Any) -> None:
         self._shared = shared = _Shared(size)
@@ -105,7 +105,7 @@ class _Batches(Iterator[Any]):
         raise StopIteration
 
     def close(self) -> None:
-        """End the thread once its current batch is done; none is left to read."""
+        """End the thread once its current batch is done; remaining batches are discarded."""
         self._shared.stop()
         if self._thread is not threading.current_thread():
             self._thread.join(_PATIENCE)
@@ -120,19 +120,19 @@ class _Batches(Iterator[Any]):
 class Prefetcher:
     """The batches of an iterable, copied to a device ahead of their use.
 
-    A thread takes batches from the iterable, copies their arrays to the queue and keeps ``size`` of
-    them ready. Copies do not wait for the work on the queue. Each ``iter()`` is a new pass over the
-    iterable with its own thread, which ends with the pass, or when the iterator is dropped or
-    closed (``close()``, ``with``).
+    A thread reads the iterable, copies the arrays of each batch to the queue and keeps ``size``
+    batches ready. Copies do not wait for other work on the queue. Each ``iter()`` starts a new pass
+    with its own thread, which ends with the pass or when the iterator is dropped or closed
+    (``close()``, ``with``).
 
     Parameters
     ----------
     batches : iterable of trees
-        Of NumPy arrays, torch tensors (a ``torch.utils.data.DataLoader``), dpnp arrays or
-        ``Array``; numbers, strings and other objects are passed on unchanged. It runs in the
-        thread, and may reuse its memory after each batch.
+        Trees of NumPy arrays, torch tensors (a ``torch.utils.data.DataLoader``), dpnp arrays or
+        ``Array``; other objects are passed through. The iterable runs in the thread, and may reuse
+        its memory after each batch.
     size : int
-        Batches that are ready in addition to the one in use.
+        Number of batches kept ready in addition to the one in use.
     device : dpctl.SyclQueue, optional
         ``sycl_dnn.default_queue()`` by default.
 
@@ -145,8 +145,8 @@ class Prefetcher:
 
     Notes
     -----
-    What the iterable raises is raised by ``next()``, after the batches before it. Several threads
-    may read one iterator; each batch goes to one of them.
+    Exceptions of the iterable are raised by ``next()``, after the preceding batches. Several
+    threads may share one iterator; each batch goes to one of them.
 
     Examples
     --------

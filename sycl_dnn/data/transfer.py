@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of batches to a queue that wait for no other work on it."""
+"""Copies of batches to a queue that do not wait for other work on it."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.foreign_arrays import bits_of
 
-#: Kinds of NumPy dtypes that no device has: objects, strings, times.
+#: #: Kinds of NumPy dtypes that no device supports: objects, strings, times.
 _OF_HOST = "OSUmM"
 
 
 def to_queue(batch: Any, queue: Any) -> Any:
-    """Return a tree with its arrays on a queue; other leaves are unchanged.
+    """Copy the arrays of a tree to a queue; other leaves are returned unchanged.
 
     Parameters
     ----------
     batch : tree
-        Of NumPy arrays, torch tensors, dpnp arrays or ``Array``.
+        With NumPy arrays, torch tensors, dpnp arrays or ``Array``.
     queue : dpctl.SyclQueue
 
     Raises
     ------
     TypeError
-        A device lacks a dtype; the error names the leaf.
+        The device lacks a dtype; the message names the leaf.
     """
     leaves, structure = tree.flatten(batch)
     made = []
@@ -75,9 +75,9 @@ def _is_of_host(value: Any) -> bool:
 
 
 def _copied(values: np.ndarray, queue: Any) -> Any:
-    """Return a copy on the device, complete.
+    """Copy to the device and wait for the copy.
 
-    dpnp's own copies come after all work on the queue; this one waits only for itself.
+    dpnp's own copies are ordered after all work on the queue; this one waits only for itself.
     """
     made = dpnp.empty(values.shape, dtype=values.dtype, sycl_queue=queue)
     if values.size:

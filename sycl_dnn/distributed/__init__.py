@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several processes, each with its own device, train one model: collectives over oneCCL."""
+"""Training in several processes, one device each, with collectives over oneCCL."""
 
 from sycl_dnn.distributed.collective import MismatchError
 from sycl_dnn.distributed.collectives import (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One collective over memory: compared with those of the other ranks, then submitted."""
+"""One collective call: comparison with the other ranks' calls, and submission to oneCCL."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from typing import Any
 from sycl_dnn.distributed.group import Group
 from sycl_dnn.onednn import dtypes
 
-#: oneCCL's numbers of the operations.
+#: #: oneCCL's codes of the operations.
 _NUMBERS = {
     "int8": 0, "uint8": 1, "int32": 2, "uint32": 3, "int64": 4, "uint64": 5,
     "float16": 6, "float32": 7, "float64": 8, "bfloat16": 9,
 }  # fmt: skip
 _BYTES = _NUMBERS["uint8"]
 _OPS = {"sum": 0, "prod": 1, "max": 2, "min": 3}
-#: Those that compute; the others transfer bytes of any dtype.
+#: #: Collectives that compute; the others transfer bytes of any dtype.
 _REDUCING = ("all_reduce", "reduce", "reduce_scatter")
 
 
 class MismatchError(RuntimeError):
-    """Ranks called different collectives, or with different arrays."""
+    """Ranks called different collectives, or passed different shapes or dtypes."""
 
 
 @dataclass(frozen=True)
 class Collective:
-    """What one collective does on one rank.
+    """One collective call on one rank.
 
     Parameters
     ----------
     kind : str
-        oneCCL's name for it.
+        oneCCL's name.
     dtype : str
     size : int
-        Elements of this rank's argument; of its result for ``reduce_scatter``.
+        Number of elements of this rank's argument; for ``reduce_scatter``, of its result.
     op : str
-        For those that compute.
+        Only for collectives that compute.
     root : int
-        Of ``broadcast`` and ``reduce``.
+        Only for ``broadcast`` and ``reduce``.
     written : int
-        Elements of this rank's result.
+        Number of elements of this rank's result.
     name : str
-        What the user called, if that is something else.
+        The public function's name, if different.
     """
 
     kind: str
@@ -55,18 +55,18 @@ class Collective:
 
     @property
     def words(self) -> str:
-        """Its name in errors; equal strings are equal collectives."""
+        """The description used in errors and comparisons; equal calls have equal descriptions."""
         more = f", {self.op}" if self.kind in _REDUCING else ""
         more += f", root {self.root}" if self.kind in ("broadcast", "reduce") else ""
         return f"{self.name or self.kind}({self.dtype}, {self.size} elements{more})"
 
     def check(self) -> None:
-        """Refuse what oneCCL does not compute.
+        """Refuse a dtype or operation that oneCCL does not support.
 
         Raises
         ------
         TypeError
-            It does not compute this operation on this dtype.
+            oneCCL does not support the operation for the dtype.
         """
         if self.kind not in _REDUCING:
             return
@@ -81,17 +81,17 @@ class Collective:
         self, group: Group, stream: Any, src: tuple[Any, int], dst: tuple[Any, int],
         starts: bool = False,
     ) -> Any:  # fmt: skip
-        """Submit over memory, pairs of an object with ``_pointer`` and bytes from there.
+        """Submit over memory, given as pairs of an object with ``_pointer`` and a byte offset.
 
-        If it only ``starts``, later submissions overlap with it until the ``join`` of what this
-        returns; None if there is nothing to do.
+        With ``starts``, later submissions may overlap with it until ``join`` is called on the
+        returned object, which is None if there is nothing to do.
 
         Raises
         ------
         MismatchError
-            Another rank has called something else.
+            Another rank called something else.
         RuntimeError
-            A rank has gone, or a collective before this one failed.
+            A rank has ended, or a previous collective failed.
         """
         group.refuse_if_gone(self.words)
         if group.must_compare():
@@ -111,7 +111,7 @@ class Collective:
 
 
 def compare(group: Group, words: str) -> None:
-    """Raise MismatchError on every rank unless all give the same string."""
+    """Raise MismatchError on every rank unless all pass the same string."""
     said = [w.decode() for w in group.exchange("next", words.encode(), words)]
     if len(set(said)) == 1:
         return

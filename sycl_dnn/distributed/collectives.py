@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collectives, over arrays, traced arrays and trees of them."""
+"""The collectives, for arrays, traced arrays and trees."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPS = ("sum", "mean", "max", "min", "prod")
 
 
 def chosen(group: Group | None) -> Group:
-    """Return the group that a caller means: that of ``init`` by default."""
+    """Return ``group``, or by default the group of ``init``."""
     return groups.current() if group is None else group
 
 
@@ -53,7 +53,7 @@ def _like(data: Any, dtype: str) -> Any:
 def _run(
     x: Any, collective: Collective, group: Group, shape: tuple[int, ...], out: Any = None
 ) -> Any:
-    """Submit a collective over an array; return its result."""
+    """Submit a collective over an array and return its result."""
     src = dpnp.ascontiguousarray(_data(x)).reshape(x.shape)
     made = _data(out)
     if made is None or not made.flags.c_contiguous:
@@ -68,7 +68,7 @@ def _run(
 
 
 def _copied(x: Any, out: Any = None) -> Any:
-    """Return the result for a group of one: the same values, in a new array."""
+    """Return the result in a group of one: a copy."""
     if isinstance(x, Tensor):
         return x
     if out is None:
@@ -91,7 +91,7 @@ def _check_out(function: str, x: Any, out: Any, shape: tuple[int, ...]) -> None:
 
 
 def each(function: Callable[[Any, Any], Any], x: Any, out: Any = None) -> Any:
-    """Return the tree of the results for the leaves of ``x``, in the order of the tree."""
+    """Apply a function to the leaves of a tree in order."""
     leaves, form = tree.flatten(x)
     if out is None:
         return tree.unflatten(form, [function(leaf, None) for leaf in leaves])
@@ -103,7 +103,7 @@ def each(function: Callable[[Any, Any], Any], x: Any, out: Any = None) -> Any:
 
 
 def _scaled(x: Any, group: Group) -> Any:
-    """Return a sum over the ranks as their mean; an array is overwritten."""
+    """Turn a sum over the ranks into their mean; arrays are overwritten."""
     scale = 1.0 / group.size
     if isinstance(x, Tensor) and x.dtype == "float64":
         return array_function(
@@ -130,40 +130,40 @@ def _check_op(function: str, op: str, dtype: str) -> None:
 
 
 def all_reduce(x: Any, op: str = "sum", out: Any = None, group: Group | None = None) -> Any:
-    """Return the sum, mean, maximum, minimum or product over the ranks, the same on all of them.
+    """Reduce over the ranks; all ranks get the result.
 
     Parameters
     ----------
     x : array or tree of arrays
-        float32, float64, float16, bfloat16, or integers of 8, 32 or 64 bits; of the same shape on
-        all ranks. bool for "max" and "min".
+        float32, float64, float16, bfloat16, or integers of 8, 32 or 64 bits; bool for "max" and
+        "min". Shapes must be equal on all ranks.
     op : {"sum", "mean", "max", "min", "prod"}
     out : array or tree of arrays, optional
-        Where to write; ``x`` itself is allowed.
+        Destination; may be ``x``.
     group : Group, optional
-        That of ``init`` by default.
+        By default the group of ``init``.
 
     Returns
     -------
     array or tree of arrays
-        Shapes and dtypes of ``x``. All ranks have the same bits.
+        Shapes and dtypes of ``x``, bitwise equal on all ranks.
 
     Raises
     ------
     MismatchError
         Ranks called different collectives; see ``init``.
     RuntimeError
-        A rank has gone.
+        A rank has ended.
     TypeError
         The dtype does not support ``op``.
     ValueError
-        ``op`` or ``out`` is wrong.
+        ``op`` or ``out`` is invalid.
 
     Notes
     -----
-    In traced functions it is a step of the program. The gradient of a sum is the sum over the
-    ranks of the gradients, as if the loss were the sum of those of all ranks; the gradient of a
-    mean is their mean. The others have none. Source: ``torch.distributed.nn.functional``.
+    In traced functions it is a step of the program. The gradient of "sum" is the sum of the ranks'
+    gradients, as if the loss were the sum of all ranks' losses; the gradient of "mean" is their
+    mean. Other operations are not differentiable. Source: ``torch.distributed.nn.functional``.
 
     Examples
     --------
@@ -194,21 +194,21 @@ def _all_reduce(x: Any, op: str, out: Any, group: Group) -> Any:
 
 
 def reduce(x: Any, root: int = 0, op: str = "sum", group: Group | None = None) -> Any:
-    """Return the sum, mean, maximum, minimum or product over the ranks on ``root``.
+    """Reduce over the ranks; only ``root`` gets the result.
 
     Parameters
     ----------
     x : array or tree of arrays
-        As for ``all_reduce``; not traced.
+        As for ``all_reduce``; traced arrays are not supported.
     root : int
-        The rank that gets the result.
+        The rank that receives the result.
     op : {"sum", "mean", "max", "min", "prod"}
     group : Group, optional
 
     Returns
     -------
     array or tree of arrays
-        On the other ranks a copy of ``x``.
+        On ranks other than ``root``, a copy of ``x``.
 
     Raises
     ------
@@ -257,16 +257,16 @@ def check_root(function: str, root: int, group: Group, name: str = "root") -> No
 
 
 def broadcast(x: Any, root: int = 0, out: Any = None, group: Group | None = None) -> Any:
-    """Return the values of one rank on all of them.
+    """Send the values of one rank to all ranks.
 
     Parameters
     ----------
     x : array or tree of arrays
-        Of any dtype; of the same shape and dtype on all ranks, regardless of values.
+        Any dtype. Shapes and dtypes must be equal on all ranks; values matter only on ``root``.
     root : int
-        The rank whose values are sent.
+        The rank that sends.
     out : array or tree of arrays, optional
-        Where to write; ``x`` itself is allowed.
+        Destination; may be ``x``.
     group : Group, optional
 
     Returns
@@ -278,11 +278,11 @@ def broadcast(x: Any, root: int = 0, out: Any = None, group: Group | None = None
     MismatchError, RuntimeError
         As for ``all_reduce``.
     ValueError
-        ``root`` is not a rank of the group; ``out`` is wrong.
+        ``root`` is not a rank of the group, or ``out`` is invalid.
 
     Notes
     -----
-    The gradient is the sum over the ranks on ``root``, and zeros on the other ranks.
+    The gradient is the sum over the ranks on ``root``, and zeros elsewhere.
 
     Examples
     --------
@@ -297,7 +297,7 @@ def broadcast(x: Any, root: int = 0, out: Any = None, group: Group | None = None
 
 
 def broadcast_one(x: Any, root: int, out: Any, group: Group, name: str = "") -> Any:
-    """Return one array of ``root`` on all ranks; ``name`` is its name in errors."""
+    """Broadcast one array; errors call it ``name``."""
     dtype = _dtype(x, "broadcast")
     _check_out("broadcast", x, out, tuple(x.shape))
     if group.size == 1:
@@ -315,12 +315,12 @@ def broadcast_one(x: Any, root: int, out: Any, group: Group, name: str = "") -> 
 
 
 def all_gather(x: Any, group: Group | None = None) -> Any:
-    """Return the arrays of all ranks concatenated along the first axis.
+    """Concatenate the arrays of all ranks along the first axis.
 
     Parameters
     ----------
     x : array or tree of arrays, (N, ...)
-        Of any dtype; of the same shape on all ranks. An array without axes counts as one element.
+        Any dtype. Shapes must be equal on all ranks. A 0-d array counts as one element.
     group : Group, optional
 
     Returns
@@ -334,7 +334,7 @@ def all_gather(x: Any, group: Group | None = None) -> Any:
 
     Notes
     -----
-    The gradient is that of ``reduce_scatter``: each rank gets the sum for its part.
+    The gradient is a ``reduce_scatter``: each rank gets the sum for its part.
 
     Examples
     --------
@@ -361,12 +361,12 @@ def _all_gather(x: Any, group: Group) -> Any:
 
 
 def reduce_scatter(x: Any, op: str = "sum", group: Group | None = None) -> Any:
-    """Return this rank's part of the reduction over the ranks.
+    """Reduce over the ranks; each rank gets its part of the result.
 
     Parameters
     ----------
     x : array or tree of arrays, (size * N, ...)
-        As for ``all_reduce``; the first axis is divided among the ranks.
+        As for ``all_reduce``; the first axis is split among the ranks.
     op : {"sum", "mean", "max", "min", "prod"}
     group : Group, optional
 
@@ -379,11 +379,11 @@ def reduce_scatter(x: Any, op: str = "sum", group: Group | None = None) -> Any:
     MismatchError, RuntimeError, TypeError
         As for ``all_reduce``.
     ValueError
-        The first axis cannot be divided; ``op`` is wrong.
+        The first axis is not divisible by the number of ranks, or ``op`` is invalid.
 
     Notes
     -----
-    The gradient of a sum is that of ``all_gather``: the gradients of all parts.
+    The gradient of a sum is an ``all_gather`` of the gradients.
 
     Examples
     --------
@@ -423,12 +423,12 @@ def _reduce_scatter(x: Any, op: str, group: Group) -> Any:
 
 
 def all_to_all(x: Any, group: Group | None = None) -> Any:
-    """Return the parts that the ranks have for this one, in order of rank.
+    """Exchange parts: rank ``i`` receives part ``i`` of every rank, in rank order.
 
     Parameters
     ----------
     x : array or tree of arrays, (size * N, ...)
-        Of any dtype; of the same shape on all ranks. Part ``i`` of the first axis goes to rank
+        Any dtype. Shapes must be equal on all ranks. Part ``i`` of the first axis is sent to rank
         ``i``.
     group : Group, optional
 
@@ -441,11 +441,11 @@ def all_to_all(x: Any, group: Group | None = None) -> Any:
     MismatchError, RuntimeError
         As for ``all_reduce``.
     ValueError
-        The first axis cannot be divided by the number of ranks.
+        The first axis is not divisible by the number of ranks.
 
     Notes
     -----
-    The gradient is the same exchange.
+    The gradient is the reverse exchange.
 
     Examples
     --------
@@ -471,20 +471,20 @@ def _all_to_all(x: Any, group: Group) -> Any:
 
 
 def compare_words(words: str, group: Group | None = None) -> None:
-    """Raise MismatchError on every rank unless all give the same string.
+    """Raise MismatchError on every rank unless all pass the same string.
 
     Parameters
     ----------
     words : str
-        What must agree: settings, versions, the number of steps.
+        Whatever must agree: settings, versions, the number of steps.
     group : Group, optional
 
     Raises
     ------
     MismatchError
-        They differ; the message names all sides.
+        They differ; the message lists the values.
     RuntimeError
-        A rank has ended, or does not arrive in time.
+        A rank has ended or does not arrive in time.
 
     Examples
     --------

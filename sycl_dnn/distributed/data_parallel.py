@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data parallel training: a wrapper of modules, and each rank's part of the data."""
+"""Data parallelism: a module wrapper, and each rank's share of the samples."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from sycl_dnn.nn.module import Module
 
 
 class DataParallel(OfGroup, Module):
-    """A module that each rank has a copy of, with gradients averaged over the ranks.
+    """A module replicated on every rank, with gradients averaged over the ranks.
 
-    When it is created, all ranks copy the arrays of rank 0. Gradients with respect to it are the
-    same on all ranks, so an optimizer keeps the copies equal.
+    On construction, all ranks copy the arrays of rank 0. Gradients with respect to the wrapper are
+    equal on all ranks, so the replicas stay equal.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class DataParallel(OfGroup, Module):
     bucket_bytes : int
         As for ``average_gradients``.
     group : Group, optional
-        That of ``init`` by default.
+        By default the group of ``init``.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class DataParallel(OfGroup, Module):
 
     Notes
     -----
-    Buffers, such as running statistics, are each rank's own. Source:
+    Buffers, such as running statistics, are not synchronized. Source:
     ``torch.nn.parallel.DistributedDataParallel``.
 
     Examples
@@ -78,7 +78,7 @@ class DataParallel(OfGroup, Module):
 
 
 def averaged(arrays: list[Any], bucket_bytes: int, group: Group) -> list[Any]:
-    """Return the arrays; their gradients are averaged over the ranks."""
+    """Return the arrays unchanged; their gradients are averaged over the ranks."""
 
     @custom_vjp
     def passed_on(arrays: list[Any]) -> list[Any]:
@@ -94,16 +94,16 @@ def averaged(arrays: list[Any], bucket_bytes: int, group: Group) -> list[Any]:
 def own_part(
     n: int, seed: int | None = None, epoch: int = 0, group: Group | None = None
 ) -> np.ndarray:
-    """Return the indices of this rank's part of ``n`` samples, the same number on each rank.
+    """Return the sample indices of this rank, the same number on each rank.
 
     Parameters
     ----------
     n : int
-        The remainder of a division by the ranks is left out, different samples in each epoch.
+        Number of samples. A remainder is dropped, different samples in each epoch.
     seed : int, optional
-        Samples are permuted in the same way on all ranks; None keeps their order.
+        Shuffles the samples, identically on all ranks; None keeps their order.
     epoch : int
-        Number of the pass over the data; each has a different order.
+        Number of the pass over the data; each has its own order.
     group : Group, optional
 
     Returns
@@ -135,14 +135,14 @@ def own_part(
 def own_batches(
     n: int, batch: int, seed: int = 0, epoch: int = 0, group: Group | None = None
 ) -> Iterator[np.ndarray]:
-    """Yield this rank's part of each batch of one epoch.
+    """Yield this rank's share of each batch of one epoch.
 
     Parameters
     ----------
     n : int
-        Samples.
+        Number of samples.
     batch : int
-        Samples of one step on all ranks together; an incomplete last batch is left out.
+        Global batch size, over all ranks; an incomplete last batch is dropped.
     seed, epoch : int
         As for ``own_part``.
     group : Group, optional
@@ -150,12 +150,12 @@ def own_batches(
     Yields
     ------
     numpy.ndarray of int64
-        Together the parts of all ranks are the batch that a single process would use.
+        The shares of all ranks together are the batch of a single process.
 
     Raises
     ------
     ValueError
-        ``batch`` cannot be divided by the number of ranks.
+        ``batch`` is not divisible by the number of ranks.
 
     Examples
     --------

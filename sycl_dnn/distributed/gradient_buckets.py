@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`average_gradients`: trees of gradients averaged over the ranks, several arrays at a time."""
+"""``average_gradients``: gradient averaging over the ranks in buckets."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from sycl_dnn.onednn import dtypes
 
 
 def average_gradients(grads: Any, bucket_bytes: int = 32 << 20, group: Group | None = None) -> Any:
-    """Return the mean over the ranks of each array of a tree.
+    """Average a tree of gradients over the ranks.
 
     Parameters
     ----------
     grads : tree of arrays
-        Gradients of any floating-point dtypes, with the same shapes on all ranks; None if there is
-        none. Inside traced functions, as in a compiled step, it becomes a part of the program.
+        Any floating-point dtypes, with equal shapes on all ranks; None entries are allowed. In
+        traced functions it becomes part of the program.
     bucket_bytes : int
-        Arrays of one dtype are joined up to this size and reduced by one collective; the last ones
-        come first, as the reverse pass computes them. 0: each array by itself.
+        Arrays of one dtype are concatenated up to this size and reduced by one collective, starting
+        with the last ones, whose gradients are computed first. 0: no concatenation.
     group : Group, optional
-        That of ``init`` by default.
+        By default the group of ``init``.
 
     Returns
     -------
     tree of arrays
-        Nested as ``grads``. All ranks have the same bits.
+        Same structure as ``grads``, bitwise equal on all ranks.
 
     Raises
     ------
     MismatchError
         Ranks called different collectives; see ``init``.
     RuntimeError
-        A rank has gone.
+        A rank has ended.
     TypeError
-        An array is not floating-point.
+        An array is not floating point.
     ValueError
         ``bucket_bytes`` is negative.
 
@@ -78,7 +78,7 @@ def average_gradients(grads: Any, bucket_bytes: int = 32 << 20, group: Group | N
 
 
 def buckets(arrays: Sequence[Any], most_bytes: int) -> Iterator[list[int]]:
-    """Yield the indices of the arrays to join: of one dtype, the last ones first."""
+    """Yield the indices of the arrays in each bucket (one dtype each), last arrays first."""
     by_dtype: dict[str, list[int]] = {}
     for number in reversed(range(len(arrays))):
         if arrays[number] is not None:
@@ -97,7 +97,7 @@ def buckets(arrays: Sequence[Any], most_bytes: int) -> Iterator[list[int]]:
 
 
 def parts_of(row: Any, arrays: Sequence[Any]) -> Iterator[Any]:
-    """Yield the parts of a row in the shapes of arrays."""
+    """Split a row into views with the shapes of arrays."""
     start = 0
     for array in arrays:
         size = math.prod(array.shape)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``init`` and ``Group``: processes that work together, each on its own device."""
+"""``init`` and ``Group``: processes that work together, one device each."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sycl_dnn.device import default_queue, usable_devices
 from sycl_dnn.distributed import oneccl_library
 from sycl_dnn.distributed.rank_environment import read_environment
 
-#: How many collectives of a group are compared before they run, by default.
+#: #: Number of collectives per group that are compared before they run, by default.
 FIRST_CHECKED = 100
 _CHECKING = {"always": None, "first": FIRST_CHECKED, "never": 0}
 _CHECKING_VARIABLE = "SYCL_DNN_CHECK_COLLECTIVES"
-#: For how long the end of a process waits for the others.
+#: #: How many seconds process exit waits for the other ranks.
 _LAST_WAIT = 5.0
 
 _default: Group | None = None
@@ -29,7 +29,7 @@ _named: dict[str, Group] = {}
 
 
 class Job:
-    """What all groups of a process share: the connection to rank 0, device, settings."""
+    """State shared by all groups of a process: connection to rank 0, device, settings."""
 
     def __init__(self, link: Any, timeout: float, checked: int | None, queue: Any) -> None:
         self.link = link
@@ -40,20 +40,20 @@ class Job:
 
 
 class Group:
-    """Processes that run collectives together; made by ``init`` and ``split``.
+    """Processes that run collectives together; created by ``init`` and ``split``.
 
     Attributes
     ----------
     rank, size : int
-        This process among those of the group, and how many there are.
+        Rank in the group, and number of members.
     local_rank : int
-        This process among those of the job on the same host.
+        Rank among the processes of the job on the same host.
     members : tuple of int
-        The ranks of the members in the whole job, by their rank here.
+        Job ranks of the members, in group order.
     name : str
-        The name of the group in errors.
+        Name of the group in errors.
     is_main : bool
-        Whether this is rank 0: the one that prints and saves.
+        Whether this is rank 0, which usually prints and saves.
     queue : dpctl.SyclQueue
         The queue of this rank's device.
 
@@ -65,7 +65,7 @@ class Group:
     (0, 1, True)
     """
 
-    #: A function that holds a group is traced once for it, whatever the group has counted.
+    #: #: Guards compare a group by identity: its counters do not matter to traced functions.
     guarded_by_identity = True
 
     def __init__(
@@ -97,7 +97,7 @@ class Group:
 
     @property
     def timeout(self) -> float:
-        """How many seconds a rank waits for another one."""
+        """How many seconds to wait for another rank."""
         return self._job.timeout
 
     def _formed(self) -> Any:
@@ -108,12 +108,12 @@ class Group:
         return made
 
     def exchange(self, key: str, text: bytes, about: str) -> list[bytes]:
-        """Return what each member sends under a key, by rank; it passes through rank 0 of the job.
+        """Send bytes under a key and return those of each member, by rank, relayed by job rank 0.
 
         Raises
         ------
         RuntimeError
-            A member has ended, or does not arrive in time; the message names it.
+            A member has ended or does not arrive in time; the message names it.
         """
         if self.size == 1:
             return [text]
@@ -121,12 +121,12 @@ class Group:
         return self._job.link.gather(key, list(self.members), text, self.timeout, about)
 
     def barrier(self) -> None:
-        """Wait until this rank's queue is idle and all members have arrived.
+        """Wait until this rank's queue is idle and all members have called ``barrier``.
 
         Raises
         ------
         RuntimeError
-            A member has ended, or does not arrive in time; the message names it.
+            A member has ended or does not arrive in time; the message names it.
 
         Examples
         --------
@@ -140,14 +140,14 @@ class Group:
         self.exchange(f"barrier {self._barriers}", b"", f"barrier {self._barriers}")
 
     def split(self, colour: int | None, key: int = 0) -> Group | None:
-        """Return the group of those members that give the same colour.
+        """Split the group into new ones, by ``colour``.
 
         Parameters
         ----------
         colour : int or None
-            With None, this rank joins none of the new groups and gets None.
+            Members with equal colours form a group; with None, this rank joins none and gets None.
         key : int
-            Orders the ranks in the new group; equal keys keep the order of this group.
+            Orders the ranks in the new group; ties keep the order of this group.
 
         Returns
         -------
@@ -156,7 +156,7 @@ class Group:
         Raises
         ------
         RuntimeError
-            A member has ended, or does not arrive in time.
+            A member has ended or does not arrive in time.
 
         Examples
         --------
@@ -188,7 +188,7 @@ class Group:
         return self._pairs[other]
 
     def must_compare(self) -> bool:
-        """Count a collective; return whether it must be compared with those of the others."""
+        """Count a collective; return whether to compare it with the other ranks' first."""
         self._compared += 1
         return self._job.checked is None or self._compared <= self._job.checked
 
@@ -200,7 +200,7 @@ class Group:
 
 
 class OfGroup:
-    """What modules of a group share: they keep the group's name as part of their structure."""
+    """Base of modules that belong to a group; the group is part of their structure."""
 
     _group_name: str
 
@@ -210,23 +210,23 @@ class OfGroup:
 
 
 def init(timeout: float = 600.0, checking: str | None = None, device: str | None = None) -> Group:
-    """Join the processes that a launcher started; return the group of all.
+    """Join the processes of the launcher's job; return the group of all of them.
 
-    The launcher is ``python -m sycl_dnn launch``, ``mpirun``, ``srun`` or ``torchrun``. A process
-    without a launcher is a group of one: every collective is the identity there, and oneCCL is not
-    needed. Later calls return the same group.
+    The launcher is ``python -m sycl_dnn launch``, ``mpirun``, ``srun`` or ``torchrun``. Without a
+    launcher the group has one member: every collective is the identity, and oneCCL is not needed.
+    Later calls return the same group.
 
     Parameters
     ----------
     timeout : float
-        Seconds. A rank that waits longer for another one ends with an error that names it.
+        In seconds. A rank that waits longer for another rank raises an error that names it.
     checking : {"first", "always", "never"}, optional
-        Which collectives are compared with those of the other ranks before they run: kind, dtype,
-        size and order. "first" means the first 100 of a group. By default the variable
-        ``SYCL_DNN_CHECK_COLLECTIVES`` decides; without it, "first".
+        Which collectives to compare with the other ranks' before they run (kind, dtype, size and
+        order); "first" means the first 100 of each group. The default is the environment variable
+        ``SYCL_DNN_CHECK_COLLECTIVES``, or else "first".
     device : str, optional
-        A filter string, as for ``default_queue``. By default each rank takes the Level
-        Zero GPU whose number is its local rank, or the CPU where there are none.
+        A filter string, as for ``default_queue``. By default each rank uses the Level Zero GPU with
+        the index of its local rank, or the CPU if there are no GPUs.
 
     Returns
     -------
@@ -235,20 +235,21 @@ def init(timeout: float = 600.0, checking: str | None = None, device: str | None
     Raises
     ------
     NoOneCcl
-        There are several ranks and oneCCL is not installed.
+        There are several ranks, and oneCCL is not installed.
     NoDeviceError
-        There is no such device.
+        The device does not exist.
     RuntimeError
-        A rank is missing; the message names it. Rank 0's host cannot be resolved. The device is a
-        GPU that is not of Level Zero. A batch script of Slurm for several tasks started this
-        process without ``srun``.
+        A rank is missing (the message names it), rank 0's host cannot be resolved, the device is a
+        GPU without Level Zero, or a Slurm batch script for several tasks started this process
+        without ``srun``.
     ValueError
-        An argument or a variable of the launcher is wrong.
+        An argument or a launcher variable is invalid.
 
     Notes
     -----
-    Variables: RANK, WORLD_SIZE, LOCAL_RANK; PMI_*; OMPI_*; SLURM_*. Rank 0 listens at MASTER_ADDR,
-    MASTER_PORT. Source: ``torch.distributed.init_process_group``, ``mlx.distributed.init``.
+    Environment variables: RANK, WORLD_SIZE, LOCAL_RANK; PMI_*; OMPI_*; SLURM_*. Rank 0 listens at
+    MASTER_ADDR, MASTER_PORT. Source: ``torch.distributed.init_process_group``,
+    ``mlx.distributed.init``.
 
     Examples
     --------
@@ -264,7 +265,7 @@ def init(timeout: float = 600.0, checking: str | None = None, device: str | None
 
 
 def current() -> Group:
-    """Return the group of ``init``; call ``init`` if nothing has yet."""
+    """Return the group of ``init``, calling it if necessary."""
     return init() if _default is None else _default
 
 
@@ -278,7 +279,7 @@ def _joined(timeout: float, checking: str | None, device: str | None) -> Group:
     if here.size == 1:
         job = Job(None, timeout, _CHECKING[mode], default_queue(device))
         return Group(job, (0,), 0, 0, "world")
-    oneccl_library.library_path()  # refused before any rank waits for another
+    oneccl_library.library_path()  # raises before any rank waits for another
     if here.rank == 0:
         _core.ControlLink.start_hub(here.port, here.size)
     link = _core.ControlLink(here.address, here.port, here.rank, here.size, timeout)
@@ -313,9 +314,9 @@ def _check_backend(device: dpctl.SyclDevice) -> None:
 
 
 def _leave(job: Job, members: list[int]) -> None:
-    """Leave the job after the others have received what this rank sent them."""
+    """Leave the job once the others have received everything this rank sent."""
     job.link.leave()
-    # After an error here the others may be inside a collective and never get to their end.
+    # After an error here the others may be stuck in a collective and never finish.
     if not hasattr(sys, "last_value"):
         with contextlib.suppress(RuntimeError, KeyboardInterrupt):
             job.link.gather("end", members, b"", _LAST_WAIT, "end")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find and open oneCCL, which pip installs beside the package; set what it reads when it starts."""
+"""Locating, configuring and loading the oneCCL library that pip installed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from sycl_dnn import _core
 from sycl_dnn._runtime import distribution_file
 
-#: Libraries that oneCCL's need and do not find by themselves.
+#: #: Dependencies of oneCCL that its libraries do not find by themselves.
 _PRELOADED = (
     ("intel-cmplr-lib-rt", "libintlc.so.5"),
     ("intel-cmplr-lib-rt", "libimf.so"),
@@ -26,11 +26,11 @@ INSTALL = 'pip install "oneccl>=2022.1,<2022.2"'
 
 
 class NoOneCcl(ImportError):
-    """oneCCL is not installed, or cannot be opened."""
+    """oneCCL is not installed or cannot be loaded."""
 
 
 def is_installed() -> bool:
-    """Whether pip has installed oneCCL in this environment."""
+    """Whether oneCCL is installed in this environment."""
     try:
         importlib.metadata.distribution("oneccl")
     except importlib.metadata.PackageNotFoundError:
@@ -39,12 +39,12 @@ def is_installed() -> bool:
 
 
 def library_path() -> Path:
-    """Return where pip has installed oneCCL's library.
+    """Return the path of oneCCL's library.
 
     Raises
     ------
     NoOneCcl
-        It is not there; the message says how to install it.
+        It is not installed; the message says how to install it.
     """
     library = distribution_file("oneccl", _LIBRARY)
     if library is None:
@@ -53,9 +53,9 @@ def library_path() -> Path:
 
 
 def remove_shared_memory() -> None:
-    """Remove the files by which this process talked to ranks of its host; oneCCL leaves them.
+    """Remove the shared-memory files of this process, which oneCCL does not clean up.
 
-    It creates some if the user has set CCL_ATL_SHM=1.
+    They exist only if the user has set CCL_ATL_SHM=1.
     """
     for path in Path("/dev/shm").glob(f"{os.getpid()}:*"):
         with contextlib.suppress(OSError):
@@ -63,17 +63,17 @@ def remove_shared_memory() -> None:
 
 
 def open_oneccl(on_gpu: bool) -> None:
-    """Open oneCCL's library, once.
+    """Load oneCCL, once.
 
     Parameters
     ----------
     on_gpu : bool
-        Whether the collectives use memory of a GPU.
+        Whether collectives use GPU memory.
 
     Raises
     ------
     NoOneCcl
-        It is not there, or does not open.
+        It is not installed or cannot be loaded.
     """
     library = library_path()
     _set_defaults(library.parent, on_gpu)
@@ -81,7 +81,7 @@ def open_oneccl(on_gpu: bool) -> None:
         for distribution, name in _PRELOADED:
             path = distribution_file(distribution, name) or library.parent / name
             ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-        # Its plugins name the older library, which needs the newer one.
+        # Its plugins are linked to the older library, which needs the newer one.
         for name in (_LIBRARY, _OLDER_LIBRARY):
             ctypes.CDLL(str(library.parent / name), mode=ctypes.RTLD_GLOBAL)
         _core.Communicator.open_oneccl(str(library))
@@ -90,10 +90,10 @@ def open_oneccl(on_gpu: bool) -> None:
 
 
 def _set_defaults(folder: Path, on_gpu: bool) -> None:
-    """Set what oneCCL reads when it starts; the user's settings are kept.
+    """Set the environment variables that oneCCL reads at start-up, unless the user has.
 
-    With its own defaults it spins, which takes tens of milliseconds per collective if there are
-    fewer cores than threads.
+    By default oneCCL busy-waits, which costs tens of milliseconds per collective if there are fewer
+    cores than threads.
     """
     defaults = {
         "CCL_ATL_TRANSPORT": "ofi",
@@ -107,4 +107,4 @@ def _set_defaults(folder: Path, on_gpu: bool) -> None:
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
     if not os.environ.get("FI_PROVIDER_PATH", "set"):
-        del os.environ["FI_PROVIDER_PATH"]  # an empty one ends oneCCL's start with an error
+        del os.environ["FI_PROVIDER_PATH"]  # oneCCL fails to start if it is empty

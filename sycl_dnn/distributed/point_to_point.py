@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`send` and `recv`: arrays from one rank to another."""
+"""``send`` and ``recv``: arrays from one rank to another."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sycl_dnn.distributed.group import Group
 
 
 def send(x: Any, to: int, group: Group | None = None) -> None:
-    """Send arrays to another rank, which must ``recv`` them.
+    """Send arrays to another rank, which must call ``recv``.
 
     Parameters
     ----------
     x : array or tree of arrays
-        Of any dtype; not traced.
+        Any dtype; not traced.
     to : int
         Rank in the group.
     group : Group, optional
@@ -31,12 +31,12 @@ def send(x: Any, to: int, group: Group | None = None) -> None:
     MismatchError, RuntimeError
         As for ``all_reduce``.
     ValueError
-        ``to`` is not another rank of the group.
+        ``to`` is this rank or not in the group.
 
     Notes
     -----
-    A broadcast in a group of these two ranks, since oneCCL's own calls end the process on CPUs. The
-    first call of two ranks forms the group: both must make it.
+    Implemented as a broadcast in a group of the two ranks, since oneCCL's own functions crash on
+    CPUs. The first call of a pair creates that group, so both must make it.
 
     Examples
     --------
@@ -52,12 +52,12 @@ def send(x: Any, to: int, group: Group | None = None) -> None:
 
 
 def recv(x: Any, source: int, group: Group | None = None) -> Any:
-    """Return the arrays that another rank sends.
+    """Receive arrays that another rank sends.
 
     Parameters
     ----------
     x : array or tree of arrays
-        With the shapes and dtypes that are sent; they are overwritten.
+        With the shapes and dtypes that are sent; overwritten.
     source : int
         Rank in the group.
     group : Group, optional
@@ -72,7 +72,7 @@ def recv(x: Any, source: int, group: Group | None = None) -> Any:
     MismatchError, RuntimeError
         As for ``all_reduce``.
     ValueError
-        ``source`` is not another rank of the group.
+        ``source`` is this rank or not in the group.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank of this process, number of ranks and where rank 0 listens, as the launcher says."""
+"""Rank, number of ranks and rendezvous address, from the launcher's environment variables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-#: Each launcher's variables for rank, number of ranks and rank on this host; the first set wins.
+#: #: Each launcher's variables for rank, number of ranks and local rank; the first set one wins.
 _LAUNCHERS = (
     ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
     ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),
@@ -22,7 +22,7 @@ _INTERACTIVE_STEP = "4294967290"
 
 @dataclass(frozen=True)
 class RankEnvironment:
-    """What a launcher tells a process; ``local_rank`` is None where it does not say."""
+    """What the launcher sets; ``local_rank`` is None if it is not set."""
 
     rank: int
     size: int
@@ -32,19 +32,19 @@ class RankEnvironment:
 
 
 def read_environment(variables: Mapping[str, str] | None = None) -> RankEnvironment:
-    """Return what the launcher says; without a launcher, rank 0 of 1.
+    """Read the launcher's variables; without a launcher, rank 0 of 1.
 
     Parameters
     ----------
     variables : mapping, optional
-        ``os.environ`` if omitted.
+        ``os.environ`` by default.
 
     Raises
     ------
     RuntimeError
-        A batch script of Slurm started this process without ``srun``.
+        A Slurm batch script started this process without ``srun``.
     ValueError
-        A variable is not a number, or the rank is not below the number of ranks.
+        A variable is not a number, or the rank is not less than the number of ranks.
     """
     given = os.environ if variables is None else variables
     for names in _LAUNCHERS:
@@ -62,9 +62,10 @@ def read_environment(variables: Mapping[str, str] | None = None) -> RankEnvironm
 
 
 def _is_task(given: Mapping[str, str]) -> bool:
-    """Return whether ``srun`` started this process.
+    """Whether ``srun`` started this process.
 
-    Batch scripts have SLURM_PROCID too; one submitted from a task inherits its step's variables.
+    Batch scripts have SLURM_PROCID too, and one submitted from a task inherits the step's
+    variables.
     """
     if given["SLURM_PROCID"] != "0":
         return True
@@ -72,7 +73,7 @@ def _is_task(given: Mapping[str, str]) -> bool:
 
 
 def _outside_of_steps(given: Mapping[str, str]) -> tuple[int, int, int]:
-    """Return the rank of a process in the shell of ``salloc``; raise in a batch script."""
+    """Return the rank of a process in a shell of ``salloc``; raise in a batch script."""
     if given.get("SLURM_STEP_ID") == _INTERACTIVE_STEP and given.get("ENVIRONMENT") != "BATCH":
         return 0, 1, 0
     tasks = given["SLURM_NTASKS"]
@@ -93,7 +94,7 @@ def _number(given: Mapping[str, str], name: str) -> int:
 def _master(given: Mapping[str, str]) -> tuple[str, int]:
     address = given.get("MASTER_ADDR") or _first_host(given.get("SLURM_JOB_NODELIST", ""))
     if "MASTER_PORT" in given:
-        # torchrun listens on that port itself.
+        # torchrun itself listens on MASTER_PORT.
         return address, _number(given, "MASTER_PORT") + ("TORCHELASTIC_RUN_ID" in given)
     job = given.get("SLURM_JOB_ID") or given.get("PBS_JOBID") or "0"
     digits = re.match(r"\d+", job)
@@ -101,6 +102,6 @@ def _master(given: Mapping[str, str]) -> tuple[str, int]:
 
 
 def _first_host(nodes: str) -> str:
-    """Return the first host of Slurm's list, such as ``node[03-05,9],other``."""
+    """Return the first host of a Slurm list such as ``node[03-05,9],other``."""
     found = re.match(r"([^,\[]+)(?:\[(\w+))?", nodes)
     return found[1] + (found[2] or "") if found else "127.0.0.1"

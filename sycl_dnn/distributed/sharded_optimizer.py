@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ShardedOptimizer`: each rank keeps and updates its part of the optimizer's state."""
+"""``ShardedOptimizer``: optimizer state partitioned across the ranks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sycl_dnn.optim.optimizer import Optimizer, State
 
 
 class _Row(NamedTuple):
-    """Parameters of one dtype and one group of options, as one row."""
+    """Parameters with the same dtype and options, concatenated into a row."""
 
     name: str
     numbers: list[int]
@@ -26,24 +26,24 @@ class _Row(NamedTuple):
 
 
 class ShardedOptimizer:
-    """An optimizer whose state is divided among the ranks (ZeRO 1 and 2).
+    """An optimizer whose state is partitioned across the ranks (ZeRO stages 1 and 2).
 
-    In a step each rank averages its part of the gradients, updates its part of the parameters with
-    its part of the state, and gathers the parameters. Gradients must not be averaged before. Until
-    then each rank holds its own gradients in full; only the averages are divided.
+    In a step each rank averages its part of the gradients, updates its part of the parameters and
+    state, and gathers the parameters. Gradients must not be averaged beforehand. Each rank holds
+    its local gradients in full; only their averages are partitioned.
 
     Parameters
     ----------
     optimizer : Optimizer
-        One that updates each element by itself: SGD, Adam, AdamW and others, but not Adafactor,
-        LAMB or Muon.
+        An optimizer that updates elements independently: SGD, Adam, AdamW and others, but not
+        Adafactor, LAMB or Muon.
     group : Group, optional
-        That of ``init`` by default.
+        By default the group of ``init``.
 
     Raises
     ------
     TypeError
-        ``optimizer`` reads whole arrays.
+        ``optimizer`` does not update elements independently.
 
     Notes
     -----
@@ -69,7 +69,7 @@ class ShardedOptimizer:
                 f"{type(optimizer).__name__} reads whole arrays"
             )
         self.optimizer = optimizer
-        #: The same without a bound on the norm, which is computed over all parts.
+        #: #: Without norm clipping, which must consider the parts of all ranks.
         self._moving = copy.copy(optimizer)
         self._moving.max_norm = None
         self._group = chosen(group)
@@ -91,7 +91,7 @@ class ShardedOptimizer:
         ]
 
     def _flat(self, arrays: Sequence[Any], size: int) -> Any:
-        """Return arrays as one row whose size the ranks can divide."""
+        """Concatenate arrays into a row, padded to a multiple of the number of ranks."""
         if size == 0:
             return F.reshape(arrays[0], (-1,))
         parts = [F.reshape(a, (-1,)) for a in arrays if math.prod(a.shape)]
@@ -112,17 +112,17 @@ class ShardedOptimizer:
         }
 
     def init(self, params: Any) -> State:
-        """Return this rank's part of the state before the first step.
+        """Return this rank's part of the initial state.
 
         Parameters
         ----------
         params : tree of arrays
-            A module, or any tree, the same on all ranks.
+            A module or any tree, the same on all ranks.
 
         Returns
         -------
         dict
-            Rows, by the name of the first parameter of each.
+            Rows, keyed by their first parameter.
 
         Examples
         --------
@@ -136,12 +136,12 @@ class ShardedOptimizer:
         return self._moving.init(self._own_parameters(params))
 
     def update(self, grads: Any, state: State, params: Any) -> tuple[Any, State]:
-        """Return parameters, the same on all ranks, and this rank's part of the state.
+        """Apply one step; return the parameters, equal on all ranks, and this rank's state.
 
         Parameters
         ----------
         grads : tree of arrays
-            This rank's own, not averaged; nested as ``params``, none of them None.
+            Local gradients, not averaged, with the structure of ``params`` and no None.
         state : dict
             From ``init`` or the previous step.
         params : tree of arrays
@@ -155,7 +155,7 @@ class ShardedOptimizer:
         MismatchError, RuntimeError
             As for ``all_reduce``.
         ValueError
-            A trained array has no gradient.
+            A trainable array has no gradient.
 
         Examples
         --------
@@ -192,7 +192,7 @@ class ShardedOptimizer:
         return reduce_scatter(self._flat(arrays, row.size), "mean", group=self._group)
 
     def _clipped(self, own: dict[str, Any]) -> dict[str, Any]:
-        """Scale gradients so that their norm over all parts of all ranks is bounded."""
+        """Clip gradients by their norm over the parts of all ranks."""
         wide = [F.astype(g, "float32") for g in own.values()]
         squares = F.sum(F.square(wide[0]))
         for g in wide[1:]:
@@ -204,12 +204,12 @@ class ShardedOptimizer:
             for name, g in zip(own, wide, strict=True)
         }
 
-    # Checkpoints: the state as the optimizer alone has it, for any number of ranks.
+    # Checkpoints hold the state of the plain optimizer, independent of the number of ranks.
 
     def whole_state(self, state: State, params: Any) -> State:
-        """Return the state of all ranks, as ``optimizer.init(params)`` nests it; for checkpoints.
+        """Gather the state as ``optimizer.init(params)`` structures it, for checkpoints.
 
-        All ranks must call it; each gets the whole state.
+        All ranks must call it; each gets the complete state.
 
         Examples
         --------
@@ -237,7 +237,7 @@ class ShardedOptimizer:
         return made
 
     def own_state(self, state: State, params: Any) -> State:
-        """Return this rank's part of a whole state, which any number of ranks may have saved.
+        """Return this rank's part of a complete state, which any number of ranks may have saved.
 
         Examples
         --------
@@ -263,6 +263,6 @@ class ShardedOptimizer:
 
 
 def _nothing(row: Any, count: int) -> Any:
-    """Return zeros of the dtype and on the device of a row that is not empty."""
+    """Return zeros with the dtype and device of a nonempty row."""
     one = F.mul(row[:1], 0.0)
     return one if count == 1 else F.reshape(F.expand(one, (count,)), (count,))

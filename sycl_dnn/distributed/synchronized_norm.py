@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`SyncBatchNorm`: batch normalization over the batches of all ranks."""
+"""``SyncBatchNorm``: batch normalization across the ranks."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _BatchNorm2d: Any = getattr(normalization_layers, "BatchNorm2d")  # noqa: B009 -
 
 
 class SyncBatchNorm(OfGroup, _BatchNorm2d):
-    """Batch normalization with statistics over the batches of all ranks, as if they were one.
+    """Batch normalization with statistics over the batches of all ranks.
 
     Parameters
     ----------
     num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
-        As for ``BatchNorm2d``, but ``momentum`` is a number.
+        As for ``BatchNorm2d``, but ``momentum`` must be a number.
     group : Group, optional
-        That of ``init`` by default.
+        By default the group of ``init``.
 
     Raises
     ------
@@ -31,7 +31,7 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
 
     Notes
     -----
-    Batches may differ in size. Running statistics are the same on all ranks. Source:
+    Batch sizes may differ between ranks; running statistics are equal on all of them. Source:
     ``torch.nn.SyncBatchNorm``.
 
     Examples
@@ -55,9 +55,9 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
 
     @classmethod
     def convert(cls, module: Any, group: Group | None = None) -> Any:
-        """Return the module with its batch normalizations replaced by synchronized ones.
+        """Replace the batch normalizations of a module by synchronized ones.
 
-        Submodules are replaced in place; if the module is one itself, a new one is returned.
+        Submodules are replaced in place; if ``module`` itself is one, a new one is returned.
         """
         if hasattr(module, "num_batches_tracked") and not isinstance(module, cls):
             made = cls(
@@ -99,7 +99,7 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
         return all_reduce(x, group=self._group)
 
     def _update(self, input: Any, mean: Any, var: Any, count: Any) -> None:
-        """Update the running statistics; the variance is that of a sample."""
+        """Update the running statistics, with the unbiased variance."""
         self._counted(input)
         unbiased = F.mul(var, F.div(count, F.sub(count, 1.0)))
         for name, new in (("running_mean", mean), ("running_var", unbiased)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers whose weights are divided among the ranks: columns, rows or words on each."""
+"""Tensor parallelism: layers whose weights are partitioned by column, row or token."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sycl_dnn.nn.module import Module
 
 
 def shared_input(x: Any, group: Group | None = None) -> Any:
-    """Return ``x``, which is the same on all ranks; its gradient is the sum over the ranks.
+    """Return ``x``, which is equal on all ranks; its gradient is summed over the ranks.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ def shared_input(x: Any, group: Group | None = None) -> Any:
 
     Notes
     -----
-    With ``shared_sum`` at the other end, a section of a network is divided among the ranks, while
-    the rest is the same on all of them. Source: Shoeybi et al., "Megatron-LM", arXiv:1909.08053,
-    functions f and g.
+    Together with ``shared_sum`` at the other end, it delimits a section of a network that is
+    partitioned across the ranks. Source: Shoeybi et al., "Megatron-LM", arXiv:1909.08053, functions
+    f and g.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def shared_input(x: Any, group: Group | None = None) -> Any:
 
 
 def shared_sum(x: Any, group: Group | None = None) -> Any:
-    """Return the sum over the ranks; each gets the gradient of the result unchanged.
+    """Return the sum over the ranks; the gradient is passed through unchanged.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ def shared_sum(x: Any, group: Group | None = None) -> Any:
 
     Notes
     -----
-    For results that all ranks use in the same way; see ``shared_input``. ``all_reduce`` is for
-    losses that differ from rank to rank.
+    For results that all ranks use identically; see ``shared_input``. Use ``all_reduce`` for losses
+    that differ between ranks.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class _ParallelLinear(OfGroup, Module):
 
 
 class ColumnParallelLinear(_ParallelLinear):
-    """``Linear`` whose outputs are divided among the ranks.
+    """``Linear`` whose outputs are partitioned across the ranks.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class ColumnParallelLinear(_ParallelLinear):
         Of the whole layer.
     bias : bool
     gather_output : bool
-        Whether each rank gets all outputs, or only its own, for ``RowParallelLinear``.
+        Whether to gather all outputs, or keep this rank's for a ``RowParallelLinear``.
     group : Group, optional
     device : dpctl.SyclQueue, optional
     dtype : str or dtype, optional
@@ -130,7 +130,7 @@ class ColumnParallelLinear(_ParallelLinear):
     Raises
     ------
     ValueError
-        ``out_features`` cannot be divided by the number of ranks.
+        ``out_features`` is not divisible by the number of ranks.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class ColumnParallelLinear(_ParallelLinear):
     def of(
         cls, linear: Any, gather_output: bool = False, group: Group | None = None
     ) -> ColumnParallelLinear:
-        """Return this rank's part of a ``Linear`` that is the same on all ranks."""
+        """Return this rank's part of a ``Linear`` that is equal on all ranks."""
         made = cls(
             linear.in_features, linear.out_features, linear.bias is not None, gather_output, group,
             linear.weight.sycl_queue, linear.weight.dtype,
@@ -170,7 +170,7 @@ class ColumnParallelLinear(_ParallelLinear):
         return made
 
     def forward(self, input: Any) -> Any:
-        """Map (*, in_features) to (*, out_features), or to this rank's part of them."""
+        """Map (*, in_features) to (*, out_features), or to this rank's part."""
         made = F.linear(shared_input(input, self._group), self.weight, self.bias)
         if not self.gather_output or self._group.size == 1:
             return made
@@ -180,7 +180,7 @@ class ColumnParallelLinear(_ParallelLinear):
 
 
 def _gathered(x: Any, group: Group) -> Any:
-    """Return the rows of all ranks; each gets its part of the gradient, equal on all."""
+    """Gather the rows of all ranks; each gets its part of the gradient, equal on all."""
 
     @custom_vjp
     def gathered(x: Any) -> Any:
@@ -195,7 +195,7 @@ def _gathered(x: Any, group: Group) -> Any:
 
 
 class RowParallelLinear(_ParallelLinear):
-    """``Linear`` whose inputs are divided among the ranks; the result is the same on all.
+    """``Linear`` whose inputs are partitioned across the ranks; the result is equal on all.
 
     Parameters
     ----------
@@ -210,12 +210,12 @@ class RowParallelLinear(_ParallelLinear):
     ----------
     weight : array (out_features, in_features / ranks)
     bias : array (out_features,) or None
-        The same on all ranks.
+        Equal on all ranks.
 
     Raises
     ------
     ValueError
-        ``in_features`` cannot be divided by the number of ranks.
+        ``in_features`` is not divisible by the number of ranks.
 
     Examples
     --------
@@ -242,7 +242,7 @@ class RowParallelLinear(_ParallelLinear):
 
     @classmethod
     def of(cls, linear: Any, group: Group | None = None) -> RowParallelLinear:
-        """Return this rank's part of a ``Linear`` that is the same on all ranks."""
+        """Return this rank's part of a ``Linear`` that is equal on all ranks."""
         made = cls(
             linear.in_features, linear.out_features, linear.bias is not None, group,
             linear.weight.sycl_queue, linear.weight.dtype,
@@ -259,7 +259,7 @@ class RowParallelLinear(_ParallelLinear):
 
 
 class VocabularyParallelEmbedding(OfGroup, Module):
-    """``Embedding`` whose rows are divided among the ranks; the result is the same on all.
+    """``Embedding`` whose rows are partitioned across the ranks; the result is equal on all.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ class VocabularyParallelEmbedding(OfGroup, Module):
     Raises
     ------
     ValueError
-        ``num_embeddings`` cannot be divided by the number of ranks.
+        ``num_embeddings`` is not divisible by the number of ranks.
 
     Examples
     --------
@@ -301,7 +301,7 @@ class VocabularyParallelEmbedding(OfGroup, Module):
 
     @classmethod
     def of(cls, table: Any, group: Group | None = None) -> VocabularyParallelEmbedding:
-        """Return this rank's part of an ``Embedding`` that is the same on all ranks."""
+        """Return this rank's part of an ``Embedding`` that is equal on all ranks."""
         made = cls(
             table.num_embeddings, table.embedding_dim, group, table.weight.sycl_queue,
             table.weight.dtype,

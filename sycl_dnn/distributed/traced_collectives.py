@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives as steps of traced functions, with their gradients."""
+"""Collectives in traced functions, with their gradients."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sycl_dnn.trace.values import Tensor
 
 
 class CollectiveStep:
-    """A collective as the function of a step: reads one array, writes another."""
+    """A collective as a program step with one input and one output array."""
 
-    #: The name of the step in reports.
+    #: #: Name of the step in reports.
     row = "collective"
 
     def __init__(self, collective: Collective, group: Group) -> None:
@@ -27,13 +27,13 @@ class CollectiveStep:
     def run_into(
         self, stream: Any, inputs: Sequence[tuple[Any, int]], outputs: Sequence[tuple[Any, int]]
     ) -> None:
-        """Submit over memory: pairs of a USM object and bytes from its start."""
+        """Submit over memory, given as pairs of a USM object and a byte offset."""
         self._collective.submit(self._group, stream, inputs[0], outputs[0])
 
     def start_into(
         self, stream: Any, inputs: Sequence[tuple[Any, int]], outputs: Sequence[tuple[Any, int]]
     ) -> Any:
-        """Submit so that later steps overlap with it; return what they join to get its result."""
+        """Submit so that later steps overlap; return the object to join for the result."""
         return self._collective.submit(self._group, stream, inputs[0], outputs[0], starts=True)
 
 
@@ -44,7 +44,7 @@ def recorded(
     shape: tuple[int, ...],
     gradient: Callable[[Tensor], Tensor] | None,
 ) -> Tensor:
-    """Record a collective over a traced tensor; ``gradient`` maps that of the result."""
+    """Record a collective on a traced tensor; ``gradient`` maps the result's gradient."""
     trace: Any = tensor.trace
     wanted = layout.row_major(tensor.shape, tensor.dtype)
     whole = tensor if tensor.desc == wanted else trace.reorder(tensor, wanted)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading and writing files of trees of arrays."""
+"""Files of arrays: trees, state dicts and checkpoints."""

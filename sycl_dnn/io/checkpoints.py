@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints: everything that training needs to continue unchanged, in one file."""
+"""Checkpoints: all training state in one file."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _RANDOM = "rng_state"
 
 
 def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
-    """Write named trees and the random state to one file.
+    """Write named trees and the state of the random number generator to one file.
 
     Parameters
     ----------
     path : path
-        As ``sycl_dnn.save`` accepts it; the file appears whole or not at all.
+        As for ``sycl_dnn.save``; the file is written atomically.
     **parts : trees
-        Modules, states of optimizers and loss scales, averages, numbers and strings: everything
-        that the next step reads. A schedule is a function of the step, which is in the state of the
-        optimizer.
+        All state that the next step reads: modules, optimizer states, loss scales, averages,
+        numbers and strings. Schedules need no entry, because they are functions of the step in the
+        optimizer's state.
 
     Raises
     ------
     ValueError
-        A part is named ``rng_state``, or as ``save``.
+        A part is named ``rng_state``, or as for ``save``.
     TypeError
-        As ``save``.
+        As for ``save``.
 
     Examples
     --------
@@ -51,26 +51,26 @@ def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
 def load_checkpoint(
     path: str | os.PathLike[str], *, device: Any = None, **parts: Any
 ) -> dict[str, Any]:
-    """Read what ``save_checkpoint`` wrote, and let random numbers continue from there.
+    """Read a checkpoint and restore the random number generator.
 
     Parameters
     ----------
     path : path
     device : dpctl.SyclQueue, optional
-        As ``sycl_dnn.load`` accepts it.
+        As for ``sycl_dnn.load``.
     **parts : trees
-        Named and nested as those saved; new ones are returned. The mode and the hyper-parameters of
-        modules are those of ``parts``.
+        Trees with the names and structure of those saved; new ones are returned. Modules keep the
+        mode and hyper-parameters of ``parts``.
 
     Returns
     -------
     dict of str to tree
-        For the in-place form: ``optimizer.load_state(found["net"], found["state"])``.
+        To continue in-place training: ``optimizer.load_state(found["net"], found["state"])``.
 
     Raises
     ------
     ValueError, FileNotFoundError
-        As ``load``. Nothing is loaded then, and the random state is unchanged.
+        As for ``load``. Nothing is loaded, and the random state is unchanged.
 
     Examples
     --------

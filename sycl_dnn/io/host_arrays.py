@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays on the host as files store them: numbers or bits, and their dtype."""
+"""Arrays on the host as files store them, with their dtype; raw bits if NumPy lacks it."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import numpy as np
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.array import Array
 
-#: What a file contains in addition to arrays.
+#: #: What a file may contain in addition to arrays.
 PLAIN = (bool, int, float, str)
 
 
 class Stored(NamedTuple):
-    """An array on the host: its numbers or bits, and their dtype."""
+    """An array on the host, as values or raw bits, with its dtype."""
 
     values: np.ndarray
     dtype: str
 
 
-#: Contents of a file: arrays, and numbers and strings.
+#: #: Contents of a file: arrays, and plain values.
 Content = tuple[dict[str, Stored], dict[str, Any]]
 
 
 def on_host(array: Any) -> Stored:
-    """Return a copy of an array."""
+    """Copy an array to the host."""
     if isinstance(array, Array):
         if array.dtype in dtypes.PACKED:
             raise TypeError(f"save: arrays must not be of 4-bit numbers, got {array.dtype}")
@@ -40,13 +40,13 @@ def on_host(array: Any) -> Stored:
 
 
 def on_device(stored: Stored, queue: Any) -> Any:
-    """Return the array on a queue."""
+    """Copy an array to a queue."""
     made = dpnp.asarray(stored.values, sycl_queue=queue)
     return Array(made, stored.dtype) if stored.dtype in dtypes.CARRIED else made
 
 
 def check_content(stored: Mapping[str, Stored], plain: Any) -> None:
-    """Refuse what this package never writes: plain values of other kinds, bits of another size."""
+    """Refuse content that this package never writes, such as other types or wrong sizes."""
     if not isinstance(plain, dict) or not all(isinstance(v, PLAIN) for v in plain.values()):
         raise ValueError("its numbers and strings are damaged")
     for name, (values, dtype) in stored.items():

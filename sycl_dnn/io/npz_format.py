@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The format npz: NumPy's archives, with the dtypes that NumPy lacks in a note."""
+"""NumPy's npz archives, with a note of the dtypes that NumPy lacks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOTE = "sycl_dnn.note"
 
 
 def write(path: Path, stored: Mapping[str, Stored], plain: dict[str, Any]) -> None:
-    """Write arrays, numbers and strings."""
+    """Write arrays and plain values."""
     carried = {n: s.dtype for n, s in stored.items() if s.dtype in dtypes.CARRIED}
     note = np.frombuffer(json.dumps({"dtypes": carried, "plain": plain}).encode(), "u1")
     given: dict[str, Any] = {f"a.{n}": s.values for n, s in stored.items()}
@@ -28,7 +28,7 @@ def write(path: Path, stored: Mapping[str, Stored], plain: dict[str, Any]) -> No
 
 
 def read(path: Path) -> Content:
-    """Read what ``write`` wrote, or any archive of arrays."""
+    """Read an archive written by ``write``, or any archive of arrays."""
     with np.load(path, allow_pickle=False) as file:
         if not hasattr(file, "files"):
             raise zipfile.BadZipFile("it holds a single array")

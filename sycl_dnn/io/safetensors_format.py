@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The format safetensors, by the library of that name."""
+"""safetensors files, by the library of that name."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ import numpy as np
 from sycl_dnn.io.host_arrays import Content, Stored, check_content
 from sycl_dnn.onednn import dtypes
 
-#: Key of the numbers and strings that a file has in addition to its arrays.
+#: #: Metadata key of the plain values.
 _NOTE = "sycl_dnn"
-#: Dtypes by their names in files.
+#: #: Names of the dtypes in files.
 _NAMES = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64",
     "I32": "int32", "I16": "int16", "I8": "int8", "U64": "uint64", "U32": "uint32",
     "U16": "uint16", "U8": "uint8", "BOOL": "bool", "F8_E4M3": "float8_e4m3",
     "F8_E5M2": "float8_e5m2",
 }  # fmt: skip
-#: Names that differ in the library.
+#: #: Dtype names that differ in the library.
 _LONG = {"float8_e4m3": "float8_e4m3fn"}
 
 
 def library() -> Any:
-    """Return the module ``safetensors``.
+    """Import and return ``safetensors``.
 
     Raises
     ------
     ImportError
-        It is not installed, or too old to accept numbers in memory.
+        It is not installed, or too old to accept buffers.
     """
     try:
         import safetensors
@@ -50,7 +50,7 @@ _LACK = (
 
 
 def write(path: Path, stored: Mapping[str, Stored], plain: dict[str, Any]) -> None:
-    """Write arrays, numbers and strings."""
+    """Write arrays and plain values."""
     safetensors = library()
     specs = {}
     for name, s in stored.items():
@@ -65,7 +65,7 @@ def write(path: Path, stored: Mapping[str, Stored], plain: dict[str, Any]) -> No
 
 
 def read(path: Path) -> Content:
-    """Read any file of the format."""
+    """Read any safetensors file."""
     safetensors = library()
     stored = {}
     for name, entry in safetensors.deserialize(path.read_bytes()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State dicts of torch: files ``.pt`` and ``.pth``, by torch if it is installed."""
+"""torch's ``.pt`` and ``.pth`` state dicts, if torch is installed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 from sycl_dnn.io.host_arrays import PLAIN, Content, Stored, check_content
 from sycl_dnn.onednn import dtypes
 
-#: torch's names for dtypes whose bits NumPy stores.
+#: #: torch's names for dtypes that NumPy stores as raw bits.
 _LONG = {"float8_e4m3": "float8_e4m3fn"}
 _SHORT = {long: short for short, long in _LONG.items()}
 
 
 def library(what: str = ".pt files", remedy: str = "save as .safetensors or .npz") -> Any:
-    """Return the module ``torch``, which something needs.
+    """Import and return ``torch``; the error says what needs it.
 
     Raises
     ------
@@ -36,13 +36,13 @@ def library(what: str = ".pt files", remedy: str = "save as .safetensors or .npz
 
 
 def write(path: Path, stored: Mapping[str, Stored], plain: dict[str, Any]) -> None:
-    """Write a dict of tensors, numbers and strings."""
+    """Write a dict of tensors and plain values."""
     torch = library()
     torch.save(plain | {name: tensor_of(torch, s) for name, s in stored.items()}, path)
 
 
 def tensor_of(torch: Any, stored: Stored) -> Any:
-    """Return a tensor on the CPU, a copy."""
+    """Copy an array to a tensor on the CPU."""
     tensor = torch.from_numpy(stored.values.copy())
     if stored.dtype not in dtypes.CARRIED:
         return tensor
@@ -50,7 +50,7 @@ def tensor_of(torch: Any, stored: Stored) -> Any:
 
 
 def read(path: Path) -> Content:
-    """Read a dict of tensors, or dicts in dicts; nothing in it is run (``weights_only``)."""
+    """Read nested dicts of tensors; no code in the file is run (``weights_only``)."""
     torch = library()
     found = torch.load(path, map_location="cpu", weights_only=True)
     if not isinstance(found, Mapping):

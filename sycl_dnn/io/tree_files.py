@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``save`` and ``load``: trees of arrays as safetensors, npz or torch's files."""
+"""``save`` and ``load``: trees of arrays as safetensors, npz or torch files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sycl_dnn.io.host_arrays import PLAIN, Stored, on_device, on_host
 from sycl_dnn.nn.module import Module
 from sycl_dnn.trace import nested_arguments
 
-#: The module that writes and reads files of a suffix.
+#: #: The module that handles each suffix.
 _FORMATS: dict[str, Any] = {
     ".safetensors": safetensors_format, ".npz": npz_format, ".pt": torch_format,
     ".pth": torch_format,
@@ -27,25 +27,25 @@ _FORMATS: dict[str, Any] = {
 def save(path: str | os.PathLike[str], value: Any) -> None:
     """Write a tree of arrays to a file.
 
-    The file appears whole or not at all: it is written under another name and renamed.
+    The file is written atomically: under a temporary name, then renamed.
 
     Parameters
     ----------
     path : path
-        Ends in ``.safetensors`` (by the library of that name, ``sycl_dnn[io]``), ``.npz``, or
-        ``.pt`` or ``.pth`` (by torch, if it is installed).
+        Ends in ``.safetensors`` (requires ``sycl_dnn[io]``), ``.npz``, or ``.pt`` or ``.pth``
+        (require torch).
     value : tree
-        Of arrays, numbers and strings: a module, the state of an optimizer, a dict of both. For a
-        module alone the names are those of its state dict, as in torch's files.
+        A module, the state of an optimizer, or any tree of arrays, numbers and strings. For a
+        module by itself, names are those of its state dict, as in torch's files.
 
     Raises
     ------
     ValueError
-        The suffix is another one, or two leaves have one name.
+        The suffix is unknown, or two leaves have the same name.
     TypeError
-        A leaf is neither array, number nor string; the error names it.
+        A leaf is not an array, number or string; the message names it.
     ImportError
-        The library of the format is not installed.
+        The library for the format is not installed.
 
     Notes
     -----
@@ -68,16 +68,16 @@ def save(path: str | os.PathLike[str], value: Any) -> None:
 
 
 def load(path: str | os.PathLike[str], into: Any = None, *, device: Any = None) -> Any:
-    """Read what ``save`` wrote, any safetensors file, or a state dict of torch.
+    """Read a file of ``save``, any safetensors file, or a torch state dict.
 
     Parameters
     ----------
     path : path
     into : tree, optional
-        Nested as what was saved. A module alone is loaded in place (``load_state_dict``) and
-        returned; for other trees a new one is made.
+        A tree with the structure of what was saved. A module by itself is loaded in place
+        (``load_state_dict``) and returned; otherwise a new tree is returned.
     device : dpctl.SyclQueue, optional
-        Where the arrays go; by default where those of ``into`` are, or
+        Destination of the arrays; by default the queues of ``into``, or
         ``sycl_dnn.default_queue()``.
 
     Returns
@@ -87,12 +87,12 @@ def load(path: str | os.PathLike[str], into: Any = None, *, device: Any = None) 
     Raises
     ------
     ValueError
-        The file is truncated or of another format, or has other names, shapes or dtypes than
-        ``into``. Nothing is loaded then. Nothing in a file is run.
+        The file is truncated or of another format, or its names, shapes or dtypes differ from those
+        of ``into``. Nothing is loaded then. No code in a file is ever run.
     FileNotFoundError
-        There is no such file.
+        The file does not exist.
     ImportError
-        The library of the format is not installed.
+        The library for the format is not installed.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def _leaves(value: Any) -> list[tuple[str, Any]]:
 
 @contextlib.contextmanager
 def _in_place_of(path: Path) -> Iterator[Path]:
-    """Yield a file to write; it replaces ``path`` if all goes well."""
+    """Yield a temporary file, which replaces ``path`` on success."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     os.close(handle)
     temporary = Path(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optimizers, schedules and the other parts of a training step, over trees of arrays."""
+"""Optimizers, learning-rate schedules, gradient clipping, loss scaling and weight averaging."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``accumulate``: gradients of several batches added up before a step."""
+"""``accumulate``: sums gradients over several batches before a step."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from sycl_dnn.nn.utils.gradient_clipping import gradient_arrays
 
 
 def accumulate(grads: Any, more: Any, *, weight: float | Any = 1.0) -> Any:
-    """Return the sum of two trees of gradients: ``grads + weight * more``.
+    """Add two trees of gradients: ``grads + weight * more``.
 
     Parameters
     ----------
     grads : tree of arrays or None
-        The sum so far; None at the first batch.
+        The sum so far; None for the first batch.
     more : tree of arrays
-        The gradients of the next batch, nested alike.
+        The gradients of the next batch, with the same structure.
     weight : float or array ()
-        The share of the next batch: ``1 / n`` for the mean of n batches of one size, or
-        its rows over all rows.
+        Weight of the next batch: ``1 / n`` for the mean of n equal batches, or its rows divided by
+        all rows.
 
     Returns
     -------
     tree of arrays
-        Nested alike. Narrow gradients are added in float32 and keep it, so that small ones
-        are not rounded away. Where one of both is None, it is the other; buffers and frozen
-        parameters of modules have None, as in gradients.
+        Same structure. Narrow gradients are accumulated in float32 and returned in float32, so that
+        small ones are not rounded away. If an entry is None in one tree, the other's is returned;
+        buffers and frozen parameters of modules have None, as in gradients.
 
     Raises
     ------
     TypeError
-        Parameters are given, or an array is not floating-point.
+        Parameters are passed, or an array is not floating point.
     ValueError
-        The trees are nested otherwise, or arrays differ in shape; the error names the place.
+        The trees differ in structure or shapes; the message names the entry.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def accumulate(grads: Any, more: Any, *, weight: float | Any = 1.0) -> Any:
     >>> sums["w"].tolist()
     [2.0, 2.0]
     """
-    # Of modules, one may lack what is None.
+    # A module may lack the entries that are None.
     whole = max((more, grads), key=lambda given: len(tree.leaves(given)))
     structure, names = tree.flatten(whole, _is_none)[1], tree.names(whole, _is_none)
     pairs = []

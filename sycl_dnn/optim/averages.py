@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Averages of weights over training steps."""
+"""Averages of parameters over training steps: ``EMA`` and ``SWA``."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from sycl_dnn.onednn import dtypes
 
 
 class EMA:
-    """The exponential average of a tree: ``decay * average + (1 - decay) * new``.
+    """Exponential moving average of a tree: ``decay * average + (1 - decay) * new``.
 
-    Buffers of modules, such as running statistics, are not averaged but taken from the newest
-    module, and so are integers in any tree. The average of bfloat16 and float16 arrays is float32:
-    small steps would be rounded away.
+    Buffers of modules, such as running statistics, are copied from the latest module rather than
+    averaged, and so are integers in any tree. Averages of bfloat16 and float16 arrays are float32,
+    since small steps would be rounded away.
 
     Parameters
     ----------
     decay : float
-        0 to 1.
+        Between 0 and 1.
     use_buffers : bool
-        Whether buffers of floating-point values, other than counts of batches, are averaged, too.
+        Whether to average floating-point buffers too, except counts of batches.
 
     Raises
     ------
@@ -50,7 +50,7 @@ class EMA:
         self.decay, self.use_buffers = decay, use_buffers
 
     def init(self, params: Any) -> Any:
-        """Return the initial average: copies of the arrays, in float32 if they are narrower."""
+        """Return the initial average: copies of the arrays, widened to at least float32."""
         return _first(params, self.use_buffers)
 
     def update(self, average: Any, params: Any) -> Any:
@@ -59,7 +59,7 @@ class EMA:
         Raises
         ------
         ValueError
-            ``params`` is nested otherwise than the average.
+            The structure of ``params`` differs from the average's.
         """
 
         def mixed(old: Any, new: Any) -> Any:
@@ -69,19 +69,20 @@ class EMA:
 
 
 class SWA:
-    """The average of a tree with equal weights, from the first update on.
+    """Unweighted average of a tree over all updates.
 
-    As for ``EMA``, buffers and integers are those of the newest module.
+    Buffers and integers are copied from the latest module, as in ``EMA``.
 
     Parameters
     ----------
     use_buffers : bool
-        Whether buffers of floating-point values, other than counts of batches, are averaged, too.
+        Whether to average floating-point buffers too, except counts of batches.
 
     Notes
     -----
     Source: ``torch.optim.swa_utils.AveragedModel``. The statistics of batch normalization are those
-    of the newest module: run some batches through the average in training mode.
+    of the latest module: recompute them by running some batches through the average in training
+    mode.
 
     Examples
     --------
@@ -98,24 +99,24 @@ class SWA:
         self.use_buffers = use_buffers
 
     def init(self, params: Any) -> dict[str, Any]:
-        """Return the state before the first update: ``"average"`` and ``"n_averaged"``, 0."""
+        """Return the initial state: ``"average"``, and ``"n_averaged"``, which is 0."""
         arrays = [v for v in tree.leaves(params) if hasattr(v, "shape")]
         count = F.zeros(device=arrays[0].sycl_queue if arrays else None)
         return {"average": _first(params, self.use_buffers), "n_averaged": count}
 
     def update(self, state: dict[str, Any], params: Any) -> dict[str, Any]:
-        """Return the state after an update; the first one copies the parameters.
+        """Return the state after an update; the first update copies the parameters.
 
         Raises
         ------
         ValueError
-            ``params`` is nested otherwise than the average.
+            The structure of ``params`` differs from the average's.
         """
         count = F.add(state["n_averaged"], 1.0)
         share = F.reciprocal(count)
 
         def mixed(old: Any, new: Any) -> Any:
-            # Not a sum of products: 0 times an infinity of the initial values would be NaN.
+            # ``where`` rather than a sum of products: 0 times an initial infinity would be NaN.
             is_first = F.eq(count, 1.0)
             return F.where(is_first, new, F.add(old, F.mul(F.sub(new, old), share)))
 
@@ -124,7 +125,7 @@ class SWA:
 
 
 def _averaged(structure: tree.Structure, use_buffers: bool) -> list[bool]:
-    """Return of each leaf whether it is averaged if it is floating-point."""
+    """Return for each leaf whether it is averaged, given that it is floating point."""
     if isinstance(structure.aux, Form):
         rows = zip(structure.aux.names, structure.aux.parameters(), strict=True)
         return [
@@ -141,7 +142,7 @@ def _is_float(value: Any) -> bool:
 
 
 def _first(params: Any, use_buffers: bool) -> Any:
-    """Return copies of all arrays; narrow ones that are averaged in float32."""
+    """Return copies of all arrays; averaged ones are widened to at least float32."""
     leaves, structure = tree.flatten(params)
     rows = zip(leaves, _averaged(structure, use_buffers), strict=True)
     return tree.unflatten(structure, [_copy(v, flag) for v, flag in rows])
@@ -156,7 +157,7 @@ def _copy(value: Any, is_averaged: bool) -> Any:
 def _next(
     name: str, average: Any, params: Any, use_buffers: bool, mixed: Callable[[Any, Any], Any]
 ) -> Any:
-    """Return the next average: ``mixed(old, new)`` of what is averaged, the rest of ``params``."""
+    """Return the next average: ``mixed(old, new)`` of averaged leaves, others from ``params``."""
     old, structure = tree.flatten(average)
     new = tree.matched(structure, params, f"{name}.update: params")
     made = []

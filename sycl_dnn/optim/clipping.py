@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients bounded by their norm over all of them, or element by element."""
+"""Gradient clipping by global norm and by value."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from sycl_dnn.nn.utils.gradient_clipping import (
 
 
 def global_norm(grads: Any, norm_type: float = 2.0) -> Any:
-    """Return the norm of all elements of a tree, summed in float32.
+    """Return the norm over all arrays of a tree, accumulated in float32.
 
     Parameters
     ----------
     grads : tree of arrays
-        None is skipped, and so are buffers and frozen parameters of modules.
+        None, buffers and frozen parameters of modules are skipped.
     norm_type : float
         Any order, as for ``torch.nn.utils.get_total_norm``.
 
     Returns
     -------
     array ()
-        float32; NaN if an element is; 0 without arrays.
+        float32; NaN if any element is NaN; 0 if there are no arrays.
 
     Raises
     ------
     TypeError
-        An array is not floating-point.
+        An array is not floating point.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def global_norm(grads: Any, norm_type: float = 2.0) -> Any:
 def clip_grad_norm(
     grads: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> tuple[Any, Any]:
-    """Scale gradients so that their norm is at most ``max_norm``.
+    """Scale gradients so that their global norm is at most ``max_norm``.
 
     Parameters
     ----------
@@ -57,19 +57,20 @@ def clip_grad_norm(
     norm_type : float
         As for ``global_norm``.
     error_if_nonfinite : bool
-        Whether to wait for the norm and check it, which a traced function cannot.
+        Whether to wait for the norm and check it, which is impossible in a traced function.
 
     Returns
     -------
     grads : tree of arrays
-        New arrays; as ``torch.nn.utils.clip_grad_norm_`` computes them.
+        New arrays, with the values of ``torch.nn.utils.clip_grad_norm_``.
     norm : array ()
-        Of the gradients before scaling.
+        The norm before clipping.
 
     Raises
     ------
     RuntimeError
-        With ``error_if_nonfinite``: the norm is infinite or NaN, or a function is traced.
+        ``error_if_nonfinite`` is set and the norm is infinite or NaN, or a function is being
+        traced.
 
     Examples
     --------
@@ -84,14 +85,14 @@ def clip_grad_norm(
 
 
 def _changed(name: str, grads: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a tree with other gradients; everything else in it is kept."""
+    """Return a tree with ``change`` applied to its gradients and everything else unchanged."""
     leaves, structure = tree.flatten(grads)
     rows = zip(leaves, gradient_arrays(name, grads), strict=True)
     return tree.unflatten(structure, [old if g is None else change(g) for old, g in rows])
 
 
 def clip_grad_value(grads: Any, clip_value: float) -> Any:
-    """Return gradients with each element clamped to ``[-clip_value, clip_value]``.
+    """Return gradients clamped to ``[-clip_value, clip_value]``.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small parameters joined into one, so that a step over many takes few operations."""
+"""Small parameters concatenated into one array, so that a step needs few operations."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from sycl_dnn import functional as F
 from sycl_dnn.trace.layout import row_major_strides
 from sycl_dnn.trace.values import Tensor
 
-#: Limits of elements: of a parameter that is joined to others, and of all that are joined, so that
-#: the values of a step stay in a core's cache.
+#: #: Maximum number of elements of a parameter to join, and of a joined array: the intermediate
+#: values of a step then fit in a core's cache.
 MOST, MOST_TOGETHER = 1 << 16, 1 << 18
-#: Parts of a joined array start at multiples of this many elements, which suits kernels.
+#: #: Parts of a joined array are aligned to this many elements, which suits kernels.
 _APART = 16
 _JOINED = ("float32", "bfloat16", "float16")
 
 
 class Row(NamedTuple):
-    """A parameter, its gradient and its state, or those of several that are joined."""
+    """A parameter, its gradient and its state, or several of them joined."""
 
-    #: Index of the parameter among all.
+    #: #: Index of the parameter.
     number: int
     name: str
     p: Any
     g: Any
-    #: Group of options.
+    #: #: Option group.
     which: Any
     slots: dict[str, Any]
 
 
 def slots_of(name: str, state: dict[str, Any]) -> dict[str, Any]:
-    """Return the entries of a state for a parameter."""
+    """Return the state entries of one parameter."""
     return {key: value[name] for key, value in state.items() if key != "step" and name in value}
 
 
 def _key(row: Row) -> Any:
-    """Return what rows must have in common to be joined; None for a row that cannot be."""
+    """Return the properties that joined rows must share; None if a row cannot be joined."""
     arrays = (row.p, row.g, *row.slots.values())
     is_alike = all(tuple(a.shape) == tuple(row.p.shape) and str(a.dtype) in _JOINED for a in arrays)
     if not is_alike or not _APART <= row.p.size <= MOST or not _is_row_major(row.p):
@@ -47,14 +47,14 @@ def _key(row: Row) -> Any:
 
 
 def _is_row_major(p: Any) -> bool:
-    """Whether a result that is a part of a longer row has the layout of the parameter."""
+    """Whether a slice of a joined array can have the parameter's layout."""
     if not isinstance(p, Tensor) or not p.desc.is_plain:
         return False
     return tuple(p.strides) == row_major_strides(tuple(p.shape))
 
 
 def bunches(rows: Iterable[Row]) -> list[list[Row]]:
-    """Return the rows in groups that can be joined, ordered by the first of each."""
+    """Group the rows that can be joined, ordered by the first of each group."""
     found: list[list[Row]] = []
     open_ones: dict[Any, tuple[list[Row], int]] = {}
     for row in rows:
@@ -72,7 +72,7 @@ def bunches(rows: Iterable[Row]) -> list[list[Row]]:
 
 
 def join_rows(bunch: Sequence[Row]) -> Row:
-    """Return one row for all of them."""
+    """Join the rows of a group into one."""
     first = bunch[0]
     if len(bunch) == 1:
         return first
@@ -86,7 +86,7 @@ def _padding(size: int) -> int:
 
 
 def _joined(arrays: Sequence[Any]) -> Any:
-    """Return arrays as one row; gaps are filled with the start of each array."""
+    """Concatenate arrays into one row; padding repeats the start of each array."""
     parts = []
     for array in arrays:
         flat = F.reshape(array, (-1,))
@@ -97,7 +97,7 @@ def _joined(arrays: Sequence[Any]) -> Any:
 
 
 def cut(joined: Any, bunch: Sequence[Row]) -> list[Any]:
-    """Return the parts of a joined array in the shapes of the parameters; they share memory."""
+    """Split a joined array into views with the shapes of the parameters."""
     if len(bunch) == 1:
         return [joined]
     sizes = [r.p.size + _padding(r.p.size) for r in bunch]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``LBFGS``: steps along an estimate of Newton's direction, from a function of the parameters."""
+"""``LBFGS``: a quasi-Newton optimizer that evaluates the loss itself."""
 
 from __future__ import annotations
 
@@ -24,37 +24,38 @@ from sycl_dnn.optim.rule import signature_of
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.values import Tensor
 
-#: Steps with less curvature than this are not remembered.
+#: #: Steps with less curvature are not added to the history.
 _LEAST_CURVATURE = 1e-10
 _SEARCHES = (None, "strong_wolfe")
 
 
 class LBFGS(Optimizer):
-    """The limited-memory method of Broyden, Fletcher, Goldfarb and Shanno.
+    """The limited-memory Broyden-Fletcher-Goldfarb-Shanno method.
 
-    One ``update`` has up to ``max_iter`` iterations. Each reads the loss, so ``update`` takes a
-    function, where other optimizers take gradients, and runs outside of compiled functions; the
-    function itself may be a compiled one. The state has ``2 * history_size`` times the memory of
-    the parameters.
+    One ``update`` runs up to ``max_iter`` iterations and reads the loss in each. Therefore
+    ``update`` takes the loss function rather than gradients, and must be called outside compiled
+    functions; the loss function itself may be compiled. The state needs ``2 * history_size`` times
+    the memory of the parameters.
 
     Parameters
     ----------
     lr : float or callable
-        Of ``line_search_fn="strong_wolfe"`` the first length to try.
+        The step length, or for ``line_search_fn="strong_wolfe"`` the first one to try.
     max_iter, max_eval : int
-        Iterations of an update, and evaluations of the loss: 1.25 times as many by default.
+        Maximum iterations per update, and evaluations of the loss, by default 1.25 times as many.
     tolerance_grad, tolerance_change : float
-        An update ends if no gradient is larger, and if parameters and loss change by less.
+        An update ends if no gradient is larger than the first, or if parameters and loss change by
+        less than the second.
     history_size : int
-        How many steps are remembered.
+        Number of steps in the history.
     line_search_fn : {None, "strong_wolfe"}
     maximize : bool
-        Whether to climb to a maximum; ``state["loss"]`` is the negative of the function then.
+        Whether to maximize; ``state["loss"]`` is then the negated function value.
 
     Raises
     ------
     ValueError
-        An option is out of its range.
+        An option is out of range.
 
     Notes
     -----
@@ -105,12 +106,12 @@ class LBFGS(Optimizer):
         __init__.__signature__ = signature_of(1.0, _defaults)
 
     def init(self, params: Any) -> State:
-        """Return the state before the first update: a tree that ``sycl_dnn.save`` accepts.
+        """Return the initial state: a tree that ``sycl_dnn.save`` accepts.
 
         Raises
         ------
         TypeError
-            A trainable array is not floating-point.
+            A trainable array is not floating point.
         ValueError
             There is no trainable array.
         """
@@ -132,26 +133,26 @@ class LBFGS(Optimizer):
 
         Parameters
         ----------
-        loss : callable
+        ``loss(params, *args)`` returns an array (). It is called several times per update.
             ``loss(params, *args)`` returns an array (). It is called several times.
         state : dict
             From ``init`` or the previous update.
         params : tree of arrays
             A module, or any tree.
         *args
-            Further arguments of ``loss``: with them it may be one function for all batches.
+            Further arguments of ``loss``, so that one function serves all batches.
         lr : float or array (), optional
-            The rate of this update in place of the optimizer's.
+            Overrides the optimizer's rate for this update.
 
         Returns
         -------
         params, state
-            New ones; ``state["loss"]`` is the loss of the given parameters.
+            New ones; ``state["loss"]`` is the loss before the update.
 
         Raises
         ------
         TypeError
-            ``loss`` is not a function, or a function is being traced.
+            ``loss`` is not callable, or a function is being traced.
         """
         if not callable(loss) or hasattr(loss, "_parameters"):
             raise TypeError(
@@ -171,7 +172,7 @@ class LBFGS(Optimizer):
         return run.params, run.state()
 
     def step(self, module: Any = None, loss: Any = None, *args: Any) -> None:
-        """Update a module in place by a function of it; the optimizer keeps its state."""
+        """Update a module in place, given a loss function of it; the optimizer keeps the state."""
         self._step(module, loss, lambda state: self.update(loss, state, module, *args))
 
 
@@ -183,7 +184,7 @@ def _negative(loss: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Flat:
-    """The trained arrays of a tree as one vector."""
+    """The trainable arrays of a tree, flattened into one vector."""
 
     def __init__(self, params: Any) -> None:
         leaves, self.structure = tree.flatten(params)
@@ -198,7 +199,7 @@ class _Flat:
         self.dtype = "float64" if any(str(a.dtype) == "float64" for a in arrays) else "float32"
 
     def vector(self, params: Any, like: Sequence[Any] | None = None) -> Any:
-        """Return the elements as one row; zeros where there is None."""
+        """Flatten the arrays; None gives zeros."""
         leaves = tree.matched(self.structure, params, "LBFGS", none_fills=True)
         parts = []
         for n in self.numbers:
@@ -209,7 +210,7 @@ class _Flat:
         return dpnp.concatenate(parts)
 
     def moved(self, leaves: Sequence[Any], row: Any) -> list[Any]:
-        """Return leaves with the elements of a row, in their own dtypes."""
+        """Return the leaves with values from a vector, each in its own dtype."""
         made, first = list(leaves), 0
         for n in self.numbers:
             old = leaves[n]
@@ -225,7 +226,7 @@ def _plain(array: Any) -> Any:
 
 
 class _Run:
-    """One update: its parameters, their gradient, and what is remembered of earlier steps."""
+    """One update: the parameters, their gradient and the history."""
 
     def __init__(
         self, options: dict[str, Any], rate: float, state: State, params: Any,
@@ -241,13 +242,13 @@ class _Run:
         self.t, self.scale = float(state["t"]), float(state["scale"])
 
     def evaluate(self) -> tuple[float, Any]:
-        """Return loss and gradient; buffers that the loss writes are kept."""
+        """Return the loss and gradient; buffers that the loss writes are kept."""
         self.n_evaluations += 1
         value, grads = self.evaluated(self.params, *self.args)
         return float(value), self.flat.vector(grads, tree.leaves(self.params))
 
     def place(self, row: Any) -> None:
-        """Give the parameters the elements of a row."""
+        """Set the parameters from a vector."""
         leaves = self.flat.moved(tree.leaves(self.params), row)
         self.params = tree.unflatten(self.flat.structure, leaves)
 
@@ -277,7 +278,7 @@ class _Run:
                 return
 
     def remember(self, g: Any) -> None:
-        """Add the last step to the history, and compute the next direction."""
+        """Add the last step to the history and compute the next direction."""
         if self.iterations == 1:
             self.moves, self.changes, self.scale, self.direction = [], [], 1.0, -g
             return
@@ -292,7 +293,7 @@ class _Run:
         self.direction = self.newton(g)
 
     def newton(self, g: Any) -> Any:
-        """Return the direction by the recursion over the remembered steps and back."""
+        """Return the search direction by the two-loop recursion."""
         q, shares = -g, []
         pairs = list(zip(self.moves, self.changes, strict=True))
         inverses = [1.0 / dpnp.dot(change, move) for move, change in pairs]
@@ -305,7 +306,7 @@ class _Run:
         return r
 
     def advance(self, start: Point, is_last: bool) -> tuple[float, Any]:
-        """Move the parameters along the direction; return loss and gradient there."""
+        """Move along the direction; return the loss and gradient at the new point."""
         origin = self.flat.vector(self.params)
 
         def at(t: float) -> Point:
@@ -338,7 +339,7 @@ class _Run:
         }  # fmt: skip
 
     def rows(self, name: str, arrays: Sequence[Any]) -> Any:
-        """Return the rows of a part of the state; unused ones are zero."""
+        """Return one part of the history as rows; unused ones are zero."""
         made = dpnp.zeros_like(self.old[name])
         for n, array in enumerate(arrays):
             made[n] = array

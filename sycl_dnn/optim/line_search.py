@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A line search for the strong Wolfe conditions; Nocedal and Wright, "Numerical Optimization"."""
+"""Line search for the strong Wolfe conditions; Nocedal and Wright, "Numerical Optimization"."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: A step must lower the value by this share of what the slope promises, and the slope to this one.
+#: #: Parameters of the sufficient-decrease and curvature conditions.
 _DECREASE, _CURVATURE = 1e-4, 0.9
 _MOST = 25
 
 
 class Point(NamedTuple):
-    """A place on the line: its distance, the value, the gradient, and the slope along the line."""
+    """A point on the line: distance, value, gradient and slope along the line."""
 
     t: float
     f: float
@@ -24,7 +24,7 @@ class Point(NamedTuple):
 
 
 def cubic_minimum(a: Point, b: Point, bounds: tuple[float, float] | None = None) -> float:
-    """Return where a cubic polynomial through two points with their slopes is least."""
+    """Return the minimizer of the cubic through two points with given slopes."""
     a, b = (a, b) if a.t <= b.t else (b, a)
     low, high = bounds or (a.t, b.t)
     with np.errstate(all="ignore"):
@@ -41,23 +41,23 @@ def cubic_minimum(a: Point, b: Point, bounds: tuple[float, float] | None = None)
 def strong_wolfe(
     at: Callable[[float], Point], t: float, start: Point, size: float, least_change: float
 ) -> tuple[Point, int]:
-    """Return a point of the line that satisfies the strong Wolfe conditions, and the evaluations.
+    """Find a point that satisfies the strong Wolfe conditions; count the evaluations.
 
     Parameters
     ----------
     at : callable
-        ``at(t)`` returns the point at a distance.
+        ``at(t)`` returns the point at distance ``t``.
     t : float
         The first distance to try.
     start : Point
         At distance 0.
     size : float
-        The largest element of the direction.
+        The largest absolute element of the direction.
     least_change : float
-        The search ends where the bracket moves no parameter by more.
+        The search ends if the bracket is too narrow to move any parameter by more.
     """
     bracket, n, is_done = _bracketed(at, t, start)
-    # The first is the lower one.
+    # Lower value first.
     bracket.sort(key=lambda point: point.f)
     is_slow = False
     while not is_done and n <= _MOST:
@@ -87,7 +87,7 @@ def _is_flat(new: Point, start: Point) -> bool:
 def _bracketed(
     at: Callable[[float], Point], t: float, start: Point
 ) -> tuple[list[Point], int, bool]:
-    """Return points on both sides of a minimum, or one that is good enough by itself."""
+    """Return points on both sides of a minimum, or a single acceptable point."""
     old, new = start, at(t)
     for n in range(1, _MOST + 1):
         if _is_too_high(new, start) or (n > 2 and new.f >= old.f):
@@ -102,7 +102,7 @@ def _bracketed(
 
 
 def _inside(low: Point, high: Point, is_slow: bool) -> tuple[float, bool]:
-    """Return a distance between two, and whether it is close to one of them."""
+    """Return a distance inside the bracket, and whether it is close to an end."""
     first, last = sorted((low.t, high.t))
     t = cubic_minimum(low, high)
     least = 0.1 * (last - first)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``GradScaler``: a scale of the loss that keeps float16 gradients in range, as arrays."""
+"""``GradScaler``: dynamic loss scaling for float16 gradients."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ Scale = dict[str, Any]
 
 
 class GradScaler:
-    """A loss scale that grows while gradients are finite and shrinks when one is not.
+    """A loss scale that grows while gradients are finite and shrinks when they are not.
 
-    Small gradients are zero in float16, so the loss is multiplied by a large number and the
-    gradients are divided by it. The scale is a tree of two arrays: all of it runs on the device,
-    in eager calls and inside compiled functions, and nothing waits for a value.
+    Small gradients underflow in float16, so the loss is multiplied by a large scale and the
+    gradients are divided by it. The scale is a tree of two arrays: everything runs on the device,
+    in eager calls and inside compiled functions, without waiting for a value.
 
     Parameters
     ----------
     init_scale : float
-        The first scale.
+        The initial scale.
     growth_factor, backoff_factor : float
-        The scale is multiplied by the first after ``growth_interval`` consecutive steps without
-        infinities and NaN, and by the second after a step with one.
+        Multipliers of the scale: the first applies after ``growth_interval`` consecutive steps with
+        finite gradients, the second after a step with an infinity or NaN.
     growth_interval : int
     enabled : bool
-        If False, gradients are used unchanged and no step is skipped.
+        If False, gradients are not scaled and no step is skipped.
 
     Raises
     ------
@@ -39,8 +39,8 @@ class GradScaler:
 
     Notes
     -----
-    Source: ``torch.amp.GradScaler``, with its defaults. Buffers that ``forward`` writes (running
-    statistics) are written in a skipped step too, as in torch.
+    Source: ``torch.amp.GradScaler``, with its defaults. As in torch, buffers that ``forward``
+    writes (running statistics) are updated even if the step is skipped.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class GradScaler:
             raise _torch_habits.missing("scaler", "GradScaler", name)
 
     def init(self, device: Any = None) -> Scale:
-        """Return the scale before the first step.
+        """Return the initial scale.
 
         Parameters
         ----------
@@ -93,8 +93,8 @@ class GradScaler:
         Returns
         -------
         dict
-            ``"scale"``, float32 (), and ``"growth_tracker"``, float32 (): the steps since the scale
-            changed. A tree that ``sycl_dnn.save`` accepts.
+            ``"scale"``, float32 (), and ``"growth_tracker"``, float32 (): the number of steps since
+            the scale changed. A tree that ``sycl_dnn.save`` accepts.
         """
         return {
             "scale": F.full((), float(self.init_scale), device=device),
@@ -102,7 +102,7 @@ class GradScaler:
         }
 
     def scale(self, loss: Any, scale: Scale) -> Any:
-        """Return ``loss`` times the scale, in float32.
+        """Multiply a loss by the scale, in float32.
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class GradScaler:
         Raises
         ------
         ValueError
-            ``scale`` is not such a dict.
+            ``scale`` is not a dict as returned by ``init``.
 
         Examples
         --------
@@ -129,25 +129,25 @@ class GradScaler:
         return F.mul(F.astype(loss, "float32"), scale["scale"])
 
     def unscale(self, grads: Any, scale: Scale) -> tuple[Any, Any]:
-        """Return the gradients of the loss itself, and whether all are finite.
+        """Divide gradients by the scale, and check that all are finite.
 
         Parameters
         ----------
         grads : tree of arrays
-            Of the scaled loss; None is skipped.
+            Gradients of the scaled loss; None is skipped.
         scale : dict
 
         Returns
         -------
         grads : tree of arrays
-            In float32 (float64 for float64), so that small values do not become zero again.
+            float32 (float64 for float64), so that small values do not underflow again.
         is_finite : array ()
-            bool, of the gradients before and after the division.
+            bool; covers the gradients before and after the division.
 
         Raises
         ------
         ValueError
-            There is no gradient.
+            There are no gradients.
 
         Examples
         --------
@@ -168,18 +168,18 @@ class GradScaler:
         found = [F.astype(g, "float32") for g in divided if g is not None]
         if not found:
             raise ValueError("GradScaler.unscale: grads must have an array, got none")
-        # An infinity or NaN times zero is NaN, and so is every sum with it.
+        # Infinity or NaN times zero is NaN, and NaN propagates through the sum.
         sums = [F.sum(F.mul(g, 0.0)) for g in found]
         return made, F.eq(F.sum(F.stack(sums)), 0.0)
 
     def adjusted(self, scale: Scale, is_finite: Any) -> Scale:
-        """Return the scale for the next step, by ``torch.amp.GradScaler.update``'s rule.
+        """Return the scale for the next step, as ``torch.amp.GradScaler.update`` does.
 
         Parameters
         ----------
         scale : dict
         is_finite : array ()
-            Of ``unscale``.
+            As returned by ``unscale``.
 
         Examples
         --------
@@ -195,7 +195,7 @@ class GradScaler:
         old, done = scale["scale"], F.add(scale["growth_tracker"], 1.0)
         is_due = F.ge(done, float(self.growth_interval))
         grown = F.mul(old, float(self.growth_factor))
-        # A scale that would overflow is kept.
+        # Keep the old scale if the new one would overflow.
         grown = F.where(F.eq(F.mul(grown, 0.0), 0.0), grown, old)
         steady = F.where(is_due, grown, old)
         return {
@@ -206,22 +206,22 @@ class GradScaler:
     def update(
         self, optimizer: Optimizer, grads: Any, state: Any, params: Any, scale: Scale
     ) -> tuple[Any, Any, Scale]:
-        """Return parameters, state and scale after a step; a skipped step keeps the first two.
+        """Apply a step unless gradients overflowed, and adjust the scale.
 
         Parameters
         ----------
         optimizer : Optimizer
         grads : tree of arrays
-            Of the scaled loss.
+            Gradients of the scaled loss.
         state, params
-            As ``optimizer.update`` accepts them.
+            As for ``optimizer.update``.
         scale : dict
 
         Returns
         -------
         params, state, scale
-            New ones. If a gradient is infinite or NaN, parameters and state, including the number
-            of steps, are unchanged, and the scale is smaller.
+            New ones. If a gradient is infinite or NaN, the step is skipped: parameters and state,
+            including the step count, are unchanged and the scale shrinks.
 
         Examples
         --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of all optimizers: names, groups, rates, and one program for the whole tree."""
+"""``Optimizer``, the base class: options, parameter groups, state, and one program per step."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from sycl_dnn.optim.joined_rows import Row, bunches, cut, join_rows, slots_of
 from sycl_dnn.trace.module_arrays import plain
 from sycl_dnn.trace.values import Tensor
 
-#: Held by ``step``: of two threads' steps the second starts from the result of the first.
+#: #: Serializes ``step``, so that each thread starts from the result of the previous step.
 _stepping = threading.Lock()
-#: For one optimizer: what ``step`` keeps for each module.
+#: #: Per optimizer: the state that ``step`` keeps for each module.
 _states: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 State = dict[str, Any]
 _WIDE = ("float32", "float64")
 
 
-#: What numbers must satisfy, by option, and the words for it.
+#: #: Valid ranges of options: a predicate and its description.
 _RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(
         ("lr", "weight_decay", "eps", "momentum", "alpha", "momentum_decay", "lr_decay",
@@ -42,7 +42,7 @@ _ADJUSTMENTS = (None, "original", "match_rms_adamw")
 
 
 def check_options(name: str, options: dict[str, Any]) -> None:
-    """Raise ValueError for the first option that is out of its range, as torch does."""
+    """Raise ValueError for the first option that is out of range, as torch does."""
     for option, value in options.items():
         is_allowed, words = _RANGES.get(option, (None, ""))
         numbers = value if isinstance(value, (tuple, list)) else (value,)
@@ -63,12 +63,12 @@ def check_options(name: str, options: dict[str, Any]) -> None:
 
 
 def rate_of(name: str, given: tuple[Any, ...], options: dict[str, Any], default: float) -> Any:
-    """Return the rate among the arguments of an optimizer; it is taken from ``options``.
+    """Return the rate passed to a constructor, removing it from ``options``.
 
     Raises
     ------
     TypeError
-        It is neither a number nor a schedule, such as the parameters, which torch has first.
+        It is neither a number nor a schedule; torch's signature starts with the parameters.
     """
     for value in (*given[:1], *(options[n] for n in ("params", "lr") if n in options)):
         if not _is_rate(value):
@@ -79,7 +79,7 @@ def rate_of(name: str, given: tuple[Any, ...], options: dict[str, Any], default:
 
 
 def _is_rate(value: Any) -> bool:
-    """Whether it is a number or an array of one, or a function that may be a schedule."""
+    """Whether a value is a number, an array with one element, or a callable."""
     if isinstance(value, (bool, type)) or hasattr(value, "_parameters"):
         return False
     is_of_module = hasattr(getattr(value, "__self__", None), "_parameters")
@@ -88,7 +88,7 @@ def _is_rate(value: Any) -> bool:
 
 
 class Options:
-    """The hyper-parameters of one group, and what a step derives from them."""
+    """The hyper-parameters of one group, and values that a step derives from them."""
 
     def __init__(self, values: dict[str, Any]) -> None:
         for name, value in values.items():
@@ -102,20 +102,20 @@ class Options:
 
 
 class Optimizer:
-    """The base of all optimizers.
+    """Base class of all optimizers.
 
-    A rate may be a number or a function of the number of steps made before
-    (``sycl_dnn.optim.schedules``). ``groups`` is a list of pairs ``(filter, options)``: for
-    parameters whose name ``filter(name)`` accepts, ``options`` replace the others; the first filter
-    that accepts is used. Parameters whose gradient is None are not changed.
+    The rate is a number or a function of the number of completed steps
+    (``sycl_dnn.optim.schedules``). ``groups`` is a list of pairs ``(filter, options)``: the first
+    filter that accepts a parameter's name determines the options that override the defaults.
+    Parameters whose gradient is None are not updated.
 
     Arithmetic is in float32 (float64 for float64). With ``master_weights`` the state has float32
-    copies of narrower parameters, and sums are not rounded.
+    copies of narrower parameters, to which updates are applied without rounding.
     """
 
-    #: Hyper-parameters with defaults, in addition to the rate.
+    #: #: Options with defaults, in addition to the rate.
     defaults: dict[str, Any] = {}
-    #: Whether each element is updated by itself, so that parameters may be joined.
+    #: #: Whether elements are updated independently, so that parameters may be joined.
     is_elementwise = False
 
     if not TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Optimizer:
             raise _torch_habits.missing("optimizer", type(self).__name__, name)
 
     else:
-        # Of the derived classes; each adds its options as keywords.
+        # For subclasses, which add their options as keywords.
         def __init__(
             self, lr: float | Callable[[Any], Any] = ..., *,
             groups: Sequence[tuple[Callable[[str], bool], dict[str, Any]]] = ...,
@@ -150,10 +150,10 @@ class Optimizer:
         self.max_norm = max_norm
         self.master_weights = master_weights
 
-    # What a rule defines, on the arrays of one parameter.
+    # Methods that an update rule defines, for the arrays of one parameter.
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
-        """Return the state of one parameter before the first step."""
+        """Return the initial state of one parameter."""
         raise NotImplementedError
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
@@ -161,30 +161,30 @@ class Optimizer:
         raise NotImplementedError
 
     def prepare(self, o: Options) -> None:
-        """Compute what all parameters of a group share from ``o.t``, the number of the step."""
+        """Compute what a group's parameters share in step ``o.t``."""
 
-    # What users call.
+    # Public interface.
 
     def init(self, params: Any) -> State:
-        """Return the state before the first step.
+        """Return the initial state.
 
         Parameters
         ----------
         params : tree of arrays
-            A module, or any tree; buffers and frozen parameters have no state.
+            A module or any tree; buffers and frozen parameters have no state.
 
         Returns
         -------
         dict
-            ``"step"`` and what the rule keeps: by its name, then by that of the parameter. A tree
+            ``"step"`` and the entries of the update rule, each a dict by parameter name. A tree
             that ``sycl_dnn.save`` accepts.
 
         Raises
         ------
         TypeError
-            A trainable array is not floating-point.
+            A trainable array is not floating point.
         ValueError
-            There is no trainable array, or two modules in ``params`` share one.
+            There are no trainable arrays, or two modules in ``params`` share one.
         """
         check_untied(type(self).__name__, params)
         state: State = {}
@@ -204,34 +204,33 @@ class Optimizer:
         return state
 
     def update(self, grads: Any, state: State, params: Any, *, lr: Any = None) -> tuple[Any, State]:
-        """Return parameters and state after a step.
+        """Apply one step; return the new parameters and state.
 
-        Inside a compiled function this is part of its program; otherwise it is a separate program
+        In a compiled function the step becomes part of its program; otherwise it is one program
         over the whole tree.
 
         Parameters
         ----------
         grads : tree of arrays
-            Nested as ``params``; None where there is no gradient. Whatever it has for buffers and
-            frozen parameters of modules is ignored.
+            Same structure as ``params``; None for parameters without a gradient. Entries for
+            buffers and frozen parameters of modules are ignored.
         state : dict
             From ``init`` or the previous step.
         params : tree of arrays
         lr : float or array (), optional
-            The rate of this step in place of the optimizer's, for all groups without their own.
+            Overrides the optimizer's rate in this step, for all groups without their own.
 
         Returns
         -------
         params, state
-            New ones; nothing is written to.
+            New ones; the arguments are not modified.
 
         Raises
         ------
         KeyError
-            The state belongs to other parameters; the error names the first that it lacks.
+            The state belongs to other parameters; the message names the first one missing.
         ValueError
-            Gradients are nested otherwise than parameters, or differ in shape; the error names the
-            place.
+            Gradients differ from parameters in structure or shape; the message names the entry.
 
         Examples
         --------
@@ -244,7 +243,8 @@ class Optimizer:
         """
         if any(isinstance(v, Tensor) for v in tree.leaves((grads, state, params, lr))):
             return self._update(grads, state, params, lr)
-        # The rate is a value of the call; everything else that may change is part of its key.
+        # The rate is an argument of the program; everything else that may change is part of its
+        # key.
         fixed = repr({n: v for n, v in self.options.items() if n != "lr"})
         functions = [self.decay_mask, *(chosen for chosen, _ in self.groups)]
         more = (fixed, [repr(more) for _, more in self.groups], self.max_norm, functions)
@@ -254,15 +254,15 @@ class Optimizer:
     def step(self, module: Any = None, grads: Any = None) -> None:
         """Update a module in place; the optimizer keeps its state.
 
-        The module and its parts get new arrays. Another network sees them if it has the same parts
-        (modules), not if it has only the same array.
+        The module and its submodules get new arrays. Another network sees the update if it shares
+        submodules, not if it merely shares an array.
 
-        Threads may call it for one module: a step reads what the previous one wrote.
+        Several threads may call it on one module: steps are serialized.
 
         Raises
         ------
         RuntimeError
-            A function is being traced; use ``update`` there.
+            A function is being traced; use ``update`` instead.
         TypeError
             The gradients or the module are missing.
 
@@ -302,13 +302,13 @@ class Optimizer:
         return _states.setdefault(self, weakref.WeakKeyDictionary())[module]
 
     def load_state(self, module: Any, state: State) -> None:
-        """Let ``step`` continue from a state, such as one read from a file."""
+        """Continue from a state, such as one read from a file."""
         _states.setdefault(self, weakref.WeakKeyDictionary())[module] = state
 
-    # How a step is made.
+    # Implementation of a step.
 
     def _group(self, name: str) -> int | None:
-        """Return the index of a parameter's group; None for no group."""
+        """Return the index of a parameter's option group; None if no filter accepts it."""
         return next((i for i, (chosen, _) in enumerate(self.groups) if chosen(name)), None)
 
     def _options_of(self, name: str) -> Options:
@@ -339,7 +339,7 @@ class Optimizer:
         return tree.unflatten(structure, new), {**made, "step": step}
 
     def _gradients(self, grads: Any, structure: tree.Structure) -> list[Any]:
-        """Return the gradient of each leaf of the parameters; None for buffers, too."""
+        """Return the gradient of each leaf of the parameters; None for buffers."""
         given = tree.matched(structure, grads, f"{type(self).__name__}: grads", none_fills=True)
         rows = zip(given, tree.constants(structure), strict=True)
         given = [None if is_constant else g for g, is_constant in rows]
@@ -348,7 +348,7 @@ class Optimizer:
     def _moved_together(
         self, bunch: list[Row], made: State, o: Options
     ) -> Iterator[tuple[int, Any]]:
-        """Update the parameters of a bunch as one; fill in their state; yield their indices."""
+        """Update a group of joined parameters; store their state; yield their indices."""
         p, slots = self._one(join_rows(bunch), o)
         for slot, value in slots.items():
             made[slot] |= {r.name: v for r, v in zip(bunch, cut(value, bunch), strict=True)}
@@ -403,7 +403,7 @@ class Optimizer:
 def _program_of(optimizer: Optimizer) -> Any:
     program = _programs.get(optimizer)
     if program is None:
-        # A function that refers to the optimizer would keep it alive.
+        # A strong reference would keep the optimizer alive.
         holder = weakref.ref(optimizer)
         program = _programs[optimizer] = compile(_Update(holder))
     return program
@@ -413,7 +413,7 @@ _programs: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 class _Update:
-    """The update of one optimizer, as a function for the compiler."""
+    """The update of one optimizer as a function for the compiler."""
 
     __name__ = "update"
 
@@ -431,7 +431,7 @@ def _wide(p: Any) -> Any:
 
 
 def named(params: Any) -> list[tuple[str, Any]]:
-    """Return the trained arrays of a tree, with their names."""
+    """Return the trainable arrays of a tree with their names."""
     leaves, structure = tree.flatten(params)
     fixed = tree.constants(structure)
     rows = zip(tree.names(params), leaves, fixed, strict=True)
@@ -439,7 +439,7 @@ def named(params: Any) -> list[tuple[str, Any]]:
 
 
 def check_untied(name: str, params: Any) -> None:
-    """Raise ValueError if an array is in several modules of a tree, which would part them."""
+    """Raise ValueError if two modules share an array: the update would untie them."""
     from sycl_dnn.nn import Module
 
     owners: dict[int, str] = {}
@@ -455,7 +455,7 @@ def check_untied(name: str, params: Any) -> None:
 
 
 def _modules_of(params: Any, kind: type, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the outermost modules among nested values, with their paths."""
+    """Yield the outermost modules of a tree with their paths."""
     if isinstance(params, kind):
         yield path, params
         return
@@ -466,9 +466,9 @@ def _modules_of(params: Any, kind: type, path: str = "") -> Iterator[tuple[str, 
 
 
 def less_power(base: float, t: Any) -> Any:
-    """Return ``1 - base ** t``, exact also if ``base`` is close to 1."""
+    """Return ``1 - base ** t``, accurate even if ``base`` is close to 1."""
     if not base:
         return 1.0
-    # 1 - exp(x) by the hyperbolic tangent: oneDNN has no expm1, and dpnp's would split the program.
+    # expm1 from tanh: oneDNN has no expm1, and dpnp's would split the program.
     half = F.tanh(F.mul(t, 0.5 * math.log(base)))
     return F.div(F.mul(half, -2.0), F.sub(1.0, half))

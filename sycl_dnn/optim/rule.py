@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rules of optimizers have in common: constructors, documentation, small formulas."""
+"""Shared parts of optimizers: constructors, docstrings and small formulas."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SHARED = """
     Source: """
 
 
-#: Options that every optimizer has.
+#: #: Options of every optimizer.
 _COMMON: dict[str, Any] = {
     "groups": (), "decay_mask": None, "max_norm": None, "master_weights": False
 }  # fmt: skip
@@ -50,12 +50,12 @@ _EXAMPLE = """
 
 
 def zeros(p: Any) -> Any:
-    """Return zeros in the shape and place of a parameter."""
+    """Return zeros with the shape, dtype and queue of a parameter."""
     return F.mul(p, 0.0)
 
 
 def signature_of(lr: float, options: dict[str, Any]) -> inspect.Signature:
-    """Return the signature of a constructor with a rate and these keywords."""
+    """Return the signature of a constructor with a rate and keyword options."""
     usual, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     first = [inspect.Parameter("self", usual), inspect.Parameter("lr", usual, default=lr)]
     named = [inspect.Parameter(n, keyword, default=v) for n, v in options.items()]
@@ -63,7 +63,7 @@ def signature_of(lr: float, options: dict[str, Any]) -> inspect.Signature:
 
 
 def rule(lr: float, source: str, **defaults: Any) -> Any:
-    """Return a decorator that gives a class its constructor and the end of its docstring."""
+    """Return a class decorator that adds the constructor and completes the docstring."""
 
     def attach(cls: Any) -> Any:
         def __init__(self: Any, *given: Any, **options: Any) -> None:  # noqa: N807
@@ -87,12 +87,12 @@ def rule(lr: float, source: str, **defaults: Any) -> Any:
 
 
 def added(g: Any, p: Any, o: Options) -> Any:
-    """Return the gradient plus that of the squared weights."""
+    """Add L2 regularization to a gradient."""
     return F.add(g, F.mul(p, o.weight_decay)) if o.weight_decay else g
 
 
 def shrunk(p: Any, o: Options) -> Any:
-    """Return weights after decay that is not part of the gradient."""
+    """Apply decoupled weight decay."""
     return F.mul(p, 1.0 - o.lr * o.weight_decay) if o.weight_decay else p
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates as functions of a step, which is an array inside compiled steps, or a number.
+"""Learning-rate schedules: functions of the step, which is a number, or an array when compiled.
 
-Each function returns one that accepts the number of steps made before, starting from 0.
+Each function returns a schedule; a schedule maps the number of completed steps to a rate.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _check_steps(name: str, steps: float) -> None:
 
 
 def _check_rates(name: str, **rates: Any) -> None:
-    """Raise TypeError for what is no number, such as an optimizer."""
+    """Raise TypeError for a rate that is not a number, such as an optimizer."""
     for word, value in rates.items():
         if not isinstance(value, numbers.Real) and getattr(value, "shape", None) != ():
             raise TypeError(
@@ -61,13 +61,13 @@ def _check_rates(name: str, **rates: Any) -> None:
 
 
 def constant(value: float) -> Schedule:
-    """Return a constant rate."""
+    """Return a constant schedule."""
     _check_rates("constant", value=value)
     return lambda step: value
 
 
 def linear(start: float, end: float, steps: int) -> Schedule:
-    """Return a rate that goes from ``start`` to ``end`` in ``steps`` steps and then stays there.
+    """Interpolate linearly from ``start`` to ``end`` over ``steps`` steps, then stay at ``end``.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def polynomial(start: float, end: float, steps: int, power: float = 1.0) -> Sche
 
 
 def cosine(start: float, steps: int, end: float = 0.0) -> Schedule:
-    """Return a rate that falls along half a cosine, as ``CosineAnnealingLR``.
+    """Decay along half a cosine, as ``CosineAnnealingLR``.
 
     Examples
     --------
@@ -111,20 +111,20 @@ def cosine(start: float, steps: int, end: float = 0.0) -> Schedule:
 
 
 def step_decay(start: float, every: int, factor: float = 0.1) -> Schedule:
-    """Return a rate that is multiplied by ``factor`` after each ``every`` steps, as ``StepLR``."""
+    """Multiply the rate by ``factor`` every ``every`` steps, as ``StepLR``."""
     _check_rates("step_decay", start=start, every=every, factor=factor)
     _check_steps("step_decay", every)
     return lambda step: start * _power(factor, _floor((step + 0.5) * (1.0 / every)))
 
 
 def exponential(start: float, factor: float) -> Schedule:
-    """Return a rate that is multiplied by ``factor`` at each step, as ``ExponentialLR``."""
+    """Multiply the rate by ``factor`` at each step, as ``ExponentialLR``."""
     _check_rates("exponential", start=start, factor=factor)
     return lambda step: start * _power(factor, step)
 
 
 def multi_step(start: float, milestones: Sequence[int], factor: float = 0.1) -> Schedule:
-    """Return a rate that is multiplied by ``factor`` at each milestone, as ``MultiStepLR``.
+    """Multiply the rate by ``factor`` at each milestone, as ``MultiStepLR``.
 
     Examples
     --------
@@ -144,9 +144,9 @@ def multi_step(start: float, milestones: Sequence[int], factor: float = 0.1) -> 
 
 
 def cosine_restarts(start: float, steps: int, mult: int = 1, end: float = 0.0) -> Schedule:
-    """Return half cosines in sequence, as ``CosineAnnealingWarmRestarts``.
+    """Repeat half cosines, as ``CosineAnnealingWarmRestarts``.
 
-    The first has ``steps`` steps, each other ``mult`` times those of the one before.
+    The first has ``steps`` steps, each later one ``mult`` times as many as the previous.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def cosine_restarts(start: float, steps: int, mult: int = 1, end: float = 0.0) -
         raise ValueError(f"cosine_restarts: mult must be an integer of at least 1, got {mult}")
 
     def schedule(step: Any) -> Any:
-        # Half a step decides which one it is, whatever a logarithm rounds to.
+        # Half a step of margin, so that rounding of the logarithm cannot select the wrong cycle.
         share = (step + 0.5) * (1.0 / steps)
         if mult == 1:
             before, length = _floor(share) * float(steps), float(steps)
@@ -184,16 +184,16 @@ def cyclic(
     low: float, high: float, up: int = 2000, down: int | None = None, mode: str = "triangular",
     gamma: float = 1.0,
 ) -> Schedule:  # fmt: skip
-    """Return a rate that rises from ``low`` to ``high`` and falls again, as ``CyclicLR``.
+    """Alternate between ``low`` and ``high``, as ``CyclicLR``.
 
     Parameters
     ----------
     low, high : float
     up, down : int
-        The steps of a rise, and of a fall: as many by default.
+        Steps of a rise and of a fall; ``down`` is ``up`` by default.
     mode : {"triangular", "triangular2", "exp_range"}
-        Whether the height is constant, halved after each cycle, or multiplied by ``gamma`` at each
-        step.
+        Whether the amplitude is constant, halved after each cycle, or multiplied by ``gamma`` at
+        each step.
     gamma : float
 
     Raises
@@ -227,12 +227,12 @@ def cyclic(
 
 
 def joined(parts: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
-    """Return schedules in sequence; each counts from its boundary.
+    """Concatenate schedules; each counts steps from its boundary.
 
     Raises
     ------
     ValueError
-        The number of boundaries is not one less than that of schedules.
+        There is not exactly one boundary fewer than schedules.
     """
     if len(parts) != len(boundaries) + 1:
         raise ValueError(
@@ -250,10 +250,10 @@ def joined(parts: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
 
 
 def warmup(steps: int, then: Schedule, start: float | None = None) -> Schedule:
-    """Return a rate that rises linearly to the first of ``then``, and then follows ``then``.
+    """Rise linearly to the initial rate of ``then``, and then follow ``then``.
 
-    It starts at ``start``: by default a ``steps``-th of the first of ``then``, so that the first
-    update moves the parameters, as ``LinearLR(start_factor=1 / steps, total_iters=steps)``.
+    The rise begins at ``start``, by default a ``steps``-th of that rate, so that the first update
+    moves the parameters, as ``LinearLR(start_factor=1 / steps, total_iters=steps)``.
 
     Raises
     ------
@@ -276,9 +276,9 @@ def one_cycle(
     peak: float, steps: int, pct_start: float = 0.3, div_factor: float = 25.0,
     final_div_factor: float = 1e4,
 ) -> Schedule:  # fmt: skip
-    """Return a rate that rises to ``peak`` and falls, both along cosines, as ``OneCycleLR``.
+    """Rise to ``peak`` and fall, both along half cosines, as ``OneCycleLR``.
 
-    After ``steps`` steps it is constant.
+    The rate is constant after ``steps`` steps.
 
     Raises
     ------
@@ -297,7 +297,7 @@ def one_cycle(
         raise ValueError(f"one_cycle: pct_start must be in [0, 1], got {pct_start}")
     first = peak / div_factor
     last = first / final_div_factor
-    # As in torch, the peak is at this step; it may be before the first one.
+    # The step of the peak, as in torch; it may be before the first step.
     rise = pct_start * steps - 1
     fall = steps - 1 - rise
 
@@ -313,32 +313,32 @@ def one_cycle(
 
 
 class Plateau:
-    """A rate that falls when a metric stops improving, as ``ReduceLROnPlateau``.
+    """Lower the rate when a metric stops improving, as ``ReduceLROnPlateau``.
 
-    The state is a tree of arrays: nothing waits for the metric, and a compiled function may have
-    the whole of it. ``optimizer.update(..., lr=state["rate"])`` reads the rate.
+    The state is a tree of arrays, so nothing waits for the metric, and a compiled function may
+    contain the whole update. Pass ``optimizer.update(..., lr=state["rate"])`` the rate.
 
     Parameters
     ----------
     lr : float
-        The first rate.
+        The initial rate.
     mode : {"min", "max"}
         Whether smaller or larger metrics are better.
     factor : float
-        What the rate is multiplied by after more than ``patience`` updates without a better metric.
+        Multiplies the rate after more than ``patience`` updates without an improvement.
     patience, cooldown : int
-        After a fall, ``cooldown`` updates do not count.
+        ``cooldown`` is the number of updates ignored after the rate was lowered.
     threshold : float
-        By how much a metric must be better than the best.
+        Minimum improvement over the best metric.
     threshold_mode : {"rel", "abs"}
-        Whether ``threshold`` is a share of the best.
+        Whether ``threshold`` is relative to the best metric.
     min_lr, eps : float
-        The smallest rate, and the smallest change of it.
+        The smallest rate, and the smallest change of the rate.
 
     Raises
     ------
     ValueError
-        ``factor`` is not less than 1, or there is no such mode.
+        ``factor`` is 1 or more, or there is no such mode.
 
     Examples
     --------
@@ -371,15 +371,15 @@ class Plateau:
         self.min_lr, self.eps = min_lr, eps
 
     def init(self, device: Any = None) -> dict[str, Any]:
-        """Return the state before the first update: ``"rate"``, ``"best"`` and two counts."""
+        """Return the initial state: ``"rate"``, ``"best"`` and two counters."""
         best = math.inf if self.is_min else -math.inf
         values = {"rate": self.lr, "best": best, "bad": 0.0, "cooldown": 0.0}
         return {name: F.full((), float(v), device=device) for name, v in values.items()}
 
     def update(self, state: dict[str, Any], metric: Any) -> dict[str, Any]:
-        """Return the state after a metric, an array () or a number; NaN is not better."""
+        """Return the state after a metric, an array () or a number; NaN is no improvement."""
         old, best = state["rate"], state["best"]
-        # Of the rate: the best is infinite at first, and 0 times that is NaN.
+        # Multiply the rate, not the best metric: that is infinite at first, and 0 times it is NaN.
         metric = metric if _is_array(metric) else F.add(F.mul(old, 0.0), float(metric))
         metric = F.astype(metric, "float32")
         is_better = self._is_better(metric, best)

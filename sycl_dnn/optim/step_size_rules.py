@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optimizers that derive the size of their steps: RAdam, Adadelta, ASGD, Rprop."""
+"""Optimizers with adaptive step sizes: RAdam, Adadelta, ASGD and Rprop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sycl_dnn.optim.rule import added, mixed, rule, shrunk, zeros
 @rule(1e-3, "``torch.optim.RAdam``; Liu et al., arXiv:1908.03265.", betas=(0.9, 0.999), eps=1e-8,
       weight_decay=0.0, decoupled_weight_decay=False, maximize=False)  # fmt: skip
 class RAdam(Optimizer):
-    """Adam whose first steps, of too few squares for a mean, are those of the momentum alone.
+    """Adam that uses plain momentum until the variance estimate is reliable.
 
     Parameters
     ----------
@@ -27,11 +27,11 @@ class RAdam(Optimizer):
     is_elementwise = True
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
-        """Return the moments."""
+        """Return zero moments."""
         return {"m": zeros(p), "v": zeros(p)}
 
     def prepare(self, o: Options) -> None:
-        """Compute the corrections, and whether there are squares enough."""
+        """Compute the bias corrections, and whether to use the second moment."""
         o.size = o.lr / less_power(o.betas[0], o.t)
         most = 2.0 / (1.0 - o.betas[1]) - 1.0
         o.is_rectified = most > 5.0
@@ -45,7 +45,7 @@ class RAdam(Optimizer):
         o.share = F.mul(F.sqrt(F.clamp(F.mul(ratio, factor), min=0.0)), root)
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
-        """Return a step."""
+        """Apply one step."""
         if o.decoupled_weight_decay:
             p = shrunk(p, o)
         else:
@@ -59,9 +59,9 @@ class RAdam(Optimizer):
 
 
 def _squares(beta: float, t: Any) -> Any:
-    """Return how many squares a mean represents: ``2 / (1 - b) - 1 - 2 t b**t / (1 - b**t)``.
+    """Return the length of the approximated average: ``2 / (1 - b) - 1 - 2 t b**t / (1 - b**t)``.
 
-    At first the two large terms nearly cancel each other, so they are not computed: with
+    In early steps the two large terms nearly cancel, so the difference is rewritten: with
     ``x = -log(b)`` and ``v = t x / 2`` the second is ``2 / x`` times ``v coth(v) - v``.
     """
     x, most = -math.log(beta), 2.0 / (1.0 - beta) - 1.0
@@ -79,7 +79,7 @@ def _squares(beta: float, t: Any) -> Any:
 @rule(1.0, "``torch.optim.Adadelta``; Zeiler, arXiv:1212.5701.", rho=0.9, eps=1e-6,
       weight_decay=0.0, maximize=False)  # fmt: skip
 class Adadelta(Optimizer):
-    """The gradient times the ratio of the root mean squares of steps and of gradients.
+    """Scales the gradient by the ratio of the RMS of past steps and past gradients.
 
     Parameters
     ----------
@@ -90,11 +90,11 @@ class Adadelta(Optimizer):
     is_elementwise = True
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
-        """Return the mean squares."""
+        """Return zero averages."""
         return {"v": zeros(p), "delta": zeros(p)}
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
-        """Return a step."""
+        """Apply one step."""
         g = added(g, p, o)
         v = mixed(slots["v"], F.square(g), o.rho)
         ratio = F.div(F.sqrt(F.add(slots["delta"], o.eps)), F.sqrt(F.add(v, o.eps)))
@@ -106,32 +106,32 @@ class Adadelta(Optimizer):
 @rule(1e-2, "``torch.optim.ASGD``.", lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.0,
       maximize=False)  # fmt: skip
 class ASGD(Optimizer):
-    """Gradient descent with a falling rate; the state has the average of the parameters, ``"ax"``.
+    """Averaged SGD with a decaying rate; the state has the averaged parameters as ``"ax"``.
 
     Parameters
     ----------
     lr : float or callable
     lambd : float
-        Decay of the weights and of the rate.
+        Weight decay, which also sets how fast the rate decays.
     alpha : float
-        The power by which the rate falls.
+        Exponent of the decay of the rate.
     t0 : float
-        The step from which parameters are averaged.
+        The step at which averaging starts.
     weight_decay : float
     """
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
-        """Return the average, and the rate that the previous step leaves."""
+        """Return the average and the initial rate."""
         return {"ax": zeros(p), "eta": F.zeros(device=p.sycl_queue)}
 
     def prepare(self, o: Options) -> None:
-        """Compute the rate after this step, and the share of the average."""
+        """Compute the next rate and the weight of the average."""
         o.is_first = F.lt(o.t, 1.5)
         o.after = o.lr / F.pow(F.add(F.mul(o.t, o.lambd * o.lr), 1.0), o.alpha)
         o.share = F.reciprocal(F.clamp(F.sub(o.t, 1.0 + o.t0), min=1.0))
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
-        """Return a step."""
+        """Apply one step."""
         g = added(g, p, o)
         eta = F.where(o.is_first, o.lr, slots["eta"])
         p = F.sub(F.mul(p, F.sub(1.0, F.mul(eta, o.lambd))), F.mul(g, eta))
@@ -142,30 +142,30 @@ class ASGD(Optimizer):
 @rule(1e-2, "``torch.optim.Rprop``; Riedmiller and Braun, 1993.", etas=(0.5, 1.2),
       step_sizes=(1e-6, 50.0), maximize=False)  # fmt: skip
 class Rprop(Optimizer):
-    """Steps by the gradient's sign; each element has its size, which grows until the sign changes.
+    """Steps by the sign of the gradient, with a size per element that adapts to sign changes.
 
     Parameters
     ----------
     lr : float or callable
-        The size of the first step; later ones do not read it.
+        The initial step size; later steps do not use it.
     etas : pair of float
-        What a size is multiplied by after a change of sign, and without one.
+        Multipliers of a step size after a sign change, and without one.
     step_sizes : pair of float
-        The smallest and the largest.
+        The smallest and largest step sizes.
     """
 
     is_elementwise = True
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
-        """Return the previous gradient and the sizes."""
+        """Return the previous gradient and the step sizes."""
         return {"previous": zeros(p), "size": zeros(p)}
 
     def prepare(self, o: Options) -> None:
-        """Compute whether this step is the first."""
+        """Determine whether this is the first step."""
         o.is_first = F.lt(o.t, 1.5)
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
-        """Return a step."""
+        """Apply one step."""
         same = F.mul(g, slots["previous"])
         factor = F.where(F.gt(same, 0.0), o.etas[1], F.where(F.lt(same, 0.0), o.etas[0], 1.0))
         old = F.where(o.is_first, F.add(slots["size"], o.lr), slots["size"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The optimizers: how each updates one parameter; names and defaults as in ``torch.optim``."""
+"""The optimizers of ``torch.optim``, ``Lion`` and ``LAMB``: update rules for one parameter."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ class SGD(Optimizer):
     lr : float or callable
     momentum, dampening, weight_decay : float
     nesterov : bool
-        Only with momentum and without dampening.
+        Requires momentum and no dampening.
     """
 
     is_elementwise = True
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
-        """Return the momentum."""
+        """Return the momentum buffer."""
         return {"momentum": zeros(p)} if options.momentum else {}
 
     def prepare(self, o: Options) -> None:
-        """Use the first gradient as the momentum, regardless of dampening."""
+        """Initialize the momentum with the first gradient, without dampening."""
         o.share = 1.0
         if o.dampening:
             o.share = F.where(F.gt(o.t, 1.5), 1.0 - o.dampening, 1.0)
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
-        """Return ``p - lr * momentum``."""
+        """Apply one step: ``p - lr * momentum``."""
         g = added(g, p, o)
         if not o.momentum:
             return F.sub(p, F.mul(g, o.lr)), {}
@@ -51,41 +51,40 @@ class SGD(Optimizer):
 
 
 class _Moments(Optimizer):
-    """Rules with the averages of gradients and of their squares."""
+    """Optimizers with first and second moments of the gradient."""
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
-        """Return the moments."""
+        """Return zero moments."""
         names = ["m", "v"] + (["v_max"] if getattr(options, "amsgrad", False) else [])
         return {name: zeros(p) for name in names}
 
     def prepare(self, o: Options) -> None:
-        """Compute the corrections for moments that start at zero."""
+        """Compute the bias corrections."""
         o.correction = less_power(o.betas[0], o.t)
         o.root = F.sqrt(less_power(o.betas[1], o.t))
         o.size = o.lr / o.correction
 
     def moments(self, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any, Any]:
-        """Return the moments and the divisor of the first."""
+        """Update the moments; return them and the divisor of the first moment."""
         m, v = mixed(slots["m"], g, o.betas[0]), mixed(slots["v"], F.square(g), o.betas[1])
         top = F.maximum(slots["v_max"], v) if "v_max" in slots else v
         return m, v, (top, F.add(F.div(F.sqrt(top), o.root), o.eps))
 
     def stepped(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
-        """Return a parameter after a step of Adam."""
+        """Apply a step of Adam."""
         return self._kept(p, None, g, slots, o)
 
     def decayed(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
-        """Return a parameter after decay that is not part of the gradient, and a step of Adam."""
+        """Apply decoupled weight decay and a step of Adam."""
         keeps = 1.0 - o.lr * o.weight_decay if o.weight_decay else None
         return self._kept(p, keeps, g, slots, o)
 
     def _kept(
         self, p: Any, keeps: Any, g: Any, slots: dict[str, Any], o: Options
     ) -> tuple[Any, Any]:
-        """Return the same, with the parameter first multiplied by ``keeps`` if given."""
+        """Apply a step of Adam to the parameter, first multiplied by ``keeps`` if not None."""
         if set(slots) == {"m", "v"} and all(isinstance(t, Tensor) for t in (o.size, o.root)):
-            # The factor as an array, so that it does not matter whether the rate is a number or an
-            # array.
+            # The factor is always an array, so that number and array rates compute the same.
             factor = F.add(F.mul(o.root, 0.0), 1.0 if keeps is None else keeps)
             scalars = {"size": o.size, "root": o.root, "shrink": factor}
             made = adam_step.moved({"p": p, "g": g, **slots}, scalars, o.betas, o.eps)
@@ -100,7 +99,7 @@ class _Moments(Optimizer):
 @rule(1e-3, "``torch.optim.Adam``; Kingma and Ba, arXiv:1412.6980.", betas=(0.9, 0.999), eps=1e-8,
        weight_decay=0.0, amsgrad=False, decoupled_weight_decay=False, maximize=False)  # fmt: skip
 class Adam(_Moments):
-    """Steps whose size does not depend on the gradient's scale.
+    """Adaptive moment estimation: steps that are invariant to the scale of the gradient.
 
     Parameters
     ----------
@@ -109,13 +108,13 @@ class Adam(_Moments):
     eps, weight_decay : float
     amsgrad : bool
     decoupled_weight_decay : bool
-        Whether decay is that of AdamW, not part of the gradient.
+        Whether weight decay is decoupled from the gradient, as in AdamW.
     """
 
     is_elementwise = True
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
-        """Return a step; decay is part of the gradient or of the weights."""
+        """Apply weight decay, coupled or decoupled, and a step of Adam."""
         if o.decoupled_weight_decay:
             return self.decayed(p, g, slots, o)
         return self.stepped(p, added(g, p, o), slots, o)
@@ -124,7 +123,7 @@ class Adam(_Moments):
 @rule(1e-3, "``torch.optim.AdamW``; Loshchilov and Hutter, arXiv:1711.05101.",
        betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, maximize=False)  # fmt: skip
 class AdamW(_Moments):
-    """Adam with weight decay decoupled from the gradient.
+    """Adam with decoupled weight decay.
 
     Parameters
     ----------
@@ -137,14 +136,14 @@ class AdamW(_Moments):
     is_elementwise = True
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
-        """Return a step from decayed weights."""
+        """Apply decoupled weight decay and a step of Adam."""
         return self.decayed(p, g, slots, o)
 
 
 @rule(2e-3, "``torch.optim.Adamax``.", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0,
        maximize=False)  # fmt: skip
 class Adamax(_Moments):
-    """Adam with the maximum of gradients in place of the mean square.
+    """Adam with the infinity norm in place of the second moment.
 
     Parameters
     ----------
@@ -156,7 +155,7 @@ class Adamax(_Moments):
     is_elementwise = True
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
-        """Return a step."""
+        """Apply one step."""
         g = added(g, p, o)
         m = mixed(slots["m"], g, o.betas[0])
         v = F.maximum(F.mul(slots["v"], o.betas[1]), F.add(F.abs(g), o.eps))
@@ -166,7 +165,7 @@ class Adamax(_Moments):
 @rule(2e-3, "``torch.optim.NAdam``.", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0,
        momentum_decay=4e-3, decoupled_weight_decay=False, maximize=False)  # fmt: skip
 class NAdam(_Moments):
-    """Adam with Nesterov's momentum.
+    """Adam with Nesterov momentum.
 
     Parameters
     ----------
@@ -177,11 +176,11 @@ class NAdam(_Moments):
     """
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
-        """Return the moments, and the product of the momenta so far."""
+        """Return zero moments, and the running product of the momenta."""
         return {"m": zeros(p), "v": zeros(p), "product": F.ones(device=p.sycl_queue)}
 
     def prepare(self, o: Options) -> None:
-        """Compute the momenta of this step and the next."""
+        """Compute the momenta of this and the next step."""
         super().prepare(o)
 
         def momentum(t: Any) -> Any:
@@ -191,7 +190,7 @@ class NAdam(_Moments):
         o.mu, o.next = momentum(o.t), momentum(F.add(o.t, 1.0))
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
-        """Return a step."""
+        """Apply one step."""
         if o.decoupled_weight_decay:
             p = shrunk(p, o)
         else:
@@ -207,7 +206,7 @@ class NAdam(_Moments):
 @rule(1e-2, "``torch.optim.RMSprop``.", alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0,
        centered=False, maximize=False)  # fmt: skip
 class RMSprop(Optimizer):
-    """The gradient divided by its root mean square.
+    """Divides the gradient by a running average of its magnitude.
 
     Parameters
     ----------
@@ -219,12 +218,12 @@ class RMSprop(Optimizer):
     is_elementwise = True
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
-        """Return the averages, and the momentum if there is one."""
+        """Return the running averages, and the momentum buffer if there is momentum."""
         names = ["v"] + ["mean"] * options.centered + ["momentum"] * bool(options.momentum)
         return {name: zeros(p) for name in names}
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
-        """Return a step."""
+        """Apply one step."""
         g = added(g, p, o)
         made = {"v": mixed(slots["v"], F.square(g), o.alpha)}
         spread = made["v"]
@@ -240,7 +239,7 @@ class RMSprop(Optimizer):
 @rule(1e-2, "``torch.optim.Adagrad``.", lr_decay=0.0, weight_decay=0.0,
        initial_accumulator_value=0.0, eps=1e-10, maximize=False)  # fmt: skip
 class Adagrad(Optimizer):
-    """The gradient divided by the root of the sum of all squares.
+    """Divides the gradient by the root of its accumulated squares.
 
     Parameters
     ----------
@@ -251,15 +250,15 @@ class Adagrad(Optimizer):
     is_elementwise = True
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
-        """Return the sum."""
+        """Return the accumulated squares."""
         return {"sum": F.add(zeros(p), options.initial_accumulator_value)}
 
     def prepare(self, o: Options) -> None:
-        """Compute the rate of this step."""
+        """Compute the decayed rate."""
         o.rate = o.lr / (1.0 + (o.t - 1.0) * o.lr_decay) if o.lr_decay else o.lr
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
-        """Return a step."""
+        """Apply one step."""
         g = added(g, p, o)
         total = F.add(slots["sum"], F.square(g))
         move = F.div(F.mul(g, o.rate), F.add(F.sqrt(total), o.eps))
@@ -269,25 +268,25 @@ class Adagrad(Optimizer):
 @rule(1e-2, "``torch.optim.Adafactor``; Shazeer and Stern, arXiv:1804.04235.", beta2_decay=-0.8,
        eps=(None, 1e-3), d=1.0, weight_decay=0.0, maximize=False)  # fmt: skip
 class Adafactor(Optimizer):
-    """Adam's scaling from sums over rows and columns, which need less memory.
+    """Adaptive scaling with factored second moments (rows and columns), which need less memory.
 
     Parameters
     ----------
     lr : float or callable
     beta2_decay : float
     eps : pair
-        The first is by default that of float32.
+        The first defaults to the epsilon of float32.
     d, weight_decay : float
     """
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
-        """Return means of squares: of rows and columns, or of all."""
+        """Return the second moments: factored for matrices, else in full."""
         if p.ndim < 2:
             return {"v": zeros(p)}
         return {"rows": F.mean(zeros(p), -1, True), "columns": F.mean(zeros(p), -2, True)}
 
     def prepare(self, o: Options) -> None:
-        """Compute the weight of the new squares, and the rate."""
+        """Compute the decay of the second moments, and the rate."""
         o.share = F.exp(F.mul(F.log(o.t), o.beta2_decay))
         o.rate = F.minimum(F.rsqrt(o.t), o.lr)
         o.least = float(np.finfo("f4").eps) if o.eps[0] is None else o.eps[0]
@@ -296,7 +295,7 @@ class Adafactor(Optimizer):
         return F.add(old, F.mul(F.sub(new, old), o.share))
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
-        """Return a step."""
+        """Apply one step."""
         scale = F.clamp(F.sqrt(F.mean(F.square(p))), min=o.eps[1])
         p, squares = shrunk(p, o), F.square(g)
         if "v" in slots:
@@ -316,7 +315,7 @@ class Adafactor(Optimizer):
 
 @rule(1e-4, "Chen et al., arXiv:2302.06675.", betas=(0.9, 0.99), weight_decay=0.0)
 class Lion(Optimizer):
-    """Steps of constant size: the sign of an average of gradients.
+    """Steps by the sign of an interpolated momentum.
 
     Parameters
     ----------
@@ -328,18 +327,18 @@ class Lion(Optimizer):
     is_elementwise = True
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
-        """Return the average."""
+        """Return the momentum buffer."""
         return {"m": zeros(p)}
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
-        """Return a step."""
+        """Apply one step."""
         move = F.sign(mixed(slots["m"], g, o.betas[0]))
         return F.sub(shrunk(p, o), F.mul(move, o.lr)), {"m": mixed(slots["m"], g, o.betas[1])}
 
 
 @rule(1e-3, "You et al., arXiv:1904.00962.", betas=(0.9, 0.999), eps=1e-6, weight_decay=0.0)
 class LAMB(_Moments):
-    """Adam's step scaled to the norm of each parameter, for large batches.
+    """Adam with steps scaled by the norm of each parameter, for large batches.
 
     Parameters
     ----------
@@ -349,7 +348,7 @@ class LAMB(_Moments):
     """
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
-        """Return a step."""
+        """Apply one step."""
         m, v, (_, below) = self.moments(g, slots, o)
         move = added(F.div(F.div(m, o.correction), below), p, o)
         of_p, of_move = (F.sqrt(F.sum(F.square(x))) for x in (p, move))
@@ -363,7 +362,7 @@ class LAMB(_Moments):
        weight_decay=0.1, momentum=0.95, nesterov=True, ns_coefficients=(3.4445, -4.775, 2.0315),
        eps=1e-7, ns_steps=5, adjust_lr_fn=None)  # fmt: skip
 class Muon(Optimizer):
-    """The momentum of a matrix made orthogonal, in float32; for matrices only.
+    """Orthogonalized momentum, for matrices only; computed in float32.
 
     Parameters
     ----------
@@ -376,13 +375,13 @@ class Muon(Optimizer):
     """
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
-        """Return the momentum."""
+        """Return the momentum buffer."""
         if p.ndim != 2:
             raise ValueError(f"Muon: parameters must be matrices, got shape {p.shape}")
         return {"momentum": zeros(p)}
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
-        """Return a step."""
+        """Apply one step."""
         m = mixed(slots["momentum"], g, o.momentum)
         x = mixed(g, m, 1.0 - o.momentum) if o.nesterov else m
         x = self._orthogonal(x, o)
@@ -393,7 +392,7 @@ class Muon(Optimizer):
         return F.sub(shrunk(p, o), F.mul(x, o.lr * factor)), {"momentum": m}
 
     def _orthogonal(self, x: Any, o: Options) -> Any:
-        """Return the result of the Newton-Schulz iteration on a matrix."""
+        """Orthogonalize a matrix by Newton-Schulz iteration."""
         a, b, c = o.ns_coefficients
         is_tall = x.shape[0] > x.shape[1]
         x = F.transpose(x, 0, 1) if is_tall else x

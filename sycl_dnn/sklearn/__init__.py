@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimators like scikit-learn's that train and predict on a device."""
+"""scikit-learn estimators that train and predict on a device."""
 
 try:
     import sklearn  # noqa: F401

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``MLPClassifier`` and ``MLPRegressor``, modelled on scikit-learn's, over NumPy and dpnp."""
+"""``MLPClassifier`` and ``MLPRegressor``, modeled on scikit-learn's, for NumPy and dpnp arrays."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sycl_dnn import functional as F
 from sycl_dnn import optim
 from sycl_dnn.data import Batches, Metrics
 
-#: Layers as pairs of weight (n_in, n_out) and bias (n_out,).
+#: #: Pairs of weight (n_in, n_out) and bias (n_out,).
 Layers = list[tuple[Any, Any]]
 
 _ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
@@ -37,27 +37,27 @@ _OPTIMIZERS: dict[str, Callable[[float], optim.Optimizer]] = {
     "adam": optim.Adam, "adamw": optim.AdamW, "rmsprop": optim.RMSprop, "lion": optim.Lion,
     "sgd": lambda lr: optim.SGD(lr, momentum=0.9, nesterov=True),
 }  # fmt: skip
-#: Rows of one call when predicting: each row has the same result whatever other rows there are.
+#: #: Rows per prediction call; fixed, so that a row's result does not depend on the others.
 _BLOCK = 512
 
 
 class _Trained(NamedTuple):
-    """Layers and the state of their optimizer; None before the first step."""
+    """Layers and the optimizer's state, which is None before the first step."""
 
     layers: Layers
     state: Any = None
 
 
-#: What fitted estimators have on their devices: ``coefs_``, and the layers behind it with the
-#: optimizer's state. A pickle has both as host arrays.
+#: #: Device state of fitted estimators: ``coefs_``, and the layers that it was copied from with the
+#: optimizer's state. Pickles contain host copies of both.
 _fitted: weakref.WeakKeyDictionary[Any, tuple[Any, _Trained]] = weakref.WeakKeyDictionary()
 
 
 class _Perceptron:
-    """What both estimators share."""
+    """The common base of both estimators."""
 
     _is_classifier: bool
-    _encoded: Callable[..., tuple[np.ndarray, int]]  # targets of the loss, number of outputs
+    _encoded: Callable[..., tuple[np.ndarray, int]]  # targets for the loss, number of outputs
     n_features_in_: int
     best_loss_: float | None
     best_validation_score_: float | None
@@ -86,9 +86,9 @@ class _Perceptron:
         self.device = device
 
     def fit(self, X: Any, y: Any) -> Any:  # noqa: N803 - scikit-learn's name
-        """Train on samples (N, features) with classes of any kind, or a number or several each.
+        """Train on samples (N, features) and class labels, or one or more target values per sample.
 
-        Both are NumPy's, dpnp's, or what scikit-learn accepts. Returns this estimator.
+        Accepts NumPy and dpnp arrays and whatever scikit-learn accepts. Returns the estimator.
         """
         x, targets, sizes = self._checked(X, y, True)
         self._random = check_random_state(self.random_state)
@@ -118,7 +118,7 @@ class _Perceptron:
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
-        """Return the accuracy, or the share of the variance that is explained."""
+        """Return the accuracy, or the coefficient of determination."""
         return super().score(_on_host(X), _on_host(y), sample_weight)  # type: ignore[misc]
 
     # Checks.
@@ -128,7 +128,7 @@ class _Perceptron:
             raise ValueError(f"{type(self).__name__}: {what} must {rule}, got {got}")
 
     def _checked(self, x: Any, y: Any, is_first: bool, *classes: Any) -> tuple[Any, Any, Any]:
-        """Return samples on a device, targets on the host, and the sizes of all layers."""
+        """Return samples on a device, targets on the host, and the layer sizes."""
         x, y = self._data(x, y, is_first=is_first)
         targets, n_outputs = self._encoded(y, is_first, *classes)
         hidden = np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=object)).tolist()
@@ -162,7 +162,7 @@ class _Perceptron:
         return dpnp.asarray(x, sycl_queue=queue), targets
 
     def _device_data(self, x: dpnp.ndarray, *y: Any, is_first: bool) -> tuple[Any, Any]:
-        """Refuse what scikit-learn refuses in NumPy arrays."""
+        """Validate device arrays as scikit-learn validates NumPy arrays."""
         name, is_table = type(self).__name__, x.ndim == 2 and 0 not in x.shape
         self._require(is_table, "X", "be an array (samples, features)", f"shape {x.shape}")
         self._require(x.dtype.kind in "biuf", "X", "be of real numbers", x.dtype)
@@ -186,7 +186,7 @@ class _Perceptron:
     # Training.
 
     def _initial(self, sizes: list[int], queue: Any) -> Layers:
-        """Return layers drawn by Glorot's rule."""
+        """Return layers initialized by Glorot's rule."""
         self.n_outputs_, self.n_layers_ = sizes[-1], len(sizes)
         made = []
         for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
@@ -198,7 +198,7 @@ class _Perceptron:
     def _held_out(
         self, x: Any, targets: np.ndarray
     ) -> tuple[Any, np.ndarray, Callable[[Layers], float] | None]:
-        """Return the training data, and with ``early_stopping`` a score of layers on the rest."""
+        """Return the training data, and with ``early_stopping`` a score on held-out samples."""
         if not self.early_stopping:
             return x, targets, None
         kept, rest = map(np.sort, train_test_split(
@@ -218,7 +218,7 @@ class _Perceptron:
     def _epochs(
         self, begun: _Trained, x: Any, targets: np.ndarray
     ) -> Iterator[tuple[float, _Trained]]:
-        """Yield the mean loss of each epoch and what is trained, without end."""
+        """Yield the mean loss of each epoch and the trained state, indefinitely."""
         arrays = (x, dpnp.asarray(targets, sycl_queue=x.sycl_queue))
         size = min(200 if self.batch_size == "auto" else int(self.batch_size), x.shape[0])
         seed = int(self._random.randint(2**31 - 1))
@@ -239,7 +239,7 @@ class _Perceptron:
     def _until_no_change(self, run: Any, score: Callable[[Layers], float] | None) -> _Trained:
         """Train until the loss or the score stops improving, or for ``max_iter`` epochs."""
         self.loss_curve_, scores = [], []
-        # What should fall: the loss, or minus the score.
+        # The quantity to minimize: the loss, or the negated score.
         chosen: Any = None
         best, n_steady = np.inf, 0
         while n_steady <= self.n_iter_no_change and len(self.loss_curve_) < self.max_iter:
@@ -263,7 +263,7 @@ class _Perceptron:
         self.best_validation_score_ = None if score is None else -best
         return chosen
 
-    # What is fitted, on the device and on the host.
+    # Fitted state, on the device and on the host.
 
     def _keep(self, trained: _Trained) -> None:
         layers = sycl_dnn.tree.map(_on_host, trained.layers)
@@ -271,7 +271,7 @@ class _Perceptron:
         _fitted[self] = (self.coefs_, trained)
 
     def _trained(self, queue: Any) -> _Trained:
-        """Return layers and the optimizer's state on a queue."""
+        """Return the layers and the optimizer's state on a queue."""
         known, trained = _fitted.get(self, (None, None))
         if trained is None or known is not self.coefs_:
             layers = list(zip(self.coefs_, self.intercepts_, strict=True))
@@ -297,11 +297,11 @@ class _Perceptron:
 
 
 class MLPClassifier(_Perceptron, ClassifierMixin, BaseEstimator):
-    """A multilayer perceptron that classifies, trained by cross entropy.
+    """A multilayer perceptron classifier, trained with cross entropy.
 
-    Parameters, defaults, attributes and the rule that ends training are those of the estimator of
-    ``sklearn.neural_network``, but for the following. Arithmetic is in float32. For dpnp arrays the
-    results are dpnp arrays. A pickle contains no device arrays, but the optimizer's state, so that
+    Parameters, defaults, attributes and the stopping rule are those of
+    ``sklearn.neural_network.MLPClassifier``, with these differences: arithmetic is in float32; dpnp
+    arrays give dpnp results; pickles contain host arrays and the optimizer's state, so that
     ``partial_fit`` can continue.
 
     Parameters
@@ -309,13 +309,13 @@ class MLPClassifier(_Perceptron, ClassifierMixin, BaseEstimator):
     activation : {"relu", "tanh", "logistic", "gelu", "silu", "identity"}
     optimizer : {"adam", "adamw", "sgd", "rmsprop", "lion"}
     alpha : float
-        Weight of the squared weights in the loss.
+        Weight of the L2 penalty.
     early_stopping : bool
-        Whether to hold out ``validation_fraction`` of the samples, the same of each class, and use
-        their score in place of the loss. The weights of the best epoch are kept.
+        Whether to hold out ``validation_fraction`` of the samples, stratified by class, and use
+        their score instead of the loss. The weights of the best epoch are kept.
     device : dpctl.SyclQueue or str, optional
-        For NumPy arrays: a queue, which cannot be pickled, or what ``sycl_dnn.default_queue``
-        accepts, such as ``"cpu"``. dpnp arrays stay on their own queue.
+        Used for NumPy arrays: a queue, which cannot be pickled, or an argument of
+        ``sycl_dnn.default_queue`` such as ``"cpu"``. dpnp arrays stay on their queue.
 
     Examples
     --------
@@ -344,10 +344,10 @@ class MLPClassifier(_Perceptron, ClassifierMixin, BaseEstimator):
         return np.searchsorted(self.classes_, y), len(self.classes_)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> MLPClassifier:  # noqa: N803
-        """Train for one epoch on any part of the samples, continuing from the previous call.
+        """Train for one epoch on a batch of samples, continuing from the previous call.
 
-        ``classes`` are all that will occur; the first call needs them. ``early_stopping`` is
-        refused.
+        ``classes`` lists all labels that will occur; the first call requires it. ``early_stopping``
+        is not allowed.
         """
         if classes is None and not hasattr(self, "coefs_"):
             raise ValueError("classes must be passed on the first call to partial_fit")
@@ -367,10 +367,10 @@ class MLPClassifier(_Perceptron, ClassifierMixin, BaseEstimator):
 
 
 class MLPRegressor(_Perceptron, RegressorMixin, BaseEstimator):
-    """A multilayer perceptron that predicts numbers, trained by the mean squared error.
+    """A multilayer perceptron regressor, trained with squared error.
 
-    Parameters are those of ``MLPClassifier``. With ``early_stopping`` the score is the explained
-    share of the variance.
+    Parameters are those of ``MLPClassifier``. With ``early_stopping`` the score is the coefficient
+    of determination.
 
     Examples
     --------
@@ -402,16 +402,16 @@ class MLPRegressor(_Perceptron, RegressorMixin, BaseEstimator):
         return targets, n
 
     def partial_fit(self, X: Any, y: Any) -> MLPRegressor:  # noqa: N803
-        """Train for one epoch on any part of the samples, continuing from the previous call.
+        """Train for one epoch on a batch of samples, continuing from the previous call.
 
-        ``early_stopping`` is refused.
+        ``early_stopping`` is not allowed.
         """
         return self._fit_one_epoch(X, y)
 
     def predict(self, X: Any) -> Any:  # noqa: N803
-        """Return a number or numbers for each sample, (N,) or (N, outputs).
+        """Return one or more values per sample, (N,) or (N, outputs).
 
-        NumPy's results are float64, as scikit-learn expects from regressors.
+        Results for NumPy arrays are float64, as scikit-learn expects of regressors.
         """
         made = self._outputs(X)
         made = made.reshape(-1) if self._is_single else made
@@ -430,7 +430,7 @@ def _on_queue(tree: Any, queue: Any) -> Any:
     return sycl_dnn.tree.map(lambda v: dpnp.asarray(_on_host(v), sycl_queue=queue), tree)
 
 
-# The programs.
+# Compiled programs.
 
 
 def _scores(layers: Layers, x: Any, activation: str) -> Any:
@@ -445,7 +445,7 @@ def _scores(layers: Layers, x: Any, activation: str) -> Any:
 def _step(
     activation: str, is_classifier: bool, alpha: float, optimizer: str, rate: float
 ) -> tuple[optim.Optimizer, Any]:
-    """Return an optimizer and a compiled step with it."""
+    """Return an optimizer and its compiled step."""
     rule = _OPTIMIZERS[optimizer](rate)
 
     def loss(layers: Layers, x: Any, y: Any) -> Any:
@@ -474,7 +474,7 @@ def _predictor(activation: str, is_classifier: bool) -> Any:
 
 
 def _predicted(layers: Layers, x: Any, activation: str, is_classifier: bool) -> Any:
-    """Return probabilities of classes (N, C), or values (N, outputs)."""
+    """Return class probabilities (N, C), or values (N, outputs)."""
     predict, made = _predictor(activation, is_classifier), []
     for first in range(0, x.shape[0], _BLOCK):
         block = x[first : first + _BLOCK]
