@@ -8,7 +8,7 @@ from typing import Any
 from sycl_dnn import functional as F
 from sycl_dnn.trace import nested_arguments
 
-#: #: Number of values collected before the device sums them.
+#: Number of values collected before the device sums them.
 _MOST = 64
 
 
@@ -16,7 +16,7 @@ class _Sum:
     """A running sum on the device that holds few arrays regardless of the number of terms."""
 
     def __init__(self) -> None:
-        #: #: Values, sums of ``_MOST`` values, sums of ``_MOST`` of those sums, and so on.
+        #: Values, sums of ``_MOST`` values, sums of ``_MOST`` of those sums, and so on.
         self.levels: list[list[Any]] = []
 
     def add(self, value: Any, level: int = 0) -> None:

@@ -15,7 +15,7 @@ from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.foreign_arrays import bits_of
 
-#: #: Kinds of NumPy dtypes that no device supports: objects, strings, times.
+#: Kinds of NumPy dtypes that no device supports: objects, strings, times.
 _OF_HOST = "OSUmM"
 
 

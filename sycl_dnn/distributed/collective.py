@@ -9,14 +9,14 @@ from typing import Any
 from sycl_dnn.distributed.group import Group
 from sycl_dnn.onednn import dtypes
 
-#: #: oneCCL's codes of the operations.
+#: oneCCL's codes of the operations.
 _NUMBERS = {
     "int8": 0, "uint8": 1, "int32": 2, "uint32": 3, "int64": 4, "uint64": 5,
     "float16": 6, "float32": 7, "float64": 8, "bfloat16": 9,
 }  # fmt: skip
 _BYTES = _NUMBERS["uint8"]
 _OPS = {"sum": 0, "prod": 1, "max": 2, "min": 3}
-#: #: Collectives that compute; the others transfer bytes of any dtype.
+#: Collectives that compute; the others transfer bytes of any dtype.
 _REDUCING = ("all_reduce", "reduce", "reduce_scatter")
 
 

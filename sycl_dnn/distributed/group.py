@@ -17,11 +17,11 @@ from sycl_dnn.device import default_queue, usable_devices
 from sycl_dnn.distributed import oneccl_library
 from sycl_dnn.distributed.rank_environment import read_environment
 
-#: #: Number of collectives per group that are compared before they run, by default.
+#: Number of collectives per group that are compared before they run, by default.
 FIRST_CHECKED = 100
 _CHECKING = {"always": None, "first": FIRST_CHECKED, "never": 0}
 _CHECKING_VARIABLE = "SYCL_DNN_CHECK_COLLECTIVES"
-#: #: How many seconds process exit waits for the other ranks.
+#: How many seconds process exit waits for the other ranks.
 _LAST_WAIT = 5.0
 
 _default: Group | None = None
@@ -65,7 +65,7 @@ class Group:
     (0, 1, True)
     """
 
-    #: #: Guards compare a group by identity: its counters do not matter to traced functions.
+    #: Guards compare a group by identity: its counters do not matter to traced functions.
     guarded_by_identity = True
 
     def __init__(

@@ -12,7 +12,7 @@ from pathlib import Path
 from sycl_dnn import _core
 from sycl_dnn._runtime import distribution_file
 
-#: #: Dependencies of oneCCL that its libraries do not find by themselves.
+#: Dependencies of oneCCL that its libraries do not find by themselves.
 _PRELOADED = (
     ("intel-cmplr-lib-rt", "libintlc.so.5"),
     ("intel-cmplr-lib-rt", "libimf.so"),

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-#: #: Each launcher's variables for rank, number of ranks and local rank; the first set one wins.
+#: Each launcher's variables for rank, number of ranks and local rank; the first set one wins.
 _LAUNCHERS = (
     ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
     ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),

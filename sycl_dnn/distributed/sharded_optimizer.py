@@ -69,7 +69,7 @@ class ShardedOptimizer:
                 f"{type(optimizer).__name__} reads whole arrays"
             )
         self.optimizer = optimizer
-        #: #: Without norm clipping, which must consider the parts of all ranks.
+        #: Without norm clipping, which must consider the parts of all ranks.
         self._moving = copy.copy(optimizer)
         self._moving.max_norm = None
         self._group = chosen(group)

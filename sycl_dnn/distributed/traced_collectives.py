@@ -16,7 +16,7 @@ from sycl_dnn.trace.values import Tensor
 class CollectiveStep:
     """A collective as a program step with one input and one output array."""
 
-    #: #: Name of the step in reports.
+    #: Name of the step in reports.
     row = "collective"
 
     def __init__(self, collective: Collective, group: Group) -> None:

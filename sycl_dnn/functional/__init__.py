@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.nn.functional for dpnp arrays, over oneDNN.
+"""``torch.nn.functional`` for dpnp arrays, over oneDNN.
 
-Names, arguments, defaults and meaning are those of ``torch.nn.functional``.
+Names, arguments, defaults and semantics are those of ``torch.nn.functional``.
 """
 
 import sys

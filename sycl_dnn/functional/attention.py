@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scaled dot product attention."""
+"""Scaled dot-product attention."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, expand_rank, filled, narrow, reshape, row_major
 
-#: Scores of a query that sees no key: any number, since its result is replaced by zeros.
+#: Score of fully masked queries; the value is irrelevant, since their result is set to zero.
 LOW = -1e30
-#: Elements of the largest mask that a plan holds; larger ones are made in every call.
+#: Maximum number of elements of a mask that a plan stores; larger ones are rebuilt in each call.
 _KEPT = 2**17
 
 
 def _chosen(condition: Tensor, yes: float, no: float) -> Tensor:
-    """Return one number where ``condition`` (bool) holds, else the other."""
+    """Return ``yes`` where ``condition`` is true, else ``no``."""
     numbers = (filled(condition.trace, v, (1,) * condition.ndim) for v in (yes, no))
     return select(condition, *numbers)
 
 
 def causal(trace: Trace, n_queries: int, n_keys: int, first: int = 0, groups: int = 1) -> Tensor:
-    """Return (groups * L, S): query i of each group, counted from ``first``, sees keys up to i."""
+    """Return a causal mask (groups * L, S): query i of each group sees keys up to first + i."""
     queries = np.tile(np.arange(first, first + n_queries), groups)[:, None]
     keys = np.arange(n_keys)[None]
     if groups * n_queries * n_keys <= _KEPT:
@@ -58,7 +58,7 @@ def causal(trace: Trace, n_queries: int, n_keys: int, first: int = 0, groups: in
 
 
 def summand(attn_mask: Tensor) -> Tensor:
-    """Return a mask (*, S) in float32: True is 0, False minus infinity, numbers are themselves."""
+    """Convert a mask (*, S) to additive float32: True becomes 0, False minus infinity."""
     if attn_mask.dtype != "bool":
         return attn_mask.trace.convert(attn_mask, "float32")
     return _chosen(row_major(attn_mask), 0.0, -math.inf)
@@ -67,7 +67,7 @@ def summand(attn_mask: Tensor) -> Tensor:
 def joined(
     trace: Trace, attn_mask: Tensor | None, is_causal: bool, size: tuple[int, int]
 ) -> Tensor:
-    """Return what masks come to, (*, L, S)."""
+    """Return the sum of the additive masks, (*, L, S)."""
     given = None if attn_mask is None else summand(attn_mask)
     if not is_causal:
         return broadcast_to(given, (*given.shape[:-2], *size))
@@ -76,9 +76,9 @@ def joined(
 
 
 def per_score(mask: Tensor, batch: tuple[int, ...], groups: int) -> Tensor:
-    """Return (*, L, S) as it lies on scores (*batch, groups * L, S), or broadcasts to them.
+    """Arrange a mask (*, L, S) for scores (*batch, groups * L, S), or so that it broadcasts.
 
-    ``groups`` neighbouring heads of a mask that has them lie one below the other.
+    ``groups`` neighboring heads of the mask are stacked along the query axis.
     """
     rows, columns = mask.shape[-2:]
     mask = expand_rank(mask, len(batch) + 2)
@@ -92,13 +92,13 @@ def per_score(mask: Tensor, batch: tuple[int, ...], groups: int) -> Tensor:
 
 
 def visible(mask: Tensor) -> Tensor:
-    """Return (*, L, 1): 1 for the queries that see a key, else 0."""
+    """Return (*, L, 1): 1 for queries that see at least one key, else 0."""
     sees = binary(algorithm.binary_ne, mask, nan_kept.number(mask, -math.inf), "float32")
     return reduce(algorithm.reduction_max, sees, [mask.ndim - 1])
 
 
 def without_empty_rows(mask: Tensor, rows: Tensor) -> Tensor:
-    """Return ``mask`` with ``LOW`` in the rows where ``rows`` is 0: no softmax without a number."""
+    """Fill rows of ``mask`` where ``rows`` is 0 with ``LOW``, so that softmax is not NaN."""
 
     def made() -> Tensor:
         sees_none = binary(algorithm.binary_eq, rows, nan_kept.number(rows, 0.0), "bool")
@@ -108,20 +108,20 @@ def without_empty_rows(mask: Tensor, rows: Tensor) -> Tensor:
 
 
 def hiding(x: Tensor, rows: Tensor) -> Tensor:
-    """Return ``x`` with zeros in the rows where ``rows`` is 0."""
+    """Zero the rows of ``x`` where ``rows`` is 0."""
     trace = x.trace
     rows = trace.convert(rows, x.dtype)
     return trace.closed({"x": x}, lambda: mul(x, rows), lambda dy: {"x": mul(dy, rows)})
 
 
-# --- The products and the softmax of attention, over operands of one batch shape
+# --- Attention over operands with equal batch shapes
 
-#: Fewest queries of a block: below that, the steps cost more than they save.
+#: Minimum number of queries per block: smaller blocks cost more than they save.
 _BLOCK = 128
 
 
 def _scaling(scale: float, mask: Tensor | None = None) -> PrimitiveAttr:
-    """Return the attribute that multiplies a product by ``scale`` and adds a mask."""
+    """Return the attribute that scales a product and adds a mask."""
     post_ops, attr = PostOps(), PrimitiveAttr()
     post_ops.append_eltwise(algorithm.eltwise_linear, scale, 0.0)
     if mask is not None:
@@ -131,7 +131,7 @@ def _scaling(scale: float, mask: Tensor | None = None) -> PrimitiveAttr:
 
 
 def _product(a: Tensor, b: Tensor, scale: float, dtype: str, mask: Tensor | None = None) -> Tensor:
-    """Return ``scale * a @ b + mask``, in one pass where the engine has that."""
+    """Return ``scale * a @ b + mask``, fused if the engine supports it."""
     inputs, out = {"src": a, "weights": b}, Out((*a.shape[:-1], b.shape[-1]), dtype)
     attr = _scaling(scale, mask)
     if mask is not None:
@@ -151,7 +151,7 @@ def _product(a: Tensor, b: Tensor, scale: float, dtype: str, mask: Tensor | None
 
 
 def _is_slow(inputs: dict[str, Tensor], out: Out, attr: PrimitiveAttr) -> bool:
-    """Whether a CPU has the reference alone: SSE4.1, or bfloat16 and a mask that broadcasts."""
+    """Whether a CPU has only the reference: SSE4.1, or bfloat16 with a broadcast mask."""
     trace = inputs["src"].trace
     if trace.engine.kind is not engine_kind.cpu:
         return False
@@ -185,9 +185,9 @@ def _scores(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Te
 
 
 def _weights(scores: Tensor, dtype: str) -> Tensor:
-    """Return the softmax of float32 scores over the keys, in ``dtype``."""
+    """Return the softmax of float32 scores over the keys, converted to ``dtype``."""
     if nan_kept.is_asked_for(scores):
-        # A query whose scores are all minus infinity sees no key, mask or not, as in torch.
+        # As in torch, a query whose scores are all minus infinity sees no key, even without a mask.
         best = reduce(algorithm.reduction_max, scores, [scores.ndim - 1], keeps_nan=True)
         sees_none = binary(algorithm.binary_le, best, nan_kept.number(best, LOW / 2), "bool")
         zero = nan_kept.number(scores, 0.0)
@@ -206,7 +206,7 @@ def _weights(scores: Tensor, dtype: str) -> Tensor:
 
 
 def _hidden_scores(query: Tensor, key: Tensor, mask: Tensor, scale: float) -> Tensor:
-    """Return scores that are ``LOW`` where ``mask`` is, also in place of infinities and NaN."""
+    """Return scores with ``LOW`` where masked, even if they were infinite or NaN."""
     scores = _scores(query, key, None, scale)
     is_hidden = binary(algorithm.binary_le, mask, nan_kept.number(mask, LOW / 2), "bool")
     return select(broadcast_to(is_hidden, scores.shape), nan_kept.number(scores, LOW), scores)
@@ -221,7 +221,7 @@ def attend(
     scale: float,
     scores_of: Callable[..., Tensor] = _scores,
 ) -> Tensor:
-    """Return (*, M, F) from operands of one batch shape."""
+    """Return (*, M, F) for operands with equal batch shapes."""
     weights = _weights(scores_of(query, key, mask, scale), query.dtype)
     if dropout_p:
         from sycl_dnn.functional.activation.dropout import dropout
@@ -238,9 +238,10 @@ def attend_causally(
     scale: float,
     groups: int = 1,
 ) -> Tensor:
-    """Return (*, groups * L, F) where query i of each group sees the keys up to i.
+    """Return (*, groups * L, F) where query i of each group sees keys up to i.
 
-    Blocks of queries leave out the keys that none of them sees: nearly half of the work.
+    Queries are processed in blocks without the keys that none of them sees, which saves nearly half
+    of the work.
     """
     lead, rows, columns = query.shape[:-2], query.shape[-2] // groups, key.shape[-2]
     apart = reshape(query, (*lead, groups, rows, query.shape[-1]))
@@ -259,15 +260,15 @@ def attend_causally(
     return reshape(join(made, len(lead) + 1), (*lead, groups * rows, value.shape[-1]))
 
 
-# --- Scaled dot product attention
+# --- scaled_dot_product_attention
 
 _NAME = "scaled_dot_product_attention"
 
 
 def _few_axes(operands: list[Tensor], mask: Tensor | None) -> tuple[list[Tensor], Tensor | None]:
-    """Return operands of one batch shape with two batch axes at most, and the mask for them.
+    """Merge batch axes until at most two remain; adapt the mask.
 
-    Fast kernels take no more axes with a mask that broadcasts.
+    Fast kernels do not support more axes with a broadcast mask.
     """
     batch = operands[0].shape[:-2]
     if len(batch) < 3:
@@ -297,42 +298,42 @@ def scaled_dot_product_attention(
     Parameters
     ----------
     query : array (*B, L, E)
-        float32, bfloat16 or float16; B broadcasts between the three.
+        float32, bfloat16 or float16; the batch shapes broadcast.
     key : array (*B, S, E)
     value : array (*B, S, F)
     attn_mask : array, broadcasts to (*B, L, S), optional
-        bool: whether a query attends to a key; else float32 or the dtype of ``query``: added to
-        the scores. A query without any key gives zeros.
+        bool: whether a query attends to a key; otherwise float32 or the dtype of ``query``, added
+        to the scores. Fully masked queries give zeros.
     dropout_p : float
-        Probability of dropping a weight; applied whenever it is not 0.
+        Dropout probability of the weights; applied even in inference unless 0.
     is_causal : bool
-        Query i attends to the keys up to i; together with ``attn_mask`` both hold.
+        Query i attends to keys up to i; combined with ``attn_mask`` if both are passed.
     scale : float, optional
-        Default ``1 / sqrt(E)``.
+        ``1 / sqrt(E)`` by default.
     enable_gqa : bool
-        The next to last but one axis of ``query`` may be a multiple of that of ``key`` and
-        ``value``; neighbouring heads of ``query`` then share a head.
+        The head axis (third from the end) of ``query`` may be a multiple of that of ``key`` and
+        ``value``; neighboring query heads then share a head.
 
     Returns
     -------
     array (*B, L, F)
-        dtype of ``query``.
+        Same dtype as ``query``.
 
     Raises
     ------
     ValueError
-        Shapes do not fit, or ``dropout_p`` is not a probability.
+        Shapes do not match, or ``dropout_p`` is not a probability.
     TypeError
-        Dtypes differ or are not floating-point.
+        Dtypes differ or are not floating point.
 
     Notes
     -----
-    A query whose scores are all minus infinity gives NaN, unless ``set_nan("propagate")``: then
-    zeros, as one that is masked. Likewise infinite and NaN scores that only ``is_causal`` hides
-    give NaN, unless that is set: then they do not count.
+    A query whose scores are all minus infinity gives NaN; with ``set_nan("propagate")`` it gives
+    zeros, like a masked one. Infinite and NaN scores hidden only by ``is_causal`` give NaN; with
+    that setting they are ignored.
 
-    Scores are kept in float32 and in memory: L * S of them for each head, an eighth of that with
-    ``is_causal`` alone from L = 1024 on; a gradient keeps all.
+    Scores are materialized in float32: L * S per head, or about an eighth of that if only
+    ``is_causal`` is set and L >= 1024; gradients keep all of them.
 
     Source: oneDNN developer guide, "Scaled Dot-Product Attention (SDPA)"; Vaswani et al.,
     arXiv:1706.03762.
@@ -362,7 +363,7 @@ def scaled_dot_product_attention(
 
 
 def _aligned(query, key, value, enable_gqa):
-    """Return the result's shape, operands of one batch shape (rank 4 at most), heads per group."""
+    """Return the result shape, operands of equal batch shape (rank <= 4), and heads per group."""
     groups = 1
     if enable_gqa:
         groups = _groups(query, key, value)

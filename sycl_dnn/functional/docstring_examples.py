@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examples for docstrings from a table: of all functions, and of modules that lack one."""
+"""Docstring examples from a table: for all functions, and for modules without their own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _IMPORTS = (">>> import dpnp", ">>> from sycl_dnn import functional as F")
 
 
 def read(file: str = __file__) -> dict[str, list[str]]:
-    """Return the examples of the table next to a file, in lines; they run as doctests."""
+    """Return the lines of each example in the table next to a file; they run as doctests."""
     found: dict[str, list[str]] = {}
     table = Path(file).with_name("docstring_examples.txt")
     for line in table.read_text().splitlines():
@@ -22,11 +22,11 @@ def read(file: str = __file__) -> dict[str, list[str]]:
 
 
 def attach(namespace: dict[str, Any], file: str = __file__, *imports: str) -> None:
-    """Append its example to the docstring of each name in the table next to a file."""
+    """Append the examples of the table next to a file to the docstrings of their names."""
     for name, lines in read(file).items():
         described = namespace[name]
         text = described.__doc__
-        if text is None or ">>>" in text:  # there are no docstrings under ``python -OO``
+        if text is None or ">>>" in text:  # ``python -OO`` strips docstrings
             continue
         margin = text.rpartition("\n")[2]
         margin = "\n" + (margin if margin.isspace() else "")

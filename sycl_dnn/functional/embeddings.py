@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a table by number, and numbers as vectors: embedding, one_hot."""
+"""``embedding`` and ``one_hot``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _INDICES = ("int32", "int64")
 
 
 def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, by_frequency: bool) -> Tensor:
-    """Record the rows of a table that ``input`` names, and their gradient."""
+    """Record a row lookup with its gradient."""
     numbers, n = reshape(input, (input.size, 1)), weight.shape[0]
     absent = math.nan if dtypes.is_float(str(weight.dtype)) else 0
 
@@ -41,7 +41,7 @@ def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, by_frequency: 
         return where(EQ(index, number(padding_idx, index.dtype)), STOP_GRADIENT(rows), rows)
 
     def shared(g: Node, index: Node) -> Node:
-        """Return the gradient of the table, divided by how often each row is named."""
+        """Return the gradient of the table, divided by the number of lookups of each row."""
         wide = dtypes.wide(g.dtype)
         if padding_idx is not None:
             g = where(EQ(index, number(padding_idx, index.dtype)), number(0, g.dtype), g)
@@ -82,21 +82,21 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> dpnp.ndarray | Array:
-    """Look up rows of a table.
+    """Look up rows of a table by index.
 
     Parameters
     ----------
     input : array (*S) of int32 or int64
-        Numbers of rows, 0 to V - 1. Others, negative ones too, give rows of NaN (of zeros where
-        the table holds integers) and add nothing to the gradient. The call does not wait.
+        Row indices, 0 to V - 1. Out-of-range ones, including negative ones, give rows of NaN (zeros
+        in integer tables) and do not contribute to the gradient. The call does not wait.
     weight : array (V, D) of any dtype
     padding_idx : int, optional
-        Row whose gradient is 0; negative counts from the end.
+        Row with zero gradient; negative counts from the end.
     scale_grad_by_freq : bool
-        Divide the gradient of a row by how often it is looked up.
+        Divide the gradient of a row by the number of times it is looked up.
     max_norm, norm_type, sparse
-        Only ``max_norm=None`` and ``sparse=False``: the table is never written to, and its
-        gradient is dense.
+        Only ``max_norm=None`` and ``sparse=False`` are supported: the table is never modified, and
+        its gradient is dense.
 
     Returns
     -------
@@ -105,14 +105,14 @@ def embedding(
     Raises
     ------
     TypeError
-        ``input`` is not an array of integers, or ``weight`` is of 4-bit numbers.
+        ``input`` is not an integer array, or ``weight`` is 4-bit.
     ValueError
-        ``weight`` is not a table, or ``padding_idx`` is out of range.
+        ``weight`` is not a matrix, or ``padding_idx`` is out of range.
 
     Notes
     -----
-    Both directions are generated kernels; the gradient sums in the order of ``input``, so that it
-    is the same each time. Source: ``torch.nn.functional.embedding``.
+    Both directions are generated kernels; the gradient is accumulated in the order of ``input`` and
+    is therefore deterministic. Source: ``torch.nn.functional.embedding``.
     """
     _check_embedding(input, weight, max_norm=max_norm, sparse=sparse)
     n = weight.shape[0]
@@ -141,27 +141,27 @@ def _one_hot(input, num_classes):
 
 
 def one_hot(input: dpnp.ndarray, num_classes: int = -1) -> dpnp.ndarray:
-    """Return a vector of zeros for each number, with a 1 at its place.
+    """Return one-hot vectors of class indices.
 
     Parameters
     ----------
     input : array (*S) of int32 or int64
-        Classes, counted from 0.
+        Class indices, starting at 0.
     num_classes : int
-        -1: one more than the largest class. Finding it waits for the device, and is not
-        possible inside a trace.
+        -1: one more than the largest class. Finding it waits for the device, which is impossible in
+        a trace.
 
     Returns
     -------
     array (*S, num_classes) of int64
-        Only zeros for a number that is not in [0, num_classes).
+        All zeros for an index outside [0, num_classes).
 
     Raises
     ------
     TypeError
-        ``input`` is not an array of integers.
+        ``input`` is not an integer array.
     ValueError
-        ``num_classes`` is neither positive nor -1, or -1 for an empty array.
+        ``num_classes`` is neither positive nor -1, or is -1 for an empty array.
     """
     if num_classes == -1 and isinstance(input, dpnp.ndarray):
         if not input.size:

@@ -12,7 +12,7 @@ import numpy as np
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.array import Array
 
-#: #: What a file may contain in addition to arrays.
+#: What a file may contain in addition to arrays.
 PLAIN = (bool, int, float, str)
 
 
@@ -23,7 +23,7 @@ class Stored(NamedTuple):
     dtype: str
 
 
-#: #: Contents of a file: arrays, and plain values.
+#: Contents of a file: arrays, and plain values.
 Content = tuple[dict[str, Stored], dict[str, Any]]
 
 

@@ -13,16 +13,16 @@ import numpy as np
 from sycl_dnn.io.host_arrays import Content, Stored, check_content
 from sycl_dnn.onednn import dtypes
 
-#: #: Metadata key of the plain values.
+#: Metadata key of the plain values.
 _NOTE = "sycl_dnn"
-#: #: Names of the dtypes in files.
+#: Names of the dtypes in files.
 _NAMES = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64",
     "I32": "int32", "I16": "int16", "I8": "int8", "U64": "uint64", "U32": "uint32",
     "U16": "uint16", "U8": "uint8", "BOOL": "bool", "F8_E4M3": "float8_e4m3",
     "F8_E5M2": "float8_e5m2",
 }  # fmt: skip
-#: #: Dtype names that differ in the library.
+#: Dtype names that differ in the library.
 _LONG = {"float8_e4m3": "float8_e4m3fn"}
 
 

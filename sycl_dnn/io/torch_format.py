@@ -12,7 +12,7 @@ import numpy as np
 from sycl_dnn.io.host_arrays import PLAIN, Content, Stored, check_content
 from sycl_dnn.onednn import dtypes
 
-#: #: torch's names for dtypes that NumPy stores as raw bits.
+#: torch's names for dtypes that NumPy stores as raw bits.
 _LONG = {"float8_e4m3": "float8_e4m3fn"}
 _SHORT = {long: short for short, long in _LONG.items()}
 

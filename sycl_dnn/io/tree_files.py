@@ -17,7 +17,7 @@ from sycl_dnn.io.host_arrays import PLAIN, Stored, on_device, on_host
 from sycl_dnn.nn.module import Module
 from sycl_dnn.trace import nested_arguments
 
-#: #: The module that handles each suffix.
+#: The module that handles each suffix.
 _FORMATS: dict[str, Any] = {
     ".safetensors": safetensors_format, ".npz": npz_format, ".pt": torch_format,
     ".pth": torch_format,

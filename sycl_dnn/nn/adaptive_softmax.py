@@ -17,7 +17,7 @@ class ASMoutput(NamedTuple):
 
     #: The log-probability of each sample's class, (N,).
     output: Any
-    #: #: The mean negative log-likelihood, ().
+    #: The mean negative log-likelihood, ().
     loss: Any
 
 

@@ -32,7 +32,7 @@ class _Stored:
         return _restored, (dpnp.asnumpy(self._array),)
 
 
-#: #: Keyed by the id of the array, which the entry keeps alive; the pickler keeps the entries.
+#: Keyed by the id of the array, which the entry keeps alive; the pickler keeps the entries.
 _stored: weakref.WeakValueDictionary[int, _Stored] = weakref.WeakValueDictionary()
 
 

@@ -29,7 +29,7 @@ def _returned(module: Any, result: Any) -> Any:
     return result
 
 
-#: #: Compiled forwards, one for each form of module; the oldest are dropped first.
+#: Compiled forwards, one for each form of module; the oldest are dropped first.
 _programs: dict[Any, Any] = {}
 _MOST = 1024
 

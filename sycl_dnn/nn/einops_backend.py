@@ -79,7 +79,7 @@ class _Methods:
         return F.einsum(pattern, *x)
 
 
-#: #: einops discovers backends among the live subclasses of its base class.
+#: einops discovers backends among the live subclasses of its base class.
 _registered: list[type] = []
 
 

@@ -27,13 +27,13 @@ class Row(NamedTuple):
     """One class: the function it calls and its constructor."""
 
     function: str
-    #: #: Names and defaults. A leading ``~`` marks those that the function does not accept, ``*``
+    #: Names and defaults. A leading ``~`` marks those that the function does not accept, ``*``
     #: marks keyword-only ones.
     parameters: dict[str, Any] = {}
-    #: #: Attributes in ``repr``: ``=name`` shows only the value, ``?name`` is omitted if None.
+    #: Attributes in ``repr``: ``=name`` shows only the value, ``?name`` is omitted if None.
     shown: tuple[str, ...] | None = None
     inputs: tuple[str, ...] = ("input",)
-    #: #: Converts the attributes as torch's constructor does.
+    #: Converts the attributes as torch's constructor does.
     prepare: Callable[[dict[str, Any]], None] | None = None
 
 
@@ -163,7 +163,7 @@ ROWS: dict[str, Row] = {
                    ("log_probs", "targets", "input_lengths", "target_lengths")),
 }  # fmt: skip
 
-#: #: torch's argument names that differ from those of the function.
+#: torch's argument names that differ from those of the function.
 _OTHER_NAMES = {"Unflatten": {"sizes": "unflattened_size"}}
 _BUFFERS = ("weight", "pos_weight")
 
@@ -248,7 +248,7 @@ _INPLACE = (
 )
 
 
-#: #: Example arguments, input shape and output shape of classes whose constructor needs arguments.
+#: Example arguments, input shape and output shape of classes whose constructor needs arguments.
 _EXAMPLES: dict[str, tuple[str, tuple[int, ...], tuple[int, ...]]] = {
     **{f"Adaptive{kind}Pool{n}d": ("3", (2, 4) + (9,) * n, (2, 4) + (3,) * n)
        for kind in ("Avg", "Max") for n in (1, 2, 3)},
@@ -265,7 +265,7 @@ _EXAMPLES: dict[str, tuple[str, tuple[int, ...], tuple[int, ...]]] = {
 
 
 _CLASSES = "F.astype(F.zeros(2), 'int64')"
-#: #: Example arguments of losses with unusual inputs, and the lines that prepare them.
+#: Example arguments of losses with unusual inputs, and the lines that prepare them.
 _LOSSES = {
     "CrossEntropyLoss": (f"x, {_CLASSES}", ""), "NLLLoss": (f"F.log(x), {_CLASSES}", ""),
     "MultiMarginLoss": (f"x, {_CLASSES}", ""), "KLDivLoss": ("F.log(x), x", ""),

@@ -20,9 +20,9 @@ from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.module_arrays import ModuleArray
 from sycl_dnn.trace.values import Tensor
 
-#: #: Index of a child -> what creates it for a copy. Other children are shared.
+#: Index of a child -> what creates it for a copy. Other children are shared.
 Made = Mapping[int, Callable[[], Any]]
-#: #: ``build(made, keep)`` returns a copy; it passes the copy to ``keep`` before it builds children
+#: ``build(made, keep)`` returns a copy; it passes the copy to ``keep`` before it builds children
 #: that refer to it.
 Build = Callable[[Made, Callable[[Any], None]], Any]
 
@@ -32,11 +32,11 @@ _PROXIES = (weakref.ProxyType, weakref.CallableProxyType)
 class Parts(NamedTuple):
     """A callable or object, decomposed one level deep."""
 
-    #: #: Its identity apart from the children.
+    #: Its identity apart from the children.
     kind: Any
     children: Sequence[Any]
     build: Build
-    #: #: What guards must compare besides the children; None: the children that are not copied.
+    #: What guards must compare besides the children; None: the children that are not copied.
     held: Sequence[Any] | None = None
 
     def guarded(self, made: Collection[int]) -> list[Any]:

@@ -14,7 +14,7 @@ from sycl_dnn.trace.module_arrays import building, handed, plain
 from sycl_dnn.trace.torch_methods import in_torch_manner
 from sycl_dnn.trace.values import Tensor
 
-#: #: Only modules with hooks have these attributes, so the form of others does not change.
+#: Only modules with hooks have these attributes, so the form of others does not change.
 BEFORE, AFTER = "_forward_pre_hooks", "_forward_hooks"
 
 

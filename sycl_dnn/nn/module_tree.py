@@ -19,7 +19,7 @@ from sycl_dnn.nn import bypassed, held_objects
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.values import Tensor
 
-#: #: Attributes that every module has; all others are hyper-parameters.
+#: Attributes that every module has; all others are hyper-parameters.
 OWN = frozenset(
     (
         "_parameters", "_buffers", "_modules", "_frozen", "_transient", "_is_traced", "_lent",
@@ -36,7 +36,7 @@ class Copies:
 
     def __init__(self, leaves: Sequence[Any], modules: Sequence[Any]) -> None:
         self.leaves, self.modules = leaves, modules
-        #: #: Callables and objects by index; each is created once.
+        #: Callables and objects by index; each is created once.
         self.objects: dict[int, Any] = {}
 
 
@@ -58,10 +58,10 @@ class Node(NamedTuple):
     """How to rebuild one module."""
 
     kind: type
-    #: #: Hyper-parameters that are shared, and those that are rebuilt from leaves.
+    #: Hyper-parameters that are shared, and those that are rebuilt from leaves.
     fixed: dict[str, Any]
     made: dict[str, Maker]
-    #: #: Indices of leaves and nodes; None for an absent parameter.
+    #: Indices of leaves and nodes; None for an absent parameter.
     parameters: dict[str, int | None]
     buffers: dict[str, int | None]
     modules: dict[str, int | None]
@@ -76,16 +76,16 @@ class Form:
 
     def __init__(self, walk: _Walk) -> None:
         self.key = tuple(walk.tokens)
-        #: #: The path of each leaf, and whether it is anything but a trainable parameter.
+        #: The path of each leaf, and whether it is anything but a trainable parameter.
         self.names = tuple(walk.names)
         self.constants = tuple(walk.constants)
         self.nodes = tuple(walk.nodes)
-        #: #: User functions and objects that the modules call.
+        #: User functions and objects that the modules call.
         self.held = tuple(walk.held)
-        #: #: Whether the form of a copy is known without another walk.
+        #: Whether the form of a copy is known without another walk.
         self.is_simple = walk.is_lasting and not any(node.made for node in self.nodes)
         self._hash = hash((self.key, self.constants))
-        #: #: The module that last had this form.
+        #: The module that last had this form.
         self.root: Callable[[], Any] = weakref.ref(walk.root)
 
     def __eq__(self, other: object) -> bool:
@@ -110,9 +110,9 @@ class Form:
 class _Known(NamedTuple):
     epoch: int
     form: Form
-    #: #: The location of each leaf: a dict and its key.
+    #: The location of each leaf: a dict and its key.
     places: list[tuple[dict[str, Any], str]]
-    #: #: Lists, dicts and objects of numbers and strings, with their contents at the time.
+    #: Lists, dicts and objects of numbers and strings, with their contents at the time.
     contents: Sequence[tuple[Any, list[Any]]] = ()
 
 
@@ -126,13 +126,13 @@ class _Walk:
         self.tokens: list[Any] = []
         self.names: list[str] = []
         self.constants: list[bool] = []
-        #: #: Parameters frozen under one of their names are frozen under all, as in torch.
+        #: Parameters frozen under one of their names are frozen under all, as in torch.
         self._frozen: set[int] = set()
         self.leaves: list[Any] = []
         self.places: list[tuple[dict[str, Any], str]] = []
         self.nodes: list[Any] = []
         self.held: list[Any] = []
-        #: #: Whether the form remains valid until an attribute is set or a container changes.
+        #: Whether the form remains valid until an attribute is set or a container changes.
         self.is_lasting = True
         self.contents: list[tuple[Any, list[Any]]] = []
         self._plain: set[int] = set()

@@ -33,7 +33,7 @@ class _Affine(Module):
 class _Running(_Affine):
     """Batch and instance normalization, by batch statistics or running ones."""
 
-    #: #: Allowed ranks of the input.
+    #: Allowed ranks of the input.
     ranks: tuple[int, ...]
     name = ""
 

@@ -17,14 +17,14 @@ from sycl_dnn import functional, nn  # noqa: F401 - ``nn`` is one of the names
 from sycl_dnn.trace.array import Array
 
 pi, inf, nan, e = math.pi, math.inf, math.nan, math.e
-#: #: torch's dtypes whose names differ.
+#: torch's dtypes whose names differ.
 _DTYPES = {
     "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32",
     "short": "int16", **{name: name for name in (
         "float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8",
         "bool")},
 }  # fmt: skip
-#: #: Names of ``sycl_dnn`` that mean the same in torch.
+#: Names of ``sycl_dnn`` that mean the same in torch.
 _BLOCKS = ("compile", "enable_grad", "inference_mode", "manual_seed", "no_grad", "set_grad_enabled")
 
 

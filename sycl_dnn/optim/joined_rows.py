@@ -11,10 +11,10 @@ from sycl_dnn import functional as F
 from sycl_dnn.trace.layout import row_major_strides
 from sycl_dnn.trace.values import Tensor
 
-#: #: Maximum number of elements of a parameter to join, and of a joined array: the intermediate
+#: Maximum number of elements of a parameter to join, and of a joined array: the intermediate
 #: values of a step then fit in a core's cache.
 MOST, MOST_TOGETHER = 1 << 16, 1 << 18
-#: #: Parts of a joined array are aligned to this many elements, which suits kernels.
+#: Parts of a joined array are aligned to this many elements, which suits kernels.
 _APART = 16
 _JOINED = ("float32", "bfloat16", "float16")
 
@@ -22,12 +22,12 @@ _JOINED = ("float32", "bfloat16", "float16")
 class Row(NamedTuple):
     """A parameter, its gradient and its state, or several of them joined."""
 
-    #: #: Index of the parameter.
+    #: Index of the parameter.
     number: int
     name: str
     p: Any
     g: Any
-    #: #: Option group.
+    #: Option group.
     which: Any
     slots: dict[str, Any]
 

@@ -24,7 +24,7 @@ from sycl_dnn.optim.rule import signature_of
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.values import Tensor
 
-#: #: Steps with less curvature are not added to the history.
+#: Steps with less curvature are not added to the history.
 _LEAST_CURVATURE = 1e-10
 _SEARCHES = (None, "strong_wolfe")
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: #: Parameters of the sufficient-decrease and curvature conditions.
+#: Parameters of the sufficient-decrease and curvature conditions.
 _DECREASE, _CURVATURE = 1e-4, 0.9
 _MOST = 25
 

@@ -19,16 +19,16 @@ from sycl_dnn.optim.joined_rows import Row, bunches, cut, join_rows, slots_of
 from sycl_dnn.trace.module_arrays import plain
 from sycl_dnn.trace.values import Tensor
 
-#: #: Serializes ``step``, so that each thread starts from the result of the previous step.
+#: Serializes ``step``, so that each thread starts from the result of the previous step.
 _stepping = threading.Lock()
-#: #: Per optimizer: the state that ``step`` keeps for each module.
+#: Per optimizer: the state that ``step`` keeps for each module.
 _states: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 State = dict[str, Any]
 _WIDE = ("float32", "float64")
 
 
-#: #: Valid ranges of options: a predicate and its description.
+#: Valid ranges of options: a predicate and its description.
 _RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(
         ("lr", "weight_decay", "eps", "momentum", "alpha", "momentum_decay", "lr_decay",
@@ -113,9 +113,9 @@ class Optimizer:
     copies of narrower parameters, to which updates are applied without rounding.
     """
 
-    #: #: Options with defaults, in addition to the rate.
+    #: Options with defaults, in addition to the rate.
     defaults: dict[str, Any] = {}
-    #: #: Whether elements are updated independently, so that parameters may be joined.
+    #: Whether elements are updated independently, so that parameters may be joined.
     is_elementwise = False
 
     if not TYPE_CHECKING:

@@ -31,7 +31,7 @@ _SHARED = """
     Source: """
 
 
-#: #: Options of every optimizer.
+#: Options of every optimizer.
 _COMMON: dict[str, Any] = {
     "groups": (), "decay_mask": None, "max_norm": None, "master_weights": False
 }  # fmt: skip

@@ -26,7 +26,7 @@ from sycl_dnn import functional as F
 from sycl_dnn import optim
 from sycl_dnn.data import Batches, Metrics
 
-#: #: Pairs of weight (n_in, n_out) and bias (n_out,).
+#: Pairs of weight (n_in, n_out) and bias (n_out,).
 Layers = list[tuple[Any, Any]]
 
 _ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
@@ -37,7 +37,7 @@ _OPTIMIZERS: dict[str, Callable[[float], optim.Optimizer]] = {
     "adam": optim.Adam, "adamw": optim.AdamW, "rmsprop": optim.RMSprop, "lion": optim.Lion,
     "sgd": lambda lr: optim.SGD(lr, momentum=0.9, nesterov=True),
 }  # fmt: skip
-#: #: Rows per prediction call; fixed, so that a row's result does not depend on the others.
+#: Rows per prediction call; fixed, so that a row's result does not depend on the others.
 _BLOCK = 512
 
 
@@ -48,7 +48,7 @@ class _Trained(NamedTuple):
     state: Any = None
 
 
-#: #: Device state of fitted estimators: ``coefs_``, and the layers that it was copied from with the
+#: Device state of fitted estimators: ``coefs_``, and the layers that it was copied from with the
 #: optimizer's state. Pickles contain host copies of both.
 _fitted: weakref.WeakKeyDictionary[Any, tuple[Any, _Trained]] = weakref.WeakKeyDictionary()
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Activations, softmax, dropout."""
+"""Activations, softmax and dropout."""

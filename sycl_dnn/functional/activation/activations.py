@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Activations of one array: smooth, piecewise, shrinking."""
+"""Element-wise activations of one array."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 
-#: By value of ``approximate``.
+#: Algorithms by value of ``approximate``.
 _GELU = {"none": algorithm.eltwise_gelu_erf, "tanh": algorithm.eltwise_gelu_tanh}
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
@@ -54,7 +54,7 @@ def relu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | A
         return nan_kept.relu(input, lambda: chain(input, rectified(input)))
     if input.is_float and rectified(input) is not RELU:
         return eltwise(input, algorithm.eltwise_clip_v2_use_dst_for_bwd, 0.0, math.inf)
-    # The result tells the sign as well, and the next function keeps it anyway.
+    # The gradient needs only the sign, so keep the result, which the next function keeps anyway.
     if not input.is_float:
         return eltwise(input, algorithm.eltwise_relu)
     kind = algorithm.eltwise_relu_use_dst_for_bwd
@@ -81,7 +81,7 @@ def hardtanh(
     NaN gives ``min_val``, unless ``set_nan("propagate")``.
 
     min_val, max_val : float
-        ``min_val`` must not be greater.
+        Must not be greater than ``max_val``.
     """
     if not min_val <= max_val:
         raise ValueError(f"hardtanh: min_val must be at most max_val={max_val}, got {min_val}")
@@ -97,8 +97,8 @@ def leaky_relu(
 ) -> dpnp.ndarray | Array:
     """Return ``x`` where it is positive, else ``negative_slope * x``.
 
-    The gradient at NaN is the incoming one, and a slope of 0 makes 0 of NaN and minus infinity,
-    unless ``set_nan("propagate")``.
+    At NaN the gradient passes unchanged, and a slope of 0 maps NaN and minus infinity to 0, unless
+    ``set_nan("propagate")``.
 
     negative_slope : float
     """
@@ -122,7 +122,7 @@ def elu(
 
 @pointwise(page=' (and Klambauer et al., "Self-Normalizing Neural Networks", 2017)')
 def selu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
-    """Return ``1.0507 * elu(x, alpha=1.6733)``, with all digits."""
+    """Return ``1.0507 * elu(x, alpha=1.6733)``, with the constants at full precision."""
     return linear_map(eltwise(input, algorithm.eltwise_elu, _SELU_ALPHA), _SELU_SCALE)
 
 
@@ -135,7 +135,7 @@ def celu(
     NaN gives ``-alpha`` if ``alpha`` is not 1, unless ``set_nan("propagate")``.
 
     alpha : float
-        Not 0.
+        Nonzero.
     """
     if alpha == 0:
         raise ValueError("celu: alpha must not be 0, got 0")
@@ -153,10 +153,10 @@ def celu(
 
 @pointwise(page=' (and Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016)')
 def gelu(input: dpnp.ndarray | Array, *, approximate: str = "none") -> dpnp.ndarray | Array:
-    """Return ``x`` times the normal distribution's share below ``x``.
+    """Return ``x * Phi(x)``, where Phi is the standard normal distribution function.
 
     approximate : {"none", "tanh"}
-        ``"tanh"`` uses ``(1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2`` for the share.
+        ``"tanh"`` approximates Phi by ``(1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2``.
     """
     if approximate not in _GELU:
         raise ValueError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}")
@@ -173,7 +173,7 @@ def silu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | A
 def mish(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
     """Return ``x * tanh(softplus(x))``.
 
-    Its gradient is infinite or NaN from about 1e38 on, unless ``set_nan("propagate")``.
+    The gradient is infinite or NaN for inputs above about 1e38, unless ``set_nan("propagate")``.
     """
     if nan_kept.is_asked_for(input):
         return nan_kept.mish(input)
@@ -209,17 +209,17 @@ def tanh(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
     return eltwise(input, algorithm.eltwise_tanh_use_dst_for_bwd)
 
 
-# --- softplus, logsigmoid, softsign: what oneDNN lacks or is inexact in, in one pass or two
+# --- softplus, logsigmoid, softsign: missing or inexact in oneDNN
 
-#: From here on ``log(1 + exp(z))`` rounds to ``z``; 18 for what computes in float32.
+#: Above this ``log(1 + exp(z))`` rounds to ``z``; 18 for arithmetic in float32.
 _LINEAR_FROM = {"float64": 40.0}
-#: Of the polynomial; 4 for what computes in float32.
+#: Degree of the polynomial; 4 for arithmetic in float32.
 _DEGREE = {"float64": 9}
 
 
 @functools.cache
 def _series(degree: int) -> tuple[float, ...]:
-    """Return ``artanh(sqrt(w)) / sqrt(w)`` on (0, 1/9] as a polynomial, lowest power first."""
+    """Return coefficients of ``artanh(sqrt(w)) / sqrt(w)`` on (0, 1/9], lowest power first."""
     fitted = Chebyshev.interpolate(
         lambda w: np.arctanh(np.sqrt(w)) / np.sqrt(w), degree, domain=(0, 1 / 9)
     )
@@ -227,10 +227,10 @@ def _series(degree: int) -> tuple[float, ...]:
 
 
 def log_of_one_plus_exp(x: Tensor, beta: float) -> tuple[Tensor, list[Any]]:
-    """Return a tensor and the steps from it to ``log(1 + exp(-abs(beta * x)))``.
+    """Return a tensor and the steps that turn it into ``log(1 + exp(-abs(beta * x)))``.
 
-    oneDNN's logarithm is off by 4e-6, its soft_relu by 2e-6 where x is about -20, and negative
-    there. ``2 * artanh(s)`` with ``s = 1 / (1 + 2 * exp(abs(beta * x)))`` has all digits.
+    oneDNN's logarithm has errors of 4e-6; its soft_relu has errors of 2e-6 and is negative for x
+    around -20. ``2 * artanh(s)`` with ``s = 1 / (1 + 2 * exp(abs(beta * x)))`` is accurate.
     """
     s = chain(x, scale(beta), ABS, EXP, scale(2, 1), power(-1))
     *rest, below, top = _series(_DEGREE.get(x.dtype, 4))
@@ -243,7 +243,7 @@ def log_of_one_plus_exp(x: Tensor, beta: float) -> tuple[Tensor, list[Any]]:
 def _softplus(x: Tensor, beta: float) -> Tensor:
     s, steps = log_of_one_plus_exp(x, beta)
     linear_part = chain(x, scale(beta), rectified(x))
-    # Not less than ``x``, or not more: the bound lets NaN through.
+    # A bound by ``x``: it propagates NaN.
     bound = algorithm.binary_max if beta > 0 else algorithm.binary_min
     return chain(s, *steps, plus(linear_part), scale(1 / beta), (bound, x))
 
@@ -255,7 +255,7 @@ def softplus(
     """Return ``log(1 + exp(beta * x)) / beta``, and ``x`` where ``beta * x > threshold``.
 
     beta : float
-        Not 0.
+        Nonzero.
     threshold : float
     """
     if beta == 0:
@@ -282,7 +282,7 @@ def logsigmoid(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
     def value() -> Tensor:
         s, steps = log_of_one_plus_exp(input, 1.0)
         linear_part = chain(input, scale(-1), rectified(input))
-        # Not more than the input: the bound lets NaN through.
+        # At most the input: this bound propagates NaN.
         return chain(s, *steps, plus(linear_part), scale(-1), (algorithm.binary_min, input))
 
     def gradient(dy: Tensor) -> dict[str, Tensor]:
@@ -301,11 +301,11 @@ def softsign(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
     )
 
 
-# --- Functions that cut a band out of the numbers: shrinkage and threshold
+# --- Shrinkage and threshold
 
 
 def _is_outside(band: float) -> tuple[Any, ...]:
-    """Return the steps to 1 where ``abs(x) > band``, else 0."""
+    """Return the steps that compute 1 where ``abs(x) > band``, else 0."""
     return (ABS, scale(1, -band), *IS_POSITIVE)
 
 
@@ -321,12 +321,12 @@ def tanhshrink(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
 
 @pointwise
 def softshrink(input: dpnp.ndarray | Array, lambd: float = 0.5) -> dpnp.ndarray | Array:
-    """Return ``x`` moved towards 0 by ``lambd``, and 0 where it is nearer than that.
+    """Return ``x`` shrunk towards 0 by ``lambd``, and 0 where ``abs(x) <= lambd``.
 
     The gradient at NaN is 0, unless ``set_nan("propagate")``.
 
     lambd : float
-        Not negative.
+        Nonnegative.
     """
     if not lambd >= 0:
         raise ValueError(f"softshrink: lambd must not be negative, got {lambd}")
@@ -369,7 +369,7 @@ def threshold(
     threshold, value : float
     """
     above = (scale(1, -threshold), *IS_POSITIVE)
-    # The bounds drop infinities and NaN, which a product with 0 would not.
+    # Clipping removes infinities and NaN; multiplication by 0 would not.
     constant = chain(input, clip(0, 0), scale(1, value))
 
     def body() -> Tensor:

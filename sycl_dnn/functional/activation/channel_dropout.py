@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dropout of whole channels, dropout for SELU, and choices by Gumbel noise."""
+"""Channel dropout, alpha dropout for SELU, and Gumbel softmax."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
     from sycl_dnn.trace.frozen import Seed
 
-#: What SELU gives for large negative numbers.
+#: The negative saturation value of SELU.
 _LOWEST = -1.7580993408473766
 
 
 def _mask(x: Tensor, seed: Tensor, p: float, n_lead: int) -> Tensor:
-    """Return zeros and ones for each index into the first ``n_lead`` axes, of all axes of ``x``."""
+    """Draw zeros and ones for each index into the first ``n_lead`` axes, with the rank of ``x``."""
     shape = (*x.shape[:n_lead], *(1,) * (x.ndim - n_lead))
     drawn = kept(x.trace, seed, math.prod(shape), p)
     return reshape(converted(drawn, str(x.dtype)), shape)
@@ -49,7 +49,7 @@ def _of_channels(input: Tensor, seed: Tensor, p: float, name: str, n_axes: int) 
         )
     if p in (0, 1) or not input.size:
         return linear_map(input, 1.0 - p)
-    # torch reads the three axes of an input of dropout2d as (N, C, W).
+    # torch interprets a 3-d input of dropout2d as (N, C, W).
     n_lead = 1 if input.ndim == allowed[0] and n_axes != 2 else 2
     return linear_map(mul(input, _mask(input, seed, p, n_lead)), 1 / (1 - p))
 
@@ -146,11 +146,11 @@ feature_alpha_dropout = _selu(
 )  # fmt: skip
 
 
-# --- Choices by noise
+# --- Gumbel noise
 
 
 class _Gumbel:
-    """Draws numbers of the standard Gumbel distribution on the queue of a call."""
+    """Draws from the standard Gumbel distribution on the queue of a call."""
 
     takes_queue = True
 
@@ -158,14 +158,14 @@ class _Gumbel:
         self._shape = tuple(shape)
 
     def __call__(self, seed: int, queue: Any) -> Any:
-        # In (0, 1): 24 bits are drawn, so halves of their last one keep both ends out.
+        # In the open interval (0, 1): 24 bits are drawn and centered.
         drawn = generator(seed, queue).uniform(0.0, 1.0, size=self._shape, dtype=dpnp.float32)
         inside = dpnp.clip(drawn, 2.0**-25, 1 - 2.0**-24)
         return -dpnp.log(-dpnp.log(inside))
 
 
 def _one_hot(soft: Tensor, axis: int) -> Tensor:
-    """Return 1 at the largest element along an axis, 0 elsewhere; gradients are those of soft."""
+    """Return one-hot vectors at the maxima along an axis, with the gradient of ``soft``."""
 
     def value() -> Tensor:
         made = converted(one_hot(argmax(soft, axis), soft.shape[axis]), str(soft.dtype))
@@ -198,35 +198,35 @@ def gumbel_softmax(
     seed: int | Seed | None = None,
     out: dpnp.ndarray | Array | None = None,
 ) -> dpnp.ndarray | Array:
-    """Return a random choice along an axis, as shares that are differentiable.
+    """Sample from a categorical distribution along an axis, differentiably.
 
     Parameters
     ----------
     logits : array (*)
-        Unnormalised logarithms of the probabilities; float32, bfloat16 or float16, float64 where
-        the device has it.
+        Unnormalized log-probabilities; float32, bfloat16 or float16, and float64 if the device
+        supports it.
     tau : float
-        Temperature, positive: the smaller, the nearer are the shares to 0 and 1.
+        Temperature, positive; the smaller it is, the closer the samples are to one-hot vectors.
     hard : bool
-        Return 1 at the largest share and 0 at the others; gradients remain those of the shares.
+        Return one-hot vectors, with the gradients of the soft samples.
     eps : float
         Ignored, as in torch.
     dim : int
-        The axis along which one is chosen.
+        The axis of the categories.
     seed : int or Seed, optional
-        As for ``dropout``: the same seed makes the same choices; without it each call draws again.
+        As for ``dropout``: equal seeds give equal samples; by default each call draws new ones.
     out : array, optional
-        Written and returned; shape and dtype of ``logits``.
+        Overwritten and returned; shape and dtype of ``logits``.
 
     Returns
     -------
     array (*)
-        The sum along ``dim`` is 1.
+        Sums to 1 along ``dim``.
 
     Raises
     ------
     TypeError
-        The dtype is not floating-point, or ``seed`` no integer.
+        The dtype is not floating point, or ``seed`` is not an integer.
     ValueError
         ``tau`` is not positive, or there is no such axis.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dropout, with seeds that cost no new trace."""
+"""Dropout and the sequence of random seeds; a new seed does not retrace."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _generator = np.random.default_rng()
 
 
 def manual_seed(seed: int) -> None:
-    """Start the sequence of seeds that ``dropout`` takes where it is given none.
+    """Seed the random number generator.
 
     Parameters
     ----------
     seed : int
-        Not negative. Without this function the sequence starts anywhere.
+        Nonnegative. If this function is never called, the initial seed is random.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def manual_seed(seed: int) -> None:
 
 
 def get_rng_state() -> str:
-    """Return where the sequence of seeds is, as a string that ``sycl_dnn.save`` accepts.
+    """Return the state of the random number generator, as a string that ``sycl_dnn.save`` accepts.
 
     Notes
     -----
@@ -76,7 +76,7 @@ def get_rng_state() -> str:
 
 
 def set_rng_state(state: str) -> None:
-    """Let the sequence of seeds continue from where ``get_rng_state`` saw it.
+    """Restore a state returned by ``get_rng_state``.
 
     Parameters
     ----------
@@ -110,13 +110,13 @@ def set_rng_state(state: str) -> None:
 
 
 def next_seed() -> int:
-    """Return the next seed of the sequence that ``manual_seed`` starts."""
+    """Return the next seed of the sequence."""
     with _lock:
         return int(_generator.integers(_SEEDS))
 
 
 class NextSeed(Seed):
-    """A seed drawn again for every call of a plan that holds it."""
+    """A placeholder in a plan for the next seed, drawn again in every call."""
 
     __slots__ = ()
 
@@ -129,12 +129,12 @@ class NextSeed(Seed):
 
 
 def generator(seed: int, queue: Any) -> Any:
-    """Return dpnp's generator on a queue: it takes 32 bits, so both halves of a seed count."""
+    """Return dpnp's generator on a queue, seeded with both 32-bit halves."""
     return dpnp.random.RandomState((seed ^ (seed >> 32)) & 0xFFFFFFFF, sycl_queue=queue)
 
 
 class _Kept:
-    """Draws which elements of (1, N) stay, on the queue of the call."""
+    """Draws which elements of (1, N) to keep, on the queue of the call."""
 
     takes_queue = True
 
@@ -149,7 +149,7 @@ class _Kept:
 
 
 def kept(trace: Any, seed: Tensor, n: int, p: float) -> Tensor:
-    """Record the drawing of (1, n) zeros and ones, zeros with probability ``p``; uint8."""
+    """Record the draw of a (1, n) uint8 mask that is 0 with probability ``p``."""
     return trace.array_call(_Kept(n, p), [seed], [Out((1, n), "uint8")])[0]
 
 
@@ -165,7 +165,7 @@ def _dropped(x: Tensor, p: float, seed: Tensor) -> Tensor:
         )
 
     def value() -> Tensor:
-        # oneDNN's own dropout keeps or drops four neighbours together.
+        # oneDNN's dropout drops elements in groups of four.
         masks[:] = [kept(x.trace, seed, x.size, p)]
         return masked(x)
 
@@ -181,9 +181,9 @@ def _dropout(input: Tensor, seed: Tensor, p: float) -> Tensor:
 
 
 def seed_of(name: str, seed: Any, is_traced: bool) -> Any:
-    """Return the seed of a call: that given, or the next one of the sequence."""
+    """Return the seed passed to a call, or the next one of the sequence."""
     if seed is None:
-        # A trace keeps the object and asks it at every call.
+        # A trace keeps the object, which is evaluated in every call.
         return NextSeed() if is_traced else Seed(next_seed())
     if isinstance(seed, (Seed, Tensor)):
         return seed
@@ -197,7 +197,7 @@ def seed_of(name: str, seed: Any, is_traced: bool) -> Any:
 def dropped(
     name: str, body: Any, input: Any, p: float, training: bool, inplace: bool, seed: Any, out: Any
 ) -> Any:
-    """Call ``body(input, seed, p)`` as ``dropout`` and its kin do."""
+    """Call ``body(input, seed, p)`` with the arguments that all dropout functions share."""
     if not 0 <= p <= 1:
         raise ValueError(f"{name}: p must be in [0, 1], got {p}")
     is_traced = isinstance(input, Tensor)
@@ -225,43 +225,43 @@ def dropout(
     seed: int | Seed | None = None,
     out: dpnp.ndarray | Array | None = None,
 ) -> dpnp.ndarray | Array:
-    """Set elements to zero at random, each with probability ``p``; divide the others by ``1 - p``.
+    """Zero elements at random with probability ``p``; scale the others by ``1 / (1 - p)``.
 
     Parameters
     ----------
     input : dpnp.ndarray or Array (*)
-        float32, bfloat16 or float16, float64 where the device has it.
+        float32, bfloat16 or float16; float64 if the device supports it.
     p : float
-        0 to 1.
+        Between 0 and 1.
     training : bool
-        Otherwise the input itself is returned, as with ``p=0``.
+        If False, the input itself is returned, as for ``p=0``.
     inplace : bool
-        Write the result into ``input`` and return that. In a module's ``forward`` it writes
-        nothing, and later reads of the input raise RuntimeError: use the result. Refused in other
-        traced functions.
+        Write the result into ``input`` and return it. In a module's ``forward`` nothing is written;
+        later reads of the input raise RuntimeError, so use the result. Refused in other traced
+        functions.
     seed : int or Seed, optional
-        The same seed drops the same elements of equal shapes and layouts. A new one costs no new
-        trace; for that in ``vjp``, give ``sycl_dnn.Seed(number)``. Without it
-        every call takes the next seed of a sequence, which ``manual_seed`` starts.
+        The same seed drops the same elements if shapes and layouts are equal. A new seed does not
+        retrace; in ``vjp``, pass ``sycl_dnn.Seed(number)`` to achieve that. By default every call
+        draws the next seed of the generator that ``manual_seed`` seeds.
     out : dpnp.ndarray or Array, optional
-        Written and returned; shape and dtype of the input.
+        Overwritten and returned; shape and dtype of the input.
 
     Returns
     -------
     dpnp.ndarray or Array (*)
-        Shape, dtype and order of axes of the input.
+        Shape, dtype and axis order of the input.
 
     Raises
     ------
     TypeError
-        The dtype is not floating-point, or ``seed`` no integer.
+        The dtype is not floating point, or ``seed`` is not an integer.
     ValueError
         ``p`` is not in [0, 1].
 
     Notes
     -----
-    dpnp draws the numbers on the device. oneDNN's dropout attribute is not used: on CPUs it keeps
-    or drops four neighbours together.
+    Random numbers are drawn by dpnp on the device. oneDNN's dropout attribute is not used, because
+    on CPUs it drops elements in groups of four.
 
     Source: Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting",
     2014.

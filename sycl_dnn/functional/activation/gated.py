@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Activations of two operands: glu gates one half by the other, prelu has a learned slope."""
+"""Activations of two operands: ``glu`` and ``prelu``."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def _halves(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
 
 @operation
 def glu(input: dpnp.ndarray | Array, dim: int = -1) -> dpnp.ndarray | Array:
-    """Return ``a * sigmoid(b)``, where a and b are the halves of the input along one axis.
+    """Return ``a * sigmoid(b)``, where a and b are the halves of the input along an axis.
 
     Parameters
     ----------
     input : dpnp.ndarray or Array (*, 2 n, *)
-        float32, bfloat16 or float16, float64 where the device has it.
+        float32, bfloat16 or float16; float64 if the device supports it.
     dim : int
         The axis, of even size; negative counts from the end.
 
@@ -59,7 +59,7 @@ def glu(input: dpnp.ndarray | Array, dim: int = -1) -> dpnp.ndarray | Array:
     Raises
     ------
     TypeError
-        The dtype is not floating-point.
+        The dtype is not floating point.
     ValueError
         There is no axis ``dim``, or its size is odd.
 
@@ -98,7 +98,7 @@ def glu(input: dpnp.ndarray | Array, dim: int = -1) -> dpnp.ndarray | Array:
 
 
 def _factored(n: int) -> tuple[int, int]:
-    """Return factors of ``n``, the first as near to its root as it goes."""
+    """Factorize ``n``, with the first factor as close to its square root as possible."""
     first = next(d for d in range(math.isqrt(n), 0, -1) if n % d == 0)
     return (first, n // first) if first > 1 else (n, 1)
 
@@ -116,7 +116,7 @@ def _prelu_backward(entry: Entry) -> Grads:
 
 
 def _slopes(x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Return views of both that have compiled kernels: one slope for each of many channels."""
+    """Return views of both with compiled kernels: one slope for each of many channels."""
     channels = x.shape[1] if x.ndim > 1 else 1
     if weight.size == 1 and x.size > 1 and (channels == 1 or x.ndim > 5):
         shape: tuple[int, ...] = (1, *_factored(x.size))
@@ -146,13 +146,13 @@ def _prelu_with_nan(x: Tensor, slopes: Tensor) -> Tensor:
 def prelu(input: dpnp.ndarray | Array, weight: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
     """Return ``x`` where it is positive, else ``weight * x``.
 
-    The gradient at NaN is 0, and a weight that is NaN makes NaN of positive inputs, too, unless
+    At NaN the gradient is 0, and a NaN weight turns positive inputs into NaN too, unless
     ``set_nan("propagate")``.
 
     Parameters
     ----------
     input : dpnp.ndarray or Array (N, C, *) or any shape
-        float32, bfloat16 or float16, float64 where the device has it.
+        float32, bfloat16 or float16; float64 if the device supports it.
     weight : dpnp.ndarray or Array (C,) or (1,) or ()
         One slope per channel, or one for all; dtype of the input.
 
@@ -164,7 +164,7 @@ def prelu(input: dpnp.ndarray | Array, weight: dpnp.ndarray | Array) -> dpnp.nda
     Raises
     ------
     TypeError
-        The dtypes are not floating-point or differ.
+        The dtypes are not floating point, or differ.
     ValueError
         ``weight`` has another shape.
 
@@ -185,7 +185,7 @@ def prelu(input: dpnp.ndarray | Array, weight: dpnp.ndarray | Array) -> dpnp.nda
     x, slopes = _slopes(input, weight)
     if nan_kept.is_asked_for(x):
         return reshape(_prelu_with_nan(x, slopes), input.shape)
-    # Other orders of axes have no compiled kernel.
+    # Other axis orders have no compiled kernel.
     order = "channels_last" if layout.is_channels_last(x.desc) else "row_major"
     made = x.trace.primitive(
         "prelu_forward",

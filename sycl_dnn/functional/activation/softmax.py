@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""softmax, log_softmax, softmin."""
+"""``softmax``, ``log_softmax`` and ``softmin``."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 
-#: Shorter rows take oneDNN several times as long as a generated kernel.
+#: For shorter rows oneDNN is several times slower than a generated kernel.
 _SHORT = 16
 
 
 def normalized(x: Tensor, axis: int) -> Tensor:
     """Return softmax along an axis, in the layout of ``x``.
 
-    Of rows oneDNN's is faster, unless they are short, and compiled functions find attention by it.
+    For rows oneDNN is faster unless they are short, and compiled functions recognize attention by
+    its softmax.
     """
     is_wanted = x.trace.is_compiled or (x.ndim and x.shape[axis] >= _SHORT)
     if is_wanted and not nan_kept.is_asked_for(x) and _is_innermost(x, axis):
@@ -81,7 +82,7 @@ def _by_primitive(x: Tensor, axis: int) -> Tensor:
 @rule_for("softmax_forward")
 def _softmax(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     y, axis = entry.outputs["dst"], entry.params["axis"]
-    # Backward along any but the innermost axis has no compiled kernel.
+    # Backward along any other axis has no compiled kernel.
     order = [a for a in _order(y) if a != axis] + [axis]
     desc = layout.strided(y.shape, y.dtype, layout.permuted_strides(y.desc.dims, order))
     given = {"algorithm": entry.params["algorithm"], "axis": axis, "hint_fwd_pd": entry.pd}
@@ -98,7 +99,7 @@ def _softmax(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grad
 
 
 def _is_slow(trace: Trace, desc: MemoryDesc, given: dict[str, Any]) -> bool:
-    """Whether a CPU has the reference implementation alone: without AVX-512 there is no other."""
+    """Whether a CPU has only the reference implementation, as without AVX-512."""
     if trace.engine.kind is not engine_kind.cpu:
         return False
     try:
@@ -109,7 +110,7 @@ def _is_slow(trace: Trace, desc: MemoryDesc, given: dict[str, Any]) -> bool:
 
 
 def _composed(y: Tensor, dy: Tensor, axis: int) -> Tensor:
-    """Return the gradient by element-wise steps and a sum over rows."""
+    """Compute the gradient from element-wise steps and a row sum."""
     dy = dy.trace.convert(dy, y.dtype)
     total = reduce(algorithm.reduction_sum, mul(y, dy), (axis,))
     return mul(y, sub(dy, total))
@@ -122,7 +123,7 @@ def _backward(entry: Entry) -> Grads:
 
 
 def _order(x: Tensor) -> list[int]:
-    """Return the axes as they lie in memory, outermost first."""
+    """Return the axes in memory order, outermost first."""
     dims, strides = x.desc.dims, x.desc.strides
     return sorted(range(len(dims)), key=lambda a: (-strides[a], -dims[a], a))
 
@@ -150,7 +151,7 @@ def _run(
     return (log_normalized if is_log else normalized)(x, axis)
 
 
-#: What the functions say of themselves, after a summary each.
+#: Docstring template.
 _DOC = """{summary}
 
 Parameters
@@ -182,7 +183,7 @@ Source: oneDNN developer guide, "Softmax", {source}.
 """
 
 
-#: What oneDNN makes of a slice with NaN or infinity.
+#: Documented behavior of oneDNN for slices with NaN or infinity.
 _NAN = (
     "One NaN or infinity\n    in a slice leaves 0 at its other places, unless "
     '``set_nan("propagate")``: then all are NaN.'

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise arithmetic, comparisons, dtypes."""
+"""Element-wise arithmetic, comparisons and dtype conversions."""

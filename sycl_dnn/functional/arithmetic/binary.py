@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic of two operands, element by element: sums, products, quotients, powers."""
+"""Element-wise arithmetic of two operands."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pair(
     a: Any,
     b: Any,
 ) -> Tensor:
-    """Apply a primitive to floats, an operation or a function of dpnp's to integers."""
+    """Apply a primitive to floats, and an operation or a dpnp function to integers."""
     a, b = checked_operands(name, input=a, other=b)
     if kind in (A.binary_max, A.binary_min):
         check_real(name, input=a, other=b)
@@ -63,7 +63,7 @@ def pair(
 
 
 def _with_number(kind: algorithm, dtype: str, a: Any, b: Any) -> Tensor | None:
-    """Return ``scale * x + shift`` where one operand is a number and that is all there is to it."""
+    """Return ``scale * x + shift`` if one operand is a number and that expresses the operation."""
     is_left = isinstance(a, Tensor)
     x, number = (a, b) if is_left else (b, a)
     if isinstance(number, Tensor):
@@ -79,7 +79,7 @@ def _with_number(kind: algorithm, dtype: str, a: Any, b: Any) -> Tensor | None:
 
 
 def documented(notes: str, parameters: str = "", second: str = "other") -> Callable[..., Any]:
-    """Complete the docstring of a function of ``input`` and ``second``, so far its summary."""
+    """Complete the docstring of a function of ``input`` and ``second`` from its summary."""
     words = {"parameters": parameters, "second": second, "returns": PROMOTED, "notes": notes}
     return templated(DOC, **words)
 
@@ -131,7 +131,7 @@ def mul(
 def maximum(
     input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
 ) -> dpnp.ndarray | Array:
-    """Return the larger of both."""
+    """Return the element-wise maximum."""
     return pair("maximum", A.binary_max, ops.MAXIMUM, dpnp.maximum, input, other)
 
 
@@ -140,7 +140,7 @@ def maximum(
 def minimum(
     input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
 ) -> dpnp.ndarray | Array:
-    """Return the smaller of both."""
+    """Return the element-wise minimum."""
     return pair("minimum", A.binary_min, ops.MINIMUM, dpnp.minimum, input, other)
 
 
@@ -153,7 +153,7 @@ exponent's gradient is 0 where ``input`` is 0, and NaN where that is negative.""
 def pow(
     input: dpnp.ndarray | Array | float, exponent: dpnp.ndarray | Array | float
 ) -> dpnp.ndarray | Array:
-    """Return ``input`` to the power of ``exponent``."""
+    """Raise ``input`` to the power ``exponent``."""
     a, b = checked_operands("pow", input=input, exponent=exponent)
     dtype = result_dtype(a, b)
     if not dtypes.is_float(dtype):
@@ -166,7 +166,7 @@ def pow(
 
 
 def _numbered_power(x: Tensor, exponent: float) -> Tensor:
-    """Return a power; its gradient is made of another one, oneDNN's is NaN at infinities."""
+    """Return a power with a constant exponent; its gradient avoids oneDNN's NaN at infinities."""
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
         slope = eltwise(x, A.eltwise_pow, exponent, exponent - 1)
@@ -175,7 +175,7 @@ def _numbered_power(x: Tensor, exponent: float) -> Tensor:
     return x.trace.closed({"x": x}, lambda: eltwise(x, A.eltwise_pow, 1.0, exponent), rule)
 
 
-# --- Quotients, exact or as whole numbers
+# --- Division, exact or rounded
 
 _ROUNDING = """rounding_mode : {None, "trunc", "floor"}
     Round quotients towards zero, or down as Python's ``//``; their gradient is 0 then.
@@ -219,7 +219,7 @@ def div(
 
 
 def _narrow_quotient(dtype: str, a: Any, b: Any) -> Tensor | None:
-    """Return a quotient with a number that is not rounded to the narrow dtype before."""
+    """Divide by a number without rounding it to the narrow dtype first."""
     number = a if isinstance(b, Tensor) else b
     is_usual = not isinstance(number, Tensor) and number and math.isfinite(number)
     if not is_usual or dtype not in ("bfloat16", "float16"):

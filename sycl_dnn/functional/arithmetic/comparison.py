@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparisons, which give bool arrays, choices by them, elements between bounds."""
+"""Comparisons, ``where`` and ``clamp``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NOTES = "Integers are compared exactly; a number is rounded to the dtype of flo
 
 
 def _comparison(name: str, sign: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make one comparison."""
+    """Create one comparison function."""
     kind = getattr(algorithm, f"binary_{name}")
     operation_of = OPERATIONS[name]
 
@@ -81,19 +81,19 @@ def where(
     input: dpnp.ndarray | Array | float,
     other: dpnp.ndarray | Array | float,
 ) -> dpnp.ndarray | Array:
-    """Return ``input`` where ``condition`` holds, else ``other``.
+    """Return ``input`` where ``condition`` is true, else ``other``.
 
     Parameters
     ----------
     condition : dpnp.ndarray (*)
         dtype bool.
     input, other : dpnp.ndarray or Array (*), or a number
-        All shapes broadcast.
+        Shapes broadcast.
 
     Returns
     -------
     dpnp.ndarray or Array
-        The common shape; the dtype to which torch promotes.
+        The common shape, and torch's promoted dtype.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def where(
 
 
 def _chosen(dtype: str, condition: Tensor, a: Any, b: Any) -> Tensor:
-    """Return integers or bools by a condition."""
+    """Select between integer or bool operands."""
     numbers = [v for v in (a, b) if not isinstance(v, Tensor)]
     if dtype not in dtypes.DATA_TYPES or not all(fits(v, dtype) for v in numbers):
         return by_dpnp(dpnp.where, dtype, condition, a, b)
@@ -135,10 +135,10 @@ def _floats(dtype: str, condition: Tensor, *operands: Any) -> list[Tensor]:
     return [filled(trace_of(condition), v, (), dtype) for v in operands]
 
 
-# --- Elements between bounds
+# --- clamp
 
 A = algorithm
-#: By bound: what applies it, and where elements are inside.
+#: By bound: the algorithm that applies it, and the comparison that is true inside.
 _BOUNDS = {"min": (A.binary_max, A.binary_gt), "max": (A.binary_min, A.binary_lt)}
 _OF_INTEGERS = {"min": (ops.MAXIMUM, dpnp.maximum), "max": (ops.MINIMUM, dpnp.minimum)}
 
@@ -149,34 +149,34 @@ def clamp(
     min: dpnp.ndarray | Array | float | None = None,
     max: dpnp.ndarray | Array | float | None = None,
 ) -> dpnp.ndarray | Array:
-    """Return ``input`` limited to the range from ``min`` to ``max``.
+    """Clamp ``input`` to the range from ``min`` to ``max``.
 
     Parameters
     ----------
     input : dpnp.ndarray or Array (*)
     min, max : number, or dpnp.ndarray or Array (*), optional
-        At least one of them, both of one kind; where ``min > max`` elements become ``max``.
-        Shapes broadcast.
+        At least one bound, both numbers or both arrays; where ``min > max`` elements become
+        ``max``. Shapes broadcast.
 
     Returns
     -------
     dpnp.ndarray or Array (*)
-        The dtype to which torch promotes. NaN stays NaN.
+        torch's promoted dtype. NaN is propagated.
 
     Raises
     ------
     ValueError
-        Neither ``min`` nor ``max`` is given, or shapes do not broadcast.
+        Neither ``min`` nor ``max`` is passed, or shapes do not broadcast.
     TypeError
         A bound is neither a number nor an array, or one is a number and the other an array.
 
     Notes
     -----
-    The gradient passes where ``min < input < max``, else it goes to the bound, if that is an
-    array. An element that equals such a bound shares it in halves. So does torch since 2.14;
-    before, it passed at the bounds.
+    The gradient goes to the input where ``min < input < max``, else to the bound if that is an
+    array; if an element equals an array bound, each gets half. torch does the same since 2.14;
+    earlier versions passed the gradient at the bounds.
 
-    Source: oneDNN developer guide, "Binary" (its eltwise clip turns NaN into a bound).
+    Source: oneDNN developer guide, "Binary" (oneDNN's eltwise clip maps NaN to a bound).
     """
     given = {n: v for n, v in {"min": min, "max": max}.items() if v is not None}
     if not given:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Between dtypes: ``asarray`` and ``astype``, also for those that dpnp lacks."""
+"""Dtype conversions: ``asarray``, ``astype``, ``tensor`` and ``from_numpy``."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.frozen import Frozen
 
 
-#: What oneDNN's reorders round as dpnp does, and what only they know.
+#: Dtypes converted by oneDNN: it rounds as dpnp does, or dpnp lacks the dtype.
 _BY_ONEDNN = ("float32", *dtypes.CARRIED)
 
 
 def converted(x: Tensor, dtype: str) -> Tensor:
-    """Return a tensor in another dtype: rounded to nearest among floats, truncated to integers."""
+    """Convert a tensor: floats are rounded to nearest, conversions to integers truncate."""
     if x.dtype == dtype:
         return x
     if dtype in dtypes.PACKED:
@@ -50,7 +50,7 @@ def converted(x: Tensor, dtype: str) -> Tensor:
 
 
 def _packed(x: Tensor, dtype: str) -> Tensor:
-    """Return 4-bit numbers, by way of float32: from other dtypes oneDNN writes zeros."""
+    """Convert to 4-bit integers via float32: from other dtypes oneDNN writes zeros."""
     if not x.ndim or x.shape[-1] % 2:
         raise ValueError(f"astype: the last axis must be even for {dtype}, got shape {x.shape}")
     wide = converted(x, "float32")
@@ -63,15 +63,15 @@ def _flat(entry: Any, grads: Any) -> dict[str, Tensor]:
 
 
 class Parts(NamedTuple):
-    """A tensor as tensors of dtypes that kernels compute with: one, or real and imaginary parts."""
+    """A tensor split into tensors that kernels can process: one, or real and imaginary parts."""
 
     tensors: list[Tensor]
-    #: Returns the tensor of the first one's dtype that parts of any shape are of.
+    #: Reassembles a tensor of any shape from its parts.
     joined: Callable[[list[Tensor]], Tensor]
 
 
 def in_parts(x: Tensor) -> Parts:
-    """Return what kernels move, choose and add in place of a tensor of any dtype."""
+    """Split a tensor of any dtype into parts that kernels can move, select and add."""
     dtype = str(x.dtype)
     if x.desc is not None and dtype in REGISTERS:
         return Parts([x], lambda made: made[0])
@@ -108,7 +108,7 @@ def _astype(input, dtype):
 def astype(
     x: dpnp.ndarray | Array | Frozen, dtype: str | np.dtype | type
 ) -> dpnp.ndarray | Array | Frozen:
-    """Return an array in another dtype, converted on its device.
+    """Convert an array to another dtype on its device.
 
     Parameters
     ----------
@@ -119,20 +119,20 @@ def astype(
     Returns
     -------
     dpnp.ndarray, or Array for a dtype that dpnp lacks
-        ``x`` itself if it has the dtype already.
+        ``x`` itself if it already has the dtype.
 
     Raises
     ------
     TypeError
-        ``dtype`` is not known.
+        ``dtype`` is unknown.
     ValueError
-        The last axis of a 4-bit result is odd.
+        The result is 4-bit and its last axis has odd length.
 
     Notes
     -----
-    Floats are rounded to nearest even; bfloat16 numbers below 2**-126 become 0. Integers of dpnp's
-    are made by truncation, as in torch; int4 and uint4 are rounded and saturate. What float8_e4m3
-    cannot hold (above 448) becomes NaN, where torch saturates; float8_e5m2 has infinities.
+    Floats are rounded to nearest even; bfloat16 values below 2**-126 become 0. Conversions to
+    integers truncate, as in torch; int4 and uint4 round and saturate. Values above 448 overflow to
+    NaN in float8_e4m3, where torch saturates; float8_e5m2 has infinities.
 
     Source: oneDNN developer guide, "Reorder" and "Data Types".
     """
@@ -144,18 +144,18 @@ def astype(
 def asarray(
     x: Any, dtype: str | np.dtype | type | None = None, **kwargs: Any
 ) -> dpnp.ndarray | Array:
-    """Return ``x`` as an array of ``dtype``, also of those that dpnp lacks.
+    """Convert array-like data to an array, including dtypes that dpnp lacks.
 
     Parameters
     ----------
     x : array_like
-        What ``dpnp.asarray`` takes, an ``Array``, NumPy's arrays of ml_dtypes' dtypes, and arrays
-        with ``__dlpack__``, as PyTorch's: their bfloat16 and float8 too.
+        Whatever ``dpnp.asarray`` accepts, ``Array``, NumPy arrays with dtypes of ml_dtypes, and
+        arrays with ``__dlpack__`` such as PyTorch's, including bfloat16 and float8.
     dtype : str, NumPy dtype or scalar type, optional
         As for ``astype``; by default that of ``x``. Python floats become float64, as in NumPy and
-        dpnp: data passes unchanged. ``tensor`` and the factories make float32, as in torch.
+        dpnp; use ``tensor`` or a factory to get float32 as in torch.
     **kwargs
-        For ``dpnp.asarray``: ``sycl_queue``, ``device``, ``usm_type``...
+        Passed to ``dpnp.asarray``: ``sycl_queue``, ``device``, ``usm_type``...
 
     Returns
     -------
@@ -164,7 +164,7 @@ def asarray(
     Raises
     ------
     TypeError
-        ``dtype`` is not known.
+        ``dtype`` is unknown.
     """
     if isinstance(x, Array):
         return x if dtype is None else astype(x, dtype)
@@ -181,7 +181,7 @@ def asarray(
 
 
 def from_numpy(ndarray: np.ndarray) -> dpnp.ndarray | Array:
-    """Return a copy of a NumPy array on the default device; torch's would share its memory.
+    """Copy a NumPy array to the default device; unlike torch, memory is not shared.
 
     Parameters
     ----------
@@ -190,12 +190,12 @@ def from_numpy(ndarray: np.ndarray) -> dpnp.ndarray | Array:
     Returns
     -------
     dpnp.ndarray or Array (*)
-        With its dtype.
+        Same dtype.
 
     Raises
     ------
     TypeError
-        It is not an array of NumPy's.
+        ``ndarray`` is not a NumPy array.
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(
@@ -207,7 +207,7 @@ def from_numpy(ndarray: np.ndarray) -> dpnp.ndarray | Array:
 
 
 def _as_running_code_expects(array: Any) -> Any:
-    """Return an array as a value of the trace that runs, or with torch's methods in an init."""
+    """Return the array as a traced value in a trace, or with torch's methods in an ``__init__``."""
     trace = running_trace()
     return in_manner(array) if trace is None else trace.capture(array)
 
@@ -216,17 +216,17 @@ def tensor(
     data: Any, *, dtype: str | np.dtype | type | None = None, device: Any = None,
     requires_grad: bool = False,
 ) -> dpnp.ndarray | Array:  # fmt: skip
-    """Return an array of numbers, nested lists or another array, as ``torch.tensor``.
+    """Create an array from numbers, nested lists or another array, as ``torch.tensor``.
 
     Parameters
     ----------
     data : array_like
     dtype : str, NumPy dtype or scalar type, optional
-        By default that of an array; of Python's numbers int64, bool, or float32.
+        By default that of an array; for Python values int64, bool or float32.
     device : dpctl.SyclQueue, dpctl.SyclDevice or str, optional
-        The device; the default one if omitted.
+        The default device if omitted.
     requires_grad : bool
-        Must be False: gradients are with respect to arguments, or parameters of modules.
+        Must be False: gradients are taken with respect to arguments and module parameters.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def tensor(
     Raises
     ------
     TypeError
-        ``requires_grad`` is true, or ``dtype`` is not known.
+        ``requires_grad`` is true, or ``dtype`` is unknown.
     """
     if requires_grad:
         raise TypeError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of Python's on bits, which oneDNN lacks, for traced arrays: ``& | ^ << >> ~``."""
+"""Bitwise operators of traced arrays, which oneDNN lacks: ``& | ^ << >> ~``."""
 
 from __future__ import annotations
 

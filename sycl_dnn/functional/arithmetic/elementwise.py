@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What element-wise functions share, and those of one operand: neg, exp, log, sqrt, ..."""
+"""Shared parts of element-wise functions, and unary ones: neg, exp, log, sqrt, ..."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _INTEGERS = ("int32", "int8", "uint8")
 
 
 def check_float(name: str, **tensors: Tensor | None) -> None:
-    """Raise TypeError for the first of the named tensors that is not floating-point."""
+    """Raise TypeError for the first named tensor that is not floating point."""
     for argument, tensor in tensors.items():
         if tensor is not None and not tensor.is_float:
             raise TypeError(
@@ -71,13 +71,13 @@ def check_float(name: str, **tensors: Tensor | None) -> None:
 
 
 def refuse_inplace(name: str, inplace: Any) -> None:
-    """Raise ValueError if a traced function is to write into its input."""
+    """Raise ValueError if a traced function would write into its input."""
     if inplace:
         raise ValueError(f"{name}: inplace must be False in a traced function, got {inplace!r}")
 
 
 def inplace_into_out(function: Callable[..., Any], position: int) -> Callable[..., Any]:
-    """Return ``function`` with ``inplace=True``, its argument ``position``, meaning ``out``.
+    """Return ``function`` with ``inplace=True`` (argument ``position``) implemented by ``out``.
 
     In a module's forward nothing is written; later reads of the input raise there.
     """
@@ -98,7 +98,7 @@ def inplace_into_out(function: Callable[..., Any], position: int) -> Callable[..
             overwritten(target, name)
             return made
         if isinstance(target, Tensor):
-            return function(*args, **kwargs)  # Its body refuses it.
+            return function(*args, **kwargs)  # The body refuses it.
         return function(*kept, out=target, **named)
 
     return call
@@ -107,10 +107,10 @@ def inplace_into_out(function: Callable[..., Any], position: int) -> Callable[..
 def pointwise(
     body: Callable[..., Tensor] | None = None, *, integers: bool = False, page: str = ""
 ) -> Callable[..., Any]:
-    """Make a function of the layer of an element-wise body over one tensor and parameters.
+    """Make a public function from an element-wise body over one tensor and parameters.
 
-    Its docstring starts with a summary; text and entries for parameters may follow.
-    ``integers``: whether integers may come in. ``page``: more to say about the source.
+    The docstring consists of a summary, and optionally text and parameter entries. ``integers``:
+    whether integers are accepted. ``page``: appended to the source note.
     """
     if body is None:
         return functools.partial(pointwise, integers=integers, page=page)
@@ -122,7 +122,7 @@ def pointwise(
     def checked(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if not (integers and input.dtype in _INTEGERS):
             check_float(name, input=input)
-        if position is not None:  # As the transforms call it.
+        if position is not None:  # As called by the transforms.
             inplace = args[position - 1] if len(args) >= position else kwargs.get("inplace")
             refuse_inplace(name, inplace)
         return body(input, *args, **kwargs)
@@ -144,12 +144,12 @@ def _text(body: Callable[..., Any], has_inplace: bool, integers: bool, page: str
     return before + _AFTER.format(page=page)
 
 
-# --- Elementary functions of one operand: neg, exp, log, sqrt, abs, square, reciprocal
+# --- Elementary unary functions: neg, exp, log, sqrt, abs, square, reciprocal
 
 A = algorithm
-#: What oneDNN does not do as PyTorch with NaN.
+#: Functions for which oneDNN treats NaN differently than PyTorch.
 _KEPT = {"exp": nan_kept.exponential, "abs": nan_kept.absolute}
-#: The docstring of a function of one operand.
+#: Docstring template of unary functions.
 UNARY = """{summary}
 
 Parameters
@@ -183,12 +183,12 @@ def _function(
     integers: Callable[..., Any] | None = None,
     note: str = "",
 ) -> Callable[..., Any]:
-    """Make a function of an eltwise algorithm; ``integers`` is dpnp's for integer arrays."""
+    """Make a function from an eltwise algorithm; ``integers`` is dpnp's function for integers."""
 
     def call(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
         input = checked_array(name, "input", input)
         if input.is_float:
-            if name == "exp" and input.dtype == "float64":  # oneDNN has none on CPUs
+            if name == "exp" and input.dtype == "float64":  # oneDNN lacks it on CPUs
                 return by_nodes(OPERATIONS[name], input)
             if name in _KEPT and nan_kept.is_asked_for(input):
                 return _KEPT[name](input, lambda: chain(input, (kind, *factors)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise functions that oneDNN lacks: angles, exponentials, rounding, logic."""
+"""Element-wise functions that oneDNN lacks: trigonometry, exponentials, rounding, logic."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def _named(body: Callable[..., Any], name: str, doc: str) -> Any:
     return operation(body)
 
 
-# --- Smooth functions of one operand
+# --- Smooth unary functions
 
 
 def _smooth(summary: str, operation: Operation) -> Any:
-    """Make a function of an operation."""
+    """Make a function from an operation."""
 
     def call(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
         x = _real(operation.name, input)
@@ -89,11 +89,11 @@ erf = _smooth("Return the error function.", ops.ERF)
 erfc = _smooth("Return 1 - erf, exact for large values.", ops.ERFC)
 
 
-# --- Steps: their gradient is 0
+# --- Piecewise constant functions: their gradient is 0
 
 
 def _step(summary: str, operation: Operation) -> Any:
-    """Make a function of an operation that rounds; integers are whole already."""
+    """Make a function from a rounding operation; integers are returned unchanged."""
 
     def call(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
         x = _real(operation.name, input)
@@ -113,14 +113,14 @@ sign = _step("Return -1, 0 or 1; 0 for NaN.", ops.SIGN)
 
 @operation
 def round(input: dpnp.ndarray | Array, *, decimals: int = 0) -> dpnp.ndarray | Array:
-    """Return the nearest number with that many decimals, halves to even.
+    """Round to a number of decimals, halves to even.
 
     Parameters
     ----------
     input : dpnp.ndarray or Array (*)
         Any shape and dtype.
     decimals : int
-        Negative ones round to tens, hundreds...
+        Negative values round to tens, hundreds, ...
 
     Returns
     -------
@@ -191,22 +191,22 @@ logical_or = _logic("Return where one is not 0.", ops.LOGICAL_OR, 2)
 logical_xor = _logic("Return where exactly one is not 0.", ops.LOGICAL_XOR, 2)
 
 
-# --- Angles and remainders of two operands
+# --- Binary functions: angles and remainders
 
 
 @operation
 def atan2(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
-    """Return the angle in radians, -pi to pi, of the point (``other``, ``input``).
+    """Return the angle in radians, from -pi to pi, of the point (``other``, ``input``).
 
     Parameters
     ----------
     input, other : dpnp.ndarray or Array (*)
-        Height and width; any dtypes, shapes that broadcast.
+        y and x coordinates; any dtypes, shapes that broadcast.
 
     Returns
     -------
     dpnp.ndarray or Array (*)
-        The common shape; the dtype to which torch promotes, float32 for integers.
+        The common shape, and torch's promoted dtype; float32 for integers.
 
     Raises
     ------
@@ -217,7 +217,7 @@ def atan2(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.ndar
 
     Notes
     -----
-    It has derivatives of any order. Source: ``torch.atan2``.
+    Differentiable to any order. Source: ``torch.atan2``.
     """
     given = checked_operands("atan2", input=input, other=other)
     check_real("atan2", input=given[0], other=given[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise functions made of others: lerp, addcmul, masked_fill, nan_to_num, ..."""
+"""Element-wise functions composed of others: lerp, addcmul, masked_fill, nan_to_num, ..."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def lerp(
     end: dpnp.ndarray | Array,
     weight: dpnp.ndarray | Array | float,
 ) -> dpnp.ndarray | Array:
-    """Return what lies between two arrays: ``input + weight * (end - input)``.
+    """Interpolate linearly: ``input + weight * (end - input)``.
 
     input, end : arrays (*)
-        Floating-point; shapes broadcast.
+        Floating point; shapes broadcast.
     weight : number, or array (*)
         0 gives ``input``, 1 gives ``end``.
     """
@@ -124,7 +124,7 @@ addcdiv = _added("addcdiv", "/", div)
 def masked_fill(
     input: dpnp.ndarray | Array, mask: dpnp.ndarray, value: dpnp.ndarray | Array | float
 ) -> dpnp.ndarray | Array:
-    """Return ``value`` where ``mask`` holds, else ``input``.
+    """Return ``value`` where ``mask`` is true, else ``input``.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def masked_fill(
     Raises
     ------
     TypeError
-        ``mask`` is not bool, or ``value`` is a float and ``input`` of integers.
+        ``mask`` is not bool, or ``value`` is a float and ``input`` has an integer dtype.
     ValueError
         The shapes do not broadcast, or ``value`` has several elements.
 
@@ -217,20 +217,20 @@ def nan_to_num(
     posinf: float | None = None,
     neginf: float | None = None,
 ) -> dpnp.ndarray | Array:
-    """Return ``input`` with finite numbers in place of NaN and infinities.
+    """Replace NaN and infinities by finite numbers.
 
     Parameters
     ----------
     input : array (*)
     nan : float, optional
-        0 without it.
+        0 by default.
     posinf, neginf : float, optional
-        The largest and the lowest number of the dtype without them.
+        By default the largest and lowest finite values of the dtype.
 
     Returns
     -------
     array (*)
-        Its dtype.
+        Same dtype.
 
     Raises
     ------
@@ -239,7 +239,7 @@ def nan_to_num(
 
     Notes
     -----
-    The gradient is 0 at what is replaced. Source: ``torch.nan_to_num``.
+    The gradient of replaced elements is 0. Source: ``torch.nan_to_num``.
     """
     check_real("nan_to_num", input=input)
     if not input.is_float:
@@ -256,7 +256,7 @@ def logaddexp(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.
     """Return ``log(exp(input) + exp(other))`` without overflow.
 
     input, other : arrays (*)
-        Floating-point; shapes broadcast.
+        Floating point; shapes broadcast.
     """
     input, other = checked_operands("logaddexp", input=input, other=other)
     check_float("logaddexp", input=input, other=other)
@@ -276,9 +276,9 @@ def logit(input: dpnp.ndarray | Array, eps: float | None = None) -> dpnp.ndarray
     Parameters
     ----------
     input : array (*)
-        Floating-point, 0 to 1.
+        Floating point, between 0 and 1.
     eps : float, optional
-        Elements are first limited to the range from ``eps`` to ``1 - eps``.
+        Elements are first clamped to [``eps``, ``1 - eps``].
 
     Returns
     -------
@@ -287,7 +287,7 @@ def logit(input: dpnp.ndarray | Array, eps: float | None = None) -> dpnp.ndarray
     Raises
     ------
     TypeError
-        The dtype is not floating-point.
+        The dtype is not floating point.
 
     Notes
     -----

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operands of arithmetic: tensors and numbers, their common shape and dtype."""
+"""Validation and promotion of operands: tensors and numbers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def number_or_tensor(name: str, argument: str, value: Any) -> Any:
 
 
 def check_unpacked(name: str, argument: str, x: Tensor) -> Tensor:
-    """Return a tensor that is not of 4-bit numbers; TypeError for those."""
+    """Return the tensor; raise TypeError for packed 4-bit integers."""
     if x.dtype in dtypes.PACKED:
         raise TypeError(
             f"{name}: {argument} must not be of 4-bit numbers, got {x.dtype}; convert with astype"
@@ -70,14 +70,14 @@ def check_unpacked(name: str, argument: str, x: Tensor) -> Tensor:
 
 
 def check_real(name: str, **operands: Any) -> None:
-    """Raise TypeError for the first of the named operands that is complex."""
+    """Raise TypeError for the first named operand that is complex."""
     for argument, x in operands.items():
         if isinstance(x, Tensor) and x.dtype.startswith("complex"):
             raise TypeError(f"{name}: {argument} must not be complex, got {x.dtype}")
 
 
 def checked_operands(name: str, **operands: Any) -> list[Any]:
-    """Return tensors and numbers whose shapes broadcast."""
+    """Return tensors and numbers after checking that their shapes broadcast."""
     made = [number_or_tensor(name, n, v) for n, v in operands.items()]
     shapes = [v.shape for v in made if isinstance(v, Tensor)]
     try:
@@ -92,7 +92,7 @@ def checked_operands(name: str, **operands: Any) -> list[Any]:
 
 
 def check_arrays(name: str, **operands: Any) -> None:
-    """Raise TypeError for the first of the named operands that is not an array."""
+    """Raise TypeError for the first named operand that is not an array."""
     for argument, x in operands.items():
         if not isinstance(x, Tensor):
             raise _not_an_array(name, argument, x)
@@ -103,12 +103,12 @@ def _not_an_array(name: str, argument: str, x: Any) -> TypeError:
 
 
 def check_each(name: str, argument: str, arrays: Sequence[Any]) -> None:
-    """Raise TypeError for the first of the elements of an argument that is not an array."""
+    """Raise TypeError for the first item of an argument that is not an array."""
     check_arrays(name, **{f"{argument}[{n}]": x for n, x in enumerate(arrays)})
 
 
 def checked_array(name: str, argument: str, x: Any) -> Tensor:
-    """Return a tensor that is not of 4-bit numbers; TypeError for anything else."""
+    """Return the argument as a tensor; raise TypeError for 4-bit integers and anything else."""
     check_arrays(name, **{argument: x})
     return check_unpacked(name, argument, x)
 
@@ -125,12 +125,12 @@ def check_values(name: str, argument: str, x: Any) -> None:
 
 
 def trace_of(*operands: Any) -> Any:
-    """Return the trace that the tensors belong to."""
+    """Return the trace of the tensors."""
     return next(v for v in operands if isinstance(v, Tensor)).trace
 
 
 def as_floats(dtype: str, *operands: Any) -> list[Tensor]:
-    """Return tensors that a primitive can take together: numbers filled in, integers converted."""
+    """Return tensors of one dtype: numbers are filled in, integers converted."""
     trace = trace_of(*operands)
     made = []
     for value in operands:
@@ -144,18 +144,18 @@ def as_floats(dtype: str, *operands: Any) -> list[Tensor]:
 def by_nodes(
     definition: Callable[..., Node], *operands: Any, wide: str = "", dtype: str = ""
 ) -> Tensor:
-    """Record an element-wise function as one kernel, with derivatives of any order.
+    """Record an element-wise function as one kernel, differentiable to any order.
 
     Parameters
     ----------
     definition : callable
-        Of one node for each operand.
+        Takes one node per operand.
     *operands : Tensor or number
-        A number has the dtype to which torch promotes the operands.
+        Numbers get the dtype to which torch promotes the operands.
     wide : str
-        The dtype that operands are converted to before; none by default.
+        dtype to which operands are converted first; none by default.
     dtype : str
-        The dtype that the result is converted to; none by default.
+        dtype to which the result is converted; none by default.
     """
 
     def converting(*nodes: Node) -> Node:
@@ -169,10 +169,10 @@ def by_nodes(
 def of_integers(
     operation: Operation, function: Callable[..., Any], dtype: str, *operands: Any
 ) -> Tensor:
-    """Record an operation of integers or bools as a kernel.
+    """Record an operation on integers or bools as a kernel.
 
-    ``function`` is dpnp's, for what oneDNN cannot describe: int16, wide unsigned and complex
-    numbers, and Python's that do not fit the dtype.
+    ``function`` is dpnp's, for dtypes that oneDNN cannot describe (int16, wide unsigned, complex),
+    and for Python numbers that do not fit the dtype.
     """
     kinds = [v.dtype for v in operands if isinstance(v, Tensor)]
     numbers = [v for v in operands if not isinstance(v, Tensor)]
@@ -180,12 +180,12 @@ def of_integers(
     common = result_dtype(*operands)
     if not known or not all(fits(v, common) for v in numbers):
         return by_dpnp(function, dtype, *operands)
-    # Sums of bools are true where any is, products where both are.
+    # Sums of bools are logical ors, products logical ands.
     return by_nodes(operation, *operands, wide="uint8" if common == "bool" else common, dtype=dtype)
 
 
 def fits(value: Any, dtype: str) -> bool:
-    """Whether an integer or bool dtype holds a number."""
+    """Whether an integer or bool dtype can represent a number."""
     if dtype == "bool" or isinstance(value, bool):
         return True
     limits = np.iinfo(dtype)
@@ -193,7 +193,7 @@ def fits(value: Any, dtype: str) -> bool:
 
 
 def _describable(x: Tensor) -> Tensor:
-    """Return a tensor of a dtype that oneDNN describes; the others are integers."""
+    """Return a tensor in a dtype that oneDNN can describe; only integers need a conversion."""
     return x if x.dtype in dtypes.DATA_TYPES else converted(x, "int64")
 
 
@@ -202,7 +202,7 @@ def by_dpnp(
     dtype: str,
     *operands: Any,
 ) -> Tensor:
-    """Record a function of dpnp's over tensors and numbers, without a gradient."""
+    """Record a dpnp function of tensors and numbers, without a gradient."""
     fixed = [None if isinstance(v, Tensor) else v for v in operands]
     tensors = [v for v in operands if isinstance(v, Tensor)]
 
@@ -220,5 +220,5 @@ def by_dpnp(
 
 
 def result_dtype(*operands: Any) -> str:
-    """Return the dtype to which torch promotes tensors and numbers."""
+    """Return torch's promoted dtype of tensors and numbers."""
     return dtypes.result_dtype(*operands)

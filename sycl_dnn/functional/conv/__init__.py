@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions and what is made of windows."""
+"""Convolutions, transposed convolutions, unfold and fold."""

@@ -39,18 +39,18 @@ if TYPE_CHECKING:
 
 
 def spread_choice(trace: Trace, wide: Sizes, **params: Any) -> Any:
-    """Return layout and implementation for spreading windows over a wide tensor (N, C, *S).
+    """Choose layout and implementation for scattering windows into a wide tensor (N, C, *S).
 
-    That is the gradient of a convolution in its source, and transposed convolution. The library
-    takes an implementation that is up to four times slower than its own matrix product where few
-    channels meet large strided kernels.
+    Used by gradients of convolutions with respect to their source and by transposed convolutions.
+    For few channels and large strided kernels oneDNN's default is up to four times slower than its
+    own matrix product.
     """
     if trace.engine.kind is not engine_kind.cpu:
         return "channels_last", None
     is_strided = max(params["strides"]) > 1
     lone = math.prod(params["kernel"]) == 1
     if is_strided and lone and wide[1] // params["groups"] < narrow_lanes():
-        return "row_major", None  # oneDNN's gradient of channels-last weights is wrong
+        return "row_major", None  # oneDNN's gradient for channels-last weights is wrong
     if params["groups"] > 1:
         return "channels_last", None
     if is_strided and wide[1] <= 4 and math.prod(params["kernel"]) >= 25:
@@ -59,18 +59,18 @@ def spread_choice(trace: Trace, wide: Sizes, **params: Any) -> Any:
 
 
 def _is_trap(axis: Axis, rank: int) -> bool:
-    """Whether bfloat16 is slow or wrong for such windows.
+    """Whether bfloat16 is slow or incorrect for these windows.
 
-    oneDNN may have only its reference implementation where whole kernels fit into the padding.
-    The gradient of volumes' weights adds to uninitialised memory where the kernel is larger than
-    a padded axis.
+    If kernels lie entirely in the padding, oneDNN may have only its reference implementation. For
+    kernels larger than a padded axis, its weight gradient of 3-d convolutions accumulates into
+    uninitialized memory.
     """
     padding = max(axis.left, axis.right)
     return padding >= axis.extent or (rank == 3 and padding > 0 and axis.size < axis.extent)
 
 
 def widened(x: Tensor, axes: list[Axis], *tensors: Tensor | None) -> list[Any]:
-    """Return tensors, in float32 where bfloat16 leads into a trap of oneDNN."""
+    """Convert tensors to float32 if bfloat16 is slow or incorrect in oneDNN for these windows."""
     if x.dtype != "bfloat16" or not any(_is_trap(a, len(axes)) for a in axes):
         return [x, *tensors]
     return [None if t is None else x.trace.convert(t, "float32") for t in (x, *tensors)]
@@ -116,16 +116,16 @@ def _gradient_of_transposed(trace: Trace, entry: Entry, grads: Grads, needed: se
         try:
             found |= backward(trace, "deconvolution_backward_weights", entry, grads, needed)
         except NeedsAnotherDevice:
-            # Of few channels oneDNN has kernels that fail alone.
+            # For few channels oneDNN offers kernels that fail at creation.
             del trace.tape[start:]
             found |= _weights_by_convolution(trace, entry, grads["dst"])
     return found
 
 
 def _weights_by_convolution(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
-    """Return the gradients of weights and bias from the convolution that is transposed."""
+    """Compute the gradients of weights and bias by a convolution with exchanged operands."""
     x, weights = entry.inputs["src"], entry.inputs["weights"]
-    at = weights.ndim - x.ndim  # behind the groups
+    at = weights.ndim - x.ndim  # after the groups
     order = [*range(at), at + 1, at, *range(at + 2, weights.ndim)]
     names = ("strides", "dilates", "padding_l", "padding_r")
     trace.primitive(
@@ -147,7 +147,7 @@ def _weights_by_convolution(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
 
 
 def _rebuilt(trace: Trace, entry: Entry, source: Tensor, weights: Tensor, bias: Any) -> Entry:
-    """Record the forward primitive of a backward one over other operands; return its entry."""
+    """Record a backward primitive's forward primitive on other operands; return its entry."""
     row = entry.row.partition("_backward_")[0] + "_forward"
     like = entry.inputs["diff_dst"]
     inputs = {"src": source, "weights": weights} | ({} if bias is None else {"bias": bias})
@@ -177,9 +177,9 @@ def _rebuilt(trace: Trace, entry: Entry, source: Tensor, weights: Tensor, bias: 
 def _linear_in_both(
     trace: Trace, entry: Entry, forward: Entry, held: str, needed: set[str]
 ) -> Grads:
-    """Return the gradients of a backward primitive's operands from the product ``forward``.
+    """Return the gradients of a backward primitive's operands by its transpose ``forward``.
 
-    The primitive is linear in ``diff_dst`` and in ``held``; ``forward`` is its transpose.
+    The primitive is linear both in ``diff_dst`` and in ``held``.
     """
     found = {"diff_dst": forward.outputs["dst"]}
     if held in needed:
@@ -206,11 +206,11 @@ for _row in ("convolution", "deconvolution"):
     rule_for(f"{_row}_backward_weights")(_of_weights)
 
 
-# --- What convolutions of any rank share: checks and the primitive
+# --- Checks and recording, for any rank
 
 
 def check_groups(name: str, groups: Any, channels: int) -> int:
-    """Return the number of groups, which must divide the channels of the input."""
+    """Validate and return the number of groups, which must divide the input channels."""
     number = whole_number(groups)
     if number is None or number < 1 or channels % number:
         raise ValueError(
@@ -223,7 +223,7 @@ def check_groups(name: str, groups: Any, channels: int) -> int:
 def check_operands(
     name: str, input: Tensor, weight: Tensor, bias: Tensor | None, n_out: int
 ) -> None:
-    """Raise unless dtypes agree and the bias has one number for each output channel."""
+    """Raise unless dtypes agree and the bias has one element per output channel."""
     if weight.dtype != input.dtype:
         raise TypeError(
             f"{name}: weight must have the dtype of input, {input.dtype}, got {weight.dtype}"
@@ -238,7 +238,7 @@ def check_operands(
 
 
 def _checked_weight(name: str, x: Tensor, weight: Tensor, groups: int) -> Sizes:
-    """Return the kernel's size of a weight (O, C / groups, *K) that fits ``x`` (N, C, *S)."""
+    """Return the kernel size of a weight (O, C / groups, *K) that matches ``x`` (N, C, *S)."""
     wanted = x.shape[1] // groups
     if weight.ndim != x.ndim or weight.shape[1] != wanted:
         raise ValueError(
@@ -269,7 +269,7 @@ def _padding(name: str, value: Any, kernel: Sizes, stride: Sizes, dilation: Size
 def geometry(
     name: str, sizes: Sizes, kernel: Sizes, stride: Any, padding: Any, dilation: Any
 ) -> tuple[list[Axis], Sizes]:
-    """Return the spatial axes of a convolution, its arguments checked, and the result's sizes."""
+    """Validate the arguments; return the spatial axes and the result's spatial sizes."""
     rank = len(sizes)
     stride = per_axis(name, "stride", stride, rank)
     dilation = per_axis(name, "dilation", dilation, rank)
@@ -281,9 +281,9 @@ def geometry(
 
 
 def cropped(x: Tensor, axes: list[Axis], counts: Sizes) -> tuple[Tensor, list[Axis]]:
-    """Return the input without what lies past lone windows, and its axes.
+    """Crop the input where a single window does not cover it; return it and its axes.
 
-    oneDNN's `brg_conv_fwd` goes wrong where a single window of the last axis leaves elements over.
+    oneDNN's ``brg_conv_fwd`` is incorrect if the last axis has one window that leaves a remainder.
     """
     made = []
     for number, (axis, count) in enumerate(zip(axes, counts, strict=True)):
@@ -296,7 +296,7 @@ def cropped(x: Tensor, axes: list[Axis], counts: Sizes) -> tuple[Tensor, list[Ax
 
 
 def window_parameters(axes: list[Axis]) -> dict[str, Sizes]:
-    """Return the parameters of a convolution's primitive that say where its windows lie."""
+    """Return the window parameters of a convolution primitive."""
     return {
         "strides": tuple(a.stride for a in axes),
         "dilates": tuple(a.dilation - 1 for a in axes),
@@ -316,7 +316,7 @@ def convolve(
     dilation: Any,
     groups: Any,
 ) -> Tensor:
-    """Return the convolution of a function's arguments, checked."""
+    """Validate the arguments and record the convolution."""
     x = batched(name, input, rank)
     groups = check_groups(name, groups, x.shape[1])
     kernel = _checked_weight(name, x, weight, groups)
@@ -333,7 +333,7 @@ def convolve(
         "convolution_forward",
         inputs,
         {"dst": Out((x.shape[0], n_out, *counts), x.dtype, "channels_last")},
-        # Weights in a row-major layout would leave oneDNN its reference implementation only.
+        # For row-major weights oneDNN has only its reference implementation.
         ask={"src": "channels_last", "weights": "any"},
         prop_kind=x.trace.forward_kind,
         algorithm=algorithm.convolution_direct,
@@ -342,7 +342,7 @@ def convolve(
     return unbatched(x.trace.convert(made["dst"], input.dtype), input)
 
 
-# --- Convolutions over one, two and three spatial axes
+# --- conv1d, conv2d, conv3d
 
 
 @operation
@@ -374,32 +374,32 @@ def conv2d(
     Parameters
     ----------
     input : array (N, C, H, W) or (C, H, W)
-        float32, bfloat16 or float16; float64 where the device has it.
+        float32, bfloat16 or float16; float64 if the device supports it.
     weight : array (O, C / groups, KH, KW)
-        Same dtype. Frozen by ``sycl_dnn.freeze`` it is repacked once, else at every call.
+        Same dtype. Repacked at every call unless frozen by ``sycl_dnn.freeze``.
     bias : array (O,), optional
-        The dtype of ``input``; float32 beside bfloat16 or float16 too.
+        Dtype of ``input``, or float32.
     stride : int or tuple
     padding : int, tuple, "valid" or "same"
-        Zeros on both sides of each axis. Beyond PyTorch, an entry may be a pair (before, after):
-        ``padding=((0, 1), (2, 2))``. ``"same"`` keeps the size and needs stride 1.
+        Zero padding on both sides of each axis. Unlike in PyTorch, an entry may be a pair (before,
+        after): ``padding=((0, 1), (2, 2))``. ``"same"`` preserves the size and requires stride 1.
     dilation : int or tuple
-        Distance between the elements under a kernel; 1 is dense.
+        Spacing between kernel elements; 1 is dense.
     groups : int
-        Number of groups of channels, which do not mix.
+        Number of independent groups of channels.
 
     Returns
     -------
     array (N, O, T, U), or (O, T, U) for one image
-        T = (H + before + after - dilation * (KH - 1) - 1) // stride + 1. Its memory is
-        channels-last, which is the fastest for what follows.
+        T = (H + before + after - dilation * (KH - 1) - 1) // stride + 1. Memory is channels-last,
+        the fastest layout for subsequent operations.
 
     Raises
     ------
     ValueError
-        Shapes, groups or padding do not fit.
+        Shapes, groups or padding are inconsistent.
     TypeError
-        dtypes differ or are not floating-point types.
+        dtypes differ or are not floating point.
 
     Notes
     -----

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sliding windows of images as columns, and columns summed into images: unfold, fold."""
+"""``unfold`` and ``fold``: sliding windows of images as columns, and back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Pair = tuple[int, int]
 
 
 class Windows(NamedTuple):
-    """Where the windows of an image lie."""
+    """The windows of an image."""
 
     kernel: Pair
     dilation: Pair
@@ -31,12 +31,12 @@ class Windows(NamedTuple):
     stride: Pair
 
     def counts(self, name: str, size: Sequence[int]) -> Pair:
-        """Return how many windows an image has along its axes.
+        """Return the number of windows along each axis.
 
         Raises
         ------
         ValueError
-            None fits.
+            No window fits.
         """
         reach = extents(self.kernel, self.dilation)
         rows = zip(size, self.padding, reach, self.stride, strict=True)
@@ -49,7 +49,7 @@ class Windows(NamedTuple):
         return down, along
 
     def places(self, canvas: Tensor, counts: Pair) -> Iterator[Tensor]:
-        """Yield, for each element of the kernel, the part of the canvas that it covers."""
+        """Yield the part of the canvas that each kernel element covers."""
         n, c, sh, sw = canvas.strides
         strides = (n, c, sh * self.stride[0], sw * self.stride[1])
         for i in range(self.kernel[0]):
@@ -58,9 +58,9 @@ class Windows(NamedTuple):
                 yield canvas.view((*canvas.shape[:2], *counts), strides, start)
 
     def padded(self, size: Sequence[int], counts: Pair) -> Pair:
-        """Return the size of the image with its borders, and what strides need to fit into it.
+        """Return the padded image size, enlarged so that oneDNN accepts strided views.
 
-        oneDNN refuses a view whose windows times their stride exceed the axis.
+        oneDNN refuses a view if windows times stride exceed the axis.
         """
         rows = zip(size, self.padding, counts, self.stride, strict=True)
         height, width = (max(n + 2 * p, k * s) for n, p, k, s in rows)
@@ -102,7 +102,7 @@ def columns(x: Tensor, windows: Windows, counts: Pair) -> Tensor:
 
 
 def image(x: Tensor, windows: Windows, counts: Pair, size: Pair) -> Tensor:
-    """Add each column of (N, C * kernel, windows) to its window of (N, C, *size)."""
+    """Sum the columns of (N, C * kernel, windows) into images (N, C, *size)."""
     trace, n = x.trace, x.shape[0]
     c = x.shape[1] // math.prod(windows.kernel)
     n_windows = math.prod(counts)
@@ -128,28 +128,28 @@ def unfold(
     padding: int | Sequence[int] = 0,
     stride: int | Sequence[int] = 1,
 ) -> dpnp.ndarray | Array:
-    """Copy the sliding windows of images into columns.
+    """Extract sliding windows of images as columns.
 
     Parameters
     ----------
     input : array (N, C, H, W) or (C, H, W)
         float32, bfloat16 or float16.
     kernel_size, dilation, padding, stride : int or pair of int
-        Of the windows; ``padding`` counts zeros on each side.
+        Of the windows; ``padding`` is the number of zeros on each side.
 
     Returns
     -------
     array (N, C * kernel elements, L) or without N
-        L windows, row by row.
+        L windows in row-major order.
 
     Raises
     ------
     ValueError
-        ``input`` has another rank, or the kernel does not fit into the image.
+        ``input`` has a different rank, or the kernel is larger than the image.
 
     Notes
     -----
-    Source: oneDNN developer guide, "Reorder": one strided copy for each element of the kernel.
+    Source: oneDNN developer guide, "Reorder": one strided copy per kernel element.
     """
     windows = _windows("unfold", kernel_size, dilation, padding, stride)
     x = _with_batch("unfold", input, 4)
@@ -166,12 +166,12 @@ def fold(
     padding: int | Sequence[int] = 0,
     stride: int | Sequence[int] = 1,
 ) -> dpnp.ndarray | Array:
-    """Add columns to the windows of images that they belong to.
+    """Sum columns into the windows of images: the adjoint of ``unfold``.
 
     Parameters
     ----------
     input : array (N, C * kernel elements, L) or without N
-        float32, bfloat16 or float16; sums are float32.
+        float32, bfloat16 or float16; accumulated in float32.
     output_size : int or pair of int
         Height and width of the images.
     kernel_size, dilation, padding, stride : int or pair of int
@@ -184,11 +184,11 @@ def fold(
     Raises
     ------
     ValueError
-        ``input`` has a different number of rows or columns than the windows.
+        ``input`` has a different number of rows or columns than the windows require.
 
     Notes
     -----
-    Source: oneDNN developer guide, "Reorder": one accumulating copy for each element of the kernel.
+    Source: oneDNN developer guide, "Reorder": one accumulating copy per kernel element.
     """
     size = per_axis("fold", "output_size", output_size, 2)
     windows = _windows("fold", kernel_size, dilation, padding, stride)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def _outputs_first(weight: Tensor, groups: int) -> Tensor:
-    """Return PyTorch's (C, O / groups, *K) as oneDNN's [G,] O / G, C / G, *K."""
+    """View PyTorch's weight (C, O / groups, *K) as oneDNN's [G,] O / G, C / G, *K."""
     if groups == 1:
         return transpose(weight, (1, 0, *range(2, weight.ndim)))
     split = reshape(weight, (groups, weight.shape[0] // groups, *weight.shape[1:]))
@@ -78,7 +78,7 @@ def _result_sizes(
 def _windows(
     name: str, counts: Sizes, kernel: Sizes, stride: Any, padding: Any, extra: Any, dilation: Any
 ) -> list[Axis]:
-    """Return the windows that the elements of the input are spread over, in the result."""
+    """Return the result's windows, over which input elements are spread."""
     rank = len(counts)
     stride = per_axis(name, "stride", stride, rank)
     dilation = per_axis(name, "dilation", dilation, rank)
@@ -103,7 +103,7 @@ def conv_transpose(
     groups: Any,
     dilation: Any,
 ) -> Tensor:
-    """Return the transposed convolution of a function's arguments, checked."""
+    """Validate the arguments and record the transposed convolution."""
     x = batched(name, input, rank)
     groups = check_groups(name, groups, x.shape[1])
     _check_weight(name, x, weight)
@@ -111,7 +111,7 @@ def conv_transpose(
     check_operands(name, x, weight, bias, n_out)
     axes = _windows(name, x.shape[2:], kernel, stride, padding, output_padding, dilation)
     shape = (x.shape[0], n_out, *(a.size for a in axes))
-    # Right padding may be negative but less than a stride: zeros after the input reach further.
+    # Right padding may be negative by less than a stride: zeros appended to the input cover it.
     lacks = [max(-a.right, 0) // a.stride for a in axes]
     x, weight, bias = widened(padded(x, lacks), axes, weight, bias)
     reached = [a._replace(right=a.right + n * a.stride) for a, n in zip(axes, lacks, strict=True)]
@@ -124,7 +124,7 @@ def conv_transpose(
         "deconvolution_forward",
         inputs if bias is None else inputs | {"bias": bias},
         {"dst": Out(shape, x.dtype, layout)},
-        # "any": with weights in a plain layout oneDNN mistakes their axes or computes slowly.
+        # "any": with plain weights oneDNN confuses their axes or is slow.
         ask={"src": layout, "weights": "any"},
         prefer=words,
         prop_kind=x.trace.forward_kind,
@@ -134,7 +134,7 @@ def conv_transpose(
     return unbatched(x.trace.convert(made["dst"], input.dtype), input)
 
 
-# --- Transposed convolutions over one, two and three spatial axes
+# --- conv_transpose1d, conv_transpose2d, conv_transpose3d
 
 
 @operation
@@ -166,21 +166,21 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: int | tuple[int, int] = 1,
 ) -> dpnp.ndarray | Array:
-    """Spread images by kernels: the gradient of ``conv2d`` in its input, as a layer.
+    """Apply a transposed convolution: the gradient of ``conv2d`` with respect to its input.
 
     Parameters
     ----------
     input : array (N, C, H, W) or (C, H, W)
-        float32, bfloat16 or float16; float64 where the device has it.
+        float32, bfloat16 or float16; float64 if the device supports it.
     weight : array (C, O / groups, KH, KW)
-        Same dtype. Frozen by ``sycl_dnn.freeze`` it is repacked once, else at every call.
+        Same dtype. Repacked at every call unless frozen by ``sycl_dnn.freeze``.
     bias : array (O,), optional
     stride : int or tuple
-        Distance between the windows of neighbouring elements.
+        Distance between the windows of adjacent input elements.
     padding : int or tuple
-        Elements cut off at both sides of the result; an entry may be a pair (before, after).
+        Elements cropped from both sides of the result; an entry may be a pair (before, after).
     output_padding : int or tuple
-        Elements added after the end, less than ``stride`` or ``dilation``.
+        Elements added at the end; less than ``stride`` or ``dilation``.
     groups : int
     dilation : int or tuple
 
@@ -192,9 +192,9 @@ def conv_transpose2d(
     Raises
     ------
     ValueError
-        Shapes, groups or padding do not fit.
+        Shapes, groups or padding are inconsistent.
     TypeError
-        dtypes differ or are not floating-point types.
+        dtypes differ or are not floating point.
 
     Notes
     -----

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Windows over spatial axes: arguments, sizes of results, pieces cut and put together."""
+"""Sliding windows over spatial axes: arguments, sizes, and strided pieces."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from sycl_dnn.trace.steps import Entry
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import narrow, reshape
 
-#: One whole number for each spatial axis.
+#: One integer per spatial axis.
 Sizes = tuple[int, ...]
-#: Elements added before and after, for each spatial axis.
+#: Padding before and after each spatial axis.
 Pads = tuple[tuple[int, int], ...]
 
 
 def whole_number(value: Any) -> int | None:
-    """Return an integer of Python's or NumPy's; None for anything else."""
+    """Return a Python or NumPy integer; None for anything else."""
     if isinstance(value, bool):
         return None
     try:
         return operator.index(value)
     except TypeError:
         if isinstance(value, Tensor):
-            raise  # its own words: values are not known
+            raise  # a traced value, which has its own message
         return None
 
 
 def per_axis(name: str, argument: str, value: Any, rank: int, least: int = 1) -> Sizes:
-    """Return one number for each of ``rank`` axes, from one for all or a sequence.
+    """Expand one number or a sequence to ``rank`` numbers.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def per_axis(name: str, argument: str, value: Any, rank: int, least: int = 1) ->
 
 
 def pads_per_axis(name: str, value: Any, rank: int) -> Pads:
-    """Return (before, after) for each axis; an axis may have its own pair."""
+    """Return (before, after) for each axis; entries may be numbers or pairs."""
     if isinstance(value, (tuple, list)) and any(isinstance(v, (tuple, list)) for v in value):
         if len(value) != rank:
             raise ValueError(f"{name}: padding must have {rank} entries, got {value!r}")
@@ -70,12 +70,12 @@ def pads_per_axis(name: str, value: Any, rank: int) -> Pads:
 
 
 def extents(kernel: Sizes, dilation: Sizes) -> Sizes:
-    """Return how many elements a dilated window reaches over."""
+    """Return the number of elements that a dilated window spans."""
     return tuple((k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True))
 
 
 def batched(name: str, x: Tensor, rank: int, axes: str = "(N, C, *S) or (C, *S)") -> Tensor:
-    """Return ``x`` with a batch axis, which it may lack.
+    """Add the batch axis if it is missing.
 
     Raises
     ------
@@ -93,12 +93,12 @@ def batched(name: str, x: Tensor, rank: int, axes: str = "(N, C, *S) or (C, *S)"
 
 
 def unbatched(made: Tensor, like: Tensor) -> Tensor:
-    """Return ``made`` without the batch axis that ``batched`` gave to ``like``."""
+    """Remove the batch axis if ``batched`` added one to ``like``."""
     return made if made.ndim == like.ndim else reshape(made, made.shape[1:])
 
 
 class Axis(NamedTuple):
-    """How windows lie on one spatial axis; right padding may differ from left."""
+    """The windows along one spatial axis; right padding may differ from left."""
 
     size: int
     kernel: int
@@ -109,24 +109,24 @@ class Axis(NamedTuple):
 
     @property
     def extent(self) -> int:
-        """Elements that a window reaches over."""
+        """Number of elements that a window spans."""
         return (self.kernel - 1) * self.dilation + 1
 
     def count(self, ceil: bool = False) -> int:
-        """Return the number of windows; with ``ceil`` a last one may extend past the end."""
+        """Return the number of windows; with ``ceil`` the last one may extend past the end."""
         free = self.size + self.left + self.right - self.extent
         count = (free + (self.stride - 1 if ceil else 0)) // self.stride + 1
-        # PyTorch's rule: the last window must start inside the input or the padding before it.
+        # As in PyTorch, the last window must start inside the input or its left padding.
         if ceil and (count - 1) * self.stride >= self.size + self.left:
             count -= 1
         return count
 
 
 def lone_windows(axes: Sequence[Axis], counts: Sizes) -> list[Axis]:
-    """Return the axes with short strides, and no padding to spare, where there is one window.
+    """Shorten the strides of unpadded axes that have a single window.
 
-    oneDNN's gradient of bfloat16 weights reads past a source of one channel whose size is less
-    than the stride.
+    oneDNN's gradient of bfloat16 weights reads past a single-channel source that is smaller than
+    the stride.
     """
     made = []
     for axis, count in zip(axes, counts, strict=True):
@@ -137,7 +137,7 @@ def lone_windows(axes: Sequence[Axis], counts: Sizes) -> list[Axis]:
 
 
 def check_counts(name: str, axes: Sequence[Axis], counts: Sizes) -> None:
-    """Raise ValueError unless every window fits at least once."""
+    """Raise ValueError unless at least one window fits on every axis."""
     if min(counts) < 1:
         sizes = tuple(a.size for a in axes)
         reach = tuple(a.extent for a in axes)
@@ -147,11 +147,11 @@ def check_counts(name: str, axes: Sequence[Axis], counts: Sizes) -> None:
         )
 
 
-# --- Regular pieces of the spatial axes: cut out of tensors, put together to tensors
+# --- Strided pieces of spatial axes: extraction and assembly
 
 
 class Span(NamedTuple):
-    """Elements start, start + step... of one axis."""
+    """Elements start, start + step, ... of an axis."""
 
     start: int
     length: int
@@ -159,7 +159,7 @@ class Span(NamedTuple):
 
 
 def cut(x: Tensor, spans: Sequence[Span]) -> Tensor:
-    """Return a view of (N, C, *S) with these elements of each spatial axis."""
+    """Return a strided view of the spatial axes of (N, C, *S)."""
     for axis, (span, size) in enumerate(zip(spans, x.shape[2:], strict=True), start=2):
         if span != Span(0, size):
             x = narrow(x, axis, *span)
@@ -167,7 +167,7 @@ def cut(x: Tensor, spans: Sequence[Span]) -> Tensor:
 
 
 def _view(whole: Tensor, spans: Sequence[Span]) -> Tensor:
-    """Return ``cut`` of a plain tensor, not on the tape."""
+    """Return ``cut`` of a plain tensor, without recording it."""
     strides = whole.strides[2:]
     start = sum(s.start * n for s, n in zip(spans, strides, strict=True))
     steps = tuple(s.step * n for s, n in zip(spans, strides, strict=True))
@@ -183,7 +183,7 @@ def _adding() -> PrimitiveAttr:
 
 
 def cut_every(x: Tensor, every: Sequence[Sequence[Span]]) -> list[Tensor]:
-    """Return ``cut`` for each of many pieces, whose gradients are added up in one place."""
+    """Return ``cut`` for each of many pieces; their gradients are accumulated in one tensor."""
     if len(every) == 1:
         return [cut(x, every[0])]
     trace = x.trace
@@ -208,12 +208,12 @@ def assembled(
     pieces: Sequence[tuple[Tensor, Sequence[Span]]],
     covered: bool = True,
 ) -> Tensor:
-    """Return (N, C, *S), channels last, of tensors that lie at these elements of it.
+    """Assemble (N, C, *S), channels-last, from tensors placed at strided elements.
 
-    ``covered`` says that nothing is left over; else the rest is zero.
+    ``covered`` means that the pieces cover everything; otherwise the rest is zero.
     """
     dtype = pieces[0][0].dtype
-    # oneDNN takes no view whose last step would go beyond the end, so there is room for it.
+    # oneDNN refuses views whose last step would extend past the end, so leave room for it.
     reach = [max(p[1][i].length * p[1][i].step for p in pieces) for i in range(len(shape) - 2)]
     room = (*shape[:2], *map(max, shape[2:], reach))
     desc = layout.channels_last(room, dtype)
@@ -231,7 +231,7 @@ def assembled(
 
 
 def padded(x: Tensor, after: Sequence[int]) -> Tensor:
-    """Return ``x`` with that many zeros after the end of each spatial axis."""
+    """Append zeros to each spatial axis."""
     if not any(after):
         return x
     sizes = [n + a for n, a in zip(x.shape[2:], after, strict=True)]
@@ -239,7 +239,7 @@ def padded(x: Tensor, after: Sequence[int]) -> Tensor:
     return assembled(x.trace, (*x.shape[:2], *sizes), [(x, spans)], covered=False)
 
 
-#: Words of a function of images, and what a function of signals or of volumes says in their place.
+#: Terms in docstrings of 2-d functions, with their 1-d and 3-d equivalents.
 _WORDS = (
     ("(N, C, H, W) or (C, H, W)", "(N, C, W) or (C, W)", "(N, C, D, H, W) or (C, D, H, W)"),
     (
@@ -257,9 +257,9 @@ _WORDS = (
 
 
 def describe(of_images: Callable[..., Any], of_signals: Any, of_volumes: Any) -> None:
-    """Give the functions of signals and volumes the text of that of images, with their shapes.
+    """Derive the docstrings of 1-d and 3-d functions from that of the 2-d one.
 
-    Their own first lines stay, and parameters that they lack are left out.
+    First lines are kept; entries of parameters that a function lacks are removed.
     """
     for column, function in ((1, of_signals), (2, of_volumes)):
         text = inspect.getdoc(of_images) or ""

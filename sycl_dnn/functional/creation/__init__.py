@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays made of nothing: constants, sequences, random numbers."""
+"""Array creation: constants, sequences, random numbers."""

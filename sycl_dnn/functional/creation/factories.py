@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of known values: zeros, ones, full, eye, arange, linspace, and those like others."""
+"""Array factories: zeros, ones, full, eye, arange, linspace and ``*_like``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from sycl_dnn.trace.views import filled
 if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
-#: ``function(queue)``: a new array.
+#: ``function(queue)`` returns a new array.
 Maker = Callable[[Any], dpnp.ndarray]
 
 _PLACE = """dtype : str or dtype, optional
@@ -62,7 +62,7 @@ While a function is traced the array is created again at each call. {notes}Sourc
 
 
 def _by_name(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that takes torch's keywords, and ``*size`` also by name."""
+    """Accept torch's keywords, and ``size`` by name."""
     parameters = inspect.signature(function).parameters
     takes_sizes = "*size" in str(inspect.signature(function))
 
@@ -79,7 +79,7 @@ def _by_name(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def documented(**words: str) -> Callable[..., Any]:
-    """Return a decorator that completes a docstring with what all these functions share."""
+    """Return a decorator that completes the docstring of a factory with the shared text."""
     given = {"notes": "", "raises": "ValueError\n    A size is negative.", **words}
 
     def attach(function: Callable[..., Any]) -> Any:
@@ -92,18 +92,18 @@ def documented(**words: str) -> Callable[..., Any]:
 
 
 def shape_of(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return a shape that was given as one sequence or as several numbers."""
+    """Return a shape passed as one sequence or as separate integers."""
     sizes = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
     return tuple(checked_int(name, "size", n, 0) for n in sizes)
 
 
 def queue_of(device: Any) -> Any:
-    """Return the queue that ``device`` names."""
+    """Return the queue that ``device`` refers to."""
     return device if isinstance(device, dpctl.SyclQueue) else default_queue(device)
 
 
 class _Made:
-    """A call that makes an array on the queue of the call."""
+    """A step that creates an array on the queue of the call."""
 
     takes_queue = True
 
@@ -116,7 +116,7 @@ class _Made:
 
 
 def check_place(name: str, trace: Any, device: Any) -> None:
-    """Raise ExecutionPlacementError for a device that is not that of the traced function."""
+    """Raise ExecutionPlacementError if ``device`` is not that of the traced function."""
     if device is not None and trace.has_queue and queue_of(device) != trace.queue:
         raise ExecutionPlacementError(
             f"{name}: device must be omitted while a function is traced, or be that of its arrays"
@@ -124,7 +124,7 @@ def check_place(name: str, trace: Any, device: Any) -> None:
 
 
 def made(name: str, shape: tuple[int, ...], dtype: str, device: Any, make: Maker) -> Any:
-    """Return a new array, or record that each call makes one; ``make`` gives the wide dtype."""
+    """Create an array, or record its creation; ``make`` uses the wide dtype."""
     trace = running_trace()
     if trace is None:
         array = make(queue_of(device))
@@ -134,21 +134,21 @@ def made(name: str, shape: tuple[int, ...], dtype: str, device: Any, make: Maker
 
 
 def recorded(name: str, trace: Any, shape: tuple[int, ...], dtype: str, make: Maker) -> Tensor:
-    """Record that each call makes an array; ``make`` gives the wide dtype."""
+    """Record that every call creates an array; ``make`` uses the wide dtype."""
     out = Out(shape, wide_of(dtype))
     tensor = trace.array_call(_Made(make, name), [], [out], lambda entry, grads: {})[0]
     return converted(tensor, dtype)
 
 
 def _is_computed(dtype: str) -> bool:
-    """Whether kernels make values of a dtype."""
+    """Whether kernels can create arrays of a dtype."""
     return dtype in REGISTERS and dtype in dtypes.DATA_TYPES
 
 
 def filled_in(
     name: str, trace: Any, shape: tuple[int, ...], value: Any, dtype: str, device: Any = None
 ) -> Tensor:
-    """Record an array that holds one number everywhere, of any dtype."""
+    """Record a constant array of any dtype."""
     check_place(name, trace, device)
     if _is_computed(dtype) and not isinstance(value, complex):
         return computed(lambda number: broadcast_to(number, shape), filled(trace, value, (), dtype))
@@ -160,7 +160,7 @@ def filled_in(
 
 
 def wide_of(dtype: str) -> str:
-    """Return the dtype in which dpnp makes values."""
+    """Return the dtype in which dpnp computes the values."""
     return "float32" if dtype in dtypes.CARRIED else dtype
 
 
@@ -184,7 +184,7 @@ def zeros(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | A
     Parameters
     ----------
     *size : ints, or a sequence of int
-        Also by name: ``size=(2, 3)``.
+        Also accepted by keyword: ``size=(2, 3)``.
     """
     return _filled("zeros", shape_of("zeros", size), 0, dtype or "float32", device)
 
@@ -196,7 +196,7 @@ def ones(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Ar
     Parameters
     ----------
     *size : ints, or a sequence of int
-        Also by name: ``size=(2, 3)``.
+        Also accepted by keyword: ``size=(2, 3)``.
     """
     return _filled("ones", shape_of("ones", size), 1, dtype or "float32", device)
 
@@ -206,12 +206,12 @@ def ones(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Ar
     notes="It is of zeros, where torch\nleaves values undefined. ",
 )  # fmt: skip
 def empty(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
-    """Return an array whose values are to be written.
+    """Return an uninitialized array.
 
     Parameters
     ----------
     *size : ints, or a sequence of int
-        Also by name: ``size=(2, 3)``.
+        Also accepted by keyword: ``size=(2, 3)``.
     """
     return _filled("empty", shape_of("empty", size), 0, dtype or "float32", device)
 
@@ -220,14 +220,14 @@ def empty(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | A
 def eye(
     n: int, m: int | None = None, *, dtype: Any = None, device: Any = None
 ) -> dpnp.ndarray | Array:
-    """Return a matrix with ones on its diagonal, zeros elsewhere.
+    """Return a matrix with ones on the diagonal and zeros elsewhere.
 
     Parameters
     ----------
     n : int
-        Rows.
+        Number of rows.
     m : int, optional
-        Columns; ``n`` without it.
+        Number of columns; ``n`` by default.
     """
     shape = shape_of("eye", (n, n if m is None else m))
     kind, trace = dtypes.name_of(dtype or "float32"), running_trace()
@@ -259,7 +259,7 @@ def _dtype_of(*numbers: Any) -> str:
 def full(
     size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None
 ) -> dpnp.ndarray | Array:
-    """Return an array filled with one number.
+    """Return an array filled with a value.
 
     Parameters
     ----------
@@ -282,12 +282,12 @@ def arange(
     start: float, end: float | None = None, step: float = 1, *, dtype: Any = None,
     device: Any = None,
 ) -> dpnp.ndarray | Array:  # fmt: skip
-    """Return the numbers from ``start`` up to, but without, ``end``.
+    """Return the numbers from ``start`` to ``end``, excluding ``end``.
 
     Parameters
     ----------
     start : number
-        A single number is the end; the start is then 0.
+        A single argument is the end; the start is then 0.
     end : number
     step : number
     """
@@ -330,13 +330,13 @@ def _count(start: float, end: float, step: float) -> int:
 def linspace(
     start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None
 ) -> dpnp.ndarray | Array:
-    """Return equally spaced numbers from ``start`` to ``end``, both included.
+    """Return evenly spaced numbers from ``start`` to ``end``, inclusive.
 
     Parameters
     ----------
     start, end : number
     steps : int
-        How many.
+        Number of values.
     """
     count = checked_int("linspace", "steps", steps, 0)
     kind = dtypes.name_of(dtype or "float32")
@@ -349,7 +349,7 @@ def linspace(
     return made("linspace", (count,), kind, device, make)
 
 
-# --- Like another array
+# --- *_like
 
 LIKE = """Return {what}, with the shape and on the queue of {whose}.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers: rand, randn, those like other arrays, integers, orders and yes or no."""
+"""Random arrays: rand, randn, randint, randperm, bernoulli and ``*_like``."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from sycl_dnn.trace.values import Tensor
 if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
-#: Bits of numbers in [0, 1) that a narrow dtype holds: more would be rounded to 1.
+#: Random bits per number in [0, 1) of a narrow dtype: more would round up to 1.
 _BITS = {"bfloat16": 8, "float16": 11}
 
 
 class _Draw:
-    """Draws numbers on the queue of a call, from a seed."""
+    """Draws random numbers on the queue of a call, from a seed."""
 
     takes_queue = True
 
@@ -63,7 +63,7 @@ def _drawn(name: str, shape: tuple[int, ...], dtype: Any, trace: Any, queue: Any
         made = draw(next_seed(), queue)
         return in_manner(made if made.dtype == kind else asarray(made, kind))
     wide = dtypes.wide(kind)
-    # A trace keeps the object and asks it at every call.
+    # A trace keeps the object, which is evaluated in every call.
     seed = trace.capture(NextSeed())
     made = trace.array_call(draw, [seed], [Out(shape, wide)], lambda entry, grads: {})[0]
     return converted(made, kind)
@@ -82,24 +82,24 @@ _NOTES = "Its seed is the\nnext one of the sequence that ``manual_seed`` starts.
 
 @documented(dtype="float32 without it", returns="array (*size)", notes=_NOTES)
 def rand(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
-    """Return random numbers, evenly distributed over [0, 1).
+    """Return random numbers, uniformly distributed over [0, 1).
 
     Parameters
     ----------
     *size : ints, or a sequence of int
-        Also by name: ``size=(2, 3)``.
+        Also accepted by keyword: ``size=(2, 3)``.
     """
     return _new("rand", size, dtype, device)
 
 
 @documented(dtype="float32 without it", returns="array (*size)", notes=_NOTES)
 def randn(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
-    """Return random numbers of the standard normal distribution.
+    """Return random numbers from the standard normal distribution.
 
     Parameters
     ----------
     *size : ints, or a sequence of int
-        Also by name: ``size=(2, 3)``.
+        Also accepted by keyword: ``size=(2, 3)``.
     """
     return _new("randn", size, dtype, device)
 
@@ -133,7 +133,7 @@ rand_like = _likeness("rand_like", "evenly distributed over [0, 1)")
 randn_like = _likeness("randn_like", "of the standard normal distribution")
 
 
-# --- Integers, orders, yes or no
+# --- randint, randperm, bernoulli
 
 
 class _Integers:
@@ -151,14 +151,14 @@ class _Integers:
         state = generator(seed, queue)
         high, low = (state.uniform(0.0, 1.0, size=self._shape or (1,), dtype=dpnp.float32)
                      for _ in range(2))  # fmt: skip
-        # 48 bits of two numbers, so that large ranges have all their integers.
+        # 48 bits from two draws, so that every integer of a large range can occur.
         bits = dpnp.floor(high * 2.0**24).astype("int64") * 2**24
         bits = bits + dpnp.floor(low * 2.0**24).astype("int64")
         return (self._low + bits % self._range).reshape(self._shape)
 
 
 class _Order:
-    """Draws an order of n numbers on the queue of a call, from a seed."""
+    """Draws a permutation of n on the queue of a call, from a seed."""
 
     takes_queue = True
 
@@ -188,12 +188,12 @@ _RAISES = "ValueError\n    There is no such integer, or a size is negative."
 def randint(
     low: int, high: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None
 ) -> dpnp.ndarray | Array:
-    """Return random integers from ``low`` up to, but without, ``high``.
+    """Return random integers from ``low`` to ``high``, excluding ``high``.
 
     Parameters
     ----------
     low : int
-        If it is the only number, it is ``high``, and ``low`` is 0.
+        If it is the only bound, it is ``high``, and ``low`` is 0.
     high : int
     size : sequence of int
     """
@@ -210,7 +210,7 @@ def randint(
 
 @documented(dtype="int64 without it", returns="array (n,)", notes=_NOTES)
 def randperm(n: int, *, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
-    """Return the integers below ``n`` in random order.
+    """Return a random permutation of the integers below ``n``.
 
     Parameters
     ----------
@@ -221,26 +221,26 @@ def randperm(n: int, *, dtype: Any = None, device: Any = None) -> dpnp.ndarray |
 
 
 def bernoulli(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
-    """Return 1 with the probabilities of an array, else 0.
+    """Draw 0 or 1, with the elements of an array as probabilities of 1.
 
     Parameters
     ----------
     input : array (*)
-        Probabilities, floating-point.
+        Probabilities, floating point.
 
     Returns
     -------
     array (*)
-        Its dtype; without a gradient.
+        Same dtype; not differentiable.
 
     Raises
     ------
     TypeError
-        The dtype is not floating-point, or ``input`` no array.
+        The dtype is not floating point, or ``input`` is not an array.
 
     Notes
     -----
-    Each call takes the next seed of the sequence that ``manual_seed`` starts. Source:
+    Each call draws the next seed of the generator that ``manual_seed`` seeds. Source:
     ``torch.bernoulli``.
     """
     drawn = _like("bernoulli", input, "float32")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements by number, sorted and counted."""
+"""Indexing, sorting and counting."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements and slices by number: gather, take_along_dim, index_select, scatter, index_put."""
+"""Indexed reads and writes: gather, take_along_dim, index_select, scatter, index_put."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _INDICES = ("int32", "int64")
 
 
 def check_index(name: str, argument: str, index: Any) -> Tensor:
-    """Return an index; TypeError unless it is an array of integers."""
+    """Return the index; raise TypeError unless it is an integer array."""
     check_arrays(name, **{argument: index})
     if index.dtype not in _INDICES:
         raise TypeError(f"{name}: {argument} must be int32 or int64, got {index.dtype}")
@@ -38,7 +38,7 @@ def check_index(name: str, argument: str, index: Any) -> Tensor:
 
 
 def _fitting(name: str, x: Tensor, axis: int, index: Tensor) -> None:
-    """Raise ValueError unless an index has the axes of ``x``, none but one longer."""
+    """Raise ValueError unless an index has the rank of ``x`` and is not longer on other axes."""
     rest = [a for a in range(x.ndim) if a != axis]
     if index.ndim != x.ndim or any(index.shape[a] > x.shape[a] for a in rest):
         raise ValueError(
@@ -48,7 +48,7 @@ def _fitting(name: str, x: Tensor, axis: int, index: Tensor) -> None:
 
 
 def gathered(name: str, x: Tensor, axis: int, index: Tensor) -> Tensor:
-    """Return the elements that ``index`` names along an axis, one for each element of ``index``."""
+    """Select elements along an axis by an index of the same rank."""
     if not index.size:
         return zeros(x.trace, index.shape, x.dtype)
     if not x.ndim:
@@ -67,14 +67,14 @@ def gathered(name: str, x: Tensor, axis: int, index: Tensor) -> Tensor:
 def gather(
     input: dpnp.ndarray | Array, dim: int, index: dpnp.ndarray, *, sparse_grad: bool = False
 ) -> dpnp.ndarray | Array:
-    """Choose elements along an axis: ``out[i, j, k] = input[i, index[i, j, k], k]`` for ``dim=1``.
+    """Select elements along an axis: ``out[i, j, k] = input[i, index[i, j, k], k]`` for ``dim=1``.
 
     Parameters
     ----------
     input : array of any shape and dtype
     dim : int
     index : array of int32 or int64
-        As many axes as ``input``, none but ``dim`` longer.
+        Same rank as ``input``; no axis but ``dim`` may be longer.
     sparse_grad : bool
         Ignored: gradients are dense.
 
@@ -86,14 +86,14 @@ def gather(
     Raises
     ------
     TypeError
-        ``index`` is not an array of integers.
+        ``index`` is not an integer array.
     ValueError
-        The shapes do not fit.
+        The shapes do not match.
 
     Notes
     -----
-    Numbers are not read by the host: one that is out of range gives NaN, 0 for integers. It has
-    derivatives of any order. Source: ``torch.gather``.
+    The host does not read the index: out-of-range entries give NaN, or 0 for integers.
+    Differentiable to any order. Source: ``torch.gather``.
     """
     index = check_index("gather", "index", index)
     return gathered("gather", input, check_axis("gather", dim, input.ndim), index)
@@ -103,27 +103,27 @@ def gather(
 def take_along_dim(
     input: dpnp.ndarray | Array, indices: dpnp.ndarray, dim: int | None = None
 ) -> dpnp.ndarray | Array:
-    """Choose elements along an axis, as ``argsort`` and ``argmax`` name them.
+    """Select elements along an axis by indices such as those of ``argsort`` and ``argmax``.
 
     Parameters
     ----------
     input : array of any shape and dtype
     indices : array of int32 or int64
-        Broadcasts with ``input`` but for ``dim``.
+        Broadcasts with ``input`` except along ``dim``.
     dim : int, optional
-        Without it both count as arrays with one axis.
+        By default both arrays are flattened.
 
     Returns
     -------
     array
-        dtype of ``input``.
+        Same dtype as ``input``.
 
     Raises
     ------
     TypeError
-        ``indices`` is not an array of integers.
+        ``indices`` is not an integer array.
     ValueError
-        The shapes do not fit.
+        The shapes do not match.
 
     Notes
     -----
@@ -155,7 +155,7 @@ def take_along_dim(
 def index_select(
     input: dpnp.ndarray | Array, dim: int, index: dpnp.ndarray
 ) -> dpnp.ndarray | Array:
-    """Choose slices along an axis by number.
+    """Select slices along an axis by index.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def index_select(
         Any dtype.
     dim : int
     index : array (m,) of int32 or int64
-        Negative numbers count from the end.
+        Negative indices count from the end.
 
     Returns
     -------
@@ -172,14 +172,14 @@ def index_select(
     Raises
     ------
     TypeError
-        ``index`` is not an array of integers.
+        ``index`` is not an integer array.
     ValueError
         ``index`` has more than one axis, or there is no axis ``dim``.
 
     Notes
     -----
-    Numbers are not read by the host: one that is out of range gives NaN, 0 for integers. It has
-    derivatives of any order. Source: ``torch.index_select``.
+    The host does not read the index: out-of-range entries give NaN, or 0 for integers.
+    Differentiable to any order. Source: ``torch.index_select``.
     """
     index = check_index("index_select", "index", index)
     axis = check_axis("index_select", dim, input.ndim)
@@ -196,11 +196,11 @@ def index_select(
     return made if input.ndim else reshape(made, ())
 
 
-# --- Elements written and added to by number
+# --- Indexed writes
 
 
 def _valued(name: str, argument: str, x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
-    """Return what is written: an array of the dtype of ``x``, or a number spread out."""
+    """Return the values to write: an array of the dtype of ``x``, or an expanded number."""
     if not isinstance(value, Tensor):
         if not isinstance(value, (bool, int, float)):
             kind = type(value).__name__
@@ -212,7 +212,7 @@ def _valued(name: str, argument: str, x: Tensor, value: Any, shape: tuple[int, .
 
 
 def scattered(name: str, x: Tensor, dim: Any, index: Any, src: Any, accumulate: bool) -> Tensor:
-    """Return ``x`` with ``src`` written, or added, at the numbers of ``index`` along an axis."""
+    """Return ``x`` with ``src`` written or added at ``index`` along an axis."""
     axis = check_axis(name, dim, x.ndim)
     index = check_index(name, "index", index)
     values = _valued(name, "src", x, src, index.shape)
@@ -229,7 +229,7 @@ def scattered(name: str, x: Tensor, dim: Any, index: Any, src: Any, accumulate: 
     shape = x.shape
     x, index, values = (t if t.ndim else reshape(t, (1,)) for t in (x, index, values))
     _fitting(name, x, axis, index)
-    # Beyond the index there is nothing to write: it names no element there.
+    # Beyond the index there is nothing to write: pad it with an index that is out of range.
     widths = [(0, 0 if a == axis else n - m) for a, (n, m) in enumerate(_sizes(x, index))]
     if any(after for _, after in widths):
         index = computed(lambda node: pad(node, widths, -1), index)
@@ -281,7 +281,7 @@ It has derivatives of any order. Source: ``torch.{name}``.
 def scatter(
     input: dpnp.ndarray | Array, dim: int, index: dpnp.ndarray, src: dpnp.ndarray | Array | float
 ) -> dpnp.ndarray | Array:
-    """Write elements by number: ``out[i, index[i, j, k], k] = src[i, j, k]`` for ``dim=1``."""
+    """Write elements by index: ``out[i, index[i, j, k], k] = src[i, j, k]`` for ``dim=1``."""
     return scattered("scatter", input, dim, index, src, False)
 
 
@@ -290,7 +290,7 @@ def scatter(
 def scatter_add(
     input: dpnp.ndarray | Array, dim: int, index: dpnp.ndarray, src: dpnp.ndarray | Array
 ) -> dpnp.ndarray | Array:
-    """Add elements by number: ``out[i, index[i, j, k], k] += src[i, j, k]`` for ``dim=1``."""
+    """Add elements by index: ``out[i, index[i, j, k], k] += src[i, j, k]`` for ``dim=1``."""
     if input.dtype == "bool":
         raise TypeError("scatter_add: input must not be bool")
     return scattered("scatter_add", input, dim, index, src, True)
@@ -313,19 +313,20 @@ def index_put(
     values: dpnp.ndarray | Array,
     accumulate: bool = False,
 ) -> dpnp.ndarray | Array:
-    """Write or add values at the positions in arrays of numbers: ``input[indices] = values``.
+    """Write or add values at indices: ``input[indices] = values``.
 
     Parameters
     ----------
     input : array of any shape and dtype
-        Not written to; the result is a new array.
+        Not modified; the result is a new array.
     indices : sequence of arrays of int32 or int64, or None
-        One for each of the first axes, broadcasting together; negative numbers count from the end,
-        None stands for a whole axis. Or one array of bool, with the first axes of ``input``.
+        One for each leading axis, which broadcast together; negative indices count from the end,
+        and None selects a whole axis. Alternatively one bool array over the leading axes of
+        ``input``.
     values : array
-        dtype of ``input``; broadcasts to ``input[indices]``. One element for an array of bool.
+        Same dtype as ``input``; broadcasts to ``input[indices]``. One element for a bool array.
     accumulate : bool
-        Add to the element each time that it is named. Otherwise any one of its values is kept.
+        Add duplicates up. Otherwise an arbitrary one of several values is written.
 
     Returns
     -------
@@ -335,14 +336,14 @@ def index_put(
     Raises
     ------
     TypeError
-        ``indices`` are not arrays of integers, or ``values`` of another dtype.
+        ``indices`` are not integer arrays, or ``values`` has another dtype.
     ValueError
-        The shapes do not fit.
+        The shapes do not match.
 
     Notes
     -----
-    Numbers are not read by the host; what is out of range is not written. It has derivatives of
-    any order. Source: ``torch.index_put``.
+    The host does not read the indices; out-of-range ones are ignored. Differentiable to any order.
+    Source: ``torch.index_put``.
     """
     name = "index_put"
     if not isinstance(indices, (tuple, list)) or all(i is None for i in indices):
@@ -364,11 +365,11 @@ def index_put(
 def _put(
     x: Tensor, chosen: list[int], arrays: list[Tensor], values: Tensor, accumulate: bool
 ) -> Tensor:
-    """Write values at numbers along the axes ``chosen``; those come first in the table."""
+    """Write values at indices along the axes ``chosen``, which are moved to the front."""
     rest = [a for a in range(x.ndim) if a not in chosen]
     numbers = flat_index(x.trace, arrays, [x.shape[a] for a in chosen])
     tail = tuple(x.shape[a] for a in rest)
-    # Numbers side by side stand where their axes were, others come first, as in ``x[indices]``.
+    # Adjacent indexed axes keep their place, others move to the front, as in ``x[indices]``.
     together = chosen == list(range(chosen[0], chosen[-1] + 1))
     first, k = chosen[0] if together else 0, numbers.ndim
     shown = (*tail[:first], *numbers.shape, *tail[first:])

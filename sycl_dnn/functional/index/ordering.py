@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements in order of size, and which there are: sort, argsort, topk, unique, nonzero."""
+"""sort, argsort, topk, unique and nonzero."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sycl_dnn.trace.views import narrow, reshape, transpose, untaped
 def _order(
     name: str, x: Tensor, dim: Any, descending: bool, count: int | None = None
 ) -> tuple[int, Tensor]:
-    """Return the axis, and which element along it comes first, second... ``count`` of them."""
+    """Return the axis, and the indices of the first ``count`` elements in order."""
     axis = check_axis(name, dim, x.ndim)
     check_real(name, input=x)
     if not x.ndim:
@@ -38,7 +38,7 @@ def _order(
         return axis, zeros(x.trace, (*x.shape[:axis], 0, *x.shape[axis + 1 :]), "int64")
     if can_count(x) and (x.shape[axis] <= MOST or 4 * count <= MOST):
         return axis, _counted(x, axis, count, descending)
-    # float32 orders as the narrow dtypes do.
+    # Sorting as float32 preserves the order of narrow dtypes.
     given = converted(x, "float32") if x.dtype in dtypes.CARRIED else x
 
     def call(a: dpnp.ndarray) -> dpnp.ndarray:
@@ -51,7 +51,7 @@ def _order(
 
 
 def _counted(x: Tensor, axis: int, count: int, descending: bool) -> Tensor:
-    """Return the places of the first elements along an axis by kernels."""
+    """Return the indices of the first elements along an axis by generated kernels."""
     order = [*(a for a in range(x.ndim) if a != axis), axis]
     with untaped(x.trace):
         turned = transpose(x, order)
@@ -101,7 +101,7 @@ indices : array of int64
 def sort(
     input: dpnp.ndarray | Array, dim: int = -1, descending: bool = False, *, stable: bool = True
 ) -> ValuesAndIndices:
-    """Sort elements along an axis."""
+    """Sort along an axis."""
     axis, indices = _order("sort", input, dim, descending)
     return ValuesAndIndices(gathered("sort", input, axis, indices), indices)
 
@@ -123,7 +123,7 @@ def topk(
     largest: bool = True,
     sorted: bool = True,
 ) -> ValuesAndIndices:
-    """Return the ``k`` largest elements along an axis, or the smallest.
+    """Return the ``k`` largest or smallest elements along an axis.
 
     Parameters
     ----------
@@ -132,25 +132,25 @@ def topk(
     dim : int
     largest : bool
     sorted : bool
-        They are in order in any case.
+        Ignored: results are always sorted.
 
     Returns
     -------
     values : array
-        ``k`` elements along ``dim``; dtype of ``input``.
+        ``k`` elements along ``dim``; same dtype as ``input``.
     indices : array of int64
-        Their indices. Of equal elements the first are chosen.
+        Their indices; ties are resolved in favor of the first.
 
     Raises
     ------
     ValueError
-        There is no such axis, or ``k`` is not in 0 to its length.
+        There is no such axis, or ``k`` is negative or greater than its length.
     TypeError
         ``input`` is complex.
 
     Notes
     -----
-    NaN counts as the largest. Gradients go to where the elements were. Source: ``torch.topk``.
+    NaN counts as the largest value. Source: ``torch.topk``.
     """
     axis = check_axis("topk", dim, input.ndim)
     n = input.shape[axis] if input.ndim else 1
@@ -161,7 +161,7 @@ def topk(
     return ValuesAndIndices(gathered("topk", input, axis, indices), indices)
 
 
-# --- What depends on values: the host waits for the device
+# --- Value-dependent shapes: the host waits for the device
 
 
 def _given(name: str, input: Any) -> dpnp.ndarray:
@@ -176,15 +176,15 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """Return the distinct elements, or the distinct slices along an axis.
+    """Return the unique elements, or the unique slices along an axis.
 
     Parameters
     ----------
     input : array of any shape and real dtype
     sorted : bool
-        They are in order in any case.
+        Ignored: results are always sorted.
     return_inverse : bool
-        Also return the number of each element among them.
+        Also return the index of each element among the unique ones.
     return_counts : bool
         Also return how often each occurs.
     dim : int, optional
@@ -199,14 +199,14 @@ def unique(
     Raises
     ------
     TypeError
-        ``input`` is not an array, or a traced one.
+        ``input`` is not an array, or is traced.
     ValueError
         There is no such axis.
 
     Notes
     -----
-    The host waits for the device, which knows how many there are. Each NaN is unique. It
-    has no gradient. Source: ``torch.unique``.
+    The host waits for the device to learn the number of results. NaNs are all distinct. Not
+    differentiable. Source: ``torch.unique``.
     """
     x = _given("unique", input)
     axis = None if dim is None else check_axis("unique", dim, x.ndim)
@@ -221,13 +221,13 @@ def unique(
 
 
 def nonzero(input: dpnp.ndarray | Array, *, as_tuple: bool = False) -> Any:
-    """Return where elements are not 0.
+    """Return the indices of nonzero elements.
 
     Parameters
     ----------
     input : array of any shape and dtype
     as_tuple : bool
-        Return one array (k,) for each axis.
+        Return one array (k,) per axis.
 
     Returns
     -------
@@ -236,11 +236,11 @@ def nonzero(input: dpnp.ndarray | Array, *, as_tuple: bool = False) -> Any:
     Raises
     ------
     TypeError
-        ``input`` is not an array, or a traced one.
+        ``input`` is not an array, or is traced.
 
     Notes
     -----
-    The host waits for the device, which knows how many there are. Source: ``torch.nonzero``.
+    The host waits for the device to learn the number of results. Source: ``torch.nonzero``.
     """
     x = _given("nonzero", input)
     if not x.ndim:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Order by counting: how many elements of a short row come before each one."""
+"""Sorting of short rows by counting the elements that precede each one."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from sycl_dnn.ops.shape import SUM, broadcast_to
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
-#: Rows up to this length are put in order by counting; it takes the square of their length.
+#: Maximum row length to sort by counting, which takes quadratic time.
 MOST = 256
-#: Elements of the parts of a row among which the first ones are found.
+#: Length of the parts of a long row whose first elements are found separately.
 _PART = 64
 
 
 def can_count(x: Tensor) -> bool:
-    """Whether kernels compare the elements."""
+    """Whether kernels can compare the elements."""
     return x.desc is not None and x.dtype in REGISTERS
 
 
 def _key(x: Node, *, descending: bool) -> Node:
-    """Return integers that are larger for what comes first; NaN counts as the largest number."""
+    """Map elements to integers that are larger for what comes first; NaN is the largest value."""
     if x.is_float:
         x = cast(x, dtypes.wide(x.dtype))
-        # The sum makes one of both zeros.
+        # Adding 0 turns -0 into +0.
         bits = BITS(x + 0.0)
         bound = number((1 << (63 if bits.dtype == "int64" else 31)) - 1, bits.dtype)
         ordered = where(GE(bits, number(0, bits.dtype)), bits, BITWISE_XOR(bits, bound))
@@ -55,7 +55,7 @@ def _key(x: Node, *, descending: bool) -> Node:
 
 
 def _ranks(keys: Tensor) -> Tensor:
-    """Return how many elements of each row (*, n) come before an element; of equals the first."""
+    """Count the elements of each row (*, n) that precede an element; ties keep their order."""
     *outer, n = keys.shape
     places = computed(lambda x: broadcast_to(iota(n), (n,)), keys)
     rows = [
@@ -71,7 +71,7 @@ def _ranks(keys: Tensor) -> Tensor:
 
 
 def _placed(values: Tensor, ranks: Tensor, count: int) -> Tensor:
-    """Return the ``count`` first values of each row in order."""
+    """Return the first ``count`` values of each row in order."""
     axis, shape = values.ndim - 1, (*values.shape[:-1], count)
 
     def definition(v: Node, at: Node) -> Node:
@@ -81,9 +81,9 @@ def _placed(values: Tensor, ranks: Tensor, count: int) -> Tensor:
 
 
 def first_places(x: Tensor, count: int, *, descending: bool) -> Tensor:
-    """Record the places of the first elements of rows (R, n) in order: (R, count), int64.
+    """Record the indices of the first elements of rows (R, n), in order: (R, count), int64.
 
-    Parts of long rows are reduced to their first elements, until few are left.
+    Long rows are reduced part by part until few candidates are left.
     """
     rows, n = x.shape
     keys = computed(lambda v: _key(v, descending=descending), x)
@@ -93,7 +93,7 @@ def first_places(x: Tensor, count: int, *, descending: bool) -> Tensor:
         n_parts = math.ceil(n / part)
         rest = n_parts * part - n
         if rest:
-            # They come last: equal to none but the lowest number, which they stand behind.
+            # The lowest key sorts last; it ties at most with the lowest number, which precedes it.
             lowest = -(1 << (63 if keys.dtype == "int64" else 31))
             keys = computed(lambda v: pad(v, [(0, 0), (0, rest)], lowest), keys)  # noqa: B023
             places = computed(lambda v: pad(v, [(0, 0), (0, rest)]), places)  # noqa: B023

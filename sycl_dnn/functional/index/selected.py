@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements that an index names along an axis, chosen or written: what gather and scatter share."""
+"""Indexed selection and writing along an axis: the basis of gather and scatter."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from sycl_dnn.trace.views import broadcast_shape
 
 
 def wrapped(index: Node, n: int) -> Node:
-    """Return an index whose negative numbers counted from the end of ``n`` elements."""
+    """Return an index with negative entries counted from the end of ``n`` elements."""
     return where(LT(index, number(0, index.dtype)), index + n, index)
 
 
 def selected(x: Tensor, index: Tensor, axis: int, *, wraps: bool = False) -> Tensor:
-    """Record the elements of a tensor that an index names along an axis.
+    """Record the selection of elements along an axis by an index.
 
     Parameters
     ----------
     x : Tensor
-        Of any dtype; the axis is not empty.
+        Any dtype; the axis is not empty.
     index : Tensor
-        int32 or int64, of the rank of ``x``; broadcasts with its other axes. What is out of range
-        gives NaN, 0 for integers and complex numbers.
+        int32 or int64, with the rank of ``x``; broadcasts with its other axes. Out-of-range entries
+        give NaN, or 0 for integers and complex numbers.
     axis : int
     wraps : bool
-        Whether negative numbers count from the end.
+        Whether negative entries count from the end.
     """
     absent = math.nan if dtypes.is_float(str(x.dtype)) else 0
 
@@ -51,18 +51,18 @@ def selected(x: Tensor, index: Tensor, axis: int, *, wraps: bool = False) -> Ten
 def written(
     x: Tensor, values: Tensor, index: Tensor, axis: int, *, is_added: bool = False
 ) -> Tensor:
-    """Record a tensor with values written, or added, where an index along an axis says.
+    """Record a tensor with values written or added at an index along an axis.
 
     Parameters
     ----------
     x, values : Tensor
-        Of one dtype. Narrow floating-point numbers are added in float32.
+        Same dtype. Narrow floats are accumulated in float32.
     index : Tensor
-        int32 or int64, of the rank of both; broadcasts with the other axes of ``values``. What is
-        out of range is left out.
+        int32 or int64, with the same rank; broadcasts with the other axes of ``values``.
+        Out-of-range entries are ignored.
     axis : int
     is_added : bool
-        Otherwise of several values for one element any is kept.
+        If False, an arbitrary one of several values for an element is written.
     """
 
     def definition(old: Node, new: Node, i: Node) -> Node:
@@ -78,13 +78,13 @@ def written(
 
 
 def flat_index(trace: Any, items: Sequence[Any], sizes: Sequence[int]) -> Tensor:
-    """Record one index over all elements of axes from one for each axis; -1 for none.
+    """Record a flat index over several axes from one index per axis; -1 if out of range.
 
     Parameters
     ----------
     trace : Trace
     items : sequence of Tensor, array or NumPy array
-        Of integers, which broadcast; negative numbers count from the end.
+        Integers, which broadcast; negative ones count from the end.
     sizes : sequence of int
         Of the axes.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slices added by number: index_add."""
+"""``index_add``."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def index_add(
     input: dpnp.ndarray | Array, dim: int, index: dpnp.ndarray, source: dpnp.ndarray | Array,
     *, alpha: float = 1,
 ) -> dpnp.ndarray | Array:  # fmt: skip
-    """Add slices along an axis by number: ``out[:, index[j]] += alpha * source[:, j]``.
+    """Add slices along an axis by index: ``out[:, index[j]] += alpha * source[:, j]``.
 
     Parameters
     ----------
     input : array (*A, n, *B)
-        Any dtype but bool.
+        Any dtype except bool.
     dim : int
     index : array (m,) of int32 or int64
     source : array (*A, m, *B)
-        dtype of ``input``.
+        Same dtype as ``input``.
     alpha : number
-        Factor.
+        Scale factor.
 
     Returns
     -------
@@ -44,14 +44,14 @@ def index_add(
     Raises
     ------
     TypeError
-        ``index`` is not an array of integers, or ``source`` of another dtype.
+        ``index`` is not an integer array, or ``source`` has another dtype.
     ValueError
-        The shapes do not fit.
+        The shapes do not match.
 
     Notes
     -----
-    Numbers are not read by the host; what is out of range is not added. It has derivatives of any
-    order. Source: ``torch.index_add``.
+    The host does not read the index; out-of-range entries are ignored. Differentiable to any order.
+    Source: ``torch.index_add``.
     """
     name = "index_add"
     index = check_index(name, "index", index)

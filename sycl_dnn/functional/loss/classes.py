@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Losses of classes: nll_loss and cross_entropy."""
+"""Classification losses: ``nll_loss`` and ``cross_entropy``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _check_indices(name: str, input: Tensor, target: Tensor) -> None:
 
 
 def _axis(input: Tensor) -> int:
-    """Return the axis of classes."""
+    """Return the class axis."""
     return min(input.ndim - 1, 1)
 
 
@@ -97,16 +97,16 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> dpnp.ndarray | Array:
-    """Return minus the entry of ``input`` at the class that ``target`` names, times its weight.
+    """Return the negated, weighted entry of ``input`` at the target class.
 
     input : dpnp.ndarray or Array (N, C, *) or (C,)
-        Logarithms of probabilities.
+        Log-probabilities.
     target : dpnp.ndarray (N, *) or ()
-        int64, int32, int8 or uint8; 0 to C - 1. Other numbers give NaN.
+        int64, int32, int8 or uint8 class indices, 0 to C - 1. Others give NaN.
     weight : dpnp.ndarray or Array (C,), optional
-        Weights of the classes; the mean divides by the sum of those of the targets.
+        Class weights; the mean is taken over the sum of the targets' weights.
     ignore_index : int
-        A target to ignore.
+        Target value to ignore.
     """
     reduction = checked_reduction("nll_loss", reduction, size_average, reduce)
     _check_input("nll_loss", input, weight)
@@ -128,21 +128,21 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> dpnp.ndarray | Array:
-    """Return ``nll_loss(log_softmax(input), target)``, also for targets that are probabilities.
+    """Return ``nll_loss(log_softmax(input), target)``; targets may also be probabilities.
 
-    A row with NaN or infinity gives NaN, and so does its gradient.
+    A row with NaN or infinity gives NaN, in the gradient too.
 
     input : dpnp.ndarray or Array (N, C, *) or (C,)
-        Any numbers.
+        Logits.
     target : dpnp.ndarray (N, *) or (), or dpnp.ndarray or Array (N, C, *) or (C,)
-        Class indices, as for ``nll_loss``, or probabilities of all classes; then dtypes that differ
-        are promoted.
+        Class indices, as for ``nll_loss``, or probabilities of all classes, whose dtype is promoted
+        with that of ``input``.
     weight : dpnp.ndarray or Array (C,), optional
-        Weights of the classes. With indices the mean divides by the sum of the targets' weights.
+        Class weights. For class indices the mean is taken over the sum of the targets' weights.
     ignore_index : int
-        A class index to ignore.
+        Class index to ignore.
     label_smoothing : float
-        Share of the target that is spread evenly over all classes, 0 to 1.
+        Share of the target that is distributed evenly over all classes, 0 to 1.
     """
     name = "cross_entropy"
     reduction = checked_reduction(name, reduction, size_average, reduce)

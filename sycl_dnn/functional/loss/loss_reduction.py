@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What losses share: ``reduction``, dtypes, element-wise losses in few passes."""
+"""Shared parts of losses: ``reduction``, dtypes, and fused element-wise losses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sycl_dnn.trace.views import axis_order, grid, reshape
 
 
 def check_dtypes(name: str, input: Tensor, **others: Tensor | None) -> None:
-    """Raise TypeError unless all tensors are floating-point and of one dtype."""
+    """Raise TypeError unless all tensors are floating point and have the same dtype."""
     check_float(name, input=input, **others)
     for argument, tensor in others.items():
         if tensor is not None and tensor.dtype != input.dtype:
@@ -33,13 +33,13 @@ def check_dtypes(name: str, input: Tensor, **others: Tensor | None) -> None:
 
 
 def promoted(name: str, input: Tensor, **others: Tensor) -> list[Tensor]:
-    """Return floating-point tensors in the dtype to which all of them are promoted."""
+    """Promote floating-point tensors to a common dtype."""
     check_float(name, input=input, **others)
     return _in_one_dtype(input, *others.values())
 
 
 def promoted_with_integers(name: str, input: Tensor, target: Tensor) -> list[Tensor]:
-    """Return both in the dtype to which they are promoted; the target may hold integers."""
+    """Promote both to a common dtype; the target may be integer."""
     check_float(name, input=input)
     if target.dtype in dtypes.PACKED:
         raise TypeError(f"{name}: target must not be of 4-bit numbers, got {target.dtype}")
@@ -51,9 +51,9 @@ def _in_one_dtype(*tensors: Tensor) -> list[Tensor]:
     return [converted(t, common) for t in tensors]
 
 
-# --- What losses share: ``reduction``, element-wise losses in few passes, the common text
+# --- Fused element-wise losses
 
-#: Sums of more elements take two passes, the first of them over rows in parallel.
+#: Above this, sums take two passes; the first sums rows in parallel.
 _ONE_PASS = 4096
 _BEFORE = """{summary}
 
@@ -90,10 +90,10 @@ def loss(
     shape: str = "as the input",
     entries: str = "",
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a function of the layer of a loss.
+    """Make a public loss function.
 
-    Its docstring starts with a summary; text and entries for parameters may follow.
-    ``entries``: those that the parameters begin with.
+    The docstring consists of a summary, and optionally text and parameter entries. ``entries`` come
+    first among the parameters.
     """
 
     def make(body: Callable[..., Any]) -> Callable[..., Any]:
@@ -115,7 +115,7 @@ def checked_reduction(
     reduce: bool | None = None,
     known: tuple[str, ...] = ("none", "mean", "sum"),
 ) -> str:
-    """Return the reduction that the arguments ask for; the old ones win, as in torch."""
+    """Return the effective reduction; deprecated arguments take precedence, as in torch."""
     if size_average is not None or reduce is not None:
         average = size_average is None or size_average
         reduction = "none" if reduce is False else "mean" if average else "sum"
@@ -129,14 +129,14 @@ def checked_reduction(
 
 
 def _rows(n: int) -> int:
-    """Return the divisor of ``n`` that is next to its root from below, 1 for few elements."""
+    """Return the largest divisor of ``n`` up to its square root; 1 for few elements."""
     if n <= _ONE_PASS:
         return 1
     return next(d for d in range(math.isqrt(n), 0, -1) if n % d == 0)
 
 
 def _summed_rows(x: Tensor, dtype: str, attr: PrimitiveAttr | None = None) -> Tensor:
-    """Return the sums of the rows of (M, N), (M, 1)."""
+    """Sum the rows of (M, N) to (M, 1)."""
     kind = algorithm.reduction_sum
     if x.shape[1] == 1:
         return x.trace.convert(x, dtype)
@@ -147,7 +147,7 @@ def _summed_rows(x: Tensor, dtype: str, attr: PrimitiveAttr | None = None) -> Te
 
 
 def total(x: Tensor, factor: float = 1.0) -> Tensor:
-    """Return ``factor`` times the sum of a dense tensor, shape (), added up in float32."""
+    """Return ``factor`` times the sum of a dense tensor, shape (), accumulated in float32."""
     trace, n = x.trace, x.size
     if n < 2:
         only = x if n else zeros(trace, (1,), x.dtype)
@@ -170,11 +170,11 @@ def pointwise_loss(
     slopes: Mapping[str, Callable[..., Tensor]],
     reduction: str,
 ) -> Tensor:
-    """Record an element-wise loss and its reduction as one operation.
+    """Record an element-wise loss with its reduction as one operation.
 
-    ``operands`` have one shape; ``value`` takes them as rows of all their elements and returns
-    such a row. ``slopes`` has, by operand, a function of the same rows that returns the gradient;
-    its first argument is the gradient of the value: a row, or a single number.
+    ``operands`` have equal shapes; ``value`` maps them, each flattened to a row, to a row of
+    losses. ``slopes`` maps operands to functions that return their gradients; the first argument is
+    the incoming gradient, a row or a single number, followed by the same rows.
     """
     first = next(iter(operands.values()))
     shape, order = first.shape, axis_order(first, first.ndim)
@@ -193,7 +193,7 @@ def pointwise_loss(
 
     def gradient(dy: Tensor) -> dict[str, Tensor]:
         g = row(dy) if reduction == "none" else reshape(linear_map(dy, factor), (1, 1, 1))
-        # The same rows again: a copy that a row took is found, not made again.
+        # The same rows: a copy made before is reused.
         rows = [row(x) for x in operands.values()]
         return {name: all_of(slope(g, *rows)) for name, slope in slopes.items()}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Losses that ask for a margin: between scores of classes, pairs, triplets."""
+"""Margin losses: ranking, hinge, cosine, multi-class and triplet."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _COSINE_EPS = 1e-12
 
 
 def _above(x: Tensor) -> Tensor:
-    """Return ``max(x, 0)``, whose slope at 0 is 1 as that of torch's ``clamp_min``."""
+    """Return ``max(x, 0)`` with slope 1 at 0, as torch's ``clamp_min``."""
     return F.clamp(x, min=0.0)
 
 
 def _signs(name: str, input: Tensor, target: Tensor) -> Tensor:
-    """Return a target of 1 and -1 in the dtype of the input."""
+    """Convert a target of 1 and -1 to the dtype of the input."""
     if target.dtype in dtypes.PACKED:
         raise TypeError(f"{name}: target must not be of 4-bit numbers, got {target.dtype}")
     return converted(target, input.dtype)
@@ -50,9 +50,9 @@ def margin_ranking_loss(
     """Return ``max(0, -target * (input1 - input2) + margin)``.
 
     input1, input2 : dpnp.ndarray or Array (*)
-        Of one rank; shapes broadcast.
+        Equal ranks; shapes broadcast.
     target : dpnp.ndarray or Array (*)
-        1 where the first should be the larger one, -1 where the second should.
+        1 if the first input should be larger, -1 if the second.
     margin : float
     """
     reduction = checked_reduction("margin_ranking_loss", reduction, size_average, reduce)
@@ -75,7 +75,7 @@ def hinge_embedding_loss(
     """Return ``input`` where the target is 1, ``max(0, margin - input)`` where it is -1.
 
     input, target : dpnp.ndarray or Array (*)
-        Shapes broadcast. Targets that are neither 1 nor -1 get the sum of both.
+        Shapes broadcast. Targets other than 1 and -1 get the sum of both terms.
     margin : float
     """
     reduction = checked_reduction("hinge_embedding_loss", reduction, size_average, reduce)
@@ -94,9 +94,9 @@ def cosine_embedding_loss(
     """Return ``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1.
 
     input1, input2 : dpnp.ndarray or Array (N, D) or (D,)
-        Vectors; ``cos`` is that of the angle between them.
+        Vectors; ``cos`` is the cosine of the angle between them.
     target : dpnp.ndarray or Array (N,) or ()
-        1 or -1; other numbers give no loss.
+        1 or -1; other values give zero loss.
     margin : float
     """
     name = "cosine_embedding_loss"
@@ -120,7 +120,7 @@ def soft_margin_loss(
     input: dpnp.ndarray | Array, target: dpnp.ndarray | Array, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> dpnp.ndarray | Array:  # fmt: skip
-    """Return ``log(1 + exp(-target * input))``, without overflow.
+    """Return ``log(1 + exp(-target * input))`` without overflow.
 
     input, target : dpnp.ndarray or Array (*)
         Targets are 1 or -1; shapes broadcast.
@@ -132,7 +132,7 @@ def soft_margin_loss(
 
 
 def _rows(name: str, x: Tensor) -> tuple[Tensor, bool]:
-    """Return scores as (N, C), and whether there was one row without an axis for it."""
+    """Return scores as (N, C), and whether the batch axis was missing."""
     if len(x.shape) not in (1, 2) or not x.shape[-1]:
         raise ValueError(f"{name}: input must be (N, C) or (C,) with classes, got {x.shape}")
     return (F.reshape(x, (1, -1)), True) if len(x.shape) == 1 else (x, False)
@@ -155,15 +155,15 @@ def multi_margin_loss(
 ) -> dpnp.ndarray | Array:  # fmt: skip
     """Return the mean over classes of ``max(0, margin - input[target] + input[j]) ** p``.
 
-    The class of the target itself does not count.
+    The target class itself is excluded.
 
     input : dpnp.ndarray or Array (N, C) or (C,)
     target : dpnp.ndarray (N,) or ()
-        int64 or int32: the classes.
+        int64 or int32 class indices.
     p : {1, 2}
     margin : float
     weight : dpnp.ndarray or Array (C,), optional
-        Factors, by the class of the target.
+        Weight of the target's class.
     """
     name = "multi_margin_loss"
     reduction = checked_reduction(name, reduction, size_average, reduce)
@@ -177,7 +177,7 @@ def multi_margin_loss(
         raise ValueError(f"{name}: target must have shape {(n,)}, got {target.shape}")
     places = F.reshape(target, (n, 1))
     away = F.add(F.sub(x, F.gather(x, 1, places)), margin)
-    # NaN does not count, as in torch; what does not, meets no factor that may be infinite.
+    # As in torch, NaN is ignored; ignored terms must not be multiplied by infinite weights.
     counts = F.logical_and(F.ne(places, F.arange(classes)), F.gt(away, 0.0))
     away = F.where(counts, away, 0.0)
     away = F.square(away) if p == 2 else away
@@ -194,11 +194,11 @@ def multilabel_margin_loss(
     input: dpnp.ndarray | Array, target: dpnp.ndarray, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> dpnp.ndarray | Array:  # fmt: skip
-    """Return the sum of ``max(0, 1 - input[y] + input[j]) / C`` over targets y, other classes j.
+    """Return the sum of ``max(0, 1 - input[y] + input[j]) / C`` over targets y and other classes j.
 
     input : dpnp.ndarray or Array (N, C) or (C,)
     target : dpnp.ndarray
-        int64 or int32 of the shape of the input: classes, up to the first negative number.
+        int64 or int32, shape of the input: class indices, up to the first negative entry.
     """
     name = "multilabel_margin_loss"
     reduction = checked_reduction(name, reduction, size_average, reduce)
@@ -223,12 +223,12 @@ def multilabel_soft_margin_loss(
     weight: dpnp.ndarray | Array | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> dpnp.ndarray | Array:  # fmt: skip
-    """Return the mean over classes of the cross entropies of classes that exclude none.
+    """Return the mean binary cross entropy over classes.
 
     input, target : dpnp.ndarray or Array (*, C)
         Logits; targets are 0 or 1.
     weight : dpnp.ndarray or Array, optional
-        Factors of the elements, broadcast to the input's shape.
+        Factors of the elements; broadcasts to the input's shape.
     """
     name = "multilabel_soft_margin_loss"
     reduction = checked_reduction(name, reduction, size_average, reduce)
@@ -268,9 +268,9 @@ def triplet_margin_loss(
     margin : float
         Positive.
     p, eps : float
-        Those of ``pairwise_distance``.
+        As in ``pairwise_distance``.
     swap : bool
-        Whether the distance from positive to negative counts where it is the smaller one.
+        Whether to use the distance from positive to negative if it is smaller.
     """
     reduction = checked_reduction("triplet_margin_loss", reduction, size_average, reduce)
     check_float("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)
@@ -287,15 +287,15 @@ def triplet_margin_with_distance_loss(
     *, distance_function: Any = None, margin: float = 1.0,
     swap: bool = False, reduction: str = "mean",
 ) -> dpnp.ndarray | Array:  # fmt: skip
-    """Return ``triplet_margin_loss`` for a distance of the caller's.
+    """Return ``triplet_margin_loss`` with a custom distance.
 
     anchor, positive, negative : dpnp.ndarray or Array (*, D)
     distance_function : callable, optional
-        ``distance_function(x1, x2)``, over traced arrays; ``pairwise_distance`` without it.
+        ``distance_function(x1, x2)`` of traced arrays; ``pairwise_distance`` by default.
     margin : float
         Positive.
     swap : bool
-        Whether the distance from positive to negative counts where it is the smaller one.
+        Whether to use the distance from positive to negative if it is smaller.
     """
     name = "triplet_margin_with_distance_loss"
     reduction = checked_reduction(name, reduction)

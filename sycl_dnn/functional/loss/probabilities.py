@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binary cross entropy, of probabilities and logits; the Kullback-Leibler divergence."""
+"""Binary cross entropy, Kullback-Leibler divergence, and Poisson and Gaussian likelihoods."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def bounded_log(p: Tensor, lowest: float = -100.0) -> Tensor:
     made = chain(p, LOG, clip(lowest, LARGEST))
     if p.dtype != "float32":
         return made
-    # oneDNN's logarithm is off by 4e-6; a step of Newton's method leaves 2e-7.
+    # oneDNN's logarithm has errors of 4e-6; one Newton step reduces them to 2e-7.
     steps = (scale(-1), clip(-LARGEST, 88.0), EXP, times(p), scale(1, -1), clip(-1e-4, 1e-4))
     return chain(made, *steps, plus(made))
 
@@ -99,7 +99,7 @@ def _cross_entropy_slope(g: Tensor, p: Tensor, t: Tensor) -> Tensor:
 
 
 def _cross_entropy_slope_at_target(g: Tensor, p: Tensor, t: Tensor) -> Tensor:
-    # Without bounds, as in torch: infinite for probabilities of 0 and 1.
+    # Unclamped, as in torch: infinite for probabilities of 0 and 1.
     log_p, log_q = (bounded_log(v, -math.inf) for v in (p, chain(p, scale(-1, 1))))
     return fused(algorithm.binary_sub, log_q, log_p, times(g))
 
@@ -116,11 +116,11 @@ def binary_cross_entropy(
     """Return ``-(target * log(input) + (1 - target) * log(1 - input))``.
 
     input : dpnp.ndarray or Array (*)
-        Probabilities, 0 to 1: that is not checked. Logarithms are bounded by -100 from below.
+        Probabilities, 0 to 1, unchecked. Logarithms are clamped to at least -100.
     target : dpnp.ndarray or Array (*)
         Shape and dtype of the input; 0 to 1.
     weight : dpnp.ndarray or Array, optional
-        Factors of the elements, broadcast to the input's shape.
+        Factors of the elements; broadcasts to the input's shape.
     """
     name = "binary_cross_entropy"
     reduction = checked_reduction(name, reduction, size_average, reduce)
@@ -136,7 +136,7 @@ def binary_cross_entropy(
 
 def _of_logits(x: Tensor, t: Tensor) -> Tensor:
     """Return ``max(x, 0) - t * x + log(1 + exp(-abs(x)))``."""
-    # One product: of an infinite x the difference would be NaN.
+    # A single product: for infinite x the difference would be NaN.
     linear_part = chain(x, *IS_POSITIVE, minus(t), times(x))
     s, steps = log_of_one_plus_exp(x, 1.0)
     return chain(s, *steps, plus(linear_part))
@@ -152,14 +152,14 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: dpnp.ndarray | Array | None = None,
 ) -> dpnp.ndarray | Array:
-    """Return ``binary_cross_entropy(sigmoid(input), target)`` without its rounding.
+    """Return ``binary_cross_entropy(sigmoid(input), target)``, numerically stable.
 
     input, target : dpnp.ndarray or Array (*)
-        Of one shape; any numbers, and probabilities. The result has the dtype of the target.
+        Logits and probabilities, with equal shapes. The result has the dtype of the target.
     weight : dpnp.ndarray or Array, optional
-        Factors of the elements, broadcast to the input's shape.
+        Factors of the elements; broadcasts to the input's shape.
     pos_weight : dpnp.ndarray or Array, optional
-        Factors of ``log(sigmoid(input))``, that is, of positive examples; broadcast likewise.
+        Factors of ``log(sigmoid(input))``, the term of positive examples; broadcasts likewise.
     """
     name = "binary_cross_entropy_with_logits"
     reduction = checked_reduction(name, reduction, size_average, reduce)
@@ -193,7 +193,7 @@ def _logistic(
 bce_with_logits = binary_cross_entropy_with_logits
 
 
-# --- The Kullback-Leibler divergence of distributions
+# --- Kullback-Leibler divergence
 
 
 def _divergence(x: Tensor, t: Tensor) -> Tensor:
@@ -205,7 +205,7 @@ def _divergence_of_logs(x: Tensor, t: Tensor) -> Tensor:
     return fused(algorithm.binary_sub, t, x, times(chain(t, EXP)))
 
 
-#: By ``log_target``: the elements and the slopes.
+#: By ``log_target``: the values and the gradients.
 _DIVERGENCES = {
     False: (
         _divergence,
@@ -240,11 +240,11 @@ def kl_div(
     """Return ``target * (log(target) - input)``.
 
     input : dpnp.ndarray or Array (N, *)
-        Logarithms of probabilities.
+        Log-probabilities.
     target : dpnp.ndarray or Array (N, *)
-        Probabilities; shapes broadcast, dtypes that differ are promoted.
+        Probabilities; shapes broadcast and dtypes are promoted.
     log_target : bool
-        Whether the target holds logarithms, too.
+        Whether the target is logarithmic too.
     """
     known = ("none", "mean", "sum", "batchmean")
     reduction = checked_reduction("kl_div", reduction, size_average, reduce, known)
@@ -274,20 +274,20 @@ def poisson_nll_loss(
     full: bool = False, size_average: bool | None = None, eps: float = 1e-8,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> dpnp.ndarray | Array:  # fmt: skip
-    """Return minus the logarithm of the Poisson distribution, up to a constant.
+    """Return the negative log-likelihood of the Poisson distribution, up to a constant.
 
-    The gradient at NaN is infinite with ``log_input``, unless ``set_nan("propagate")``.
+    With ``log_input`` the gradient at NaN is infinite, unless ``set_nan("propagate")``.
 
     input : dpnp.ndarray or Array (*)
-        The logarithm of the expected counts, or those themselves.
+        Expected counts or their logarithms.
     target : dpnp.ndarray or Array (*)
-        The counts; shapes broadcast.
+        Observed counts; shapes broadcast.
     log_input : bool
-        Whether the input is the logarithm.
+        Whether the input is logarithmic.
     full : bool
-        Whether Stirling's formula for the constant is added where counts exceed 1.
+        Whether to add Stirling's approximation of the constant for counts above 1.
     eps : float
-        Added to expected counts before their logarithm is taken.
+        Added to expected counts before taking the logarithm.
     """
     reduction = checked_reduction("poisson_nll_loss", reduction, size_average, reduce)
     check_float("poisson_nll_loss", input=input)
@@ -334,12 +334,12 @@ def gaussian_nll_loss(
     input, target : dpnp.ndarray or Array (*)
         Means and values.
     var : dpnp.ndarray, Array or float
-        Variances: shape of the input, or without its last axis, or with axes of size 1. Values of
-        arrays are not checked: negative ones count as ``eps``.
+        Variances: shape of the input, or without its last axis, or with axes of size 1. Array
+        values are not checked: negative ones are clamped to ``eps``.
     full : bool
-        Whether ``0.5 * log(2 * pi)`` is added.
+        Whether to add ``0.5 * log(2 * pi)``.
     eps : float
-        The least variance; it has no effect on gradients.
+        Lower bound for the variance; does not affect gradients.
     """
     reduction = checked_reduction("gaussian_nll_loss", reduction)
     check_float("gaussian_nll_loss", input=input, target=target)

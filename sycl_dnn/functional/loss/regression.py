@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Losses of the difference between input and target: squared, absolute, and in between."""
+"""Regression losses: squared, absolute, smooth L1 and Huber."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 
-#: The elements of a loss from both rows; its derivative times the first argument.
+#: ``elements(input, target)`` returns the losses; its derivative multiplies the first argument.
 Elements = Callable[[Tensor, Tensor], Tensor]
 Slope = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def _pair(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Return both in the shape that they broadcast to and the dtype that holds both."""
-    if name == "huber_loss":  # torch's, too, has a gradient for one dtype only
+    """Return both, broadcast to a common shape and promoted to a common dtype."""
+    if name == "huber_loss":  # torch's is differentiable for equal dtypes only
         check_dtypes(name, input, target=target)
     input, target = promoted_with_integers(name, input, target)
     if input.shape == target.shape:
@@ -84,7 +84,7 @@ def _of_difference(
     weight: Tensor | None = None,
     divides_by_weight: bool = True,
 ) -> Tensor:
-    """Record a loss of ``input - target``, whose slopes at both are opposite."""
+    """Record a loss of ``input - target``; the two gradients are opposite."""
     x, t = _pair(name, input, target)
     slopes = {"input": slope, "target": lambda g, a, b: linear_map(slope(g, a, b), -1.0)}
     operands = {"input": x, "target": t}
@@ -116,10 +116,10 @@ def _absolute_slope(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 
 def _rounded_off(width: float, height: float) -> tuple[Elements, Slope]:
-    """Return the loss ``height * d**2 / 2`` up to ``abs(d) = width``, straight lines beyond."""
+    """Return the loss ``height * d**2 / 2`` up to ``abs(d) = width``, and linear beyond."""
 
     def elements(a: Tensor, b: Tensor) -> Tensor:
-        # height * c * (|d| - c / 2) with c = min(|d|, width), from h = -c / 2.
+        # height * c * (|d| - c / 2) with c = min(|d|, width) and h = -c / 2.
         h = fused(algorithm.binary_sub, a, b, ABS, clip(0, width), scale(-0.5))
         steps = (ABS, plus(h), times(h), scale(-2 * height))
         return fused(algorithm.binary_sub, a, b, *steps)
@@ -134,7 +134,7 @@ def _rounded_off(width: float, height: float) -> tuple[Elements, Slope]:
     return elements, slope
 
 
-#: The operands of losses that promote them.
+#: Parameter entry of losses that promote their operands.
 _PROMOTED = """input, target : dpnp.ndarray or Array (*)
     The target may hold integers, too; dtypes that differ are promoted. Shapes that differ are
     broadcast, with a warning.
@@ -150,10 +150,10 @@ def mse_loss(
     reduction: str = "mean",
     weight: dpnp.ndarray | Array | None = None,
 ) -> dpnp.ndarray | Array:
-    """Return ``(input - target)**2``, the mean of it by default.
+    """Return ``(input - target)**2``, by default its mean.
 
     weight : dpnp.ndarray or Array (*), optional
-        Factors of the elements, shape of the input; the mean divides by their sum.
+        Factors of the elements, shape of the input; the mean is taken over their sum.
     """
     reduction = checked_reduction("mse_loss", reduction, size_average, reduce)
     return _of_difference("mse_loss", input, target, reduction, _squared, _squared_slope, weight)
@@ -168,12 +168,12 @@ def l1_loss(
     reduction: str = "mean",
     weight: dpnp.ndarray | Array | None = None,
 ) -> dpnp.ndarray | Array:
-    """Return ``abs(input - target)``, the mean of it by default.
+    """Return ``abs(input - target)``, by default its mean.
 
-    The gradient at NaN is minus or plus the incoming one, unless ``set_nan("propagate")``.
+    At NaN the gradient is plus or minus the incoming one, unless ``set_nan("propagate")``.
 
     weight : dpnp.ndarray or Array (*), optional
-        Factors of the elements, shape of the input; the mean divides by their sum.
+        Factors of the elements, shape of the input; the mean is taken over their sum.
     """
     reduction = checked_reduction("l1_loss", reduction, size_average, reduce)
     return _of_difference("l1_loss", input, target, reduction, _absolute, _absolute_slope, weight)
@@ -190,10 +190,10 @@ def smooth_l1_loss(
 ) -> dpnp.ndarray | Array:
     """Return ``d**2 / (2 * beta)`` where ``d = abs(input - target) < beta``, else ``d - beta / 2``.
 
-    The gradient at NaN is minus or plus the incoming one, unless ``set_nan("propagate")``.
+    At NaN the gradient is plus or minus the incoming one, unless ``set_nan("propagate")``.
 
     beta : float
-        Not negative; with 0 it is ``l1_loss``.
+        Nonnegative; 0 gives ``l1_loss``.
     """
     reduction = checked_reduction("smooth_l1_loss", reduction, size_average, reduce)
     if not beta >= 0:
@@ -212,15 +212,15 @@ def huber_loss(
 ) -> dpnp.ndarray | Array:
     """Return ``d**2 / 2`` where ``d = abs(input-target) < delta``, else ``delta * (d - delta/2)``.
 
-    The gradient at NaN is ``delta`` times minus or plus the incoming one, unless
+    At NaN the gradient is plus or minus ``delta`` times the incoming one, unless
     ``set_nan("propagate")``.
 
     input, target : dpnp.ndarray or Array (*)
-        Of one dtype. Shapes that differ are broadcast, with a warning.
+        Equal dtypes. Shapes that differ are broadcast, with a warning.
     delta : float
         Positive.
     weight : dpnp.ndarray or Array (*), optional
-        Factors of the elements, shape of the input; the mean divides by their number.
+        Factors of the elements, shape of the input; the mean is taken over the number of elements.
     """
     reduction = checked_reduction("huber_loss", reduction)
     if not delta > 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loss of sequences of unknown alignment: ctc_loss."""
+"""``ctc_loss``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _INTEGERS = ("int32", "int64")
 
 
 def _shifted(a: dpnp.ndarray, by: int) -> dpnp.ndarray:
-    """Return the values ``by`` states before each, or after it; none is -inf."""
+    """Shift values by ``by`` states, filling with -inf."""
     none = dpnp.full_like(a[:, : abs(by)], -math.inf)
     if by > 0:
         return dpnp.concatenate([none, a[:, :-by]], axis=1)[:, : a.shape[1]]
@@ -39,21 +39,21 @@ def _shifted(a: dpnp.ndarray, by: int) -> dpnp.ndarray:
 
 
 def _only(chosen: dpnp.ndarray, a: dpnp.ndarray) -> dpnp.ndarray:
-    """Return the logarithms of what is chosen, -inf for the rest."""
+    """Return the selected logarithms, and -inf elsewhere."""
     return dpnp.where(chosen, a, dpnp.full_like(a, -math.inf))
 
 
 def _shifted_mask(skips: dpnp.ndarray) -> dpnp.ndarray:
-    """Return from which states a blank may be left out, from those at which that ends."""
+    """Map the states that end a skip over a blank to the states that begin one."""
     made = dpnp.zeros_like(skips)
     made[:, :-2] = skips[:, 2:]
     return made
 
 
 class _Alignments:
-    """Sums over all alignments of targets with a sequence, in logarithms.
+    """Log-domain sums over all alignments of targets with a sequence.
 
-    States are a blank, the first label, a blank, ... and a last blank: 2 S + 1 of them.
+    The 2 S + 1 states are a blank, the first label, a blank, ..., the last label, a blank.
     """
 
     def __init__(self, n_states: int, blank: int, is_flat: bool) -> None:
@@ -75,12 +75,12 @@ class _Alignments:
         return made
 
     def _prepared(self, scores: Any, targets: Any, lengths: Any) -> tuple[Any, Any, Any]:
-        """Return labels, their scores (T, N, states), and where a blank may be left out."""
+        """Return labels, their scores (T, N, states), and which blanks may be skipped."""
         labels = self._labels(targets, lengths.astype("int64"))
         known = dpnp.clip(labels, 0, scores.shape[2] - 1)
         index = dpnp.broadcast_to(known[None], (scores.shape[0], *labels.shape))
         found = dpnp.take_along_axis(scores, index, axis=2)
-        # A class that does not exist gives NaN; what follows the end of a target is not read.
+        # Invalid classes give NaN; entries beyond the end of a target are not read.
         state = dpnp.arange(self._n_states, dtype="int64", sycl_queue=labels.sycl_queue)
         wrong = (known != labels) & (state <= 2 * lengths.astype("int64")[:, None])
         found = in_dtype(dpnp.where(wrong[None], math.nan, found), scores.dtype)
@@ -91,13 +91,13 @@ class _Alignments:
         return labels, found, skips
 
     def _is_end(self, lengths: dpnp.ndarray) -> dpnp.ndarray:
-        """Return which are the two last states of each target."""
+        """Mark the last two states of each target."""
         state = dpnp.arange(self._n_states, dtype="int64", sycl_queue=lengths.sycl_queue)[None]
         last = 2 * lengths.astype("int64")[:, None]
         return (state == last) | (state == last - 1)
 
     def _misfits(self, alphas: Any, targets: Any, n_steps: Any, lengths: Any) -> dpnp.ndarray:
-        """Return which sequences have a length that they cannot have."""
+        """Mark sequences with impossible lengths."""
         ends = dpnp.cumsum(lengths.astype("int64"))
         wrong = (n_steps < 0) | (n_steps > alphas.shape[0]) | (lengths < 0)
         wrong = wrong | (lengths > self._n_states // 2)
@@ -129,7 +129,7 @@ class _Alignments:
         return in_dtype(dpnp.where(wrong, math.nan, made), alphas.dtype)
 
     def slope(self, scores: Any, targets: Any, n_steps: Any, lengths: Any) -> dpnp.ndarray:
-        """Return the gradient (T, N, C) of the losses: torch's, which a softmax is to follow."""
+        """Return the gradient (T, N, C); as in torch, it assumes a preceding softmax."""
         labels, found, skips = self._prepared(scores, targets, lengths)
         alphas = dpnp.stack(self._forward(found, skips))
         total = self._total(alphas, targets, n_steps, lengths)
@@ -153,7 +153,7 @@ class _Alignments:
 
 
 def _log_sums(a: dpnp.ndarray) -> dpnp.ndarray:
-    """Return the logarithms of sums of exponentials along the last axis, -inf for none."""
+    """Return log-sum-exp along the last axis, -inf for empty sums."""
     highest = dpnp.max(a, axis=1)
     shift = dpnp.where(dpnp.isfinite(highest), highest, dpnp.zeros_like(highest))
     return dpnp.log(dpnp.sum(dpnp.exp(a - shift[:, None]), axis=1)) + shift
@@ -163,7 +163,7 @@ def _losses(
     scores: Tensor, targets: Tensor, n_steps: Tensor, lengths: Tensor,
     form: _Alignments, zero_infinity: bool,
 ) -> Tensor:  # fmt: skip
-    """Record the losses (N,) and their gradient."""
+    """Record the losses (N,) with their gradient."""
     given, trace = [scores, targets, n_steps, lengths], scores.trace
 
     def value(*arrays: dpnp.ndarray) -> dpnp.ndarray:
@@ -190,7 +190,7 @@ def _losses(
 
 
 def _lengths(argument: str, trace: Any, given: Any, n: int) -> tuple[Tensor, int | None]:
-    """Return lengths as a tensor (N,), and the largest where the host knows it."""
+    """Return lengths as a tensor (N,), and the largest one if the host knows it."""
     if isinstance(given, Tensor):
         if given.dtype not in _INTEGERS or given.size != n:
             raise ValueError(
@@ -222,41 +222,41 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> dpnp.ndarray | Array:
-    """Return the loss of targets whose alignment with a sequence is not known.
+    """Return the connectionist temporal classification loss of unaligned targets.
 
     Parameters
     ----------
     log_probs : array (T, N, C) or (T, C)
-        Logarithms of probabilities, as ``log_softmax`` returns them.
+        Log-probabilities, as returned by ``log_softmax``.
     targets : array (N, S) or (sum of target_lengths,) of int32 or int64
-        Classes, none of them ``blank``.
+        Class indices other than ``blank``.
     input_lengths, target_lengths : array (N,) of int32 or int64, or ints
-        How much of each sequence and target counts.
+        Valid lengths of sequences and targets.
     blank : int
-        The class that stands for no label.
+        Index of the blank label.
     reduction : {"mean", "sum", "none"}
-        ``"mean"``: each loss is divided by the length of its target first.
+        ``"mean"`` divides each loss by the length of its target first.
     zero_infinity : bool
-        Losses of targets that are too long for their sequence are 0, with a gradient of 0.
+        Whether losses and gradients of targets that are too long for their sequence are 0.
 
     Returns
     -------
     array
-        A single number, shape (), or with ``"none"`` (N,).
+        Shape (), or (N,) for ``"none"``.
 
     Raises
     ------
     TypeError
         A dtype is not one of these.
     ValueError
-        The shapes do not fit, or ``blank`` is not a class.
+        The shapes do not match, or ``blank`` is not a class.
 
     Notes
     -----
-    Arrays of lengths and classes are not read by the host: the loss of a sequence with one that is
-    out of range is NaN. Sums over alignments are computed in logarithms, step by step on the
-    device; bfloat16 and float16 in float32. The gradient is torch's, but 0 where a log-probability
-    is -inf (there NaN): it is right after ``log_softmax``, and has no gradient itself. Source:
+    The host does not read lengths and classes: a sequence with an out-of-range value has loss NaN.
+    Sums over alignments are computed in the log domain, step by step on the device; bfloat16 and
+    float16 in float32. The gradient is torch's, except that it is 0 where a log-probability is -inf
+    (torch gives NaN): it is correct after ``log_softmax``, and not differentiable itself. Source:
     ``torch.nn.functional.ctc_loss``; Graves et al., "Connectionist Temporal Classification", 2006.
     """
     check_float("ctc_loss", log_probs=log_probs)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normalizations."""
+"""Batch, group, instance, layer, RMS and local response normalization."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the normalizations share: scale and shift per channel, checks, empty arrays."""
+"""Shared parts of normalizations: scale and shift, checks, empty inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sycl_dnn.trace.views import reshape
 
 
 def check_shapes(name: str, shape: tuple[int, ...], **tensors: Tensor | None) -> None:
-    """Raise for a tensor that is not a float array of ``shape``."""
+    """Raise unless the tensors are floating point and have ``shape``."""
     check_float(name, **tensors)
     for argument, tensor in tensors.items():
         if tensor is not None and tensor.shape != shape:
@@ -25,19 +25,19 @@ def check_shapes(name: str, shape: tuple[int, ...], **tensors: Tensor | None) ->
 
 
 def check_eps(name: str, eps: float) -> None:
-    """Raise for an epsilon that may make a variance negative."""
+    """Raise for an epsilon that could make a variance negative."""
     if eps < 0:
         raise ValueError(f"{name}: eps must not be negative, got {eps}")
 
 
 def float32(x: Tensor, shape: Sequence[int] | None = None) -> Tensor:
-    """Return ``x`` in the dtype that oneDNN's fast kernels take scales and statistics in."""
+    """Convert to float32, in which oneDNN's fast kernels expect scales and statistics."""
     x = x.trace.convert(x, "float32")
     return x if shape is None else reshape(x, shape)
 
 
 def affine(weight: Tensor | None, bias: Tensor | None) -> tuple[dict[str, Tensor], flags]:
-    """Return the inputs of a normalization for scale and shift, and its flags."""
+    """Return the scale and shift inputs of a normalization, and its flags."""
     given = {"scale": weight, "shift": bias}
     inputs = {n: float32(t, (t.size,)) for n, t in given.items() if t is not None}
     made = flags.none
@@ -50,10 +50,10 @@ def affine(weight: Tensor | None, bias: Tensor | None) -> tuple[dict[str, Tensor
 def composed_norm(
     inputs: Mapping[str, Tensor], axes: Sequence[int], eps: float, kind: flags
 ) -> dict[str, Tensor]:
-    """Return a normalization over ``axes`` as operations whose gradients have gradients.
+    """Normalize over ``axes`` by differentiable operations, for higher-order gradients.
 
-    ``inputs`` are those of oneDNN's primitive, ``kind`` its flags. Scale and shift lie along the
-    axis that is not reduced in batch normalization, else along the last one.
+    ``inputs`` are those of oneDNN's primitive, ``kind`` its flags. Scale and shift apply along the
+    axis that batch normalization does not reduce, else along the last axis.
     """
     x = float32(inputs["src"])
     along = x.ndim - 1 if axes == [x.ndim - 1] else 1
@@ -74,19 +74,19 @@ def composed_norm(
 
 
 def per_channel(vector: Tensor, rank: int) -> Tensor:
-    """Return a view (1, C, 1...) of a dense (C,), with strides that fast kernels know."""
+    """Return a view (1, C, 1...) of a dense (C,), with the strides that fast kernels require."""
     vector = vector.trace.plain(vector)
     shape = (1, vector.size) + (1,) * (rank - 2)
     return vector.view(shape, layout.row_major_strides(shape))
 
 
 def scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    """Return ``x * weight + bias`` of (N, C, *S) with vectors (C,), in one pass."""
+    """Return ``x * weight + bias`` for (N, C, *S) and vectors (C,), in one pass."""
     inputs, _ = affine(weight, bias)
     if not inputs:
         return x
     if x.ndim > 2 and x.size == x.shape[0] * x.shape[1]:
-        # oneDNN adds the wrong channels where there is but one position.
+        # oneDNN adds the wrong channels if there is a single position.
         return reshape(scaled(reshape(x, x.shape[:2]), weight, bias), x.shape)
     vectors = {n: per_channel(_dense(t), x.ndim) for n, t in inputs.items()}
 
@@ -130,7 +130,7 @@ def _channel_products(a: Tensor, b: Tensor) -> Tensor:
     if count < 16:
         wide = a.trace.convert(a, "float32")
         return _channel_sums(binary(algorithm.binary_mul, wide, b, "float32"))
-    # Products of rows read both once and write next to nothing.
+    # Products of rows read both inputs once and write almost nothing.
     rows = {"src": reshape(a, (n * channels, 1, count))}
     rows["weights"] = reshape(b, (n * channels, count, 1))
     dots = a.trace.primitive("matmul", rows, {"dst": Out((n * channels, 1, 1), "float32")})
@@ -143,7 +143,7 @@ def _dense(vector: Tensor) -> Tensor:
 
 
 def dense_layout(x: Tensor) -> str:
-    """Return the name of the layout of (N, C, *S) that ``x`` has or is best brought to."""
+    """Return the layout of (N, C, *S) that ``x`` has or should be converted to."""
     is_row_major = x.desc == layout.row_major(x.shape, x.dtype)
     return "row_major" if is_row_major and not layout.is_channels_last(x.desc) else "channels_last"
 

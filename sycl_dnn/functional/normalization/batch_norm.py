@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch normalization: one mean and variance per channel, over the batch and all positions."""
+"""Batch normalization: statistics per channel over the batch and all positions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from sycl_dnn.trace.views import narrow, reshape, transpose, untaped
 def check_stats(
     name: str, mean: Tensor | None, var: Tensor | None, channels: int, needed: bool, switch: str
 ) -> None:
-    """Raise for running statistics of which one is missing, or both where they are needed."""
+    """Raise if one running statistic is missing, or both if they are needed."""
     if (mean is None) != (var is None):
         raise ValueError(
             f"{name}: running_mean and running_var must both be arrays or both be None"
@@ -56,7 +56,7 @@ def check_stats(
 
 
 def check_momentum(name: str, momentum: float) -> None:
-    """Raise TypeError for what is not a number."""
+    """Raise TypeError for anything but a number."""
     if isinstance(momentum, bool) or not isinstance(momentum, (int, float)):
         raise TypeError(
             f"{name}: momentum must be a number (1 / n for the average of n calls), got {momentum}"
@@ -66,7 +66,7 @@ def check_momentum(name: str, momentum: float) -> None:
 def update_running(
     name: str, running: dict[str, Tensor], batch: dict[str, Tensor], momentum: float, count: int
 ) -> None:
-    """Record ``running = (1 - momentum) running + momentum batch``, the variance unbiased."""
+    """Record ``running = (1 - momentum) running + momentum batch`` with the unbiased variance."""
     factors = {"running_mean": momentum, "running_var": momentum * count / max(count - 1, 1)}
     for argument, old in running.items():
         made = _weighted(1.0 - momentum, float32(old), factors[argument], batch[argument])
@@ -76,7 +76,7 @@ def update_running(
 def _weighted(a: float, x: Tensor, b: float, y: Tensor) -> Tensor:
     """Return ``a * x + b * y`` of dense vectors."""
     if x.trace.engine.kind is engine_kind.gpu:
-        # oneDNN's own sum may take the factor of one operand for the other there.
+        # oneDNN's sum may confuse the two factors here.
         return chain(x, scale(a), plus(linear_map(y, b)))
     made = x.trace.primitive(
         "sum",
@@ -88,14 +88,14 @@ def _weighted(a: float, x: Tensor, b: float, y: Tensor) -> Tensor:
     return made["dst"]
 
 
-# --- Batch normalization: one mean and variance per channel, over the batch and all positions
+# --- Batch normalization
 
-#: From this many elements on, more primitives with less memory traffic are faster.
+#: Above this number of elements, more primitives with less memory traffic are faster.
 _LARGE = 1 << 15
 
 
 def _arranged(x: Tensor) -> tuple[Tensor, str, Callable[[Tensor], Tensor]]:
-    """Return ``x`` as oneDNN normalizes it fastest, the layout to ask for, and the way back."""
+    """Return ``x`` in oneDNN's fastest arrangement, its layout, and the inverse."""
     shape = x.shape
     n, channels = shape[:2]
     count = x.size // (n * channels)
@@ -103,7 +103,7 @@ def _arranged(x: Tensor) -> tuple[Tensor, str, Callable[[Tensor], Tensor]]:
     if x.size < _LARGE or channels % 16 == 0 or count >= 64:
         wanted = "channels_last" if channels % 16 == 0 else "row_major"
         return flat, dense_layout(flat) if x.size < _LARGE else wanted, lambda y: reshape(y, shape)
-    # Few values lie together: one long row per channel is many times faster.
+    # Few contiguous values: one long row per channel is many times faster.
     rows = reshape(transpose(reshape(x, (n, channels, count)), (1, 0, 2)), (1, channels, -1))
 
     def back(y: Tensor) -> Tensor:
@@ -115,7 +115,7 @@ def _arranged(x: Tensor) -> tuple[Tensor, str, Callable[[Tensor], Tensor]]:
 def with_batch_stats(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, keep: bool
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Normalize (N, C, *S); return the result and, if kept, the batch's mean and variance."""
+    """Normalize (N, C, *S); return the result and, if kept, the batch mean and variance."""
     vectors, given = affine(weight, bias)
     composed = partial(composed_norm, axes=[0, *range(2, x.ndim)], eps=eps, kind=given)
     found = normalized(x, vectors, eps, composed)
@@ -135,11 +135,11 @@ def with_batch_stats(
 
 
 def _centre(x: Tensor) -> Tensor | None:
-    """Return one element (1, C, 1...) of each channel: an estimate of its mean.
+    """Return one element (1, C, 1...) of each channel as an estimate of its mean.
 
-    oneDNN adds up one value after the other in float32: where the mean is many standard deviations
-    off, so is nearly every element, and the statistics are of what is left without that. It costs
-    a pass over ``x``. None for narrow dtypes, whose own rounding is coarser, and for vectors.
+    oneDNN sums sequentially in float32, which is inaccurate if the mean is many standard deviations
+    from zero; so the estimate is subtracted first, at the cost of a pass over ``x``. None for
+    vectors and for narrow dtypes, whose rounding error is larger anyway.
     """
     if x.dtype != "float32" or x.size == x.shape[0] * x.shape[1]:
         return None
@@ -151,7 +151,7 @@ def _centre(x: Tensor) -> Tensor | None:
 
 
 def _centred(x: Tensor, centre: Tensor) -> Tensor:
-    """Return ``x`` less a number for each channel, which no result depends on."""
+    """Subtract a constant per channel, on which no result depends."""
     with untaped(x.trace):
         made = sub(x, centre)
     return x.trace.view(x, made, lambda grad: grad)
@@ -160,7 +160,7 @@ def _centred(x: Tensor, centre: Tensor) -> Tensor:
 def with_given_stats(
     x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
-    """Normalize (N, C, *S) with a mean and variance per channel."""
+    """Normalize (N, C, *S) with the given mean and variance per channel."""
     made = normalized_by(x, _alike(x, mean, var, weight, bias), eps, partial(_composed, eps))
     if made is not None:
         return made
@@ -178,7 +178,7 @@ def with_given_stats(
 def _alike(
     x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None
 ) -> dict[str, Tensor]:
-    """Return the vectors by name, all of the dtype of ``x`` if they are, else of float32."""
+    """Return the vectors in the dtype of ``x`` if all have it, else in float32."""
     vectors = {"mean": mean, "variance": var, "scale": weight, "shift": bias}
     known = {n: t for n, t in vectors.items() if t is not None}
     if all(t.dtype == x.dtype for t in known.values()):
@@ -187,7 +187,7 @@ def _alike(
 
 
 def _composed(eps: float, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return what a normalization with given statistics is made of."""
+    """Compose a normalization with given statistics from differentiable operations."""
     kind = affine(inputs.get("scale"), inputs.get("shift"))[1]
     kind |= normalization_flags.use_global_stats
     given = {n: t if n == "src" else float32(t) for n, t in inputs.items()}
@@ -213,14 +213,14 @@ def _submitted(
 def by_coefficients(
     x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
-    """Return ``x * a + b`` with what statistics, weight and bias come to for each channel."""
+    """Return ``x * a + b``, with statistics, weight and bias folded into one factor and offset."""
     return scaled(x, *coefficients(mean, var, weight, bias, eps))
 
 
 def coefficients(
     mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor]:
-    """Return the (C,) vectors a and b with which a normalization is ``x * a + b``."""
+    """Return the (C,) vectors a and b for which the normalization is ``x * a + b``."""
     vectors = {"mean": mean, "var": var, "weight": weight, "bias": bias}
     v = {n: per_channel(float32(t), 2) for n, t in vectors.items() if t is not None}
     more = [times(v["weight"])] if "weight" in v else []
@@ -254,35 +254,35 @@ def batch_norm(
     input : array (N, C, *S)
         float32, bfloat16 or float16; S may be missing.
     running_mean, running_var : array (C,) or None
-        Used unless ``training``; otherwise written to, if given: ``(1 - momentum) * running +
+        Used if ``training`` is False; otherwise updated, if given: ``(1 - momentum) * running +
         momentum * batch``, with the unbiased variance of the batch.
     weight, bias : array (C,), optional
     training : bool
-        Whether the statistics are those of ``input``.
+        Whether to use the statistics of ``input``.
     momentum : float
-        For the cumulative average of n calls give ``1 / n``.
+        Pass ``1 / n`` in call n for a cumulative average.
     eps : float
 
     Returns
     -------
     array (N, C, *S)
-        dtype of ``input``; in its layout where that is row-major or channels-last.
+        Same dtype as ``input``; same layout if that is row-major or channels-last.
 
     Raises
     ------
     ValueError
-        Shapes do not fit, running statistics are missing or cannot be written, or there is one
-        value per channel in training.
+        Shapes do not match, running statistics are missing or read-only, or there is only one value
+        per channel in training.
     TypeError
-        A dtype is not floating-point, or ``momentum`` is not a number.
+        A dtype is not floating point, or ``momentum`` is not a number.
 
     Notes
     -----
-    Large arrays on CPUs are normalized by a kernel of this package (``sycl_dnn.set_kernels``),
-    whose statistics are exact where a mean is many standard deviations off. oneDNN's sums lose
-    much of such a mean, so one element of each channel of float32 is subtracted before: one more
-    pass over ``input``. Its gradients add up one value after the other, too: with
-    ``set_kernels("never")`` their error is 2 to 11 times torch's in row-major arrays.
+    Large arrays on CPUs are normalized by a generated kernel (``sycl_dnn.set_kernels``), which is
+    accurate even if a mean is many standard deviations from zero. oneDNN's sums are not, so for
+    float32 one element per channel is subtracted first, which takes another pass over ``input``.
+    oneDNN also accumulates gradients sequentially: with ``set_kernels("never")`` their error is 2
+    to 11 times torch's in row-major arrays.
 
     Source: oneDNN developer guide, "Batch Normalization"; Ioffe and Szegedy, arXiv:1502.03167.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Group and instance normalization: a mean and variance per image and group of channels."""
+"""Group and instance normalization: statistics per sample and group of channels."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from sycl_dnn.trace.views import reshape
 def _by_rows(
     x: Tensor, groups: int, weight: Tensor | None, bias: Tensor | None, eps: float, keep: bool
 ) -> dict[str, Tensor]:
-    """Normalize (N, C, *S) with each group as a row of a layer normalization.
+    """Normalize (N, C, *S) by layer normalization, with each group as a row.
 
-    That is several times faster than oneDNN's group normalization of row-major tensors, which
-    moreover has no gradient but a reference implementation.
+    Several times faster than oneDNN's group normalization of row-major tensors, whose gradient has
+    only a reference implementation.
     """
     n, channels = x.shape[:2]
     made = normalized_rows(reshape(x, (n * groups, -1)), None, None, eps, keep=keep)
@@ -53,7 +53,7 @@ def _by_rows(
 def _by_groups(
     x: Tensor, groups: int, weight: Tensor | None, bias: Tensor | None, eps: float, keep: bool
 ) -> dict[str, Tensor]:
-    """Normalize (N, C, *S) whose channels are innermost, for inference."""
+    """Normalize (N, C, *S) in channels-last layout, for inference."""
     inputs, given = affine(weight, bias)
     stat = Out((x.shape[0], groups), "float32")
     kept = {"mean": stat, "variance": stat} if keep else {}
@@ -70,7 +70,7 @@ def _by_groups(
 
 
 def _composed(inputs: dict[str, Tensor], groups: int, eps: float) -> dict[str, Tensor]:
-    """Return the same as operations whose gradients have gradients."""
+    """Compose the normalization from differentiable operations."""
     x = float32(inputs["src"])
     rows = {"src": reshape(x, (x.shape[0] * groups, -1))}
     made = reshape(composed_norm(rows, [1], eps, normalization_flags.none)["dst"], x.shape)
@@ -103,14 +103,14 @@ def group_norm(
     bias: dpnp.ndarray | Array | None = None,
     eps: float = 1e-5,
 ) -> dpnp.ndarray | Array:
-    """Normalize each group of channels of each image: ``(x - mean) / sqrt(var + eps)``.
+    """Normalize each group of channels of each sample: ``(x - mean) / sqrt(var + eps)``.
 
     Parameters
     ----------
     input : array (N, C, *S)
         float32, bfloat16 or float16; S may be missing.
     num_groups : int
-        Divides C; neighbouring channels form a group.
+        Must divide C; groups are made of adjacent channels.
     weight, bias : array (C,), optional
         Applied to the normalized values, per channel.
     eps : float
@@ -118,14 +118,14 @@ def group_norm(
     Returns
     -------
     array (N, C, *S)
-        dtype of ``input``.
+        Same dtype as ``input``.
 
     Raises
     ------
     ValueError
-        Shapes do not fit, ``num_groups`` does not divide C, or there is only one value.
+        Shapes do not match, ``num_groups`` does not divide C, or there is only one value.
     TypeError
-        A dtype is not floating-point.
+        A dtype is not floating point.
 
     Notes
     -----
@@ -159,15 +159,16 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> dpnp.ndarray | Array:
-    """Normalize each channel of each image over its positions.
+    """Normalize each channel of each sample over its positions.
 
     Parameters
     ----------
     input : array (N, C, *S)
-        float32, bfloat16 or float16; S has one axis or more.
+        float32, bfloat16 or float16; S has at least one axis.
     running_mean, running_var : array (C,) or None
-        Written to with ``use_input_stats``, if given: ``(1 - momentum) * running + momentum *
-        average over the images``, variances unbiased. Otherwise used for all images.
+        With ``use_input_stats`` they are updated, if given: ``(1 - momentum) * running + momentum *
+        average over the samples``, with unbiased variances. Otherwise they are used for all
+        samples.
     weight, bias : array (C,), optional
     use_input_stats : bool
     momentum : float
@@ -176,15 +177,15 @@ def instance_norm(
     Returns
     -------
     array (N, C, *S)
-        dtype of ``input``.
+        Same dtype as ``input``.
 
     Raises
     ------
     ValueError
-        Shapes do not fit, running statistics are missing or cannot be written, or there is one
+        Shapes do not match, running statistics are missing or read-only, or there is only one
         position.
     TypeError
-        A dtype is not floating-point, or ``momentum`` is not a number.
+        A dtype is not floating point, or ``momentum`` is not a number.
 
     Notes
     -----

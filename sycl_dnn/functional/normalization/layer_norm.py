@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layer and root mean square normalization over the last axes."""
+"""Layer normalization and RMS normalization over the last axes."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def normalized_rows(
     extra: normalization_flags = normalization_flags.none,
     keep: bool = False,
 ) -> dict[str, Tensor]:
-    """Normalize each row of (M, K); returns ``dst`` and, if kept, ``mean`` and ``variance`` (M,).
+    """Normalize each row of (M, K); return ``dst`` and, if kept, ``mean`` and ``variance`` (M,).
 
-    Where a gradient follows, the statistics are kept in any case.
+    The statistics are always kept if a gradient follows.
     """
     inputs, given = affine(weight, bias)
     outputs = {"dst": Out(x.shape, x.dtype)}
@@ -82,10 +82,10 @@ def _layer_normalization(trace, entry, grads, needed):
 
 
 def _rms_gradient(trace, entry, dy):
-    """Return the gradients; oneDNN's own subtracts a mean that was not subtracted before.
+    """Return the gradients; oneDNN's own subtracts a mean that the forward pass did not.
 
-    So the one of layer normalization is taken, with a mean of 0: it subtracts the mean of
-    ``dy * weight``, by its definition, and this is added again.
+    The backward pass of layer normalization is used with a mean of 0: it subtracts the mean of ``dy
+    * weight``, which is added back.
     """
     src, variance = entry.args["src"], entry.outputs["variance"]
     weight, eps = entry.args.get("scale"), entry.params["epsilon"]
@@ -127,11 +127,11 @@ def _row_means(dy: Tensor, weight: Tensor | None) -> Tensor:
     return linear_map(made["dst"], 1.0 / weight.size)
 
 
-# --- Layer and root mean square normalization over the last axes
+# --- layer_norm, rms_norm
 
 
 def _split(name: str, x: Tensor, normalized_shape: Sequence[int]) -> tuple[int, ...]:
-    """Return ``normalized_shape``, checked against the last axes of ``x``."""
+    """Validate ``normalized_shape`` against the last axes of ``x`` and return it."""
     if not isinstance(normalized_shape, (tuple, list)):
         raise TypeError(
             f"{name}: normalized_shape must be a sequence of integers, got {normalized_shape!r}"
@@ -211,7 +211,7 @@ def rms_norm(
 
     weight : array (*K), optional
     eps : float, optional
-        Default: the epsilon of the dtype that is computed in, 1.2e-7 for float32 and narrower.
+        By default the epsilon of the compute dtype: 1.2e-7 for float32 and narrower.
     """
     if eps is None:
         eps = float(np.finfo(dtypes.wide(input.dtype)).eps)

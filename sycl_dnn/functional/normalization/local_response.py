@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Local response normalization over neighbouring channels."""
+"""Local response normalization across channels."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, transpose
 
-#: Larger squares count as infinite, and NaN as ``_NAN``: a product with a band of zeros and ones
-#: would make NaN of all channels.
+#: Larger squares count as infinite, and NaN as ``_NAN``: the product with a band matrix would
+#: spread NaN to all channels.
 _INFINITE, _NAN = 2.0**126, -LARGEST
-#: From these to infinities, and other numbers times 4. The bounds keep compiled functions from
-#: joining that factor with the next one.
+#: Maps these values back to infinity, and multiplies others by 4. The clip keeps compiled
+#: functions from merging that factor with the next one.
 _MARKED = (scale(4), clip(-math.inf, math.inf))
-#: Windows of more channels are not those that were compared on GPUs.
+#: Wider windows have not been compared on GPUs.
 _WIDEST = 15
 
 
 def _by_kernel(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
-    """Normalize (N, C, H, W) with channels last, the one layout that is fast."""
+    """Normalize (N, C, H, W) in channels-last layout, the only fast one."""
     made = x.trace.primitive(
         "lrn_forward",
         {"src": x},
@@ -47,9 +47,9 @@ def _by_kernel(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Ten
 
 
 def _has_sound_kernel(x: Tensor, size: int, beta: float) -> bool:
-    """Whether oneDNN's fast implementation takes the window and exponent and is right.
+    """Whether oneDNN's fast implementation supports the window and exponent and is correct.
 
-    Those of CPUs give 0 for large values, and wrong gradients for many channels and windows.
+    On CPUs it gives 0 for large values, and wrong gradients for many channels and windows.
     """
     if x.trace.engine.kind is engine_kind.cpu:
         return False
@@ -57,7 +57,7 @@ def _has_sound_kernel(x: Tensor, size: int, beta: float) -> bool:
 
 
 def _by_products(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
-    """Normalize (N, C, H, W) in float32; sums over windows are products with a band of ones."""
+    """Normalize (N, C, H, W) in float32; window sums are products with a band matrix."""
     channels = x.shape[1]
     rows = reshape(transpose(x, (0, 2, 3, 1)), (-1, channels))
     distance = np.arange(channels)[:, None] - np.arange(channels)
@@ -67,13 +67,13 @@ def _by_products(x: Tensor, size: int, alpha: float, beta: float, k: float) -> T
         return values if size == 1 else product(values, x.trace.literal(band))
 
     def denominator() -> Tensor:
-        """Return the root of what a power is taken of."""
+        """Return the square root of the base of the power."""
         squares = fused(algorithm.binary_mul, rows, rows, clip(_NAN, _INFINITE))
         return chain(sums(squares, window), *_MARKED, scale(alpha / size / 4, k), ROOT)
 
     def divided(root: Tensor, values: Tensor, *more: Tensor) -> Tensor:
         steps = [times(t) for t in (values, *more)]
-        if beta == 0.75:  # oneDNN's power of another exponent than 1/2 takes one element at a time
+        if beta == 0.75:  # oneDNN vectorizes powers only for exponent 1/2
             return chain(root, ROOT, times(root), power(-1), *steps)
         return chain(root, power(-2 * beta), *steps)
 
@@ -83,11 +83,11 @@ def _by_products(x: Tensor, size: int, alpha: float, beta: float, k: float) -> T
     def rule(dy: Tensor) -> dict[str, Tensor]:
         root = denominator()
         direct = divided(root, dy)
-        # d(v ** -beta) = -beta v ** -beta / v dv, in an order in which nothing overflows.
+        # d(v ** -beta) = -beta v ** -beta / v dv, ordered so that nothing overflows.
         slope = chain(root, power(-1), times(rows))
         slope = fused(algorithm.binary_div, slope, root, times(direct), clip(-LARGEST, LARGEST))
         around = sums(slope, window.T)
-        # An infinity times 0 is NaN.
+        # Infinity times 0 is NaN.
         steps = (*_MARKED, scale(0), plus(around), times(rows))
         made = chain(around, *steps, scale(-2.0 * beta * alpha / size), plus(direct))
         return {"rows": made}
@@ -105,34 +105,34 @@ def local_response_norm(
     beta: float = 0.75,
     k: float = 1.0,
 ) -> dpnp.ndarray | Array:
-    """Divide by a power of the mean square of neighbouring channels.
+    """Divide by a power of the mean square over adjacent channels.
 
     Parameters
     ----------
     input : array (N, C, *S)
-        float32, bfloat16 or float16; S has one axis or more.
+        float32, bfloat16 or float16; S has at least one axis.
     size : int
-        Channels in a window: ``size // 2`` before, the rest from the channel itself on; beyond the
-        ends they count as 0.
+        Channels in a window: ``size // 2`` before the channel, the rest from the channel itself;
+        zero-padded at the ends.
     alpha, beta, k : float
         ``x / (k + alpha * mean of squares) ** beta``.
 
     Returns
     -------
     array (N, C, *S)
-        dtype of ``input``, channels last in memory.
+        Same dtype as ``input``, channels-last in memory.
 
     Raises
     ------
     ValueError
         ``input`` has fewer than three axes, or ``size`` is not positive.
     TypeError
-        The dtype is not floating-point, or ``size`` is not an integer.
+        The dtype is not floating point, or ``size`` is not an integer.
 
     Notes
     -----
-    On CPUs sums over windows are products: oneDNN's own kernel is two to four times as fast, and
-    gives 0 for inputs from about 1e9 on.
+    On CPUs window sums are matrix products: oneDNN's kernel is two to four times as fast but gives
+    0 for inputs above about 1e9.
 
     Source: oneDNN developer guide, "Local Response Normalization"; Krizhevsky et al., "ImageNet
     Classification with Deep Convolutional Neural Networks", 2012.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pools to a given size, over one, two and three spatial axes."""
+"""Adaptive pooling over one to three spatial axes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 
-#: Windows of different lengths, or at different places modulo a step, are pooled one after another.
+#: Windows of different lengths, or at different offsets modulo a step, are pooled in turn.
 MOST_WINDOWS = 4096
 
 
 def _sizes(name: str, x: Tensor, value: Any) -> Sizes:
-    """Return the sizes to pool to; None stands for the input's own."""
+    """Return the output sizes; None keeps that of the input."""
     rank = x.ndim - 2
     items = list(value) if isinstance(value, (tuple, list)) else [value] * rank
     if len(items) == 1:
@@ -39,7 +39,7 @@ def _sizes(name: str, x: Tensor, value: Any) -> Sizes:
 
 
 def _averages(n_in: int, n_out: int) -> np.ndarray:
-    """Return the matrix (T, S) whose rows average PyTorch's windows."""
+    """Return the matrix (T, S) that averages PyTorch's windows."""
     matrix = np.zeros((n_out, n_in))
     for i in range(n_out):
         start, end = i * n_in // n_out, -(-(i + 1) * n_in // n_out)
@@ -48,11 +48,11 @@ def _averages(n_in: int, n_out: int) -> np.ndarray:
 
 
 def adaptive_avg_pool(name: str, rank: int, input: Tensor, output_size: Any) -> Tensor:
-    """Return the averages of a function's arguments, checked."""
+    """Validate the arguments and record the averages."""
     check_dtype(name, input)
     x = batched(name, input, rank)
     sizes = _sizes(name, x, output_size)
-    # Equal windows are pooled; others are products with matrices.
+    # Equal windows are pooled; others are matrix products.
     pairs = list(zip(x.shape[2:], sizes, strict=True))
     uneven = {axis: Taps.of(_averages(n, t)) for axis, (n, t) in enumerate(pairs, start=2) if n % t}
     made = averaged(x) if all(n == 1 for n in sizes) and x.dtype != "float64" else None
@@ -102,27 +102,26 @@ def adaptive_avg_pool2d(
     Parameters
     ----------
     input : array (N, C, H, W) or (C, H, W)
-        float32, bfloat16 or float16; float64 where the device has it.
+        float32, bfloat16 or float16; float64 if the device supports it.
     output_size : int, None or tuple
         Sizes (T, U) of the result; None keeps that of the input.
 
     Returns
     -------
     array (N, C, T, U), or (C, T, U) for one image
-        Window i of T reaches from floor(i * H / T) to ceil((i + 1) * H / T).
+        Window i of T spans floor(i * H / T) to ceil((i + 1) * H / T).
 
     Raises
     ------
     ValueError
-        Sizes do not fit.
+        Sizes are inconsistent.
     TypeError
-        The dtype is not a floating-point type.
+        The dtype is not floating point.
 
     Notes
     -----
-    Source: oneDNN developer guide, "Pooling" where T divides H, else "Matmul" with a constant
-    matrix for each axis: NaN and infinities then reach results of other windows, unless
-    ``set_nan("propagate")``.
+    Source: oneDNN developer guide, "Pooling" if T divides H, else "Matmul" with a constant matrix
+    per axis, by which NaN and infinities spread to other windows, unless ``set_nan("propagate")``.
     """
     return adaptive_avg_pool("adaptive_avg_pool2d", 2, input, output_size)
 
@@ -157,34 +156,35 @@ def adaptive_max_pool2d(
     Parameters
     ----------
     input : array (N, C, H, W) or (C, H, W)
-        float32, bfloat16 or float16, float64 where the device has it; without a gradient also
+        float32, bfloat16 or float16; float64 if the device supports it; without a gradient also
         int8, uint8 and int32.
     output_size : int, None or tuple
         Sizes (T, U) of the result; None keeps that of the input.
     return_indices : bool
-        Whether to return the positions of the maxima as well.
+        Whether to also return the indices of the maxima.
 
     Returns
     -------
     array (N, C, T, U), or (C, T, U) for one image
-        Window i of T reaches from floor(i * H / T) to ceil((i + 1) * H / T).
-    indices : int64 array of the same shape, if wanted
-        h * W + w of each maximum; of equal ones the first.
+        Window i of T spans floor(i * H / T) to ceil((i + 1) * H / T).
+    indices : int64 array of the same shape, if requested
+        h * W + w of each maximum; the first one on ties.
 
     Raises
     ------
     ValueError
-        Sizes do not fit.
+        Sizes are inconsistent.
     TypeError
-        The dtype has no maxima here.
+        The dtype is not supported.
 
     Notes
     -----
-    A window with NaN may give another of its elements, one of minus infinities the lowest number,
-    unless ``set_nan("propagate")``: then NaN (of several the first), and minus infinity.
+    A window with NaN may return another of its elements, and a window of minus infinities the
+    lowest finite number; with ``set_nan("propagate")`` they return (the first) NaN and minus
+    infinity.
 
-    Source: oneDNN developer guide, "Pooling"; one pool where T divides H and U divides W, else
-    T / gcd(H, T) * U / gcd(W, U) interleaved ones.
+    Source: oneDNN developer guide, "Pooling"; one pooling if T divides H and U divides W, else T /
+    gcd(H, T) * U / gcd(W, U) interleaved ones.
     """
     return _adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, return_indices)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Averages and norms over windows of one, two and three spatial axes."""
+"""Average pooling and Lp pooling over one to three spatial axes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def avg_pool(
     count_include_pad: bool,
     divisor_override: Any = None,
 ) -> Tensor:
-    """Return the averages of a function's arguments, checked."""
+    """Validate the arguments and record the averages."""
     check_dtype(name, input)
     x = batched(name, input, rank)
     axes, counts = pool_windows(name, x, *windows, 1, ceil_mode)
@@ -59,7 +59,7 @@ def avg_pool(
 
 
 def _without_overhang(made: Tensor, axes: list[Axis], counts: Sizes) -> Tensor:
-    """Rescale what oneDNN divides by full windows: PyTorch counts to the end of the padding."""
+    """Rescale averages that oneDNN divides by full windows: PyTorch stops at the padding's end."""
     factor = np.ones(())
     for axis, count in zip(axes, counts, strict=True):
         starts = np.arange(count) * axis.stride
@@ -100,32 +100,32 @@ def avg_pool2d(
     Parameters
     ----------
     input : array (N, C, H, W) or (C, H, W)
-        float32, bfloat16 or float16; float64 where the device has it.
+        float32, bfloat16 or float16; float64 if the device supports it.
     kernel_size : int or tuple
     stride : int or tuple, optional
-        Distance of the windows; None is the kernel's size.
+        Distance between windows; the kernel size by default.
     padding : int or tuple
-        Zeros on both sides of each axis, at most half of the kernel.
+        Zeros on both sides of each axis, at most half the kernel.
     ceil_mode : bool
-        Whether a last window may extend past the end.
+        Whether the last window may extend past the end.
     count_include_pad : bool
-        Whether the sum of a window is divided by all its elements up to the end of the padding,
-        or by those of the input only.
+        Whether to divide by the number of elements including padding, or by those of the input
+        only.
     divisor_override : int, optional
-        The divisor of all sums.
+        Divides all sums instead.
 
     Returns
     -------
     array (N, C, T, U), or (C, T, U) for one image; channels-last in memory
-        T = (H + 2 * padding - KH) // stride + 1, rounded up with ``ceil_mode``, unless
-        the last window would start past the input.
+        T = (H + 2 * padding - KH) // stride + 1, rounded up with ``ceil_mode`` unless the last
+        window would start past the input.
 
     Raises
     ------
     ValueError
-        Sizes do not fit.
+        Sizes are inconsistent.
     TypeError
-        The dtype is not a floating-point type.
+        The dtype is not floating point.
 
     Notes
     -----
@@ -150,7 +150,7 @@ def avg_pool3d(
     return avg_pool("avg_pool3d", 3, input, windows, ceil_mode, count_include_pad, divisor_override)
 
 
-# --- Norms over windows of one, two and three spatial axes
+# --- lp_pool1d, lp_pool2d, lp_pool3d
 
 
 def _lp_pool(
@@ -162,7 +162,7 @@ def _lp_pool(
     stride: Any,
     ceil_mode: bool,
 ) -> Tensor:
-    """Return the norms of a function's arguments, checked."""
+    """Validate the arguments and record the norms."""
     power = float(norm_type)
     if not power or not math.isfinite(power):
         raise ValueError(f"{name}: norm_type must be finite and not 0, got {norm_type!r}")
@@ -204,14 +204,14 @@ def lp_pool2d(
     Parameters
     ----------
     input : array (N, C, H, W) or (C, H, W)
-        float32, bfloat16 or float16; float64 where the device has it.
+        float32, bfloat16 or float16; float64 if the device supports it.
     norm_type : float
-        As in PyTorch no absolute values are taken: an odd number requires positive sums.
+        As in PyTorch, absolute values are not taken: odd orders require positive sums.
     kernel_size : int or tuple
     stride : int or tuple, optional
-        Distance of the windows; None is the kernel's size.
+        Distance between windows; the kernel size by default.
     ceil_mode : bool
-        Whether a last window may extend past the end. Its norm is scaled as if it were full.
+        Whether the last window may extend past the end; its norm is scaled to a full window.
 
     Returns
     -------
@@ -220,9 +220,9 @@ def lp_pool2d(
     Raises
     ------
     ValueError
-        Sizes do not fit, or ``norm_type`` is 0 or infinite.
+        Sizes are inconsistent, or ``norm_type`` is 0 or infinite.
     TypeError
-        The dtype is not a floating-point type.
+        The dtype is not floating point.
 
     Notes
     -----

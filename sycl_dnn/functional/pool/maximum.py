@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maxima over windows, and maxima put back where a max pool took them from."""
+"""Max pooling and its inverse, ``max_unpool``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 
-#: Integers that maxima can be taken of.
+#: Supported integer dtypes.
 INTEGERS = ("int8", "uint8", "int32")
 
 
@@ -52,7 +52,7 @@ def _max_pool(
     windows: tuple[Any, ...],
     return_indices: bool,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """Return the maxima of a function's arguments, checked, and their indices if wanted."""
+    """Validate the arguments; record the maxima and, if requested, their indices."""
     check_dtype(name, input, INTEGERS)
     x = batched(name, input, rank)
     axes, counts = pool_windows(name, x, *windows)
@@ -63,7 +63,7 @@ def _max_pool(
 
 
 def _placed_as(input: Tensor, indices: Tensor) -> Tensor:
-    """Return indices, batched as ``input`` is, in its kind of memory; the workspace has none."""
+    """Return indices, batched like ``input``, in its kind of USM memory."""
     indices = unbatched(indices, input)
     if input.storage.argument is None:
         return indices
@@ -76,26 +76,26 @@ def _moved(indices: dpnp.ndarray, input: dpnp.ndarray) -> dpnp.ndarray:
 
 
 def maxima(input: Tensor, x: Tensor, runs: Any, with_indices: bool) -> Any:
-    """Return the maxima over runs of ``x`` and their indices, batched as ``input`` is."""
+    """Return the maxima over runs of ``x``, and their indices, batched like ``input``."""
     if x.is_float and nan_kept.is_asked_for(x):
         made, indices = _with_nan(x, runs)
         made = unbatched(made, input)
         return (made, _placed_as(input, indices)) if with_indices else made
-    # With indices, bytes have the reference implementation only; float32 holds them exactly.
+    # With indices, oneDNN has only the reference for bytes; float32 represents them exactly.
     wide = x.trace.convert(x, "float32") if with_indices and x.dtype in INTEGERS[:2] else x
     made, indices = pooled(wide, algorithm.pooling_max, runs, bool(with_indices))
     made = unbatched(x.trace.convert(made, x.dtype), input)
     return made if indices is None else (made, _placed_as(input, indices))
 
 
-#: The lowest finite number but one: from the lowest, oneDNN starts.
+#: The second-lowest finite number: oneDNN's accumulation starts from the lowest.
 _LOWEST = -3.4028232635611926e38
 
 
 def _with_nan(x: Tensor, runs: Any) -> tuple[Tensor, Tensor]:
-    """Return the maxima over runs, NaN where there is one, and their indices.
+    """Return the maxima over runs, propagating NaN, and their indices.
 
-    oneDNN pools numbers of the same order, of which NaN is the largest; what is there is looked up.
+    oneDNN pools order-preserving keys in which NaN is largest; the elements are then looked up.
     """
     trace, wide = x.trace, dtypes.wide(x.dtype)
     found: dict[str, Any] = {}
@@ -117,7 +117,7 @@ def _with_nan(x: Tensor, runs: Any) -> tuple[Tensor, Tensor]:
         return {"x": trace.convert(grad, x.dtype)}
 
     def composed() -> Tensor:
-        """Record the pool of what is of the same order, whose gradient is that of ``x``."""
+        """Record the pooling of the keys with the gradient of ``x``."""
         key = trace.view(x, alias(found["key"]), lambda grad: trace.convert(grad, x.dtype))
         return trace.convert(pooled(key, algorithm.pooling_max, runs, True)[0], x.dtype)
 
@@ -154,43 +154,44 @@ def max_pool2d(
     Parameters
     ----------
     input : array (N, C, H, W) or (C, H, W)
-        float32, bfloat16 or float16, float64 where the device has it; without a gradient also
+        float32, bfloat16 or float16; float64 if the device supports it; without a gradient also
         int8, uint8 and int32.
     kernel_size : int or tuple
     stride : int or tuple, optional
-        Distance of the windows; None is the kernel's size.
+        Distance between windows; the kernel size by default.
     padding : int or tuple
-        Positions on both sides of each axis, at most half of the extent of a window. They are never
+        Positions on both sides of each axis, at most half the extent of a window; they never are
         the maximum.
     dilation : int or tuple
-        Distance between the elements of a window.
+        Spacing between the elements of a window.
     ceil_mode : bool
-        Whether a last window may extend past the end.
+        Whether the last window may extend past the end.
     return_indices : bool
-        Whether to return the positions of the maxima as well.
+        Whether to also return the indices of the maxima.
 
     Returns
     -------
     array (N, C, T, U), or (C, T, U) for one image; channels-last in memory
-        T = (H + 2 * padding - dilation * (KH - 1) - 1) // stride + 1, rounded up with
-        ``ceil_mode``, unless the last window would start past the input.
-    indices : int64 array of the same shape, if wanted
-        h * W + w of each maximum; of equal ones the first.
+        T = (H + 2 * padding - dilation * (KH - 1) - 1) // stride + 1, rounded up with ``ceil_mode``
+        unless the last window would start past the input.
+    indices : int64 array of the same shape, if requested
+        h * W + w of each maximum; the first one on ties.
 
     Raises
     ------
     ValueError
-        Sizes do not fit, or a window would hold padding only.
+        Sizes are inconsistent, or a window would contain only padding.
     TypeError
-        The dtype has no maxima here.
+        The dtype is not supported.
 
     Notes
     -----
-    A window with NaN may give another of its elements, one of minus infinities the lowest number,
-    unless ``set_nan("propagate")``: then NaN (of several the first), and minus infinity.
+    A window with NaN may return another of its elements, and a window of minus infinities the
+    lowest finite number; with ``set_nan("propagate")`` they return (the first) NaN and minus
+    infinity.
 
-    Source: oneDNN developer guide, "Pooling". Windows with gaps are pooled as interleaved dense
-    ones, since oneDNN's own are slow.
+    Source: oneDNN developer guide, "Pooling". Dilated windows are pooled as interleaved dense ones,
+    since oneDNN's dilated pooling is slow.
     """
     windows = (kernel_size, stride, padding, dilation, ceil_mode)
     return _max_pool("max_pool2d", 2, input, windows, return_indices)
@@ -211,11 +212,11 @@ def max_pool3d(
     return _max_pool("max_pool3d", 3, input, windows, return_indices)
 
 
-# --- Maxima back at the places that a max pool took them from, over one to three spatial axes
+# --- max_unpool1d, max_unpool2d, max_unpool3d
 
 
 def _sizes(name: str, input: Tensor, windows: tuple[Any, ...], wanted: Any) -> Sizes:
-    """Return the spatial sizes of the result: the ones asked for, or those without leftovers."""
+    """Return the spatial sizes of the result: as requested, or without a remainder."""
     kernel, stride, padding = windows
     rank = len(kernel)
     steps = zip(input.shape[-rank:], kernel, stride, padding, strict=True)
@@ -278,7 +279,7 @@ def max_unpool1d(
     padding: int | tuple[int] = 0,
     output_size: tuple[int, ...] | None = None,
 ) -> dpnp.ndarray | Array:
-    """Put the maxima of signals (N, C, W) or (C, W) back where they came from."""
+    """Invert ``max_pool1d`` for signals (N, C, W) or (C, W)."""
     windows = (kernel_size, stride, padding)
     return _max_unpool("max_unpool1d", 1, input, indices, windows, output_size)
 
@@ -292,36 +293,36 @@ def max_unpool2d(
     padding: int | tuple[int, int] = 0,
     output_size: tuple[int, ...] | None = None,
 ) -> dpnp.ndarray | Array:
-    """Put the maxima of ``max_pool2d(..., return_indices=True)`` back where they came from.
+    """Scatter the maxima of ``max_pool2d(..., return_indices=True)`` to their positions.
 
     Parameters
     ----------
     input : array (N, C, T, U) or (C, T, U)
         Any dtype.
     indices : array of int64, shape of ``input``
-        ``h * W + w`` of each, for a result of width W. What is outside of the result is left
-        out. It is not checked, so that the call does not wait for the device.
+        ``h * W + w`` of each maximum, for a result of width W. Out-of-range indices are ignored
+        rather than checked, so that the call does not wait for the device.
     kernel_size, stride, padding : int or tuple
-        As given to the pool; they determine the size of the result.
+        As passed to the pooling; they determine the size of the result.
     output_size : tuple (H, W) or (N, C, H, W), optional
-        That size itself, if the pool left elements over; less than ``stride`` away from
+        Explicit size, needed if the pooling left a remainder; differs by less than ``stride`` from
         H = (T - 1) * stride - 2 * padding + kernel_size.
 
     Returns
     -------
     array (N, C, H, W) or (C, H, W)
-        Zeros elsewhere. If an index occurs twice, one of the two values.
+        Zeros elsewhere. If an index occurs twice, either value.
 
     Raises
     ------
     ValueError
-        Shapes or sizes do not fit.
+        Shapes or sizes are inconsistent.
     TypeError
         ``indices`` are not int64.
 
     Notes
     -----
-    The gradient is looked up at the indices.
+    The gradient is gathered at the indices.
     """
     windows = (kernel_size, stride, padding)
     return _max_unpool("max_unpool2d", 2, input, indices, windows, output_size)
@@ -336,7 +337,7 @@ def max_unpool3d(
     padding: int | tuple[int, int, int] = 0,
     output_size: tuple[int, ...] | None = None,
 ) -> dpnp.ndarray | Array:
-    """Put the maxima of volumes (N, C, D, H, W) or (C, D, H, W) back where they came from."""
+    """Invert ``max_pool3d`` for volumes (N, C, D, H, W) or (C, D, H, W)."""
     windows = (kernel_size, stride, padding)
     return _max_unpool("max_unpool3d", 3, input, indices, windows, output_size)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pools of any windows as dense pools over regular pieces of the input.
+"""Arbitrary pooling windows as dense pooling over strided pieces of the input.
 
-oneDNN has optimised implementations of dense pools only. Windows with gaps, and windows whose
-sizes differ as adaptive ones do, repeat along an axis, so that they fall into a few sets of equal
+oneDNN has optimized implementations of dense pooling only. Dilated windows, and adaptive windows
+with varying sizes, repeat periodically along an axis, so they decompose into a few sets of equal
 dense windows.
 """
 
@@ -42,7 +42,7 @@ from sycl_dnn.trace.views import reshape
 
 
 def check_dtype(name: str, x: Tensor, integers: tuple[str, ...] = ()) -> None:
-    """Raise TypeError unless the input is floating-point or of one of ``integers``."""
+    """Raise TypeError unless the input is floating point or one of ``integers``."""
     if not x.is_float and x.dtype not in integers:
         allowed = "".join(f" or {n}" for n in integers)
         raise TypeError(f"{name}: input must have a floating-point dtype{allowed}, got {x.dtype}")
@@ -51,7 +51,7 @@ def check_dtype(name: str, x: Tensor, integers: tuple[str, ...] = ()) -> None:
 def pool_windows(
     name: str, x: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: Any
 ) -> tuple[list[Axis], Sizes]:
-    """Return the windows on each axis as asked for, and how many there are."""
+    """Return the windows on each axis and their number."""
     rank = x.ndim - 2
     kernel = per_axis(name, "kernel_size", kernel, rank)
     is_default = stride is None or (isinstance(stride, (tuple, list)) and not stride)
@@ -70,11 +70,11 @@ def pool_windows(
     return axes, counts
 
 
-# --- Pools of any windows as dense pools over regular pieces of the input, put together
+# --- Decomposition into dense pooling
 
 
 class Run(NamedTuple):
-    """Equal dense windows on one axis: where they read, how they lie there, what they make."""
+    """Equal dense windows on one axis: their source, geometry and target."""
 
     source: Span
     window: Axis
@@ -82,9 +82,10 @@ class Run(NamedTuple):
 
 
 def _run(source: Span, kernel: int, stride: int, left: int, target: Span) -> Run:
-    """Return the run over no more of ``source`` than its windows meet.
+    """Return a run that covers no more of ``source`` than its windows need.
 
-    Less than a stride may be left over: cutting it off would cost a copy, and one for the gradient.
+    A remainder of less than a stride is tolerated: cropping it would cost a copy, in the gradient
+    too.
     """
     reach = (target.length - 1) * stride + kernel - left
     length = source.length if source.length < reach + stride else reach
@@ -93,8 +94,8 @@ def _run(source: Span, kernel: int, stride: int, left: int, target: Span) -> Run
 
 
 def plain_runs(axis: Axis, count: int) -> list[Run]:
-    """Return the runs of ``count`` windows that may have gaps between their elements."""
-    # Windows that start at the same element modulo the dilation see every n-th element.
+    """Return the runs of ``count`` windows, which may be dilated."""
+    # Windows that start at the same offset modulo the dilation read every n-th element.
     n_phases = min(axis.dilation // math.gcd(axis.stride, axis.dilation), count)
     stride = axis.stride * n_phases // axis.dilation if n_phases < count else 1
     made = []
@@ -151,12 +152,12 @@ def _pool(x: Tensor, kind: algorithm, runs: Sequence[Run], propagation: Any) -> 
 def pooled(
     x: Tensor, kind: algorithm, axes: Sequence[Sequence[Run]], with_indices: bool = False
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the pool of (N, C, *S) and, if wanted, the flat indices of the maxima."""
+    """Return the pooled (N, C, *S) and, if requested, the flat indices of the maxima."""
     propagation = x.trace.forward_kind if x.is_float else prop_kind.forward_inference
     if with_indices:
         propagation = prop_kind.forward_training
     every = list(itertools.product(*axes))
-    # Room for the last step of every piece: see ``assembled``.
+    # Leave room for the last step of every piece: see ``assembled``.
     sizes = x.shape[2:]
     steps = [runs[0].source.step for runs in axes]
     x = padded(x, [-n % s for n, s in zip(sizes, steps, strict=True)])
@@ -177,9 +178,9 @@ def pooled(
 def _flat_indices(
     sizes: Sizes, shape: Sizes, every: Sequence[Sequence[Run]], workspaces: Sequence[Tensor]
 ) -> Tensor:
-    """Return PyTorch's indices: where in the flattened spatial axes each maximum stands.
+    """Return PyTorch's flat spatial index of each maximum.
 
-    oneDNN's workspace tells which element of its window that is.
+    oneDNN's workspace stores the index within the window.
     """
     trace, operands, cuts = workspaces[0].trace, [], []
     for runs, workspace in zip(every, workspaces, strict=True):
@@ -207,14 +208,14 @@ def _flat_indices(
 
 
 def _numbers(workspace: Tensor) -> Tensor:
-    """Return the workspace, which is labelled as bytes, as the integers that it holds."""
+    """Return the workspace, labeled as bytes, as the integers that it contains."""
     desc = workspace.desc
     name = dtypes.NAMES[desc.data_type]
     return Tensor(workspace.trace, workspace.storage, desc, name, desc.dims)
 
 
 def _tables(runs: Sequence[Run], sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
-    """Return the flat index where each window starts, and that of its elements counted from it."""
+    """Return the flat start index of each window, and the flat offsets of its elements."""
     starts, elements = np.zeros((), np.int64), np.zeros((), np.int64)
     for axis, (source, window, target) in enumerate(runs):
         inner = math.prod(sizes[axis + 1 :])
@@ -226,7 +227,7 @@ def _tables(runs: Sequence[Run], sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _flat_places(workspace: Tensor, sizes: Sizes, shape: Sizes, params: Any) -> Tensor:
-    """Return the flat indices of a dense pool's maxima from the parameters of its primitive."""
+    """Return the flat indices of a dense pooling's maxima, given its parameters."""
     names = ("kernel", "strides", "padding_l", "padding_r")
     runs = []
     for i, size in enumerate(sizes):
@@ -256,13 +257,13 @@ def _pooling(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grad
 
 
 def looked_up(values: Tensor, places: Tensor) -> Tensor:
-    """Record the elements of (N, C, *S) that flat places (N, C, *T) of their images name."""
+    """Record the gathering of elements of (N, C, *S) by flat indices (N, C, *T)."""
     rows, found = (reshape(t, (*t.shape[:2], math.prod(t.shape[2:]))) for t in (values, places))
     return reshape(selected(rows, found, 2), places.shape)
 
 
 def _at_maxima(trace: Trace, entry: Entry, x: Tensor) -> Tensor:
-    """Return the elements of ``x`` where the windows had their maxima."""
+    """Gather ``x`` at the maxima of the windows."""
     like, workspace = entry.inputs["diff_dst"], entry.inputs["workspace"]
     params = {n: v for n, v in entry.params.items() if n != "prop_kind"}
     places = _flat_places(workspace, x.shape[2:], like.shape, params)

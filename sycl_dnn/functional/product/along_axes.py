@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weighted sums of few elements along axes: what pools to a given size and resizing are made of."""
+"""Sparse weighted sums along axes: the basis of adaptive pooling and resizing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sycl_dnn.trace.views import filled, reshape, transpose
 
 
 class Taps(NamedTuple):
-    """Result i on an axis of ``n_in`` elements sums ``weights[i, k] * x[columns[i, k]]`` over k.
+    """Output i of an axis of ``n_in`` elements is the sum of ``weights[i, k] * x[columns[i, k]]``.
 
     Column ``n_in`` is a zero.
     """
@@ -32,7 +32,7 @@ class Taps(NamedTuple):
 
     @classmethod
     def of(cls, matrix: np.ndarray) -> Taps:
-        """Return the taps of a matrix (T, S) whose rows are 0 outside one window each."""
+        """Return the taps of a matrix (T, S) whose rows are nonzero only within one window each."""
         known = matrix != 0
         first = known.argmax(axis=1)
         ends = matrix.shape[1] - known[:, ::-1].argmax(axis=1)
@@ -40,16 +40,16 @@ class Taps(NamedTuple):
 
     @classmethod
     def between(cls, first: np.ndarray, ends: np.ndarray, matrix: np.ndarray) -> Taps:
-        """Return the taps of windows (T,) of a matrix (T, S), with what is 0 there."""
+        """Return the taps of windows (T,) of a matrix (T, S), including their zeros."""
         n_in = matrix.shape[1]
         columns = first[:, None] + np.arange(max(ends - first, default=0))
-        # Windows that are shorter than others end with the zero after all elements.
+        # Shorter windows are padded with the zero column.
         columns = np.where(columns < ends[:, None], columns, n_in)
         weights = np.take_along_axis(np.pad(matrix, ((0, 0), (0, 1))), columns, 1)
         return cls(columns, weights, n_in)
 
     def matrix(self) -> np.ndarray:
-        """Return the matrix (T, S) of the weights."""
+        """Return the weights as a matrix (T, S)."""
         made = np.zeros((len(self.columns), self.n_in + 1))
         rows = np.broadcast_to(np.arange(len(self.columns))[:, None], self.columns.shape)
         np.add.at(made, (rows, self.columns), self.weights)
@@ -57,16 +57,16 @@ class Taps(NamedTuple):
 
 
 def along_axes(x: Tensor, taps: Mapping[int, Taps]) -> Tensor:
-    """Replace axes of (N, C, *S), given by number, by the sums of their taps.
+    """Replace the given axes of (N, C, *S) by the sums of their taps.
 
-    Computed in float32: a second axis would round narrower intermediate results.
+    Computed in float32: with several axes, narrow intermediate results would be rounded.
     """
     trace, dtype = x.trace, x.dtype
     wide = x if dtype == "float64" else trace.convert(x, "float32")
     made = transpose(wide, (0, *range(2, x.ndim), 1))
-    # A product with 0 would make NaN of infinite elements outside the window.
+    # Multiplication by 0 would turn infinities outside the window into NaN.
     along = _summed if nan_kept.is_asked_for(x) else _multiplied
-    # Axes that shrink come first: the others then have less to do.
+    # Axes that shrink most come first, so that the others process less.
     for axis in sorted(taps, key=lambda a: len(taps[a].columns) / taps[a].n_in):
         made = along(made, axis - 1, taps[axis])
     return trace.convert(transpose(made, (0, x.ndim - 1, *range(1, x.ndim - 1))), dtype)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of products over named axes: einsum, tensordot, outer, dot, mv."""
+"""Tensor contractions: einsum, tensordot, outer, dot and mv."""
 
 from __future__ import annotations
 
@@ -87,25 +87,25 @@ def tensordot(
     b: dpnp.ndarray | Array,
     dims: int | Sequence[Sequence[int]] = 2,
 ) -> dpnp.ndarray | Array:
-    """Return the sums of products over axes of two arrays.
+    """Contract axes of two arrays.
 
     Parameters
     ----------
     a, b : arrays
     dims : int, or two sequences of int
-        How many of the last axes of ``a`` and the first of ``b``, or which axes of each.
+        Number of last axes of ``a`` and first axes of ``b``, or the axes of each.
 
     Returns
     -------
     array
-        The other axes of ``a``, then those of ``b``.
+        The remaining axes of ``a``, then those of ``b``.
 
     Raises
     ------
     TypeError
         An operand is not an array.
     ValueError
-        The axes do not fit.
+        The axes do not match.
 
     Notes
     -----
@@ -133,14 +133,14 @@ def tensordot(
     return reshape(matmul(rows, columns), (*left, *right))
 
 
-#: An operand and the letters of its axes, each once.
+#: An operand and its axis labels, each once.
 Term = tuple[Tensor, str]
 _LETTERS = string.ascii_letters
 
 
 @operation
 def outer(input: dpnp.ndarray | Array, vec2: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
-    """Return the products of all pairs of elements of two vectors.
+    """Return the outer product of two vectors.
 
     Parameters
     ----------
@@ -150,12 +150,12 @@ def outer(input: dpnp.ndarray | Array, vec2: dpnp.ndarray | Array) -> dpnp.ndarr
     Returns
     -------
     array (n, m)
-        The dtype to which both are promoted.
+        The promoted dtype.
 
     Raises
     ------
     ValueError
-        One is not a vector.
+        An operand is not a vector.
 
     Notes
     -----
@@ -168,11 +168,11 @@ def outer(input: dpnp.ndarray | Array, vec2: dpnp.ndarray | Array) -> dpnp.ndarr
     return mul(reshape(input, (input.size, 1)), vec2)
 
 
-# --- einsum: the equation
+# --- einsum: parsing
 
 
 def _equation(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
-    """Return the equation and the operands of both forms of a call."""
+    """Return the equation and the operands, for both call signatures."""
     if args and isinstance(args[0], str):
         rest = args[1:]
         is_list = len(rest) == 1 and isinstance(rest[0], (tuple, list))
@@ -187,7 +187,7 @@ def _equation(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
 
 
 def _check(equation: str, operands: list[Any]) -> list[str]:
-    """Return the terms on the left of an equation."""
+    """Validate an equation and return its input terms."""
     terms = equation.split("->")[0].split(",")
     known = set(_LETTERS) | set(".,->")
     if set(equation) - known or equation.count("->") > 1 or not operands:
@@ -202,7 +202,7 @@ def _check(equation: str, operands: list[Any]) -> list[str]:
 
 
 def _expanded(equation: str, operands: list[Tensor]) -> tuple[list[str], str]:
-    """Return the letters of each operand and of the result, with letters for each ``...``."""
+    """Return the labels of each operand and of the result, with ``...`` expanded."""
     terms = _check(equation, operands)
     n_more = [x.ndim - len(t.replace("...", "")) for t, x in zip(terms, operands, strict=True)]
     for term, n, x in zip(terms, n_more, operands, strict=True):
@@ -227,11 +227,11 @@ def _expanded(equation: str, operands: list[Tensor]) -> tuple[list[str], str]:
     return named, result
 
 
-# --- einsum: the products
+# --- einsum: evaluation
 
 
 def _diagonal(x: Tensor, letters: str) -> Term:
-    """Return an operand with repeated letters taken along their diagonal."""
+    """Take the diagonal of repeated labels of an operand."""
     for letter in dict.fromkeys(letters):
         while letters.count(letter) > 1:
             a, b = letters.index(letter), letters.rindex(letter)
@@ -247,7 +247,7 @@ def _diagonal(x: Tensor, letters: str) -> Term:
 
 
 def _reduced(term: Term, kept: set[str], is_last: bool = False) -> Term:
-    """Return a term summed over the letters that no other term has; sums of integers are int64."""
+    """Sum a term over labels that no other term has; integer sums are int64."""
     x, letters = term
     axes = [i for i, c in enumerate(letters) if c not in kept]
     if not axes:
@@ -259,14 +259,14 @@ def _reduced(term: Term, kept: set[str], is_last: bool = False) -> Term:
 
 
 def _arranged(term: Term, letters: str, sizes: dict[str, int]) -> Tensor:
-    """Return an operand with its axes in order and in full length."""
+    """Permute an operand to the order of ``letters`` and expand its axes."""
     x, mine = term
     x = transpose(x, [mine.index(c) for c in letters]) if mine != letters else x
     return spread(x, tuple(sizes[c] for c in letters))
 
 
 def _pair(a: Term, b: Term, kept: set[str], sizes: dict[str, int]) -> Term:
-    """Return the product of two operands, summed over what neither others nor the result have."""
+    """Multiply two operands, summing over labels found neither in others nor in the result."""
     a, b = _reduced(a, kept | set(b[1])), _reduced(b, kept | set(a[1]))
     wide = dtypes.promote(a[0].dtype, b[0].dtype)
     a, b = (converted(a[0], wide), a[1]), (converted(b[0], wide), b[1])
@@ -307,7 +307,7 @@ def _sizes(operands: list[Tensor], named: list[str]) -> dict[str, int]:
 
 
 def _path(named: list[str], result: str, sizes: dict[str, int]) -> list[tuple[int, ...]]:
-    """Return which operands to multiply, in the order in which that costs least."""
+    """Return the contraction order with the lowest cost."""
     if len(named) < 3:
         return [tuple(range(len(named)))]
     shapes = [np.broadcast_to(np.float32(0), [sizes[c] for c in t]) for t in named]
@@ -316,33 +316,33 @@ def _path(named: list[str], result: str, sizes: dict[str, int]) -> list[tuple[in
 
 @operation
 def einsum(*args: Any) -> dpnp.ndarray | Array:
-    """Multiply arrays and sum over axes, which letters name.
+    """Evaluate the Einstein summation convention.
 
     Parameters
     ----------
     *args : str and arrays
-        An equation such as ``"bij,bjk->bik"`` and its operands: a term for each, the result's after
-        ``->``. A letter that the result lacks is summed over; one that a term has twice stands for
-        its diagonal; ``...`` stands for any axes, which broadcast. Without ``->`` the result has
-        the axes of ``...`` and then, in alphabetical order, the letters that occur once. Or
-        arrays, each followed by a list of numbers in place of letters, and the list of the result.
+        An equation such as ``"bij,bjk->bik"`` and its operands: one term per operand, and the
+        result's after ``->``. A label that the result lacks is summed over, a label repeated in a
+        term takes the diagonal, and ``...`` matches any axes, which broadcast. Without ``->`` the
+        result has the axes of ``...`` followed by the labels that occur once, in alphabetical
+        order. Alternatively arrays, each followed by a list of axis numbers, and the result's list.
 
     Returns
     -------
     array
-        The dtype to which the operands are promoted.
+        The promoted dtype.
 
     Raises
     ------
     ValueError
-        The equation does not fit the operands.
+        The equation does not match the operands.
     TypeError
         An operand is not an array.
 
     Notes
     -----
-    Pairs of operands are multiplied as matrices, the cheapest first. It has derivatives
-    of any order. Source: ``torch.einsum``; NumPy's ``einsum_path``.
+    Operands are contracted in pairs by matrix products, cheapest first. Differentiable to any
+    order. Source: ``torch.einsum``; NumPy's ``einsum_path``.
     """
     equation, operands = _equation(args)
     named, result = _expanded(equation, operands)

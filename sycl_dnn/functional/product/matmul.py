@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of matrices and vectors: matmul and its kin, linear and bilinear maps."""
+"""Matrix products (matmul, mm, bmm, addmm, baddbmm) and linear and bilinear maps."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
 
 @operation
 def matmul(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
-    """Return the product of matrices, vectors, or batches of them.
+    """Multiply matrices, vectors, or batches of matrices.
 
     Parameters
     ----------
     input : dpnp.ndarray or Array (K,) or (*, M, K)
     other : dpnp.ndarray or Array (K,) or (*, K, N), or QuantizedTensor (K, N)
-        The dtype of ``input``. Batch axes broadcast.
+        Same dtype as ``input``. Batch axes broadcast.
 
     Returns
     -------
     dpnp.ndarray or Array (*, M, N)
-        Without M or N where an operand is a vector.
+        Without M or N if an operand is a vector.
 
     Raises
     ------
     ValueError
-        The shapes do not fit.
+        The shapes do not match.
     TypeError
         The dtypes differ.
 
     Notes
     -----
-    Integers are computed by dpnp.
+    Integer products are computed by dpnp.
 
     Source: oneDNN developer guide, "Matrix Multiplication"; names and defaults are torch's.
     """
@@ -104,7 +104,7 @@ def _integer_product(a: Tensor, b: Tensor) -> Tensor:
 
 @operation
 def mm(input: dpnp.ndarray | Array, mat2: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
-    """Return the product of two matrices.
+    """Multiply two matrices.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def mm(input: dpnp.ndarray | Array, mat2: dpnp.ndarray | Array) -> dpnp.ndarray 
     Raises
     ------
     ValueError, TypeError
-        As ``matmul``; also where an operand is not a matrix.
+        As ``matmul``; also if an operand is not a matrix.
     """
     check_ranks("mm", 2, input=input, mat2=mat2)
     return product(input, mat2)
@@ -126,7 +126,7 @@ def mm(input: dpnp.ndarray | Array, mat2: dpnp.ndarray | Array) -> dpnp.ndarray 
 
 @operation
 def bmm(input: dpnp.ndarray | Array, mat2: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
-    """Return the products of two batches of matrices.
+    """Multiply two batches of matrices.
 
     Parameters
     ----------
@@ -140,17 +140,17 @@ def bmm(input: dpnp.ndarray | Array, mat2: dpnp.ndarray | Array) -> dpnp.ndarray
     Raises
     ------
     ValueError, TypeError
-        As ``matmul``; also where an operand does not have three axes.
+        As ``matmul``; also if an operand does not have three axes.
     """
     check_ranks("bmm", 3, input=input, mat2=mat2)
     return product(input, mat2)
 
 
-# --- Products of matrices added to a third: addmm, baddbmm
+# --- addmm, baddbmm
 
 
 def _added(name: str, x: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
-    """Return ``beta * x + alpha * (a @ b)``; with ``beta`` 0 whatever is in ``x``, as torch."""
+    """Return ``beta * x + alpha * (a @ b)``; if ``beta`` is 0, ``x`` is ignored, as in torch."""
     shape = (*a.shape[:-1], b.shape[-1])
     try:
         fits = broadcast_shape(x.shape, shape) == shape
@@ -182,7 +182,7 @@ def addmm(
     Parameters
     ----------
     input : dpnp.ndarray or Array
-        Broadcasts to (M, N). With ``beta`` 0 its values are ignored, even NaN.
+        Broadcasts to (M, N). If ``beta`` is 0 its values are ignored, even NaN.
     mat1 : dpnp.ndarray or Array (M, K)
     mat2 : dpnp.ndarray or Array (K, N)
     beta, alpha : number
@@ -194,7 +194,7 @@ def addmm(
     Raises
     ------
     ValueError, TypeError
-        As ``mm``; also where ``input`` does not fit.
+        As ``mm``; also if ``input`` does not broadcast.
     """
     check_ranks("addmm", 2, mat1=mat1, mat2=mat2)
     return _added("addmm", input, mat1, mat2, beta, alpha)
@@ -226,13 +226,13 @@ def baddbmm(
     Raises
     ------
     ValueError, TypeError
-        As ``bmm``; also where ``input`` does not fit.
+        As ``bmm``; also if ``input`` does not broadcast.
     """
     check_ranks("baddbmm", 3, batch1=batch1, batch2=batch2)
     return _added("baddbmm", input, batch1, batch2, beta, alpha)
 
 
-# --- Linear and bilinear maps of the last axis
+# --- linear, bilinear
 
 
 def _check_bias(name: str, bias: Tensor | None, shape: tuple[int, ...], dtype: str) -> None:
@@ -256,23 +256,23 @@ def linear(
     Parameters
     ----------
     input : dpnp.ndarray or Array (*, K)
-        float32, bfloat16 or float16, float64 where the device has it.
+        float32, bfloat16 or float16; float64 if the device supports it.
     weight : dpnp.ndarray, Array or Frozen (N, K) or (K,), or QuantizedTensor (N, K)
-        The dtype of ``input``. Quantised weights (int8, uint8, int4 or uint4) are multiplied as
-        stored and scaled on the way; they have no gradient.
+        Same dtype as ``input``. Quantized weights (int8, uint8, int4 or uint4) are dequantized on
+        the fly; they have no gradient.
     bias : dpnp.ndarray, Array or Frozen (N,) or (), optional
-        The dtype of ``input`` or float32.
+        Dtype of ``input``, or float32.
 
     Returns
     -------
-    dpnp.ndarray or Array (*, N), (*) for a weight without N
+    dpnp.ndarray or Array (*, N), (*) if the weight has no N
 
     Raises
     ------
     ValueError
-        The shapes do not fit.
+        The shapes do not match.
     TypeError
-        The dtypes do not fit.
+        The dtypes are incompatible.
 
     Notes
     -----
@@ -304,7 +304,7 @@ def bilinear(
     weight: dpnp.ndarray | Array,
     bias: dpnp.ndarray | Array | None = None,
 ) -> dpnp.ndarray | Array:
-    """Return ``input1 @ weight[n] @ input2`` for each n, and the bias added.
+    """Return ``input1 @ weight[n] @ input2 + bias[n]`` for each n.
 
     Parameters
     ----------
@@ -320,13 +320,13 @@ def bilinear(
     Raises
     ------
     ValueError
-        The shapes do not fit.
+        The shapes do not match.
     TypeError
         The dtypes differ.
 
     Notes
     -----
-    Between the two products lie N * L values for each row.
+    The intermediate result has N * L values per row.
 
     Source: oneDNN developer guide, "Matrix Multiplication"; names and defaults are
     torch.nn.functional's.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of matrices with their gradients: what linear, matmul and bmm are made of."""
+"""Matrix products with their gradients: the basis of linear, matmul and bmm."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sycl_dnn.trace.views import broadcast_shape, expand_rank, reshape, row_majo
 
 
 def check_same_dtype(name: str, first: str, second: str, a: Tensor, b: Tensor) -> None:
-    """Raise TypeError where two operands differ in dtype."""
+    """Raise TypeError if two operands differ in dtype."""
     if a.dtype != b.dtype:
         raise TypeError(
             f"{name}: {second} must have the dtype of {first}, {a.dtype}, got {b.dtype}"
@@ -31,13 +31,13 @@ def check_same_dtype(name: str, first: str, second: str, a: Tensor, b: Tensor) -
 
 
 def _multipliable(x: Tensor) -> Tensor:
-    """Return ``x`` with one of its last two axes dense, which compiled kernels want."""
+    """Return ``x`` with unit stride in one of its last two axes, as compiled kernels require."""
     if x.strides is None or not x.size:
         return x
     (m, n), (row, column) = x.shape[-2:], x.strides[-2:]
     by_rows = (column == 1 or n == 1) and (row >= n or m == 1)
     by_columns = (row == 1 or m == 1) and (column >= m or n == 1)
-    # Matrices that lie between one another's elements are misread.
+    # Interleaved matrices are misread.
     span = (m - 1) * row + (n - 1) * column + 1
     apart = all(s >= span or k == 1 for s, k in zip(x.strides[:-2], x.shape[:-2], strict=True))
     if not (by_rows or by_columns) or not apart:
@@ -56,9 +56,9 @@ def _empty_product(a: Tensor, b: Tensor, shape: tuple[int, ...], dtype: str) -> 
 
 
 def product(a: Tensor, b: Tensor, bias: Tensor | None = None, dtype: str | None = None) -> Tensor:
-    """Multiply (..., M, K) with (..., K, N) and add a bias (N,); batch axes broadcast.
+    """Multiply (..., M, K) by (..., K, N) and add a bias (N,); batch axes broadcast.
 
-    ``dtype`` of the result defaults to that of ``a``.
+    ``dtype`` is that of the result, by default that of ``a``.
     """
     batch = broadcast_shape(a.shape[:-2], b.shape[:-2])
     shape = (*batch, a.shape[-2], b.shape[-1])
@@ -76,7 +76,7 @@ def product(a: Tensor, b: Tensor, bias: Tensor | None = None, dtype: str | None 
 
 
 def _of_doubles(a: Tensor, b: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return a product by dpnp, which calls oneMKL: oneDNN's CPU engine has none of float64."""
+    """Multiply float64 by dpnp, which calls oneMKL: oneDNN's CPU engine does not support it."""
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
         return {
@@ -85,7 +85,7 @@ def _of_doubles(a: Tensor, b: Tensor, shape: tuple[int, ...]) -> Tensor:
         }
 
     def made() -> Tensor:
-        # Expanded arrays are misread: see ``sycl_dnn/_dpnp.py``.
+        # Broadcast views are misread: see ``sycl_dnn/_dpnp.py``.
         dense = [row_major(a), row_major(b)]
         return a.trace.array_call(dpnp.matmul, dense, [Out(shape, "float64")])[0]
 
@@ -93,15 +93,15 @@ def _of_doubles(a: Tensor, b: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def recorded(inputs: dict[str, Tensor], out: Out, attr: object = None) -> Tensor:
-    """Record the primitive over operands that all have the rank of the result."""
+    """Record the primitive for operands that all have the rank of the result."""
     trace = inputs["src"].trace
     operands = {n: _readable(inputs[n]) for n in ("src", "weights")}
     given = inputs | operands
     weights = inputs["weights"]
-    # Packing the weights pays only where they are constant; see docs/architecture.md.
+    # Packing the weights pays only if they are constant; see docs/architecture.md.
     ask = {}
     if inputs.get("attr_zero_points_weights") is not None and not has_avx512(trace.engine):
-        # With unit stride along K: oneDNN's kernels for other orders need AVX-512.
+        # Unit stride along K: oneDNN's kernels for other layouts require AVX-512.
         *batch, k, n = range(weights.ndim)
         given["weights"] = _in_order(given["weights"], (*batch, n, k))
     elif weights.storage.constant and weights.dtype in dtypes.PACKED:
@@ -115,38 +115,39 @@ def recorded(inputs: dict[str, Tensor], out: Out, attr: object = None) -> Tensor
     return made["dst"]
 
 
-# --- float32 on CPUs without AVX-512: benchmarks/products.py has the times of all ways
+# --- float32 on CPUs without AVX-512: benchmarks/products.py measures the alternatives
 
-#: The least size of an axis for which `gemm:jit` uses both or all cores.
+#: Minimum axis length for which ``gemm:jit`` uses more than one core.
 _LEAST = 512
-#: Rows that outweigh a copy of the weights, and columns whose rows are too far apart in memory.
+#: Minimum number of rows that amortize copying the weights; columns beyond which rows are far
+#: apart.
 _ROWS_TO_COPY, _FAR = 256, 384
 
 
 def _packing(engine: _core.Engine, *sizes: int) -> str | None:
-    """Return the implementation to prefer for axes of these sizes, or None for oneDNN's choice.
+    """Return the preferred implementation for axes of these sizes; None for oneDNN's choice.
 
-    `gemm:jit` packs both operands; `brg_matmul` packs neither in these cases.
+    ``gemm:jit`` packs both operands; ``brg_matmul`` packs neither in these cases.
     """
     return "gemm:jit" if min(sizes) >= _LEAST and not has_avx512(engine) else None
 
 
 def _is_slow_on_avx2(trace: Trace, given: dict[str, Tensor], out: Out) -> bool:
-    """Whether oneDNN's own choice for two matrices can be much slower than another way."""
+    """Whether oneDNN's choice for two matrices may be much slower than an alternative."""
     same = {given["src"].dtype, given["weights"].dtype, out.dtype} == {"float32"}
     return same and len(out.shape) == 2 and not has_avx512(trace.engine)
 
 
 def _for_avx2(a: Tensor, b: Tensor) -> tuple[Tensor, str | None]:
-    """Return the second operand, perhaps copied, and the implementation to prefer.
+    """Return the second operand, possibly copied, and the preferred implementation.
 
-    `brg_matmul` reads rows of weights in place unless their length is a power of two. Where
-    they are far apart, it reaches a fourth to a half of its speed.
+    ``brg_matmul`` reads rows of weights in place unless their length is a power of two. If rows are
+    far apart, it runs at a quarter to half of its speed.
     """
     (m, k), n = a.shape, b.shape[1]
     if a.strides is None or b.strides is None:
         return b, None
-    if a.strides[1] > 1:  # A gradient of weights: its second operand has many rows.
+    if a.strides[1] > 1:  # A weight gradient: its second operand has many rows.
         return b, _packing(b.trace.engine, m, n)
     packing = _packing(b.trace.engine, m, k, n)
     is_far = n >= _FAR and n.bit_count() > 1 and m >= _ROWS_TO_COPY
@@ -158,7 +159,7 @@ def _for_avx2(a: Tensor, b: Tensor) -> tuple[Tensor, str | None]:
 
 
 def _by_rows(weights: Tensor) -> Tensor:
-    """Return 4-bit weights (K, N) in the order that kernels for CPUs want: 1.5 times as fast."""
+    """Return 4-bit weights (K, N) in the order that CPU kernels prefer: 1.5 times as fast."""
     is_cpu = weights.trace.engine.kind is _core.engine_kind.cpu
     if not is_cpu or weights.ndim != 2 or weights.shape[1] % 2 or weights.strides[1] == 1:
         return weights
@@ -166,12 +167,12 @@ def _by_rows(weights: Tensor) -> Tensor:
 
 
 def _in_order(weights: Tensor, order: Sequence[int]) -> Tensor:
-    """Return weights dense with their axes in ``order``, outermost first."""
+    """Return dense weights with their axes in ``order``, outermost first."""
     strides = layout.permuted_strides(weights.shape, order)
     wanted = layout.strided(weights.shape, weights.dtype, strides)
     if weights.desc == wanted:
         return weights
-    # oneDNN has no reorder of 4-bit numbers to 4-bit numbers.
+    # oneDNN cannot reorder from 4-bit to 4-bit.
     is_packed = weights.dtype in dtypes.PACKED
     given = weights.trace.convert(weights, "float32") if is_packed else weights
     return weights.trace.reorder(given, wanted)
@@ -192,7 +193,7 @@ def swapped(x: Tensor) -> Tensor:
 
 
 def _weight_gradient(a: Tensor, b: Tensor, dy: Tensor) -> Tensor:
-    """Return the gradient of the second operand in the order of axes that it has."""
+    """Return the gradient of the second operand, in its axis order."""
     is_turned = b.strides is not None and b.strides[-1] > b.strides[-2]
     if is_turned and b.ndim == 2:
         return swapped(product(swapped(dy), a, dtype=b.dtype))
@@ -200,7 +201,7 @@ def _weight_gradient(a: Tensor, b: Tensor, dy: Tensor) -> Tensor:
 
 
 def _is_linear(entry: Entry, dy: Tensor) -> bool:
-    """Whether the product is rows times turned weights, as ``linear`` makes it."""
+    """Whether the product is rows times transposed weights, as in ``linear``."""
     a, b, bias = (entry.inputs[n] for n in ("src", "weights", "bias"))
     is_turned = b.strides is not None and b.strides == (1, b.shape[0])
     same = a.dtype == b.dtype == bias.dtype == dy.dtype == "float32"
@@ -208,7 +209,7 @@ def _is_linear(entry: Entry, dy: Tensor) -> bool:
 
 
 def _weight_and_bias_gradients(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
-    """Return both gradients from one primitive: for few rows a submission costs more than sums."""
+    """Compute both gradients by one primitive: for few rows, submission dominates the cost."""
     a, b = entry.inputs["src"], entry.inputs["weights"]
     (m, k), n = a.shape, b.shape[1]
     descs: dict[str, Any] = {
@@ -259,7 +260,7 @@ def _matmul(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads
 
 
 def check_ranks(name: str, rank: int, **operands: Tensor) -> None:
-    """Raise unless two operands of a product have ``rank`` axes, fitting sizes and one dtype."""
+    """Raise unless two operands of a product have ``rank`` axes, matching sizes and one dtype."""
     for argument, tensor in operands.items():
         if tensor.ndim != rank:
             raise ValueError(f"{name}: {argument} must have {rank} axes, got shape {tensor.shape}")

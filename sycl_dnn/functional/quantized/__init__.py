@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantised arrays and their products."""
+"""Quantized tensors and their products."""

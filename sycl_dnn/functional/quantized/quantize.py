@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantised arrays: quantize, dequantize, quantize_dynamic, and their arithmetic."""
+"""``QuantizedTensor``, ``quantize``, ``dequantize`` and ``quantize_dynamic``."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 
-#: Least and largest value of the dtypes that quantised arrays have.
+#: Value ranges of the integer dtypes.
 RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int4": (-8, 7), "uint4": (0, 15)}
 
 
 class QuantizedTensor(NamedTuple):
-    """Integers that stand for ``scale * (data - zero_point)``.
+    """Integers that represent ``scale * (data - zero_point)``.
 
-    Made by ``quantize`` and ``quantize_dynamic``, or by hand from arrays. Any of the arrays may be
-    frozen (``sycl_dnn.freeze``), which keeps packed weights.
+    Created by ``quantize``, ``quantize_dynamic``, or directly from arrays. Any of the arrays may be
+    frozen (``sycl_dnn.freeze``), so that packed weights are kept.
 
     Attributes
     ----------
     data : dpnp.ndarray of int8 or uint8, Array of int4 or uint4, or Frozen (*S)
     scale : dpnp.ndarray of float32
-        () for all elements alike. With ``axis`` (S[axis],). With ``group_size`` the shape of
-        ``data`` where ``axis`` has S[axis] / group_size elements.
+        () for one scale; (S[axis],) with ``axis``; with ``group_size`` the shape of ``data`` with
+        S[axis] / group_size elements along ``axis``.
     zero_point : dpnp.ndarray of int32, optional
-        The shape of ``scale``; 0 without it.
+        Same shape as ``scale``; 0 by default.
     axis : int, optional
     group_size : int, optional
-        Neighbours along ``axis`` that share a scale.
+        Number of adjacent elements along ``axis`` that share a scale.
     """
 
     data: Any
@@ -56,7 +56,7 @@ class QuantizedTensor(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the integers."""
+        """Shape of the data."""
         return self.data.shape
 
     @property
@@ -66,7 +66,7 @@ class QuantizedTensor(NamedTuple):
 
     @property
     def dtype(self) -> str:
-        """Name of the integers' dtype."""
+        """Name of the integer dtype."""
         return str(self.data.dtype)
 
     def turned(self) -> QuantizedTensor:
@@ -84,12 +84,12 @@ class QuantizedTensor(NamedTuple):
 def scale_shape(
     name: str, shape: Sequence[int], axis: int | None, group_size: int | None
 ) -> tuple[int, ...]:
-    """Return the shape that scales of an array must have.
+    """Return the required shape of the scales.
 
     Raises
     ------
     ValueError
-        ``group_size`` is given without ``axis`` or does not divide it.
+        ``group_size`` is passed without ``axis`` or does not divide it.
     """
     if axis is None:
         if group_size is not None:
@@ -106,7 +106,7 @@ def scale_shape(
 
 
 def checked(name: str, argument: str, q: Any, dtypes: Sequence[str] = tuple(RANGES)) -> Any:
-    """Return a quantised tensor with its axis counted from the front, after checking it."""
+    """Validate a quantized tensor and return it with a nonnegative axis."""
     if not isinstance(q, QuantizedTensor):
         raise TypeError(f"{name}: {argument} must be a QuantizedTensor, got {type(q).__name__}")
     if q.dtype not in dtypes:
@@ -125,7 +125,7 @@ def checked(name: str, argument: str, q: Any, dtypes: Sequence[str] = tuple(RANG
 
 
 def check_scales(name: str, wanted: tuple[int, ...], scale: Any, zero: Any, of: str = "") -> None:
-    """Check shape and dtype of scales and zero points."""
+    """Validate shapes and dtypes of scales and zero points."""
     for what, tensor, dtype in (("scale", scale, "float32"), ("zero_point", zero, "int32")):
         if tensor is None and what == "zero_point":
             continue
@@ -136,13 +136,13 @@ def check_scales(name: str, wanted: tuple[int, ...], scale: Any, zero: Any, of: 
             raise TypeError(f"{name}: {what}{of} must have dtype {dtype}, got {tensor.dtype}")
 
 
-# --- The arithmetic of quantised numbers: from floats to integers and back
+# --- Quantization arithmetic
 
 
 def grouped_shape(
     shape: Sequence[int], axis: int | None, group_size: int | None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the shape with groups as an axis, and that of scales which broadcast to it."""
+    """Return the shape with an axis for groups, and the shape of scales that broadcast to it."""
     if axis is None:
         return tuple(shape), (1,) * len(shape)
     if group_size is None:
@@ -155,7 +155,7 @@ def grouped_shape(
 def _by_reorder(
     x: Tensor, side: str, scale: Tensor, zero: Tensor | None, mask: int, dtype: str
 ) -> Tensor:
-    """Convert with the scales of a reorder's ``side``, in the order of axes of ``x``."""
+    """Convert by a reorder with scales on ``side``, in the axis order of ``x``."""
     attr = PrimitiveAttr()
     attr.set_scales_mask(side, mask)
     given = {"src": x, f"attr_scales_{side}": reshape(scale, (-1,))}
@@ -168,10 +168,10 @@ def _by_reorder(
 def _reorder_mask(
     shape: Sequence[int], of_scales: Sequence[int], zero: Tensor | None, dtype: str
 ) -> int | None:
-    """Return the bits of the axes along which scales differ; None where reorders are no good.
+    """Return the mask of axes along which scales differ; None if reorders cannot be used.
 
-    oneDNN's take only the first of many zero points, mistake scales along axes that are no
-    neighbours, and know none at all for 4 bits.
+    oneDNN's reorders use only the first of several zero points, misplace scales along non-adjacent
+    axes, and do not support scales of 4-bit data.
     """
     axes = [i for i, n in enumerate(of_scales) if n == shape[i] and n > 1]
     is_many = math.prod(of_scales) > 1
@@ -182,7 +182,7 @@ def _reorder_mask(
 
 
 def dequantized(q: QuantizedTensor, dtype: str) -> Tensor:
-    """Return the numbers that a checked quantised tensor stands for."""
+    """Dequantize a validated quantized tensor."""
     shape, of_scales = grouped_shape(q.shape, q.axis, q.group_size)
     x = reshape(q.data, shape)
     if not x.size:
@@ -199,7 +199,7 @@ def dequantized(q: QuantizedTensor, dtype: str) -> Tensor:
 def quantized(
     x: Tensor, scale: Tensor, zero: Tensor | None, dtype: str, axis: int | None, group: int | None
 ) -> Tensor:
-    """Return the integers that stand for ``x``."""
+    """Return the integers that represent ``x``."""
     shape, of_scales = grouped_shape(x.shape, axis, group)
     wide = reshape(x, shape)
     if not x.size:
@@ -214,7 +214,7 @@ def quantized(
     return converted(made, dtype) if dtype in dtypes.PACKED else x.trace.convert(made, dtype)
 
 
-# --- Between floating-point arrays and quantised ones: quantize, dequantize, quantize_dynamic
+# --- quantize, dequantize, quantize_dynamic
 
 A = algorithm
 
@@ -246,37 +246,38 @@ def quantize(
     axis: int | None = None,
     group_size: int | None = None,
 ) -> QuantizedTensor:
-    """Return the nearest integers to ``input / scale + zero_point``.
+    """Round ``input / scale + zero_point`` to integers.
 
     Parameters
     ----------
     input : dpnp.ndarray or Array (*S)
         float32 or bfloat16.
     scale : dpnp.ndarray of float32
-        () for all elements alike; (S[axis],) with ``axis``; with ``group_size`` the shape of
-        ``input`` where ``axis`` has S[axis] / group_size elements.
+        () for one scale; (S[axis],) with ``axis``; with ``group_size`` the shape of ``input`` with
+        S[axis] / group_size elements along ``axis``.
     zero_point : dpnp.ndarray of int32, optional
-        The shape of ``scale``.
+        Same shape as ``scale``.
     dtype : {"int8", "uint8", "int4", "uint4"}
     axis : int, optional
     group_size : int, optional
-        Neighbours along ``axis`` that share a scale.
+        Number of adjacent elements along ``axis`` that share a scale.
 
     Returns
     -------
     QuantizedTensor
-        Values out of the range of ``dtype`` become its least or largest.
+        Values outside the range of ``dtype`` saturate.
 
     Raises
     ------
     ValueError
-        The shape of ``scale`` or ``zero_point`` does not fit; 4 bits and an odd last axis.
+        The shape of ``scale`` or ``zero_point`` is wrong, or the last axis of a 4-bit result is
+        odd.
     TypeError
-        A dtype does not fit.
+        A dtype is wrong.
 
     Notes
     -----
-    Ties go to the even sum, where torch rounds before it adds the zero point.
+    Ties are rounded so that the sum is even; torch rounds before adding the zero point.
 
     Source: oneDNN developer guide, "Reorder" and "Quantization".
     """
@@ -301,9 +302,9 @@ def dequantize(input: QuantizedTensor, dtype: str = "float32") -> dpnp.ndarray |
     Raises
     ------
     ValueError
-        Scales do not fit the integers; ``dtype`` is not one of these.
+        The scales do not match the data, or ``dtype`` is not one of these.
     TypeError
-        ``input`` is not quantised.
+        ``input`` is not quantized.
 
     Notes
     -----
@@ -333,7 +334,7 @@ def _quantize_dynamic(input, dtype, axis, group_size, symmetric):
 
 
 def _positive(scale: Tensor) -> Tensor:
-    """Return scales that one can divide by."""
+    """Replace zero scales, so that division is safe."""
     return binary(A.binary_max, scale, filled(scale.trace, 2.0**-120, (), scale.dtype))
 
 
@@ -359,18 +360,18 @@ def quantize_dynamic(
     group_size: int | None = None,
     symmetric: bool | None = None,
 ) -> QuantizedTensor:
-    """Quantise with scales from the least and largest elements.
+    """Quantize with scales computed from the range of the elements.
 
     Parameters
     ----------
     input : dpnp.ndarray or Array (*S)
-        float32 or bfloat16, not empty.
+        float32 or bfloat16; not empty.
     dtype, axis, group_size
         As for ``quantize``.
     symmetric : bool, optional
-        True: zero points are 0 and the largest absolute value becomes the largest integer.
-        False: least and largest value become least and largest integer, 0 being among them.
-        Default: whether ``dtype`` is signed.
+        True: zero points are 0, and the largest absolute value maps to the largest integer. False:
+        the range of the elements, extended to include 0, maps to the range of the integers. By
+        default, whether ``dtype`` is signed.
 
     Returns
     -------
@@ -381,7 +382,7 @@ def quantize_dynamic(
     ValueError
         ``input`` is empty; otherwise as ``quantize``.
     TypeError
-        ``input`` is not floating-point.
+        ``input`` is not floating point.
 
     Notes
     -----

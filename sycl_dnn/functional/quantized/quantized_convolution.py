@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions of quantised operands in integers."""
+"""Integer convolutions of quantized operands."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _checked_weight(name: str, weight: Any, x: Tensor, groups: int) -> Quantized
 def _operands(
     x: QuantizedTensor, weight: QuantizedTensor, bias: Tensor | None, groups: int, target: Target
 ) -> tuple[PrimitiveAttr, dict[str, Tensor], str]:
-    """Return attribute and inputs of the primitive, and the dtype of what it writes."""
+    """Return the attribute and inputs of the primitive, and the dtype that it writes."""
     if saturates(x.data.trace.engine):
         attr, inputs = scaled(x, weight, bias, x.ndim, 1)
         inputs |= {"src": in_floats(x), "weights": in_floats(weight)}

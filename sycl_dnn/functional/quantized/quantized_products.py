@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of quantised operands: in integers, in float32, weights alone.
+"""Products of quantized operands: in integers, in float32, or with quantized weights only.
 
-Sums stay exact up to 2**24, which no product of up to 512 pairs goes beyond.
+Sums are exact up to 2**24, which sums of up to 512 products cannot exceed.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 
-#: In matmul's weights (K, N): one value for all, one for each column.
+#: Masks for matmul's weights (K, N): one value for all, or one per column.
 _ALL, _COLUMNS, _BOTH = 0, 2, 3
 
 
 def weight_scales(name: str, weight: QuantizedTensor, attr: PrimitiveAttr) -> dict[str, Tensor]:
-    """Set scales and zero points of weights (N, K); return them by execution argument."""
+    """Set scales and zero points of weights (N, K); return them as execution arguments."""
     given = {"attr_scales_weights": weight.scale, "attr_zero_points_weights": weight.zero_point}
     given = {n: t for n, t in given.items() if t is not None}
     if weight.group_size is not None:
@@ -88,7 +88,7 @@ def weight_only_product(
             inputs |= weight_scales(name, weight, attr)
             if bias is not None:
                 inputs["bias"] = reshape(bias, (1, n))
-            # The mode that makes oneDNN take integers as numbers to multiply floats with.
+            # Makes oneDNN multiply floats by integer weights.
             attr.set_fpmath_mode(fpmath_mode.strict, True)
             made = recorded(inputs, Out((x.shape[0], n), x.dtype), attr)
     inputs = {"0": x} if bias is None else {"0": x, "1": bias}
@@ -104,14 +104,14 @@ def weight_only_product(
     return made
 
 
-# --- Arguments that quantised products and convolutions share: checks, scales, results
+# --- Shared by quantized products and convolutions: checks, scales, results
 
 INTEGERS = ("int8", "uint8")
 RESULTS = ("float32", "bfloat16", *INTEGERS)
 
 
 class Target:
-    """What a quantised function shall return: dtype, scale and zero point."""
+    """The output format of a quantized function: dtype, scale and zero point."""
 
     def __init__(self, name: str, dtype: str, scale: Tensor | None, zero: Tensor | None) -> None:
         if dtype not in RESULTS:
@@ -126,7 +126,7 @@ class Target:
         self.dtype, self.scale, self.zero = dtype, scale, zero
 
     def of(self, made: Tensor) -> Tensor:
-        """Return a floating-point result as it shall be."""
+        """Convert a floating-point result to this format."""
         if self.scale is None:
             return made.trace.convert(made, self.dtype)
         return quantized(made, self.scale, self.zero, self.dtype, None, None)
@@ -135,7 +135,7 @@ class Target:
 def set_scales(
     attr: PrimitiveAttr, argument: str, scale: Tensor | None, zero: Tensor | None, mask: int = 0
 ) -> dict[str, Tensor]:
-    """Set scales and zero points of an argument; return them by execution argument."""
+    """Set scales and zero points of an argument; return them as execution arguments."""
     given = {}
     if scale is not None:
         attr.set_scales_mask(argument, mask)
@@ -147,7 +147,7 @@ def set_scales(
 
 
 def per_tensor(name: str, x: Any) -> QuantizedTensor:
-    """Return a checked input, all of whose elements share a scale."""
+    """Validate an input and require a single scale."""
     x = checked(name, "input", x, INTEGERS)
     if x.axis is not None:
         raise ValueError(f"{name}: input must have one scale for all elements, got axis {x.axis}")
@@ -155,7 +155,7 @@ def per_tensor(name: str, x: Any) -> QuantizedTensor:
 
 
 def check_weight_axis(name: str, argument: str, weight: QuantizedTensor, axis: int) -> None:
-    """Raise ValueError unless scales of weights differ along ``axis`` alone, if at all."""
+    """Raise ValueError if scales of weights differ along any axis but ``axis``."""
     if weight.axis not in (None, axis) or weight.group_size is not None:
         raise ValueError(
             f"{name}: scales of {argument} must be for all or along axis {axis}, got axis "
@@ -174,15 +174,15 @@ def check_bias(name: str, bias: Tensor | None, n: int) -> None:
 
 
 def result_dtype(dtype: str | None, scale: Any, input: QuantizedTensor) -> str:
-    """Return the dtype of a result: float32, or that of the input where a scale is given."""
+    """Return the dtype of a result: float32, or that of the input if a scale is passed."""
     return dtype or ("float32" if scale is None else input.dtype)
 
 
-# --- Products of quantised operands in float32, for CPUs whose 8-bit products saturate
+# --- Products in float32, for CPUs whose 8-bit products saturate
 
 
 def in_floats(q: QuantizedTensor) -> Tensor:
-    """Return the integers of a quantised tensor as float32, less their zero points."""
+    """Return the integers minus their zero points as float32."""
     made = q.data.trace.convert(q.data, "float32")
     if q.zero_point is None:
         return made
@@ -193,13 +193,13 @@ def in_floats(q: QuantizedTensor) -> Tensor:
 def scaled(
     x: QuantizedTensor, weight: QuantizedTensor, bias: Tensor | None, rank: int, axis: int
 ) -> tuple[PrimitiveAttr, dict[str, Tensor]]:
-    """Return what turns a sum of products into its number, and the operands of that.
+    """Return the steps that scale an integer sum and add the bias, and their operands.
 
     Parameters
     ----------
     bias : Tensor (N,), optional
     rank, axis : int
-        Of the result, and where its N outputs lie.
+        Rank of the result, and the axis of its N outputs.
     """
     scale = mul(reshape(x.scale, (1,)), reshape(weight.scale, (-1,)))
     steps = [(algorithm.binary_mul, scale)]
@@ -213,11 +213,11 @@ def scaled(
     return attr, inputs
 
 
-# --- Products of quantised operands in integers: quantized_linear, quantized_matmul
+# --- Products in integers: quantized_linear, quantized_matmul
 
 
 def _signed(weight: QuantizedTensor) -> QuantizedTensor:
-    """Return weights as int8; for uint8 oneDNN has its reference implementation only."""
+    """Convert weights to int8: for uint8 oneDNN has only its reference implementation."""
     if weight.dtype == "int8":
         return weight
     trace, zero = weight.data.trace, weight.zero_point
@@ -238,7 +238,7 @@ def _less_128(x: Tensor, dtype: str) -> Tensor:
 def integer_product(
     x: QuantizedTensor, weight: QuantizedTensor, bias: Tensor | None, target: Target
 ) -> Tensor:
-    """Multiply (..., M, K) with (..., K, N); scales of ``weight`` for all or along N."""
+    """Multiply (..., M, K) by (..., K, N); ``weight`` has one scale or one per column."""
     a, b = x.data, weight.data
     if not (a.size and b.size):
         made = product(dequantized(x, "float32"), dequantized(weight, "float32"))
@@ -292,21 +292,21 @@ def quantized_linear(
     out_zero_point: dpnp.ndarray | None = None,
     out_dtype: str | None = None,
 ) -> dpnp.ndarray | Array | QuantizedTensor:
-    """Return ``input @ weight.T + bias``, multiplied and added up in integers.
+    """Return ``input @ weight.T + bias``, accumulated in integers.
 
     Parameters
     ----------
     input : QuantizedTensor (*, K)
-        int8 or uint8, one scale for all elements.
+        int8 or uint8 with a single scale.
     weight : QuantizedTensor (N, K)
-        int8 or uint8 with one scale for all, or one for each output (``axis=0``). Its data may be
-        frozen. uint8 is converted, at every call unless frozen.
+        int8 or uint8 with a single scale, or one per output (``axis=0``). The data may be frozen.
+        uint8 is converted to int8, in every call unless frozen.
     bias : dpnp.ndarray (N,), optional
-        float32, in the unit of the result before it is quantised.
+        float32, in units of the result before quantization.
     out_scale, out_zero_point : dpnp.ndarray (), optional
-        float32 and int32: how to quantise the result.
+        float32 and int32: quantize the result.
     out_dtype : {"float32", "bfloat16", "int8", "uint8"}, optional
-        By default float32, with ``out_scale`` that of ``input``.
+        float32 by default; the dtype of ``input`` if ``out_scale`` is passed.
 
     Returns
     -------
@@ -315,14 +315,14 @@ def quantized_linear(
     Raises
     ------
     ValueError
-        Shapes or scales do not fit.
+        Shapes or scales do not match.
     TypeError
-        A dtype does not fit.
+        A dtype is wrong.
 
     Notes
     -----
-    No gradient flows to integers. A CPU without VNNI multiplies in float32, where sums are exact
-    up to 2**24: oneDNN's integers would saturate.
+    Integers have no gradient. CPUs without VNNI multiply in float32, where sums are exact up to
+    2**24, because oneDNN's integer products would saturate.
 
     Source: oneDNN developer guide, "Matrix Multiplication" and "Quantization".
     """
@@ -356,15 +356,14 @@ def quantized_matmul(
     out_zero_point: dpnp.ndarray | None = None,
     out_dtype: str | None = None,
 ) -> dpnp.ndarray | Array | QuantizedTensor:
-    """Return the products of matrices, multiplied and added up in integers.
+    """Multiply quantized matrices, accumulated in integers.
 
     Parameters
     ----------
     input : QuantizedTensor (*, M, K)
         As for ``quantized_linear``.
     other : QuantizedTensor (*, K, N)
-        int8 or uint8 with one scale for all, or one for each column (``axis=-1``). Batch axes
-        broadcast.
+        int8 or uint8 with a single scale, or one per column (``axis=-1``). Batch axes broadcast.
     out_scale, out_zero_point, out_dtype
         As for ``quantized_linear``.
 
@@ -375,9 +374,9 @@ def quantized_matmul(
     Raises
     ------
     ValueError
-        Shapes or scales do not fit.
+        Shapes or scales do not match.
     TypeError
-        A dtype does not fit.
+        A dtype is wrong.
 
     Notes
     -----

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent networks."""
+"""Recurrent networks and packed sequences."""

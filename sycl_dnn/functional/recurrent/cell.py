@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One layer of a recurrent network in one direction: weights, oneDNN's rows, gradients.
+"""One layer and direction of a recurrent network: weights, oneDNN primitives, gradients.
 
-PyTorch has (gates * H, C) for each layer and direction, oneDNN (1, 1, C, gates, H). That is
-another view of the same elements, except for the GRU: its gates r, z, n are oneDNN's second,
-first and third.
+PyTorch's weights are (gates * H, C) per layer and direction, oneDNN's (1, 1, C, gates, H): another
+view of the same elements, except that the GRU's gates r, z, n are the second, first and third in
+oneDNN.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from sycl_dnn.trace.views import reshape, transpose
 
 
 class Cell(NamedTuple):
-    """What tells one kind of recurrent network from another."""
+    """The properties of one kind of recurrent network."""
 
     row: str
     gates: int
     params: dict[str, Any]
-    #: PyTorch's gate r stands where oneDNN has z, and the other way round; one more bias.
+    #: PyTorch and oneDNN exchange gates r and z; there is one more bias.
     is_gru: bool = False
     has_cell_state: bool = False
 
@@ -43,7 +43,7 @@ CELLS = {
 
 
 class Sizes(NamedTuple):
-    """Channels of a network: of its input, its cells, and its output."""
+    """Numbers of channels: of the input, the cell state, and the output."""
 
     input: int
     hidden: int
@@ -51,7 +51,7 @@ class Sizes(NamedTuple):
 
 
 def _thirds(x: Tensor, order: Sequence[int]) -> list[Tensor]:
-    """Return parts of equal length of the first axis, by number; views that are on no tape."""
+    """Split the first axis into equal parts and return some of them; views, not recorded."""
     plain = x.trace.plain(x)
     n = max(order) + 1
     length = x.shape[0] // n
@@ -66,7 +66,7 @@ def exchanged(x: Tensor) -> Tensor:
 
 
 def _laid(weight: Tensor, cell: Cell) -> Tensor:
-    """Show (gates * H, C) as (1, 1, C, gates, H)."""
+    """View (gates * H, C) as (1, 1, C, gates, H)."""
     ordered = exchanged(weight) if cell.is_gru else weight
     rows, channels = weight.shape
     split = reshape(ordered, (1, 1, cell.gates, rows // cell.gates, channels))
@@ -74,7 +74,7 @@ def _laid(weight: Tensor, cell: Cell) -> Tensor:
 
 
 def _gru_bias(b_ih: Tensor, b_hh: Tensor, total: Tensor) -> Tensor:
-    """Return z, r and n of the input's side, and n of the state's, which the reset gate scales."""
+    """Return the biases of z, r and n, and the state bias of n, which the reset gate scales."""
     r, z, _ = _thirds(total, (0, 1, 2))
     n_ih, n_hh = (_thirds(b, (0, 1, 2))[2] for b in (b_ih, b_hh))
     return join([z, r, n_ih, n_hh], 0)
@@ -89,7 +89,7 @@ def _bias_gradients(grad: Tensor, cell: Cell) -> dict[str, Tensor]:
 
 
 def _bias(b_ih: Tensor, b_hh: Tensor, cell: Cell) -> Tensor:
-    """Add the two biases of PyTorch up, in float32, to the one of oneDNN."""
+    """Add PyTorch's two biases, in float32, into oneDNN's single one."""
     trace = b_ih.trace
     b_ih, b_hh = (trace.convert(b, "float32") for b in (b_ih, b_hh))
     total = add(b_ih, b_hh)
@@ -109,7 +109,7 @@ def _bias(b_ih: Tensor, b_hh: Tensor, cell: Cell) -> Tensor:
 
 
 def _expected(cell: Cell, sizes: Sizes, bias: bool) -> list[tuple[str, tuple[int, ...]]]:
-    """Return names and shapes of the arrays of one layer and direction, in PyTorch's order."""
+    """Return names and shapes of the parameters of one layer and direction, in PyTorch's order."""
     rows = cell.gates * sizes.hidden
     made: list[tuple[str, tuple[int, ...]]]
     made = [("weight_ih", (rows, sizes.input)), ("weight_hh", (rows, sizes.output))]
@@ -144,7 +144,7 @@ def _check(name: str, expected: Any, given: Sequence[Tensor], dtype: str, where:
 
 
 def cell_weights(cell: Cell, params: Sequence[Tensor], sizes: Sizes, bias: bool) -> dict[str, Any]:
-    """Return the weights of one layer and direction by the names of execution arguments."""
+    """Return the weights of one layer and direction by execution argument."""
     trace = params[0].trace
     made = {"weights_layer": _laid(params[0], cell), "weights_iter": _laid(params[1], cell)}
     if bias:
@@ -166,7 +166,7 @@ def network_weights(
     Raises
     ------
     ValueError, TypeError
-        There are not as many arrays as the network has, or one has another shape or dtype.
+        The number of arrays is wrong, or one has a different shape or dtype.
     """
     cell, n_cells = CELLS[name], n_layers * n_directions
     if not isinstance(params, (tuple, list)) or len(params) < 2:
@@ -192,7 +192,7 @@ def network_weights(
     return made, sizes
 
 
-# --- One layer of a recurrent network in one direction: oneDNN's rows, and their gradients
+# --- oneDNN primitives and their gradients
 
 
 def run_cell(
@@ -233,7 +233,7 @@ def _run_in_float32(
     sizes: Sizes,
     reverse: bool,
 ) -> dict[str, Tensor]:
-    """Run a bfloat16 cell with a projection, which oneDNN 3.13 gets wrong on CPUs."""
+    """Run a bfloat16 cell with projection, which oneDNN 3.13 computes incorrectly on CPUs."""
     if policy.current().fallback == "error":
         raise NotImplementedError("lstm: bfloat16 with a projection must run in float32")
     policy.warn_once(
@@ -249,7 +249,7 @@ def _run_in_float32(
 
 
 def _nothing(inputs: dict[str, Tensor], outs: dict[str, Out]) -> dict[str, Tensor]:
-    """Return results for no samples at all, on which no gradient depends."""
+    """Return the results for an empty batch, with zero gradients."""
     trace = inputs["src_layer"].trace
 
     def zeros(shape: tuple[int, ...], dtype: str) -> Tensor:
@@ -262,7 +262,7 @@ def _nothing(inputs: dict[str, Tensor], outs: dict[str, Out]) -> dict[str, Tenso
 
 
 def _backward(trace: Any, entry: Entry, grads: dict[str, Tensor], needed: set[str]) -> Any:
-    """Record the backward row; oneDNN's gradients are float32."""
+    """Record the backward primitive; oneDNN's gradients are float32."""
     row = entry.row.replace("forward", "backward")
     reads, writes = signature(row)
     inputs, ask = {}, {}
@@ -287,7 +287,7 @@ def _backward(trace: Any, entry: Entry, grads: dict[str, Tensor], needed: set[st
         outs,
         ask=ask,
         prop_kind=_core.prop_kind.backward,
-        # Without it gradients are added to what the memory holds.
+        # Without this flag gradients are added to the contents of the memory.
         flags=_core.rnn_flags.diff_weights_overwrite,
         hint_fwd_pd=entry.pd,
         **given,

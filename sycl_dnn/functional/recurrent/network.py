@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent networks over sequences: lstm, gru, rnn_tanh, rnn_relu."""
+"""``lstm``, ``gru``, ``rnn_tanh`` and ``rnn_relu`` over sequences."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 _DTYPES = ("float32", "bfloat16", "float16")
-#: The last states, by the names of execution arguments.
+#: Execution arguments of the final states.
 _STATES = ("dst_iter", "dst_iter_c")
 
 
 class Options(NamedTuple):
-    """The keyword arguments that all networks have."""
+    """Keyword arguments that all networks share."""
 
     num_layers: int
     bidirectional: bool
@@ -41,7 +41,7 @@ class Options(NamedTuple):
 def _initial(
     name: str, x: Tensor, given: dict[str, Tensor | None], sizes: Sizes, n_cells: int
 ) -> list[dict[str, Tensor]]:
-    """Return the states of every layer and direction as (1, 1, N, channels)."""
+    """Return the initial states of every layer and direction as (1, 1, N, channels)."""
     cell, n_samples = CELLS[name], x.shape[1]
     channels = {"src_iter": sizes.output}
     if cell.has_cell_state:
@@ -55,8 +55,8 @@ def _initial(
             parts = [reshape(p, shape) for p in pieces(whole, 0, [1] * n_cells)]
             parts = [x.trace.convert(p, dtype) for p in parts]
         elif x.trace.training or (cell.has_cell_state and _is_on_gpu(x)):
-            # Without states the backward rows take the first output for the initial one, and
-            # oneDNN's GPU kernel whatever its scratchpad held for the cell state.
+            # Without initial states oneDNN's backward primitives use the first output instead, and
+            # its GPU kernel reads uninitialized scratchpad memory as the cell state.
             parts = [x.trace.zeros(layout.row_major(shape, dtype))] * n_cells
         else:
             continue
@@ -97,7 +97,7 @@ def _network(
     name: str, x: Tensor, states: dict[str, Tensor | None], params: Sequence[Tensor],
     options: Options,
 ) -> tuple[Tensor, dict[str, Tensor]]:  # fmt: skip
-    """Run all layers over (T, N, C); return the output and the last states."""
+    """Run all layers over (T, N, C); return the output and the final states."""
     n_directions = 2 if options.bidirectional else 1
     weights, sizes = network_weights(
         name, x, params, options.num_layers, n_directions, options.bias
@@ -114,7 +114,7 @@ def _network(
 
 
 def _last(ends: list[dict[str, Tensor]], name: str, dtype: str) -> Tensor:
-    """Return the last states of all layers and directions as (L * D, N, channels)."""
+    """Return the final states of all layers and directions as (L * D, N, channels)."""
     parts = [reshape(end[name], end[name].shape[1:]) for end in ends]
     return parts[0].trace.convert(join(parts, 0), dtype)
 
@@ -123,7 +123,7 @@ def run_network(
     name: str, x: Tensor, states: dict[str, Tensor | None], params: Sequence[Tensor],
     options: Options,
 ) -> tuple[Tensor, dict[str, Tensor]]:  # fmt: skip
-    """Bring the input into the shape (T, N, C), and the results back into the caller's."""
+    """Convert the input to (T, N, C), and the results back."""
     _check_input(name, x, options)
     if x.ndim == 2:
         full = {
@@ -140,7 +140,7 @@ def run_network(
     return transpose(made, (1, 0, 2)), last
 
 
-# --- Recurrent networks over sequences: lstm, gru, rnn_tanh, rnn_relu
+# --- lstm, gru, rnn_tanh, rnn_relu
 
 
 _DOC = """{summary}
@@ -195,16 +195,15 @@ def lstm(
     dropout: float = 0.0,
     training: bool = False,
 ) -> tuple[Any, tuple[Any, Any]]:
-    """Run a long short-term memory over sequences, as ``torch.nn.LSTM`` does.
+    """Run a long short-term memory network over sequences, as ``torch.nn.LSTM``.
 
     hx : tuple of arrays (L * D, N, P) and (L * D, N, H), or None
-        Initial hidden and cell states of L layers and D directions; zeros by default. P = H
-        without a projection. Without N for an input without it.
+        Initial hidden and cell states of L layers and D directions; zeros by default. P = H without
+        a projection. N is omitted for unbatched input.
     params : list of arrays
-        For each layer and each direction in it: weight_ih (4 * H, C or D * P), weight_hh
-        (4 * H, P), with ``bias`` bias_ih and bias_hh (4 * H), with a projection weight_hr
-        (P, H). Gates i, f, g, o. This is ``torch.nn.LSTM``'s ``_flat_weights``; P
-        says whether there is a projection.
+        For each layer and direction: weight_ih (4 * H, C or D * P), weight_hh (4 * H, P); with
+        ``bias`` bias_ih and bias_hh (4 * H); with a projection weight_hr (P, H), whose presence
+        determines P. Gates i, f, g, o. This is ``torch.nn.LSTM``'s ``_flat_weights``.
     """
     options = Options(num_layers, bidirectional, batch_first, bias, dropout, training)
     if hx is not None and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
@@ -214,7 +213,7 @@ def lstm(
     return made, (last["dst_iter"], last["dst_iter_c"])
 
 
-#: The arguments of a network whose state is one array.
+#: Argument entries of networks with a single state.
 _ONE_STATE = """hx : array (L * D, N, H), or None
     Initial states of L layers and D directions; zeros by default. Without N for an input
     without it.
@@ -226,7 +225,7 @@ params : list of arrays
 
 
 def _simple(name: str, what: str, twin: str, gates: str = "", order: str = "") -> Any:
-    """Make the function of a network whose state is one array."""
+    """Make the function of a network with a single state."""
 
     def function(
         input: dpnp.ndarray | Array,

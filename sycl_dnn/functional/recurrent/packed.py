@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sequences of different lengths without their padding: pack_padded_sequence and back."""
+"""``PackedSequence``, ``pack_padded_sequence`` and ``pad_packed_sequence``."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 
 class PackedSequence(NamedTuple):
-    """Steps of sequences, the first of all, then the second of all that have one, and so on."""
+    """Concatenated steps of sequences: the first step of all, then the second of those left, ..."""
 
     #: (sum of lengths, *).
     data: Any
-    #: How many sequences have a first step, a second, ...; by falling length.
+    #: Number of sequences that have a first step, a second, ...; nonincreasing.
     batch_sizes: tuple[int, ...]
-    #: Which sequence comes first, second, ...; None for their order.
+    #: The permutation that sorted the sequences; None if they were sorted.
     sorted_indices: tuple[int, ...] | None
-    #: Where each sequence went.
+    #: The inverse permutation.
     unsorted_indices: tuple[int, ...] | None
 
 
 def _rows(x: Any, numbers: np.ndarray) -> Any:
-    """Return rows by numbers that the host knows."""
+    """Select rows by indices known on the host."""
     if isinstance(x, Tensor):
         return indexing.taken(x, (numbers,))
     return index_select(x, 0, dpnp.asarray(numbers, sycl_queue=x.sycl_queue))
@@ -58,17 +58,17 @@ def pack_padded_sequence(
     batch_first: bool = False,
     enforce_sorted: bool = True,
 ) -> PackedSequence:
-    """Remove the padding of sequences.
+    """Pack padded sequences.
 
     Parameters
     ----------
     input : array (T, N, *), or (N, T, *) with ``batch_first``
         Any dtype.
     lengths : sequence of int, or array of integers
-        The length of each sequence, 1 to T. Reading an array waits for its device.
+        Length of each sequence, 1 to T. Reading an array waits for its device.
     batch_first : bool
     enforce_sorted : bool
-        The longest sequence must come first; otherwise they are sorted.
+        Whether sequences must be sorted by decreasing length; otherwise they are sorted here.
 
     Returns
     -------
@@ -77,13 +77,13 @@ def pack_padded_sequence(
     Raises
     ------
     ValueError
-        Lengths do not fit, or are not in falling order where they must be.
+        Lengths are invalid, or not sorted although they must be.
     TypeError
         ``lengths`` is a traced array.
 
     Notes
     -----
-    Its gradient is 0 for the padding. Source: ``torch.nn.utils.rnn.pack_padded_sequence``.
+    The gradient of padding is 0. Source: ``torch.nn.utils.rnn.pack_padded_sequence``.
     """
     name = "pack_padded_sequence"
     known = _known(name, lengths)
@@ -111,16 +111,16 @@ def pad_packed_sequence(
     padding_value: float = 0.0,
     total_length: int | None = None,
 ) -> tuple[dpnp.ndarray | Array, tuple[int, ...]]:
-    """Put sequences side by side, with padding: the inverse of ``pack_padded_sequence``.
+    """Unpack sequences into a padded array: the inverse of ``pack_padded_sequence``.
 
     Parameters
     ----------
     sequence : PackedSequence
     batch_first : bool
     padding_value : float
-        What follows the ends of short ones.
+        Fills up short sequences.
     total_length : int, optional
-        Steps of the result; without it those of the longest.
+        Number of steps of the result; by default those of the longest sequence.
 
     Returns
     -------

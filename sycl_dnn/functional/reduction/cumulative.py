@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums and products of all elements so far: cumsum, cumprod."""
+"""``cumsum`` and ``cumprod``."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ def _summed(x: Tensor, axis: int) -> Tensor:
 @operation
 @templated(_TEXT, more="")
 def cumsum(input: dpnp.ndarray | Array, dim: int, *, dtype: Any = None) -> dpnp.ndarray | Array:
-    """Return the sums of all elements up to each, along an axis."""
+    """Return cumulative sums along an axis."""
     x, axis, name = _converted("cumsum", input, dim, dtype)
     return converted(_summed(x, axis) if x.ndim and x.size else x, name)
 
 
 def _multiplied(x: Tensor, axis: int) -> Tensor:
-    """Return the same products from twice as long ones in each round: it has all derivatives."""
+    """Return cumulative products by doubling, which is differentiable to any order."""
     n, step = x.shape[axis], 1
     while step < n:
         head = narrow(x, axis, 0, step)
@@ -89,9 +89,9 @@ def _multiplied(x: Tensor, axis: int) -> Tensor:
 
 
 def _slope(x: dpnp.ndarray, dy: dpnp.ndarray, axis: int) -> dpnp.ndarray:
-    """Return the gradient of cumprod, right with zeros: (products before) * (sums from here on).
+    """Return the gradient of cumprod, correct with zeros: (product before) * (sum from here on).
 
-    The sums are ``s[i] = dy[i] + x[i + 1] * s[i + 1]``, combined in pairs of pairs.
+    The sums ``s[i] = dy[i] + x[i + 1] * s[i + 1]`` are combined by a parallel scan.
     """
     x, dy = (dpnp.moveaxis(a, axis, -1) for a in (x, dy))
     ones = dpnp.ones_like(x[..., :1])
@@ -108,7 +108,7 @@ def _slope(x: dpnp.ndarray, dy: dpnp.ndarray, axis: int) -> dpnp.ndarray:
 
 
 def _divided_slope(x: dpnp.ndarray, dy: dpnp.ndarray, axis: int) -> dpnp.ndarray:
-    """Return the gradient of cumprod with torch's results at infinities; rows with 0 as above."""
+    """Return the gradient of cumprod with torch's values at infinities; rows with 0 as above."""
     sums = dpnp.flip(dpnp.cumsum(dpnp.flip(dpnp.cumprod(x, axis=axis) * dy, axis), axis=axis), axis)
     has_zero = dpnp.any(x == 0, axis=axis, keepdims=True)
     return dpnp.where(has_zero, _slope(x, dy, axis), sums / x)
@@ -117,7 +117,7 @@ def _divided_slope(x: dpnp.ndarray, dy: dpnp.ndarray, axis: int) -> dpnp.ndarray
 @operation
 @templated(_TEXT, more=_DIVIDED)
 def cumprod(input: dpnp.ndarray | Array, dim: int, *, dtype: Any = None) -> dpnp.ndarray | Array:
-    """Return the products of all elements up to each, along an axis."""
+    """Return cumulative products along an axis."""
     x, axis, name = _converted("cumprod", input, dim, dtype)
     if not (x.ndim and x.size):
         return converted(x, name)

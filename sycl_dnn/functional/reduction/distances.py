@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How near vectors are: cosine_similarity, pairwise_distance, cdist."""
+"""``cosine_similarity``, ``pairwise_distance`` and ``cdist``."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def cosine_similarity(
     Parameters
     ----------
     x1, x2 : arrays (*A, n, *B)
-        Floating-point; shapes broadcast.
+        Floating point; shapes broadcast.
     dim : int
-        The axis of the vectors, in the common shape.
+        The vector axis, in the broadcast shape.
     eps : float
-        The smallest divisor.
+        Lower bound for the divisor.
 
     Returns
     -------
@@ -47,13 +47,13 @@ def cosine_similarity(
     Raises
     ------
     TypeError
-        A dtype is not floating-point.
+        A dtype is not floating point.
     ValueError
         The shapes do not broadcast, or there is no such axis.
 
     Notes
     -----
-    It has derivatives of any order. Source: ``torch.nn.functional.cosine_similarity``.
+    Differentiable to any order. Source: ``torch.nn.functional.cosine_similarity``.
     """
     name = "cosine_similarity"
     x1, x2 = checked_operands(name, x1=x1, x2=x2)
@@ -63,7 +63,7 @@ def cosine_similarity(
     axis = check_axis(name, dim, len(shape))
     if not shape:
         return cosine_similarity(reshape(x1, (1,)), reshape(x2, (1,)), 0, eps)
-    # Each vector is divided by its length before: products of long ones overflow.
+    # Normalize before multiplying: products of long vectors would overflow.
     whole = [spread(expand_rank(_wide(x, dtype), len(shape)), shape) for x in (x1, x2)]
     lengths = [clamp(norm(x, 2.0, axis, True), min=float(eps)) for x in whole]
     unit = [div(x, length) for x, length in zip(whole, lengths, strict=True)]
@@ -82,12 +82,12 @@ def pairwise_distance(
     eps: float = 1e-6,
     keepdim: bool = False,
 ) -> dpnp.ndarray | Array:
-    """Return the norm of the differences of vectors along the last axis.
+    """Return the norm of the difference of vectors along the last axis.
 
     Parameters
     ----------
     x1, x2 : arrays (*A, n)
-        Floating-point; shapes broadcast.
+        Floating point; shapes broadcast.
     p : float
         Order of the norm.
     eps : float
@@ -102,13 +102,13 @@ def pairwise_distance(
     Raises
     ------
     TypeError
-        A dtype is not floating-point.
+        A dtype is not floating point.
     ValueError
         The shapes do not broadcast.
 
     Notes
     -----
-    It has derivatives of any order. Source: ``torch.nn.functional.pairwise_distance``.
+    Differentiable to any order. Source: ``torch.nn.functional.pairwise_distance``.
     """
     x1, x2 = checked_operands("pairwise_distance", x1=x1, x2=x2)
     check_float("pairwise_distance", x1=x1, x2=x2)
@@ -124,18 +124,18 @@ def cdist(
     p: float = 2.0,
     compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
 ) -> dpnp.ndarray | Array:
-    """Return the norms of the differences of all pairs of rows of two matrices.
+    """Return the distances between all pairs of rows of two matrices.
 
     Parameters
     ----------
     x1 : array (*A, n, k)
     x2 : array (*A, m, k)
-        Floating-point; the first axes broadcast.
+        Floating point; batch axes broadcast.
     p : float
         Order of the norm.
     compute_mode : str
-        Ignored: differences are computed, which is exact also for near rows, and takes memory for
-        all ``(*A, n, m, k)`` of them.
+        Ignored: differences are always computed, which is accurate for close rows but needs memory
+        for all ``(*A, n, m, k)``.
 
     Returns
     -------
@@ -144,13 +144,13 @@ def cdist(
     Raises
     ------
     TypeError
-        A dtype is not floating-point.
+        A dtype is not floating point.
     ValueError
-        The shapes do not fit.
+        The shapes do not match.
 
     Notes
     -----
-    The gradient is 0 where a distance is. Source: ``torch.cdist``.
+    The gradient is 0 where a distance is 0. Source: ``torch.cdist``.
     """
     given = {"x1": x1, "x2": x2}
     check_arrays("cdist", **given)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Largest and smallest elements and their places: amax, amin, max, min, argmax, argmin."""
+"""Maxima, minima and their indices: amax, amin, max, min, argmax, argmin, all, any."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _EMPTY = ", or it is empty"
 def amax(
     input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None, keepdim: bool = False
 ) -> dpnp.ndarray | Array:
-    """Return the largest elements along axes."""
+    """Return the maxima over axes."""
     return _extreme("amax", ops.MAX, dpnp.max, input, dim, keepdim)
 
 
@@ -68,12 +68,12 @@ def amax(
 def amin(
     input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None, keepdim: bool = False
 ) -> dpnp.ndarray | Array:
-    """Return the smallest elements along axes."""
+    """Return the minima over axes."""
     return _extreme("amin", ops.MIN, dpnp.min, input, dim, keepdim)
 
 
 class ValuesAndIndices(NamedTuple):
-    """What ``max`` and ``min`` return along an axis."""
+    """The result of ``max`` and ``min`` along an axis."""
 
     values: Any
     indices: Any
@@ -83,7 +83,7 @@ _ONE = {"dim": "int, optional", "which": "The axis to reduce, all by default.", 
 
 
 def _place(name: str, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    """Return int64 places of extremes, the first where several are."""
+    """Return int64 indices of the extremes, the first one on ties."""
     check_real(name, input=x)
     axes = axes_of(name, None if dim is None else check_axis(name, dim, x.ndim), x.ndim)
     _check_not_empty(name, x, axes)
@@ -94,7 +94,7 @@ def _place(name: str, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
     return by_dpnp(functools.partial(function, axis=axis), x, axes, keepdim, "int64")
 
 
-#: By function: the operation, and dpnp's for integers that kernels do not take.
+#: By function: the operation, and dpnp's function for integers that kernels do not support.
 _PLACES = {"argmax": (ops.ARGMAX, dpnp.argmax), "argmin": (ops.ARGMIN, dpnp.argmin)}
 _FIRST_PLACE = "Of equal elements the first counts, of several NaN the first as well."
 
@@ -106,7 +106,7 @@ _FIRST_PLACE = "Of equal elements the first counts, of several NaN the first as 
 def argmax(
     input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
 ) -> dpnp.ndarray:
-    """Return the indices of the largest elements."""
+    """Return the indices of the maxima."""
     return _place("argmax", input, dim, keepdim)
 
 
@@ -117,7 +117,7 @@ def argmax(
 def argmin(
     input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
 ) -> dpnp.ndarray:
-    """Return the indices of the smallest elements."""
+    """Return the indices of the minima."""
     return _place("argmin", input, dim, keepdim)
 
 
@@ -137,7 +137,7 @@ def _with_places(
 
 
 def _put(grad: Tensor, indices: Tensor, x: Tensor, axis: int) -> Tensor:
-    """Return zeros with ``grad`` at the places of the extremes."""
+    """Scatter ``grad`` to the positions of the extremes."""
     shape = x.shape or (1,)
     small = tuple(1 if i == axis else n for i, n in enumerate(shape))
 
@@ -174,7 +174,7 @@ def all(
 def any(
     input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None, keepdim: bool = False
 ) -> dpnp.ndarray:
-    """Return whether an element is true."""
+    """Return whether any element is true."""
     return _logical("any", ops.ANY, input, dim, keepdim)
 
 
@@ -189,7 +189,7 @@ _PAIR = "dpnp.ndarray or Array\n    With ``dim`` a named tuple (values, indices)
 def max(
     input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
 ) -> dpnp.ndarray | Array | ValuesAndIndices:
-    """Return the largest elements, along an axis with their indices."""
+    """Return the maxima, along an axis with their indices."""
     return _with_places("max", ops.MAX, dpnp.max, input, dim, keepdim)
 
 
@@ -199,5 +199,5 @@ def max(
 def min(
     input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
 ) -> dpnp.ndarray | Array | ValuesAndIndices:
-    """Return the smallest elements, along an axis with their indices."""
+    """Return the minima, along an axis with their indices."""
     return _with_places("min", ops.MIN, dpnp.min, input, dim, keepdim)

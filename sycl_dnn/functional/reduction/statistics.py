@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made of sums and maxima: norm, var, std, with the mean, logsumexp, normalize."""
+"""norm, var, std, var_mean, std_mean, logsumexp and normalize."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sycl_dnn.trace.values import Tensor
 def _computed(
     name: str, operation: Operation, input: Tensor, dim: Any, keepdim: bool, **attributes: Any
 ) -> Tensor:
-    """Record a statistic; narrow dtypes are computed in float32: squares would lose most."""
+    """Record a statistic; narrow dtypes are computed in float32 to preserve precision."""
     check_float(name, input=input)
     axes, dtype = axes_of(name, dim, input.ndim), str(input.dtype)
     wide = dtypes.wide(dtype)
@@ -141,7 +141,7 @@ def norm(
     return _computed("norm", ops.NORM, input, dim, keepdim, order=_order(p))
 
 
-# --- Vectors divided by their norms
+# --- normalize
 
 
 @operation
@@ -151,7 +151,7 @@ def normalize(
     dim: int | Sequence[int] | None = 1,
     eps: float = 1e-12,
 ) -> dpnp.ndarray | Array:
-    """Divide vectors by their norm of order p: ``x / max(norm(x), eps)``.
+    """Divide vectors by their p-norm: ``x / max(norm(x), eps)``.
 
     Parameters
     ----------
@@ -159,9 +159,9 @@ def normalize(
         float32, bfloat16 or float16.
     p : float
     dim : int or sequence of int, optional
-        The axes of the vectors; None for all.
+        The vector axes; None for all.
     eps : float
-        The smallest divisor.
+        Lower bound for the divisor.
 
     Returns
     -------
@@ -173,7 +173,7 @@ def normalize(
     ValueError
         There is no axis ``dim``, or ``eps`` is negative.
     TypeError
-        The dtype is not floating-point.
+        The dtype is not floating point.
 
     Notes
     -----

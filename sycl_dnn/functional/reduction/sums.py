@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums, means and products over axes, and what all reductions share."""
+"""sum, mean and prod, and the shared parts of reductions."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ ALL = "Axes to reduce, all by default."
 
 
 def documented(notes: str, **parts: str) -> Callable[..., Any]:
-    """Complete the docstring of a reduction, which has the first line already."""
+    """Complete the docstring of a reduction from its summary."""
     given = {
         "dim": ANY,
         "which": ALL,
@@ -79,7 +79,7 @@ def documented(notes: str, **parts: str) -> Callable[..., Any]:
 
 
 def axes_of(name: str, dim: Any, ndim: int) -> tuple[int, ...]:
-    """Return the axes that ``dim`` names, all for None or an empty sequence."""
+    """Return the axes of ``dim``, all for None or an empty sequence."""
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return tuple(range(ndim))
     dims = dim if isinstance(dim, (tuple, list)) else (dim,)
@@ -90,21 +90,21 @@ def axes_of(name: str, dim: Any, ndim: int) -> tuple[int, ...]:
 
 
 def without(x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
-    """Return a reduced tensor without its reduced axes, unless they are to stay."""
+    """Drop the reduced axes of a tensor unless ``keepdim``."""
     return x if keepdim else reshape(x, [n for i, n in enumerate(x.shape) if i not in axes])
 
 
 def by_dpnp(
     function: Callable[..., Any], x: Tensor, axes: tuple[int, ...], keepdim: bool, dtype: str
 ) -> Tensor:
-    """Record a reduction of dpnp's, without a gradient."""
+    """Record a dpnp reduction, without a gradient."""
     check_unpacked("reduction", "input", x)
     shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape) if keepdim or i not in axes)
     return x.trace.array_call(function, [x], [Out(shape, dtype)], lambda entry, grads: {})[0]
 
 
 def has_kernel(*names: str) -> bool:
-    """Whether generated kernels take and give these dtypes."""
+    """Whether generated kernels support these dtypes."""
     return builtins.all(name in REGISTERS and name in dtypes.DATA_TYPES for name in names)
 
 
@@ -118,19 +118,19 @@ def by_kernel(
     dtype: str,
     **attributes: Any,
 ) -> Tensor:
-    """Record a reduction as a generated kernel, with derivatives of any order.
+    """Record a reduction as a generated kernel, differentiable to any order.
 
     Parameters
     ----------
     definition : callable
-        Of a node, sorted ``axes`` and the attributes; it keeps the axes with size 1.
+        Takes a node, sorted ``axes`` and the attributes; keeps the axes with size 1.
     x : Tensor
     axes : tuple of int
     keepdim : bool
     wide : str
-        The dtype that elements are converted to before; none by default.
+        dtype to which elements are converted first; none by default.
     dtype : str
-        Of the result.
+        dtype of the result.
     """
     axes = tuple(sorted(axes))
     made = of_elements(
@@ -142,7 +142,7 @@ def by_kernel(
 def of_elements(
     definition: Callable[..., Node], x: Tensor, *, wide: str = "", dtype: str
 ) -> Tensor:
-    """Record what is computed of one array as a generated kernel; dtypes as ``by_kernel``."""
+    """Record a computation on one array as a generated kernel; dtypes as in ``by_kernel``."""
     check_unpacked("reduction", "input", x)
     given = x if has_kernel(str(x.dtype)) else converted(x, "float32")
     written = dtype if has_kernel(dtype) else "float32"
@@ -152,7 +152,7 @@ def of_elements(
 def _of_integers(
     name: str, function: Any, x: Tensor, axes: tuple[int, ...], keepdim: bool, dtype: str
 ) -> Tensor:
-    """Sum or multiply integers, bools by whether any or all are true."""
+    """Sum or multiply integers; bools are combined by or and and."""
     if not has_kernel(str(x.dtype), dtype):
         call = functools.partial(function, axis=axes or None, dtype=np.dtype(dtype))
         return by_dpnp(call, x, axes, keepdim, dtype)
@@ -180,7 +180,7 @@ def _reduced(
 
 
 def _wide(x: Tensor) -> str:
-    """Return the dtype of a sum: that of floats and complex numbers, 64 bits for integers."""
+    """Return the dtype of a sum: unchanged for floats and complex numbers, 64-bit for integers."""
     if x.is_float or x.dtype.startswith("complex") or x.dtype == "uint64":
         return x.dtype
     return "int64"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements in another order or repeated: flip, roll, tile, expand, triangles, meshgrid."""
+"""flip, roll, tile, expand, repeat_interleave, tril, triu and meshgrid."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def rearranged(
     definition: Callable[[Node], Node],
     of_imaginary: Callable[[Node], Node] | None = None,
 ) -> Tensor:
-    """Record nodes that move elements of any dtype; imaginary parts may be filled differently."""
+    """Record a rearrangement of elements; imaginary parts may be filled differently."""
     parts = in_parts(x)
     definitions = (definition, of_imaginary or definition)
     made = [computed(f, part) for f, part in zip(definitions, parts.tensors, strict=False)]
@@ -49,7 +49,7 @@ def _axes(name: str, dims: Any, ndim: int) -> tuple[int, ...]:
 
 @operation
 def flip(input: dpnp.ndarray | Array, dims: int | Sequence[int]) -> dpnp.ndarray | Array:
-    """Reverse the order of elements along axes.
+    """Reverse elements along axes.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ def flip(input: dpnp.ndarray | Array, dims: int | Sequence[int]) -> dpnp.ndarray
     Raises
     ------
     ValueError
-        There is no such axis, or it is named twice.
+        There is no such axis, or one is repeated.
 
     Notes
     -----
-    Its gradient is flipped. Source: ``torch.flip``.
+    The gradient is flipped back. Source: ``torch.flip``.
     """
     axes = _axes("flip", dims, input.ndim) if input.ndim else ()
     return rearranged(input, lambda x: FLIP(x, axes=axes))
@@ -80,15 +80,15 @@ def roll(
     shifts: int | Sequence[int],
     dims: int | Sequence[int] | None = None,
 ) -> dpnp.ndarray | Array:
-    """Shift elements along axes; those that leave at one end come in at the other.
+    """Shift elements cyclically along axes.
 
     Parameters
     ----------
     input : array of any shape and dtype
     shifts : int or sequence of int
-        By how many places, towards the end; one for each of ``dims``.
+        Shift towards the end, one for each of ``dims``.
     dims : int or sequence of int, optional
-        Without it the array is rolled as if it had one axis.
+        By default the array is flattened, rolled and reshaped back.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def roll(
 
     Notes
     -----
-    Its gradient is rolled back. Source: ``torch.roll``.
+    The gradient is rolled back. Source: ``torch.roll``.
     """
     given = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
     by = tuple(checked_int("roll", "shifts", s) for s in given)
@@ -121,7 +121,7 @@ def roll(
     return rearranged(input, definition)
 
 
-#: Diagonals further away than this are outside of every matrix.
+#: Diagonals beyond this are outside every matrix.
 _FAR = (1 << 30) - 1
 
 _TRIANGLE = """Return the part of matrices {where} a diagonal and the diagonal, zeros elsewhere.
@@ -166,11 +166,11 @@ tril = _triangle("tril", "below")
 triu = _triangle("triu", "above")
 
 
-# --- Elements repeated
+# --- Repetition
 
 
 def spread(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return ``x`` repeated along axes of size 1 and new leading ones, in any dtype."""
+    """Broadcast ``x`` to a shape, for any dtype."""
     if x.shape == shape:
         return x
     if x.is_float and x.dtype != "float64":
@@ -179,7 +179,7 @@ def spread(x: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def _sizes(name: str, x: Tensor, size: Any) -> tuple[int, ...]:
-    """Return the shape to which ``x`` is expanded; -1 keeps a size."""
+    """Return the expanded shape; -1 keeps a size."""
     given = size if isinstance(size, (tuple, list)) else (size,)
     wanted = [checked_int(name, "size", n, -1) for n in given]
     old = (1,) * (len(wanted) - x.ndim) + x.shape
@@ -230,13 +230,13 @@ broadcast_to = _expansion("broadcast_to", "broadcast_to")
 
 @operation
 def tile(input: dpnp.ndarray | Array, dims: int | Sequence[int]) -> dpnp.ndarray | Array:
-    """Repeat a whole array along axes.
+    """Repeat an array along axes.
 
     Parameters
     ----------
     input : array of any shape and dtype
     dims : int or sequence of int
-        How often, for the last axes; more of them than axes add leading axes.
+        Repetitions, aligned with the last axes; additional ones add leading axes.
 
     Returns
     -------
@@ -246,11 +246,11 @@ def tile(input: dpnp.ndarray | Array, dims: int | Sequence[int]) -> dpnp.ndarray
     Raises
     ------
     ValueError
-        A number is negative.
+        A repetition is negative.
 
     Notes
     -----
-    Gradients of copies add up. Source: ``torch.tile``.
+    Gradients of the copies are summed. Source: ``torch.tile``.
     """
     given = dims if isinstance(dims, (tuple, list)) else (dims,)
     times = [checked_int("tile", "dims", n, 0) for n in given]
@@ -302,20 +302,20 @@ def repeat_interleave(
     output_size: int | None = None,
     out: dpnp.ndarray | Array | None = None,
 ) -> dpnp.ndarray | Array:
-    """Repeat each element, or each slice along an axis.
+    """Repeat elements, or slices along an axis.
 
     Parameters
     ----------
     input : array of any shape and dtype
     repeats : int or array of int32 or int64
-        How often: one number, or one for each slice.
+        Repetitions, the same for all or one per slice.
     dim : int, optional
-        Without it the array counts as one with one axis.
+        By default the array is flattened.
     output_size : int, optional
-        The sum of an array of ``repeats``. Without it that is read, which waits for the device and
-        is not possible inside a trace.
+        The sum of an array ``repeats``. Without it the sum is read, which waits for the device and
+        is impossible in a trace.
     out : dpnp.ndarray or Array, optional
-        Written and returned.
+        Overwritten and returned.
 
     Returns
     -------
@@ -324,13 +324,13 @@ def repeat_interleave(
     Raises
     ------
     ValueError
-        There is no such axis, or ``repeats`` does not fit it.
+        There is no such axis, or ``repeats`` does not match it.
     TypeError
-        ``repeats`` is not an integer, or traced and ``output_size`` is missing.
+        ``repeats`` is not an integer, or is traced without ``output_size``.
 
     Notes
     -----
-    Gradients of copies add up. Source: ``torch.repeat_interleave``.
+    Gradients of the copies are summed. Source: ``torch.repeat_interleave``.
     """
     if not isinstance(repeats, (int, dpnp.ndarray)):
         kind = type(repeats).__name__
@@ -348,14 +348,14 @@ def repeat_interleave(
 def meshgrid(
     *tensors: dpnp.ndarray | Array, indexing: str | None = None
 ) -> tuple[dpnp.ndarray | Array, ...]:
-    """Return the coordinates of a grid, one array for each axis.
+    """Return coordinate arrays of a grid, one per axis.
 
     Parameters
     ----------
     *tensors : arrays (n_i,) or ()
         Coordinates along each axis.
     indexing : {"ij", "xy"}, optional
-        ``"xy"`` exchanges the first two axes of the results; ``"ij"`` by default.
+        ``"xy"`` exchanges the first two axes of the results; ``"ij"`` is the default.
 
     Returns
     -------

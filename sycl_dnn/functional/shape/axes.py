@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Axes moved, taken apart and joined; diagonals: movedim, unbind, select, hstack, diagonal."""
+"""movedim, swapaxes, unbind, select, hstack, vstack, diagonal and diag."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @operation
 def unbind(input: dpnp.ndarray | Array, dim: int = 0) -> tuple[dpnp.ndarray | Array, ...]:
-    """Return the slices along an axis, which they lack.
+    """Split an array into the slices along an axis.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def unbind(input: dpnp.ndarray | Array, dim: int = 0) -> tuple[dpnp.ndarray | Ar
     Returns
     -------
     tuple of n arrays (*A, *B)
-        Copies; inside a traced function views.
+        Copies; views in a traced function.
 
     Raises
     ------
@@ -85,7 +85,7 @@ _ANY = "array of any shape and dtype"
     _VIEW, given="array (*A, n, *B)", made="array (*A, *B)", error="There is no such axis or slice"
 )
 def select(input: dpnp.ndarray | Array, dim: int, index: int) -> dpnp.ndarray | Array:
-    """Return one slice along an axis, which it lacks.
+    """Return one slice along an axis, without that axis.
 
     dim : int
     index : int
@@ -110,11 +110,11 @@ def select(input: dpnp.ndarray | Array, dim: int, index: int) -> dpnp.ndarray | 
 def movedim(
     input: dpnp.ndarray | Array, source: int | Sequence[int], destination: int | Sequence[int]
 ) -> dpnp.ndarray | Array:
-    """Move axes to other places; the others keep their order.
+    """Move axes to other positions; the others keep their order.
 
     source : int or sequence of int
     destination : int or sequence of int
-        Where each of ``source`` is afterwards.
+        Destination of each ``source`` axis.
     """
     many = (tuple, list)
     came, go = (
@@ -135,7 +135,7 @@ def movedim(
 @operation
 @templated(_VIEW, given=_ANY, made="array", error="There is no such axis")
 def swapaxes(input: dpnp.ndarray | Array, axis0: int, axis1: int) -> dpnp.ndarray | Array:
-    """Exchange two axes, as ``transpose``.
+    """Exchange two axes; alias of ``transpose``.
 
     axis0, axis1 : int
     """
@@ -187,7 +187,7 @@ vstack = _stacked("vstack", "first", "(n,) counts as (1, n).", 2)
 def diagonal(
     input: dpnp.ndarray | Array, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> dpnp.ndarray | Array:
-    """Return the elements of a diagonal of two axes, as the last axis.
+    """Return a diagonal of two axes as the last axis.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def diagonal(
     Raises
     ------
     ValueError
-        There are no such axes, or they are one.
+        There are no such axes, or they are equal.
 
     Notes
     -----
@@ -236,11 +236,11 @@ def diag(input: dpnp.ndarray | Array, diagonal: int = 0) -> dpnp.ndarray | Array
     ----------
     input : array (n, m), or (n,)
     diagonal : int
-        Positive: above the main one.
+        Positive: above the main diagonal.
 
     Returns
     -------
-    array (k,), or a square one with zeros elsewhere
+    array (k,), or a square array with zeros elsewhere
 
     Raises
     ------

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resizing of signals, images and volumes.
 
-``scale`` is input elements per result element, as PyTorch computes it.
+``scale`` is input elements per output element, as PyTorch computes it.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ if TYPE_CHECKING:
 
 
 class Resize(NamedTuple):
-    """The sizes of one axis before and after, and input elements per result element."""
+    """The size of one axis before and after, and input elements per output element."""
 
     n_in: int
     n_out: int
     scale: float
 
 
-#: The support and the weights of the interpolation kernels.
+#: The support and the weight function of an interpolation kernel.
 Kernel = tuple[float, Callable[[np.ndarray, float], np.ndarray]]
 
 
 def nearest_indices(n_in: int, n_out: int, scale: float, exact: bool) -> np.ndarray:
-    """Return the element that each result repeats, in float32 as PyTorch rounds."""
+    """Return the source index of each output element, rounded in float32 as in PyTorch."""
     at, scale = np.arange(n_out), np.float32(scale)
     if exact:
-        # By way of centres, which a fused multiplication gives rounded once: that decides ties.
+        # As centers, rounded once as by a fused multiply-add: that decides ties.
         centres = (np.float64(scale) * (at + 0.5) - 0.5).astype(np.float32)
         indices = np.floor(np.maximum(centres, 0) + np.float32(0.5))
     else:
@@ -64,7 +64,7 @@ def nearest_indices(n_in: int, n_out: int, scale: float, exact: bool) -> np.ndar
 
 
 def _centres(n_out: int, scale: float, align_corners: bool) -> np.ndarray:
-    """Return the coordinate that each result samples, in input elements."""
+    """Return the coordinate that each output element samples, in input elements."""
     at = np.arange(n_out, dtype=np.float64)
     return at * scale if align_corners else (at + 0.5) * scale - 0.5
 
@@ -82,15 +82,15 @@ def _cubic(distance: np.ndarray, a: float) -> np.ndarray:
 
 _LINEAR: Kernel = (1.0, _triangle)
 _CUBIC: Kernel = (2.0, _cubic)
-#: The coefficient of the cubic kernel; with antialiasing PyTorch follows Pillow.
+#: The coefficient of the cubic kernel; with antialiasing PyTorch uses Pillow's.
 _A, _A_ANTIALIAS = -0.75, -0.5
 
 
 def _taps(axis: Resize, cubic: bool, align_corners: bool, antialias: bool) -> Taps:
-    """Return the elements that linear or cubic interpolation reads on an axis, as torch does."""
+    """Return the taps of linear or cubic interpolation on an axis, as in torch."""
     n_in, n_out, scale = axis
     if n_in == n_out and (antialias or not cubic):
-        return Taps.of(np.eye(n_in))  # whatever the scale
+        return Taps.of(np.eye(n_in))  # regardless of the scale
     if antialias:
         return _antialiased(n_in, n_out, scale, cubic)
     support, kernel = _CUBIC if cubic else _LINEAR
@@ -99,15 +99,15 @@ def _taps(axis: Resize, cubic: bool, align_corners: bool, antialias: bool) -> Ta
         at = np.maximum(at, 0)
     first = np.floor(at).astype(np.int64) - int(support) + 1
     columns = first[:, None] + np.arange(int(2 * support))
-    # Those outside count for the edge; weights of 0 stay: an infinity there makes NaN in torch.
+    # Clamped at the edge; zero weights are kept, since torch turns infinities there into NaN.
     return Taps(np.clip(columns, 0, n_in - 1), kernel(at[:, None] - columns, _A), n_in)
 
 
 def _antialiased(n_in: int, n_out: int, scale: float, cubic: bool) -> Taps:
-    """Return the taps of a kernel that is stretched over what a result element covers."""
+    """Return the taps of a kernel stretched over the extent of an output element."""
     support, kernel = _CUBIC if cubic else _LINEAR
     stretch = max(scale, 1.0)
-    # Half elements are the centres whatever align_corners says; that decides on the scale only.
+    # Centers are at half elements regardless of align_corners, which only determines the scale.
     centres = (np.arange(n_out) + 0.5) * scale
     reach = support * stretch
     columns = np.arange(n_in)
@@ -118,7 +118,7 @@ def _antialiased(n_in: int, n_out: int, scale: float, cubic: bool) -> Taps:
     return Taps.between(low, high, matrix / matrix.sum(axis=1, keepdims=True))
 
 
-# --- How ``interpolate`` computes: by oneDNN's resampling, copies of pieces, and matrices
+# --- Implementation by oneDNN's resampling, strided copies, or matrices
 
 
 def _resampled(x: Tensor, kind: algorithm, sizes: Sizes) -> Tensor:
@@ -144,21 +144,22 @@ def _resampling(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> G
 
 
 def _gathered(x: Tensor, axis: int, indices: np.ndarray) -> Tensor:
-    """Take elements along one axis of (N, C, *S)."""
+    """Gather along one axis of (N, C, *S)."""
     along = [-1 if a == axis else 1 for a in range(x.ndim)]
     return selected(x, x.trace.literal(indices.reshape(along), "int64"), axis)
 
 
-#: PyTorch's kernel for images whose height and width add up to no more than this reads no scale
-#: where a size is kept or doubled.
+#: If height and width add up to at most this, PyTorch's kernel ignores the scale of axes whose
+#: size is kept or doubled.
 _SMALL_IMAGE = 128
 
 
 def nearest(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
-    """Repeat or drop elements of (N, C, *S) by PyTorch's rules.
+    """Resize (N, C, *S) to the nearest elements by PyTorch's rules.
 
     For ``"nearest"`` PyTorch ignores a scale_factor that keeps or doubles the size: always in
-    gradients, and in values of small images. So gradients may belong to other elements than values.
+    gradients, but in values only for small images. So gradients may refer to other elements than
+    values.
     """
     plain = axes if exact else [_without_scale(axis) for axis in axes]
     if len(axes) == 2 and sum(axis.n_out for axis in axes) <= _SMALL_IMAGE:
@@ -170,7 +171,7 @@ def nearest(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
     spreads = {n: Taps.of(np.eye(x.shape[n])[b].T) for n, (_, b) in enumerate(indices, start=2)}
 
     def gradient(dy: Tensor) -> Tensor:
-        # The gradient of this, in turn, is the function itself.
+        # The gradient of this is the function itself.
         made = _untaped(dy, lambda: along_axes(dy, spreads))
         return x.trace.view(dy, made, lambda v: nearest(v, axes, exact))
 
@@ -178,23 +179,23 @@ def nearest(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
 
 
 def _untaped(x: Tensor, function: Callable[[], Tensor]) -> Tensor:
-    """Return another view of a result that is not on the tape."""
+    """Return an unrecorded result as another view."""
     with untaped(x.trace):
         made = function()
     return made.view(made.shape, made.strides)
 
 
 def _without_scale(axis: Resize) -> Resize:
-    """Return a resizing by the sizes alone if the size is kept or doubled."""
+    """Drop the scale of a resizing whose size is kept or doubled."""
     is_known = axis.n_out in (axis.n_in, 2 * axis.n_in)
     return axis._replace(scale=axis.n_in / axis.n_out) if is_known else axis
 
 
 def _repeated(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
-    """Return (N, C, *S) with the elements that the resizing of each axis names.
+    """Return (N, C, *S) with elements gathered by the resizing of each axis.
 
-    oneDNN rounds as ``nearest-exact`` does but for ties; where each element is repeated equally
-    often, all rules agree. Where elements are dropped evenly, a view is enough.
+    oneDNN rounds as ``nearest-exact`` except for ties; all rules agree if elements are repeated
+    equally often. If elements are dropped evenly, a view suffices.
     """
     spans, taken, sizes = [], {}, []
     for number, axis in enumerate(axes, start=2):
@@ -218,7 +219,7 @@ def _repeated(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
 def interpolated(
     x: Tensor, axes: list[Resize], cubic: bool, align_corners: bool, antialias: bool
 ) -> Tensor:
-    """Interpolate (N, C, *S) linearly or by cubic polynomials."""
+    """Interpolate (N, C, *S) linearly or cubically."""
     by_sizes = all(a.n_in == a.n_out or a.scale == a.n_in / a.n_out for a in axes)
     is_plain = not (cubic or align_corners or antialias or nan_kept.is_asked_for(x))
     if by_sizes and is_plain:
@@ -236,9 +237,9 @@ def _is_identity(matrix: np.ndarray) -> bool:
     return len(matrix) == matrix.shape[1] and bool((matrix == np.eye(len(matrix))).all())
 
 
-# --- Resizing of signals, images and volumes
+# --- interpolate
 
-#: The numbers of axes that a mode is for.
+#: Ranks that each mode supports.
 _MODES = {
     "nearest": (3, 4, 5),
     "nearest-exact": (3, 4, 5),
@@ -285,7 +286,7 @@ def _factors(value: Any, rank: int) -> list[float]:
 def _resizes(
     own: Sizes, size: Any, scale_factor: Any, recompute: bool | None, align_corners: bool
 ) -> list[Resize]:
-    """Return what happens to each spatial axis, from either of ``size`` and ``scale_factor``."""
+    """Return the resizing of each spatial axis, from ``size`` or ``scale_factor``."""
     if (size is None) == (scale_factor is None):
         raise ValueError(
             f"interpolate: size or scale_factor must be given, one of both, got {size!r} and "
@@ -323,42 +324,42 @@ def interpolate(
     Parameters
     ----------
     input : array (N, C, *S) with one to three spatial axes
-        float32, bfloat16 or float16; float64 where the device has it. For ``"nearest"`` and
-        ``"nearest-exact"`` also int8, uint8 and int32, without a gradient.
+        float32, bfloat16 or float16; float64 if the device supports it. ``"nearest"`` and
+        ``"nearest-exact"`` also accept int8, uint8 and int32, without a gradient.
     size : int or tuple, optional
-        The result's spatial sizes T.
+        Spatial sizes T of the result.
     scale_factor : float or tuple, optional
-        Instead of ``size``: T = floor(S * scale_factor).
+        Alternative to ``size``: T = floor(S * scale_factor).
     mode : str
         ``"nearest"`` takes element floor(i * S / T), ``"nearest-exact"`` floor((i + 1/2) * S / T);
         ``"linear"``, ``"bilinear"`` and ``"trilinear"`` interpolate one, two and three axes,
         ``"bicubic"`` two; ``"area"`` averages as ``adaptive_avg_pool2d``.
     align_corners : bool, optional
-        Whether the centres of the corner elements stay in place, or else the outer edges.
+        Whether to align the centers of the corner elements, rather than their outer edges.
     recompute_scale_factor : bool, optional
-        Whether coordinates follow from S / T where ``scale_factor`` is given.
+        Whether coordinates follow from S / T if ``scale_factor`` is passed.
     antialias : bool
-        Whether the kernel is stretched where an image shrinks; bilinear and bicubic only.
+        Whether to widen the kernel when shrinking; bilinear and bicubic only.
 
     Returns
     -------
     array (N, C, *T)
-        Its memory is channels-last.
+        Channels-last in memory.
 
     Raises
     ------
     ValueError
-        Sizes, mode and number of axes do not fit, or not exactly one of ``size`` and
-        ``scale_factor`` is given.
+        Sizes, mode and rank are inconsistent, or not exactly one of ``size`` and ``scale_factor``
+        is passed.
     TypeError
         The mode does not support the dtype.
 
     Notes
     -----
-    Source: oneDNN developer guide, "Resampling". What that lacks, such as aligned corners, is a
-    product with a constant matrix for each axis ("Matmul"), or copies of pieces ("Reorder"). Of
-    ``"area"`` and the modes that interpolate, NaN and infinities then reach other results on the
-    axis, unless ``set_nan("propagate")``.
+    Source: oneDNN developer guide, "Resampling". What it lacks, such as aligned corners, is a
+    product with a constant matrix per axis ("Matmul") or a series of strided copies ("Reorder").
+    For ``"area"`` and interpolating modes, NaN and infinities then spread along the axis, unless
+    ``set_nan("propagate")``.
     """
     _check_mode(input, mode, align_corners, antialias)
     is_nearest = mode.startswith("nearest")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Join tensors and take them apart: cat, stack, split, chunk, narrow."""
+"""Concatenation and splitting: cat, stack, split, chunk and narrow."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 
-#: oneDNN numbers at most 1,024 sources; more are joined in groups first.
+#: oneDNN supports at most 1,024 sources; more are joined in groups first.
 _MOST = 512
 
 
 def join(parts: Sequence[Tensor], axis: int) -> Tensor:
-    """Put tensors of one dtype one after another; the first one's layout is kept."""
+    """Concatenate tensors of one dtype in the layout of the first."""
     if len(parts) == 1:
         return parts[0]
     if len(parts) > _MOST:
@@ -54,7 +54,7 @@ def _concat(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tenso
     first = parts[0]
     is_fast = (
         first.is_float
-        and first.dtype != "float64"  # concat lacks it on CPUs
+        and first.dtype != "float64"  # concat does not support it on CPUs
         and joins(first.trace.engine, first.dtype)
         and all(_lies_along(p, first) for p in parts)
     )
@@ -70,7 +70,7 @@ def _concat(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tenso
 
 
 def _lies_along(part: Tensor, first: Tensor) -> bool:
-    """Whether oneDNN joins a tensor to the first one by a fast implementation."""
+    """Whether oneDNN has a fast implementation for joining a tensor to the first one."""
     if not part.desc.is_plain:
         return True
     order = views.axis_order(first, first.ndim)
@@ -79,7 +79,7 @@ def _lies_along(part: Tensor, first: Tensor) -> bool:
 
 
 def _placed(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tensor:
-    """Join tensors by a copy of each into its place: where concat has its slow reference alone."""
+    """Concatenate by copying each tensor to its place, if concat has only its slow reference."""
     first, start = parts[0], 0
     desc = layout.like(first.desc, first.dtype, shape)
     made = Tensor(first.trace, Storage(desc), desc, first.dtype, shape)
@@ -97,7 +97,7 @@ def _placed(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tenso
 
 
 def _without(made: Tensor, empty: Sequence[Tensor]) -> Tensor:
-    """Give gradients to the parts that have no elements as well."""
+    """Let empty parts receive gradients as well."""
     if not empty or not made.is_float:
         return made
 
@@ -113,7 +113,7 @@ def _without(made: Tensor, empty: Sequence[Tensor]) -> Tensor:
 
 
 def _shares(grad: Tensor, parts: Mapping[str, Tensor], axis: int) -> dict[str, Tensor]:
-    """Return the part of a gradient that belongs to each of the tensors that were joined."""
+    """Return the slice of a gradient for each tensor that was joined."""
     found, start = {}, 0
     for name, part in parts.items():
         found[name] = narrow_of_views(grad, axis, start, part.shape[axis])
@@ -134,7 +134,7 @@ def check_tensors(name: str, tensors: Sequence[Tensor]) -> None:
 
 
 def _tensors(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return the tensors in their common dtype."""
+    """Return the tensors promoted to a common dtype."""
     check_tensors(name, tensors)
     dtype = dtypes.promote(*(t.dtype for t in tensors))
     return [converted(t, dtype) for t in tensors]
@@ -142,24 +142,24 @@ def _tensors(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
 
 @operation
 def cat(tensors: Sequence[dpnp.ndarray | Array], dim: int = 0) -> dpnp.ndarray | Array:
-    """Put arrays one after another along an axis.
+    """Concatenate arrays along an axis.
 
     Parameters
     ----------
     tensors : list of arrays (*A, n_i, *B)
-        Any dtypes; they are promoted to one. Arrays of shape (0,) are left out, as in PyTorch.
+        Any dtypes, which are promoted. Arrays of shape (0,) are skipped, as in PyTorch.
     dim : int
         The axis along which sizes may differ.
 
     Returns
     -------
     array (*A, sum of n_i, *B)
-        In the order of axes of the first array.
+        Axis order of the first array.
 
     Raises
     ------
     ValueError
-        There is no array, one has no axes, or the shapes differ in other axes than ``dim``.
+        There are no arrays, one is 0-d, or shapes differ along other axes than ``dim``.
 
     Notes
     -----
@@ -181,13 +181,13 @@ def cat(tensors: Sequence[dpnp.ndarray | Array], dim: int = 0) -> dpnp.ndarray |
 
 @operation
 def stack(tensors: Sequence[dpnp.ndarray | Array], dim: int = 0) -> dpnp.ndarray | Array:
-    """Put arrays of one shape one after another along a new axis.
+    """Concatenate arrays of equal shape along a new axis.
 
     Parameters
     ----------
     tensors : list of k arrays (*A, *B)
     dim : int
-        Where the new axis goes.
+        Position of the new axis.
 
     Returns
     -------
@@ -196,7 +196,7 @@ def stack(tensors: Sequence[dpnp.ndarray | Array], dim: int = 0) -> dpnp.ndarray
     Raises
     ------
     ValueError
-        There is no array, or the shapes differ.
+        There are no arrays, or the shapes differ.
 
     Notes
     -----
@@ -212,11 +212,11 @@ def stack(tensors: Sequence[dpnp.ndarray | Array], dim: int = 0) -> dpnp.ndarray
     return join([reshape(p, wide) for p in parts], axis)
 
 
-# --- Take tensors apart: split, chunk, narrow
+# --- split, chunk, narrow
 
 
 def pieces(x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
-    """Take a tensor apart into views; their gradients are joined by one primitive."""
+    """Split a tensor into views; their gradients are concatenated by one primitive."""
     plain = x.trace.plain(x)
     made, start = {}, 0
     for i, size in enumerate(sizes):
@@ -247,13 +247,13 @@ def split(
     ----------
     tensor : array (*A, n, *B)
     split_size_or_sections : int or list of int
-        Size of each part, the last one smaller if need be, or all sizes.
+        Size of each part (the last one may be smaller), or a list of sizes.
     dim : int
 
     Returns
     -------
     tuple of arrays (*A, n_i, *B)
-        Copies; inside a traced function views.
+        Copies; views in a traced function.
 
     Raises
     ------
@@ -278,7 +278,7 @@ def split(
 def chunk(
     input: dpnp.ndarray | Array, chunks: int, dim: int = 0
 ) -> tuple[dpnp.ndarray | Array, ...]:
-    """Split an array into at most ``chunks`` parts of one size, the last one smaller.
+    """Split an array into at most ``chunks`` equal parts; the last one may be smaller.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def chunk(
     Returns
     -------
     tuple of arrays (*A, n_i, *B)
-        Copies; inside a traced function views.
+        Copies; views in a traced function.
 
     Raises
     ------
@@ -306,7 +306,7 @@ def chunk(
 
 @operation
 def narrow(input: dpnp.ndarray | Array, dim: int, start: int, length: int) -> dpnp.ndarray | Array:
-    """Return ``length`` elements along an axis, from ``start``.
+    """Return ``length`` elements along an axis, starting at ``start``.
 
     Parameters
     ----------
@@ -319,12 +319,12 @@ def narrow(input: dpnp.ndarray | Array, dim: int, start: int, length: int) -> dp
     Returns
     -------
     array (*A, length, *B)
-        A copy; inside a traced function a view.
+        A copy; a view in a traced function.
 
     Raises
     ------
     ValueError
-        The elements are not inside the axis.
+        The range exceeds the axis.
     """
     axis = check_axis("narrow", dim, input.ndim)
     n = input.shape[axis]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pad the borders of an array, or crop them: torch.nn.functional.pad."""
+"""``pad``: padding and cropping of the borders of an array."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 
-#: Elements before and after, for each axis.
+#: Padding before and after each axis.
 AxisWidths = Sequence[tuple[int, int]]
 #: PyTorch's modes that repeat elements.
 MODES = ("reflect", "replicate", "circular")
 
 
 def repeated(x: Tensor, widths: AxisWidths, mode: str) -> Tensor:
-    """Pad a tensor; the widths are not negative and within what the mode can reach."""
+    """Pad a tensor; widths are nonnegative and within the reach of the mode."""
     return rearranged(x, lambda node: BORDER(node, widths=tuple(widths), mode=mode))
 
 
-#: Elements before and after, for each axis; negative ones crop.
+#: Padding before and after each axis; negative values crop.
 Widths = list[tuple[int, int]]
 
 
@@ -40,7 +40,7 @@ _LARGEST = 2**31
 
 
 def _widths(pad: Sequence[int], ndim: int) -> Widths:
-    """Return PyTorch's list, last axis first, as one pair for each axis."""
+    """Convert PyTorch's list (last axis first) to one pair per axis."""
     if not isinstance(pad, (tuple, list)):
         raise TypeError(f"pad: pad must be a sequence of int, got {pad!r}")
     numbers = [checked_int("pad", "pad", p) for p in pad]
@@ -56,7 +56,7 @@ def _widths(pad: Sequence[int], ndim: int) -> Widths:
 
 
 def _cropped(x: Tensor, widths: Widths) -> Tensor:
-    """Return the view that negative widths leave."""
+    """Return the view that negative widths crop to."""
     for axis, (before, after) in enumerate(widths):
         cut, end = max(-before, 0), max(-after, 0)
         length = x.shape[axis] - cut - end
@@ -78,7 +78,7 @@ def _constant(x: Tensor, widths: Widths, value: float) -> Tensor:
 
 
 def _repeated(x: Tensor, widths: Widths, mode: str) -> Tensor:
-    """Pad by repeating elements; only ``"circular"`` depends on what the cropping leaves."""
+    """Pad by repeating elements; only ``"circular"`` depends on the cropped result."""
     added = [(max(b, 0), max(a, 0)) for b, a in widths]
     cut = [(min(b, 0), min(a, 0)) for b, a in widths]
     source = _cropped(x, cut) if mode == "circular" else x
@@ -88,7 +88,7 @@ def _repeated(x: Tensor, widths: Widths, mode: str) -> Tensor:
 
 
 def _check_reach(x: Tensor, widths: Widths, mode: str) -> None:
-    """Refuse to mirror or wrap around more than once, or to repeat what is not there."""
+    """Refuse to reflect or wrap more than once, or to repeat from an empty axis."""
     for n, pair in zip(x.shape, widths, strict=True):
         most = {"reflect": n - 1, "circular": n, "replicate": math.inf if n else 0}[mode]
         if max(pair) > max(most, 0):
@@ -114,33 +114,33 @@ def pad(
     mode: str = "constant",
     value: float | None = None,
 ) -> dpnp.ndarray | Array:
-    """Put elements around an array; negative numbers crop it.
+    """Pad the borders of an array; negative widths crop.
 
     Parameters
     ----------
     input : array of any shape and dtype
-        Modes that repeat elements: (N, C, *S) or (C, *S), S being the axes that ``pad`` names.
+        Any shape for ``"constant"``, else (N, C, *S) or (C, *S), where ``pad`` covers S.
     pad : sequence of int
-        Before and after the last axis, before and after the last but one, and so on.
+        Before and after the last axis, before and after the second to last, and so on.
     mode : {"constant", "reflect", "replicate", "circular"}
-        What is added: ``value``, the elements mirrored at the border, the element at the border, or
-        those of the other end.
+        The added elements: ``value``, a reflection at the border, the border element, or the
+        elements of the opposite end.
     value : float, optional
-        0 by default; for mode ``"constant"`` only.
+        0 by default; only for mode ``"constant"``.
 
     Returns
     -------
     array
-        The order of axes is kept.
+        Same axis order.
 
     Raises
     ------
     ValueError
-        ``pad`` does not fit the shape, or a mode cannot repeat that many elements.
+        ``pad`` does not match the shape, or a mode cannot repeat that many elements.
 
     Notes
     -----
-    One kernel, whatever the mode. Source: ``torch.nn.functional.pad``.
+    A single kernel in every mode. Source: ``torch.nn.functional.pad``.
     """
     widths = _widths(pad, input.ndim)
     if mode == "constant":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of an array in another shape or order: reshape, permute, pixel and channel shuffles."""
+"""Reshaping and permutation: reshape, permute, transpose, pixel and channel shuffles."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def checked_int(name: str, argument: str, value: Any, least: int | None = None) -> int:
-    """Return an integer argument.
+    """Validate and return an integer argument.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def checked_int(name: str, argument: str, value: Any, least: int | None = None) 
         number = operator.index(value)
     except TypeError:
         if isinstance(value, Tensor):
-            raise  # its own words: values are not known
+            raise  # a traced value, which has its own message
         raise TypeError(f"{name}: {argument} must be an int, got {value!r}") from None
     if least is not None and number < least:
         raise ValueError(f"{name}: {argument} must be at least {least}, got {number}")
@@ -43,7 +43,7 @@ def checked_int(name: str, argument: str, value: Any, least: int | None = None) 
 
 
 def check_axis(name: str, dim: Any, ndim: int, argument: str = "dim") -> int:
-    """Return an axis counted from the front; an array without axes counts as one with one.
+    """Return an axis counted from the front; a 0-d array counts as 1-d.
 
     Raises
     ------
@@ -59,23 +59,23 @@ def check_axis(name: str, dim: Any, ndim: int, argument: str = "dim") -> int:
     return axis % rank
 
 
-# --- Other views of an array: reshape, flatten, permute, transpose, squeeze
+# --- Views
 
 
 @operation
 def reshape(input: dpnp.ndarray | Array, shape: int | Sequence[int]) -> dpnp.ndarray | Array:
-    """Return the elements in another shape.
+    """Reshape an array.
 
     Parameters
     ----------
     input : array of any shape and dtype
     shape : int or sequence of int
-        One size may be -1; it follows from the others.
+        One size may be -1; it is inferred.
 
     Returns
     -------
     array (*shape)
-        Row-major; a copy. Inside a traced function a view where the strides allow one.
+        Row-major copy; a view in a traced function if the strides allow it.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def reshape(input: dpnp.ndarray | Array, shape: int | Sequence[int]) -> dpnp.nda
 
 
 def _filled(name: str, shape: int | Sequence[int], size: int) -> tuple[int, ...]:
-    """Return a shape of ``size`` elements with -1 replaced."""
+    """Return the shape for ``size`` elements with -1 resolved."""
     sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
     sizes = [checked_int(name, "shape", n, -1) for n in sizes]
     known = math.prod(n for n in sizes if n != -1)
@@ -138,7 +138,7 @@ def unflatten(input: dpnp.ndarray | Array, dim: int, sizes: Sequence[int]) -> dp
     input : array (*A, n, *B)
     dim : int
     sizes : sequence of int
-        One may be -1; it follows from the others.
+        One size may be -1; it is inferred.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def unflatten(input: dpnp.ndarray | Array, dim: int, sizes: Sequence[int]) -> dp
 
 @operation
 def permute(input: dpnp.ndarray | Array, dims: Sequence[int]) -> dpnp.ndarray | Array:
-    """Put the axes into another order.
+    """Permute the axes.
 
     Parameters
     ----------
@@ -168,12 +168,12 @@ def permute(input: dpnp.ndarray | Array, dims: Sequence[int]) -> dpnp.ndarray | 
     Returns
     -------
     array
-        With the elements where they lie: its strides are permuted.
+        A view: only the strides are permuted.
 
     Raises
     ------
     ValueError
-        ``dims`` does not name every axis once.
+        ``dims`` is not a permutation of the axes.
     """
     axes = [check_axis("permute", d, input.ndim, "dims") for d in dims]
     if sorted(axes) != list(range(input.ndim)):
@@ -213,13 +213,13 @@ def transpose(input: dpnp.ndarray | Array, dim0: int, dim1: int) -> dpnp.ndarray
 def squeeze(
     input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None
 ) -> dpnp.ndarray | Array:
-    """Remove axes of size 1: all, or those among ``dim``.
+    """Remove all axes of size 1, or those among ``dim``.
 
     Parameters
     ----------
     input : array of any shape and dtype
     dim : int or sequence of int, optional
-        Axes of other sizes than 1 stay.
+        Axes of other sizes are kept.
 
     Returns
     -------
@@ -238,7 +238,7 @@ def squeeze(
 
 @operation
 def unsqueeze(input: dpnp.ndarray | Array, dim: int) -> dpnp.ndarray | Array:
-    """Put an axis of size 1 at ``dim``.
+    """Insert an axis of size 1 at ``dim``.
 
     Parameters
     ----------
@@ -258,24 +258,24 @@ def unsqueeze(input: dpnp.ndarray | Array, dim: int) -> dpnp.ndarray | Array:
     return views.reshape(input, (*input.shape[:axis], 1, *input.shape[axis:]))
 
 
-# --- Elements between channels and pixels: channel_shuffle, pixel_shuffle, pixel_unshuffle
+# --- Shuffles: channel_shuffle, pixel_shuffle, pixel_unshuffle
 
 
 Shape = tuple[int, ...]
 
 
 def regroup(x: Tensor, fine: Shape, order: Sequence[int], shape: Shape) -> Tensor:
-    """Split axes, permute them and merge again, in one copy that keeps the order of axes.
+    """Split axes, permute them and merge them again, in one copy that keeps the layout.
 
     Parameters
     ----------
     x : Tensor
     fine : tuple of int
-        Shape of ``x`` with its axes split.
+        Shape of ``x`` with split axes.
     order : sequence of int
-        Axes of ``fine`` as they stand in the result.
+        Order of the axes of ``fine`` in the result.
     shape : tuple of int
-        Shape of the result, axes merged.
+        Shape of the result, with merged axes.
     """
     trace, plain = x.trace, x.trace.plain(x)
     if x.desc is None:
@@ -300,23 +300,23 @@ def regroup(x: Tensor, fine: Shape, order: Sequence[int], shape: Shape) -> Tenso
 
 @operation
 def channel_shuffle(input: dpnp.ndarray | Array, groups: int) -> dpnp.ndarray | Array:
-    """Distribute the channels of each group over all groups.
+    """Interleave the channels of all groups.
 
     Parameters
     ----------
     input : array (N, C, *S)
     groups : int
-        Divides C.
+        Must divide C.
 
     Returns
     -------
     array (N, C, *S)
-        Channel ``i * groups + g`` was channel ``g * (C / groups) + i``. The order of axes is kept.
+        Channel ``i * groups + g`` was channel ``g * (C / groups) + i``. The layout is kept.
 
     Raises
     ------
     ValueError
-        ``input`` has less than 3 axes, or ``groups`` does not divide C.
+        ``input`` has fewer than 3 axes, or ``groups`` does not divide C.
 
     Notes
     -----
@@ -336,7 +336,7 @@ def channel_shuffle(input: dpnp.ndarray | Array, groups: int) -> dpnp.ndarray | 
 
 @operation
 def pixel_shuffle(input: dpnp.ndarray | Array, upscale_factor: int) -> dpnp.ndarray | Array:
-    """Spread channels over a finer grid of pixels.
+    """Rearrange channels into a finer grid of pixels.
 
     Parameters
     ----------
@@ -347,12 +347,12 @@ def pixel_shuffle(input: dpnp.ndarray | Array, upscale_factor: int) -> dpnp.ndar
     Returns
     -------
     array (*B, C, H * r, W * r)
-        The order of axes is kept.
+        The layout is kept.
 
     Raises
     ------
     ValueError
-        ``input`` has less than 3 axes, or ``r * r`` does not divide its channels.
+        ``input`` has fewer than 3 axes, or ``r * r`` does not divide its channels.
 
     Notes
     -----
@@ -372,7 +372,7 @@ def pixel_shuffle(input: dpnp.ndarray | Array, upscale_factor: int) -> dpnp.ndar
 
 @operation
 def pixel_unshuffle(input: dpnp.ndarray | Array, downscale_factor: int) -> dpnp.ndarray | Array:
-    """Gather squares of pixels into channels: the inverse of ``pixel_shuffle``.
+    """Rearrange squares of pixels into channels: the inverse of ``pixel_shuffle``.
 
     Parameters
     ----------
@@ -383,12 +383,12 @@ def pixel_unshuffle(input: dpnp.ndarray | Array, downscale_factor: int) -> dpnp.
     Returns
     -------
     array (*B, C * r * r, H, W)
-        The order of axes is kept.
+        The layout is kept.
 
     Raises
     ------
     ValueError
-        ``input`` has less than 3 axes, or ``r`` does not divide its height and width.
+        ``input`` has fewer than 3 axes, or ``r`` does not divide its height and width.
     """
     r = checked_int("pixel_unshuffle", "downscale_factor", downscale_factor, 1)
     *batch, c, height, width = _image("pixel_unshuffle", input)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images sampled at any place, and boxes in them."""
+"""Grid sampling, and boxes: nms and roi_align."""

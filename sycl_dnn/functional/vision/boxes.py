@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes in images: nms, roi_align."""
+"""``nms`` and ``roi_align``."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def _wide(name: str, argument: str, x: Any) -> dpnp.ndarray:
     return x if x.dtype in ("float32", "float64") else astype(x, "float32")
 
 
-#: Boxes that are compared with all others at a time: that bounds the memory.
+#: Boxes compared with all others at a time, which bounds the memory.
 _AT_A_TIME = 256
 
 
 def _overlaps(some: dpnp.ndarray, boxes: dpnp.ndarray, threshold: float) -> np.ndarray:
-    """Return which of the pairs share more than ``threshold`` of the area of both together."""
+    """Return which pairs have an intersection over union above ``threshold``."""
     low = dpnp.maximum(some[:, None, :2], boxes[None, :, :2])
     high = dpnp.minimum(some[:, None, 2:], boxes[None, :, 2:])
     sides = dpnp.maximum(high - low, 0)
@@ -51,7 +51,7 @@ def _overlaps(some: dpnp.ndarray, boxes: dpnp.ndarray, threshold: float) -> np.n
 def nms(
     boxes: dpnp.ndarray | Array, scores: dpnp.ndarray | Array, iou_threshold: float
 ) -> dpnp.ndarray:
-    """Choose boxes by falling score that overlap little with those chosen before.
+    """Apply non-maximum suppression: keep boxes by decreasing score unless they overlap kept ones.
 
     Parameters
     ----------
@@ -59,24 +59,24 @@ def nms(
         Corners (x1, y1, x2, y2) with x1 < x2 and y1 < y2.
     scores : array (n,)
     iou_threshold : float
-        Boxes whose overlap is more than this part of the area of both are left out.
+        Boxes are dropped if their intersection over union with a kept one is larger.
 
     Returns
     -------
     array (k,) of int64
-        Numbers of the chosen boxes, by falling score.
+        Indices of the kept boxes, by decreasing score.
 
     Raises
     ------
     TypeError
-        An argument is not an array, or a traced one.
+        An argument is not an array, or is traced.
     ValueError
-        The shapes do not fit.
+        The shapes do not match.
 
     Notes
     -----
-    The host waits for the device and chooses. Areas are compared on the device, those of 256 boxes
-    with all others at a time.
+    The host waits for the device and selects. Overlaps are computed on the device, for 256 boxes
+    against all others at a time.
     Source: ``torchvision.ops.nms``.
     """
     given, values = _wide("nms", "boxes", boxes), _wide("nms", "scores", scores)
@@ -106,7 +106,7 @@ def nms(
 
 
 def _corners_and_sides(boxes: dpnp.ndarray, scale: float, aligned: bool) -> tuple[Any, Any]:
-    """Return the first corners and the sides of boxes, rows first, in points of the image."""
+    """Return the first corners and the sides of boxes, rows first, in pixels."""
     offset = 0.5 if aligned else 0.0
     x1, y1, x2, y2 = (boxes[:, i] * scale - offset for i in (1, 2, 3, 4))
     sides = [y2 - y1, x2 - x1]
@@ -114,18 +114,18 @@ def _corners_and_sides(boxes: dpnp.ndarray, scale: float, aligned: bool) -> tupl
 
 
 class _Samples:
-    """The points that samples of boxes are made of, and their weights; outside, the one after."""
+    """The pixels and weights that samples of boxes are interpolated from; index n is outside."""
 
     def __init__(
         self, shape: Sequence[int], size: tuple[int, int], scale: float, counts: Any,
         is_fixed: bool, aligned: bool,
     ) -> None:  # fmt: skip
         self._shape, self._size, self._scale = shape, size, scale
-        #: Samples along both sides of a part of a box; where they are not fixed, the most.
+        #: Samples along both sides of a bin; the maximum if they are not fixed.
         self._counts, self._is_fixed, self._aligned = counts, is_fixed, aligned
 
     def _along(self, start: Any, length: Any, axis: int) -> tuple[Any, ...]:
-        """Return for one axis, over (boxes, parts * samples): places, weights, inside, count."""
+        """Return positions, weights, validity and counts of one axis, (boxes, bins * samples)."""
         parts, most, n = self._size[axis], self._counts[axis], self._shape[2 + axis]
         place = {"dtype": start.dtype, "sycl_queue": start.sycl_queue}
         step = length / parts
@@ -133,7 +133,7 @@ class _Samples:
         part = dpnp.repeat(dpnp.arange(parts, **place), most)[None]
         sample = dpnp.tile(dpnp.arange(most, **place), parts)[None]
         here = count[:, None]
-        # In torchvision's order: roundings decide what lies outside.
+        # In torchvision's order: rounding decides which samples are outside.
         within = (sample + 0.5) * step[:, None] / dpnp.maximum(here, 1)
         v = start[:, None] + part * step[:, None] + within
         there = (v >= -1) & (v <= n) & (sample < here)
@@ -188,7 +188,7 @@ def _roi_align(input, boxes, size, scale, counts, is_fixed, aligned):
         lambda entry, grads: {},
     )  # fmt: skip
     table = reshape(transpose(converted(input, wide), (0, 2, 3, 1)), (n * h * w, channels))
-    # Outside is a row of zeros: a weight of 0 would make NaN of an infinite point.
+    # Outside is a row of zeros: multiplying an infinite pixel by 0 would give NaN.
     table = join([table, filled(input.trace, 0.0, (1, channels), wide)], 0)
     found = reshape(embedding(reshape(numbers, (numbers.size,)), table), (*points, channels))
     made = summed(mul(found, reshape(weights, (*points, 1))), 0)
@@ -197,30 +197,30 @@ def _roi_align(input, boxes, size, scale, counts, is_fixed, aligned):
 
 
 def _listed(boxes: Sequence[Any]) -> Any:
-    """Return boxes (L, 4) of several images as (K, 5) with the number of the image in front."""
+    """Convert lists of boxes (L, 4) per image to (K, 5) with the image index first."""
     rows = []
     for number, each in enumerate(boxes):
         if len(each.shape) != 2 or each.shape[1] != 4:
             raise ValueError(f"roi_align: boxes[{number}] must have shape (L, 4), got {each.shape}")
-        # Narrow dtypes lack numbers of images.
+        # Narrow dtypes cannot represent image indices.
         wide: Any = each if each.dtype == "float64" else astype(each, "float32")
         rows.append(cat([full_like(wide[:, :1], float(number)), wide], 1))
     return cat(rows)
 
 
-#: Samples along a side of a point; more are refused: a box is then too large by mistake.
+#: Maximum number of samples along a side of a bin; more indicate a mistake in the boxes.
 _MOST = 2**20
 
 
 def _most(
     boxes: Any, dtype: Any, size: tuple[int, int], scale: float, aligned: bool
 ) -> tuple[int, int]:
-    """Return how many samples along both sides the largest box has; the host waits for it."""
+    """Return the number of samples along both sides of the largest box; the host waits for it."""
     if isinstance(boxes, Tensor):
         raise TypeError("roi_align: sampling_ratio must be positive inside a traced function")
     if not len(boxes):
         return 1, 1
-    # As the samples are placed later: a rounding that differs would be one sample too few.
+    # Computed as the samples are placed: different rounding could lose a sample.
     wide = astype(boxes, dtypes.wide(dtype))
     _, sides = _corners_and_sides(wide, scale, aligned)
     counts = [dpnp.asnumpy(dpnp.ceil(s / n)) for s, n in zip(sides, size, strict=True)]
@@ -243,24 +243,23 @@ def roi_align(
     sampling_ratio: int = -1,
     aligned: bool = False,
 ) -> dpnp.ndarray | Array:
-    """Sample each of many boxes in images as a small image of one size.
+    """Sample boxes of images into arrays of equal size.
 
     Parameters
     ----------
     input : array (N, C, H, W)
-        Floating-point.
+        Floating point.
     boxes : array (K, 5), or a list of N arrays (L, 4)
-        The number of the image and the corners (x1, y1, x2, y2), or the corners for each image.
+        Image index and corners (x1, y1, x2, y2), or a list of corners per image.
     output_size : int or (int, int)
         Rows and columns.
     spatial_scale : float
-        Points of ``input`` for one unit of a corner.
+        Pixels of ``input`` per unit of the box coordinates.
     sampling_ratio : int
-        Samples along each side of a point of the result. Not positive: as many as a box has points
-        there; boxes are read for that, which waits for the device and is not possible inside a
-        trace.
+        Samples along each side of an output bin. If not positive, one per pixel of the bin; the
+        boxes are then read, which waits for the device and is impossible in a trace.
     aligned : bool
-        Whether corners are shifted by half a point, which puts samples in the middle.
+        Whether to shift coordinates by half a pixel, so that samples are centered.
 
     Returns
     -------
@@ -269,15 +268,15 @@ def roi_align(
     Raises
     ------
     TypeError
-        A dtype is not floating-point.
+        A dtype is not floating point.
     ValueError
-        The shapes do not fit.
+        The shapes do not match.
 
     Notes
     -----
-    Gradients are those of ``input``; bfloat16 and float16 are computed in float32. A box of an
-    image that does not exist, or with negative sides, gives NaN. Source:
-    ``torchvision.ops.roi_align``; He et al., "Mask R-CNN", arXiv:1703.06870.
+    Only ``input`` has a gradient; bfloat16 and float16 are computed in float32. A box with an
+    invalid image index or negative sides gives NaN. Source: ``torchvision.ops.roi_align``; He et
+    al., "Mask R-CNN", arXiv:1703.06870.
     """
     sizes = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * 2
     rows, columns = (checked_int("roi_align", "output_size", n, 1) for n in sizes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images sampled where a grid says: affine_grid, grid_sample."""
+"""``affine_grid`` and ``grid_sample``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 _CUBIC = -0.75
-#: By mode: places relative to the one below, and the weights there as polynomials of the rest.
+#: By mode: offsets from the floor, and the weights there as polynomials of the fraction.
 TAPS: dict[str, tuple[tuple[int, ...], list[list[float]]]] = {
     "nearest": ((0,), [[1.0]]),
     "bilinear": ((0, 1), [[1.0, -1.0], [0.0, 1.0]]),
@@ -53,16 +53,16 @@ _PADDINGS = ("zeros", "border", "reflection")
 def affine_grid(
     theta: dpnp.ndarray | Array, size: Sequence[int], align_corners: bool | None = None
 ) -> dpnp.ndarray | Array:
-    """Return the points at which ``grid_sample`` samples, from an affine map.
+    """Return the sampling grid of an affine map, for ``grid_sample``.
 
     Parameters
     ----------
     theta : array (N, 2, 3) or (N, 3, 4)
-        Floating-point; one map for each image or volume.
+        Floating point; one map per image or volume.
     size : sequence of int
         (N, C, H, W) or (N, C, D, H, W) of the result of ``grid_sample``.
     align_corners : bool, optional
-        Whether -1 and 1 are the centres of the points at the border; else their outer edges.
+        Whether -1 and 1 refer to the centers of the border pixels, rather than their outer edges.
 
     Returns
     -------
@@ -71,13 +71,13 @@ def affine_grid(
     Raises
     ------
     TypeError
-        ``theta`` is not floating-point.
+        ``theta`` is not floating point.
     ValueError
-        The shapes do not fit.
+        The shapes do not match.
 
     Notes
     -----
-    It has derivatives of any order. Source: ``torch.nn.functional.affine_grid``.
+    Differentiable to any order. Source: ``torch.nn.functional.affine_grid``.
     """
     check_float("affine_grid", theta=theta)
     sizes = [checked_int("affine_grid", "size", n, 1) for n in size]
@@ -101,11 +101,11 @@ def _centres(n: int, align_corners: bool) -> np.ndarray:
     return np.linspace(-1, 1, n) * (1 if align_corners else (n - 1) / n)
 
 
-# --- grid_sample: where to look, what with which weight
+# --- grid_sample
 
 
 def _reflected(v: Any, low: float, span: float) -> Any:
-    """Return a coordinate mirrored into [low, low + span], by functions of the layer."""
+    """Reflect a coordinate into [low, low + span]."""
     if not span:
         return mul(v, 0.0)
     turned = remainder(sub(v, low), 2.0 * span)
@@ -115,7 +115,7 @@ def _reflected(v: Any, low: float, span: float) -> Any:
 def _coordinate(
     g: Tensor, n: int, mode: str, padding: str, align_corners: bool, is_volume: bool
 ) -> Any:
-    """Return where [-1, 1] lies on an axis of ``n`` points, brought inside as ``padding`` says."""
+    """Map [-1, 1] to an axis of ``n`` pixels, and bring it inside according to ``padding``."""
     scale, shift = ((n - 1) / 2, (n - 1) / 2) if align_corners else (n / 2, (n - 1) / 2)
     v = add(mul(g, scale), shift)
     if padding == "zeros" or mode == "bicubic":
@@ -124,18 +124,18 @@ def _coordinate(
         v = _reflected(v, *((0.0, n - 1.0) if align_corners else (-0.5, float(n))))
     if n == 1:
         return filled(v.trace, 0.0, v.shape, v.dtype)
-    # At the border the gradient is 0; NaN is the first point of an image, the last of a volume,
-    # as in torch.
+    # At the border the gradient is 0; NaN selects the first pixel of an image and the last of a
+    # volume, as in torch.
     return where(eq(v, v), hardtanh(v, 0.0, n - 1.0), n - 1.0 if is_volume else 0.0)
 
 
 class _Corners(NamedTuple):
-    """The points that each sample is made of, as nodes.
+    """Interpolation from surrounding pixels, as nodes.
 
     Attributes
     ----------
     sizes : tuple of int
-        Of the image.
+        Shape of the image.
     mode, padding : str
     align_corners : bool
     """
@@ -146,9 +146,9 @@ class _Corners(NamedTuple):
     align_corners: bool
 
     def __call__(self, x: Node, *along: Node) -> Node:
-        """Return samples (N, M, 1, C) of images (N, *S, C), from where they are on each axis.
+        """Return samples (N, M, 1, C) of images (N, *S, C) at coordinates along each axis.
 
-        ``along`` has the whole places below (N, M, 1, 1), then what is left.
+        ``along`` has the integer parts (N, M, 1, 1), then the fractions.
         """
         rank, dtype = len(self.sizes), x.dtype
         steps, polynomials = TAPS[self.mode]
@@ -164,7 +164,7 @@ class _Corners(NamedTuple):
                 indices.append(cast(chosen(fits, place, number(0, dtype)), "int32"))
                 weight = of_axis[at] if weight.operation.name == "number" else weight * of_axis[at]
             assert there is not None
-            # Outside is 0: a weight of 0 would make NaN of an infinite point.
+            # Outside is 0: multiplying an infinite pixel by 0 would give NaN.
             point = chosen(there, gather(x, indices, axes), number(0, dtype))
             total = point * weight if total is None else total + point * weight
         assert total is not None
@@ -183,7 +183,7 @@ class _Corners(NamedTuple):
 
 
 def _polynomial(coefficients: Sequence[float], x: Node) -> Node:
-    """Return the value of a polynomial, its lowest coefficient first."""
+    """Evaluate a polynomial with coefficients in ascending order."""
     total = number(coefficients[-1], x.dtype)
     for coefficient in reversed(coefficients[:-1]):
         total = total * x + coefficient
@@ -194,7 +194,7 @@ def _sampled(x: Tensor, grid: Tensor, mode: str, padding: str, align_corners: bo
     n, channels, sizes = x.shape[0], x.shape[1], x.shape[2:]
     rank, outer = len(sizes), grid.shape[1:-1]
     flat = reshape(grid, (n, math.prod(outer), rank))
-    # The last number of a place is along the first axis.
+    # The last coordinate of a point belongs to the first axis.
     along = [reshape(narrow(flat, 2, rank - 1 - a, 1), flat.shape[:2]) for a in range(rank)]
     places = [
         _coordinate(g, s, mode, padding, align_corners, rank == 3)
@@ -202,12 +202,12 @@ def _sampled(x: Tensor, grid: Tensor, mode: str, padding: str, align_corners: bo
     ]
     below = [round(v) if mode == "nearest" else floor(v) for v in places]
     rest = [sub(v, b) for v, b in zip(places, below, strict=True)]
-    if rank == 3:  # what is NaN or infinite is outside, as in torch, and not NaN as in images
+    if rank == 3:  # NaN and infinity are outside, as in torch; images give NaN
         rest = [where(eq(r, r), r, 0.0) for r in rest]
     m = math.prod(outer)
     images = transpose(x, (0, *range(2, x.ndim), 1))
     along = [reshape(t, (n, m, *(1,) * rank)) for t in (*below, *rest)]
-    # Kernels read neighboring channels at once.
+    # Kernels read adjacent channels together.
     made = computed(_Corners(sizes, mode, padding, align_corners), dense(images), *along)
     return transpose(reshape(made, (n, *outer, channels)), (0, rank + 1, *range(1, rank + 1)))
 
@@ -220,37 +220,37 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> dpnp.ndarray | Array:
-    """Sample images at any points.
+    """Sample images at arbitrary points.
 
     Parameters
     ----------
     input : array (N, C, H, W) or (N, C, D, H, W)
-        Floating-point.
+        Floating point.
     grid : array (N, *S, 2) or (N, *S, 3)
-        Points as (x, y) or (x, y, z), -1 to 1 inside the image; dtype of ``input``. S has as many
-        axes as an image.
+        Points as (x, y) or (x, y, z), from -1 to 1 inside the image; same dtype as ``input``. S has
+        as many axes as an image.
     mode : {"bilinear", "nearest", "bicubic"}
-        How points are combined; trilinear for volumes, which have no ``"bicubic"``.
+        Interpolation; trilinear for volumes, which do not support ``"bicubic"``.
     padding_mode : {"zeros", "border", "reflection"}
-        The values outside.
+        Values outside the image.
     align_corners : bool, optional
-        Whether -1 and 1 are the centres of the points at the border; else their outer edges.
+        Whether -1 and 1 refer to the centers of the border pixels, rather than their outer edges.
 
     Returns
     -------
     array (N, C, *S)
-        Channels-last; dtype of ``input``.
+        Channels-last; same dtype as ``input``.
 
     Raises
     ------
     TypeError
-        A dtype is not floating-point, or they differ.
+        A dtype is not floating point, or they differ.
     ValueError
-        The shapes do not fit, or a mode is unknown.
+        The shapes do not match, or a mode is unknown.
 
     Notes
     -----
-    bfloat16 and float16 are computed in float32. It has derivatives of any order. Source:
+    bfloat16 and float16 are computed in float32. Differentiable to any order. Source:
     ``torch.nn.functional.grid_sample``.
     """
     name = "grid_sample"

@@ -21,15 +21,15 @@ class Way(NamedTuple):
     compute: Callable[[Any, str, Any], Any]
     is_parametrization: bool
     dim: int = 0
-    #: #: Suffixes of its parameters and buffers, unless it is a parametrization.
+    #: Suffixes of its parameters and buffers, unless it is a parametrization.
     ends: tuple[str, ...] = ()
     n_power_iterations: int = 1
     eps: float = 0.0
 
 
-#: #: Classes with computed weights, by their plain class and the way each weight is computed.
+#: Classes with computed weights, by their plain class and the way each weight is computed.
 _classes: dict[Any, type] = {}
-#: #: The inverse: the plain class and the ways of each such class.
+#: The inverse: the plain class and the ways of each such class.
 _origins: dict[type, tuple[type, dict[str, Way]]] = {}
 
 
