@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""oneDNN's Graph API: operations, partitions, compiled partitions; and calls on arrays.
+"""oneDNN's Graph API, low-level and as graphs that are called on arrays.
 
-``Graph`` has all operations as methods. Its parts are here too, under oneDNN's names:
-``graph`` (``OpGraph``), ``op``, ``partition``, ``compiled_partition``, ``logical_tensor``; tensors
-and caches.
+``Graph`` builds graphs with a method per operation. oneDNN's own classes are available under
+oneDNN's names: ``graph`` (``OpGraph``), ``op``, ``partition``, ``compiled_partition``,
+``logical_tensor``, tensors and caches.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from sycl_dnn.graph.nodes import Value
 from sycl_dnn.graph.rows import OPERATIONS
 from sycl_dnn.graph.tensor import Tensor, logical_tensor_of
 
-#: The classes under their names in ``dnnl::graph``.
+#: Aliases with the names in ``dnnl::graph``.
 graph = OpGraph
 op = Op
 partition = Partition

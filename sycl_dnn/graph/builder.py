@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graph: inputs, operations as methods, results; then partitions, then something to call."""
+"""``Graph``: builds, partitions and compiles a graph of oneDNN operations."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ def _shape(shape: Any) -> tuple[int | None, ...] | None:
     return tuple(None if n is None else int(n) for n in made)
 
 
-# --- Graph: operations as methods, then partitions, then something to call
+# --- Graph
 
 
 class Graph(Operations, _core.OpGraph):
-    """A graph of oneDNN's operations: build it, print its partitions, compile it, call it.
+    """A graph of oneDNN operations: build it, inspect its partitions, compile it, call it.
 
-    Each operation is a method named as in oneDNN's C header. Tensors come first, attributes by
-    keyword. A Python number in place of a tensor is a constant.
+    Each operation is a method, named as in oneDNN's C header. Tensors are positional, attributes
+    keyword arguments. Python numbers are accepted as constants.
 
     Parameters
     ----------
     engine : {"cpu", "gpu"} or Engine
-        The kind of device that the graph is partitioned for.
+        The kind of device to partition for.
     fpmath_mode : str or fpmath_mode, optional
-        How far oneDNN may narrow f32 inside, such as ``"bf16"``.
+        The precision to which oneDNN may reduce f32 internally, such as ``"bf16"``.
     data_format : {"NXC", "NCX"}, optional
-        The default of convolutions, pooling and normalizations: channels last, as in oneDNN, or
-        second, as in PyTorch. ``"NCX"`` also changes the default of
-        ``weights_format`` to output channels, input channels, kernel (``OIX``, ``IOX``).
+        The default of convolutions, pooling and normalizations: channels-last, as in oneDNN, or
+        channels-first, as in PyTorch. ``"NCX"`` also changes the default of ``weights_format`` to
+        ``OIX`` (``IOX``).
 
     Examples
     --------
@@ -82,19 +82,19 @@ class Graph(Operations, _core.OpGraph):
         name: str = "",
         constant: bool = False,
     ) -> Value:
-        """Return a tensor that is an argument of each call.
+        """Add an input, an argument of each call.
 
         Parameters
         ----------
         shape : sequence of int or None, optional
-            None for a size known only at the call, or for the whole shape.
+            None for a size, or the whole shape, that is only known at the call.
         dtype : str or dtype
             ``"f32"``, ``"bf16"``, ``"s8"``... or ``"float32"``, ``"bfloat16"``, ``"int8"``...
         name : str, optional
-            Of the argument of a call; ``in0``, ``in1``... by default.
+            Name of the call's argument; ``in0``, ``in1``... by default.
         constant : bool
-            The tensor does not change, so oneDNN may keep what it derives from it if the constant
-            tensor cache is on. The cache identifies the tensor by address: see
+            Whether the tensor never changes, so that oneDNN may cache data derived from it in its
+            constant tensor cache, which identifies tensors by address: see
             ``set_constant_tensor_cache_capacity``.
 
         Returns
@@ -115,7 +115,7 @@ class Graph(Operations, _core.OpGraph):
         return value
 
     def scalar(self, dtype: Any, *, name: str = "") -> Value:
-        """Return a number that is an argument of each call and stays on the host.
+        """Add a host scalar, an argument of each call.
 
         Parameters
         ----------
@@ -135,12 +135,12 @@ class Graph(Operations, _core.OpGraph):
         return value
 
     def constant(self, data: Any, dtype: Any = None, *, name: str = "") -> Value:
-        """Return a tensor whose data the graph holds, the same in each call.
+        """Add a constant tensor.
 
         Parameters
         ----------
         data : dpnp.ndarray, Array, numpy.ndarray or number
-            Must not be written to afterwards. Data that is not on the device is copied there.
+            Must not be modified afterwards. Data that is not on the device is copied there.
         dtype : str or dtype, optional
             The dtype of ``data`` by default; ``"f32"`` for a number.
         name : str, optional
@@ -166,10 +166,10 @@ class Graph(Operations, _core.OpGraph):
         return value
 
     def output(self, value: Value, *, name: str = "") -> Value:
-        """Make a value a result of the graph, even if operations read it.
+        """Mark a value as a result of the graph, even if operations read it.
 
-        Values that no operation reads are results without this. Once any value is marked, calls
-        return the marked ones only, in the order of the marks.
+        By default, values that no operation reads are the results. Once any value is marked, only
+        marked values are returned, in the order of the marks.
 
         Examples
         --------
@@ -195,7 +195,7 @@ class Graph(Operations, _core.OpGraph):
 
     @property
     def outputs(self) -> list[Value]:
-        """The results of a call, in their order."""
+        """The results of a call, in order."""
         if self._marked:
             return list(self._marked)
         read = {v.id for node in self.nodes for v in node.values if node.operation.name != "end"}
@@ -246,15 +246,15 @@ class Graph(Operations, _core.OpGraph):
         dtypes: Sequence[str],
         name: str = "",
     ) -> tuple[Value, ...]:
-        """Put a Python function into the graph; oneDNN leaves it alone.
+        """Add a Python function, which oneDNN does not optimize.
 
         Parameters
         ----------
         function : callable
-            Receives a dpnp array (or Array) for each input, and returns one for each of ``shapes``.
+            Receives a dpnp array (or Array) per input, and returns one per entry of ``shapes``.
         *inputs : Value
         shapes, dtypes : sequences
-            Of what it returns.
+            Of the returned arrays.
         name : str, optional
 
         Returns
@@ -268,11 +268,11 @@ class Graph(Operations, _core.OpGraph):
         return nodes.add_wildcard(self, function, inputs, shapes, dtypes, name)
 
     def finalize(self) -> None:
-        """End building. Results that operations read get an ``End``, as oneDNN requires."""
+        """Finish building. Results that operations read get an ``End``, as oneDNN requires."""
         with self._ending:
             if not self.is_finalized:
                 self._end_results()
-                # oneDNN does not report it for a finalized graph.
+                # oneDNN does not report it for finalized graphs.
                 self.fpmath = self.get_fpmath_mode()
                 super().finalize()
 
@@ -284,12 +284,12 @@ class Graph(Operations, _core.OpGraph):
                 self.end(value)
 
     def partitions(self, policy: str = "fusion") -> list[_core.Partition]:
-        """Return oneDNN's partitions of the graph in an order in which they can run.
+        """Return oneDNN's partitions of the graph in execution order.
 
         Parameters
         ----------
         policy : {"fusion", "debug"}
-            ``debug`` makes each operation a partition.
+            ``debug`` makes each operation its own partition.
 
         Returns
         -------
@@ -307,12 +307,12 @@ class Graph(Operations, _core.OpGraph):
         return self.get_partitions(policy)
 
     def compile(self, target: Any = None, *, policy: str = "fusion") -> CompiledGraph:
-        """Return the graph as a callable object.
+        """Compile the graph into a callable object.
 
         Parameters
         ----------
         target : dpctl.SyclQueue, Engine or filter string, optional
-            Where it runs; the default queue of the graph's kind of device otherwise.
+            Where to run; by default the default queue of the graph's kind of device.
         policy : {"fusion", "debug"}
 
         Returns
@@ -322,22 +322,22 @@ class Graph(Operations, _core.OpGraph):
         Raises
         ------
         InvalidArguments
-            The graph was made for the other kind of device.
+            The graph was built for the other kind of device.
         """
         from sycl_dnn.graph.compiled_graph import CompiledGraph
 
         return CompiledGraph(self, target, policy)
 
     def to_dot(self) -> str:
-        """Return Graphviz text; partitions are colored clusters once the graph is finalized."""
+        """Return Graphviz source; partitions are colored clusters once the graph is finalized."""
         return pictures.to_dot(self)
 
     def to_mermaid(self) -> str:
-        """Return a Mermaid flowchart that shows partitions as ``to_dot`` does."""
+        """Return a Mermaid flowchart, with partitions as in ``to_dot``."""
         return pictures.to_mermaid(self)
 
     def to_svg(self) -> str:
-        """Return an SVG picture that shows partitions as ``to_dot`` does."""
+        """Return an SVG picture, with partitions as in ``to_dot``."""
         return pictures.to_svg(self)
 
     def summary(self) -> str:
@@ -354,12 +354,12 @@ class Graph(Operations, _core.OpGraph):
         return pictures.of_graph(self)
 
     def add_operation(self, row: Operation, given: dict[str, Any]) -> Any:
-        """Add an operation of the table with its arguments by name; the methods call this."""
+        """Add an operation of the table; called by the methods."""
         self._require_open(row.name)
         return nodes.add(self, row, given)
 
     def __repr__(self) -> str:
-        if not hasattr(self, "nodes"):  # the constructor failed, so nothing can be shown
+        if not hasattr(self, "nodes"):  # the constructor failed
             return "<Graph that could not be made>"
         state = "finalized" if self.is_finalized else "open"
         return f"<Graph of {len(self.nodes)} operations for {self.engine_kind.name}, {state}>"

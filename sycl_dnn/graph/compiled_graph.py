@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CompiledGraph: a graph that is called with arrays; its constants on the device."""
+"""``CompiledGraph``: a graph that is called with arrays, and its constants."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def set_constant_tensor_cache_capacity(engine_kind: Any, megabytes: int) -> None:
-    """Set the capacity of oneDNN's cache of what it derives from constant tensors; 0 turns it off.
+    """Set the capacity of oneDNN's cache of data derived from constant tensors; 0 disables it.
 
     Parameters
     ----------
@@ -38,13 +38,13 @@ def set_constant_tensor_cache_capacity(engine_kind: Any, megabytes: int) -> None
     Raises
     ------
     InvalidArguments
-        oneDNN refuses the number.
+        oneDNN rejects the value.
 
     Notes
     -----
-    The cache identifies constants by address, so their memory must not be written or freed
-    meanwhile. A partition keeps the setting that it was compiled under; oneDNN's own cache of
-    compiled partitions is emptied, since it would return partitions of the old setting.
+    The cache identifies constants by address, so their memory must not be modified or freed while
+    it is enabled. A partition keeps the setting under which it was compiled; oneDNN's cache of
+    compiled partitions is cleared, since it would return partitions with the old setting.
 
     Source: oneDNN developer guide, "Constant Tensor Cache".
     """
@@ -54,9 +54,9 @@ def set_constant_tensor_cache_capacity(engine_kind: Any, megabytes: int) -> None
     _core.set_compiled_partition_cache_capacity(capacity)
 
 
-# --- Constants of graphs on the device
+# --- Constants on the device
 
-#: Types that dpnp has dtypes for.
+#: Types for which dpnp has a dtype.
 _OWN = ("bool", "float32", "float16", "int64", "int32", "int8", "uint8")
 
 
@@ -66,7 +66,7 @@ def constant_tensor(value: Value, engine: _core.Engine, queue: Any) -> Tensor:
     Raises
     ------
     dpnp.exceptions.ExecutionPlacementError
-        The array that the graph was given belongs to another queue.
+        The constant's array belongs to another queue.
     """
     array = _on_device(value, queue)
     return Tensor(logical_tensor_of(array, value.id, property_type="constant"), engine, array)
@@ -88,19 +88,19 @@ def _on_device(value: Value, queue: Any) -> Any:
     return data
 
 
-# --- CompiledGraph: a graph that is called with arrays
+# --- CompiledGraph
 
-#: The most plans that a compiled graph keeps, one for each set of shapes and strides.
+#: Maximum number of plans of a compiled graph, one per combination of shapes and strides.
 MOST_PLANS = 32
-#: Classes of arrays whose calls can be repeated without Python.
+#: Array classes whose calls can be repeated without Python.
 _REPEATED = (dpnp.ndarray, Array)
 
 
 class CompiledGraph:
-    """A graph on a queue. Calling it runs the partitions in order; made by ``Graph.compile``.
+    """A graph compiled for a queue by ``Graph.compile``; calling it runs the partitions in order.
 
-    Several threads may call it. Partitions are compiled at the first call with new shapes or
-    strides of the inputs.
+    It may be called from several threads. Partitions are compiled in the first call with new input
+    shapes or strides.
 
     Attributes
     ----------
@@ -138,22 +138,22 @@ class CompiledGraph:
             self.plan_for({v.id: (v.shape, None) for v in graph.inputs.values()})
 
     def __call__(self, *args: Any, **arrays: Any) -> Any:
-        """Submit with an array for each input, by name or in the order of the inputs.
+        """Run with one array per input, by name or in order of the inputs.
 
         Parameters
         ----------
         *args, **arrays : dpnp.ndarray, Array, or number for a host scalar
-            On the graph's queue; of the input's dtype and shape, with any strides.
+            On the graph's queue, with the dtype and shape of the input and any strides.
 
         Returns
         -------
         dpnp.ndarray or Array, or tuple of them
-            The results in the order of ``graph.outputs``, ordered with what dpnp submits.
+            Results in the order of ``graph.outputs``, ordered with dpnp's own work.
 
         Raises
         ------
         InvalidArguments
-            An array is missing, or its shape does not fit.
+            An array is missing, or its shape does not match.
         TypeError
             An argument has another dtype.
         dpnp.exceptions.ExecutionPlacementError
@@ -168,7 +168,7 @@ class CompiledGraph:
         return made[0] if len(made) == 1 else tuple(made)
 
     def _remember(self, plan: Plan, args: tuple[Any, ...], arrays: dict[str, Any]) -> None:
-        """Let calls like this one, which has run, bypass Python if they can."""
+        """Let calls like this completed one bypass Python, if possible."""
         inputs = self.graph.inputs
         names = (*list(inputs)[: len(args)], *arrays)
         if not all(type(v) in _REPEATED for v in (*args, *arrays.values())):
@@ -184,7 +184,7 @@ class CompiledGraph:
     def _prepared(
         self, args: tuple[Any, ...], arrays: dict[str, Any]
     ) -> tuple[Plan, dict[int, Any], Any]:
-        """Return the plan for some arguments, their tensors, and the allocator of results."""
+        """Return the plan for the arguments, their tensors, and the allocator of results."""
         given = self._bind(args, arrays)
         inputs = self.graph.inputs
         plan = self.plan_for({v.id: self._checked(v, n, given[n]) for n, v in inputs.items()})
@@ -193,15 +193,15 @@ class CompiledGraph:
         return plan, tensors, allocation.coerced_kind(usm)
 
     def summary(self, *args: Any, rounds: int = 5, **arrays: Any) -> str:
-        """Return a table of the steps: operations, how they run, scratchpad, and time.
+        """Return a table of the steps: operations, implementation, scratchpad and time.
 
         Parameters
         ----------
         *args, **arrays
-            As for a call; without them, times are left out.
+            As for a call; without them no times are measured.
         rounds : int
-            Number of runs; the shortest time is reported, in milliseconds. Each step is waited for,
-            so the times add up to more than a call takes.
+            Number of runs; the minimum time in milliseconds is reported. Each step is timed
+            separately, so the times add up to more than a call takes.
 
         Returns
         -------
@@ -215,7 +215,7 @@ class CompiledGraph:
         return pictures.of_plan(plan, pictures.timed(plan, tensors, self.stream, kind, rounds))
 
     def plan_for(self, signature: dict[int, tuple[Any, Any]]) -> Plan:
-        """Return the plan for shapes and strides of the inputs by number, compiled if new."""
+        """Return the plan for input shapes and strides by id, compiling it if it is new."""
         key = tuple(
             (id, shape, _row_major(shape) if strides is None else tuple(strides))
             for id, (shape, strides) in signature.items()
@@ -229,24 +229,24 @@ class CompiledGraph:
             return plan
 
     def cache_info(self) -> CacheInfo:
-        """Return hits, misses, the number of plans and its maximum."""
+        """Return hits, misses, current and maximum number of plans."""
         return self._plans.info()
 
     def resize(self, capacity: int) -> None:
-        """Limit the number of plans; ``MOST_PLANS`` is the most."""
+        """Set the maximum number of plans, up to ``MOST_PLANS``."""
         self._plans.resize(min(capacity, MOST_PLANS))
 
     def clear(self) -> None:
-        """Drop all plans; the next call compiles its partitions again."""
+        """Drop all plans; later calls recompile the partitions."""
         self._plans.clear()
 
     @property
     def plans(self) -> list[Plan]:
-        """The plans made so far."""
+        """The current plans."""
         return list(self._plans)
 
     def constant(self, value: Value) -> Tensor:
-        """Return the tensor of a constant on this queue."""
+        """Return a constant's tensor on this queue."""
         with self._plans.lock:
             found = self._constants.get(value.id)
             if found is None:
@@ -271,7 +271,7 @@ class CompiledGraph:
         return given
 
     def _checked(self, value: Value, name: str, array: Any) -> tuple[Any, Any]:
-        """Return shape and strides of an argument that fits."""
+        """Return shape and strides of a valid argument."""
         if value.property == "host_scalar":
             return (), ()
         if not hasattr(array, "get_array"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs in place of an operation that oneDNN does not accept as a separate partition."""
+"""Fallbacks for operations that oneDNN does not accept as separate partitions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sycl_dnn.graph.partition_plan import Plan
 
 
-#: By name; a list for several of one name.
+#: Input arrays by name; lists for repeated inputs.
 Arrays = dict[str, Any]
 
 
@@ -32,39 +32,39 @@ def _functional() -> Any:
 
 
 def reciprocal(node: Node) -> Callable[[Arrays], list[Any]]:
-    """Divide 1 by it."""
+    """Compute ``1 / src``."""
     return lambda a: [_functional().div(1.0, a["src"])]
 
 
 def pow(node: Node) -> Callable[[Arrays], list[Any]]:
-    """As the power of the functional layer."""
+    """Use ``functional.pow``."""
     beta = node.attributes["beta"]
     return lambda a: [_functional().pow(a["src"], beta)]
 
 
 def type_cast(node: Node) -> Callable[[Arrays], list[Any]]:
-    """As the functional layer converts."""
+    """Use ``functional.astype``."""
     wanted = dtypes.LONG[node.outputs[0].dtype]
     return lambda a: [_functional().astype(a["src"], wanted)]
 
 
 def select(node: Node) -> Callable[[Arrays], list[Any]]:
-    """As the functional layer chooses."""
+    """Use ``functional.where``."""
     return lambda a: [_functional().where(a["cond"], a["src_0"], a["src_1"])]
 
 
-#: Operations of two operands, of which one may be a host scalar.
+#: Binary operations whose operands may include a host scalar, by functional name.
 OF_NUMBERS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div"}
 
 
 def with_number(node: Node) -> Callable[[Arrays], list[Any]]:
-    """As the functional layer computes with Python's numbers."""
+    """Compute with a Python number."""
     name = OF_NUMBERS[node.operation.name]
     return lambda a: [getattr(_functional(), name)(*(a[n] for n in node.inputs))]
 
 
 def bias_add_backward(node: Node) -> Callable[[Arrays], list[Any]]:
-    """Sum over all axes but that of the channels."""
+    """Sum over all axes except the channel axis."""
 
     def run(arrays: Arrays) -> list[Any]:
         diff = arrays["diff_dst"]
@@ -76,7 +76,7 @@ def bias_add_backward(node: Node) -> Callable[[Arrays], list[Any]]:
 
 
 def align_corners(node: Node) -> Callable[[Arrays], list[Any]]:
-    """Interpolate with the corners of both images in one place."""
+    """Interpolate with aligned corners."""
     a = node.attributes
     last = a["data_format"] == "NXC"
 
@@ -96,13 +96,13 @@ def align_corners(node: Node) -> Callable[[Arrays], list[Any]]:
 
 
 def spread_pixel(node: Node, plan: Plan) -> Callable[[Arrays], list[Any]]:
-    """Repeat each image's only pixel."""
+    """Broadcast the single pixel of each image."""
     shape = plan.shapes[node.outputs[0].id]
     return lambda a: [_functional().broadcast_to(a["src"], shape)]
 
 
 def gathered_pixel(node: Node, plan: Plan) -> Callable[[Arrays], list[Any]]:
-    """Sum the gradients that reach each image's only pixel."""
+    """Sum the gradients of the single pixel of each image."""
 
     def run(arrays: Arrays) -> list[Any]:
         n = len(arrays["diff_dst"].shape)
@@ -113,7 +113,7 @@ def gathered_pixel(node: Node, plan: Plan) -> Callable[[Arrays], list[Any]]:
 
 
 def _per(node: Node) -> tuple[int | None, int | None]:
-    """Return the axis of the scales and the number of neighbours along it that share one."""
+    """Return the axis of the scales, and the group size along it."""
     a = node.attributes
     if a["qtype"] == "per_group":
         shape = a.get("group_shape")
@@ -127,7 +127,7 @@ def _per(node: Node) -> tuple[int | None, int | None]:
 
 
 def _scales(node: Node, arrays: Arrays, queue: Any) -> tuple[Any, Any]:
-    """Return scales and zero points as arrays; a single one has no axis."""
+    """Return scales and zero points as arrays; single values become 0-d."""
     a, zps = node.attributes, arrays.get("zps")
     scales = arrays.get("scales")
     if scales is None:
@@ -141,7 +141,7 @@ def _scales(node: Node, arrays: Arrays, queue: Any) -> tuple[Any, Any]:
 
 
 def quantize(node: Node) -> Callable[[Arrays], list[Any]]:
-    """As the functional layer does; float8 by a division."""
+    """Use ``functional.quantize``; float8 is divided by the scale."""
     wanted = dtypes.LONG[node.outputs[0].dtype]
 
     def run(arrays: Arrays) -> list[Any]:
@@ -157,7 +157,7 @@ def quantize(node: Node) -> Callable[[Arrays], list[Any]]:
 
 
 def dequantize(node: Node) -> Callable[[Arrays], list[Any]]:
-    """As the functional layer does; float8 by a product."""
+    """Use ``functional.dequantize``; float8 is multiplied by the scale."""
     axis, group = _per(node)
 
     def run(arrays: Arrays) -> list[Any]:
@@ -173,11 +173,11 @@ def dequantize(node: Node) -> Callable[[Arrays], list[Any]]:
     return run
 
 
-# --- Operations in small graphs that oneDNN accepts: after another operation
+# --- Operations that oneDNN accepts only after another operation
 
 
 def copied_input(graph: Any, value: Any, plan: Plan, dtype: str | None = None) -> Any:
-    """Add an input to such a graph for a value of a plan."""
+    """Add a value of a plan as an input to a fallback graph."""
     kind, label = dtype or value.dtype, f"v{value.id}"
     if value.property == "host_scalar":
         return graph.scalar(kind, name=label)
@@ -185,7 +185,7 @@ def copied_input(graph: Any, value: Any, plan: Plan, dtype: str | None = None) -
 
 
 def behind_identity(node: Node, plan: Plan) -> Callable[[Arrays], list[Any]]:
-    """Return the operation after a LeakyReLU that changes nothing."""
+    """Prepend a LeakyReLU with slope 1, which changes nothing."""
     from sycl_dnn.graph.builder import Graph
 
     graph = Graph(plan.engine)
@@ -207,20 +207,20 @@ def _dropout_of_ones(shape: tuple[int, ...], queue: Any) -> Any:
 
 
 def dropout_mask(src: Any, seed: int, offset: int, probability: float) -> Any:
-    """Return 1 where dropout keeps an element, else 0; only its position decides."""
+    """Return 1 where dropout keeps an element, else 0; depends only on seed and position."""
     queue = src.sycl_queue
     ones = dpnp.ones(src.shape, dtype="f4", sycl_queue=queue)
     return _dropout_of_ones(tuple(src.shape), queue)(ones, seed, offset, probability) != 0
 
 
-# --- Operations over bf16 or f16 that the device has no instructions for, as a graph in f32
+# --- f32 graphs for bf16 and f16 operations that the device does not support
 
-#: Types for which not every CPU has instructions.
+#: Types that not every CPU supports.
 _NARROW = ("bf16", "f16")
 
 
 def lacking(nodes: Sequence[Node], plan: Plan) -> list[str]:
-    """Return the types of the operations' tensors for which the device has no instructions."""
+    """Return the types in these operations that the device does not support."""
     met = {v.dtype for node in nodes for v in (*node.values, *node.outputs)}
     return [k for k in _NARROW if k in met and not multiplies(plan.engine, dtypes.LONG[k])]
 
@@ -237,21 +237,21 @@ def _warn(nodes: Sequence[Node], kinds: str, plan: Plan) -> None:
 
 
 class WideStep:
-    """A group of operations as a compiled graph of f32, with conversions around it.
+    """A group of operations compiled as an f32 graph, with conversions around it.
 
-    Values between the operations stay f32, as they do inside a fused partition.
+    Intermediate values remain f32, as in a fused partition.
 
     Parameters
     ----------
     nodes : sequence of Node
     writes : sequence of int
-        Numbers of the values that are needed outside the group.
+        Ids of the values that are needed outside the group.
     plan : Plan
 
     Raises
     ------
     Unimplemented
-        oneDNN has no such operation in f32 either, or the group only converts.
+        oneDNN does not support the operation in f32 either, or the group only converts.
     """
 
     __slots__ = ("graph_call", "nodes", "plan", "reads", "reason", "writes")
@@ -289,7 +289,7 @@ class WideStep:
 def _wide_graph(
     nodes: Sequence[Node], given: Sequence[Any], writes: Sequence[int], plan: Plan
 ) -> Any:
-    """Return a graph of the same operations over f32."""
+    """Return a graph of the same operations in f32."""
     from sycl_dnn.graph.builder import Graph
 
     graph = Graph(plan.engine)
@@ -308,7 +308,7 @@ def _wide_graph(
 
 
 def _copied(graph: Any, node: Node, made: dict[int, Any]) -> Sequence[Any]:
-    """Add an operation to a graph; return its results."""
+    """Copy an operation into a graph and return its results."""
     row = node.operation
     inputs: dict[str, Any] = {
         name: [made[v.id] for v in value] if isinstance(value, list) else made[value.id]
@@ -329,7 +329,7 @@ def _wide(dtype: str) -> str:
 
 
 def _widened(array: Any) -> Any:
-    """Return an array in float32 if it is narrow; numbers as they are."""
+    """Convert narrow floating-point arrays to float32; return numbers unchanged."""
     if not hasattr(array, "shape") or dtypes.graph_name(array.dtype, "graph") not in _NARROW:
         return array
     from sycl_dnn import functional
@@ -337,17 +337,17 @@ def _widened(array: Any) -> Any:
     return functional.astype(array, "float32")
 
 
-# --- What runs in place of an operation that oneDNN does not accept as a separate partition
+# --- Selection of a fallback
 
 
 class Way(NamedTuple):
-    """A function from the arrays of the inputs by name to those of the outputs, and why."""
+    """A function from input arrays to output arrays, and the reason for using it."""
 
     run: Callable[[Arrays], list[Any]]
     reason: str
 
 
-#: Why, and what runs, by operation.
+#: Fallback and reason, by operation.
 _WAYS: dict[str, tuple[Callable[[Node], Callable[[Arrays], list[Any]]], str]] = {
     "reciprocal": (reciprocal, "a partition only before a Multiply; runs as a division"),
     "pow": (pow, "no pattern of oneDNN's takes it; runs as the eltwise primitive"),
@@ -356,7 +356,7 @@ _WAYS: dict[str, tuple[Callable[[Node], Callable[[Arrays], list[Any]]], str]] = 
         "a partition only after ConvolutionBackwardWeights; runs as the reduction primitive",
     ),
 }
-#: What runs where oneDNN refuses to compile a partition of the operation.
+#: Fallbacks for operations that oneDNN fails to compile as a partition.
 _REFUSED = {
     "quantize": quantize,
     "dynamic_quantize": quantize,
@@ -367,7 +367,7 @@ _OF_PIXELS = {"interpolate": spread_pixel, "interpolate_backward": gathered_pixe
 _SELECT_REASON = "GPUs read a condition as if it lay like the result; runs in sycl_dnn"
 _PIXEL_REASON = "oneDNN writes elsewhere for images of one pixel; runs in sycl_dnn"
 _REFUSED_REASON = "oneDNN has no reorder with these scales and zero points; runs in sycl_dnn"
-#: For the documentation: what is never a separate partition, and why.
+#: For the documentation: operations that never are separate partitions, and why.
 REASONS = {name: reason for name, (_, reason) in _WAYS.items()} | {
     "dropout": "a partition only after an elementwise operation or MatMul; runs after LeakyReLU "
     "with slope 1, which changes nothing",
@@ -380,12 +380,12 @@ REASONS = {name: reason for name, (_, reason) in _WAYS.items()} | {
 
 
 def way(node: Node, plan: Plan, problem: Exception | None = None) -> Way:
-    """Return what runs in place of a node.
+    """Return the fallback for a node.
 
     Raises
     ------
     Unimplemented
-        Nothing else computes it.
+        There is no fallback.
     """
     name = node.operation.name
     if node.function is not None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The builder's methods, made from the rows: signature, docstring and body of each.
+"""The builder's methods, generated from the rows: signature, docstring and body.
 
-``methods.pyi`` holds the same signatures for type checkers; a test keeps it in step.
+``methods.pyi`` has the same signatures for type checkers; a test compares them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _parameter(name: str, kind: Any, annotation: str, default: Any) -> inspect.P
 
 
 def signature_of(row: Operation) -> inspect.Signature:
-    """Return the signature of the builder's method: tensors by position, all else by keyword."""
+    """Return the signature of a method: tensors are positional, attributes keyword-only."""
     empty, shared = inspect.Parameter.empty, shared_names(row)
     place, word = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     made = [inspect.Parameter("self", place)]
@@ -104,7 +104,7 @@ def _described(row: Operation) -> list[str]:
 
 
 def docstring_of(row: Operation) -> str:
-    """Return the method's documentation in NumPy style."""
+    """Return the docstring of a method in NumPy style."""
     lines = [row.summary, "", "Parameters", "----------", *_described(row)]
     if row.outputs:
         lines += ["", "Returns", "-------"]
@@ -177,7 +177,7 @@ def stub() -> str:
 
 
 def _forms(row: Operation) -> list[tuple[str, str, str]]:
-    """Return each form of a method: a flag that decides, its annotation, the result."""
+    """Return the overloads of a method: the deciding flag, its annotation, the result."""
     sure = [o for o in row.outputs if o.when is None]
     flags = {o.when for o in row.outputs if o.when is not None}
     flag = next((a for a in row.attributes if {a.name} == flags and a.kind == "bool"), None)
@@ -195,7 +195,7 @@ def _forms(row: Operation) -> list[tuple[str, str, str]]:
 
 
 def _stub_of(row: Operation) -> list[str]:
-    """Return the lines of a method, wrapped."""
+    """Return the stub of a method as wrapped lines."""
     lines: list[str] = []
     forms = _forms(row)
     for flag, annotation, result in forms:
@@ -210,7 +210,7 @@ def _stub_of(row: Operation) -> list[str]:
         lines += ["    @overload"] if len(forms) > 1 else []
         whole = f"    def {row.name}({', '.join(parts)}) -> {result}: ..."
         if len(whole) > 100:
-            # Lines end after a comma between parameters, not within one.
+            # Break lines only between parameters.
             filled = textwrap.wrap(", ".join(p.replace(" ", "~") for p in parts), 92)
             inside = [" " * 8 + line.replace("~", " ") for line in filled]
             lines += [f"    def {row.name}(", *inside, f"    ) -> {result}: ..."]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a graph is made of: values, nodes, and the checks of their arguments."""
+"""Values and nodes of a graph, and validation of their arguments."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 class Value:
-    """A tensor of a graph: an input, a constant, or a result of an operation.
+    """A tensor of a graph: an input, a constant, or the result of an operation.
 
     Attributes
     ----------
     graph : Graph
     id : int
-        oneDNN's number of the tensor in the graph.
+        oneDNN's id of the tensor in the graph.
     dtype : str
-        oneDNN's name, such as ``"f32"``.
+        oneDNN's name of the dtype, such as ``"f32"``.
     shape : tuple of int, or None
-        None until sizes of the inputs are known; then the call knows them.
+        None until the sizes of the inputs are known, at the call.
     name : str
 
     Examples
@@ -61,7 +61,7 @@ class Value:
     ) -> None:
         self.graph, self.id, self.dtype, self.shape = graph, id, dtype, shape
         self.name = name or f"t{id}"
-        #: The operation that makes it, and its number among the outputs.
+        #: The operation that produces it, and the index among its outputs.
         self.node, self.number = node, number
         self.property = property
         self._data = data
@@ -73,7 +73,7 @@ class Value:
 
     @property
     def logical_tensor(self) -> _core.LogicalTensor:
-        """The tensor as oneDNN's graph gets it; its layout is decided when the graph runs."""
+        """The description passed to oneDNN; the layout is decided at the call."""
         layout = "strided" if self.property == "host_scalar" else "undef"
         return _core.LogicalTensor(
             self.id, self.dtype, self.shape, layout_type=layout, property_type=self.property
@@ -83,22 +83,22 @@ class Value:
         return f"<Value {self.name}: {self.dtype} {self.shape}>"
 
 
-# --- Node: one operation of a graph, and the checks of its arguments
+# --- Node
 
 
 class Node:
-    """An operation with its tensors.
+    """An operation and its tensors.
 
     Attributes
     ----------
     operation : Operation
         The row of the table.
     id : int
-        oneDNN's number of the operation.
+        oneDNN's id of the operation.
     inputs : dict of str to Value
-        By name; a sequence of values for ``concat`` and ``wildcard``.
+        By name; sequences of values for ``concat`` and ``wildcard``.
     attributes : dict of str to object
-        Those that are set, defaults included.
+        Those that are set, including defaults.
     outputs : tuple of Value
     name : str
     """
@@ -111,20 +111,20 @@ class Node:
         self.operation, self.id, self.inputs = operation, id, inputs
         self.attributes, self.name = attributes, name or f"{operation.name}_{id}"
         self.outputs: tuple[Value, ...] = ()
-        #: Which of the row's outputs these are.
+        #: Indices of the row's outputs that exist.
         self.slots: tuple[int, ...] = ()
         self.function: Any = None
 
     @property
     def values(self) -> list[Value]:
-        """The tensors it reads, in oneDNN's order."""
+        """The input tensors, in oneDNN's order."""
         found: list[Value] = []
         for given in self.inputs.values():
             found += given if isinstance(given, (list, tuple)) else [given]
         return found
 
     def output_shapes(self, shapes: dict[int, tuple[int, ...]]) -> list[Any] | None:
-        """Return the shapes of the outputs for those of the values by id; None if unknown."""
+        """Return the shapes of the outputs given those of the values by id; None if unknown."""
         if self.operation.infer is None:
             return None
         given = {
@@ -148,7 +148,7 @@ def broken(operation: Operation, argument: str, rule: str, value: Any) -> Invali
 
 
 def check_input(operation: Operation, port: Input, value: Any, graph: Any) -> Value:
-    """Raise unless this may be the input."""
+    """Validate an input."""
     if not isinstance(value, Value):
         raise TypeError(
             f"{operation.name}: {port.name} must be a value of the graph, got "
@@ -206,7 +206,7 @@ _CONVERT = {
 
 
 def check_attribute(operation: Operation, attribute: Attribute, value: Any) -> Any:
-    """Return the value as oneDNN accepts it."""
+    """Convert an attribute to the form that oneDNN accepts."""
     convert, rule = _CONVERT[attribute.kind]
     try:
         converted = convert(value)
@@ -223,7 +223,7 @@ def check_attribute(operation: Operation, attribute: Attribute, value: Any) -> A
 
 
 def output_dtype(operation: Operation, number: int, inputs: dict, asked: Any) -> str:
-    """Return the data type of an output."""
+    """Return the dtype of an output."""
     output = operation.outputs[number]
     if number == 0 and asked is not None:
         chosen = dtypes.graph_name(asked, operation.name)
@@ -243,9 +243,9 @@ def output_dtype(operation: Operation, number: int, inputs: dict, asked: Any) ->
     return "f32" if is_input else output.dtype
 
 
-# --- Adding operations to a graph: arguments checked, shapes and data types of results known
+# --- Adding operations
 
-#: Formats of weights where channels come second.
+#: Weight formats for channels-first data.
 _SECOND = {"XIO": "OIX", "XOI": "IOX"}
 
 
@@ -262,7 +262,7 @@ class HostData(NamedTuple):
 
 
 def host_data(values: np.ndarray, dtype: str) -> HostData:
-    """Return data that the first compilation copies to the device."""
+    """Return data for the first compilation to copy to the device."""
     if values.dtype.kind not in "biuf":
         raise TypeError(f"Graph.constant: data must be numbers, got dtype {values.dtype}")
     return HostData(values, dtype)
@@ -319,13 +319,13 @@ def _attributes(graph: Graph, row: Operation, given: dict[str, Any]) -> dict[str
             continue
         found[attribute.name] = check_attribute(row, attribute, value)
     if row.attribute("dilations") is not None and "dilations" not in found and "kernel" in found:
-        # oneDNN's own default has twelve numbers, which MaxPoolBackward then cannot compile.
+        # oneDNN's default has twelve entries, which MaxPoolBackward cannot handle.
         found["dilations"] = (1,) * len(found["kernel"])
     return found
 
 
 def _check_dtypes(row: Operation, inputs: dict[str, Any]) -> None:
-    """Check that tensors have one dtype where the row puts their types in one class."""
+    """Check that tensors of one type class in the row have the same dtype."""
     if row.name in _MIXED:
         return
     flat = [(n, v) for n, given in inputs.items() for v in _as_list(given)]
@@ -336,9 +336,9 @@ def _check_dtypes(row: Operation, inputs: dict[str, Any]) -> None:
                          value.dtype)  # fmt: skip
 
 
-#: Sizes that memory descriptors accept.
+#: Largest size that memory descriptors accept.
 _LARGEST = 2**56 - 1
-#: Operations whose tensors of the same class may differ.
+#: Operations whose tensors may differ in dtype within a type class.
 _MIXED = ("add", "subtract", "multiply", "divide", "dynamic_dequantize", "rms_norm")
 
 
@@ -355,7 +355,7 @@ def _exists(when: str | None, inputs: dict[str, Any], attributes: dict[str, Any]
 
 
 def add(graph: Graph, row: Operation, given: dict[str, Any]) -> Any:
-    """Check, add to oneDNN's graph, and return the values of the results."""
+    """Validate an operation, add it to oneDNN's graph, and return its results."""
     name, asked = given.pop("name", ""), given.pop("dtype", None)
     inputs = _tensors(graph, row, given)
     attributes = _attributes(graph, row, given)
@@ -414,7 +414,7 @@ def low_level(node: Node) -> _core.Op:
 
 
 def _masked_dropout(graph: Graph, inputs: dict[str, Value], name: str) -> tuple[Value, Value]:
-    """Add a dropout and a function that draws its mask: oneDNN leaves that output unwritten."""
+    """Add a dropout and a function that draws its mask, which oneDNN leaves unwritten."""
     from sycl_dnn.graph.fallbacks import dropout_mask
 
     src = inputs["src"]

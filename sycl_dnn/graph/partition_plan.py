@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan: a graph compiled for one layout of its inputs; steps in order over numbered tensors."""
+"""``Plan``: a graph compiled for given input layouts, as a list of steps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _STRIDED = _core.layout_type.strided
 _DEQUANTIZE = ("dequantize", "dynamic_dequantize")
-#: Operations allowed between a dequantized value and a product of integers.
+#: Operations allowed between dequantization and an integer product.
 _MOVES = ("type_cast", "static_reshape", "static_transpose", "reorder")
 
 
@@ -39,7 +39,7 @@ def why_wrong(
     layouts: Mapping[int, _core.LogicalTensor],
     engine: Any,
 ) -> str:
-    """Return the known fault of a partition of these operations, or ""."""
+    """Return the known fault of a partition with these operations, or ""."""
     if _multiplies_integers(group) and saturates(engine):
         return "this CPU adds products of 8-bit integers in 16 bits, which do not hold them all"
     return faults.why_wrong(_told(group, shapes, layouts), engine.kind.name)
@@ -48,7 +48,7 @@ def why_wrong(
 def _told(
     group: Sequence[Node], shapes: Mapping[int, Any], layouts: Mapping[int, _core.LogicalTensor]
 ) -> list[GraphOp]:
-    """Return operations as the register of faults takes them."""
+    """Describe operations for the fault register."""
 
     def strides(value: Any) -> Any:
         layout = layouts.get(value.id)
@@ -67,7 +67,7 @@ def _told(
 
 
 def _multiplies_integers(group: Sequence[Node]) -> bool:
-    """Whether both operands of a product are 8-bit integers before the partition."""
+    """Whether both operands of a product are 8-bit integers outside the partition."""
     writers = {v.id: node for node in group for v in node.outputs}
 
     def is_of_integers(value: Any) -> bool:
@@ -82,11 +82,11 @@ def _multiplies_integers(group: Sequence[Node]) -> bool:
     return any(all(map(is_of_integers, node.values[:2])) for node in products)
 
 
-# --- The tensors of one call: numbers, memory that it allocated, arrays of the caller, results
+# --- Tensors of one call: host scalars, allocated memory, caller's arrays, results
 
 
 class Number(Tensor):
-    """A host scalar that remembers its value."""
+    """A host scalar with its Python value."""
 
     __slots__ = ("value",)
 
@@ -96,17 +96,17 @@ class Number(Tensor):
 
 
 class Data(_core.GraphTensor):
-    """Memory that a call allocated."""
+    """Memory allocated by a call."""
 
     __slots__ = ()
 
     def to_array(self) -> Any:
-        """Return the array over it."""
+        """Return an array over the memory."""
         return result_of(self)
 
 
 def result_of(tensor: Any) -> Any:
-    """Return the array that a call gives for a tensor."""
+    """Return the array of a tensor."""
     owner = tensor.owner
     dtype = dtypes.LONG[tensor.logical_tensor.data_type.name]
     if isinstance(owner, allocation.usm_ndarray):
@@ -115,7 +115,7 @@ def result_of(tensor: Any) -> Any:
 
 
 def in_layout(array: Any, wanted: Any, queue: Any) -> Any:
-    """Return an array as a result of the graph: right dtype, shape and strides, or an error."""
+    """Convert an array to a result's dtype, shape and strides, or raise."""
     dtype = wanted.data_type.name
     if not hasattr(array, "get_array"):
         array = dpnp.asarray(array, sycl_queue=queue)
@@ -137,11 +137,11 @@ def _dense(array: Any) -> Any:
     return type(array)(dpnp.ascontiguousarray(array.data), array.dtype)
 
 
-# --- The steps of a plan: compiled partitions, and operations that run otherwise
+# --- Steps: compiled partitions and fallbacks
 
 
 class PartitionStep:
-    """A compiled partition and the numbers of its tensors; it reads ``copied`` row-major."""
+    """A compiled partition with its tensor ids; inputs in ``copied`` are made row-major."""
 
     __slots__ = ("compiled", "copied", "nodes", "reads", "writes")
     reason: str | None = None
@@ -151,7 +151,7 @@ class PartitionStep:
     ) -> None:
         self.compiled, self.nodes, self.copied = compiled, nodes, tuple(copied)
         compiled.label = "+".join(node.operation.name for node in nodes)
-        # A tensor that two operations read is one port for each.
+        # A tensor read by two operations has one port for each.
         self.reads = list(dict.fromkeys(t.id for t in compiled.inputs))
         self.writes = [t.id for t in compiled.outputs]
 
@@ -201,19 +201,19 @@ class FallbackStep:
             tensors[value.id] = plan.adopt(value, result)
 
 
-# --- Plan: a graph compiled for one layout of its inputs; steps in order over numbered tensors
+# --- Plan
 
 
 class Plan:
-    """Steps, and the layouts of all tensors that are ever in memory."""
+    """Steps, and the layouts of all materialized tensors."""
 
     def __init__(self, owner: CompiledGraph, inputs: dict[int, tuple[Any, Any]]) -> None:
-        # Not the owner, which keeps its plans.
+        # No reference to the owner, which keeps its plans.
         self.graph, self.queue = owner.graph, owner.queue
         self.engine, self.stream = owner.engine, owner.stream
         self.layouts: dict[int, _core.LogicalTensor] = {}
         self.steps: list[PartitionStep | FallbackStep | WideStep] = []
-        #: Fused partitions that oneDNN then failed to compile: operations, and its message.
+        #: Partitions that oneDNN failed to compile: their operations, and the message.
         self.refused: list[tuple[list[Node], str]] = []
         self._values = {v.id: v for v in self._all_values()}
         self._place_inputs(inputs, owner.constant)
@@ -221,9 +221,9 @@ class Plan:
         self._ends = {v.id for v in self.graph.outputs}
         if not self._add_whole():
             self._build_steps(owner.partitions)
-        #: For each step, the tensors that nothing needs after it.
+        #: For each step, the tensors that are not needed after it.
         self.drops = self._last_uses()
-        #: The key by which the owner finds it.
+        #: The owner's key for this plan.
         self.key: Any = None
         self._call_plans: dict[tuple[int, ...], _core.CallPlan | None] = {}
 
@@ -231,14 +231,14 @@ class Plan:
         """Run the whole graph in f32 if the device lacks its types, so that oneDNN can fuse it."""
         nodes = [n for n in self.graph.nodes if n.operation.name != "end"]
         if any(n.function is not None for n in nodes):
-            return False  # which gets values of the types that the graph says
+            return False  # it receives the graph's own types
         return self._add_wide(nodes, [v.id for v in self.graph.outputs])
 
     def _build_steps(self, partitions: list[Any]) -> None:
         try:
             self._build(partitions, keep_opaque=True)
         except DnnlError:
-            # What does not run as a partition cannot read an opaque layout.
+            # Fallbacks cannot read opaque layouts.
             self.steps.clear()
             self.refused.clear()
             self._build(partitions, keep_opaque=False)
@@ -266,7 +266,7 @@ class Plan:
         shapes |= {v.id: v.shape for v in self.graph.constants}
         for node in self.graph.nodes:
             if node.function is not None:
-                # A mask has the shape of what it masks.
+                # A mask has the shape of its data.
                 first = shapes[node.values[0].id] if node.values else None
                 shapes |= {v.id: first if v.shape is None else v.shape for v in node.outputs}
                 continue
@@ -298,13 +298,13 @@ class Plan:
         return why_wrong(group, self.shapes, self.layouts | self._rows_for(group), self.engine)
 
     def _rows_for(self, group: Sequence[Node]) -> dict[int, _core.LogicalTensor]:
-        """Return row-major layouts for the tensors that kernels must read so."""
+        """Return row-major layouts for the tensors that kernels require to be row-major."""
         is_gpu = self.engine.kind is not _core.engine_kind.cpu
         told = _told(group, self.shapes, self.layouts)
         return {v.id: self.row_major(v) for v in read_as_rows(group, told, self.shapes, is_gpu)}
 
     def _read_by_partitions(self, own: list[Any]) -> set[int]:
-        """Return the tensors that only supported partitions read."""
+        """Return the tensors that are read only by supported partitions."""
         fused: set[int] = set()
         others = set(self._ends)
         for group, partition in own:
@@ -328,7 +328,7 @@ class Plan:
             self.layouts[tensor.id] = tensor
 
     def _compiled_step(self, partition: Any, group: list[Node]) -> PartitionStep:
-        """Return a step that reads its operands as they are, or row-major if oneDNN refuses."""
+        """Return a step for a partition; copy its operands to row-major order if oneDNN refuses."""
         rows = self._rows_for(group)
         try:
             return PartitionStep(self._compile(partition, rows), group, rows)
@@ -340,14 +340,14 @@ class Plan:
             return PartitionStep(self._compile(partition, rows | moved), group, rows | moved)
 
     def _is_moved(self, value: Any) -> bool:
-        """Whether a tensor is in memory before its partition and not row-major."""
+        """Whether a tensor exists before its partition and is not row-major."""
         layout = self.layouts.get(value.id)
         if layout is None or layout.layout_type is not _STRIDED:
             return False
         return not is_row_major(self.shapes[value.id], layout.strides)
 
     def _add_alone(self, group: list[Node]) -> None:
-        """Give each operation of a partition that oneDNN did not compile its own step."""
+        """Add a separate step for each operation of a partition that oneDNN did not compile."""
         if len(group) == 1:
             self._add_fallback(group[0])
             return
@@ -367,7 +367,7 @@ class Plan:
         self._append(step)
 
     def _add_wide(self, group: list[Node], writes: list[int]) -> bool:
-        """Run operations in f32 if the device lacks their types; return whether they do."""
+        """Run operations in f32 if the device lacks their types; return whether it does."""
         if policy.current().fallback == "error" or not lacking(group, self):
             return False
         try:
@@ -378,7 +378,7 @@ class Plan:
         return True
 
     def _append(self, step: FallbackStep | WideStep) -> None:
-        """Add a step that runs over arrays.
+        """Add a step that operates on arrays.
 
         Raises
         ------
@@ -394,11 +394,11 @@ class Plan:
             self.layouts[id] = self.row_major(self.value(id))
 
     def value(self, id: int) -> Any:
-        """Return a value of the graph by its number."""
+        """Return a value of the graph by id."""
         return self._values[id]
 
     def row_major(self, value: Any) -> _core.LogicalTensor:
-        """Return the layout of a value as a new array has it."""
+        """Return the row-major layout of a value."""
         return _core.LogicalTensor(
             value.id, value.dtype, self.shapes[value.id], property_type=value.property
         )
@@ -422,7 +422,7 @@ class Plan:
         return partition.compile(inputs, outputs, self.engine)
 
     def _last_uses(self) -> list[list[int]]:
-        """Return, for each step, the tensors that nothing needs after it."""
+        """Return, for each step, the tensors that are not needed after it."""
         kept = self._ends | set(self.constants)
         last: dict[int, int] = {}
         for number, step in enumerate(self.steps):
@@ -434,7 +434,7 @@ class Plan:
         return drops
 
     def allocate(self, id: int, stream: Any, kind: Any) -> Any:
-        """Return new memory for a tensor: its own for results, otherwise from the queue's pool."""
+        """Allocate a tensor: separately for results, otherwise from the queue's pool."""
         layout = self.layouts[id]
         dtype = layout.data_type.name
         size = max(layout.mem_size, 1)
@@ -452,13 +452,13 @@ class Plan:
         return Tensor(wanted, self.engine, in_layout(tensor.to_array(), wanted, self.queue))
 
     def adopt(self, value: Any, array: Any) -> Any:
-        """Return a tensor over an array that did not come from a partition."""
+        """Return a tensor over an array that no partition produced."""
         wanted = self.layouts[value.id]
         array = in_layout(array, wanted, self.queue)
         return Tensor(wanted, self.engine, array)
 
     def run(self, tensors: dict[int, Any], stream: Any, kind: Any) -> list[Any]:
-        """Submit all steps over the tensors of the inputs; return the arrays of the results."""
+        """Submit all steps given the input tensors; return the result arrays."""
         tensors.update(self.constants)
         for step, done in zip(self.steps, self.drops, strict=True):
             step.run(self, tensors, stream, kind)
@@ -467,12 +467,12 @@ class Plan:
         return [result_of(tensors[v.id]) for v in self.graph.outputs]
 
     def call_plan(self, inputs: Sequence[int]) -> _core.CallPlan | None:
-        """Return what repeats calls with the arrays of these inputs in order; None for none."""
+        """Return a plan that repeats calls with these inputs without Python; None if impossible."""
         key = tuple(inputs)
         if key not in self._call_plans:
             self._call_plans[key] = call_plan_of(self, key)
         return self._call_plans[key]
 
     def scalars_of(self, tensors: dict[int, Any]) -> dict[int, Any]:
-        """Return the numbers of the host scalars of a call."""
+        """Return the values of a call's host scalars."""
         return {id: t.value for id, t in tensors.items() if isinstance(t, Number)}

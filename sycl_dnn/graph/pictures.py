@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures and tables of a graph and its partitions: DOT, Mermaid, SVG, text."""
+"""Pictures and tables of graphs and partitions: DOT, Mermaid, SVG, text."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from sycl_dnn.graph.partition_plan import Plan
 
 
-#: Fills of partitions, in turn; light enough for black text.
+#: Fill colors of partitions, used cyclically; light enough for black text.
 _FILLS = ("#cfe2f3", "#d9ead3", "#fff2cc", "#f4cccc", "#d9d2e9", "#fce5cd", "#d0e0e3", "#ead1dc")
 _BARE, _FREE = "#ffffff", "#eeeeee"
 _WIDTH, _HEIGHT, _ACROSS, _DOWN = 170, 44, 24, 40
 
 
 def partition_numbers(graph: Graph) -> dict[int, int | None]:
-    """Return the place of its partition for each operation by number; None if unsupported."""
+    """Return the partition index of each operation by id; None if unsupported."""
     if not graph.is_finalized:
         return {}
     return {
@@ -51,7 +51,7 @@ def _sources(graph: Graph) -> list[Value]:
 
 
 def _edges(graph: Graph) -> list[tuple[str, str, Value]]:
-    """Return from, to and what flows between them; v: inputs, n: operations."""
+    """Return source, target and value of each edge; v: inputs, n: operations."""
     return [
         (f"n{v.node.id}" if v.node else f"v{v.id}", f"n{node.id}", v)
         for node in graph.nodes
@@ -60,7 +60,7 @@ def _edges(graph: Graph) -> list[tuple[str, str, Value]]:
 
 
 def to_dot(graph: Graph) -> str:
-    """Return the graph as Graphviz text, its partitions as colored clusters."""
+    """Return Graphviz source with partitions as colored clusters."""
     numbers = partition_numbers(graph)
     lines = ["digraph {", "  node [shape=box, style=filled, fontname=sans];"]
     for v in _sources(graph):
@@ -82,7 +82,7 @@ def to_dot(graph: Graph) -> str:
 
 
 def to_mermaid(graph: Graph) -> str:
-    """Return the graph as a Mermaid flowchart, its partitions as subgraphs."""
+    """Return a Mermaid flowchart with partitions as subgraphs."""
     numbers = partition_numbers(graph)
     lines = ["flowchart TD"]
     lines += [f'    v{v.id}(["{v.name}<br/>{_text(v)}"])' for v in _sources(graph)]
@@ -102,7 +102,7 @@ def to_mermaid(graph: Graph) -> str:
 
 
 def _places(graph: Graph) -> dict[str, tuple[int, int]]:
-    """Return column and row of each box: one row below the lowest of what it reads."""
+    """Return the column and row of each box, one row below its lowest predecessor."""
     rows = {f"v{v.id}": 0 for v in _sources(graph)}
     for node in graph.nodes:
         above = [rows[f"n{v.node.id}" if v.node else f"v{v.id}"] for v in node.values]
@@ -137,7 +137,7 @@ def _box(place: tuple[int, int], fill: str, rounding: int, upper: str, lower: st
 
 
 def to_svg(graph: Graph) -> str:
-    """Return the graph as an SVG picture: rows from inputs down, partitions colored."""
+    """Return an SVG picture: data flows downwards, partitions are colored."""
     places, numbers = _places(graph), partition_numbers(graph)
     parts = []
     for a, b, _ in _edges(graph):
@@ -163,7 +163,7 @@ def to_svg(graph: Graph) -> str:
     )
 
 
-# --- A compiled graph as a table: partitions, operations, how they run, how long
+# --- Tables of compiled graphs
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:
@@ -184,7 +184,7 @@ def of_graph(graph: Graph) -> str:
 
 
 def of_plan(plan: Plan, times: list[float] | None = None) -> str:
-    """Return the table of a plan's steps, with the milliseconds of each if they are known."""
+    """Return the table of a plan's steps, with times in milliseconds if known."""
     rows: list[tuple[str, ...]] = [("step", "operations", "runs as", "scratchpad")]
     refused = list(plan.refused)
     for number, step in enumerate(plan.steps):
@@ -200,7 +200,7 @@ def of_plan(plan: Plan, times: list[float] | None = None) -> str:
 
 
 def _cells(number: str, step: Any) -> tuple[str, ...]:
-    """Return the row of a step."""
+    """Return the table row of a step."""
     size = 0
     if step.compiled is not None:
         size = step.compiled.scratchpad_logical_tensor.mem_size
@@ -212,7 +212,7 @@ def _kinds(nodes: Sequence[Node]) -> str:
 
 
 def timed(plan: Plan, tensors: dict[int, Any], stream: Any, kind: Any, rounds: int) -> list[float]:
-    """Return each step's least milliseconds over some rounds, waiting after each step."""
+    """Return the minimum time of each step in milliseconds, waiting after each step."""
     best = [float("inf")] * len(plan.steps)
     for _ in range(rounds):
         live = dict(tensors) | plan.constants

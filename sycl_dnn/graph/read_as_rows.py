@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which operands of a partition are read row-major, since oneDNN's kernels read them so."""
+"""Operands of partitions that must be row-major because oneDNN's kernels assume it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 PRODUCTS = ("convolution", "conv_transpose", "matmul")
 #: Operations whose CPU kernels treat tensors with gaps as dense.
 _READ_AS_DENSE = {"layer_norm", "layer_norm_backward", "dynamic_dequantize"}
-#: What becomes a post-op of the operation before it.
+#: Operations that become post-ops of the previous one.
 _OF_TWO = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "select", "squared_diff")
-#: Operations that read all their tensors with the strides of one of them, or scales as rows.
+#: Operations that apply one tensor's strides to all, or assume row-major scales.
 _IN_ONE_LAYOUT = (
     "layer_norm_backward", "softmax_backward", "log_softmax_backward", "prelu", "prelu_backward",
     "dynamic_dequantize", "dynamic_quantize",
@@ -30,17 +30,17 @@ def _is_wide(value: Value, shape: Sequence[int]) -> bool:
 
 
 def _spreads_over_one(node: Node, shapes: Any) -> bool:
-    """Whether operands broadcast, one of them with an axis of length 1 (`binary-lone-axis`)."""
+    """Whether operands broadcast and one has an axis of length 1 (``binary-lone-axis``)."""
     given = [shapes[v.id] for v in node.values]
     return len(set(map(tuple, given))) > 1 and any(1 in shape for shape in given)
 
 
 def ordered_operands(group: Sequence[Node], shapes: Any) -> list[Value]:
-    """Return the operands of fused operations that oneDNN finds as if they were row-major.
+    """Return the operands of fused operations that oneDNN assumes to be row-major.
 
-    They are operands of what is fused into another operation, the rows before it, those of
-    operations that assume one layout, and batches of products that lack an axis, since oneDNN adds
-    it with a stride of its own (see the register's `avoided_implementations`, `refused_calls`).
+    These are operands of post-ops, the rows that they apply to, operands of operations that assume
+    one layout, and batched products that lack an axis, which oneDNN adds with a wrong stride (see
+    the register's ``avoided_implementations``, ``refused_calls``).
     """
     made = {v.id for node in group for v in node.outputs}
     fused = [
@@ -65,7 +65,7 @@ def ordered_operands(group: Sequence[Node], shapes: Any) -> list[Value]:
 
 def _is_misread(op: GraphOp, dims: Any, strides: Any, is_gpu: bool) -> bool:
     """Whether a kernel would misread a tensor with gaps."""
-    # Kernels of products follow strides, but for those of vectors, as a bias is.
+    # Matrix product kernels respect strides, except of vectors such as the bias.
     every = op.name not in PRODUCTS if is_gpu else op.name in _READ_AS_DENSE
     return (every or len(dims) == 1) and not is_whole(dims, strides)
 
@@ -73,15 +73,15 @@ def _is_misread(op: GraphOp, dims: Any, strides: Any, is_gpu: bool) -> bool:
 def read_as_rows(
     group: Sequence[Node], told: Sequence[GraphOp], shapes: Any, is_gpu: bool
 ) -> list[Value]:
-    """Return the operands of a partition that need row-major copies.
+    """Return the operands of a partition that must be copied to row-major order.
 
     Parameters
     ----------
     group : sequence of Node
     told : sequence of GraphOp
-        The same operations with shapes and strides.
+        The same operations, described with shapes and strides.
     shapes : mapping of int to shape
-        By number of a value.
+        By value id.
     is_gpu : bool
     """
     ordered = {v.id for v in ordered_operands(group, shapes)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``_core.CallTable`` needs of a compiled graph, to repeat its calls without Python."""
+"""Plans for ``_core.CallTable``, which repeats calls of a compiled graph without Python."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _STRIDED = _core.layout_type.strided
 
 
 def call_plan_of(plan: Plan, inputs: Sequence[int]) -> _core.CallPlan | None:
-    """Return what repeats calls of a plan; None where a call needs Python.
+    """Return a plan that repeats calls; None if a call requires Python.
 
     Parameters
     ----------
     plan : Plan
     inputs : sequence of int
-        The graph's number of each array of such a call, in order.
+        The graph's id of each array of a call, in order.
     """
     results = [v.id for v in plan.graph.outputs]
     if any(step.compiled is None or step.copied for step in plan.steps) or not _all_arrays(
@@ -47,7 +47,7 @@ def call_plan_of(plan: Plan, inputs: Sequence[int]) -> _core.CallPlan | None:
 
 
 def _all_arrays(plan: Plan, results: Sequence[int]) -> bool:
-    """Whether inputs are arrays, and partitions write results that dpnp arrays can hold."""
+    """Whether inputs are arrays and all results can be dpnp arrays written by partitions."""
     written = {id for step in plan.steps for id in step.writes}
     return all(v.property != "host_scalar" for v in plan.graph.inputs.values()) and all(
         id in written
@@ -69,7 +69,7 @@ def _carried(plan: Plan, id: int) -> str | None:
 
 
 def _place_others(plan: Plan, numbers: dict[int, int], blanks: list[Any]) -> None:
-    """Give memory to what steps pass on; tensors no longer read make room for later ones."""
+    """Allocate intermediate tensors, reusing the memory of those no longer needed."""
     free: dict[int, list[int]] = defaultdict(list)
     sizes: dict[int, int] = {}
     for step, done in zip(plan.steps, plan.drops, strict=True):

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The 88 operations of oneDNN 3.13, one row each. Source: its developer guide, Graph API.
 
-Tensors read ``name:types``, with ``?`` where one may be left out and ``*`` for a sequence. An
-output's type is that of an input; after ``~`` come those that the caller may choose. ``name?flag``
-exists when the attribute, flag or input of that name says so. Attributes read ``name!`` if they
-are required, else ``name=default``.
+Tensors are written ``name:types``, with ``?`` if optional and ``*`` for a sequence. An output has
+the type of an input; choices for the caller follow ``~``. ``name?flag`` exists if the attribute,
+flag or input ``flag`` is set. Attributes are written ``name!`` if required, else ``name=default``.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _ONE, _TWO = "src:F -> dst:src", "src_0:F src_1:F -> dst:src_0"
 _MIXED = "src_0:F src_1:F -> dst:src_0~F"
 _COUNTS = "src_0:A src_1:A -> dst:src_0~A"
 _BACK = "src:F diff_dst:F -> diff_src:src"
-#: The first tensor is the forward result if ``use_dst``, else its source.
+#: The first tensor is the forward result if ``use_dst``, else the source.
 _BACK_DST = "src_or_dst:F diff_dst:F -> diff_src:src_or_dst"
 _REDUCED = "src:F axes?:s32 -> dst:src"
 _NORM = "src:F gamma?:P beta?:P -> dst:src mean?keep_stats:gamma variance?keep_stats:gamma"
@@ -202,11 +201,11 @@ _ROWS: list[tuple[Any, ...]] = [
     ("DynamicDequantize", "dynamic_dequantize", "src:L scales:F zps?:W -> dst:scales",
      "qtype=per_tensor axis=1 group_shape", same,
      "``dequantize`` with scales and zero points in tensors."),
-    # Marks
+    # Markers
     ("End", "end", "src:F/s8/u8/s32 ->", "", lambda s, a: [],
      "Marks a tensor as a result of the graph though operations read it."),
     ("Wildcard", "wildcard", "", "", None, "Your own function, which oneDNN leaves alone."),
 ]  # fmt: skip
 
-#: By the builder's names.
+#: By builder name.
 OPERATIONS: dict[str, Operation] = {row[1]: operation(*row) for row in _ROWS}

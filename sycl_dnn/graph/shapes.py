@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of results. A rule takes the shapes of the inputs by name and the attributes by name.
+"""Shape inference: rules that map input shapes and attributes to output shapes.
 
-It returns one shape for each output of the row, omitted ones included, or None where a tensor's
-values give the shape. An argument that breaks a rule raises ``Broken(argument, rule, value)``.
+A rule returns a shape for each output of the row, including omitted ones, or None if it depends on
+a tensor's values. Violations raise ``Broken(argument, rule, value)``.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Rule = Callable[[Shapes, Attrs], "list[Any] | None"]
 
 
 class Broken(Exception):
-    """A rule about one argument does not hold."""
+    """An argument violates a rule."""
 
 
 def like(*names: str) -> Callable[[Shapes, Attrs], list[Any]]:
-    """Return the rule that each output has the shape of the input of that name."""
+    """Return the rule that each output has the shape of the named input."""
     return lambda s, a: [s.get(name) for name in names]
 
 
@@ -33,7 +33,7 @@ same = like("src")
 
 
 def broadcast(s: Shapes, a: Attrs) -> list[Shape]:
-    """NumPy's rule for two or three operands."""
+    """Broadcast two or three operands by NumPy's rule."""
     shapes = [s[n] for n in ("cond", "src_0", "src_1") if n in s]
     if a.get("auto_broadcast") == "none":
         if len(set(shapes)) > 1:
@@ -47,7 +47,7 @@ def broadcast(s: Shapes, a: Attrs) -> list[Shape]:
 
 
 def matmul(s: Shapes, a: Attrs) -> list[Shape]:
-    """``(..., M, K) @ (..., K, N)``; a vector on either side loses its axis."""
+    """Return the shape of ``(..., M, K) @ (..., K, N)``; the axis of a vector is dropped."""
     left, right = s["src"], s["weights"]
     if not left or not right:
         raise Broken("src", "have at least one axis, as weights", (left, right))
@@ -76,7 +76,7 @@ def axis_of(a: Attrs, ndim: int, name: str = "axis") -> int:
 
 
 def concat(s: Shapes, a: Attrs) -> list[Shape]:
-    """All sizes agree except along the axis."""
+    """Require equal sizes except along the axis."""
     shapes = s["src"]
     axis = axis_of(a, len(shapes[0]))
     for other in shapes[1:]:
@@ -104,7 +104,7 @@ def reduce(s: Shapes, a: Attrs) -> list[Shape] | None:
 
 
 def reshape(s: Shapes, a: Attrs) -> list[Shape]:
-    """-1 is what remains; 0 copies the input's size if ``special_zero``."""
+    """Resolve -1 by the number of elements, and 0 by the input's size if ``special_zero``."""
     source = s["src"]
     wanted = list(a["shape"])
     if a["special_zero"]:
@@ -120,7 +120,7 @@ def reshape(s: Shapes, a: Attrs) -> list[Shape]:
 
 
 def transpose(s: Shapes, a: Attrs) -> list[Shape]:
-    """``order`` is a permutation of the axes."""
+    """Require ``order`` to be a permutation of the axes."""
     shape, order = s["src"], a["order"]
     axes = list(range(len(shape)))
     if sorted(n + len(axes) if n < 0 else n for n in order) != axes:
@@ -129,44 +129,44 @@ def transpose(s: Shapes, a: Attrs) -> list[Shape]:
 
 
 def softmax(s: Shapes, a: Attrs) -> list[Shape]:
-    """Keep the axis of the statistics with size 1."""
+    """Return the shapes of the result, and of statistics with size 1 along the axis."""
     shape = s["src"]
     axis = axis_of(a, len(shape))
     return [shape, (*shape[:axis], 1, *shape[axis + 1 :])]
 
 
 def gen_index(s: Shapes, a: Attrs) -> list[Shape]:
-    """As src, whose axis must exist."""
+    """Return the shape of src, whose axis must exist."""
     axis_of(a, len(s["src"]))
     return [s["src"]]
 
 
 def channels(shape: Shape, a: Attrs, argument: str = "src") -> int:
-    """Return the number of channels by ``data_format``."""
+    """Return the number of channels, by ``data_format``."""
     if len(shape) < 2:
         raise Broken(argument, "have batch and channels", shape)
     return shape[1] if a["data_format"] == "NCX" else shape[-1]
 
 
 def check_length(s: Shapes, name: str, wanted: int) -> None:
-    """Raise unless the vector has this length."""
+    """Raise unless a vector has this length."""
     if s.get(name) is not None and s[name] != (wanted,):
         raise Broken(name, f"have shape {(wanted,)}, one for each channel", s[name])
 
 
 def bias_add(s: Shapes, a: Attrs) -> list[Shape]:
-    """One bias for each channel."""
+    """Require one bias per channel."""
     check_length(s, "bias", channels(s["src"], a))
     return [s["src"]]
 
 
 def bias_add_backward(s: Shapes, a: Attrs) -> list[Shape]:
-    """One gradient for each channel."""
+    """Return one gradient per channel."""
     return [(channels(s["diff_dst"], a, "diff_dst"),)]
 
 
 def batch_norm(s: Shapes, a: Attrs) -> list[Shape]:
-    """Statistics and parameters have one element for each channel."""
+    """Require statistics and parameters with one element per channel."""
     wanted = channels(s["src"], a)
     for name in ("gamma", "beta", "mean", "variance"):
         check_length(s, name, wanted)
@@ -174,7 +174,7 @@ def batch_norm(s: Shapes, a: Attrs) -> list[Shape]:
 
 
 def layer_norm(s: Shapes, a: Attrs) -> list[Shape]:
-    """Statistics have the axes before the normalized ones; parameters the last ones."""
+    """Return the shapes of statistics (leading axes); check those of parameters (last axes)."""
     shape = s["src"]
     first = axis_of(a, len(shape), "begin_norm_axis")
     for name in ("gamma", "beta"):
@@ -184,14 +184,14 @@ def layer_norm(s: Shapes, a: Attrs) -> list[Shape]:
 
 
 def layer_norm_backward(s: Shapes, a: Attrs) -> list[Shape]:
-    """Gradients of the parameters have the normalized axes."""
+    """Return the shapes of the parameters' gradients: the normalized axes."""
     shape = layer_norm(s, a)[0]
     inner = shape[axis_of(a, len(shape), "begin_norm_axis") :]
     return [shape, inner, inner]
 
 
 def group_norm(s: Shapes, a: Attrs) -> list[Shape]:
-    """Statistics are ``(N, groups)``."""
+    """Return statistics of shape ``(N, groups)``."""
     shape, groups = s["src"], a["groups"]
     wanted = channels(shape, a)
     if groups < 1 or wanted % groups:
@@ -202,11 +202,11 @@ def group_norm(s: Shapes, a: Attrs) -> list[Shape]:
 
 
 def batch_norm_backward(s: Shapes, a: Attrs) -> list[Shape]:
-    """Gradients of the parameters have one element for each channel."""
+    """Return one parameter gradient per channel."""
     return batch_norm(s, a)[:3]
 
 
-# --- Shapes of convolutions, pooling and interpolation, in both data formats
+# --- Convolutions, pooling and interpolation, in both data formats
 
 
 def _spatial(shape: Shape, a: Attrs) -> Shape:
@@ -245,7 +245,7 @@ def _ones(value: tuple[int, ...] | None, n: int) -> tuple[int, ...]:
 
 
 def _window(spatial: Shape, kernel: Shape, a: Attrs, up: bool = False) -> Shape:
-    """Return the sizes of the result of windows, rounded up for ``ceil``."""
+    """Return the spatial sizes of the result, rounded up for ``ceil``."""
     _check_lengths(a, len(spatial))
     dilations = _ones(a.get("dilations"), len(spatial))
     auto = a.get("auto_pad", "None")
@@ -269,7 +269,7 @@ def _check_channels(name: str, given: int, wanted: int, shape: Shape) -> None:
 
 
 def conv(s: Shapes, a: Attrs) -> list[Shape]:
-    """Weights are O, I/groups and the kernel."""
+    """Infer from weights with axes O, I/groups and the kernel."""
     src, weights = s["src"], s["weights"]
     first, second, kernel = split_weights(weights, a)
     outputs, inputs = (first, second) if a["weights_format"] == "OIX" else (second, first)
@@ -281,13 +281,13 @@ def conv(s: Shapes, a: Attrs) -> list[Shape]:
 
 
 def _check_axes(s: Shapes, name: str, shape: Shape, other: str) -> None:
-    """Raise unless a shape has as many axes as an input; oneDNN crashes on some others."""
+    """Raise unless two shapes have the same rank; oneDNN may crash otherwise."""
     if len(shape) != len(s[other]):
         raise Broken(name, f"have {len(s[other])} axes as {other} has", shape)
 
 
 def conv_transpose(s: Shapes, a: Attrs) -> list[Shape]:
-    """Weights are I, O/groups and the kernel."""
+    """Infer from weights with axes I, O/groups and the kernel."""
     src, weights = s["src"], s["weights"]
     first, second, kernel = split_weights(weights, a)
     inputs, outputs = (first, second) if a["weights_format"] == "IOX" else (second, first)
@@ -307,7 +307,7 @@ def conv_transpose(s: Shapes, a: Attrs) -> list[Shape]:
 
 
 def conv_transpose_backward_data(s: Shapes, a: Attrs) -> list[Shape]:
-    """Convolve diff_dst."""
+    """Infer the convolution of diff_dst."""
     diff, weights = s["diff_dst"], s["weights"]
     first, second, kernel = split_weights(weights, a)
     inputs = first if a["weights_format"] == "IOX" else second
@@ -316,7 +316,7 @@ def conv_transpose_backward_data(s: Shapes, a: Attrs) -> list[Shape]:
 
 
 def pool(s: Shapes, a: Attrs) -> list[Shape]:
-    """One window of size ``kernel`` for each element of the result."""
+    """Count the windows of size ``kernel``."""
     src = s["src"]
     up = a["rounding_type"] == "ceil"
     spatial = _window(_spatial(src, a), tuple(a["kernel"]), a, up)
@@ -324,7 +324,7 @@ def pool(s: Shapes, a: Attrs) -> list[Shape]:
 
 
 def interpolate(s: Shapes, a: Attrs) -> list[Shape] | None:
-    """Spatial sizes are given, or scaled and rounded down."""
+    """Use explicit spatial sizes, or scaled ones rounded down."""
     src = s["src"]
     spatial = _spatial(src, a)
     if (a.get("sizes") is None) == (a.get("scales") is None):
@@ -340,7 +340,7 @@ def interpolate(s: Shapes, a: Attrs) -> list[Shape] | None:
     return [_with_spatial(src[0], channels(src, a), sizes, a)]
 
 
-# --- Gradients: diff_dst has the shape of the forward result; oneDNN crashes on some others
+# --- Gradients: diff_dst must have the shape of the forward result, or oneDNN may crash
 
 
 def _check_gradient(s: Shapes, names: Mapping[str, str], *forward: list[Shape]) -> None:
@@ -351,7 +351,7 @@ def _check_gradient(s: Shapes, names: Mapping[str, str], *forward: list[Shape]) 
 
 
 def _forward(rule: Rule, s: Shapes, a: Attrs, names: Mapping[str, str]) -> list[Any]:
-    """Apply the forward rule to arguments that have other names in the gradient."""
+    """Apply the forward rule to arguments that are named differently in the gradient."""
     try:
         return rule({n: s.get(given, a.get(given)) for n, given in names.items()}, a) or []
     except Broken as problem:
@@ -360,7 +360,7 @@ def _forward(rule: Rule, s: Shapes, a: Attrs, names: Mapping[str, str]) -> list[
 
 
 def conv_backward(rule: Rule, wanted: str) -> Rule:
-    """Return the rule of a gradient whose shape is an attribute: dst_shape or weights_shape."""
+    """Return the rule of a gradient whose shape is the attribute dst_shape or weights_shape."""
     by_source = wanted == "dst_shape"
     names = (
         {"src": wanted, "weights": "weights"} if by_source else {"src": "src", "weights": wanted}
@@ -380,7 +380,7 @@ def conv_backward(rule: Rule, wanted: str) -> Rule:
 
 
 def pool_backward(src: str) -> Rule:
-    """Return the rule of a pool's gradient, which may have been rounded either way."""
+    """Return the rule of a pooling gradient, whose forward may have rounded either way."""
     names = {"src": src}
 
     def backward(s: Shapes, a: Attrs) -> list[Shape] | None:
@@ -400,7 +400,7 @@ def pool_backward(src: str) -> Rule:
 
 
 def interpolate_backward(s: Shapes, a: Attrs) -> list[Shape]:
-    """diff_src is like src."""
+    """Return the shape of src."""
     made = interpolate({"src": s["src"], "sizes": s.get("sizes")}, a)
     if made is not None:
         _check_gradient(s, {"src": "src"}, made)

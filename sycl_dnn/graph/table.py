@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operation of the Graph API takes and returns: the classes of ``rows.py``."""
+"""Classes that describe an operation of the Graph API, for ``rows.py``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-#: Data types by the letter that rows use for them.
+#: Data types by their letter in rows.
 TYPES = {
     "F": ("f32", "bf16", "f16"),
     "A": ("f32", "bf16", "f16", "s32"),
@@ -18,7 +18,7 @@ TYPES = {
     "Z": ("u8", "s8", "s32"),
     "W": ("u4", "s4", "u8", "s8", "s32"),
 }
-#: Kind of each attribute, as the header groups them.
+#: Kind of each attribute, as in the header.
 ATTRIBUTE_KINDS = {
     "float": "alpha beta epsilon max min momentum",
     "floats": "scales",
@@ -31,7 +31,7 @@ ATTRIBUTE_KINDS = {
     "rounding_type weights_format accumulation_mode",
 }
 KIND_OF = {name: kind for kind, names in ATTRIBUTE_KINDS.items() for name in names.split()}
-#: Values of strings as oneDNN spells them; rows override with ``name{a/b}``.
+#: Allowed values of string attributes; rows override them with ``name{a/b}``.
 CHOICES = {
     "auto_broadcast": ("numpy", "none"),
     "auto_pad": ("None", "SAME_UPPER", "SAME_LOWER", "VALID"),
@@ -45,7 +45,7 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class Input:
-    """A tensor that an operation reads; ``many`` stands for a sequence of them."""
+    """A tensor that an operation reads; ``many`` means a sequence of tensors."""
 
     name: str
     dtypes: tuple[str, ...]
@@ -57,8 +57,9 @@ class Input:
 class Output:
     """A tensor that an operation writes.
 
-    ``dtype`` names the input whose data type it has, or a data type. ``choices`` are those that
-    the caller may ask for. It exists ``when`` an attribute or flag is true or an input is given.
+    ``dtype`` is a data type, or the input that has the same data type. ``choices`` lists the data
+    types that the caller may select. The output exists ``when`` an attribute or flag is true or an
+    input is passed.
     """
 
     name: str
@@ -69,7 +70,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Attribute:
-    """A parameter of an operation that is not a tensor. A flag only adds an output."""
+    """A parameter of an operation that is not a tensor; a flag only adds an output."""
 
     name: str
     kind: str
@@ -81,7 +82,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Operation:
-    """One row: ``kind`` is oneDNN's C++ name, ``name`` that of the C header and the builder."""
+    """One row: ``kind`` is oneDNN's C++ name, ``name`` that of the C header and of the builder."""
 
     kind: str
     name: str
@@ -92,7 +93,7 @@ class Operation:
     summary: str
 
     def attribute(self, name: str) -> Attribute | None:
-        """Return an attribute by its name."""
+        """Return an attribute by name."""
         return next((a for a in self.attributes if a.name == name), None)
 
     @property
@@ -110,7 +111,7 @@ def _types(text: str) -> tuple[str, ...]:
 
 def _matched(pattern: str, text: str) -> tuple[Any, ...]:
     found = re.fullmatch(pattern, text)
-    assert found is not None, text  # texts are those of rows.py
+    assert found is not None, text  # only rows.py calls this
     return found.groups()
 
 
@@ -144,7 +145,7 @@ def _attribute(text: str) -> Attribute:
 def operation(
     kind: str, name: str, tensors: str, attributes: str, infer: Callable[..., Any], summary: str
 ) -> Operation:
-    """Return a row from its text: ``src:F bias?:F -> dst:src``, ``axis!:int``..."""
+    """Parse a row: ``src:F bias?:F -> dst:src``, ``axis!:int``..."""
     ins, _, outs = tensors.partition("->")
     return Operation(
         kind,

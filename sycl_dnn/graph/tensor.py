@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensor: the data of a logical tensor, over dpnp arrays, dpctl memory or a number."""
+"""``Tensor``: the data of a logical tensor, over dpnp arrays, dpctl memory or a number."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _SCALARS: dict[str, np.dtype[Any]] = {
 
 
 def element_strides(array: Any) -> tuple[int, ...]:
-    """Return an array's strides in elements; those that lead nowhere as in a dense array."""
+    """Return an array's strides in elements; irrelevant ones as in a dense array."""
     strides = getattr(array, "element_strides", None)
     strides = array.get_array().strides if strides is None else strides
     return canonical_strides(tuple(array.shape), tuple(strides))
 
 
 def logical_tensor_of(array: Any, id: int, *, property_type: str = "undef") -> _core.LogicalTensor:
-    """Return the logical tensor that describes an array in its layout.
+    """Describe an array in its layout as a logical tensor.
 
     Parameters
     ----------
     array : dpnp.ndarray or Array
     id : int
-        The tensor's number in its graph.
+        The tensor's id in its graph.
     property_type : {"undef", "variable", "constant"}
 
     Returns
@@ -60,7 +60,7 @@ def logical_tensor_of(array: Any, id: int, *, property_type: str = "undef") -> _
 
 
 def _place(tensor: _core.LogicalTensor, array: Any) -> tuple[Any, int, bool]:
-    """Return memory, offset in bytes and whether it may be written."""
+    """Return the memory, the byte offset, and whether it is writable."""
     if hasattr(array, "get_array"):
         array = array.get_array()
     if hasattr(array, "usm_data"):
@@ -105,20 +105,20 @@ class Tensor(_core.GraphTensor):
     Parameters
     ----------
     logical_tensor : LogicalTensor
-        With known shape and layout, such as those of a compiled partition.
-    engine : Engine, or the number of a host scalar
+        With known shape and layout, as in a compiled partition.
+    engine : Engine, or the value of a host scalar
     array : dpnp.ndarray, Array or dpctl.memory object, optional
         Or any object with ``__sycl_usm_array_interface__``. Shared, not copied, and kept alive
-        while an execution uses it. Without it, memory of the logical tensor's size is allocated.
+        during executions. Without it, memory of the logical tensor's size is allocated.
     usm_type : {"device", "shared", "host"}
-        The kind of that allocation.
+        Kind of the allocation.
 
     Raises
     ------
     InvalidArguments
-        dtype, shape, strides or size of the array do not fit.
+        dtype, shape, strides or size of the array do not match.
     dpnp.exceptions.ExecutionPlacementError
-        The array belongs to another SYCL context than the engine.
+        The array belongs to another SYCL context.
 
     Notes
     -----
@@ -156,9 +156,9 @@ class Tensor(_core.GraphTensor):
         super().__init__(logical_tensor, engine, *_checked(logical_tensor, array))
 
     def set_data_handle(self, array: Any) -> None:
-        """Place the tensor in another array from now on; nothing is copied.
+        """Rebind the tensor to another array; nothing is copied.
 
-        Executions submitted before keep the old array, which stays alive until they are done.
+        Executions already submitted use the old array and keep it alive.
 
         Parameters
         ----------
@@ -167,9 +167,9 @@ class Tensor(_core.GraphTensor):
         Raises
         ------
         InvalidArguments
-            dtype, shape, strides or size of the array do not fit; the tensor is a host scalar.
+            dtype, shape, strides or size of the array do not match, or the tensor is a host scalar.
         dpnp.exceptions.ExecutionPlacementError
-            The array belongs to another SYCL context than the engine.
+            The array belongs to another SYCL context.
 
         Notes
         -----
@@ -178,18 +178,18 @@ class Tensor(_core.GraphTensor):
         self._set_data_handle(*_checked(self.logical_tensor, array))
 
     def to_array(self) -> Any:
-        """Return a dpnp array, or an Array of a dtype that dpnp lacks, over the same memory.
+        """Return an array over the same memory: dpnp's, or an Array for a dtype that dpnp lacks.
 
         Raises
         ------
         InvalidArguments
-            The layout is opaque, or the tensor a host scalar.
+            The layout is opaque, or the tensor is a host scalar.
         """
         return array_over(self.logical_tensor, self.owner)
 
 
 def _checked(tensor: _core.LogicalTensor, array: Any) -> tuple[Any, int, Any, bool]:
-    """Return memory, offset in bytes, what holds it, and whether it may be written."""
+    """Return the memory, the byte offset, its owner, and whether it is writable."""
     if not is_memory(array) and not hasattr(array, "get_array"):
         found = array_of(array)
         if found is None:
@@ -205,7 +205,7 @@ def _checked(tensor: _core.LogicalTensor, array: Any) -> tuple[Any, int, Any, bo
 
 
 def array_over(tensor: _core.LogicalTensor, owner: Any) -> Any:
-    """Return the array over memory that the logical tensor describes."""
+    """Return an array over memory that the logical tensor describes."""
     from dpnp.tensor import usm_ndarray
 
     if not is_memory(owner):

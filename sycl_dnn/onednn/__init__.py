@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""oneDNN's own objects under oneDNN's own names.
+"""oneDNN's C++ API under its own names.
 
 Every ``struct X : public primitive`` of ``dnnl.hpp`` is a function ``X(engine, *, ...)`` that
-returns a ``PrimitiveDesc``; ``Primitive(pd).execute(stream, args)`` runs it. Parameters have the
-names of the C++ constructors without ``_desc``; execution arguments those of DNNL_ARG_* in lower
-case. Getters of C++ are properties. Source: oneDNN's developer guide, which reads across.
+returns a ``PrimitiveDesc``; ``Primitive(pd).execute(stream, args)`` runs it. Parameters are named
+as in the C++ constructors without ``_desc``, execution arguments as DNNL_ARG_* in lower case. C++
+getters are properties. oneDNN's developer guide applies.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from sycl_dnn.onednn.memory import (
     desc_of_array,
 )
 
-#: The execution arguments: ``arg.src`` is DNNL_ARG_SRC.
+#: Execution arguments: ``arg.src`` is DNNL_ARG_SRC.
 arg = enum.IntEnum("arg", ARGUMENTS, module=__name__)  # type: ignore[misc]
 
-#: The names of all primitives, as dnnl.hpp calls them.
+#: All primitives, by their names in dnnl.hpp.
 PRIMITIVES: tuple[str, ...] = tuple(ROWS)
 
-#: All format tags, aliases included; built on first use (see ``__getattr__``).
+#: All format tags, including aliases; built on first use (see ``__getattr__``).
 format_tag: type[enum.IntEnum]
 
 __all__ = [
@@ -78,7 +78,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # 1,674 members take 10 ms to build, so only who uses the enum pays; names work as well.
+    # Building 1,674 members takes 10 ms, so it is deferred; tags may also be passed as strings.
     if name == "format_tag":
         tags = enum.IntEnum("format_tag", _core.format_tags(), module=__name__)  # type: ignore[misc]
         globals()[name] = tags

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where oneDNN's graphs take their memory: functions of a framework with its own pool."""
+"""Custom memory allocators for oneDNN's graphs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _ALLOCATE = ctypes.CFUNCTYPE(
 _DEALLOCATE = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
 )
-#: Never let go of: oneDNN's engines live as long as the process.
+#: Never released: oneDNN's engines live as long as the process.
 _KEPT: list[Any] = []
 
 
 class Allocator:
-    """Two functions that give and take back memory; see ``make_allocator``."""
+    """A pair of allocation functions; see ``make_allocator``."""
 
     def __init__(self, allocate: int, deallocate: int) -> None:
         self.allocate, self.deallocate = allocate, deallocate
@@ -50,18 +50,19 @@ def make_allocator(
     allocate: Callable[[int, int], int] | int,
     deallocate: Callable[[int, dpctl.SyclEvent | None], None] | int,
 ) -> Allocator:
-    """Make an allocator of two functions.
+    """Make an allocator from two functions.
 
     Parameters
     ----------
     allocate : callable or int
-        ``allocate(nbytes, alignment)`` returns the USM address of that many bytes, 0 for none. Or
-        the address of a C function ``void *(size_t nbytes, size_t alignment, const void *device,
-        const void *context)``, which runs without Python; device and context are SYCL's.
+        ``allocate(nbytes, alignment)`` returns the USM address of that many bytes, or 0 on failure.
+        Alternatively the address of a C function ``void *(size_t nbytes, size_t alignment, const
+        void *device, const void *context)`` with SYCL's device and context, which is called without
+        Python.
     deallocate : callable or int
-        ``deallocate(pointer, event)`` takes it back. The memory is in use until ``event`` is
-        complete; None if nothing uses it. Or the address of a C function ``void (void *pointer,
-        const void *device, const void *context, void *event)``.
+        ``deallocate(pointer, event)`` frees the memory, which is in use until ``event`` is
+        complete; None if it is unused. Alternatively the address of a C function ``void (void
+        *pointer, const void *device, const void *context, void *event)``.
 
     Returns
     -------
@@ -69,11 +70,10 @@ def make_allocator(
 
     Notes
     -----
-    They serve what oneDNN itself allocates, such as constants that it keeps in its cache.
-    Scratchpads are the caller's: ``CompiledPartition.execute`` takes one, or has one from a pool
-    here. The functions are called in any thread, and by executions that are under way. A function
-    that raises counts as one that has no memory. Source: oneDNN
-    ``dnnl::graph::sycl_interop::make_allocator``.
+    They serve oneDNN's own allocations, such as cached constants. Scratchpads are passed to
+    ``CompiledPartition.execute`` or taken from this package's pool. The functions may be called
+    from any thread, and during executions. An exception in ``allocate`` means that no memory is
+    available. Source: oneDNN ``dnnl::graph::sycl_interop::make_allocator``.
     """
     both = {"allocate": allocate, "deallocate": deallocate}
     is_number = [isinstance(f, int) for f in both.values()]
@@ -94,7 +94,7 @@ def make_allocator(
 
 
 def make_engine_with_allocator(queue: Any, allocator: Allocator) -> _core.Engine:
-    """Make an engine whose graphs take their memory from an allocator.
+    """Make an engine whose graphs use a custom allocator.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def make_engine_with_allocator(queue: Any, allocator: Allocator) -> _core.Engine
     Returns
     -------
     Engine
-        Not equal to any other on the device: what is made with one does not run on the other.
+        Not equal to any other engine on the device; objects of different engines cannot be mixed.
 
     Notes
     -----

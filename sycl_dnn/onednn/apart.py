@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of oneDNN's faults about tensors with gaps, and tensors in different layouts."""
+"""Fault rules for tensors with gaps and tensors in different layouts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from sycl_dnn import _core
 
 _OVERWRITE = _core.rnn_flags.diff_weights_overwrite
-#: The number of axes over which the reference implementation of `eltwise` iterates.
+#: Number of axes over which the reference implementation of ``eltwise`` iterates.
 _LOOPS = 5
 
 
 def is_whole(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether elements are contiguous, in any order of axes, and none is repeated."""
+    """Whether elements are contiguous, in any axis order, without repetition."""
     return 0 in shape or _are_steps(sorted(zip(strides, shape, strict=True)))
 
 
@@ -29,7 +29,7 @@ def _are_steps(axes: Sequence[tuple[int, int]]) -> bool:
 
 
 def is_row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether elements are contiguous, the last axis innermost."""
+    """Whether elements are contiguous in row-major order."""
     return 0 in shape or _are_steps([*zip(strides, shape, strict=True)][::-1])
 
 
@@ -43,14 +43,14 @@ def _strides_of_axes(desc: _core.MemoryDesc) -> list[int]:
 
 
 def takes_bias_apart(pd: Any) -> bool:
-    """Match an implementation that reads or writes a bias with gaps as if it were dense."""
+    """Match an implementation that treats a bias with gaps as dense."""
     if pd.engine.kind is _core.engine_kind.cpu and pd.impl_info.endswith("ref:any"):
         return False
     return any(has_gaps(pd.parameters.get(name)) for name in ("bias", "diff_bias"))
 
 
 def eltwise_of_six_axes(pd: Any) -> bool:
-    """Match what the reference implementation walks by five axes: all except dense arrays."""
+    """Match tensors that the reference implementation traverses with five loops: all but dense."""
     descs = [pd.src_desc, pd.diff_src_desc, pd.parameters.get("data")]
     known = [d for d in descs if d is not None]
     if len(known[0].dims) <= _LOOPS or not pd.impl_info.startswith("ref"):
@@ -61,7 +61,7 @@ def eltwise_of_six_axes(pd: Any) -> bool:
 
 
 def eltwise_over_gaps(pd: Any) -> bool:
-    """Match an element-wise kernel that assumes that its arrays are dense."""
+    """Match an element-wise kernel that assumes dense arrays."""
     descs = (pd.src_desc, pd.dst_desc, pd.diff_src_desc, pd.diff_dst_desc)
     return pd.impl_info.startswith(("ocl:xe", "ocl:ref")) and any(map(has_gaps, descs))
 
@@ -76,7 +76,7 @@ def concat_over_gaps(pd: Any) -> bool:
 
 
 def copies_sixteen_apart(pd: Any) -> bool:
-    """Match a copy of rows of 16 elements that are not contiguous."""
+    """Match a copy of non-contiguous rows of 16 elements."""
     if not pd.impl_info.startswith("ocl:custom"):
         return False
     plain = [d for d in (pd.src_desc, pd.dst_desc) if d.is_plain and d.dims and 0 not in d.dims]
@@ -84,7 +84,7 @@ def copies_sixteen_apart(pd: Any) -> bool:
 
 
 def overwritten_gaps(pd: Any) -> bool:
-    """Match gradients of weights that are overwritten and are not dense."""
+    """Match overwritten gradients of weights that are not dense."""
     weights = (pd.diff_weights_layer_desc, pd.diff_weights_iter_desc)
     overwrites = pd.parameters["flags"] is _OVERWRITE
     return overwrites and any(map(has_gaps, weights))
@@ -98,7 +98,7 @@ def lie_unlike(pd: Any) -> bool:
 
 
 def lie_unlike_on_gpu(pd: Any) -> bool:
-    """Match the same on GPUs, where only one softmax kernel is faulty."""
+    """Match the same on GPUs, where only one softmax kernel is affected."""
     if pd.name == "softmax_backward" and not pd.impl_info.startswith("ocl:simple"):
         return False
     return lie_unlike(pd)
@@ -116,7 +116,7 @@ def dense_layer_apart(pd: Any) -> bool:
 
 
 def resized_gradient_apart(pd: Any) -> bool:
-    """Match a diff_src in another layout than diff_dst."""
+    """Match a diff_src in a different layout than diff_dst."""
     return pd.impl_info.startswith("ocl:vectorized") and lie_unlike(pd)
 
 
@@ -129,11 +129,11 @@ def cell_apart(pd: Any) -> bool:
 
 
 def softmax_gradient_apart(pd: Any) -> bool:
-    """Match the gradient over a dense last axis, written in the layout of the other tensors."""
+    """Match a gradient along a dense last axis that is written in another tensor's layout."""
     inner = math.prod(pd.diff_src_desc.dims[pd.axis + 1 :])
     return pd.impl_info.startswith("ref") and inner == 1 and lie_unlike(pd)
 
 
 def pooled_gradient_apart(pd: Any) -> bool:
-    """Match gradients with gaps, of which the reference clears only the first part."""
+    """Match gradients with gaps, which the reference clears only partially."""
     return pd.impl_info.startswith("ref") and has_gaps(pd.diff_src_desc)

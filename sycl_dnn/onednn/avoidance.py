@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules that recognize implementations that end the process or are wrong where others are right."""
+"""Fault rules for implementations that crash or are incorrect although others are not."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sycl_dnn.onednn.fault import GraphOp, Operands, is_channels_last, narrow_la
 
 # --- implementations and parameters ---
 
-#: The longest row whose generated code is of a reasonable size.
+#: Longest row for which the generated code has a reasonable size.
 _LONGEST_ROW = 1 << 22
 
 
 def narrow_window(pd: Any) -> bool:
-    """Match LRN over one or two channels by a kernel whose creation ends the process."""
+    """Match LRN over one or two channels with a kernel that crashes at creation."""
     return pd.parameters["local_size"] <= 2 and pd.impl_info.startswith("lrn_jit")
 
 
@@ -31,23 +31,23 @@ def long_rows(pd: Any) -> bool:
 def copied_narrow_channels(pd: Any) -> bool:
     """Match a strided gradient of 1x1 weights that copies more channels than there are.
 
-    With strides the kernels copy whole registers of channels into a buffer that has no room for
-    them.
+    With strides the kernels copy whole vector registers of channels into a buffer that is too
+    small.
     """
     if "jit_1x1" not in pd.impl_info:
         return False
     strides, weights = pd.parameters["strides"], pd.parameters["diff_weights"].dims
     grouped = len(weights) > len(strides) + 2
-    # A transposed convolution copies its diff_dst.
+    # Transposed convolutions copy diff_dst.
     axis = grouped + (0 if pd.name.startswith("deconvolution") else 1)
     return any(by > 1 for by in strides) and weights[axis] < narrow_lanes(pd.impl_info)
 
 
 def strided_lone_batch(pd: Any) -> bool:
-    """Match a product whose one batch has a smaller stride than its matrices have bytes.
+    """Match a product with a single batch whose stride is smaller than its matrices.
 
-    The copying kernel takes the smaller of that stride and of a matrix's; the stride of an axis of
-    length 1 means nothing.
+    The copying kernel uses the smaller of the batch stride and the matrix size, although the stride
+    of an axis of length 1 is meaningless.
     """
     if "brg_matmul" not in pd.impl_info:
         return False
@@ -56,9 +56,9 @@ def strided_lone_batch(pd: Any) -> bool:
 
 
 def spread_over_no_order(pd: Any) -> bool:
-    """Match a second operand that is spread over a first one of whose layout the kernel knows none.
+    """Match a broadcast second operand if the kernel does not recognize the first one's layout.
 
-    It takes strides for those of images, channels last or not; of an axis of length 1 they may be
+    It interprets strides as channels-first or channels-last; those of axes of length 1 may fit
     neither, and then nothing is written.
     """
     a, b = pd.src_0_desc, pd.src_1_desc
@@ -77,7 +77,7 @@ def _has_small_lone_batch(desc: _core.MemoryDesc) -> bool:
     return any(n == 1 and 0 < by < extent for n, by in zip(dims[:-2], strides, strict=False))
 
 
-# --- operands along some of the axes ---
+# --- post-op operands that broadcast ---
 
 
 def operands_of(post_ops: Any) -> list[_core.MemoryDesc]:
@@ -92,7 +92,7 @@ def _given_operands(pd: Any) -> list[_core.MemoryDesc]:
 
 
 def _is_canonical(desc: _core.MemoryDesc) -> bool:
-    """Whether strides are those of row-major memory, of axes of length 1 as well."""
+    """Whether strides are row-major, including those of axes of length 1."""
     dims = desc.dims
     return all(by == math.prod(dims[a + 1 :]) for a, by in enumerate(desc.strides))
 
@@ -113,11 +113,11 @@ def _is_per_channel(desc: _core.MemoryDesc) -> bool:
 
 
 def misplaced(dst: _core.MemoryDesc, operands: Operands) -> bool:
-    """Match operands whose elements are found as if the result were row-major.
+    """Match operands that are indexed as if the result were row-major.
 
-    Right are one number, an operand in the layout of the result, a row-major one for a row-major
-    result, and one per channel of images whose channels are last; per channel of one pixel is wrong
-    in every layout.
+    Correct are scalars, operands in the layout of the result, row-major ones for a row-major
+    result, and per-channel ones for channels-last images; per-channel operands of one-pixel images
+    are wrong in every layout.
     """
     if not dst.is_plain:
         return False
@@ -134,7 +134,7 @@ def misplaced(dst: _core.MemoryDesc, operands: Operands) -> bool:
 def misplaced_in_rows(dst: _core.MemoryDesc, operands: Operands) -> bool:
     """Match operands of a normalization whose rows are not in row-major order.
 
-    One row of each sample repeats the first elements of an operand, seen on AVX-512 with BF16.
+    One row of each sample repeats the first elements of an operand; seen on AVX-512 with BF16.
     """
     wide = _along_axes(operands)
     if not wide or not dst.is_plain:
@@ -143,7 +143,7 @@ def misplaced_in_rows(dst: _core.MemoryDesc, operands: Operands) -> bool:
 
 
 def finds_operands_elsewhere(pd: Any) -> bool:
-    """Match an implementation of `misplaced`; of references only that of dense softmax."""
+    """Match implementations subject to ``misplaced``; of references only that of dense softmax."""
     operands, dst = _given_operands(pd), pd.dst_desc
     if not operands:
         return False
@@ -155,21 +155,21 @@ def finds_operands_elsewhere(pd: Any) -> bool:
 
 
 def _is_small_and_spread(pd: Any, operands: Operands) -> bool:
-    """Whether 8-bit results of `binary` are computed with operands that are spread."""
+    """Whether ``binary`` computes 8-bit results with broadcast operands."""
     small = pd.dst_desc.data_type in (_core.data_type.s8, _core.data_type.u8)
     spread = any(d.dims != pd.dst_desc.dims for d in _along_axes(operands))
     return pd.name == "binary" and small and spread
 
 
 def rows_find_operands_elsewhere(pd: Any) -> bool:
-    """Match an implementation of `misplaced_in_rows`."""
+    """Match implementations subject to ``misplaced_in_rows``."""
     return not pd.impl_info.startswith("ref") and misplaced_in_rows(
         pd.dst_desc, _given_operands(pd)
     )
 
 
 def slopes_elsewhere(pd: Any) -> bool:
-    """Match slopes per channel of images that have an axis between samples and channels."""
+    """Match per-channel slopes for images with an axis between samples and channels."""
     desc, weights = pd.parameters["src"], pd.weights_desc
     if not pd.impl_info.startswith("jit") or not desc.is_plain or weights.dims == desc.dims:
         return False
@@ -179,7 +179,7 @@ def slopes_elsewhere(pd: Any) -> bool:
 
 
 def slopes_of_rows(pd: Any) -> bool:
-    """Match the gradient of prelu with one slope for each channel and row of images."""
+    """Match the gradient of prelu with one slope per channel and row."""
     dims, slopes = list(pd.parameters["src"].dims), list(pd.parameters["weights"].dims)
     if not pd.impl_info.startswith("ref") or len(dims) != 4:
         return False
@@ -187,6 +187,6 @@ def slopes_of_rows(pd: Any) -> bool:
 
 
 def softmax_of_one_pixel(ops: Sequence[GraphOp]) -> bool:
-    """Match a softmax of images of one pixel with what is fused into it."""
+    """Match a softmax of one-pixel images with fused operations."""
     shapes = [op.shapes[0] for op in ops if "softmax" in op.name.lower()]
     return len(ops) > 1 and any(len(s) > 2 and math.prod(s[2:]) == 1 for s in shapes)

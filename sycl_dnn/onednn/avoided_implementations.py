@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Implementations for CPUs that are skipped: they end the process, or others are right."""
+"""CPU implementations that are skipped because they crash, or because others are correct."""
 
 from __future__ import annotations
 

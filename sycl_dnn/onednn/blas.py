@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of matrices as in BLAS: on the host, row-major, done when they return."""
+"""BLAS-like matrix products on the host: row-major and synchronous."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _size(function: str, name: str, value: Any) -> int:
 
 
 def _on_host(function: str, name: str, array: Any) -> np.ndarray:
-    """Return a NumPy array over the same memory, when all that dpnp does on its queue is done."""
+    """Wait for dpnp's work on the array's queue; return a NumPy array over the same memory."""
     if isinstance(array, np.ndarray):
         return array
     usm = array_of(array)
@@ -57,7 +57,7 @@ def _on_host(function: str, name: str, array: Any) -> np.ndarray:
 def _matrix(
     function: str, name: str, array: Any, dtype: str, rows: int, columns: int, ld: int
 ) -> np.ndarray:
-    """Check a matrix whose rows begin ``ld`` elements apart, and return it on the host."""
+    """Validate a matrix with leading dimension ``ld``, and return it on the host."""
     found = _on_host(function, name, array)
     _require(function, name, found.dtype == np.dtype(dtype), f"have dtype {dtype}", found.dtype)
     _require(function, f"ld{name.lower()}", ld >= max(columns, 1), f"be {columns} at least", ld)
@@ -106,7 +106,7 @@ def sgemm(
     C: Any,  # noqa: N803
     ldc: int,
 ) -> None:
-    """``C = alpha * op(A) @ op(B) + beta * C`` in float32, on the host, done at return.
+    """Compute ``C = alpha * op(A) @ op(B) + beta * C`` in float32 on the host, synchronously.
 
     Parameters
     ----------
@@ -116,15 +116,14 @@ def sgemm(
         ``op(A)`` is (M, K), ``op(B)`` (K, N), ``C`` (M, N).
     alpha, beta : float
     A, B, C : numpy.ndarray, dpnp.ndarray, usm_ndarray
-        Row-major, in memory that the host reads. Work on the queue of an array in USM is waited
-        for first.
+        Row-major, in host-accessible memory. Work on the queue of a USM array is waited for first.
     lda, ldb, ldc : int
-        Elements from one row to the next.
+        Leading dimensions: elements from one row to the next.
 
     Raises
     ------
     InvalidArguments
-        A dtype, a size or a layout does not fit; ``C`` shares memory with an operand.
+        A dtype, size or layout is wrong, or ``C`` shares memory with an operand.
 
     Notes
     -----
@@ -193,18 +192,18 @@ def gemm_u8s8s32(
     ldc: int,
     co: Any,
 ) -> None:
-    """``C = alpha * (op(A) - ao) @ (op(B) - bo) + beta * C + co``, uint8 by int8 to int32.
+    """Compute ``C = alpha * (op(A) - ao) @ (op(B) - bo) + beta * C + co``, uint8 by int8 to int32.
 
     Parameters
     ----------
     offsetc : {"F", "C", "R"}
-        ``co`` holds one number for all of ``C``, one a row (``"C"``, M of them), or one a column
-        (``"R"``, N of them).
+        Whether ``co`` is a single value (``"F"``), one per row (``"C"``, M values), or one per
+        column (``"R"``, N values).
     ao, bo : int
-        Subtracted from each element, in the dtype of ``A`` and ``B``.
+        Zero points, in the dtypes of ``A`` and ``B``.
     co : array of int32
     transa, transb, M, N, K, alpha, A, lda, B, ldb, beta, C, ldc
-        As in ``sgemm``; ``A`` of uint8, ``B`` of int8, ``C`` of int32.
+        As in ``sgemm``, with ``A`` uint8, ``B`` int8 and ``C`` int32.
 
     Raises
     ------
@@ -213,7 +212,7 @@ def gemm_u8s8s32(
 
     Notes
     -----
-    CPUs without 8-bit dot products saturate sums of pairs at 16 bits. Source: oneDNN
+    On CPUs without 8-bit dot products, sums of pairs saturate at 16 bits. Source: oneDNN
     ``dnnl::gemm_u8s8s32``.
     """
     given = (transa, transb, offsetc, M, N, K, alpha, A, lda, ao, B, ldb, bo, beta, C, ldc, co)
@@ -239,9 +238,9 @@ def gemm_s8s8s32(
     ldc: int,
     co: Any,
 ) -> None:
-    """``C = alpha * (op(A) - ao) @ (op(B) - bo) + beta * C + co``, int8 by int8 to int32.
+    """Compute ``C = alpha * (op(A) - ao) @ (op(B) - bo) + beta * C + co``, int8 by int8 to int32.
 
-    Parameters and errors are those of ``gemm_u8s8s32``, with ``A`` of int8. Source: oneDNN
+    Parameters and errors are those of ``gemm_u8s8s32``, with ``A`` int8. Source: oneDNN
     ``dnnl::gemm_s8s8s32``.
     """
     given = (transa, transb, offsetc, M, N, K, alpha, A, lda, ao, B, ldb, bo, beta, C, ldc, co)

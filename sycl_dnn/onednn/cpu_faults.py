@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of oneDNN's kernels for CPUs: wrong values, which are warned about or avoided."""
+"""Faults of oneDNN's CPU kernels: wrong values, which are warned about or avoided."""
 
 from __future__ import annotations
 

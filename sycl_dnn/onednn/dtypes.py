@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one table of data types: what oneDNN, NumPy, dpnp and graphs call each, and what it holds.
+"""The table of data types: their names in oneDNN, NumPy, dpnp and graphs, and their properties.
 
-Everything else about a data type, promotion included, follows from the table.
+All knowledge about a data type, including promotion, derives from this table.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from sycl_dnn.errors import InvalidArguments
 class DataType:
     """One row of the table.
 
-    short : oneDNN's name; the Graph API's where only that has one
-    name : the name that users write and arrays show; ``short`` where no function takes the type
-    bits : of one element
-    array : NumPy's code of the dtype of arrays that hold it
-    digits : bits of an integer's magnitude, or of a mantissa with its hidden bit
-    low, high : range of finite numbers
+    short : oneDNN's name; the Graph API's if only it has one
+    name : the name in arrays and arguments; ``short`` if no function supports the type
+    bits : per element
+    array : NumPy's code of the array dtype that stores it
+    digits : bits of an integer's magnitude, or of a significand including the hidden bit
+    low, high : range of finite values
     exponent : bits and bias of a small float's exponent
-    carried : whether such arrays hold bits of a type for which dpnp has no dtype
-    in_functions, in_graphs : whether ``functional`` and the Graph API have it
+    carried : whether arrays store raw bits because dpnp lacks the dtype
+    in_functions, in_graphs : whether ``functional`` and the Graph API support it
     """
 
     short: str
@@ -44,17 +44,17 @@ class DataType:
 
     @property
     def data_type(self) -> data_type:
-        """OneDNN's member; a bool is a byte that is 0 or 1."""
+        """The enumerator of oneDNN; a bool is a byte with value 0 or 1."""
         return getattr(data_type, "u8" if self.name == "bool" else self.short)
 
     @property
     def dtype(self) -> np.dtype:
-        """The dtype of arrays that hold it."""
+        """The NumPy dtype of arrays that store it."""
         return np.dtype(self.array)
 
     @property
     def is_float(self) -> bool:
-        """Whether it has more than integers."""
+        """Whether it is a floating-point type."""
         return isinstance(self.high, float)
 
 
@@ -73,7 +73,7 @@ def _integer(short: str, name: str, bits: int, array: str, **rest: Any) -> DataT
 
 
 _LOW_LEVEL: dict[str, Any] = {"in_functions": False, "in_graphs": False}
-#: Every data type of oneDNN but ``undef``; floating-point types first, the widest of them first.
+#: Every data type of oneDNN except ``undef``; floating-point types first, in order of width.
 TABLE: tuple[DataType, ...] = (
     _float("f64", "float64", 64, "f8", 53, float(np.finfo("f8").max), in_graphs=False),
     _float("f32", "float32", 32, "f4", 24, float(np.finfo("f4").max)),
@@ -98,27 +98,27 @@ TABLE: tuple[DataType, ...] = (
 SHORT: dict[str, DataType] = {row.short: row for row in TABLE}
 _MEMBERS: dict[Any, DataType] = {row.data_type: row for row in TABLE if row.name != "bool"}
 
-# --- names that users write ---
+# --- names in arrays and arguments ---
 
 _TAKEN = {row.name: row for row in TABLE if row.in_functions}
-#: What a tensor's dtype can be and how oneDNN calls it.
+#: oneDNN's enumerators by dtype name.
 DATA_TYPES: dict[str, data_type] = {name: row.data_type for name, row in _TAKEN.items()}
-#: oneDNN's member -> what a tensor's dtype is called.
+#: The inverse: dtype names by enumerator.
 NAMES: dict[data_type, str] = {m: row.name for m, row in _MEMBERS.items() if row.in_functions}
-#: Floating-point types, widest last; gradients exist for these.
+#: Floating-point types in increasing width; only they have gradients.
 FLOATS = tuple(name for name, row in reversed(_TAKEN.items()) if row.is_float)
-#: What dpnp has no dtype for and an ``Array`` carries.
+#: Types that dpnp lacks and ``Array`` carries.
 CARRIED: dict[str, np.dtype] = {name: row.dtype for name, row in _TAKEN.items() if row.carried}
-#: Those of them that lie two in a byte.
+#: Those with two elements per byte.
 PACKED = tuple(name for name, row in _TAKEN.items() if row.bits == 4)
-#: Names of ml_dtypes that are others here. Its float8_e4m3 has infinities, oneDNN's has none.
+#: Names that mean something else in ml_dtypes: its float8_e4m3 has infinities, oneDNN's does not.
 _OF_ML_DTYPES = {"float8_e4m3fn": "float8_e4m3", "float8_e4m3": "float8_e4m3 of ml_dtypes"}
 TO_ML_DTYPES = {"float8_e4m3": "float8_e4m3fn"}
 _OF_DTYPE = {row.dtype: row for row in TABLE if not row.carried}
 
 
 def name_of(dtype: Any) -> str:
-    """Return the name of a dtype given as a name, a NumPy dtype or a scalar type."""
+    """Return the name of a dtype passed as a name, NumPy dtype or scalar type."""
     if isinstance(dtype, str) and dtype in DATA_TYPES:
         return dtype
     try:
@@ -131,7 +131,7 @@ def name_of(dtype: Any) -> str:
 
 
 class DtypeName(str):
-    """The name of a traced array's dtype, equal to all that an array's dtype is equal to."""
+    """The dtype name of a traced array; compares equal to whatever an array's dtype equals."""
 
     __slots__ = ()
     __hash__ = str.__hash__
@@ -151,38 +151,38 @@ class DtypeName(str):
 
     @property
     def name(self) -> str:
-        """The name alone."""
+        """The plain name."""
         return str(self)
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one element, of 4-bit integers rounded up."""
+        """Bytes per element, rounded up for 4-bit integers."""
         return (bits_of(str(self)) + 7) // 8
 
     @property
     def kind(self) -> str:
-        """NumPy's letter: b, i, u or f."""
+        """NumPy's kind: b, i, u or f."""
         return "f" if is_float(str(self)) else str(self)[0]
 
 
 def bits_of(dtype: str) -> int:
-    """Return the bits of one element."""
+    """Return the bits per element."""
     row = _TAKEN.get(dtype)
     return row.bits if row else np.dtype(dtype).itemsize * 8
 
 
 def array_dtype(dtype: str) -> np.dtype:
-    """Return the dtype of the USM array that holds values of ``dtype``."""
+    """Return the dtype of the USM array that stores values of ``dtype``."""
     return CARRIED.get(dtype) or np.dtype(dtype)
 
 
 def wide(dtype: str) -> str:
-    """Return the dtype in which functions compute floating-point numbers of a dtype."""
+    """Return the dtype in which functions compute values of a floating-point dtype."""
     return "float64" if dtype == "float64" else "float32"
 
 
 def is_float(dtype: str) -> bool:
-    """Whether values of ``dtype`` are floating-point numbers."""
+    """Whether ``dtype`` is floating point."""
     return dtype in FLOATS
 
 
@@ -190,9 +190,9 @@ def is_float(dtype: str) -> bool:
 
 
 def promote(*names: str) -> str:
-    """Return the dtype that holds all of these, by torch's rules.
+    """Return the promoted dtype, by torch's rules.
 
-    Floats win over integers whatever their width; float16 and bfloat16 meet in float32.
+    Floats win over integers regardless of width; float16 and bfloat16 promote to float32.
     """
     kinds = set(names)
     if len(kinds) == 1:
@@ -211,15 +211,15 @@ def _promoted_integers(kinds: set[str]) -> str:
     return np.result_type(*(np.dtype(n) for n in kinds)).name
 
 
-#: What a Python number counts as; it never widens an array of the same kind.
+#: Python numbers promote like these, but do not widen arrays of the same kind.
 _OF_NUMBERS = {bool: "bool", int: "int64", float: "float32"}
 
 
 def result_dtype(*operands: Any) -> str:
-    """Return the dtype of an operation on tensors and Python numbers, by torch's rules.
+    """Return the result dtype of tensors and Python numbers, by torch's rules.
 
-    Arrays decide before arrays without axes, and those before numbers; who comes later decides
-    only if its kind (bool, integer, float) is higher.
+    Arrays take precedence over 0-d arrays, and those over numbers; lower categories matter only if
+    their kind (bool, integer, float) is higher.
     """
     ranked: list[list[str]] = [[], [], []]
     for value in operands:
@@ -228,7 +228,7 @@ def result_dtype(*operands: Any) -> str:
         else:
             ranked[0 if value.shape else 1].append(value.dtype)
     found = [promote(*names) for names in ranked if names]
-    return max(found, key=_kind)  # of equal kinds the first
+    return max(found, key=_kind)  # the first one on ties
 
 
 def _kind(name: str) -> int:
@@ -237,12 +237,12 @@ def _kind(name: str) -> int:
 
 # --- memory of the low level ---
 
-#: oneDNN's members whose elements lie two in a byte, low half first.
+#: oneDNN's 4-bit types: two elements per byte, low half first.
 FOUR_BIT = tuple(member for member, row in _MEMBERS.items() if row.bits == 4)
 
 
 def row_of(member: Any) -> DataType:
-    """Return the row of one of oneDNN's data types."""
+    """Return the row of an enumerator."""
     found = _MEMBERS.get(member)
     if found is None:
         raise InvalidArguments(f"data_type must be one that arrays can hold, got {member!r}")
@@ -250,7 +250,7 @@ def row_of(member: Any) -> DataType:
 
 
 def member_of(name: str, function: str) -> Any:
-    """Return the data type that ``name`` names, such as ``"bf16"``."""
+    """Return the enumerator that ``name`` refers to, such as ``"bf16"``."""
     members = data_type.__members__
     if name not in members:
         known = ", ".join(members)
@@ -259,7 +259,7 @@ def member_of(name: str, function: str) -> Any:
 
 
 def data_type_of(dtype: Any) -> Any:
-    """Return the data type that a dtype stands for by itself."""
+    """Return the data type that a dtype determines by itself."""
     found = _OF_DTYPE.get(np.dtype(dtype))
     if found is None or found.name == "bool":
         known = ", ".join(str(d) for d, row in _OF_DTYPE.items() if row.name != "bool")
@@ -269,13 +269,13 @@ def data_type_of(dtype: Any) -> Any:
 
 # --- graphs ---
 
-#: The Graph API's name -> the name that arrays have, and back.
+#: Array dtype by Graph API name, and the inverse.
 LONG: dict[str, str] = {row.short: row.name for row in TABLE if row.in_graphs}
 _GRAPH_NAMES = {long: short for short, long in LONG.items()}
 
 
 def graph_name(dtype: Any, what: str) -> str:
-    """Return the Graph API's name of a data type given by any name, NumPy dtype or scalar type."""
+    """Return the Graph API's name of a data type, given any name, NumPy dtype or scalar type."""
     if isinstance(dtype, str):
         name = dtype
     elif isinstance(getattr(dtype, "name", None), str):
@@ -296,9 +296,9 @@ def graph_name(dtype: Any, what: str) -> str:
 
 
 def to_bf16_bits(values: Any) -> np.ndarray:
-    """Return float32 values as the uint16 bits of bfloat16, rounded to nearest even."""
+    """Round float32 to bfloat16 (nearest even) and return the bits as uint16."""
     bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
     rounded = ((bits >> 16) & 1) + np.uint32(0x7FFF) + bits
-    # Rounding could carry a NaN's bits into an infinity.
+    # Rounding could turn a NaN into an infinity.
     quiet = (bits >> 16) | np.uint32(0x40)
     return np.where(np.isnan(bits.view(np.float32)), quiet, rounded >> 16).astype(np.uint16)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One fault of oneDNN as data, and the rules that recognize programs affected by it."""
+"""``Fault``, a known fault of oneDNN, and the rules that recognize affected programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from sycl_dnn import _core
 from sycl_dnn.onednn.apart import has_gaps, is_row_major, is_whole
 
-#: Any primitive, or none: a partition of a graph.
+#: Any primitive, or a partition of a graph.
 ANY: tuple[str, ...] = ()
 
 
@@ -19,19 +19,19 @@ ANY: tuple[str, ...] = ()
 class Fault:
     """A known wrong result or crash.
 
-    name : its name in tests and reports
+    name : identifies it in tests and reports
     title, when, wrong, instead : cells of the table in docs/onednn_in_python.md, in Markdown
-    met : ``warned`` when a descriptor is made; ``rerouted`` to code that is right; ``refused`` with
-        an error; ``left`` to users of the low level, while ``functional`` avoids it
-    rows : the primitives
-    device : where it was seen, ``cpu`` or ``gpu`` (simulated, or executed by the CPU);
-        warnings apply to that device
-    since, until : version of oneDNN in which it was first seen, and in which it is fixed
-    advice : text of the warning or of the error
-    refused_by : function of csrc/primitives/refused_shapes.cpp or csrc/primitives/refusals.cpp
-    warns, refuses, post_ops, partition : rules, named by what they are applied to
-    avoids : rule of implementations that are skipped for the next one
-    outputs : patterns of the outputs that may be wrong in results of the rows
+    met : ``warned`` at descriptor creation; ``rerouted`` to a correct implementation; ``refused``
+        with an error; ``left`` to low-level users, avoided by ``functional``
+    rows : the affected primitives
+    device : where it was observed, ``cpu`` or ``gpu`` (simulated, or executed by the CPU); warnings
+        apply only there
+    since, until : oneDNN versions in which it was first observed, and in which it is fixed
+    advice : text of the warning or error
+    refused_by : C++ function in csrc/primitives/refused_shapes.cpp or csrc/primitives/refusals.cpp
+    warns, refuses, post_ops, partition : rules, by what they are applied to
+    avoids : rule for implementations to skip
+    outputs : patterns of outputs whose results may be wrong
     """
 
     name: str
@@ -54,17 +54,17 @@ class Fault:
     outputs: tuple[str, ...] = ()
 
 
-# --- Rules that recognize a fault of oneDNN; the rows of the register name them
+# --- Rules that recognize a fault; rows of the register refer to them
 
 
 Operands = Sequence[_core.MemoryDesc | None]
 
 
 class GraphOp(NamedTuple):
-    """An operation of a partition: its name, and what is known about its operands and result.
+    """An operation of a partition with the known properties of its operands and result.
 
-    ``layout`` is that of images: "NCX", "NXC" or ""; ``strides`` has None for operands that
-    are made within the partition.
+    ``layout`` is "NCX", "NXC" or ""; ``strides`` is None for operands computed within the
+    partition.
     """
 
     name: str
@@ -78,14 +78,14 @@ _LEFT_TO_RIGHT = _core.rnn_direction.unidirectional_left2right
 _RMS = _core.normalization_flags.rms_norm
 _GLOBAL = _core.normalization_flags.use_global_stats
 
-#: The most axes that oneDNN's softmax kernels for GPUs support.
+#: Maximum rank of oneDNN's softmax kernels for GPUs.
 AXES_OF_SOFTMAX = 5
 
 # --- descriptors ---
 
 
 def adjacent(desc: _core.MemoryDesc) -> bool:
-    """Whether each step begins one row after the last row of the step before it."""
+    """Whether consecutive steps are contiguous."""
     steps, samples, _ = desc.dims
     return steps == 1 or desc.strides[0] == samples * desc.strides[1]
 
@@ -97,24 +97,24 @@ def no_initial_state(pd: Any) -> bool:
 
 
 def strided_source(pd: Any) -> bool:
-    """Match steps of src_layer that are not contiguous: oneDNN checks only those of dst_layer."""
+    """Match non-contiguous steps of src_layer: oneDNN checks only those of dst_layer."""
     merged = adjacent(pd.dst_layer_desc) and pd.impl_info.startswith("ref")
     left_to_right = pd.parameters["direction"] is _LEFT_TO_RIGHT
     return left_to_right and merged and not adjacent(pd.src_layer_desc)
 
 
 def always(*_: Any) -> bool:
-    """Match every use of a primitive."""
+    """Match every use."""
     return True
 
 
 def rms_without_stats(pd: Any) -> bool:
-    """Match rms_norm with statistics that it computes itself."""
+    """Match rms_norm that computes its own statistics."""
     return bool(pd.flags & _RMS) and not pd.flags & _GLOBAL
 
 
 def overflowing_lrn(pd: Any) -> bool:
-    """Match kernels that compute the third power of the denominator in float32."""
+    """Match kernels that compute the cube of the denominator in float32."""
     return pd.impl_info.startswith(("lrn_jit", "jit"))
 
 
@@ -134,12 +134,12 @@ def doubled(pd: Any) -> bool:
 
 
 def axis_order(desc: _core.MemoryDesc, axes: Sequence[int]) -> list[int]:
-    """Return axes from the outermost to the innermost."""
+    """Return axes from outermost to innermost."""
     return sorted(axes, key=lambda axis: -desc.strides[axis])
 
 
 def other_order(pd: Any) -> bool:
-    """Match weights whose rows, as a matrix, are ordered unlike the columns of the source."""
+    """Match weights whose rows are ordered differently than the columns of the source."""
     src, weights = pd.src_desc, pd.weights_desc
     if not (src.is_plain and weights.is_plain) or "ref" in pd.impl_info:
         return False
@@ -158,33 +158,33 @@ _WITHOUT_BF16 = ("sse41", "avx", "avx2", "avx2_vnni", "avx512_core", "avx512_cor
 
 
 def narrowed_without_bf16(pd: Any) -> bool:
-    """Match a convolution of float32 to bfloat16 whose code has instructions that the CPU lacks."""
+    """Match a float32-to-bfloat16 convolution whose code uses unsupported instructions."""
     types = (pd.src_desc.data_type, pd.dst_desc.data_type)
     narrowed = types == (_core.data_type.f32, _core.data_type.bf16) and "brg" in pd.impl_info
     return narrowed and _core.get_effective_cpu_isa().name in _WITHOUT_BF16
 
 
 def cpu_has_avx512() -> bool:
-    """Whether the CPU, or the instructions that oneDNN is limited to, include AVX-512."""
+    """Whether AVX-512 is available and not disabled in oneDNN."""
     bits = _core.cpu_isa.avx512_core.value
     return bool(_core.get_effective_cpu_isa().value & bits == bits)
 
 
-#: Without VNNI the sum of two neighbouring products has 16 bits, and saturates.
+#: Without VNNI, sums of two adjacent products have 16 bits and saturate.
 _WITHOUT_VNNI = ("sse41", "avx", "avx2", "avx512_core")
 
 
 def cpu_saturates() -> bool:
-    """Whether oneDNN's products of 8-bit integers are wrong for large values on this CPU.
+    """Whether oneDNN's 8-bit products are incorrect for large values on this CPU.
 
-    Source: oneDNN developer guide, "Nuances of int8 Computations". There is no way to query an
-    implementation.
+    Source: oneDNN developer guide, "Nuances of int8 Computations". Implementations cannot be
+    queried for this.
     """
     return _core.get_effective_cpu_isa().name in _WITHOUT_VNNI
 
 
 def saturating(pd: Any) -> bool:
-    """Match products of 8-bit integers whose sums have 16 bits."""
+    """Match 8-bit products with 16-bit partial sums."""
     if not cpu_saturates() or "ref" in pd.impl_info:
         return False
     types = [pd.src_desc.data_type.name, pd.weights_desc.data_type.name]
@@ -195,7 +195,7 @@ _WEIGHTS = 33  # DNNL_ARG_WEIGHTS
 
 
 def shifted_weights_on_avx2(pd: Any) -> bool:
-    """Match zero points of weights whose copying kernel has instructions of AVX-512."""
+    """Match zero points of weights whose copying kernel requires AVX-512."""
     of_each = any(
         arg == _WEIGHTS and mask for arg, mask, *_ in pd.primitive_attr.get("set_zero_points")
     )
@@ -206,7 +206,7 @@ def shifted_weights_on_avx2(pd: Any) -> bool:
 
 
 def found_scales(pd: Any) -> bool:
-    """Match scales of a float8 result that oneDNN computes; it does not clip to the maximum."""
+    """Match computed scales of a float8 result, which oneDNN does not clip to the maximum."""
     dynamic = (_core.quantization_mode.dynamic_mx, _core.quantization_mode.dynamic_fp)
     is_float8 = pd.dst_desc.data_type in (_core.data_type.f8_e4m3, _core.data_type.f8_e5m2)
     return is_float8 and any(mode in dynamic for *_, mode in pd.primitive_attr.get("set_scales"))
@@ -224,12 +224,12 @@ def _post_op_calls(pd: Any, name: str) -> list[tuple[Any, ...]]:
 
 
 def shifted_factors(pd: Any) -> bool:
-    """Match a sum of different factors, where each input is given its neighbour's factor."""
+    """Match a sum with different factors, each of which is applied to the next input."""
     return "many_inputs" in pd.impl_info and len(set(pd.parameters["scales"])) > 1
 
 
 def blocked_twice(pd: Any) -> bool:
-    """Match weights of a product with two blocks along one axis."""
+    """Match weights of a product with two block levels along one axis."""
     axes = list(pd.weights_desc.inner_idxs)
     return "ref" in pd.impl_info and len(set(axes)) < len(axes)
 
@@ -241,7 +241,7 @@ def unwritten_padding(pd: Any) -> bool:
 
 
 def sum_of_other_type(pd: Any) -> bool:
-    """Match a sum post-op whose data type is not that of the result."""
+    """Match a sum post-op whose data type differs from the result's."""
     types = [args[2] for args in _post_op_calls(pd, "append_sum") if len(args) > 2]
     known = (pd.dst_desc.data_type, _core.data_type.undef)
     return "ocl:ref" in pd.impl_info and any(t not in known for t in types)
@@ -253,12 +253,12 @@ def no_cell_state(pd: Any) -> bool:
 
 
 def no_cell_gradient(pd: Any) -> bool:
-    """Match gradients of an LSTM that start from uninitialized memory."""
+    """Match LSTM gradients that start from uninitialized memory."""
     return no_cell_state(pd) or pd.parameters["diff_dst_iter_c"] is None
 
 
 def half_bytes(pd: Any) -> bool:
-    """Match 4-bit numbers where offsets are counted in bytes; `ref` of concat uses reorders."""
+    """Match 4-bit data with byte offsets; the ``ref`` of concat uses such reorders."""
     if pd.impl_info.startswith("ref"):
         return False
     descs = (pd.src_desc, pd.dst_desc, pd.diff_src_desc, pd.diff_dst_desc)
@@ -266,7 +266,7 @@ def half_bytes(pd: Any) -> bool:
 
 
 def half_bytes_made(pd: Any) -> bool:
-    """Match 4-bit results, and 4-bit sources of resampling, whose offsets are counted in bytes."""
+    """Match 4-bit results, and 4-bit sources of resampling, with byte offsets."""
     descs = [pd.dst_desc, pd.diff_src_desc, pd.diff_weights_desc]
     if pd.name.startswith("resampling"):
         descs += [pd.src_desc, pd.diff_dst_desc]
@@ -274,9 +274,9 @@ def half_bytes_made(pd: Any) -> bool:
 
 
 def half_bytes_inside(pd: Any) -> bool:
-    """Match 4-bit numbers with an offset in their memory, which only `ref` of matmul supports.
+    """Match 4-bit data with an offset, which only the ``ref`` of matmul supports.
 
-    Concatenation writes its parts with such reorders.
+    Concatenation writes its parts by such reorders.
     """
     if pd.name == "concat":
         return pd.dst_desc.data_type.name in _HALF_BYTES
@@ -291,12 +291,12 @@ def narrow_statistics(pd: Any) -> bool:
     return any(d is not None and d.data_type.name not in ("f32", "undef") for d in found)
 
 
-#: Primitives whose kernels for GPUs compute f64 in f64, unless there is a bias or a post-op.
+#: Primitives whose GPU kernels compute f64 in f64, unless there is a bias or post-op.
 _EXACT_IN_DOUBLES = (
     "matmul", "conv", "deconv", "inner", "pooling", "softmax_forward", "reorder", "concat",
     "shuffle",
 )  # fmt: skip
-#: All that can be inexact, for the register: recurrent cells have no f64.
+#: Primitives that may be inexact, for the register; recurrent cells have no f64.
 INEXACT_IN_DOUBLES = tuple(
     row
     for row in _core.ROWS
@@ -306,7 +306,7 @@ INEXACT_IN_DOUBLES = tuple(
 
 
 def doubles_in_float(pd: Any) -> bool:
-    """Match f64 where GPUs compute in f32: exact are products, pools, softmax, and copies."""
+    """Match f64 that GPUs compute in f32: anything but products, pooling, softmax and copies."""
     given = pd.parameters
     descs = [d for d in given.values() if isinstance(d, _core.MemoryDesc)]
     if not any(d.data_type is _core.data_type.f64 for d in descs):
@@ -319,7 +319,7 @@ def doubles_in_float(pd: Any) -> bool:
 
 
 def clears_too_much(pd: Any) -> bool:
-    """Match a diff_src that is smaller than the padded diff_dst, whose size oneDNN clears in it."""
+    """Match a diff_src smaller than the padded diff_dst, by whose size oneDNN clears it."""
     given, made = pd.diff_dst_desc, pd.diff_src_desc
     is_padded = given.padded_dims != given.dims
     return pd.impl_info.startswith("ref") and is_padded and made.get_size() < given.get_size()
@@ -350,7 +350,7 @@ def other_rows(pd: Any) -> bool:
 
 
 def condition_elsewhere(pd: Any) -> bool:
-    """Match a condition unlike the result in layout, if all else is like it or one number."""
+    """Match a condition in another layout than the result if all other operands share it."""
     if pd.algorithm is not _core.algorithm.binary_select:
         return False
     a, b, c, dst = pd.src_0_desc, pd.src_1_desc, pd.src_2_desc, pd.dst_desc
@@ -375,7 +375,7 @@ def two_rows(dst: _core.MemoryDesc, operands: Operands) -> bool:
 
 
 def is_channels_last(desc: _core.MemoryDesc) -> bool:
-    """Whether a dense tensor of images has its channels innermost."""
+    """Whether a dense image tensor has its channels innermost."""
     if not desc.is_plain or desc.ndims < 3:
         return False
     order = [0, *range(2, desc.ndims), 1]
@@ -387,7 +387,7 @@ def is_channels_last(desc: _core.MemoryDesc) -> bool:
 
 
 def whole_operand(dst: _core.MemoryDesc, operands: Operands) -> bool:
-    """Match an operand of the result's shape where channels are not innermost."""
+    """Match an operand of the result's shape if channels are not innermost."""
     found = any(d is not None and d.dims == dst.dims for d in operands)
     return found and not is_channels_last(dst)
 
@@ -403,7 +403,7 @@ def _plain_name(op: GraphOp) -> str:
 
 
 def pooled_operand(ops: Sequence[GraphOp]) -> bool:
-    """Match pooling before an operation whose operands all have the shape of the pooled images."""
+    """Match pooling before an operation whose operands all have the pooled shape."""
     if not any(_plain_name(op) in _POOLS for op in ops):
         return False
     return any(
@@ -422,12 +422,12 @@ def vector_apart(ops: Sequence[GraphOp]) -> bool:
 
 
 def is_one_pixel(shape: Sequence[int], layout: str) -> bool:
-    """Whether each image of this shape has one pixel; ``layout`` is "NCX" or "NXC"."""
+    """Whether images of this shape have one pixel; ``layout`` is "NCX" or "NXC"."""
     return set(shape[1:-1] if layout == "NXC" else shape[2:]) == {1}
 
 
 def resized_pixel(ops: Sequence[GraphOp]) -> bool:
-    """Match a resize of images of one pixel."""
+    """Match a resize of one-pixel images."""
     return any(
         _plain_name(op).startswith("interpolate") and is_one_pixel(op.shapes[0], op.layout)
         for op in ops
@@ -435,12 +435,12 @@ def resized_pixel(ops: Sequence[GraphOp]) -> bool:
 
 
 def narrow_lanes(impl: str | None = None) -> int:
-    """Return the number of float32 in a register of an implementation, or of the CPU."""
+    """Return the float32 lanes per register of an implementation, or of the CPU."""
     return 16 if (cpu_has_avx512() if impl is None else "avx512" in impl) else 8
 
 
 def narrow_strided_weights(ops: Sequence[GraphOp]) -> bool:
-    """Match gradients of 1x1 weights for few channels where images become smaller."""
+    """Match gradients of 1x1 weights with few channels in downsampling convolutions."""
     return any(
         _plain_name(op) == "convolutionbackwardweights" and _is_narrow_and_strided(op) for op in ops
     )
@@ -454,7 +454,7 @@ def _is_narrow_and_strided(op: GraphOp) -> bool:
 
 
 def spread_condition(ops: Sequence[GraphOp]) -> bool:
-    """Match a selection whose condition is laid out unlike its result."""
+    """Match a selection whose condition has another layout than its result."""
     return any(_plain_name(op) == "select" and _lies_elsewhere(op) for op in ops)
 
 
@@ -466,7 +466,7 @@ def _lies_elsewhere(op: GraphOp) -> bool:
 
 
 def softmax_of_six_axes(pd: Any) -> bool:
-    """Match a softmax over more axes than its kernel supports."""
+    """Match a softmax with more axes than its kernel supports."""
     desc = pd.dst_desc or pd.diff_src_desc
     return len(desc.dims) > AXES_OF_SOFTMAX and pd.impl_info.startswith("ocl:reusable")
 

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The register of oneDNN's faults: read by warnings, the compiler and graphs.
+"""The register of oneDNN's faults, used by warnings, the compiler and graphs.
 
-``FAULTS`` is the one table, found by comparing with float64 references; its rows are in
-``cpu_faults``, ``avoided_implementations``, ``refused_calls``, ``gpu_faults`` and
-``gpu_type_faults``.
-docs/onednn_in_python.md shows it.
-``tests/onednn/test_fault_register.py`` reproduces the rows, and fails when oneDNN fixes one, so
-that the row can go.
+``FAULTS`` combines ``cpu_faults``, ``avoided_implementations``, ``refused_calls``, ``gpu_faults``
+and ``gpu_type_faults``, which were found by comparison with float64 references.
+docs/onednn_in_python.md lists it. ``tests/onednn/test_fault_register.py`` reproduces each row and
+fails once oneDNN fixes one, so that the row can be removed.
 """
 
 from __future__ import annotations
@@ -44,14 +42,14 @@ for _fault in FAULTS:
 
 
 def check(pd: Any) -> None:
-    """Warn once per place in the program if a known fault of its device affects ``pd``.
+    """Warn once per source location if a known fault of its device affects ``pd``.
 
-    So of slow reference implementations, once in the process.
+    Also warn about slow reference implementations, once per process.
 
     Raises
     ------
     Unimplemented
-        Executing it would end the process.
+        Executing it would crash the process.
     """
     kind = pd.engine.kind.name
     for fault in _WATCHED.get(pd.name, ()):
@@ -64,20 +62,20 @@ def check(pd: Any) -> None:
 
 
 def is_avoided(pd: Any) -> bool:
-    """Whether the implementation of ``pd`` is skipped: the extension takes the next one."""
+    """Whether the implementation of ``pd`` is skipped in favor of the next one."""
     kind = pd.engine.kind.name
     return any(f.avoids(pd) for f in _WATCHED.get(pd.name, ()) if f.avoids and f.device == kind)
 
 
 def warned_of(pd: Any) -> Fault | None:
-    """Return the fault that making this descriptor warns about."""
+    """Return the fault that creating this descriptor warns about."""
     kind = pd.engine.kind.name
     watched = (f for f in _WATCHED.get(pd.name, ()) if f.device == kind and f.warns)
     return next((f for f in watched if f.warns and f.warns(pd)), None)
 
 
 def spoils(row: str, dst: _core.MemoryDesc, post_ops: Any) -> Fault | None:
-    """Return the fault that makes a primitive with these post-ops wrong."""
+    """Return the fault by which a primitive with these post-ops is incorrect."""
     operands = []
     for i in range(len(post_ops)):
         name, args = post_ops[i]
@@ -93,13 +91,13 @@ def in_partition(ops: Sequence[GraphOp], device: str) -> Fault | None:
 
 
 def why_wrong(ops: Sequence[GraphOp], device: str) -> str:
-    """Return what oneDNN does wrong with a partition of these operations; "" for nothing."""
+    """Return what oneDNN does wrong in a partition of these operations, or ""."""
     fault = in_partition(ops, device)
     return f"oneDNN {fault.wrong}" if fault else ""
 
 
 def table() -> str:
-    """Return the table of the documentation."""
+    """Return the table for the documentation."""
     heads = ("name", "where", "when", "what is wrong", "workaround", "handling")
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for f in FAULTS:

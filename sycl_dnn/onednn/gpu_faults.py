@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of oneDNN's kernels for GPUs, seen on a simulated GPU or executed by the CPU."""
+"""Faults of oneDNN's GPU kernels, observed on a simulated GPU or executed by the CPU."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of oneDNN's kernels for GPUs that depend on data types; seen as those of gpu_faults."""
+"""Faults of oneDNN's GPU kernels that depend on data types; observed as in ``gpu_faults``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory on the host: ``map_data`` and ``unmap_data``.
+"""Host access to memory: ``map_data``, ``unmap_data``, NumPy and DLPack protocols.
 
-oneDNN returns addresses. Here NumPy owns what is a copy, so that a mapping which is used too long
-reads old values instead of freed memory. NumPy and DLPack read memory by their own protocols too.
+oneDNN returns raw addresses. Here NumPy owns copies, so that a mapping used after ``unmap_data``
+reads stale values rather than freed memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sycl_dnn.onednn import dtypes
 
 
 class _Part:
-    """Some bytes of USM, which ``owner`` keeps alive, as dpctl takes them from other libraries."""
+    """A range of USM bytes, kept alive by ``owner``, in the form that dpctl accepts."""
 
     def __init__(self, owner: Any, address: int, nbytes: int, queue: Any) -> None:
         self.owner = owner
@@ -34,16 +34,16 @@ class _Part:
 
 
 class _Mapping(NamedTuple):
-    """What was handed out, its bytes, and the memory that they go back to; None for no copy."""
+    """A returned array, its bytes, and the memory to write it back to; None if it is no copy."""
 
     values: np.ndarray
     raw: np.ndarray
     device: Any
 
 
-#: DLPack's device type of the CPU.
+#: DLPack's device type for the CPU.
 _CPU = 1
-#: (memory, index of the buffer) -> its mapping.
+#: (memory, buffer index) -> mapping.
 _MAPPED: dict[tuple[int, int], _Mapping] = {}
 
 
@@ -66,7 +66,7 @@ def _check(memory: Any, index: int, function: str) -> None:
 
 
 def mapped(memory: Any, index: int) -> np.ndarray:
-    """Return a buffer's values on the host; see ``Memory.map_data``."""
+    """Map a buffer to the host; see ``Memory.map_data``."""
     _check(memory, index, "Memory.map_data")
     key = (id(memory), index)
     if key in _MAPPED:
@@ -90,7 +90,7 @@ def mapped(memory: Any, index: int) -> np.ndarray:
 
 
 def unmap(memory: Any, values: Any, index: int) -> None:
-    """Write a mapping back where it is a copy; see ``Memory.unmap_data``."""
+    """Write a mapping back if it is a copy; see ``Memory.unmap_data``."""
     _check(memory, index, "Memory.unmap_data")
     found = _MAPPED.get((id(memory), index))
     if found is None or found.values is not values:
@@ -103,11 +103,11 @@ def unmap(memory: Any, values: Any, index: int) -> None:
         found.device.copy_from_host(found.raw)
 
 
-# --- the protocols of NumPy and DLPack
+# --- NumPy and DLPack protocols
 
 
 def to_numpy(memory: Any, dtype: Any, copy: bool | None) -> np.ndarray:
-    """Return the numbers of a plain memory as a NumPy array, after the work on its queue."""
+    """Return the values of a plain memory as a NumPy array, after the work on its queue."""
     if copy is False:
         raise ValueError("np.asarray: a Memory is copied to NumPy; copy must not be False")
     array = memory.to_array()
@@ -117,13 +117,13 @@ def to_numpy(memory: Any, dtype: Any, copy: bool | None) -> np.ndarray:
 
 
 def device_of(memory: Any) -> tuple[Any, int]:
-    """Return DLPack's device type and number; SYCL's CPU device has the CPU's memory."""
+    """Return DLPack's device type and index; SYCL's CPU device is DLPack's CPU."""
     array = memory.to_array().get_array()
     return (_CPU, 0) if array.sycl_queue.sycl_device.is_cpu else array.__dlpack_device__()
 
 
 def capsule(memory: Any, stream: Any, version: Any, device: Any, copy: bool | None) -> Any:
-    """Return the capsule of a plain memory; parameters are those of ``__dlpack__``."""
+    """Return a DLPack capsule of a plain memory; parameters are those of ``__dlpack__``."""
     array = memory.to_array().get_array()
     wanted = device or device_of(memory)
     if wanted[0] != _CPU or not is_readable(array):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory over arrays: their descriptors, whether one can hold a tensor, USM without copies."""
+"""``Memory``: a tensor in USM, over arrays or its own allocation."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from sycl_dnn._dpnp import array_maker, is_memory, place, usm_array, view
 from sycl_dnn.errors import InvalidArguments, OutOfMemory
 from sycl_dnn.onednn import dtypes, mapping
 
-#: Descriptors that no memory can have.
+#: Format kinds that no memory can have.
 _VAGUE = (_core.format_kind.any, _core.format_kind.undef)
 
 
 class Memory(_core.Memory):
-    """A tensor in USM: descriptor, engine and what holds the data.
+    """A tensor in USM: descriptor, engine and data.
 
     Parameters
     ----------
     desc : MemoryDesc
-        A concrete layout. For a host scalar the second argument is its value.
+        A concrete layout. For a host scalar, the second argument is its value.
     engine : Engine
-        Where the primitives run that use it.
+        Engine of the primitives that use it.
     array : dpnp.ndarray, usm_ndarray, dpctl.memory object, or a list of them, optional
-        Or any object with ``__sycl_usm_array_interface__``. Shared, not copied, and kept alive.
-        An array of the desc's shape must have its strides; a contiguous array of
-        any other shape is taken as raw storage in the desc's layout. Sparse descriptors take a
-        list (CSR: values, indices, pointers). Without it, memory is allocated.
+        Or any object with ``__sycl_usm_array_interface__``. Shared, not copied, and kept alive. An
+        array with the shape of ``desc`` must have its strides; a contiguous array of any other
+        shape is used as raw storage. Sparse descriptors require a list (CSR: values, indices,
+        pointers). By default memory is allocated.
     usm_type : {"device", "shared", "host"}
         Kind of the allocation.
 
     Raises
     ------
     InvalidArguments
-        dtype, layout or size of ``array`` do not fit; ``desc`` is ``any`` or has runtime dims.
+        dtype, layout or size of ``array`` do not match, or ``desc`` is ``any`` or has runtime dims.
     dpnp.exceptions.ExecutionPlacementError
         ``array`` belongs to another SYCL context than ``engine``.
 
     Notes
     -----
-    Source: oneDNN ``dnnl::memory`` and its SYCL interoperability, memory kind USM.
+    Source: oneDNN ``dnnl::memory`` and its SYCL interoperability, USM memory kind.
     """
 
     __slots__ = ()
@@ -90,40 +90,40 @@ class Memory(_core.Memory):
     def to_array(self, index: int = 0) -> Any:
         """Return a dpnp array over buffer ``index``: same memory, no copy, no wait.
 
-        Types that dpnp lacks come as raw integers (bf16 in uint16, float8 in uint8); 4-bit types
-        and the buffers of sparse tensors as flat arrays.
+        Types that dpnp lacks are returned as raw integers (bf16 as uint16, float8 as uint8); 4-bit
+        types and buffers of sparse tensors as flat arrays.
 
         Raises
         ------
         InvalidArguments
-            The layout is blocked or opaque (reorder into a plain one first), or a host scalar.
+            The layout is blocked or opaque (reorder to a plain one first), or it is a host scalar.
         """
         return array_over(self, index)
 
-    # --- what C++ changes in place
+    # --- C++ member functions
 
     @staticmethod
     def data_type_size(data_type: Any) -> int:
-        """Return the bytes of one value of a data type; see ``data_type_size``."""
+        """Return the bytes per element of a data type; see ``data_type_size``."""
         return _core.data_type_size(data_type)
 
     def set_data_handle(self, array: Any, index: int = 0) -> None:
-        """Let the memory lie in another array from now on; nothing is copied.
+        """Rebind the memory to another array; nothing is copied.
 
-        Executions that were submitted before keep the array that they were submitted with, and it
-        is kept alive until they are done. Programs and parts made by ``submemory`` keep theirs.
+        Executions already submitted use the old array and keep it alive. Programs, and memories
+        made by ``submemory``, keep theirs.
 
         Parameters
         ----------
         array : as for ``Memory``
-            It must fit the descriptor as an array that a new ``Memory`` gets.
+            Must match the descriptor, as in the constructor.
         index : int
-            Which buffer, of a sparse tensor.
+            Buffer index, for sparse tensors.
 
         Raises
         ------
         InvalidArguments
-            dtype, layout or size of ``array`` do not fit, or the memory is a host scalar.
+            dtype, layout or size of ``array`` do not match, or the memory is a host scalar.
         dpnp.exceptions.ExecutionPlacementError
             ``array`` belongs to another SYCL context than the engine.
 
@@ -151,26 +151,26 @@ class Memory(_core.Memory):
         self._set_data_handle(buffers, arrays, all(w for *_, w in spans))
 
     def map_data(self, index: int = 0) -> Any:
-        """Return buffer ``index`` as a NumPy array, to be read and written on the host.
+        """Return buffer ``index`` as a NumPy array for reading and writing on the host.
 
         Work that uses the memory must be complete. Shared and host memory is not copied. Device
-        memory is, and written back by ``unmap_data``, which every mapping needs.
+        memory is copied, and written back by ``unmap_data``, which every mapping requires.
 
         Parameters
         ----------
         index : int
-            Which buffer, of a sparse tensor.
+            Buffer index, for sparse tensors.
 
         Returns
         -------
         numpy.ndarray
-            In the shape of a plain descriptor, else flat bytes. Types that NumPy lacks come as raw
-            integers, as from ``to_array``.
+            In the shape of a plain descriptor, else flat bytes. Types that NumPy lacks are raw
+            integers, as in ``to_array``.
 
         Raises
         ------
         InvalidArguments
-            The memory is a host scalar, or mapped already.
+            The memory is a host scalar or already mapped.
 
         Notes
         -----
@@ -179,27 +179,27 @@ class Memory(_core.Memory):
         return mapping.mapped(self, index)
 
     def unmap_data(self, mapped: Any, index: int = 0) -> None:
-        """End a mapping: write ``mapped``, what ``map_data`` returned, back where it is a copy.
+        """End a mapping; if ``mapped`` is a copy, write it back.
 
         Raises
         ------
         InvalidArguments
-            ``mapped`` is not what ``map_data`` of this memory and buffer returned.
+            ``mapped`` was not returned by ``map_data`` for this memory and buffer.
         """
         mapping.unmap(self, mapped, index)
 
     def get_host_scalar_value(self) -> Any:
-        """Return the number of a host scalar.
+        """Return the value of a host scalar.
 
         Raises
         ------
         InvalidArguments
-            The memory is none.
+            The memory is not a host scalar.
         """
         return scalar_value(self)
 
     def set_host_scalar_value(self, value: Any) -> None:
-        """Give a host scalar another number; executions that were submitted before keep theirs.
+        """Set the value of a host scalar; executions already submitted use the old value.
 
         Raises
         ------
@@ -209,64 +209,64 @@ class Memory(_core.Memory):
         scalar_value(self)
         self._set_host_scalar(scalar_bytes(value, self.desc.data_type))
 
-    # --- for other libraries
+    # --- Interoperability
 
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
         return self.to_array().__sycl_usm_array_interface__
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Return a NumPy copy after the work on the queue; see ``to_array`` for what has one."""
+        """Copy to NumPy after the work on the queue; supports the layouts of ``to_array``."""
         return mapping.to_numpy(self, dtype, copy)
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None, copy: bool | None = None,
     ) -> Any:  # fmt: skip
-        """Return a DLPack capsule over the memory; see ``to_array`` for what has one.
+        """Return a DLPack capsule over the memory; supports the layouts of ``to_array``.
 
-        Data for the CPU is complete when this returns.
+        Data for the CPU is complete on return.
         """
         return mapping.capsule(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[Any, int]:
-        """Return DLPack's device type and number: the CPU's for SYCL's CPU device."""
+        """Return DLPack's device type and index; SYCL's CPU device is DLPack's CPU."""
         return mapping.device_of(self)
 
     def submemory(self, dims: Sequence[int], offsets: Sequence[int]) -> Memory:
-        """Return the part of shape ``dims`` that starts at ``offsets``, in the same allocation.
+        """Return a view of shape ``dims`` at ``offsets`` in the same allocation.
 
-        It keeps alive what holds the data. Source: oneDNN ``memory::desc::submemory_desc``.
+        It keeps the data alive. Source: oneDNN ``memory::desc::submemory_desc``.
 
         Raises
         ------
         InvalidArguments, Unimplemented
-            The part does not lie within the tensor, or its layout has no such part: blocked ones
-            can be cut between blocks only, sparse ones and host scalars not at all.
+            The view exceeds the tensor, or the layout has no such view: blocked layouts can be cut
+            only between blocks, sparse tensors and host scalars not at all.
         """
         part = Memory.__new__(Memory)
         _core.Memory.__init__(part, self, dims, offsets)
         return part
 
     def zero(self, stream: _core.Stream, depends: Sequence[Any] = ()) -> Any:
-        """Fill the memory with zero bytes, padding included; returns at once.
+        """Fill the memory with zero bytes, including padding; asynchronous.
 
         Parameters
         ----------
         stream : Stream
-            Of the memory's engine. An ordered one puts the work into its sequence.
+            Of the memory's engine; ordered streams keep their order.
         depends : sequence of dpctl.SyclEvent
-            What must be complete before.
+            Events that must be complete before.
 
         Returns
         -------
         dpctl.SyclEvent
-            Complete when the memory is 0. Until then the memory is kept alive.
+            Complete once the memory is zero. Until then the memory is kept alive.
 
         Raises
         ------
         InvalidArguments
-            The memory is read-only, or a view with gaps, which may belong to another array.
+            The memory is read-only, or a view with gaps, which may contain data of another array.
         """
         if not stream.ordered:
             return super().zero(stream, depends)
@@ -279,10 +279,10 @@ class Memory(_core.Memory):
         return f"<Memory {self.desc} at {self.pointer:#x}>"
 
 
-# --- Allocations in USM
+# --- USM allocations
 
 
-#: By name, device before shared before host: the order in which dpnp decides for a result.
+#: By name; dpnp prefers kinds in this order for results.
 KINDS = {
     "device": dpctl.memory.MemoryUSMDevice,
     "shared": dpctl.memory.MemoryUSMShared,
@@ -291,12 +291,12 @@ KINDS = {
 
 
 def allocated(kind: Any, nbytes: int, queue: Any, purpose: str) -> Any:
-    """Return a dpctl.memory object of the class ``kind`` with ``nbytes`` bytes, at least one.
+    """Allocate ``nbytes`` bytes (at least one) as a dpctl.memory object of class ``kind``.
 
     Raises
     ------
     OutOfMemory
-        The device has no such memory; the text begins with ``purpose``.
+        The device has no such memory left; the message begins with ``purpose``.
     """
     try:
         return kind(max(nbytes, 1), queue=queue)
@@ -305,7 +305,7 @@ def allocated(kind: Any, nbytes: int, queue: Any, purpose: str) -> Any:
         raise OutOfMemory(f"{purpose}: no {nbytes} bytes of {name} memory") from error
 
 
-# --- Arrays as memory: their descriptors, and whether one can hold a tensor
+# --- Arrays as memory
 
 
 def _check_dtype(what: str, array: Any, data_type: Any) -> None:
@@ -317,9 +317,9 @@ def _check_dtype(what: str, array: Any, data_type: Any) -> None:
 
 
 def array_of(value: Any) -> Any | None:
-    """Return the usm_ndarray of a value: its own, or one over what its interface describes.
+    """Return a value's usm_ndarray, or one over the memory that its interface describes.
 
-    The interface is ``__sycl_usm_array_interface__``, by which libraries exchange USM.
+    The interface is ``__sycl_usm_array_interface__``, the protocol for exchanging USM.
     """
     found = usm_array(value)
     if found is None and hasattr(value, "__sycl_usm_array_interface__"):
@@ -330,20 +330,20 @@ def array_of(value: Any) -> Any | None:
 
 
 def desc_of_array(array: Any, data_type: Any = None) -> _core.MemoryDesc:
-    """Return the descriptor of an array: its shape, strides and data type.
+    """Describe an array by its shape, strides and data type.
 
     Parameters
     ----------
     array : dpnp.ndarray or usm_ndarray
-        No negative strides. A 0-d array counts as shape (1,).
+        Without negative strides. A 0-d array is described with shape (1,).
     data_type : member of ``data_type``, optional
-        Needed where dpnp has no such dtype: ``bf16`` in uint16; ``f8_*``, ``e8m0`` in uint8.
+        Required if dpnp lacks the dtype: ``bf16`` in uint16; ``f8_*``, ``e8m0`` in uint8.
 
     Raises
     ------
     InvalidArguments
-        The dtype does not fit ``data_type``, has no oneDNN type, or a stride is negative; a 4-bit
-        ``data_type``.
+        The dtype does not match ``data_type`` or has no oneDNN type, a stride is negative, or
+        ``data_type`` is 4-bit.
     """
     u = array_of(array)
     if u is None:
@@ -364,7 +364,7 @@ def desc_of_array(array: Any, data_type: Any = None) -> _core.MemoryDesc:
 
 
 def _same_layout(desc: _core.MemoryDesc, u: Any) -> bool:
-    """Whether every element of an array of the desc's shape is where the desc says."""
+    """Whether every element of an array with the descriptor's shape is where it says."""
     dims, strides = desc.dims, desc.strides
     return (
         desc.is_plain
@@ -374,7 +374,7 @@ def _same_layout(desc: _core.MemoryDesc, u: Any) -> bool:
 
 
 def _bytes_needed(desc: _core.MemoryDesc, index: int) -> int:
-    """Return the bytes from the start of buffer ``index`` to the last element."""
+    """Return the number of bytes from the start of buffer ``index`` through its last element."""
     size = desc.get_size(index)
     if size == _core.RUNTIME_SIZE_VAL:
         raise InvalidArguments(f"Memory: desc must say all dimensions and strides, got {desc}")
@@ -395,7 +395,7 @@ def _check_layout(desc: _core.MemoryDesc, index: int, u: Any) -> None:
             f"Memory: array must have the shape of desc {desc.dims} or be contiguous, got shape "
             f"{u.shape} with strides {u.strides}"
         )
-    # What lies past a view belongs to another array.
+    # Memory beyond a view belongs to another array.
     if u.nbytes < _bytes_needed(desc, index):
         raise InvalidArguments(
             f"Memory: array must hold {_bytes_needed(desc, index)} bytes, got {u.nbytes}"
@@ -408,7 +408,7 @@ def _is_writable(u: Any) -> bool:
 
 
 def span(desc: _core.MemoryDesc, index: int, array: Any) -> tuple[Any, int, bool]:
-    """Return the dpctl.memory object, the byte offset in it, and whether it may be written."""
+    """Return the dpctl.memory object, the byte offset in it, and whether it is writable."""
     if is_memory(array):
         return array, 0, True
     u = array_of(array)
@@ -423,7 +423,7 @@ def span(desc: _core.MemoryDesc, index: int, array: Any) -> tuple[Any, int, bool
 
 
 def allocate(desc: _core.MemoryDesc, index: int, engine: _core.Engine, usm_type: str) -> Any:
-    """Return new memory of a kind for buffer ``index``."""
+    """Allocate buffer ``index`` in a kind of memory."""
     nbytes = max(_bytes_needed(desc, index), desc.get_size(index))
     if usm_type not in KINDS:
         raise InvalidArguments(
@@ -443,7 +443,7 @@ def _as_integer(number: np.ndarray, data_type: Any) -> np.ndarray:
 
 
 def scalar_bytes(value: Any, data_type: Any) -> bytes:
-    """Return a number in the bytes of ``data_type``, for a host scalar."""
+    """Convert a number to the bytes of ``data_type``, for a host scalar."""
     number = np.asarray(value)
     if number.ndim or number.dtype.kind not in "biuf":
         raise TypeError(f"Memory: a host scalar must be a number, got {value!r}")
@@ -458,7 +458,7 @@ def scalar_bytes(value: Any, data_type: Any) -> bytes:
 
 
 def scalar_value(memory: Any) -> Any:
-    """Return the number that a host scalar holds."""
+    """Return the value of a host scalar."""
     desc = memory.desc
     if desc.format_kind is not _core.format_kind.host_scalar:
         raise InvalidArguments(f"Memory: memory must be a host scalar, got {desc}")
@@ -473,7 +473,7 @@ def _flat_length(desc: _core.MemoryDesc, index: int) -> int:
 
 
 def array_over(memory: Any, index: int) -> Any:
-    """Return a dpnp array over one buffer of a memory, without a copy."""
+    """Return a dpnp array over one buffer of a memory, without copying."""
     desc = memory.desc
     if desc.format_kind is _core.format_kind.host_scalar:
         raise InvalidArguments(f"to_array: memory must not be a host scalar, got {desc}")

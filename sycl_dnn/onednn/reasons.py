@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ask oneDNN why it refused a primitive descriptor.
+"""oneDNN's reasons for refusing a primitive descriptor.
 
-oneDNN tells its reasons only in its verbose log, which is switched on by the environment when the
-library is first used and goes to the process's standard output. So the creation is repeated in a
-separate, short-lived process, only when the reasons are read.
+oneDNN reports reasons only in its verbose log, which is enabled by an environment variable before
+the library is first used, and goes to standard output. So the creation is repeated in a separate,
+short-lived process, and only when the reasons are read.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any
 
 _MODES = {"ONEDNN_VERBOSE": "dispatch,check", "ONEDNN_VERBOSE_TIMESTAMP": "0"}
 _HELPER = "from sycl_dnn.onednn import reasons; reasons.main()"
-#: Seconds for the other process, which starts a Python and loads oneDNN.
+#: Timeout in seconds; the process must start Python and load oneDNN.
 _LONGEST = 300
 
 
 class Recipe:
-    """What a primitive descriptor is made from, in a form that another process can repeat.
+    """The arguments of a primitive descriptor, in a form that another process can repeat.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Recipe:
         self.parameters = {key: _portable(value) for key, value in parameters.items()}
 
     def create(self) -> Any:
-        """Make the descriptor again, in the process that calls."""
+        """Create the descriptor in the calling process."""
         from sycl_dnn import _core
 
         engine = _core.Engine(self.device)
@@ -49,7 +49,7 @@ class Recipe:
 
 
 class _Device(str):
-    """Stands for an Engine; the text is the device's filter string."""
+    """Represents an Engine by the device's filter string."""
 
 
 def _portable(value: Any) -> Any:
@@ -73,7 +73,7 @@ def _restored(value: Any) -> Any:
 
 
 def _log_kind(name: str) -> str:
-    """Return the name that oneDNN's log gives to the primitive's kind."""
+    """Return the name of the primitive's kind in oneDNN's log."""
     kind = name.removesuffix("_data").removesuffix("_weights")
     kind = kind.removesuffix("_forward").removesuffix("_backward")
     cells = ("vanilla_rnn", "lstm", "gru", "lbr_gru", "augru", "lbr_augru")
@@ -81,7 +81,7 @@ def _log_kind(name: str) -> str:
 
 
 def _parse(line: str, kind: str) -> str | None:
-    """Return ``implementation: reason`` or ``reason`` from a line of the log about ``kind``."""
+    """Parse ``implementation: reason`` or ``reason`` from a log line about ``kind``."""
     fields = line.split(",")
     if len(fields) < 7 or fields[0] != "onednn_verbose":
         return None
@@ -111,14 +111,14 @@ def find(recipe: Recipe) -> tuple[str, ...]:
         return (f"(unknown: the helper process failed: {' '.join(last)})",)
     kind = _log_kind(recipe.name)
     lines = (_parse(line, kind) for line in helper.stdout.decode(errors="replace").splitlines())
-    # Reorders are refused without a word.
+    # Reorders are refused without a message.
     return tuple(dict.fromkeys(line for line in lines if line)) or ("(oneDNN's log gives none)",)
 
 
 def main() -> None:
-    """Repeat the creation whose recipe comes on standard input; the log goes to standard output.
+    """Repeat the creation of the recipe on standard input; the log goes to standard output.
 
-    Only this module writes that input: it is pickled, and must never come from another process.
+    Only this module may write the input, because it is unpickled.
     """
     from sycl_dnn.errors import DnnlError
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""oneDNN's slow reference implementations: recognized, and warned about if another way is faster.
+"""Detection of oneDNN's slow reference implementations, with warnings if an alternative is faster.
 
-Which ways are faster depends on the CPU, so oneDNN is asked: the same primitive is described in
-other layouts and in float32. What ``sycl_dnn.functional`` composes of other primitives is known.
+Alternatives depend on the CPU, so oneDNN is queried: the same primitive is described in other
+layouts and in float32. Alternatives composed by ``sycl_dnn.functional`` are listed.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from sycl_dnn import _core
 from sycl_dnn._warn import is_in_package, warn
 from sycl_dnn.errors import DnnlError, ReferenceWarning
 
-#: Rows whose reference implementation is composed of fast ones: products, reorders.
+#: Primitives whose reference consists of fast primitives such as products and reorders.
 _FAST_REFERENCES = ("lstm", "gru", "lbr", "vanilla", "augru", "concat")
-#: New descriptors of these are checked; the reference of the others is as fast as a copy.
+#: Primitives to check; for others the reference is as fast as a copy.
 ROWS = frozenset(
     row
     for row in _core.ROWS
     if row.split("_")[0] not in (*_FAST_REFERENCES, "reorder", "shuffle", "sum")
 )
-#: Nanoseconds of one core for a multiplication, an element of a window, an element of the others.
+#: Nanoseconds on one core per multiplication, window element, or element.
 _COST = {"convolution": 1, "deconvolution": 1, "inner": 1, "matmul": 1, "pooling": 5}
 _COST_OF_ELEMENT = 50
 _PRODUCTS = ("convolution", "deconvolution", "inner", "matmul")
-#: An execution that takes longer than this on one core matters.
+#: Nanoseconds on one core above which a warning is justified.
 _LONG = 10e6
-#: Functions that compute the same on a CPU without the reference, and their gradients.
+#: Functions that compute the same without the reference on CPUs, in gradients too.
 _FUNCTIONS = {
     "lrn": "local_response_norm",
     "softmax": "softmax or log_softmax",
@@ -46,24 +46,24 @@ _MOST_ASKED = 4096
 
 
 def is_slow_reference(row: str, implementation: str) -> bool:
-    """Whether a primitive runs as oneDNN's slow reference, by the implementation's name."""
-    # Some run inside others: "conv:any+ref:any".
+    """Whether an implementation name indicates oneDNN's slow reference."""
+    # References may be nested: "conv:any+ref:any".
     words = implementation.replace("+", ":").split(":")
     is_reference = "ref" in words or "ref_int8" in words
     return is_reference and row.split("_")[0] not in _FAST_REFERENCES
 
 
 def check(pd: Any, caller: str) -> None:
-    """Warn about a new descriptor if code outside the package, in the file ``caller``, made it.
+    """Warn about a new descriptor if ``caller``, the file that created it, is not in the package.
 
-    The package describes much that it never runs, and warns when it records a primitive.
+    The package describes many primitives that it never runs, and warns when it records one.
     """
     if not is_in_package(caller):
         warn_of(pd)
 
 
 def warn_of(pd: Any) -> None:
-    """Warn, once for each primitive and data type, if a slow reference has a faster alternative."""
+    """Warn once per primitive and data type if a slow reference has a faster alternative."""
     if pd.name not in ROWS or not is_slow_reference(pd.name, pd.impl_info):
         return
     if pd.engine.kind is not _core.engine_kind.cpu:
@@ -92,18 +92,18 @@ def _text(pd: Any, descs: dict[str, Any], faster: str) -> str:
 
 
 def alternative(pd: Any) -> str:
-    """Return what would be faster than the reference implementation of a descriptor.
+    """Return a faster alternative to the reference implementation of a descriptor.
 
     Parameters
     ----------
     pd : PrimitiveDesc
-        Of an engine of a CPU.
+        For a CPU engine.
 
     Returns
     -------
     str
         Layouts or a data type with the implementation's name, or a function of
-        ``sycl_dnn.functional``; "" if nothing is known to be faster.
+        ``sycl_dnn.functional``; "" if there is none.
     """
     for words, layout, data_type in _ways(pd):
         try:
@@ -129,7 +129,7 @@ def _ways(pd: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def _described(pd: Any, layout: str, data_type: Any) -> Any:
-    """Describe the same primitive in another layout and data type; None if there is none."""
+    """Describe the same primitive in another layout and data type; None if unsupported."""
     given = dict(pd.parameters)
     for name in (*_TENSORS, *_WEIGHTS, "bias", "diff_bias"):
         desc = given.get(name)
@@ -163,7 +163,7 @@ def _descs(pd: Any) -> dict[str, Any]:
 
 
 def _nanoseconds(row: str, pd: Any, descs: dict[str, Any]) -> float:
-    """Estimate the time of one execution on one core; 0 if shapes are unknown before it."""
+    """Estimate the time of an execution on one core; 0 if shapes are unknown."""
     if any(n < 0 for desc in descs.values() for n in desc.dims):
         return 0
     kind = row.split("_")[0]
@@ -173,7 +173,7 @@ def _nanoseconds(row: str, pd: Any, descs: dict[str, Any]) -> float:
     if kind == "matmul":
         most = sizes.get("dst", 0) * descs["src"].dims[-1]
     elif kind in _PRODUCTS:
-        # Each element of one side meets the weights of its own channel.
+        # Each element of one side is multiplied by the weights of its channel.
         side = ("src", "diff_src") if kind == "deconvolution" else ("dst", "diff_dst")
         name = next(name for name in side if name in descs)
         most = sizes[name] * weights // max(descs[name].dims[1], 1)

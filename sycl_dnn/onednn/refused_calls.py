@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that are refused: on CPUs they end the process, or access memory outside their arrays."""
+"""Calls that are refused because they crash on CPUs or access memory out of bounds."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of primitive descriptors, and which of them a refused one breaks.
+"""Validation rules of primitive descriptors, to explain oneDNN's refusals.
 
-Each names argument, rule and value, or is None; those of windows are in ``_window_rules``.
-
-Runs only after oneDNN has refused: its status says "invalid arguments" and nothing more.
+A rule returns a message with argument, rule and value, or None. Rules run only after oneDNN has
+refused, since its status says only "invalid arguments".
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any
 from sycl_dnn import _core
 
 _ANY = _core.format_kind.any
-#: Primitives whose source must say its layout; only results and gradients may be ``any``.
+#: Primitives whose source layout must be concrete; only results and gradients may be ``any``.
 _CONCRETE_SOURCE: tuple[str, ...] = (
     "eltwise",
     "pooling",
@@ -28,7 +27,7 @@ _CONCRETE_SOURCE += ("shuffle", "reduction", "resampling", "binary", "concat")
 
 
 def tensor_of(p: dict, *names: str) -> Any:
-    """Return the first of the named descriptors that is there, gradients included."""
+    """Return the first of the named descriptors that is present, including gradients."""
     for name in names:
         for key in (name, "diff_" + name):
             if p.get(key) is not None:
@@ -37,7 +36,7 @@ def tensor_of(p: dict, *names: str) -> Any:
 
 
 def hint(name: str, p: dict) -> str | None:
-    """Require the training descriptor of the backward primitive's own forward one."""
+    """Require the training descriptor of the matching forward primitive as hint."""
     if "hint_fwd_pd" not in p:
         return None
     given = p["hint_fwd_pd"]
@@ -50,7 +49,7 @@ def hint(name: str, p: dict) -> str | None:
 
 
 def forward_kind(name: str, p: dict) -> str | None:
-    """Forward primitives know training and inference only."""
+    """Require a forward primitive to be for training or inference."""
     kinds = (_core.prop_kind.forward_training, _core.prop_kind.forward_inference)
     if not name.endswith("_forward") or p["prop_kind"] in kinds:
         return None
@@ -59,7 +58,7 @@ def forward_kind(name: str, p: dict) -> str | None:
 
 
 def concrete_source(name: str, p: dict) -> str | None:
-    """Require a source that says its layout where ``any`` is not taken."""
+    """Require a concrete source layout if ``any`` is not supported."""
     if not name.startswith(_CONCRETE_SOURCE):
         return None
     for key in ("src", "src0", "data"):
@@ -83,7 +82,7 @@ def matmul_shapes(name: str, p: dict) -> str | None:
 
 
 def axis_range(name: str, p: dict) -> str | None:
-    """Require an axis that counts from 0; negative ones are not counted from the end."""
+    """Require a nonnegative axis within range."""
     key, data = tensor_of(p, "src", "dst")
     if "axis" not in p or data is None or 0 <= p["axis"] < data.ndims:
         return None
@@ -101,7 +100,7 @@ def shuffle_groups(name: str, p: dict) -> str | None:
 
 
 def reduction_dims(name: str, p: dict) -> str | None:
-    """Require a result that has size 1 where something is reduced, and reduces something."""
+    """Require size 1 along reduced axes, and at least one reduced axis."""
     if name != "reduction":
         return None
     src, dst = p["src"].dims, p["dst"].dims
@@ -113,13 +112,13 @@ def reduction_dims(name: str, p: dict) -> str | None:
 
 
 def bias_needed(name: str, p: dict) -> str | None:
-    """Require a bias: the RNN cells have no variant without."""
+    """Require a bias: RNN cells have no variant without one."""
     is_cell = "weights_iter" in p
     return "bias must be given: RNN cells need one" if is_cell and p["bias"] is None else None
 
 
 def normalization_groups(name: str, p: dict) -> str | None:
-    """Group normalization splits the channels evenly."""
+    """Require the number of groups to divide the channels."""
     if not name.startswith("group_normalization"):
         return None
     key, data = tensor_of(p, "src")
@@ -129,7 +128,7 @@ def normalization_groups(name: str, p: dict) -> str | None:
 
 
 def list_lengths(name: str, p: dict) -> str | None:
-    """One scale per source, one factor per spatial dimension."""
+    """Require one scale per source and one factor per spatial dimension."""
     if name == "sum" and len(p["scales"]) != len(p["srcs"]):
         return f"scales must have one entry per source ({len(p['srcs'])}), got {len(p['scales'])}"
     key, data = tensor_of(p, "src")
@@ -139,7 +138,7 @@ def list_lengths(name: str, p: dict) -> str | None:
     return None
 
 
-# --- Rules of windows: strides, padding, dilation, channels and sizes; as in ``_rules``
+# --- Windows: strides, padding, dilation, channels and sizes
 
 _SPATIAL = ("strides", "dilates", "dilation", "padding_l", "padding_r", "kernel")
 
@@ -160,7 +159,7 @@ def spatial_lengths(name: str, p: dict) -> str | None:
 
 
 def convolution_channels(name: str, p: dict) -> str | None:
-    """Require channels of weights, source and result that fit together, groups included."""
+    """Require consistent channels of weights, source and result, including groups."""
     if not name.startswith(("convolution", "deconvolution")):
         return None
     (s, src), (w, wei), (d, dst) = (tensor_of(p, k) for k in ("src", "weights", "dst"))
@@ -181,7 +180,7 @@ def convolution_channels(name: str, p: dict) -> str | None:
 
 
 def _window(name: str, p: dict) -> Iterator[tuple[int, int, int, int, int, int]]:
-    """Yield input, output, kernel, dilation, padding sum and stride per spatial dimension."""
+    """Yield input, output, kernel, dilation, total padding and stride per spatial dimension."""
     (_, src), (_, wei), (_, dst) = (tensor_of(p, k) for k in ("src", "weights", "dst"))
     if name.startswith("deconvolution"):
         src, dst = dst, src
@@ -192,7 +191,7 @@ def _window(name: str, p: dict) -> Iterator[tuple[int, int, int, int, int, int]]
 
 
 def window_sizes(name: str, p: dict) -> str | None:
-    """Require the size that follows from source, kernel, stride, dilation and padding."""
+    """Require the result size that follows from source, kernel, stride, dilation and padding."""
     if not name.startswith(("convolution", "deconvolution", "pooling")):
         return None
     for axis, (i, o, k, dilation, padding, stride) in enumerate(_window(name, p)):
@@ -204,7 +203,7 @@ def window_sizes(name: str, p: dict) -> str | None:
     return None
 
 
-# --- Say which rule the arguments of a refused primitive descriptor break
+# --- Finding the violated rule
 
 Rule = Callable[[str, dict], "str | None"]
 
@@ -227,12 +226,12 @@ RULES: tuple[Rule, ...] = (
 
 
 def find(name: str, parameters: dict) -> str | None:
-    """Return the first broken rule as a sentence, None if no rule here explains the refusal."""
+    """Return a message about the first violated rule; None if no rule explains the refusal."""
     for rule in RULES:
         try:
             sentence = rule(name, parameters)
         except (AttributeError, IndexError, TypeError, ValueError, ZeroDivisionError):
-            continue  # the arguments are odd in a way that this rule does not cover
+            continue  # the arguments are invalid in a way that this rule does not cover
         if sentence:
             return sentence
     return None
@@ -251,7 +250,7 @@ def _text(value: Any) -> str:
 
 
 def summary(name: str, parameters: dict, engine: Any, attr: Any) -> str:
-    """Return the descriptors, parameters, device and attributes, a line each."""
+    """Return descriptors, parameters, device and attributes, one per line."""
     given = {k: v for k, v in parameters.items() if v is not None}
     lines = [f"{k} = {v}" for k, v in _descs(given).items()]
     rest = [f"{k}={_text(v)}" for k, v in given.items() if not isinstance(v, _core.MemoryDesc)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which argument does not fit, of a call that the extension refused."""
+"""Error messages for calls whose arguments do not match the extension's signatures."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sycl_dnn import _core
 from sycl_dnn.errors import InvalidArguments
 
 _MISSING = object()
-#: A line of a docstring that is a signature; those of overloads are numbered.
+#: A signature line of a docstring; overloads are numbered.
 _SIGNATURE = re.compile(r"^(?:\d+\. )?\w+\((.*)\) -> .*$", re.MULTILINE)
-#: At most this many names of an enumeration are listed.
+#: Maximum number of enumerators to list.
 _MOST_NAMES = 24
-#: Annotations of pybind11 that need words.
+#: Wording for pybind11's annotations.
 _WORDS = {
     "int": "an integer",
     "float": "a number",
@@ -32,13 +32,13 @@ _WORDS = {
     "typing.SupportsIndex": "",
     "sycl_dnn.onednn.format_tag": "a format tag",
 }
-#: What NumPy and dpnp call parameters of oneDNN's.
+#: oneDNN's parameter names by their NumPy or dpnp equivalents.
 _ALIASES = {"shape": "dims", "dtype": "data_type"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """One parameter of a signature, as the docstring states it."""
+    """One parameter of a signature, as given in the docstring."""
 
     name: str
     annotation: str
@@ -67,7 +67,7 @@ def _parameters(text: str) -> list[Parameter]:
         name, _, rest = part.partition(":")
         annotation, equals, default = rest.partition(" = ")
         annotation = annotation.strip()
-        # pybind11 does not say that what is None by default may be None.
+        # pybind11 does not annotate parameters with default None as optional.
         if default.strip() == "None" and "None" not in _split(annotation, "|"):
             annotation += " | None"
         found.append(Parameter(name.strip(), annotation, bool(equals), by_name_only))
@@ -75,12 +75,12 @@ def _parameters(text: str) -> list[Parameter]:
 
 
 def signatures(function: Any) -> list[list[Parameter]]:
-    """Return the parameters of each overload of a function of the extension."""
+    """Return the parameters of each overload of an extension function."""
     found = [_parameters(text) for text in _SIGNATURE.findall(function.__doc__ or "")]
     return [s for s in found if not any(p.name.startswith("*") for p in s)]
 
 
-# --- whether a value fits an annotation
+# --- matching values to annotations
 
 
 def _bound_class(annotation: str) -> type | None:
@@ -138,15 +138,15 @@ def _fits(value: Any, annotation: str) -> bool:
     return any(_fits_one(value, part) for part in _split(annotation, "|"))
 
 
-# --- what the message says
+# --- wording
 
 
 def _own_names(members: Any, function: str) -> list[str]:
-    """Return the names of an enumeration that are an operation's, all if they are few."""
+    """Return the enumerators that belong to an operation, or all if they are few."""
     names = [n for n in members.__members__ if n != "undef"]
     if len(names) <= _MOST_NAMES:
         return names
-    # The operation may come second, as in "append_eltwise".
+    # The operation may be the second word, as in "append_eltwise".
     for word in function.split("_"):
         own = [n for n in names if n.startswith(word + "_")]
         if own:
@@ -155,7 +155,7 @@ def _own_names(members: Any, function: str) -> list[str]:
 
 
 def _near(members: Any, function: str, given: Any, most: int = 1) -> list[str]:
-    """Return the names of an enumeration that may be meant: "tanh" is eltwise_tanh."""
+    """Return similar enumerators: "tanh" matches eltwise_tanh."""
     names = _own_names(members, function) or list(members.__members__)
     text = str(given)
     ends = [n for n in names if n.endswith("_" + text)]
@@ -163,7 +163,7 @@ def _near(members: Any, function: str, given: Any, most: int = 1) -> list[str]:
 
 
 def _names(members: Any, function: str, given: Any) -> str:
-    """Return the names of an enumeration: of the operation, or some that are like the given one."""
+    """Return the enumerators of the operation, or some that are similar to the value."""
     own = _own_names(members, function)
     return ", ".join(own or [*(_near(members, function, given, 5) or members.__members__), "..."])
 
@@ -213,7 +213,7 @@ def _listed(parameters: list[Parameter]) -> str:
 
 
 def _meant(parameter: str, parameters: list[Parameter]) -> list[str]:
-    """Return the parameter that an unknown name is likely to mean, if there is one."""
+    """Return the parameter that an unknown name probably refers to, if any."""
     names = [p.name for p in parameters]
     known = [n for n in (parameter.removesuffix("_desc"), _ALIASES.get(parameter)) if n in names]
     return known[:1] or difflib.get_close_matches(parameter, names, 1)
@@ -252,7 +252,7 @@ def _wrong_value(name: str, p: Parameter, value: Any) -> Exception:
 def _problem(
     name: str, overloads: list[list[Parameter]], args: tuple[Any, ...], named: Mapping[str, Any]
 ) -> Exception | None:
-    """Return what is wrong with a call of the first overload; the others are equally near."""
+    """Describe what is wrong with a call, by the first of equally close overloads."""
     parameters = overloads[0]
     names = [p.name for p in parameters]
     for key in named:
@@ -277,7 +277,7 @@ def _problem(
 def _nearness(
     parameters: list[Parameter], args: tuple[Any, ...], named: Mapping[str, Any]
 ) -> tuple[int, int]:
-    """Return how well a call fits an overload: its values, then the names that are almost right."""
+    """Rank how well a call matches an overload: by values, then by similar names."""
     names = [p.name for p in parameters]
     unknown = [n for n in named if n not in names]
     surplus = max(0, len(args) - sum(not p.by_name_only for p in parameters))
@@ -295,18 +295,18 @@ def _name_of(function: Any, args: tuple[Any, ...]) -> str:
 
 
 def explanation(function: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> Exception | None:
-    """Return the error of a call that fits none of a function's signatures.
+    """Return an error for a call that matches none of a function's signatures.
 
     Parameters
     ----------
-    function : a function of the extension, whose docstring begins with its signatures
-    args, named : what it was called with, ``self`` of a method included
+    function : an extension function, whose docstring begins with its signatures
+    args, named : the arguments of the call, including ``self`` of a method
 
     Returns
     -------
     TypeError or InvalidArguments
-        It names the argument, what it must be and what it was. None where each argument fits as
-        far as the signature says, so that pybind11's own message is the best there is.
+        It names the argument, the rule and the value. None if every argument matches as far as
+        annotations tell, so that pybind11's message is the best available.
     """
     name = _name_of(function, args)
     overloads = signatures(function)

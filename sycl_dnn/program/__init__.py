@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is submitted: executables, segments with their memory, constants."""
+"""Executable programs: segments with planned memory, constants, and submission."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is computed once from constant arrays: packed weights."""
+"""Values computed once from constant arrays, such as packed weights."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from sycl_dnn.trace import allocation
 from sycl_dnn.trace.steps import Step, is_kernel
 from sycl_dnn.trace.values import Storage, Tensor
 
-#: Short names of recipes, since each call finds results by them.
+#: Short ids of recipes, since each call looks up results by them.
 _NUMBERS: dict[Any, int] = {}
 
 
 class Constants:
-    """The steps that depend only on constant arguments, run when their results are missing.
+    """The steps that depend only on constant arguments, run if their results are missing.
 
-    Results are kept by the frozen arrays that they come from, so that they have the same lifetime;
-    a plain repacking is shared by all functions that use the same layout.
+    Results are attached to the frozen arrays that they derive from, and have the same lifetime; a
+    plain reorder is shared by all functions that use the same layout.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Constants:
     ) -> None:
         self._slots: list[tuple[int, Any, int, tuple[int, ...]]] = []
         self._segment: Segment | None = None
-        #: The steps whose results are constant.
+        #: The steps with constant results.
         self.steps = steps = _constant_steps(live, executable)
         if not steps:
             return
@@ -52,7 +52,7 @@ class Constants:
 
     @property
     def slots(self) -> list[tuple[int, int, int]] | None:
-        """Register, recipe and source of each result, if each comes from one frozen array."""
+        """Register, recipe and source of each result, if each derives from one frozen array."""
         if any(len(sources) > 1 for *_, sources in self._slots):
             return None
         return [(register, recipe, sources[0]) for register, _, recipe, sources in self._slots]
@@ -60,7 +60,7 @@ class Constants:
     def fill(
         self, registers: list[Any], queue: Any, stream: Any, frozen: Mapping[int, Any]
     ) -> None:
-        """Put the kept results into their registers, computing them first if necessary."""
+        """Put the cached results into their registers, computing them first if necessary."""
         if not self._slots:
             return
         missing = False
@@ -71,15 +71,15 @@ class Constants:
             return
         for register, blank, _, _ in self._slots:
             registers[register] = blank.new(queue, pooled=False)
-        # Other threads find the copies too, and there is no order between threads.
-        assert self._segment is not None  # there is something to pack
+        # Other threads may use the copies too, without any ordering.
+        assert self._segment is not None  # implied by missing results
         self._segment.run(registers, queue, stream).wait()
         for register, _, recipe, sources in self._slots:
             frozen[sources[0]].packed[_key(recipe, sources, frozen)] = registers[register]
 
 
 def _key(recipe: int, sources: tuple[int, ...], frozen: Mapping[int, Any]) -> Any:
-    """Return the key of a result among those of its first source; the others are part of it."""
+    """Return the key of a result in the cache of its first source."""
     return (recipe, *(frozen[s] for s in sources[1:])) if len(sources) > 1 else recipe
 
 
@@ -89,7 +89,7 @@ def _constant_steps(live: Sequence[Any], executable: Any) -> list[Any]:
     made: set[int] = set()
 
     def stands(storage: Storage) -> bool:
-        # Packed copies from a forward pass have no number that the caller knows.
+        # Packed copies from a forward pass are not arguments of the caller.
         is_given = storage.argument is not None and executable.is_argument(storage)
         is_frozen = storage.constant and is_given
         return is_frozen or id(storage) in made or storage.memory is not None
@@ -103,7 +103,7 @@ def _constant_steps(live: Sequence[Any], executable: Any) -> list[Any]:
 
 
 def _recipe(tensor: Tensor, made: Mapping[int, Any]) -> tuple[Any, tuple[int, ...]]:
-    """Return what distinguishes this value from others of its source, and the source arguments."""
+    """Return what identifies this value among those of its sources, and the sources."""
     if tensor.storage.argument is not None:
         return (tensor.desc, tensor.offset), (tensor.storage.argument,)
     step, _ = made[id(tensor.storage)]
@@ -112,14 +112,14 @@ def _recipe(tensor: Tensor, made: Mapping[int, Any]) -> tuple[Any, tuple[int, ..
     sources = tuple(sorted({n for _, numbers in parts for n in numbers}))
     is_primitive = step.primitive is not None and not is_kernel(step.primitive)
     if is_primitive and len(inputs) == len(step.inputs):
-        # The positions of the sources distinguish a - b from b - a.
+        # The order of the sources distinguishes a - b from b - a.
         return (_work(step), *((r, *map(sources.index, n)) for r, n in parts)), sources
-    # Anything else belongs to this function only.
+    # Anything else is specific to this function.
     return (object(), tensor.storage.desc), sources
 
 
 def _work(step: Step) -> tuple[Any, ...]:
-    """Return what a primitive does, apart from what it reads."""
+    """Return what a primitive computes, regardless of its inputs."""
     assert step.primitive is not None
     pd = step.primitive.primitive_desc
     layouts = [t.desc for t in (*step.inputs.values(), *step.outputs.values())]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results in the memory of arguments that the caller gives away."""
+"""Reuse of the memory of donated arguments for results."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from sycl_dnn.program.step_order import AnyStep
 from sycl_dnn.trace.steps import Step, is_kernel
 from sycl_dnn.trace.values import Storage, Tensor
 
-#: Primitives that may write over their first input.
+#: Primitives that may overwrite their first input.
 IN_PLACE = ("eltwise_forward", "softmax_forward", "binary", "layer_normalization_forward")
-#: Smaller results are cheap to allocate, and shapes () and (1,) have one descriptor.
+#: Smaller results are cheap to allocate, and shapes () and (1,) share a descriptor.
 _LEAST = 4096
 
 
 class Uses:
-    """When the storages of steps are read and written."""
+    """When steps read and write each storage."""
 
     def __init__(self, steps: Sequence[AnyStep]) -> None:
         self.steps = steps
-        #: By id of a storage.
+        #: By id of the storage.
         self.last_read: dict[int, int] = {}
         self.first_write: dict[int, int] = {}
-        #: Those that calls over arrays see.
+        #: Storages used by calls over arrays.
         self.by_arrays: set[int] = set()
         for i, step in enumerate(steps):
             read = [id(t.storage) for t in step.inputs.values()]
@@ -37,7 +37,7 @@ class Uses:
                 self.by_arrays.update(read, written)
 
     def may_take(self, result: Tensor, given: Storage) -> bool:
-        """Whether a result may be written where an argument is."""
+        """Whether a result may be written into the memory of an argument."""
         made = id(result.storage)
         if given.desc != result.desc or id(given) in self.first_write:
             return False
@@ -47,7 +47,7 @@ class Uses:
         return read < write or (read == write and self.is_replaced(result, given))
 
     def is_replaced(self, result: Tensor, given: Storage) -> bool:
-        """Whether the step that writes a result may write it over an argument that it reads."""
+        """Whether the step that writes a result may overwrite an argument that it reads."""
         step = self.steps[self.first_write[id(result.storage)]]
         reads = {n: t for n, t in step.inputs.items() if t.storage is given}
         writes = {n: t for n, t in step.outputs.items() if t.storage is result.storage}
@@ -56,7 +56,7 @@ class Uses:
         ((source, old),), ((target, new),) = reads.items(), writes.items()
         if old.desc != new.desc or old.offset or new.offset:
             return False
-        if is_kernel(step.primitive):  # kernels name so what they compute element by element
+        if is_kernel(step.primitive):  # element-wise kernels list their inputs
             return target == f"new_{source}"
         is_first = next(iter(step.inputs)) == source
         return is_first and step.primitive is not None and step.primitive.name in IN_PLACE
@@ -66,25 +66,25 @@ def taken(
     steps: Sequence[AnyStep], finals: Iterable[Tensor], given: Iterable[Storage],
     kept: Collection[Storage],
 ) -> dict[int, Storage]:  # fmt: skip
-    """Return which arguments results are written over, by id of the result's storage.
+    """Return the argument that each result overwrites, by id of the result's storage.
 
     Parameters
     ----------
     steps : list
-        In the order of the trace.
+        In trace order.
     finals : list of Tensor
-        What a call returns.
+        The results of a call.
     given : list of Storage
-        Arguments that may be written over.
+        Arguments that may be overwritten.
     kept : collection of Storage
-        What a call also returns, unchanged.
+        Other storages that a call returns unchanged.
     """
     uses, returned = Uses(steps), list(finals)
     used = {id(s) for s in kept} | {id(t.storage) for t in returned}
     free = [s for s in given if id(s) not in used]
     results = {id(t.storage): t for t in returned if _is_made(t, uses)}
     found: dict[int, Storage] = {}
-    # First what a step replaces, then any that is no longer needed.
+    # First arguments that the same step replaces, then any that are no longer needed.
     for is_wanted in (uses.is_replaced, lambda result, given: True):
         for key, result in results.items():
             if key in found:
@@ -98,7 +98,7 @@ def taken(
 
 
 def _is_made(tensor: Tensor, uses: Uses) -> bool:
-    """Whether a result is a whole storage that the steps write."""
+    """Whether a result is a complete storage written by the steps."""
     storage = tensor.storage
     if storage.argument is not None or storage.constant or storage.desc is None:
         return False
@@ -106,16 +106,16 @@ def _is_made(tensor: Tensor, uses: Uses) -> bool:
     return is_whole and storage.nbytes >= _LEAST and id(storage) in uses.first_write
 
 
-# --- Whether the arrays of one call may be written over
+# --- Whether the arrays of a call may be overwritten
 
 
 def are_alone(arrays: Sequence[Any], numbers: Collection[int]) -> bool:
-    """Whether the arrays with these numbers are writable and overlap no other.
+    """Whether the arrays with these indices are writable and overlap no others.
 
     Parameters
     ----------
     arrays : list
-        Those of a call: usm_ndarrays, and the bytes of seeds.
+        Arguments of a call: usm_ndarrays, and the bytes of seeds.
     numbers : collection of int
     """
     spans = [(*_span(a), i) for i, a in enumerate(arrays) if a.__class__ is not bytes]

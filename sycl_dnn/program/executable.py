@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A traced function, ready to run on arrays, and the steps that dpnp runs."""
+"""``Executable``: a traced function, ready to run on arrays; and calls over arrays as stages."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from sycl_dnn.trace.values import Storage, Tensor
 
 
 class WritingCall:
-    """A stage that writes to existing arrays: a function with a ``run_into``.
+    """A stage that writes to existing arrays: a function with ``run_into``.
 
-    ``function.run_into(stream, inputs, outputs)`` gets pairs of a USM object and the bytes from its
-    start to the first element.
+    ``function.run_into(stream, inputs, outputs)`` receives pairs of a USM object and the byte
+    offset of the first element.
     """
 
     def __init__(self, step: ArrayStep, registers: Mapping[int, int]) -> None:
@@ -48,7 +48,7 @@ class WritingCall:
         self._writes = [(registers[id(t.storage)], t.offset) for t in step.outputs.values()]
 
     def allocate(self, registers: list[Any], queue: Any) -> None:
-        """Do nothing: results already have their places."""
+        """Do nothing: the results are already allocated."""
 
     def _places(self, registers: list[Any]) -> list[list[tuple[Any, int]]]:
         pairs = (self._reads, self._writes)
@@ -60,14 +60,14 @@ class WritingCall:
 
 
 class StartingCall(WritingCall):
-    """A stage that later ones overlap with: a function with a ``start_into``.
+    """A stage that later ones may overlap: a function with ``start_into``.
 
-    ``function.start_into(stream, inputs, outputs)`` returns an object with ``join(stream)``: work
-    submitted after that runs after it. None: there is nothing to wait for.
+    ``function.start_into(stream, inputs, outputs)`` returns an object with ``join(stream)``, which
+    orders later submissions after its work, or None if there is nothing to wait for.
     """
 
     def run(self, registers: list[Any], queue: Any, stream: Any) -> Any:
-        """Submit; return what is to be joined."""
+        """Submit; return the object to join."""
         return self.function.start_into(stream, *self._places(registers))
 
 
@@ -77,7 +77,7 @@ def _place(array: Any, offset: int) -> tuple[Any, int]:
 
 
 class ArrayCall:
-    """A function over dpnp arrays as a stage of an executable."""
+    """A function of dpnp arrays as a stage of an executable."""
 
     def __init__(self, step: ArrayStep, registers: Mapping[int, int]) -> None:
         self.function = step.function
@@ -93,13 +93,13 @@ class ArrayCall:
         ]
 
     def allocate(self, registers: list[Any], queue: Any) -> None:
-        """Give the results separate places, to which ``run`` writes."""
+        """Allocate the results, to which ``run`` writes."""
         for register, shape, dtype in self._writes:
             if registers[register] is None:
                 registers[register] = dpnp.empty(shape, dtype=dtype, sycl_queue=queue).get_array()
 
     def run(self, registers: list[Any], queue: Any, stream: Any) -> None:
-        """Call the function and put its results into their registers or existing arrays."""
+        """Call the function and put its results into registers or existing arrays."""
         given = [_view(registers[r], *rest) for r, *rest in self._reads]
         named = {"queue": queue} if self._takes_queue else {}
         try:
@@ -120,7 +120,7 @@ class ArrayCall:
                 wrap(registers[register])[...] = whole
 
     def _explained(self, error: Exception) -> Exception | None:
-        """Return an error with the name of the function for one whose text would not help."""
+        """Add the name of the function to errors that would be unhelpful without it."""
         shapes = ", ".join(str(shape) for _, shape, _ in self._writes)
         if isinstance(error, USMAllocationError):
             return OutOfMemory(f"{self._name}: no memory for a result of {shapes}")
@@ -138,29 +138,29 @@ def _view(array: Any, shape: Any, strides: Any, offset: int, dtype: Any) -> Any:
     return wrap(view(array, shape, dtype, strides, offset // dtype.itemsize))
 
 
-# --- A traced function, ready to run on arrays
+# --- Executable
 
 
 class Executable:
-    """The programs of a trace, and the registers that hold their arrays during a call.
+    """The programs of a trace, and the registers for their arrays.
 
-    First are the arguments of the call, then what is packed once, then what each call allocates.
+    Registers hold the arguments, then constants, then the allocations of each call.
 
     Parameters
     ----------
     trace : Trace
     steps : list
-        Those of the trace to run, in order; steps that no result needs are left out.
+        Steps to run, in order; those that no result depends on are omitted.
     finals : list of Tensor
-        What a call returns, each from ``own_storage``.
+        Results of a call, each from ``own_storage``.
     arguments : list of Storage
-        The arrays that a call passes, in order.
+        Arrays passed by a call, in order.
     kept : list of Storage
-        What a call also returns, unchanged, for a later reverse pass.
+        Storages that a call also returns, for a later reverse pass.
     keeps_order : bool
         As for ``scheduled``.
     donated : list of Storage
-        Arguments that results may be written over.
+        Arguments that results may overwrite.
     """
 
     def __init__(
@@ -173,34 +173,33 @@ class Executable:
         keeps_order: bool = False,
         donated: Sequence[Storage] = (),
     ) -> None:
-        self._keep = (trace, finals)  # registers are found by the ids of storages
+        self._keep = (trace, finals)  # keeps the ids of storages unique
         given = set(arguments)
         self.captured = [c for c in trace.captured if c[2].storage in given]
         self._registers = {id(s): i for i, s in enumerate(arguments)}
         self.n_registers = self._n_arguments = len(arguments)
         self.blanks: list[tuple[int, allocation.Blank]] = []
         wanted = [*(t.storage for t in finals), *kept]
-        #: Results that view all of their storage in a shape other than that of the step that writes
-        #: it.
+        #: Results that view their whole storage in another shape than the step that writes it.
         self._shown = {id(t.storage): t for t in finals if not _is_part(t)}
         live = live_steps(steps, wanted)
         self.constants = Constants(self, trace.engine, live, kept)
         once = {id(s) for s in self.constants.steps}
         lists = scheduled([s for s in live if id(s) not in once], keeps_order)
         groups = [group for steps in lists for group in stretches(steps)]
-        #: Numbers of the arguments that results are written over.
+        #: Indices of arguments that results overwrite.
         self.overwritten = self._take(groups, finals, donated, kept)
         needed = {id(s) for s in wanted}
         for group, crossing in zip(groups, _crossing(groups), strict=True):
             self._number(group, crossing | needed)
         self.results = [self._registers[id(t.storage)] for t in finals]
         self.result_dtypes = [str(t.dtype) for t in finals]
-        #: For results that are a part of their register.
+        #: For results that are only part of their register.
         self.parts = [_part_of(t) if _is_part(t) else None for t in finals]
         self.kept = [self._registers[id(s)] for s in kept]
         self.stages = [self._stage(trace.engine, g, keeps_order) for g in groups]
         self._joined_before = _joins(groups)
-        #: Results that calls over arrays allocate, unless the caller passes a place.
+        #: Results allocated by calls over arrays, unless the caller passes a destination.
         self._by_arrays = set(self.results) - {r for r, _ in self.blanks}
         self._by_arrays -= set(range(self._n_arguments))
         made = {id(t.storage) for s in live for t in s.outputs.values()}
@@ -209,20 +208,20 @@ class Executable:
 
     def _find_short_ways(self) -> None:
         only = self.stages[0] if len(self.stages) == 1 else None
-        #: The one program that a call submits; None if it does more.
+        #: The single program that a call submits; None if there are more stages.
         self.only_segment = only if isinstance(only, Segment) and not self._written else None
-        #: The same if there are only arguments and results: the shortest path.
+        #: The same if there are only arguments and results: the fastest path.
         self._single = None if self.captured or self.constants else self.only_segment
-        #: Arrays that a call passes; those that the function captured follow.
+        #: Number of arrays passed by a call; captured ones follow.
         self.n_given = self._n_arguments - len(self.captured)
 
     def is_given_or_captured(self) -> bool:
-        """Whether the arguments are those of a call, followed by the captured arrays."""
+        """Whether the arguments are those of a call, followed by captured arrays."""
         captured = {self._registers[id(tensor.storage)] for *_, tensor in self.captured}
         return captured == set(range(self.n_given, self._n_arguments))
 
     def register(self, storage: Storage) -> int:
-        """Return the number of the register of a storage, a new one for a new storage."""
+        """Return the register of a storage, adding one if it is new."""
         if id(storage) not in self._registers:
             self._registers[id(storage)] = self.n_registers
             self.n_registers += 1
@@ -236,7 +235,7 @@ class Executable:
         self, groups: Sequence[list[Step] | ArrayStep], finals: Sequence[Tensor],
         donated: Sequence[Storage], kept: Sequence[Storage],
     ) -> frozenset[int]:  # fmt: skip
-        """Give results the registers of arguments; return which."""
+        """Assign registers of arguments to results; return which."""
         if not donated:
             return frozenset()
         fixed = {id(t.storage) for s in self.constants.steps for t in s.inputs.values()}
@@ -247,7 +246,7 @@ class Executable:
         return frozenset(self._registers[id(s)] for s in found.values())
 
     def _number(self, group: list[Step] | ArrayStep, needed: set[int]) -> None:
-        """Give registers to storages that other groups or the caller need from this one, by id."""
+        """Assign registers to storages of this group that others or the caller need."""
         for step in group if isinstance(group, list) else [group]:
             for tensor in step.outputs.values():
                 is_new = id(tensor.storage) not in self._registers
@@ -283,13 +282,13 @@ class Executable:
         Parameters
         ----------
         arguments : list
-            The arrays that the caller passes, as objects with ``_pointer``.
+            Arrays passed by the caller, as objects with ``_pointer``.
         kind : type
             Allocator of the results.
         outs : dict
-            By number of the result: the array to write.
+            Destination arrays by result index.
         frozen : dict
-            By number of the argument of the traced function: the owner of its packed copies.
+            By argument index: the owner of its packed copies.
         """
         stream.let_go()
         if self._single is not None:
@@ -302,7 +301,7 @@ class Executable:
         return registers
 
     def submit(self, stream: Any, stages: Sequence[Callable[[], Any]]) -> None:
-        """Call the stages in order; join those that overlap before what needs them."""
+        """Run the stages in order; join overlapping ones before stages that need them."""
         if not self._joined_before:
             for stage in stages:
                 stage()
@@ -326,7 +325,7 @@ class Executable:
         outs: dict[int, Any] | None = None,
         frozen: dict[int, Any] | None = None,
     ) -> list[Any]:
-        """Return the registers of a call that is not submitted yet; parameters as ``run``."""
+        """Prepare the registers of a call without submitting; parameters as for ``run``."""
         registers = self._allocated(queue, arguments, kind, outs)
         self._complete(registers, queue, stream, frozen)
         return registers
@@ -344,13 +343,13 @@ class Executable:
         return registers
 
     def draw_seeds(self, registers: list[Any]) -> None:
-        """Fill in the numbers that seeds give for one call."""
+        """Draw the random seeds of a call."""
         for _, value, tensor in self.captured:
             if isinstance(value, Seed):
                 registers[self._registers[id(tensor.storage)]] = value.bytes()
 
     def _complete(self, registers: list[Any], queue: Any, stream: Any, frozen: Any) -> None:
-        """Fill in what the caller does not pass: captured arrays, seeds, packed copies."""
+        """Fill the registers that the caller does not pass: captured arrays, seeds, constants."""
         frozen = dict(frozen or {})
         self.draw_seeds(registers)
         for index, value, tensor in self.captured:
@@ -367,7 +366,7 @@ class Executable:
                 raise ValueError(f"{name} must be writable and without negative strides")
 
     def leaves(self, registers: list[Any], given: list[Any]) -> list[Any]:
-        """Return the results of a call: new arrays, or arrays of ``given``."""
+        """Return the results of a call: new arrays, or arrays from ``given``."""
         rows = zip(self.results, self.result_dtypes, self.parts, strict=True)
         return [
             given[r] if r < len(given)
@@ -387,7 +386,7 @@ def _join(started: Any, stream: Any) -> None:
 
 
 def _joins(groups: Sequence[list[Step] | ArrayStep]) -> list[list[int]]:
-    """Return for each group the numbers of those that must have ended; [] if none starts early."""
+    """Return for each group the indices of those to join first; [] if none starts early."""
     open_ones: dict[int, tuple[set[int], set[int]]] = {}
     found = []
     for number, group in enumerate(groups):
@@ -407,7 +406,7 @@ def _joins(groups: Sequence[list[Step] | ArrayStep]) -> list[list[int]]:
 
 
 def _is_part(tensor: Tensor) -> bool:
-    """Whether a result is less than all of its storage."""
+    """Whether a result covers only part of its storage."""
     storage = tensor.storage
     if tensor.desc is None or storage.desc is None or storage.argument is not None:
         return False
@@ -415,7 +414,7 @@ def _is_part(tensor: Tensor) -> bool:
 
 
 class _Part(NamedTuple):
-    """How to view a result in the array of its register; strides are None for dense row-major."""
+    """A view of a register's array; strides are None for dense row-major."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -424,7 +423,7 @@ class _Part(NamedTuple):
     offset: int
 
     def of(self, array: Any) -> Any:
-        """Return the part of an array that the call allocated."""
+        """Return the view of an allocated array."""
         shape, dtype, strides, offset = self
         return allocation.usm_ndarray(
             shape, dtype=dtype, buffer=array.usm_data, strides=strides, offset=offset
@@ -438,7 +437,7 @@ def _part_of(tensor: Tensor) -> _Part:
 
 
 def _whole(tensor: Tensor) -> Tensor:
-    """Return the tensor, or one over all of its storage if it is a part of that."""
+    """Return the tensor, or one over its whole storage if it covers only part."""
     storage = tensor.storage
     if not tensor.offset and tensor.desc.get_size() == storage.nbytes:
         return tensor
@@ -446,13 +445,13 @@ def _whole(tensor: Tensor) -> Tensor:
 
 
 def _crossing(groups: Sequence[list[Step] | ArrayStep]) -> list[set[int]]:
-    """Return for each group the ids of the storages it writes that others, or calls, read."""
+    """Return for each group the ids of the storages it writes that others or calls read."""
     readers: dict[int, set[int]] = {}
     for number, group in enumerate(groups):
         is_call = isinstance(group, ArrayStep)
         for step in [group] if isinstance(group, ArrayStep) else group:
             for tensor in step.inputs.values():
-                # A call counts as another group even to itself.
+                # A call is treated as another group even for its own results.
                 readers.setdefault(id(tensor.storage), set()).add(-1 if is_call else number)
     found = []
     for number, group in enumerate(groups):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies to, from and among 16-bit floats by the host, where oneDNN has only its reference.
+"""Host conversions of 16-bit floats where oneDNN has only its reference implementation.
 
-On CPUs without instructions for them, oneDNN's reorder takes 50 ns an element: a hundred times what
-memory needs. All functions that compute in float32 there convert with these.
+On CPUs without native support, oneDNN's reorder takes 50 ns per element, a hundred times the
+memory-bound time. Functions that compute in float32 there convert by these copies.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from sycl_dnn import _core
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import policy
 
-#: The implementation that copies replace.
+#: The implementation that they replace.
 _REFERENCE = "simple:any"
-#: Size and strides of source and destination of an axis.
+#: Size, source stride and destination stride of an axis.
 _Axis = tuple[int, ...]
 
 
 def host_copy(pd: _core.PrimitiveDesc) -> _core.Kernel | None:
-    """Return the step that copies as a reorder does; None where oneDNN's reorder is to run.
+    """Return a kernel equivalent to a reorder; None if oneDNN's reorder should run.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def host_copy(pd: _core.PrimitiveDesc) -> _core.Kernel | None:
 
 
 def _is_wanted(pd: _core.PrimitiveDesc) -> bool:
-    """Whether a reorder is slow, or is to be replaced wherever it can."""
+    """Whether the reorder is slow, or should always be replaced."""
     mode = policy.current().kernels
     if mode == "never" or pd.engine.kind is not _core.engine_kind.cpu:
         return False
@@ -52,7 +52,7 @@ def _is_plain(desc: _core.MemoryDesc) -> bool:
 
 
 def _merged(src: _core.MemoryDesc, dst: _core.MemoryDesc) -> list[_Axis]:
-    """Return the axes in the order of the destination's memory, contiguous ones as one."""
+    """Return the axes in destination order, merging contiguous ones."""
     given = zip(dst.dims, src.strides, dst.strides, strict=True)
     axes: list[_Axis] = sorted((a for a in given if a[0] > 1), key=lambda a: -a[2])
     made = axes[:1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Engines and ordered streams of the queues that calls use; waiting for all work."""
+"""Engines and streams of queues, and ``synchronize``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _of_parent: list[Any] = []
 
 
 class Place:
-    """A device and context; plans belong to one. Compared by identity."""
+    """A device and context, to which plans belong. Compared by identity."""
 
     __slots__ = ("engine",)
 
@@ -28,7 +28,7 @@ class Place:
 
 
 def place_of(queue: Any) -> tuple[Place, Stream]:
-    """Return the place of a queue and a stream on it that keeps dpnp's order."""
+    """Return the place of a queue and a stream that is ordered with dpnp's work."""
     found = _found.get(queue)
     return _remember(queue) if found is None else found
 
@@ -43,7 +43,7 @@ def _remember(queue: Any) -> tuple[Place, Stream]:
 
 
 def _forget() -> None:
-    """Make a forked process request engines, which is refused; destroy none of its parent's."""
+    """Drop engines after a fork without destroying the parent's; new ones are refused."""
     global _found
     _of_parent.append(_found)
     _found = {}
@@ -52,26 +52,26 @@ def _forget() -> None:
 os.register_at_fork(after_in_child=_forget)
 
 
-# --- Wait until everything on a queue is done, from any number of threads
+# --- synchronize
 
 
 def synchronize(queue: dpctl.SyclQueue | None = None) -> None:
-    """Wait until all work on a queue is done: that of this package and that of dpnp.
+    """Wait for all work on a queue, submitted by this package or dpnp.
 
-    Reading a result with dpnp waits by itself. This waits for each submission by its event,
-    including those of unordered streams, and ends at Ctrl-C.
+    Reading a result with dpnp waits implicitly. This function waits for the event of each
+    submission, including those of unordered streams, and can be interrupted by Ctrl-C.
 
     Parameters
     ----------
     queue : dpctl.SyclQueue, optional
-        ``default_queue()`` if omitted.
+        ``default_queue()`` by default.
 
     Raises
     ------
     KeyboardInterrupt
         Ctrl-C, in the main thread; the work continues.
     RuntimeError
-        The process was forked from one that had used a device, or a collective has failed.
+        The process was forked after its parent used a device, or a collective has failed.
     TypeError
         ``queue`` is not a queue.
 

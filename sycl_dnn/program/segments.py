@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turn a trace into what runs: dead steps dropped, memory planned, one program per segment."""
+"""From traces to segments: dead-step elimination, memory planning, scheduling."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sycl_dnn.trace.values import MixedTraces, Storage, Tensor
 
 
 class Spans:
-    """Bytes in use: disjoint spans in order, adjacent ones merged."""
+    """Used byte ranges: disjoint, sorted, adjacent ones merged."""
 
     __slots__ = ("ends", "starts")
 
@@ -31,27 +31,27 @@ class Spans:
         self.ends: list[int] = []
 
     def add(self, start: int, end: int) -> None:
-        """Take the bytes from ``start`` to before ``end``."""
+        """Mark the bytes from ``start`` up to ``end`` as used."""
         low, high = bisect_left(self.ends, start), bisect_right(self.starts, end)
         if low < high:
             start, end = min(start, self.starts[low]), max(end, self.ends[high - 1])
         self.starts[low:high], self.ends[low:high] = [start], [end]
 
     def end_of_overlap(self, start: int, end: int) -> int | None:
-        """Return the end of the first span that overlaps these bytes; None if they are free."""
+        """Return the end of the first range that overlaps these bytes; None if they are free."""
         at = bisect_right(self.ends, start)
         return self.ends[at] if at < len(self.ends) and self.starts[at] < end else None
 
 
 class Busy:
-    """Memory in use during ranges of steps: a tree over the steps, halved at each level.
+    """Memory usage over step intervals, as a segment tree.
 
-    Taking a place costs time in proportion to the number of levels and of gaps too small.
+    A placement costs time proportional to the tree's depth and the number of gaps skipped.
 
     Parameters
     ----------
     stretches : iterable of (int, int)
-        First and last step of everything that will be placed.
+        First and last step of everything to be placed.
     """
 
     def __init__(self, stretches: Iterable[tuple[int, int]]) -> None:
@@ -61,14 +61,13 @@ class Busy:
         while self._size < n_steps:
             self._size *= 2
         self._nodes = {stretch: self._nodes_of(*stretch) for stretch in known}
-        #: By number of the tree's node: what is in use during any of its steps. Nodes that are part
-        #: of no range are never queried.
+        #: By tree node: memory used during any of its steps; only for nodes that queries reach.
         self._any = {n: Spans() for inner, _ in self._nodes.values() for n in inner}
-        #: The same: what is in use during all of its steps.
+        #: By tree node: memory used during all of its steps.
         self._whole = {n: Spans() for _, outer in self._nodes.values() for n in outer}
 
     def take(self, nbytes: int, first: int, last: int) -> int:
-        """Return the lowest offset that is free from step ``first`` to ``last``, now taken."""
+        """Reserve and return the lowest offset that is free from step ``first`` to ``last``."""
         inner, outer = self._nodes[first, last]
         taken = [self._any[n] for n in inner]
         taken += [self._whole[n] for n in outer if self._whole[n].starts]
@@ -85,7 +84,7 @@ class Busy:
         return offset
 
     def _nodes_of(self, first: int, last: int) -> tuple[list[int], set[int]]:
-        """Return the nodes that make up a range, and those above them."""
+        """Return the nodes that cover an interval, and their ancestors."""
         inner: list[int] = []
         low, high = first + self._size, last + self._size + 1
         while low < high:
@@ -116,29 +115,29 @@ def _first_gap(taken: list[Spans], nbytes: int) -> int:
     return offset
 
 
-# --- Places of intermediate values in one buffer: those never needed at the same time overlap
+# --- Memory planning: intermediate values with disjoint lifetimes share memory
 
 
 class Arena:
-    """Offsets of scratchpads and of the storages used only within one segment of steps.
+    """Offsets of scratchpads and intermediate storages of a segment.
 
     Parameters
     ----------
     steps : list of Step
-        In the order of execution.
+        In execution order.
     placed : dict
-        By ``id`` of a storage: those that already have a place.
+        Storages that are already placed, by ``id``.
     """
 
     def __init__(self, steps: Sequence[Step], placed: Mapping[int, int]) -> None:
         #: By ``id`` of the storage.
         self.offsets: dict[int, int] = {}
-        #: By number of the step: descriptor and offset.
+        #: By step index: descriptor and offset.
         self.scratchpads: dict[int, tuple[Any, int]] = {}
         self.nbytes = 0
         spans = lifetimes(steps, placed)
         busy = Busy((first, last) for _, first, last, _ in spans.values())
-        # Large values first: the small ones then fill the gaps.
+        # Largest first, so that small ones fill the gaps.
         for key, (nbytes, first, last, desc) in sorted(spans.items(), key=lambda s: -s[1][0]):
             offset = busy.take(nbytes, first, last)
             self.nbytes = max(self.nbytes, offset + nbytes)
@@ -148,16 +147,16 @@ class Arena:
                 self.offsets[key[1]] = offset
 
 
-# --- Turn a trace into what runs: dead steps dropped, memory planned, one program per segment
+# --- Segments
 
 
 def live_steps(steps: Sequence[AnyStep], wanted: Iterable[Storage]) -> list[AnyStep]:
-    """Return the steps that the storages in ``wanted`` depend on, and the updates, in order."""
+    """Return the steps that the ``wanted`` storages depend on, and all updates, in order."""
     needed = {id(s) for s in wanted}
     kept: list[AnyStep] = []
     for step in reversed(steps):
         made = [t.storage for t in step.outputs.values()]
-        # What writes to an argument is an update of the caller's array.
+        # A write to an argument updates the caller's array.
         if any(id(s) in needed or s.argument is not None for s in made):
             kept.append(step)
             needed |= {id(t.storage) for t in step.inputs.values()}
@@ -165,23 +164,22 @@ def live_steps(steps: Sequence[AnyStep], wanted: Iterable[Storage]) -> list[AnyS
 
 
 def starts_early(step: AnyStep) -> bool:
-    """Whether later steps overlap with this one: a call with a ``start_into``."""
+    """Whether later steps may overlap with this one: a call with ``start_into``."""
     return isinstance(step, ArrayStep) and hasattr(step.function, "start_into")
 
 
 def scheduled(steps: Sequence[AnyStep], keeps_order: bool = False) -> list[list[AnyStep]]:
-    """Return the steps in lists, so that those that start early do so as soon as they can.
+    """Group the steps so that those that can overlap start as early as possible.
 
-    Each of these ends a list, which has only what it needs. They keep their order, so that all
-    ranks of a job reach them in the same order. The remaining steps follow the last of them that
-    they need.
+    Each of these ends a group of its dependencies. Their order is kept, so that all ranks of a job
+    run them in the same order. Other steps follow the last one that they depend on.
 
     Parameters
     ----------
     steps : list
-        In an order in which they can run.
+        In a valid execution order.
     keeps_order : bool
-        The rest is unchanged: steps write to arrays that overlap others.
+        Whether to keep the order because steps write to overlapping arrays.
     """
     early = [i for i, step in enumerate(steps) if starts_early(step)]
     if not early:
@@ -208,12 +206,12 @@ def scheduled(steps: Sequence[AnyStep], keeps_order: bool = False) -> list[list[
     return lists + [rest[number] for number in sorted(rest)]
 
 
-#: By id of a storage that results share: the bytes of it that they use.
+#: By id of a storage shared by several results: the byte ranges that they use.
 Parts = dict[int, list[range]]
 
 
 def _is_free_part(tensor: Tensor, parts: Parts) -> bool:
-    """Whether a result may be a part of a storage that is made for several; note it if so."""
+    """Whether a result may be a slice of a shared storage; reserve the slice if so."""
     storage = tensor.storage
     if not (storage.is_shared and layout.is_dense(tensor.desc)) or storage.argument is not None:
         return False
@@ -229,17 +227,16 @@ def own_storage(
     trace: Trace, tensor: Tensor, taken: set[int], parts: Parts, wanted: Any = None,
     keeps_arguments: bool = True,
 ) -> Tensor:  # fmt: skip
-    """Return the tensor alone in a separate plain storage, copied if necessary.
+    """Return a tensor with its own plain storage, copied if necessary.
 
-    An argument that a function returns unchanged is still the caller's array, unless not
-    ``keeps_arguments``. If a storage is made
-    for several results, each has a part of it.
+    A returned argument remains the caller's array unless ``keeps_arguments`` is false. Several
+    results may each be a slice of one storage.
     """
     untouched = tensor.storage.argument is not None and tensor.desc == tensor.storage.desc
     untouched = untouched and keeps_arguments
     if tensor.desc is None:
         return _own_array(trace, tensor)
-    # Shapes () and (1,) have one descriptor, so it is not known which the caller passed.
+    # Shapes () and (1,) share a descriptor, so the caller's shape is unknown.
     if wanted is None and untouched and not tensor.offset and tensor.desc.dims != (1,):
         return tensor
     if wanted is None and _is_free_part(tensor, parts):
@@ -257,7 +254,7 @@ def own_storage(
     )
     if not alone:
         copied = Tensor(trace, Storage(desc), desc, tensor.dtype, tensor.shape)
-        # The function was asked for a copy of a view.
+        # A copy of a view was requested.
         moves = tensor.desc != desc and layout.is_dense(tensor.desc)
         inserted = moves or not tensor.desc.is_plain
         trace.steps.append(trace.copy_step(tensor, copied, inserted=inserted))
@@ -267,7 +264,7 @@ def own_storage(
 
 
 def _final_desc(tensor: Tensor) -> Any:
-    """Return the dense layout that a result gets by default: its own order of axes if plain."""
+    """Return the default dense layout of a result: its own axis order if plain."""
     if tensor.desc.is_plain:
         is_dense = layout.is_dense(tensor.desc)
         return tensor.desc if is_dense else layout.like(tensor.desc, tensor.dtype)
@@ -279,7 +276,7 @@ def _fills(trace: Trace, tensor: Tensor) -> bool:
     """Whether the tensor views all bytes of a storage that primitives write, in any shape."""
     whole = tensor.storage.desc
     if tensor.desc == whole:
-        # Shapes () and (1,) have one descriptor; results of dpnp calls have their own shape.
+        # Shapes () and (1,) share a descriptor; results of dpnp calls have their own shape.
         is_single = whole.dims == (1,) and trace.is_written_by_call(tensor.storage)
         return not is_single or trace.is_by_call(tensor)
     same_size = not tensor.offset and tensor.desc.get_size() == whole.get_size()
@@ -287,7 +284,7 @@ def _fills(trace: Trace, tensor: Tensor) -> bool:
 
 
 def _own_array(trace: Trace, tensor: Tensor) -> Tensor:
-    """Return an array of a dtype that oneDNN lacks, copied unless a dpnp call made it so."""
+    """Return an array of a dtype that oneDNN lacks, copied unless a dpnp call produced it."""
     if trace.is_by_call(tensor):
         return tensor
     return trace.array_call(dpnp.copy, [tensor], [Out(tensor.shape, tensor.dtype)])[0]
@@ -299,8 +296,8 @@ def finalized(
 ) -> list[Tensor]:  # fmt: skip
     """Return the results in separate storages, as a call returns them.
 
-    ``targets`` has, by number of the result, the array to which the caller wants it written.
-    ``keeps_arguments``: whether a result that is an argument is that array, or else a copy.
+    ``targets`` maps result indices to destination arrays. ``keeps_arguments``: whether a returned
+    argument is the caller's array rather than a copy.
     """
     for tensor in results:
         if tensor.trace is not trace:
@@ -315,7 +312,7 @@ def finalized(
 
 
 def _conflicts(trace: Trace, target: Target) -> bool:
-    """Whether writing to ``target`` could destroy an input that is still needed."""
+    """Whether writing to ``target`` could overwrite an input that is still needed."""
     if target.overlaps:
         return True
     if not target.in_place:
@@ -325,7 +322,7 @@ def _conflicts(trace: Trace, target: Target) -> bool:
 
 
 def _seen_as(tensor: Tensor) -> Any:
-    """Return the permanent memory, with the layout of a view of it."""
+    """Return the destination memory with the layout of a view."""
     memory = tensor.storage.memory
     if tensor.desc == memory.desc and not tensor.offset:
         return memory
@@ -337,10 +334,10 @@ def _seen_as(tensor: Tensor) -> Any:
 
 
 class Segment:
-    """A sequence of primitives as one ``_core.Program`` over registers."""
+    """A sequence of primitives compiled into one ``_core.Program`` over registers."""
 
     def __init__(self, engine: Any, steps: list[Step], registers: dict[int, int]) -> None:
-        #: Registers whose arrays the program accepts, in its order.
+        #: Registers of the program's arrays, in order.
         self.reads: list[int] = []
         self._places: dict[int, int] = {}
         self._registers = registers
@@ -353,7 +350,7 @@ class Segment:
         )
 
     def run(self, registers: list[Any], queue: Any, stream: Any) -> Any:
-        """Submit the program over the arrays in ``registers``; return the event."""
+        """Submit the program on the arrays in ``registers``; return the event."""
         return self.program.run(stream, [registers[r] for r in self.reads])
 
     def _row(self, index: int, step: Step) -> tuple[Any, list[tuple[int, int]]]:
@@ -391,7 +388,7 @@ class Segment:
 
 
 def stretches(steps: Sequence[AnyStep]) -> list[list[Step] | ArrayStep]:
-    """Group the steps: lists of primitives, and single calls over arrays."""
+    """Group the steps into lists of primitives and single calls over arrays."""
     groups: list[list[Step] | ArrayStep] = []
     for step in steps:
         if isinstance(step, ArrayStep):
@@ -404,7 +401,7 @@ def stretches(steps: Sequence[AnyStep]) -> list[list[Step] | ArrayStep]:
 
 
 def _kernel_of(primitive: Any) -> _core.Kernel | None:
-    """Return the kernel of a step, or the one that copies in its reorder's place."""
+    """Return the kernel of a step, or the host copy that replaces its reorder."""
     if primitive is None or is_kernel(primitive):
         return primitive
     return host_copy(primitive.primitive_desc)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Existing descriptors and primitives, shared by compiled functions.
+"""Cache of descriptors and primitives, shared by compiled functions.
 
-Layers of one size, and the same function for another shape, request the same ones repeatedly;
-oneDNN takes up to a millisecond for each.
+Layers of equal size, and one function for several shapes, request the same ones repeatedly; oneDNN
+takes up to a millisecond to create each.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST = 2048
 
 
 class _Made:
-    """A descriptor, its primitives and cached answers to queries."""
+    """A descriptor with its primitives and cached queries."""
 
     __slots__ = ("attr", "pd", "post_ops", "primitives", "work")
 
@@ -34,14 +34,14 @@ class _Made:
 
 
 class Descriptors:
-    """Descriptors, by what they were made from; the least recently used is dropped first.
+    """An LRU cache of descriptors, keyed by their arguments.
 
-    No caller may advance a descriptor from here to its next implementation.
+    Callers must not advance a cached descriptor to its next implementation.
 
     Parameters
     ----------
     capacity : int
-        Number of descriptors.
+        Maximum number of descriptors.
     """
 
     def __init__(self, capacity: int = _MOST) -> None:
@@ -50,23 +50,23 @@ class Descriptors:
         self._by_pd: dict[int, _Made] = {}
         self._refused: set[Any] = set()
         self._lock = threading.Lock()
-        #: How many were made, and how many requested.
+        #: Numbers of descriptors created and requested.
         self.n_made = self.n_asked = 0
 
     def described(self, engine: Any, row: str, params: Mapping[str, Any], attr: Any) -> Any:
-        """Return a descriptor, which others may also use.
+        """Return a shared descriptor.
 
         Raises
         ------
         DnnlError
-            oneDNN has none.
+            oneDNN does not support it.
         """
         key = self._key(engine, row, params, attr)
         found = self._get(key)
         return self._made(key, engine, row, params, attr) if found is None else found.pd
 
     def described_or_none(self, engine: Any, row: str, params: Mapping[str, Any], attr: Any) -> Any:
-        """Return a descriptor as ``described`` does; None if oneDNN has none."""
+        """Return a shared descriptor; None if oneDNN does not support it."""
         key = self._key(engine, row, params, attr)
         found = self._get(key)
         if found is not None:
@@ -84,7 +84,7 @@ class Descriptors:
     def _made(self, key: Any, engine: Any, row: str, params: Any, attr: Any) -> Any:
         self.n_made += 1
         pd = getattr(_core, row)(engine, **params, attr=attr)
-        # A descriptor that warns is made each time, to warn again.
+        # Descriptors that warn are recreated, so that they warn again.
         return pd if faults.warned_of(pd) else self._keep(key, pd).pd
 
     def primitive(self, pd: Any, inserted: bool = False) -> Any:
@@ -98,7 +98,7 @@ class Descriptors:
         return found
 
     def work(self, pd: Any) -> tuple[str, ...]:
-        """Return what distinguishes the work of a descriptor from that of others."""
+        """Return a key for the computation that a descriptor performs."""
         made = self._by_pd.get(id(pd))
         if made is None:
             return _work(pd)
@@ -107,7 +107,7 @@ class Descriptors:
         return made.work
 
     def attr(self, pd: Any) -> Any:
-        """Return the attribute of a descriptor, the same object each time."""
+        """Return a descriptor's attribute, the same object each time."""
         made = self._by_pd.get(id(pd))
         if made is None:
             return pd.primitive_attr
@@ -116,7 +116,7 @@ class Descriptors:
         return made.attr
 
     def post_ops(self, pd: Any) -> Any:
-        """Return the post-ops of a descriptor, the same object each time."""
+        """Return a descriptor's post-ops, the same object each time."""
         made = self._by_pd.get(id(pd))
         if made is None:
             return post_ops_of(pd.primitive_attr)
@@ -125,7 +125,7 @@ class Descriptors:
         return made.post_ops
 
     def clear(self) -> None:
-        """Drop everything; objects in use stay alive."""
+        """Clear the cache; objects in use stay alive."""
         with self._lock:
             self._found.clear()
             self._by_pd.clear()
@@ -167,10 +167,10 @@ def _work(pd: Any) -> tuple[str, ...]:
 
 
 def _exact(value: Any) -> Any:
-    """Return a value as part of a key: equal only if there is no difference for oneDNN."""
+    """Return a value as part of a key, distinguishing everything that oneDNN distinguishes."""
     kind = value.__class__
     if isinstance(value, float):
-        return value.hex()  # tells the zeros apart
+        return value.hex()  # distinguishes -0.0 from 0.0
     if kind is tuple or kind is list:
         return tuple(map(_exact, value))
     if kind is _core.PostOps:
@@ -178,13 +178,13 @@ def _exact(value: Any) -> Any:
     return value
 
 
-#: Those of all compiled functions.
+#: The cache of all compiled functions.
 shared = Descriptors()
 _of_parent: list[Descriptors] = []
 
 
 def _forget() -> None:
-    """Make a forked process request descriptors, which is refused; destroy none of its parent's."""
+    """Drop descriptors after a fork without destroying the parent's; new ones are refused."""
     global shared
     _of_parent.append(shared)
     shared = Descriptors()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of steps: what ends the need for large values runs as soon as it can."""
+"""Scheduling of steps to reduce peak memory: steps that free large values run early."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from sycl_dnn.trace.steps import ArrayStep, Step, is_kernel
 
 AnyStep = Step | ArrayStep
 
-#: Every value starts at a multiple of this many bytes.
+#: Alignment of values in bytes.
 ALIGNMENT = 256
-#: Values of up to this many bytes may be made early: numbers that an update of large ones reads.
+#: Values up to this size may be computed early, such as scalars read by updates of large arrays.
 _SMALL = 4096
-#: Fewer steps have no order to choose.
+#: Shorter programs are not reordered.
 _LEAST_STEPS = 4
 
-#: By kind and number: bytes, first and last step, and the descriptor of a scratchpad.
+#: By kind and key: bytes, first and last step, and a scratchpad's descriptor.
 Lifetimes = dict[tuple[str, int], tuple[int, int, int, Any]]
 
 
 def lifetimes(steps: Sequence[AnyStep], placed: Mapping[int, int]) -> Lifetimes:
-    """Return when each value without a place is needed, by id of its storage, and scratchpads."""
+    """Return the lifetimes of unplaced values, by id of the storage, and of scratchpads."""
     spans: Lifetimes = {}
     for index, step in enumerate(steps):
         for tensor in (*step.inputs.values(), *step.outputs.values()):
@@ -46,7 +46,7 @@ def _rounded(nbytes: int) -> int:
 
 
 def largest_need(spans: Lifetimes, n_steps: int) -> int:
-    """Return the most bytes that are needed during one step."""
+    """Return the peak memory in bytes."""
     changes = [0] * (n_steps + 1)
     for nbytes, first, last, _ in spans.values():
         changes[first] += nbytes
@@ -55,10 +55,10 @@ def largest_need(spans: Lifetimes, n_steps: int) -> int:
 
 
 def needs_of(steps: Sequence[AnyStep], same: Mapping[int, int] | None = None) -> list[set[int]]:
-    """Return for each step the numbers of those that must run before it, some of them at least.
+    """Return for each step the indices of direct predecessors, sufficient for a valid order.
 
-    Those are the writers of what it reads or writes, and the readers of what it overwrites.
-    Storages that have one number in ``same``, by their id, are one memory.
+    These are the writers of what it reads or writes, and the readers of what it overwrites.
+    Storages that ``same`` maps to one number share memory.
     """
     writer: dict[int, int] = {}
     readers: dict[int, list[int]] = {}
@@ -66,7 +66,7 @@ def needs_of(steps: Sequence[AnyStep], same: Mapping[int, int] | None = None) ->
     for i, step in enumerate(steps):
         read, written = touched(step)
         if same:
-            # Ids are positive, so numbers are made negative.
+            # Ids are positive, so shared memory gets negative keys.
             read, written = ({~same[k] if k in same else k for k in s} for s in (read, written))
         needed = {writer[key] for key in read | written if key in writer}
         for key in written:
@@ -79,7 +79,7 @@ def needs_of(steps: Sequence[AnyStep], same: Mapping[int, int] | None = None) ->
 
 
 def touched(step: AnyStep) -> tuple[set[int], set[int]]:
-    """Return the ids of the storages that a step reads, and of those that it writes."""
+    """Return the ids of the storages that a step reads and writes."""
     return (
         {id(t.storage) for t in step.inputs.values()},
         {id(t.storage) for t in step.outputs.values()},
@@ -87,17 +87,17 @@ def touched(step: AnyStep) -> tuple[set[int], set[int]]:
 
 
 def freeing_early(steps: list[Step], placed: Mapping[int, int]) -> list[Step]:
-    """Return the steps in an order that needs less memory at one time, if there is one.
+    """Return the steps in an order with lower peak memory, if there is one.
 
-    A trace has the update of parameters at its end, so all gradients would live until then. Steps
-    that free no less than they take follow what they need at once.
+    A trace ends with the parameter updates, which would keep all gradients alive until then. Steps
+    that free at least as much as they allocate run as soon as possible.
 
     Parameters
     ----------
     steps : list of Step
-        In an order in which they can run.
+        In a valid execution order.
     placed : dict
-        By ``id`` of a storage: the number of the place of those that have one.
+        Memory that placed storages occupy, by ``id``.
     """
     if len(steps) < _LEAST_STEPS:
         return steps
@@ -108,10 +108,10 @@ def freeing_early(steps: list[Step], placed: Mapping[int, int]) -> list[Step]:
 
 
 def _moved(steps: list[Step], spans: Lifetimes, needs: list[set[int]]) -> list[Step]:
-    #: Where each step goes, and where it could: there it goes if one that frees memory needs it.
+    #: Current and earliest position of each step; those needed by memory-freeing steps move early.
     place: list[int] = []
     early: list[int] = []
-    #: By id of a large storage: the last place of a step that touches it.
+    #: By id of a large storage: the last position of a step that uses it.
     used: dict[int, int] = {}
     for i, step in enumerate(steps):
         keys = set.union(*touched(step))
@@ -131,7 +131,7 @@ def _moved(steps: list[Step], spans: Lifetimes, needs: list[set[int]]) -> list[S
 
 
 def _pull(number: int, place: list[int], early: list[int], needs: list[set[int]]) -> None:
-    """Move a step to where it could go, and those that it needs there."""
+    """Move a step and its predecessors to their earliest positions."""
     found = [number]
     while found:
         i = found.pop()
