@@ -10,11 +10,11 @@ from sycl_dnn.device import usable_devices
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 RUNNER = Path(__file__).parent / "helpers" / "run_examples.py"
-# Paths in the folder of examples, without ".py".
+# Paths in the folder of examples, without ".py"; test_ported_training.py runs port/.
 EVERY = tuple(
     p.relative_to(EXAMPLES).with_suffix("").as_posix()
     for p in sorted(EXAMPLES.rglob("[!_]*.py"))
-    if 'if __name__ == "__main__":' in p.read_text(encoding="utf-8")
+    if 'if __name__ == "__main__":' in p.read_text(encoding="utf-8") and p.parent.name != "port"
 )
 # tests/graph runs those of graphs.
 PROGRAMS = [name for name in EVERY if not name.startswith("graph/")]
@@ -39,6 +39,7 @@ QUICK = {
     "finetune_language_model --steps 120": "finetune_language_model: passed",
     "lstm_sequence --steps 40": "lstm_sequence: passed",
     "resnet_cifar_like --steps 30": "resnet_cifar_like: passed",
+    "ported_training": "ported_training: passed",
     "resume --steps 20": "resume: passed",
     "serve --requests 320": "serve: passed",
     "sklearn_pipeline --steps 10": "sklearn_pipeline: passed",
