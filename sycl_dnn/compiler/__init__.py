@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions compiled into fused programs: models, training steps.
+"""Compilation of functions into fused programs.
 
-``decorator.py`` has the function ``compile``; ``lowering.py`` the order of passes over the graph of
-nodes; each pass has its own file.
+``decorator.py`` has the public function ``compile``; ``lowering.py`` lists the passes over the
+graph, each of which has its own file.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A call of a compiled function with its arrays bound."""
+"""``CompiledCall``: a compiled function bound to arrays."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class CompiledCall(BoundCall):
-    """A program over given arrays. Created by ``Compiled.bind``.
+    """A program bound to arrays, created by ``Compiled.bind``.
 
-    Calls submit it and return the result, always the same arrays, unless something that the
-    function reads from outside has changed: then it is compiled and bound again.
+    Calls submit it and return the result, always in the same arrays. If something that the function
+    reads from outside has changed, it is recompiled and bound again.
     """
 
     def __init__(self, compiled: Programs, args: Any, kwargs: Any) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A function over arrays that becomes one fused program for each kind of argument."""
+"""``Compiled``: a function that runs as one fused program per signature."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from sycl_dnn.trace.values import MixedTraces
 
 
 class Compiled(Programs, Generic[P, R]):
-    """A function that runs as one fused program. Created by ``compile``.
+    """A function that runs as one fused program, created by ``compile``.
 
     Calls accept and return what the function does: arrays, nested in lists, tuples and dicts, and
-    parameters that are not arrays. For each new combination of shapes, strides, dtypes, parameters
-    and device the function is traced and compiled again; the results are kept, and the least
-    recently used are dropped first. Safe for several threads.
+    parameters that are not arrays. The function is traced and compiled for each new combination of
+    shapes, strides, dtypes, parameters and device; programs are cached, and the least recently used
+    are dropped first. Thread-safe.
     """
 
     @overload
@@ -36,14 +36,14 @@ class Compiled(Programs, Generic[P, R]):
     @overload
     def __call__(self, *args: Any, out: Any, **kwargs: Any) -> R: ...
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        """Run the function; return its results, which are complete once the queue has reached them.
+        """Run the function; results are complete once the queue has reached them.
 
         Parameters
         ----------
         *args, **kwargs
-            Those of the function.
+            Arguments of the function.
         out : array or nest of arrays, optional
-            Written and returned, nested as the result.
+            Overwritten and returned; nested like the result.
         """
         subject = self._function if self._owner is None else self._subject()
         found = self._repeat(subject, policy.SOURCES, args, kwargs, out)
@@ -67,20 +67,20 @@ class Compiled(Programs, Generic[P, R]):
         key += placed.facts
         try:
             plan = self._plan_for(key, placed, args, kwargs)
-        except MixedTraces:  # the function holds a value of the trace that it runs in
+        except MixedTraces:  # it captured a value of the enclosing trace
             if out is not None:
                 raise
             plan = None
         if not isinstance(plan, Lowered):
             return self._subject()(*args, **kwargs)
         result = placed.run(plan)
-        if not self._donated:  # each call is examined
+        if not self._donated:  # otherwise every call must be checked
             placed.remember(self._plans, subject, policy.SOURCES, args, kwargs, key, plan)
         return result
 
     @property
     def _undonated(self) -> Compiled:
-        """The same function with its arguments unchanged: they are needed after the call."""
+        """A version without donation, for arguments that are still needed after the call."""
         if not self._donated:
             return self
         if self._other is None:
@@ -89,7 +89,7 @@ class Compiled(Programs, Generic[P, R]):
         return self._other
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Return the compiled method of an instance; programs are kept for each instance."""
+        """Return the compiled method of an instance; each instance has its own programs."""
         return self if instance is None else CompiledMethod(instance, self._of_instance(instance))
 
     def _of_instance(self, instance: Any) -> Compiled:
@@ -97,7 +97,7 @@ class Compiled(Programs, Generic[P, R]):
         if known is None:
             known = _compiled_again(self._function, (*self._settings(), instance), self._extra)
             self._methods[id(instance)] = known
-            # The instance is not kept alive; what was compiled for it is dropped with it.
+            # The instance is not kept alive; its programs are dropped with it.
             weakref.finalize(instance, self._methods.pop, id(instance), None)
         return known
 
@@ -112,7 +112,7 @@ class Compiled(Programs, Generic[P, R]):
         found: Any = module
         for name in getattr(self._function, "__qualname__", "").split("."):
             found = getattr(found, name, None)
-        if found is self:  # a decorated function is found by its name
+        if found is self:  # pickle looks decorated functions up by name
             return self._function.__qualname__
         return _compiled_again, (self._subject(), self._settings(), self._extra)
 
@@ -121,7 +121,7 @@ class Compiled(Programs, Generic[P, R]):
         return _compiled_again(function, self._settings(), self._extra)
 
     def derived(self, *passes: Any) -> Compiled[P, R]:
-        """Return the same function compiled with additional passes over its graph."""
+        """Return a version compiled with additional passes."""
         made: Compiled[P, R] = Compiled(
             self._function, self._constants, self._dtype, self._most, self._fallback,
             self._switches, self._lowering, self._donated,
@@ -130,12 +130,12 @@ class Compiled(Programs, Generic[P, R]):
         return made
 
     def run_once(self, args: tuple[Any, ...]) -> tuple[Lowered, list[Any]]:
-        """Run on arguments; return the program and everything it wrote, after waiting.
+        """Run and wait; return the program and everything it wrote.
 
         Raises
         ------
         RuntimeError
-            The function runs operation by operation, since the device lacks one.
+            The function runs operation by operation because the device lacks one.
         """
         plan = self._program(args, {})
         placed, _ = self._placed(args, {})
@@ -144,25 +144,24 @@ class Compiled(Programs, Generic[P, R]):
         return plan, registers
 
     def explain(self, *args: Any, **kwargs: Any) -> Report:
-        """Return a report of what runs for such arguments, compiling if necessary.
+        """Return a report of what runs for these arguments, compiling if necessary.
 
         Returns
         -------
         Report
-            Steps, implementations, what was fused and what was not, memory; ``str`` of it is
-            readable.
+            Steps, implementations, fusions and refused fusions, memory; ``str`` formats it.
 
         Raises
         ------
         RuntimeError
-            The function runs operation by operation, since the device lacks one.
+            The function runs operation by operation because the device lacks one.
         """
         plan = self._program(args, kwargs)
         nbytes = self._pool.nbytes
         return report(self.__name__, plan.graph, plan.n_recorded, plan.executable, nbytes)
 
     def summary(self) -> str:
-        """Return a line for each program that is kept."""
+        """Return one line per cached program."""
         lines = [f"{self.__name__}: {self._plans.size} programs"]
         for key, plans in self._plans.items():
             shapes = " ".join(shapes_in(key)) or "no arrays"
@@ -170,24 +169,24 @@ class Compiled(Programs, Generic[P, R]):
         return "\n".join(lines)
 
     def warmup(self, *args: Any, **kwargs: Any) -> Compiled:
-        """Compile for such arguments, run once, and wait."""
+        """Compile for these arguments, run once, and wait."""
         self(*args, **kwargs)
         self._placed(args, kwargs)[0].queue.wait()
         return self
 
     def bind(self, *args: Any, **kwargs: Any) -> CompiledCall:
-        """Bind a call to its arrays, so that repeating it costs no more than submitting it.
+        """Bind a call to its arrays, so that repeating it costs only the submission.
 
         Returns
         -------
         CompiledCall
-            Called without arguments it submits the work and returns the result, always the same
-            arrays. It reads the current content of the arguments.
+            Called without arguments it submits the work and returns the result, always in the same
+            arrays. It reads the current contents of the arguments.
 
         Raises
         ------
         RuntimeError
-            The function runs operation by operation, since the device lacks one.
+            The function runs operation by operation because the device lacks one.
         """
         return CompiledCall(self, args, kwargs)
 
@@ -196,7 +195,7 @@ class Compiled(Programs, Generic[P, R]):
 
 
 class CompiledMethod:
-    """A compiled function bound to an instance; has all of ``Compiled``, for that instance."""
+    """A compiled function bound to an instance, with the interface of ``Compiled``."""
 
     __slots__ = ("__self__", "_compiled")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that depend only on constants: found, computed once, and inserted as memories."""
+"""Constant folding: values that depend only on constants are computed once."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from sycl_dnn.trace.values import Storage, Tensor
 
 
 class Pool:
-    """Results of constant nodes, shared by all plans of one compiled function."""
+    """Results of constant nodes, shared by all plans of a compiled function."""
 
     def __init__(self) -> None:
         self._found: dict[Any, Any] = {}
         self._numbers: dict[Any, int] = {}
-        #: Captured arrays and memories that keys refer to by id.
+        #: Arrays and memories whose ids are part of keys.
         self._held: list[Any] = []
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the computed results."""
+        """Size of the computed results in bytes."""
         return sum(a.nbytes for a in self._found.values())
 
     def number(self, recipe: Any) -> int:
-        """Return a short name for a recipe."""
+        """Return a short id for a recipe."""
         return self._numbers.setdefault(recipe, len(self._numbers))
 
     def hold(self, thing: Any) -> int:
-        """Keep an object alive, and return its id."""
+        """Keep an object alive and return its id."""
         self._held.append(thing)
         return id(thing)
 
@@ -49,7 +49,7 @@ class Pool:
 
 
 class Keys:
-    """Names of the results of constant nodes, equal for equal work on the same arrays."""
+    """Keys of constant results, equal for equal computations on the same arrays."""
 
     def __init__(self, graph: Graph, nodes: list[Node], pool: Pool) -> None:
         self._graph = graph
@@ -62,7 +62,7 @@ class Keys:
     def _note(self, node: Node) -> None:
         own = node.function
         if own is None and node.pd is None:
-            own = node.primitive  # a kernel: its numbers are not queried
+            own = node.primitive  # a kernel
         work: list[Any] = [] if own is None else [self._pool.hold(own)]
         work += node.work if node.pd is not None else [node.row]
         for name, tensor in node.inputs.items():
@@ -77,7 +77,7 @@ class Keys:
         return (self.number(tensor.storage), tensor.desc, tensor.offset)
 
     def number(self, storage: Storage) -> int:
-        """Return the name of a storage's content."""
+        """Return the key of a storage's contents."""
         found = self._numbers.get(id(storage))
         if found is None:
             source = self._captured.get(id(storage), storage.memory)
@@ -86,11 +86,11 @@ class Keys:
         return found
 
 
-# --- Values that depend only on constants: found, computed once, and inserted as memories
+# --- Folding
 
 
 def constant_ids(graph: Graph) -> frozenset[int]:
-    """Return the ids of the storages whose content no call changes."""
+    """Return the ids of the storages whose contents are the same in every call."""
     return graph.fact(_constant_ids)
 
 
@@ -98,7 +98,7 @@ def _constant_ids(graph: Graph) -> frozenset[int]:
     found = set(graph.trace.constant_storages())
     found -= {id(t.storage) for n in graph.nodes for t in n.outputs.values()}
     found |= {id(t.storage) for n in graph.nodes for t in n.inputs.values() if t.storage.memory}
-    # A storage that several nodes write is constant only if all are, so the last one decides.
+    # A storage with several writers is constant only if all are, which the last one decides.
     counted: dict[int, int] = {}
     for node in graph.nodes:
         for tensor in node.inputs.values():
@@ -116,7 +116,7 @@ def _constant_ids(graph: Graph) -> frozenset[int]:
 
 
 def settle(graph: Graph, pool: Pool, queue: Any, stream: Any) -> list[Storage]:
-    """Compute constant nodes once and drop them; return the arguments that calls still need."""
+    """Compute and drop constant nodes; return the captured storages that calls still need."""
     standing = constant_ids(graph)
     nodes = [
         n for n in graph.nodes if n.outputs and all(
@@ -158,9 +158,9 @@ def _computed(
 def _run(
     graph: Graph, nodes: list[Node], finals: list[Tensor], queue: Any, stream: Any
 ) -> list[Any]:
-    """Return what constant nodes compute, once it is complete."""
+    """Run constant nodes and wait for the results."""
     trace = graph.trace
-    # No constant depends on a seed; drawing one here would shift those of all later calls.
+    # No constant depends on a seed, and drawing one here would shift the seeds of later calls.
     seeds = {t.storage for _, value, t in trace.captured if isinstance(value, Seed)}
     arguments = [s for s in trace.arguments if s not in seeds]
     executable = Executable(trace, list(graph.steps(nodes)), finals, arguments)
@@ -172,7 +172,7 @@ def _run(
 
 
 def _whole(graph: Graph, nodes: list[Node], storages: list[Storage]) -> list[Tensor]:
-    """Return tensors over all of the storages, which the nodes write."""
+    """Return tensors that cover the storages written by the nodes."""
     outputs: dict[Storage, Tensor] = {}
     for node in nodes:
         for tensor in node.outputs.values():
@@ -185,7 +185,7 @@ def _whole(graph: Graph, nodes: list[Node], storages: list[Storage]) -> list[Ten
 
 
 def _place(graph: Graph, arrays: dict[int, Any]) -> list[Any]:
-    """Let primitives read constants from memories, not storages; return the arrays they use."""
+    """Let primitives read constants from memories instead of storages; return the arrays used."""
     used: dict[int, Any] = {}
     storages: dict[Any, Storage] = {}
     for node in graph.nodes:
@@ -213,7 +213,7 @@ def _memory(engine: Any, array: Any, tensor: Tensor) -> Any:
 
 
 def _still_needed(graph: Graph, arrays: dict[int, Any]) -> list[Storage]:
-    """Return the captured storages that calls over arrays read; results among them are captured."""
+    """Return the captured storages that calls over arrays read, capturing computed results."""
     trace = graph.trace
     reading = [t for n in graph.nodes for t in n.inputs.values()]
     ids = {id(t.storage) for t in (*reading, *graph.finals)}
@@ -229,7 +229,7 @@ def _still_needed(graph: Graph, arrays: dict[int, Any]) -> list[Storage]:
 
 
 class _Held:
-    """A computed constant as an object that has an array."""
+    """A computed constant, wrapped as an object with an array."""
 
     __slots__ = ("_array",)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``compile``: the function and decorator that users call."""
+"""The public function and decorator ``compile``."""
 
 from __future__ import annotations
 
@@ -56,40 +56,40 @@ def compile(
     lowering: str = "primitives",
     donate: str | Sequence[str] = (),
 ) -> Any:
-    """Compile a function over ``sycl_dnn.functional``, or a training step; also as a decorator.
+    """Compile a function of arrays, such as a model or a training step; also as a decorator.
 
     Parameters
     ----------
     function : callable
-        Accepts and returns trees of arrays. A function in a class becomes a method, with programs
-        for each instance. It is called once for each program. Arrays are then replaced by objects
-        that have shape and dtype but no values.
+        Accepts and returns trees of arrays. A function in a class becomes a method with programs
+        per instance. It is called once per program, with objects that have shape and dtype but no
+        values in place of arrays.
     constants : str or sequence of str
-        Parameters whose arrays are constant, such as weights; frozen arrays and those that the
-        function refers to itself always are. What depends only on constants is computed once.
+        Parameters whose arrays are constant, such as weights; frozen and captured arrays are always
+        constant. Computations that depend only on constants run once.
     dtype : {None, "bfloat16", "float16"}
-        Lower a float32 function: weights and activations are kept in this dtype, parameters of
-        normalizations in float32; arguments and results are float32. If a device has no arithmetic
-        in it, the program uses float32, with a ``FallbackWarning``.
+        Compute a float32 function in this dtype: weights and activations are converted, while
+        parameters of normalizations, arguments and results remain float32. If the device does not
+        support the dtype, float32 is used with a ``FallbackWarning``.
     cache_size : int
-        The maximum number of programs that are kept.
+        Maximum number of cached programs.
     fallback : {"auto", "error"}
-        What happens if the device lacks an operation, or arithmetic in ``dtype``: ``"auto"`` runs
-        the function operation by operation, or in float32; ``"error"`` raises ``Unimplemented``.
+        What to do if the device lacks an operation or ``dtype``: ``"auto"`` runs the function
+        operation by operation, or in float32; ``"error"`` raises ``Unimplemented``.
     passes : dict of str to bool, optional
-        Rewrites to switch on or off by name, for measurements. ``fuse_depthwise`` (on) runs
-        depthwise convolutions inside the 1x1 ones before them, ``join_products`` (on) joins
-        products that have the same source, ``write_into_parts`` (on) writes inputs of a
-        concatenation directly into the result.
+        Optional rewrites to enable or disable, for measurements. ``fuse_depthwise`` (on) fuses
+        depthwise convolutions into preceding 1x1 convolutions, ``join_products`` (on) merges
+        products with the same source, ``write_into_parts`` (on) writes inputs of a concatenation
+        directly into the result.
 
     lowering : {"primitives", "partitions", "measured"}
-        How attention and products with post-ops run: as primitives, as partitions of oneDNN's Graph
-        API if it offers one, or as the faster of the two, measured when a program is compiled.
-        ``explain`` says which was chosen for each.
+        How to run attention and products with post-ops: as primitives, as partitions of oneDNN's
+        Graph API where it offers one, or as the faster of the two, measured during compilation.
+        ``explain`` shows each choice.
     donate : str or sequence of str
-        Parameters that a call may overwrite with its results, if they have a result's shape,
-        strides and dtype: the module and the state of a training step. The contents of their
-        arrays after the call are not specified; use the results.
+        Parameters whose arrays results may overwrite if shape, strides and dtype match, such as the
+        module and optimizer state of a training step. Their contents after the call are
+        unspecified; use the results.
 
     Returns
     -------
@@ -98,24 +98,24 @@ def compile(
     Raises
     ------
     ValueError
-        An argument is out of its range, or ``donate`` names a constant.
+        An argument is out of range, or ``donate`` names a constant.
     TypeError
         In a call: the function depends on values.
 
     Notes
     -----
-    Constants must not be written to. Results computed from them would not change, while other parts
-    of the program might read the new values. After ``clear`` they are read again.
+    Constants must not be modified: results computed from them would not change, while other parts
+    of the program might read the new values. They are read again after ``clear``.
 
-    What the function reads from outside is compared at each call: numbers, strings and enumerations
+    What the function reads from outside is compared in each call: numbers, strings and enumerations
     by value, arrays by identity, functions by their code, containers and instances by their
-    contents. If something was rebound, the function is compiled again, and the program with the old
-    value is dropped. Changes that no comparison can detect (time, random numbers, files, iterators,
+    contents. If something was rebound, the function is recompiled, and the outdated program is
+    dropped. Changes that cannot be detected by comparison (time, random numbers, files, iterators,
     values that dpnp computes while tracing) are ignored.
 
-    Floats among the arguments are values of each call as long as they are combined only with arrays
-    and numbers. If the function needs the value of one (in a comparison, as a parameter of a
-    function), it is compiled for that value.
+    Float arguments remain values of each call as long as they are only combined with arrays and
+    numbers. If the function needs a value (in a comparison, or as a parameter of a function), it is
+    compiled for that value.
 
     Source: oneDNN developer guide, "Primitive Attributes: Post-ops".
 

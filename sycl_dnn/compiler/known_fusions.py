@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pairs of nodes were fused and which were not, keyed by everything that decides it."""
+"""Cache of fusion attempts, keyed by everything that determines the outcome."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from sycl_dnn.compiler.step_graph import Node, Refusal
 from sycl_dnn.trace.values import Tensor
 
 _MOST = 2048
-#: The label of a node that directly writes what a copy of its result would.
+#: Label of a node that directly writes a reordered result.
 RELAID = "reorder"
 
 
 def _tensors(node: Node, reader: Node) -> list[Tensor]:
-    """Return what both read and write, in the same order for equal keys."""
+    """Return the tensors of both nodes, in the same order for equal keys."""
     return [*node.inputs.values(), node.dst, *reader.inputs.values(), reader.dst]
 
 
 def _key(node: Node, reader: Node, tensors: list[Tensor]) -> Any:
-    """Return everything that decides how a node and its reader are fused; None if more does."""
+    """Return the key of a fusion attempt; None if the outcome depends on more."""
     if PACKABLE in node.inputs or PACKABLE in reader.inputs or reader.pd is None:
-        return None  # it depends on where weights come from, too
+        return None  # it also depends on the origin of the weights
     first: dict[Any, int] = {}
     views = []
     for number, t in enumerate(tensors):
@@ -39,12 +39,12 @@ def _key(node: Node, reader: Node, tensors: list[Tensor]) -> Any:
 
 @dataclass(frozen=True)
 class _Recipe:
-    """A node made of two: its inputs by number among their tensors, each with its view if new."""
+    """A fused node: its inputs as indices into the tensors of both, with views that are new."""
 
     pd: Any
     inputs: tuple[tuple[str, int, tuple[Any, ...] | None], ...]
     result: tuple[Any, ...]
-    #: What the first node does, if its description changes.
+    #: Work of the first node, if its description changes.
     own: tuple[str, ...] | None
     label: str
 
@@ -52,7 +52,7 @@ class _Recipe:
     def of(
         cls, reader: Node, made: Node, tensors: list[Tensor], own: tuple[str, ...] | None
     ) -> _Recipe | None:
-        """Return the recipe of a node; None if it reads tensors of other nodes."""
+        """Return the recipe of a node; None if it reads other tensors."""
         inputs = []
         for name, t in made.inputs.items():
             number = next((i for i, other in enumerate(tensors) if other is t), None)
@@ -71,7 +71,7 @@ class _Recipe:
         return cls(made.pd, tuple(inputs), result, own, made.fused[-1])
 
     def node(self, node: Node, reader: Node, tensors: list[Tensor]) -> Node:
-        """Return the one node."""
+        """Build the fused node."""
         inputs = {
             name: tensors[i] if view is None else _seen(tensors[i], view)
             for name, i, view in self.inputs
@@ -94,24 +94,24 @@ def _seen(tensor: Tensor, view: tuple[Any, ...]) -> Tensor:
 
 
 class KnownFusions:
-    """The outcome for pairs of nodes; the least recently used is dropped first.
+    """An LRU cache of outcomes for pairs of nodes.
 
     Parameters
     ----------
     capacity : int
-        Number of pairs.
+        Maximum number of pairs.
     """
 
     def __init__(self, capacity: int = _MOST) -> None:
         self._capacity = capacity
         self._found: OrderedDict[Any, _Recipe | Refusal] = OrderedDict()
-        #: The number of pairs, and how many of them were known.
+        #: Numbers of lookups and of hits.
         self.n_asked = self.n_known = 0
 
     def absorbed(
         self, node: Node, reader: Node, find: Callable[[], Node | Refusal]
     ) -> Node | Refusal:
-        """Return what ``find()`` returns for a node and the one reader of its result."""
+        """Return the cached outcome of ``find()`` for a node and the sole reader of its result."""
         self.n_asked += 1
         tensors = _tensors(node, reader)
         key = _key(node, reader, tensors)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a function and its arguments to an executable: trace, passes, constants, program."""
+"""Lowering: from a function and its arguments to an executable."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from sycl_dnn.trace.trace_state import placement_error
 from sycl_dnn.trace.values import Tensor
 
 Pass = Callable[[Graph], None]
-#: Rewrites of the graph, in order. Each keeps what the graph computes.
+#: Passes in order; each preserves what the graph computes.
 PASSES: tuple[Pass, ...] = (
     clean,
     merge_gates,
@@ -43,7 +43,7 @@ PASSES: tuple[Pass, ...] = (
     read_in_place,
     clean,
 )
-#: Those that run after the caller's own.
+#: Passes that run after custom ones.
 LAST_PASSES: tuple[Pass, ...] = (
     fuse_depthwise,
     write_into_parts,
@@ -51,7 +51,7 @@ LAST_PASSES: tuple[Pass, ...] = (
     pack_for_few_rows,
     slice_batches,
 )
-#: Rewrites that pay off depending on shape and machine, and whether they are on by default.
+#: Passes whose benefit depends on shape and machine, with their defaults.
 SWITCHES: dict[str, bool] = {
     "fuse_depthwise": True,
     "join_products": True,
@@ -62,7 +62,7 @@ SWITCHES: dict[str, bool] = {
 
 
 def in_order(switches: Mapping[str, bool], extra: Sequence[Pass] = ()) -> tuple[Pass, ...]:
-    """Return the rewrites to make, with those of the caller."""
+    """Return the enabled passes, including custom ones, in order."""
     wanted = SWITCHES | dict(switches)
     chosen = (*PASSES, *extra, *LAST_PASSES)
     return tuple(p for p in chosen if wanted.get(getattr(p, "__name__", ""), True))
@@ -76,19 +76,18 @@ def check_switches(function: str, switches: Mapping[str, bool]) -> None:
             raise ValueError(f"{function}: passes must be among {known}, got {name!r}")
 
 
-# --- Arrays that callers pass for the results of compiled functions
+# --- Destinations passed by callers
 
 
 def targets_of(
     name: str, leaves: list[Tensor], out: Any, given: Collected
 ) -> dict[int, Target] | None:
-    """Return the arrays to write results to, by number; None without ``out``.
+    """Return the destination arrays by result index; None without ``out``.
 
     Raises
     ------
     ValueError
-        ``out`` has a different number of arrays, or one has another shape, dtype or kind of
-        strides.
+        ``out`` has a different number of arrays, or one has an incompatible shape, dtype or layout.
     """
     if out is None:
         return None
@@ -112,11 +111,11 @@ def _target(name: str, tensor: Tensor, out: Any, given: Collected) -> Target:
     return Target(desc, *sharing(array, given.arrays))
 
 
-# --- From a function and its arguments to an executable: trace, passes, constants, program
+# --- Lowered
 
 
 class Lowered(Plan):
-    """A function lowered for arguments of one kind.
+    """A function lowered for one signature.
 
     Parameters
     ----------
@@ -124,21 +123,21 @@ class Lowered(Plan):
     leaves : list of Tensor
         Results of the function, in order.
     form
-        How results are nested.
+        Structure of the results.
     n_given : int
-        Arrays that a call passes; they were the trace's first arguments.
+        Number of arrays passed by a call, which come first among the trace's arguments.
     pool : Pool
         Values computed from constants.
     targets : dict, optional
-        By number of the result: the array to which the caller wants it written.
+        Destination arrays by result index.
     extra : sequence of callable
         Additional passes.
     switches : dict, optional
-        By name: passes switched on or off, against the defaults.
+        Passes enabled or disabled by name, overriding the defaults.
     lowering : str
         One of ``partitions.LOWERINGS``.
     donated : collection of int
-        Numbers of the arrays that results may be written over.
+        Indices of arrays that results may overwrite.
     """
 
     def __init__(
@@ -162,13 +161,13 @@ class Lowered(Plan):
         for rewrite in in_order(switches or {}, extra):
             rewrite(graph)
         lower(graph, lowering, queue, stream)
-        #: That of the arrays that the function refers to itself; None if there are none.
+        #: Queue of captured arrays; None if there are none.
         self._queue = queue if any(not isinstance(v, Seed) for _, v, _ in trace.captured) else None
         given = trace.arguments[:n_given]
-        #: The call's numbers as converted, in the order of the program's arguments.
+        #: Conversions of the call's numbers, in the order of the program's arguments.
         self._numbers: list[FromNumber] = [trace.tail[i] for i in sorted(trace.tail)]
         given += [trace.arguments[i] for i in sorted(trace.tail)]
-        #: What the function refers to, if that must not be overwritten.
+        #: Captured arrays, which must not overlap donated ones.
         self.held = [v for _, v, _ in trace.captured if donated and not isinstance(v, Seed)]
         held = settle(graph, pool, queue, stream)
         overlaps = any(t.overlaps or t.in_place for t in (targets or {}).values())
@@ -180,12 +179,12 @@ class Lowered(Plan):
         super().__init__(executable, form, None if self._numbers else (), len(finals))
 
     def arrays(self, placed: PlacedCall, held: Sequence[Any] = ()) -> list[Any]:
-        """Return the arrays of a call, and those created from its numbers.
+        """Return the arrays of a call, followed by those created from its numbers.
 
         Raises
         ------
         dpnp.exceptions.ExecutionPlacementError
-            The function refers to arrays of another queue.
+            A captured array belongs to another queue.
         """
         call, queue = placed.call, placed.queue
         if self._queue is not None and self._queue != queue:
@@ -199,10 +198,10 @@ def traced(
     trace: CompileTrace, function: Callable[..., Any], args: Any, kwargs: Any,
     is_held: Callable[[Any], bool], numbered: Callable[..., Any] | None = None,
 ) -> tuple[list[Tensor], Any, int]:  # fmt: skip
-    """Run a function over tensors; return the results, their form, and the number of arguments.
+    """Trace a function; return the results, their structure, and the number of arguments.
 
     Arrays for which ``is_held`` is true are constants. ``numbered(trace, args, kwargs)`` replaces
-    numbers of the call by what represents them.
+    numbers of the call by traced values.
     """
 
     def swap(value: Any) -> Any:
@@ -210,9 +209,9 @@ def traced(
             return _Held(value)
         return trace.described(argument_of(trace, value))
 
-    # Arguments come before constants: a call passes the first ones.
+    # Arguments precede constants: a call passes the first ones.
     args = nested_arguments.replaced(args, swap)
-    # In the order of the call, as in its key; a dict as a tree would be sorted.
+    # In the order of the call's key; a tree would sort the dict.
     kwargs = {name: nested_arguments.replaced(value, swap) for name, value in kwargs.items()}
     n_given = len(trace.arguments)
     if numbered is not None:
@@ -233,14 +232,14 @@ def _sharing(finals: list[Tensor], targets: dict[int, Any] | None) -> list[Tenso
 
 
 class _Held:
-    """A constant among the arguments, not captured yet."""
+    """A constant among the arguments, before it is captured."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 def _completed(value: Any, trace: CompileTrace) -> Any:
-    """Return arguments with constants captured and tensors lowered."""
+    """Capture constants and lower tensors among the arguments."""
     if isinstance(value, _Held):
         return trace.capture(value.value)
     if isinstance(value, Tensor):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention and products with post-ops as partitions of oneDNN's Graph API, where faster."""
+"""Replacement of attention and products by Graph API partitions, if requested or faster."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sycl_dnn.trace.values import Storage, Tensor
 
 
 class NoPartition(Exception):
-    """Why some nodes are not a partition."""
+    """The reason why nodes cannot be replaced by a partition."""
 
 
 def _linear(g: Any, x: Value, alpha: float, beta: float) -> Value:
@@ -52,7 +52,7 @@ def _swish(g: Any, x: Value, alpha: float, beta: float) -> Value:
     return g.multiply(x, g.sigmoid(_linear(g, x, alpha, 0.0)))
 
 
-#: By label of an operation: operations on a value with its two parameters.
+#: By label of a post-op: a function of the value and its two parameters.
 ELTWISE: dict[str, Callable[[Any, Value, float, float], Value]] = {
     "relu": lambda g, x, a, b: g.leaky_relu(x, alpha=a) if a else g.relu(x),
     "tanh": lambda g, x, a, b: g.tanh(x),
@@ -84,14 +84,14 @@ BINARY = {
 }
 
 
-# --- Nodes as a graph of oneDNN's operations, and the partition that it makes of them
+# --- Nodes as a oneDNN graph with a single partition
 
 A = algorithm
 _FLOATS = ("float32", "bfloat16", "float16")
 
 
 class PartitionGraph:
-    """The operations of nodes that follow one another; each reads the result of the one before.
+    """The operations of a chain of nodes, each of which reads the previous result.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class PartitionGraph:
         self._engine = engine
         self._graph: Any = Graph(engine.kind.name)
         self._values: dict[Any, Value] = {}
-        #: Inputs, by the number of the value.
+        #: Inputs, by value id.
         self.inputs: dict[int, Tensor] = {}
 
     def _value(self, tensor: Tensor) -> Value:
@@ -119,7 +119,7 @@ class PartitionGraph:
         return self._values[key]
 
     def add(self, node: Node) -> None:
-        """Add the operations of a matmul or a softmax, with its post-ops."""
+        """Add the operations of a matmul or softmax with its post-ops."""
         result = node.dst.desc
         made = getattr(self, f"_{node.row.removesuffix('_forward')}")(node)
         ops = post_ops_as_chain(node)
@@ -134,7 +134,7 @@ class PartitionGraph:
     def _matmul(self, node: Node) -> Value:
         names = ("src", "weights")
         src, weights = (self._value(node.inputs[n]) for n in names)
-        # Scores that are wider than the operands are so from the product onwards.
+        # Scores may be wider than the operands, starting with the product.
         kind = node.dst.desc.data_type.name
         given = {} if kind == src.dtype else {"dtype": kind}
         made = self._graph.matmul(src, weights, **given)
@@ -158,7 +158,7 @@ class PartitionGraph:
         raise NoPartition(f"{op.label} has no operation")
 
     def compiled(self, result: Tensor) -> CompiledNodes:
-        """Return the one partition, compiled for the layouts of the inputs and the result."""
+        """Return the single partition, compiled for the layouts of the inputs and the result."""
         (last,) = self._graph.outputs
         partitions = self._graph.partitions()
         if len(partitions) != 1 or not partitions[0].is_supported:
@@ -172,9 +172,9 @@ def _described(id: int, tensor: Tensor) -> _core.LogicalTensor:
 
 
 class CompiledNodes:
-    """A compiled partition as the function of a node: reads its inputs, writes its result."""
+    """A compiled partition as the function of a node."""
 
-    #: The name of the node in reports.
+    #: Name of the node in reports.
     row = "partition"
 
     def __init__(
@@ -214,7 +214,7 @@ class CompiledNodes:
         inputs: Sequence[tuple[Any, int]],
         outputs: Sequence[tuple[Any, int]],
     ) -> None:
-        """Submit over memory: pairs of a USM object and bytes from its start."""
+        """Submit over memory, given as pairs of a USM object and a byte offset."""
         (memory, offset), engine = outputs[0], self._engine
         result = _core.GraphTensor(self._writes, engine, memory, offset, memory, True)
         tensors = [
@@ -225,26 +225,26 @@ class CompiledNodes:
 
 
 def _standing(wanted: _core.LogicalTensor, tensor: Tensor, engine: _core.Engine) -> Any:
-    """Return the tensor over a permanent memory."""
+    """Return a tensor over permanent memory."""
     owner = tensor.storage.memory.owner[0]
     array = owner.get_array() if hasattr(owner, "get_array") else owner
     memory, start = place(array)
     return _core.GraphTensor(wanted, engine, memory, start + tensor.offset, array, False)
 
 
-# --- How long nodes take, measured in turn for two ways
+# --- Timing of two alternatives
 
 _ROUNDS = 9
-#: A round is repeated until it takes about this many seconds.
+#: Each round repeats until it takes about this many seconds.
 _SPAN = 2e-3
 
 
 def milliseconds(
     graph: Graph_of_graph, first: Sequence[Node], second: Sequence[Node], queue: Any, stream: Any
 ) -> tuple[float, float]:
-    """Return the shortest time of one run for two lists of nodes, over separate memory.
+    """Return the minimum time per run of two lists of nodes, over separate memory.
 
-    Each is run and waited for in turn with the other.
+    They run alternately, waiting after each.
     """
     runs = [_Run(graph, nodes, queue, stream) for nodes in (first, second)]
     count = max(1, min(64, int(_SPAN / max(runs[0](1), runs[1](1), 1e-6))))
@@ -273,7 +273,7 @@ class _Run:
         self._arrays = [_zeros(storage, queue) for storage in arguments]
 
     def __call__(self, count: int) -> float:
-        """Return the seconds of one run out of ``count``."""
+        """Return the seconds per run over ``count`` runs."""
         kind = KINDS["device"]
         self._executable.run(self._queue, self._stream, list(self._arrays), kind)
         self._queue.wait()
@@ -288,16 +288,16 @@ def _zeros(storage: Storage, queue: Any) -> Any:
     return dpnp.zeros(max(storage.nbytes, 1), dtype="u1", sycl_queue=queue).get_array()
 
 
-# --- Attention and products with post-ops as partitions of oneDNN's Graph API, if requested
+# --- Selection
 
-#: Ways to run what both partitions and primitives can run; the first is the default.
+#: Ways to run nodes that both partitions and primitives support; the first is the default.
 LOWERINGS = ("primitives", "partitions", "measured")
 #: A partition is used if it takes less than this fraction of the primitives' time.
 CLEARLY = 0.95
 
 
 def lower(graph: Graph_of_graph, lowering: str, queue: Any, stream: Any) -> None:
-    """Replace groups of nodes by partitions: all of them, or those measured to be faster."""
+    """Replace groups of nodes by partitions: all, or those measured to be faster."""
     if lowering == "primitives":
         return
     for group in list(_groups(graph)):
@@ -317,7 +317,7 @@ def lower(graph: Graph_of_graph, lowering: str, queue: Any, stream: Any) -> None
 
 
 def _groups(graph: Graph_of_graph) -> Iterator[list[Node]]:
-    """Yield nodes that a partition may replace: attention, and products with post-ops."""
+    """Yield groups that partitions may replace: attention, and products with post-ops."""
     taken: set[int] = set()
     for node in graph.nodes:
         group = _attention(graph, node)
@@ -334,7 +334,7 @@ def _is_product(node: Node) -> bool:
 
 
 def _attention(graph: Graph_of_graph, node: Node) -> list[Node]:
-    """Return product, softmax and product that end with a node; nothing if there are none."""
+    """Return the product, softmax and product that end with a node; empty if it is no attention."""
     if not _is_product(node):
         return []
     group = [node]
@@ -351,7 +351,7 @@ def _attention(graph: Graph_of_graph, node: Node) -> list[Node]:
 
 
 def _made(graph: Graph_of_graph, group: list[Node]) -> tuple[Node, list[Node], list[Node]]:
-    """Return the node of a partition, those before it, and those after it.
+    """Return the node of a partition, and the nodes before and after it.
 
     Raises
     ------
@@ -368,7 +368,7 @@ def _made(graph: Graph_of_graph, group: list[Node]) -> tuple[Node, list[Node], l
 
 
 def _without_last_operand(graph: Graph_of_graph, node: Node) -> tuple[Node, list[Node]] | None:
-    """Return a product without its one binary post-op, and the node for that."""
+    """Split the only binary post-op off a product; return the product and the new node."""
     if len(node.post_ops) != 1 or node.post_ops[0][0] != "append_binary":
         return None
     operand, dst = node.inputs["attr_post_op_0_src_1"], node.dst
@@ -390,7 +390,7 @@ def _without_last_operand(graph: Graph_of_graph, node: Node) -> tuple[Node, list
 
 
 def _partition(graph: Graph_of_graph, group: Sequence[Node]) -> tuple[Node, list[Node]]:
-    """Return the node that does what a group does, and those that prepare its operands.
+    """Return a node equivalent to a group, and those that prepare its operands.
 
     Raises
     ------
@@ -414,7 +414,7 @@ def _partition(graph: Graph_of_graph, group: Sequence[Node]) -> tuple[Node, list
 
 
 def _with_plain_weights(graph: Graph_of_graph, node: Node) -> tuple[Node, list[Node]]:
-    """Return the node with weights in a layout of arrays, and the nodes that produce them."""
+    """Return the node with weights in a plain layout, and the nodes that unpack them."""
     weights = node.inputs.get("weights")
     if weights is None or weights.desc.is_plain:
         return node, []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise nodes as post-ops of the primitive before them."""
+"""Element-wise nodes as chains of post-ops."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from sycl_dnn.trace.pointwise import NO_SHIFT
 from sycl_dnn.trace.values import Tensor
 
 A = algorithm
-#: Binary operations with swapped operands, and the factor on the result. Maxima and minima keep
-#: NaN of the second operand alone.
+#: Binary operations with swapped operands, and the factor for the result. Maxima and minima
+#: propagate NaN only of the second operand.
 MIRRORED = {
     A.binary_add: (A.binary_add, 1.0),
     A.binary_mul: (A.binary_mul, 1.0),
     A.binary_sub: (A.binary_sub, -1.0),
 }
-#: A number on the right as a factor and a summand.
+#: Operations with a number on the right, as a factor and a summand.
 _LINEAR = {
     A.binary_add: lambda c: (1.0, c),
     A.binary_sub: lambda c: (1.0, -c),
@@ -42,7 +42,7 @@ class Op:
     algorithm: Any = None
     alpha: float = 0.0
     beta: float = 0.0
-    #: The other operand, and its layout over the value that the operation applies to.
+    #: The other operand, and its layout relative to the value.
     operand: Any = None
     desc: Any = None
 
@@ -69,12 +69,12 @@ class Chain:
 
 def linear(alpha: float, beta: float = 0.0) -> Op:
     """Return the operation ``alpha * x + beta``."""
-    # Sums of no shifts are none either.
+    # A sum of zero shifts is no shift.
     return Op("eltwise", A.eltwise_linear, float(alpha), float(beta) or NO_SHIFT)
 
 
 def scalar_of(tensor: Tensor) -> float | None:
-    """Return the number in a constant tensor of one element; None for any other."""
+    """Return the value of a constant tensor with one element; None for any other."""
     memory = tensor.storage.memory
     if memory is None or tensor.size != 1 or tensor.offset or not isinstance(memory.owner, list):
         return None
@@ -88,7 +88,7 @@ def scalar_of(tensor: Tensor) -> float | None:
 
 
 def chain_on(node: Node, name: str) -> Chain | Refusal:
-    """Return what a node does to its input ``name``, or why that is not a chain."""
+    """Return the chain of operations that a node applies to input ``name``, or why it is none."""
     maker = _MAKERS.get(node.row)
     if maker is None or not node.has_dst:
         return Refusal(f"{node.row} is not element-wise")
@@ -121,7 +121,7 @@ def _binary(node: Node, name: str) -> tuple[Op, ...] | Refusal:
     if kind is A.binary_select:
         return Refusal("select takes three operands")
     if _same_look(a, b):
-        # A maximum with itself only carries its post-ops.
+        # A maximum with itself only carries post-ops.
         is_itself = kind in (A.binary_max, A.binary_min)
         return () if is_itself else Refusal("both operands are one value")
     if name == "src_0":
@@ -142,7 +142,7 @@ def _with_operand(kind: algorithm, operand: Tensor) -> Op:
 def _prelu(node: Node, name: str) -> tuple[Op, ...] | Refusal:
     if name != "src":
         return Refusal("prelu has it as weights")
-    # Post-ops support float32 only, without saying so.
+    # Post-ops silently require float32.
     weights = node.inputs["src"].trace.widened(node.inputs["weights"])
     if weights.dtype != "float32":
         return Refusal("the slopes are not in float32")
@@ -159,7 +159,7 @@ _MAKERS = {
     "prelu_forward": _prelu,
     "reorder": _reorder,
 }
-#: Rows that work element by element.
+#: Element-wise primitives.
 ELEMENTWISE = frozenset(_MAKERS)
 
 
@@ -168,7 +168,7 @@ def _same_look(a: Tensor, b: Tensor) -> bool:
 
 
 def post_ops_as_chain(node: Node) -> tuple[Op, ...] | Refusal:
-    """Return the post-ops of a node as operations, or why that is impossible."""
+    """Return a node's post-ops as operations, or why that is impossible."""
     made: list[Op] = []
     post_ops = node.post_ops
     for i in range(len(post_ops)):
@@ -183,7 +183,7 @@ def post_ops_as_chain(node: Node) -> tuple[Op, ...] | Refusal:
     return tuple(made)
 
 
-# --- Element-wise operations appended to a primitive: attributes with their post-ops
+# --- Operations appended to a primitive's attribute
 
 
 def attached(
@@ -208,7 +208,7 @@ def attached(
 
 
 def with_post_ops(attr: _core.PrimitiveAttr, post_ops: _core.PostOps) -> _core.PrimitiveAttr:
-    """Return the attribute with other post-ops."""
+    """Return a copy of the attribute with other post-ops."""
     made = _core.PrimitiveAttr()
     for name, args in attr.calls:
         if name != "set_post_ops":
@@ -226,12 +226,12 @@ def _looking(op: Op) -> Tensor:
 
 
 def is_moderate(op: Op) -> bool:
-    """Whether the factors of a linear map may be multiplied by others without an overflow."""
+    """Whether factors of a linear map can be multiplied without overflow."""
     return all(v == 0 or 1e-12 < abs(v) < 1e12 for v in (op.alpha, op.beta))
 
 
 def simplified(ops: tuple[Op, ...]) -> tuple[Op, ...]:
-    """Return the operations without linear maps that do nothing or follow one another."""
+    """Remove identity maps and merge consecutive linear maps."""
     made: list[Op] = []
     for op in ops:
         if op.algorithm is not algorithm.eltwise_linear:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of a function: one for each kind of argument, compiled once, limited in number."""
+"""The cached programs of a function, one per signature."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["Programs"]
 
 
 class Programs:
-    """A function and its compiled programs so far; ``Compiled`` runs it."""
+    """A function and its compiled programs; ``Compiled`` runs it."""
 
     def __init__(
         self,
@@ -49,12 +49,12 @@ class Programs:
         self._lowering = lowering
         self._switches = dict(passes or {})
         self._function = function
-        #: For a method: the instance, which its programs do not keep alive.
+        #: For a method: a weak reference to the instance.
         self._owner = None if owner is None else weakref.ref(owner)
         self._extra: tuple[Any, ...] = ()
-        #: For a function in a class: its compiled form for each instance, by id.
+        #: For a function in a class: the compiled method of each instance, by id.
         self._methods: dict[int, Any] = {}
-        #: The same function without ``donate``, if it was needed.
+        #: The version without ``donate``, if it was needed.
         self._other: Any = None
         self._constants = (constants,) if isinstance(constants, str) else tuple(constants)
         self._donated = (donate,) if isinstance(donate, str) else tuple(donate)
@@ -73,12 +73,12 @@ class Programs:
         self._repeat = calls.call
 
     def _constant_arguments(self) -> tuple[int | str, ...]:
-        """Return positions and names of the arguments that are constants."""
+        """Positions and names of constant arguments."""
         names = list(self._signature.parameters)
         return (*self._constants, *(names.index(name) for name in self._constants))
 
     def _subject(self) -> Callable[..., Any]:
-        """Return what is called: the function, bound to its instance if it is a method."""
+        """Return the function to call, bound to its instance if it is a method."""
         if self._owner is None:
             return self._function
         return types.MethodType(self._function, self._owner())
@@ -101,7 +101,7 @@ class Programs:
         return call, (policy.current(), *key)
 
     def _placed(self, args: Any, kwargs: Any) -> tuple[PlacedCall, tuple[Any, ...]]:
-        """Return a call, not run yet, and the key of its program."""
+        """Return a call before it runs, and its program key."""
         call, key = self._key(args, kwargs)
         placed = PlacedCall(self.__name__, call)
         return placed, (*key, *placed.facts)
@@ -120,12 +120,12 @@ class Programs:
         return plan
 
     def _plan(self, args: Any, kwargs: Any) -> Any:
-        """Return the program for a call, compiled if it does not exist."""
+        """Return the program for a call, compiling if necessary."""
         placed, key = self._placed(args, kwargs)
         return self._plan_for(key, placed, args, kwargs)
 
     def _plan_for(self, key: Any, placed: PlacedCall, args: Any, kwargs: Any) -> Any:
-        """Return the program for a call: one that overwrites its arrays if it may do so."""
+        """Return the program for a call; a donating one if its arrays may be overwritten."""
         if self._donated and placed.out is None:
             plan = self._made((*key, "donate"), placed, args, kwargs, donates=True)
             if not isinstance(plan, Lowered):
@@ -163,7 +163,7 @@ class Programs:
             return plan
 
     def _drop_stale(self, call: Collected) -> None:
-        """Drop programs made from values that the function no longer uses, with their arrays."""
+        """Drop programs for values that the function no longer uses, with their arrays."""
         if self._plans.drop_stale(self._subject(), call):
             self._pool = Pool()
 
@@ -176,7 +176,7 @@ class Programs:
         static: frozenset[int],
         donates: bool,
     ) -> tuple[Any, Check]:
-        """Return a program, or what the device lacks for one, and the guard of its values."""
+        """Return a program, or the missing device feature, and the guard of its values."""
         place, call = placed.place, placed.call
         given = self._named(self._donated, args, kwargs) if donates else []
         given_away = {id(usm_array(array)) for array in given}
@@ -187,7 +187,7 @@ class Programs:
         trace = CompileTrace(
             place.engine, self._lowered_to(place.engine), self._replays, self._fusions
         )
-        # What may be inside is the same on all devices.
+        # What is inside must not depend on the device.
         trace.is_lowered = self._dtype is not None
         try:
             with policy.fallback(self._fallback):
@@ -200,7 +200,7 @@ class Programs:
                 raise lack.error from None
             return lack, before
         check = before
-        if before(subject, call.others) is None:  # it changes what it reads, once
+        if before(subject, call.others) is None:  # it modified what it reads
             check = Captures(subject, call.others, by_identity=True).check(())
         targets = targets_of(self.__name__, leaves, placed.out, call)
         lowered = Lowered(
@@ -212,7 +212,7 @@ class Programs:
         return lowered, check
 
     def _in_order(self, args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
-        """Return arguments in the order of their call's key."""
+        """Return arguments in the order of the call's key."""
         if not self._constants:
             return args, kwargs
         bound = self._signature.bind(*args, **kwargs)
@@ -223,7 +223,7 @@ class Programs:
         return bound.args, bound.kwargs
 
     def _numbered(self, call: Collected, static: frozenset[int]) -> Callable[..., Any] | None:
-        """Return a function that adds numbers of the call to the arguments of a trace."""
+        """Return a function that inserts numbers of the call into the arguments of a trace."""
         if not call.numbers:
             return None
 
@@ -240,7 +240,7 @@ class Programs:
         return placed
 
     def _lowered_to(self, engine: Any) -> str | None:
-        """Return the dtype of the program: float32 if the engine cannot multiply another."""
+        """Return the compute dtype: float32 if the engine does not support the requested one."""
         dtype = self._dtype
         if dtype is None or multiplies(engine, dtype):
             return dtype
@@ -263,15 +263,15 @@ class Programs:
         return nested_arguments.arrays_of(values)
 
     def cache_info(self) -> CacheInfo:
-        """Return hits, misses, number of compiled programs and the maximum number of kinds."""
+        """Return hits, misses, current number of programs and maximum number of signatures."""
         return self._plans.info()
 
     def resize(self, capacity: int) -> None:
-        """Keep programs for at most this many kinds of argument, and at most ``cache_size``."""
+        """Set the maximum number of signatures, up to ``cache_size``."""
         self._plans.resize(min(capacity, self._most))
 
     def clear(self) -> None:
-        """Drop all programs and what was computed from constants, which are then read again."""
+        """Drop all programs and values computed from constants, which will be read again."""
         with self._plans.lock:
             self._plans.clear()
             self._pool = Pool()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes rebuilt with other attributes, layouts or weights, and checked."""
+"""Rebuilding of nodes with other attributes, layouts or weights."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.gpu_layouts import is_right
 from sycl_dnn.trace.values import Tensor
 
-#: Parts of the names of implementations that are slower than others.
+#: Name components of slow implementations.
 _SLOW = {"ref", "simple", "gemm"}
-#: The argument that is constant and may be repacked.
+#: The argument that may be repacked if constant.
 PACKABLE = "weights"
 
 
@@ -23,20 +23,20 @@ def _slow_parts(name: str) -> set[str]:
 
 
 def is_slower(name: str, than: str) -> bool:
-    """Whether an implementation is of a slower kind than another, judging by their names."""
+    """Whether an implementation is of a slower kind than another, judging by the names."""
     return bool(_slow_parts(name) - _slow_parts(than))
 
 
 def rebuilt(engine: Any, node: Node, attr: Any, least: str | None = None, **changes: Any) -> Any:
-    """Return the node's descriptor with other parameters, or a ``Refusal``.
+    """Return the node's descriptor with changed parameters, or a ``Refusal``.
 
     Parameters
     ----------
     attr : PrimitiveAttr
     least : str, optional
-        Name of the implementation that the new one must not be slower than; the node's own.
+        Implementation that the new one must not be slower than; by default the node's own.
     **changes
-        Parameters that differ.
+        Changed parameters.
     """
     least = node.pd.impl_info if least is None else least
     params = node.params | changes
@@ -45,7 +45,7 @@ def rebuilt(engine: Any, node: Node, attr: Any, least: str | None = None, **chan
         return Refusal(f"{node.row} has no implementation for it")
     if node.row == "softmax_forward" and not is_right(node.row, engine, pd.src_desc, pd.dst_desc):
         return Refusal("softmax_forward would read this layout wrongly")
-    # Implementations of a slow kind were chosen on purpose in place of oneDNN's own choice.
+    # A slow implementation was deliberately preferred to oneDNN's choice.
     if _slow_parts(least) and pd.impl_info != least:
         own = getattr(_core, node.row)(engine, **params, attr=attr)
         pd = own if _go_on(own, least) else pd
@@ -55,7 +55,7 @@ def rebuilt(engine: Any, node: Node, attr: Any, least: str | None = None, **chan
 
 
 def _go_on(pd: Any, name: str) -> bool:
-    """Advance a descriptor to the implementation of a name."""
+    """Advance a descriptor to the named implementation."""
     while pd.impl_info != name:
         if not pd.next_impl():
             return False
@@ -63,7 +63,7 @@ def _go_on(pd: Any, name: str) -> bool:
 
 
 def misfit(pd: Any, node: Node, inputs: dict[str, Any]) -> Refusal | None:
-    """Return why the inputs do not have the layouts of a new descriptor; None if they do."""
+    """Return why the inputs do not match the layouts of a new descriptor; None if they do."""
     for name, tensor in inputs.items():
         wanted = pd.desc_of(name)
         if name == PACKABLE or not wanted or tensor.storage.scalar:
@@ -73,11 +73,11 @@ def misfit(pd: Any, node: Node, inputs: dict[str, Any]) -> Refusal | None:
     return None
 
 
-# --- Constant weights: where they come from, and the layouts that primitives require
+# --- Constant weights
 
 
 def origin(graph: Graph, tensor: Tensor) -> Tensor:
-    """Return the values that a constant was copied from, before it was packed or narrowed."""
+    """Return the original values of a constant, before packing or conversion."""
     writers = graph.writers(tensor.storage)
     while len(writers) == 1 and writers[0].row == "reorder" and not writers[0].attr.calls:
         copy = writers[0]
@@ -112,7 +112,7 @@ def with_weights(
 
 
 def repacked(graph: Graph, node: Node) -> tuple[Node, list[Node]] | Refusal:
-    """Return the node with its weights in the descriptor's layout, and the node that packs them."""
+    """Return the node with weights in the descriptor's layout, and the node that packs them."""
     if PACKABLE not in node.inputs:
         return node, []
     wanted, tensor = node.pd.desc_of(PACKABLE), node.inputs[PACKABLE]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One span of memory viewed with different axes: operands moved from one view to another."""
+"""Translation of layouts between different views of the same memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sycl_dnn._core import MemoryDesc
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout
 
-#: Sizes and strides of axes, outermost first.
+#: (size, stride) pairs, outermost first.
 Axes = list[tuple[int, int]]
 
 
@@ -20,7 +20,7 @@ def in_order(desc: MemoryDesc) -> list[int]:
 
 
 def same_span(a: MemoryDesc, b: MemoryDesc) -> bool:
-    """Whether two views at one address have the same elements, without gaps."""
+    """Whether two views at one address cover the same elements, without gaps."""
     return (
         layout.is_dense(a)
         and layout.is_dense(b)
@@ -30,7 +30,7 @@ def same_span(a: MemoryDesc, b: MemoryDesc) -> bool:
 
 
 def same_places(a: MemoryDesc, b: MemoryDesc) -> bool:
-    """Whether layouts of one shape, of any dtypes, put each element at the same index."""
+    """Whether layouts of one shape, of any dtypes, place elements identically."""
     if a.dims != b.dims or not (a.is_plain and b.is_plain):
         return False
     triples = zip(a.dims, a.strides, b.strides, strict=True)
@@ -38,9 +38,9 @@ def same_places(a: MemoryDesc, b: MemoryDesc) -> bool:
 
 
 def _refined(outer: Axes, sizes: list[int]) -> list[Axes] | None:
-    """Cut (size, stride) axes so that each of ``sizes`` is a product of some; None if impossible.
+    """Split (size, stride) axes so that each of ``sizes`` is a product of some; None if impossible.
 
-    Stride 0 means an axis along which nothing changes.
+    Stride 0 marks broadcast axes.
     """
     rest = list(outer)
     groups: list[Axes] = []
@@ -67,7 +67,7 @@ def _refined(outer: Axes, sizes: list[int]) -> list[Axes] | None:
 
 
 def _merged(group: Axes) -> tuple[int, int] | None:
-    """Return the axes as one (size, stride), with size 1 where nothing changes along them."""
+    """Merge axes into one (size, stride); broadcast axes become size 1."""
     if all(not stride for _, stride in group):
         return 1, 0
     pairs = zip(group, group[1:], strict=False)
@@ -77,10 +77,10 @@ def _merged(group: Axes) -> tuple[int, int] | None:
 
 
 def carried(operand: MemoryDesc, frame: MemoryDesc, target: MemoryDesc) -> MemoryDesc | None:
-    """Return the layout over ``target`` of an operand that broadcasts to ``frame``.
+    """Translate an operand that broadcasts to ``frame`` into a layout over ``target``.
 
-    ``frame`` and ``target`` are two dense views of the same elements. None if no layout over the
-    axes of ``target`` represents the operand.
+    ``frame`` and ``target`` are dense views of the same elements. None if no layout over the axes
+    of ``target`` represents the operand.
     """
     if not operand.is_plain or len(operand.dims) != len(frame.dims):
         return None
@@ -103,9 +103,9 @@ def carried(operand: MemoryDesc, frame: MemoryDesc, target: MemoryDesc) -> Memor
 
 
 def relaid(made: MemoryDesc, src: MemoryDesc, dst: MemoryDesc, dtype: str) -> MemoryDesc | None:
-    """Return the layout to write directly, in place of ``made`` and its copy.
+    """Return the layout that replaces ``made`` and its copy.
 
-    The copy reads the same elements as ``src`` and writes them as ``dst``. None if the axes do not
+    The copy reads the elements as ``src`` and writes them as ``dst``. None if the axes do not
     correspond.
     """
     left = [(n, s, t) for n, s, t in zip(src.dims, src.strides, dst.strides, strict=True) if n > 1]

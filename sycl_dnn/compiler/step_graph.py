@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a trace as an ordered graph whose nodes may be replaced."""
+"""``Graph``: the steps of a trace as an ordered, editable graph."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from sycl_dnn.trace.views import untaped
 
 @dataclass(frozen=True)
 class Refusal:
-    """What a rewrite returns in place of a node, a descriptor or operations."""
+    """The reason why a rewrite is impossible, returned in place of its result."""
 
-    #: In words, for the report.
+    #: Wording for the report.
     reason: str
 
     def __str__(self) -> str:
         return self.reason
 
 
-# --- Node: one step of a trace as the passes see it
+# --- Node
 
 T = TypeVar("T")
 
 
 class _Kept(Generic[T]):
-    """A property that is computed once; before Python 3.12 that of functools uses a lock."""
+    """A cached property without the lock that functools uses before Python 3.12."""
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
         self._compute = compute
@@ -51,19 +51,19 @@ class Node:
     pd: Any
     inputs: dict[str, Tensor]
     outputs: dict[str, Tensor]
-    #: What the descriptor was made from, including layouts left open.
+    #: Arguments of the descriptor, including layouts left open.
     params: dict[str, Any] = field(default_factory=dict)
-    #: Called with arrays, or a partition.
+    #: A function of arrays, or a partition.
     function: Any = None
     primitive: Any = None
-    #: What was fused into it, and what was not and why; both for the report.
+    #: Fusions, and refused fusions with reasons, for the report.
     fused: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    #: Milliseconds by way, if two were measured.
+    #: Measured milliseconds of each alternative.
     times: dict[str, float] = field(default_factory=dict)
     #: Whether the function itself rounds the result to fewer bits.
     is_rounded: bool = False
-    #: Index of the part of the batch that it computes, and the number of parts.
+    #: Index of the batch part that it computes, and the number of parts.
     part: tuple[int, int] = (0, 1)
 
     #: For a reorder: whether the package inserted it.
@@ -80,17 +80,17 @@ class Node:
 
     @_Kept
     def work(self) -> tuple[str, ...]:
-        """Return what distinguishes the primitive from others that read and write the same."""
+        """Key that distinguishes the primitive from others with the same tensors."""
         return shared_descriptors.shared.work(self.pd)
 
     @_Kept
     def attr(self) -> Any:
-        """Return the attribute of the primitive; not to be changed."""
+        """Return the attribute of the primitive; must not be modified."""
         return shared_descriptors.shared.attr(self.pd)
 
     @_Kept
     def post_ops(self) -> Any:
-        """Return the post-ops of the primitive; not to be changed."""
+        """Return the post-ops of the primitive; must not be modified."""
         return shared_descriptors.shared.post_ops(self.pd)
 
     @property
@@ -104,7 +104,7 @@ class Node:
         return self.outputs["dst"]
 
     def with_pd(self, pd: Any, **changes: Any) -> Node:
-        """Return a node with another descriptor that keeps the data of the report."""
+        """Return the node with another descriptor, keeping report data."""
         known = {
             "inputs": self.inputs,
             "outputs": self.outputs,
@@ -115,7 +115,7 @@ class Node:
 
 
 def node_of(step: Step | ArrayStep) -> Node:
-    """Return a step of a trace as a node."""
+    """Convert a step of a trace to a node."""
     if isinstance(step, ArrayStep):
         return Node(None, dict(step.inputs), dict(step.outputs), function=step.function)
     planned = step.primitive
@@ -131,28 +131,28 @@ def has_only_post_ops(attr: Any) -> bool:
     return all(name in ("set_post_ops", "set_fpmath_mode") for name, _ in attr.calls)
 
 
-# --- Nodes in sequence: insertion, removal and comparison of positions in constant time
+# --- Order maintenance: insertion, removal and comparison in constant time
 
-#: Distance between the numbers of neighbours when they are assigned.
+#: Initial distance between the keys of adjacent nodes.
 _STEP = 1 << 40
 
 
 class Order:
-    """A linked list of nodes with ascending numbers.
+    """A linked list of nodes with increasing keys.
 
     Parameters
     ----------
     nodes : iterable of Node
-        In order, each once.
+        In order, without repetition.
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
-        #: By node: its neighbours; None is before the first and after the last one. No node refers
-        #: to another: without cycles, the order frees what its nodes refer to.
+        #: Neighbors of each node, with None before the first and after the last. Nodes do not refer
+        #: to each other, so there are no reference cycles.
         self._before: dict[Node | None, Node | None] = {None: None}
         self._after: dict[Node | None, Node | None] = {None: None}
         self._numbers: dict[Node | None, int] = {None: 0}
-        #: How often all nodes were renumbered.
+        #: Number of times all keys were reassigned.
         self.renumbered = 0
         for node in nodes:
             self._link(node, None)
@@ -169,22 +169,22 @@ class Order:
         while node is not None:
             following = self._after[node]
             yield node
-            node = self._after.get(node, following)  # removed meanwhile
+            node = self._after.get(node, following)  # was removed in the meantime
 
     def place(self, node: Node) -> int:
-        """Return a number that is larger than those of all nodes before."""
+        """Return the key of a node, larger than those of all nodes before it."""
         return self._numbers[node]
 
     def before(self, node: Node) -> Node | None:
-        """Return the node before another; None for the first."""
+        """Return the previous node; None for the first."""
         return self._before[node]
 
     def after(self, node: Node | None) -> Node | None:
-        """Return the node after another, the first for None; None after the last."""
+        """Return the next node, the first for None; None after the last."""
         return self._after[node]
 
     def insert(self, nodes: Sequence[Node], before: Node) -> None:
-        """Put nodes before another."""
+        """Insert nodes before another."""
         if not nodes:
             return
         low = self._numbers[self._before[before]]
@@ -196,7 +196,7 @@ class Order:
             self._renumber()
 
     def remove(self, node: Node) -> None:
-        """Remove one node."""
+        """Remove a node."""
         before, after = self._before.pop(node), self._after.pop(node)
         self._after[before], self._before[after] = after, before
         del self._numbers[node]
@@ -214,25 +214,24 @@ class Order:
             self._numbers[node] = i * _STEP
 
 
-# --- The steps of a trace as a graph whose nodes may be replaced
+# --- Graph
 
-#: By storage: the nodes that read it, or write it, in any order.
+#: Readers or writers of each storage, unordered.
 _Users = dict[Storage, dict[Node, None]]
 
 
 class Graph:
-    """The nodes in order of execution, and what a call returns.
+    """The nodes in execution order, and the results of a call.
 
-    The methods that change the graph keep track of readers and writers of each storage, so only
-    they may change the inputs and outputs of its nodes. Each takes time in proportion to what it
-    changes.
+    Methods maintain the readers and writers of each storage, so inputs and outputs of nodes must be
+    changed only through them. Each takes time proportional to the change.
     """
 
     def __init__(
         self, trace: CompileTrace, finals: Sequence[Tensor], locked: Sequence[Tensor] = ()
     ) -> None:
         self.trace = trace
-        #: The number of changes so far, and facts about the graph with the number at that time.
+        #: Revision counter, and cached facts with their revision.
         self._revision = 0
         self._facts: dict[Any, tuple[int, Any]] = {}
         self.finals: list[Tensor] = []
@@ -244,14 +243,14 @@ class Graph:
         nodes = [node_of(s) for s in trace.steps]
         self._order = Order(nodes)
         self._listed: list[Node] | None = None
-        #: Nodes inserted or removed so far.
+        #: Number of nodes inserted or removed so far.
         self.n_changes = 0
         for node in nodes:
             self._note(node)
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """The nodes in order at this time: later changes are not visible."""
+        """A snapshot of the nodes in order."""
         if self._listed is None:
             self._listed = list(self._order)
         return self._listed
@@ -260,7 +259,7 @@ class Graph:
         return len(self._order)
 
     def fact(self, find: Callable[[Graph], T]) -> T:
-        """Return ``find(graph)``, or its previous result if nothing has changed since."""
+        """Return ``find(graph)``, cached until the graph changes."""
         known = self._facts.get(find)
         if known is None or known[0] != self._revision:
             known = self._facts[find] = self._revision, find(self)
@@ -268,7 +267,7 @@ class Graph:
         return found
 
     def add_finals(self, tensors: Iterable[Tensor]) -> None:
-        """Make a call return additional tensors."""
+        """Add tensors to the results of a call."""
         self._revision += 1
         self.finals += tensors
         self._kept |= {t.storage for t in self.finals}
@@ -304,46 +303,46 @@ class Graph:
         return found
 
     def n_writers(self, storage: Storage) -> int:
-        """Return how many nodes write a storage."""
+        """Return the number of nodes that write a storage."""
         return len(self._writers.get(storage, ()))
 
     def place(self, node: Node) -> int:
-        """Return a number that increases in the order of execution."""
+        """Return a key that increases in execution order."""
         return self._order.place(node)
 
     def before(self, node: Node) -> Node | None:
-        """Return the node before another; None for the first."""
+        """Return the previous node; None for the first."""
         return self._order.before(node)
 
     def after(self, node: Node | None) -> Node | None:
-        """Return the node after another, the first for None; None after the last."""
+        """Return the next node, the first for None; None after the last."""
         return self._order.after(node)
 
     def is_final(self, storage: Storage) -> bool:
-        """Whether a call returns a storage."""
+        """Whether a storage is a result of a call."""
         return storage in self._kept
 
     def is_inner(self, storage: Storage) -> bool:
-        """Whether a storage is written once and used by nodes only."""
+        """Whether a storage is written once and used only by nodes."""
         is_own = storage.argument is None and storage.memory is None
         return is_own and storage not in self._kept and self.n_writers(storage) == 1
 
     def is_locked(self, node: Node) -> bool:
-        """Whether a node writes a result that shares memory with an input: not before its time."""
+        """Whether a node must not run earlier because its result shares memory with an input."""
         return any(t.storage in self._locked for t in node.outputs.values())
 
     def is_written_between(self, storage: Storage, first: Node, last: Node) -> bool:
-        """Whether a node after ``first`` and before ``last`` writes a storage."""
+        """Whether a node between ``first`` and ``last`` (exclusive) writes a storage."""
         users = self._writers.get(storage, ())
         low, high = self.place(first), self.place(last)
         return any(low < self.place(n) < high for n in users)
 
     def unsteady(self) -> set[Storage]:
-        """Return the storages that more than one node writes, or that calls update."""
+        """Return the storages with several writers, and those that calls update."""
         return {s for s, n in self._writers.items() if len(n) > 1 or s.argument is not None}
 
     def writer(self, tensor: Tensor) -> Node | None:
-        """Return the one node that makes an inner tensor, or None."""
+        """Return the only writer of an inner tensor, or None."""
         storage = tensor.storage
         return next(iter(self._writers[storage])) if self.is_inner(storage) else None
 
@@ -353,7 +352,7 @@ class Graph:
         self.drop((*(n for n in gone if n is not at), at))
 
     def insert(self, nodes: Sequence[Node], before: Node) -> None:
-        """Put nodes before another."""
+        """Insert nodes before another."""
         self._order.insert(nodes, before)
         for node in nodes:
             self._note(node)
@@ -374,7 +373,7 @@ class Graph:
             self._listed = None
 
     def redirect(self, old: Storage, new: Storage, offset: int = 0) -> None:
-        """Make all views of ``old`` views of ``new``, from ``offset`` bytes on."""
+        """Redirect all views of ``old`` to ``new``, at ``offset`` bytes."""
         for node in {**self._readers.get(old, {}), **self._writers.get(old, {})}:
             inputs = _redirected(node.inputs, old, new, offset)
             self.rewire(node, inputs, _redirected(node.outputs, old, new, offset))
@@ -385,7 +384,7 @@ class Graph:
         inputs: dict[str, Tensor] | None = None,
         outputs: dict[str, Tensor] | None = None,
     ) -> None:
-        """Let a node read and write other tensors."""
+        """Change the tensors that a node reads and writes."""
         self._forget(node)
         node.inputs = node.inputs if inputs is None else inputs
         node.outputs = node.outputs if outputs is None else outputs
@@ -409,15 +408,15 @@ class Graph:
         return made, [node_of(s) for s in steps]
 
     def joined(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Return the result of a function over tensors, with its previous steps if there are any.
+        """Return the result of a function of tensors, reusing previously recorded steps.
 
-        It is not part of gradients.
+        Not differentiable.
         """
         with untaped(self.trace):
             return self.trace.joined(function, function, args, {}, is_taped=False)
 
     def steps(self, nodes: Sequence[Node] | None = None) -> Iterator[Step | ArrayStep]:
-        """Yield nodes, all or those given, as steps with their primitives."""
+        """Yield the given nodes, or all, as steps with primitives."""
         for node in self.nodes if nodes is None else nodes:
             if node.function is not None:
                 yield ArrayStep(node.function, node.inputs, node.outputs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a compiled function runs: each step, what was fused into it and what was not."""
+"""``Report``: the steps of a compiled function, with fusions and reasons against others."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ class Part:
     Attributes
     ----------
     row : str
-        The primitive; "dpnp" for a call of dpnp, "zeros" for memory that is cleared.
+        The primitive; "dpnp" for a call of dpnp, "zeros" for cleared memory.
     implementation : str
-        oneDNN's name for it; "opencl" for a kernel, "host" for a copy by a task of the host.
+        oneDNN's name; "opencl" for a kernel, "host" for a copy by the host.
     shape, dtype
         Of the result.
     fused : tuple of str
-        What was fused into the step, in order.
+        Operations fused into the step, in order.
     refused : tuple of str
-        What might have been fused, with the reason why not.
+        Possible fusions that were refused, with reasons.
     way : str
         "primitive", "partition" (of the Graph API) or "dpnp".
     times : int
-        How often it runs: once for each part of the batch if that keeps values in the cache.
+        Number of executions: once per batch part if that keeps values in the cache.
     milliseconds : dict of str to float
-        If two ways were measured: under "primitives" and "partition", the shortest time of all
+        If alternatives were measured: minimum times under "primitives" and "partition", of all
         steps that the partition replaces.
     """
 
@@ -59,20 +59,20 @@ class Part:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """A compiled program: its steps and its memory; ``str`` of it is readable.
+    """A compiled program: its steps and memory; ``str`` formats it.
 
     Attributes
     ----------
     name : str
-        The function.
+        Name of the function.
     parts : tuple of Part
-        In order of execution.
+        In execution order.
     n_recorded : int
-        Number of steps before anything was fused.
+        Number of steps before fusion.
     arena_bytes : int
-        Memory for intermediate values of one call.
+        Memory for intermediate values of a call.
     constant_bytes : int
-        Memory of what was computed from constants, for all programs of the function.
+        Memory of values computed from constants, over all programs of the function.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Report:
 
     @property
     def slow(self) -> tuple[Part, ...]:
-        """The steps for which oneDNN has its reference implementation only."""
+        """Steps for which oneDNN has only its reference implementation."""
         return tuple(p for p in self.parts if _is_reference(p.implementation))
 
     def __str__(self) -> str:
@@ -132,7 +132,7 @@ def _part(node: Node) -> Part:
 
 
 def _implementation(pd: _core.PrimitiveDesc) -> str:
-    # As profiles name it.
+    # As in profiles.
     return pd.impl_info if host_copy(pd) is None else "host"
 
 
@@ -144,7 +144,7 @@ def _called(node: Node) -> str:
 
 
 def shapes_in(key: Any) -> list[str]:
-    """Return the arrays that a key refers to."""
+    """Return descriptions of the arrays in a key."""
     if not isinstance(key, tuple):
         return []
     if len(key) == 3 and all(_is_sizes(k) for k in key[:2]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record a function to be compiled; errors say what to write in place of what cannot be traced."""
+"""Tracing of functions to compile, with helpful errors for what cannot be traced."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from sycl_dnn.trace.values import Storage, Tensor
 
 
 class CompileTrace(Trace):
-    """A trace whose captured arrays are constants, in a narrower dtype if requested.
+    """A trace that treats captured arrays as constants, with an optional narrower dtype.
 
     Parameters
     ----------
     engine : Engine
     dtype : str, optional
-        What float32 arguments and captured arrays are converted to.
+        dtype to which float32 arguments and captured arrays are converted.
     replays : Replays, optional
         Previous recordings of the function.
     fusions : KnownFusions, optional
@@ -44,18 +44,18 @@ class CompileTrace(Trace):
     ) -> None:
         super().__init__(engine)
         self.fusions = fusions
-        # Lowered values are read in their original dtype, so equal layouts are not enough.
+        # Lowered values are read in their original dtype, so equal layouts do not suffice.
         self._replays = replays if dtype is None else None
         self.dtype = dtype
         self.is_lowered = dtype is not None
         self.is_compiled = True
-        #: By number of the argument: how a call's numbers are converted.
+        #: By argument index: how a number of the call is converted.
         self.tail: dict[int, FromNumber] = {}
-        #: By id of a storage: a tensor of it, and the wider one that it was converted from.
+        #: By id of a storage: its tensor, and the wider one that it was converted from.
         self._wider: dict[int, tuple[Tensor, Tensor]] = {}
 
     def capture(self, value: Any) -> Tensor:
-        """Return the tensor of an array that the traced function refers to itself."""
+        """Return the tensor of a captured array."""
         if isinstance(value, Seed):
             return super().capture(value)
         tensor = self._capture_of.get(id(value))
@@ -67,13 +67,13 @@ class CompileTrace(Trace):
     def descriptor(
         self, row: str, params: Mapping[str, Any], attr: Any, prefer: str | None = None
     ) -> Any:
-        """Return a descriptor, an existing one unless an implementation is preferred."""
+        """Return a descriptor, shared unless an implementation is preferred."""
         if prefer is not None:
             return super().descriptor(row, params, attr, prefer)
         return shared_descriptors.shared.described(self.engine, row, params, attr)
 
     def primitive_of(self, pd: Any, inserted: bool = False) -> Planned:
-        """Return a placeholder for a primitive: many are fused with others and never created."""
+        """Return a placeholder for a primitive, since many are fused and never created."""
         return Planned(pd, inserted)
 
     def joined(
@@ -84,13 +84,13 @@ class CompileTrace(Trace):
         kwargs: dict[str, Any],
         is_taped: bool = True,
     ) -> Any:
-        """Record a function, without running its body if the result is known."""
+        """Record a function, skipping its body if the result is already known."""
         if self._replays is None or self._repeated is not None:
             return body(*args, **kwargs)
         return self._replays.call(self, function, body, args, kwargs, is_taped)
 
     def lowered(self, tensor: Tensor) -> Tensor:
-        """Return a float32 tensor in the dtype that the function is lowered to."""
+        """Convert a float32 tensor to the compute dtype of the function."""
         if self.dtype is None or tensor.dtype != "float32":
             return tensor
         made = super().convert(tensor, self.dtype)
@@ -99,7 +99,7 @@ class CompileTrace(Trace):
         return made
 
     def convert(self, tensor: Tensor, dtype: str, inserted: bool = True) -> Tensor:
-        """Return the tensor in another dtype; lowered values in their original one."""
+        """Convert to another dtype, using the original values of lowered tensors."""
         wide = self.widened(tensor) if dtype == "float32" else tensor
         return super().convert(wide, dtype, inserted)
 
@@ -123,12 +123,12 @@ class CompileTrace(Trace):
         )
 
     def constant_storages(self) -> dict[int, Storage]:
-        """Return the storages of captured arrays by id, without seeds."""
+        """Return the storages of captured arrays by id, except seeds."""
         kept = [t.storage for _, v, t in self.captured if not isinstance(v, Seed)]
         return {id(s): s for s in kept}
 
 
-# --- Errors of a function while it is traced: the line they come from, and what to write
+# --- Errors in traced functions: source line and suggested replacement
 
 _LIBRARIES = ("dpnp", "numpy", "dpctl")
 #: Modules whose errors refer to a traced array.
@@ -138,7 +138,7 @@ Frames = list[tuple[FrameType, int]]
 
 @contextmanager
 def explained(function: Callable[..., Any]) -> Iterator[None]:
-    """Add to a TypeError its line of origin, and the replacements of dpnp's functions."""
+    """Add the source line and replacements of dpnp's functions to a TypeError."""
     try:
         yield
     except (TypeError, NotImplementedError, AttributeError) as error:
@@ -174,11 +174,11 @@ def _of_values(frames: Frames, error: BaseException) -> str | None:
 
 
 def _of_library(frames: Frames) -> str | None:
-    """Return what to write in place of another library's function that was called directly."""
+    """Suggest a replacement for a direct call of another library's function."""
     for caller, called in zip(frames, frames[1:], strict=False):
         if _package(called[0]) in _LIBRARIES:
             if _package(caller[0]) == "sycl_dnn":
-                return None  # our own use of it
+                return None  # used by this package itself
             name = function_name(called[0]).strip("_")
             return (
                 f"{_line(*caller)}: {_package(called[0])}.{name} accepts no traced arrays; use "

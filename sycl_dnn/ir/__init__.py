@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The graph of operations: what is computed, without data, layouts or devices."""
+"""The graph of operations, independent of data, layouts and devices."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives as more nodes: reverse mode from the rules of operations, forward mode from it."""
+"""Derivatives as nodes: reverse mode from rules of operations, forward mode derived from it."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ Gradients = tuple["Node | None", ...]
 
 
 def pullback(results: Sequence[Node], seeds: Sequence[Node], wrt: Sequence[Node]) -> Gradients:
-    """Return the gradients of ``wrt``, given those of ``results``.
+    """Return the gradients with respect to ``wrt``, given those of ``results``.
 
     Parameters
     ----------
     results, seeds : sequence of Node
-        Of equal shapes and dtypes, pair by pair.
+        Equal shapes and dtypes, pairwise.
     wrt : sequence of Node
-        Any nodes. One that depends on another is a variable of its own: the gradient of the other
-        does not pass through it.
+        Any nodes. If one depends on another, each is treated as an independent variable.
 
     Returns
     -------
     tuple of Node or None
-        None where no result depends on the node.
+        None if no result depends on the node.
 
     Raises
     ------
     NotDifferentiable
-        A result depends on ``wrt`` through an operation without a gradient.
+        A result depends on ``wrt`` through a non-differentiable operation.
     """
     order = in_order(results)
     ends = frozenset(wrt)
@@ -52,7 +51,7 @@ def pullback(results: Sequence[Node], seeds: Sequence[Node], wrt: Sequence[Node]
 
 
 def _leading(order: Sequence[Node], ends: frozenset[Node]) -> set[Node]:
-    """Return the nodes through which results depend on ``ends``."""
+    """Return the nodes on paths from ``ends`` to the results."""
     leading = set(ends)
     for node in order:
         if not leading.isdisjoint(node.inputs) and node.is_float:
@@ -68,7 +67,7 @@ def _total(parts: list[Node]) -> Node:
 
 
 def _parts(node: Node, gradient: Node) -> Iterator[tuple[Node, Node]]:
-    """Yield the inputs of a node that have gradients, each with its part."""
+    """Yield the differentiable inputs of a node with their gradients."""
     operation = node.operation
     if operation.is_flat:
         return
@@ -76,7 +75,7 @@ def _parts(node: Node, gradient: Node) -> Iterator[tuple[Node, Node]]:
         yield from _existing(node.inputs, operation.vjp(node, gradient))
     elif operation.definition is not None:
         simpler = operation.definition(*node.inputs, **node.attributes)
-        # An input that is given twice has one gradient.
+        # A repeated input has a single gradient.
         distinct = tuple(dict.fromkeys(node.inputs))
         yield from _existing(distinct, pullback((simpler,), (gradient,), distinct))
     else:
@@ -94,14 +93,14 @@ def pushforward(
 ) -> Gradients:
     """Return the derivatives of ``results`` along ``tangents``, forward mode.
 
-    A gradient is linear in the gradients of the results; its own gradient with respect to those is
-    the derivative. The nodes in between are not part of the result.
+    Gradients are linear in the gradients of the results, and differentiating with respect to those
+    gives the forward derivative. The intermediate nodes are not part of the result.
 
     Parameters
     ----------
     results : sequence of Node
     wrt, tangents : sequence of Node
-        Of equal shapes and dtypes, pair by pair.
+        Equal shapes and dtypes, pairwise.
 
     Returns
     -------

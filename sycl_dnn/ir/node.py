@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations, and nodes: their interned results. Equal structure is the same object."""
+"""Operations and nodes. Nodes are interned: equal structure is the same object."""
 
 from __future__ import annotations
 
@@ -15,40 +15,39 @@ Number = bool | int | float
 Shape = tuple[int, ...]
 #: ``infer(inputs, **attributes)`` returns shape and dtype of the result.
 Infer = Callable[..., tuple[Shape, str]]
-#: ``vjp(node, g)`` returns the gradient of each input, None for those without.
+#: ``vjp(node, g)`` returns the gradient of each input, None if there is none.
 Vjp = Callable[["Node", "Node"], "Sequence[Node | None]"]
 
-#: Every operation by name.
+#: All operations by name.
 OPERATIONS: dict[str, Operation] = {}
 
 
 class NotDifferentiable(NotImplementedError):
-    """A gradient was requested of an operation that has none mathematically."""
+    """A gradient of a mathematically non-differentiable operation was requested."""
 
 
 class Operation:
-    """What there is to know of one operation: a row of a family in ``sycl_dnn.ops``.
+    """The definition of one operation, a row of a family in ``sycl_dnn.ops``.
 
     Parameters
     ----------
     name : str
         Unique among operations.
     infer : callable
-        ``infer(inputs, **attributes) -> (shape, dtype)``; raises for a call that is wrong.
+        ``infer(inputs, **attributes) -> (shape, dtype)``; raises for invalid arguments.
     vjp : callable, optional
-        ``vjp(node, g)`` returns one gradient for each input, None for an input without. It is
-        written in operations and linear in ``g``, so derivatives of every order, forward and
-        reverse, follow from it.
+        ``vjp(node, g)`` returns one gradient per input, None if an input has none. It consists of
+        operations and is linear in ``g``, so forward and reverse derivatives of every order follow.
     definition : callable, optional
-        ``definition(*inputs, **attributes)`` returns the same value made of simpler operations,
-        which are differentiated if there is no ``vjp``.
+        ``definition(*inputs, **attributes)`` expresses the operation by simpler ones, which are
+        differentiated if there is no ``vjp``.
     is_flat : bool
-        Whether the derivative is zero wherever it exists: comparisons, rounding.
+        Whether the derivative is zero wherever it exists, as for comparisons and rounding.
 
     Notes
     -----
-    An operation with neither ``vjp`` nor ``definition`` that is not flat has no gradient: a
-    request for it raises ``NotDifferentiable``.
+    An operation that has neither ``vjp`` nor ``definition`` and is not flat raises
+    ``NotDifferentiable`` if a gradient is requested.
     """
 
     __slots__ = ("definition", "infer", "is_flat", "name", "vjp")
@@ -69,7 +68,7 @@ class Operation:
         OPERATIONS[name] = self
 
     def __call__(self, *inputs: Node, **attributes: Any) -> Node:
-        """Return the node of this operation; attributes are hashable."""
+        """Return the node of this operation; attributes must be hashable."""
         return node_of(self, inputs, attributes)
 
     def __repr__(self) -> str:
@@ -85,10 +84,10 @@ def _operator(name: str, *, is_reflected: bool = False) -> Any:
 
 
 class Node:
-    """One result of an operation: shape and dtype, but no data and no layout.
+    """One result of an operation: shape and dtype, without data or layout.
 
-    Nodes are compared by identity, which is equality of structure: see ``node_of``. Operators are
-    operations, and exist for rules and definitions; numbers take the dtype of the node beside them.
+    Nodes are compared by identity, which is structural equality: see ``node_of``. Operators create
+    nodes, for use in rules and definitions; numbers take the dtype of the other operand.
 
     Attributes
     ----------
@@ -124,7 +123,7 @@ class Node:
 
     @property
     def is_float(self) -> bool:
-        """Whether the values are floating-point numbers, which alone have gradients."""
+        """Whether values are floating point; only these have gradients."""
         return dtypes.is_float(self.dtype)
 
     def __repr__(self) -> str:
@@ -147,14 +146,14 @@ class Node:
         return OPERATIONS["neg"](self)
 
 
-#: Nodes by structure; a node that nothing refers to is forgotten.
+#: Nodes by structure; unreferenced nodes are dropped.
 _nodes: weakref.WeakValueDictionary[Any, Node] = weakref.WeakValueDictionary()
 _serials = itertools.count()
 
 
 def node_of(operation: Operation, inputs: tuple[Node, ...], attributes: dict[str, Any]) -> Node:
-    """Return the one node of this operation, these inputs and these attributes."""
-    # By identity of the inputs, which the node itself keeps alive.
+    """Return the unique node of an operation, inputs and attributes."""
+    # By identity of the inputs, which the node keeps alive.
     key = (operation, inputs, *[_comparable(v) for v in attributes.items()])
     node = _nodes.get(key)
     if node is None:
@@ -167,10 +166,10 @@ def node_of(operation: Operation, inputs: tuple[Node, ...], attributes: dict[str
 
 
 def _comparable(item: tuple[str, Any]) -> tuple[Any, ...]:
-    """Return an attribute such that what differs in any way compares as different."""
+    """Return an attribute in a form whose equality distinguishes all values."""
     name, value = item
     if type(value) is float:
-        # ``==`` makes -0.0 and 0.0 equal, and NaN different from itself.
+        # ``==`` treats -0.0 and 0.0 as equal, and NaN as different from itself.
         return name, float, value.hex()
     return name, type(value), value
 
@@ -180,18 +179,18 @@ NUMBER = Operation("number", lambda inputs, *, value, dtype: ((), dtype))
 
 
 def leaf(key: Any, shape: Shape, dtype: str) -> Node:
-    """Return the input of a graph that ``key`` identifies."""
+    """Return the graph input identified by ``key``."""
     return LEAF(key=key, shape=tuple(shape), dtype=dtype)
 
 
 def number(value: Number, dtype: str) -> Node:
-    """Return a number that is part of the structure, without axes."""
+    """Return a 0-d constant, which is part of the structure."""
     kind: Any = float if dtypes.is_float(dtype) else bool if dtype == "bool" else int
     return NUMBER(value=kind(value), dtype=dtype)
 
 
 def value_of(node: Node) -> Number | None:
-    """Return the value of a number; None for any other node."""
+    """Return the value of a constant; None for any other node."""
     return node.attributes["value"] if node.operation is NUMBER else None
 
 
@@ -200,10 +199,10 @@ def in_order(
     known: Container[Node] = (),
     read: Callable[[Node], Sequence[Node]] = lambda node: node.inputs,
 ) -> list[Node]:
-    """Return results and the nodes that they depend on, each after its inputs.
+    """Return results and their dependencies in topological order.
 
-    Nodes that are ``known`` are left out, with what is before them alone; ``read`` returns the
-    inputs of a node that count.
+    ``known`` nodes and those needed only by them are omitted; ``read`` returns the inputs of a node
+    to follow.
     """
     reached: set[Node] = set()
     stack = list(results)

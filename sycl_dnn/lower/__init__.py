@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From nodes to steps."""
+"""Lowering of nodes to steps."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""float64: what oneDNN lacks on CPUs, and computes in float32 on GPUs, as generated kernels."""
+"""Generated float64 kernels: oneDNN lacks them on CPUs and computes in float32 on GPUs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _relu(x: Node, alpha: float, beta: float) -> Node:
     return activation.LEAKY_RELU(x, slope=alpha) if alpha else activation.RELU(x)
 
 
-#: By oneDNN's element-wise algorithm: the same of a node, alpha and beta.
+#: Node equivalents of oneDNN's element-wise algorithms, given alpha and beta.
 _FUNCTIONS: dict[A, Callable[[Node, float, float], Node]] = {
     A.eltwise_abs: lambda x, a, b: ops.ABS(x),
     A.eltwise_clip: _clip,
@@ -84,7 +84,7 @@ _REDUCTIONS = {
     A.reduction_sum: SUM, A.reduction_mean: reductions.MEAN, A.reduction_max: reductions.MAX,
     A.reduction_min: reductions.MIN,
 }  # fmt: skip
-#: Steps whose composition is a function of its own, without the sizes of float32 in it.
+#: Step sequences with a float64 equivalent that avoids float32 constants.
 _JOINT: tuple[tuple[Steps, Callable[[Node], Node]], ...] = (
     (SIGN, ops.SIGN),
     (IS_POSITIVE, lambda x: ops.cast(ops.GT(x, number(0, x.dtype)), x.dtype)),
@@ -96,7 +96,7 @@ def _pair(kind: A, a: Node, b: Node) -> Node:
 
 
 def _stepped(x: Node, steps: Steps, operands: Sequence[Node]) -> Node:
-    """Return ``x`` after steps; the operands are those of its binary ones, in order."""
+    """Return ``x`` after steps; the operands are those of the binary steps, in order."""
     supply = iter(operands)
     while steps:
         joint = next(((s, f) for s, f in _JOINT if steps[: len(s)] == s), None)
@@ -120,7 +120,7 @@ def _tensors_of(steps: Steps) -> list[Tensor]:
 @computes_doubles("fused")
 def _fused(kind: A, a: Tensor, b: Tensor, *steps: tuple[Any, ...], dtype: str | None) -> Tensor:
     def definition(first: Node, second: Node, *operands: Node) -> Node:
-        # The maximum with itself is how steps alone are written.
+        # A maximum with itself only carries the steps.
         is_chain = a is b and kind is A.binary_max
         made = ops.cast(first, "float64") if is_chain else _pair(kind, first, second)
         made = ops.cast(made, "float64")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes of operations that are made of others, as those that kernels compute."""
+"""Expansion of operations into those that kernels compute."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sycl_dnn.ops.selection import GATHER
 
 
 def expanded(results: Sequence[Node], known: Container[Node]) -> list[Node]:
-    """Return the results by operations that have no definition, or have a kernel.
+    """Expand results into operations that have a kernel or no definition.
 
     Parameters
     ----------
     results : sequence of Node
     known : container of Node
-        Those that exist already, which are left alone.
+        Existing nodes, which are not expanded.
     """
     made: dict[Node, Node] = {}
     for node in in_order(results, known):
@@ -28,7 +28,7 @@ def expanded(results: Sequence[Node], known: Container[Node]) -> list[Node]:
         if definition is not None and not (is_elementwise(node) or is_reduction(node)):
             (made[node],) = expanded([definition(*inputs, **node.attributes)], known)
         elif node.operation is GATHER and inputs[0].operation is CAST and inputs[0] not in known:
-            # Only what is in memory has elements by index; converted are those alone.
+            # Gathering requires an array in memory, so convert the gathered elements only.
             of_known = GATHER(inputs[0].inputs[0], *inputs[1:], **node.attributes)
             made[node] = cast(of_known, node.dtype)
         elif inputs != node.inputs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record what computes nodes from traced tensors; their gradients are nodes as well."""
+"""Lowering of nodes to steps on traced tensors; gradients are lowered in the same way."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from sycl_dnn.trace.views import (
 )
 
 Known = dict[Node, Tensor]
-#: Reductions of no elements.
+#: Results of reductions over no elements.
 _OF_NOTHING = {"sum": 0, "prod": 1, "any": False, "all": True}
 
 
@@ -59,17 +59,17 @@ def computed(
     *operands: Tensor | Number,
     dtype: str = "",
 ) -> Tensor:
-    """Record what a function of nodes defines, for tensors; derivatives of any order follow.
+    """Record the computation that a function of nodes defines; differentiable to any order.
 
     Parameters
     ----------
     definition : callable
-        Takes one node for each operand and returns a node; of several, the others are what the
-        gradient reads again.
+        Takes one node per operand and returns a node, or several, of which all but the first are
+        only kept for the gradient.
     *operands : Tensor or number
-        At least one tensor; of dtypes that oneDNN describes.
+        At least one tensor; dtypes that oneDNN can describe.
     dtype : str
-        Of numbers, which the kernel reads like tensors: another number compiles nothing.
+        dtype of numbers, which are passed as tensors: another value does not recompile.
     """
     trace = next(v.trace for v in operands if isinstance(v, Tensor))
     tensors = [v if isinstance(v, Tensor) else filled(trace, v, (), dtype) for v in operands]
@@ -80,7 +80,7 @@ def computed(
 
 
 def _recorded(results: Sequence[Node], known: Known, leaves: Sequence[Node]) -> list[Tensor]:
-    """Record nodes as one entry of the tape; ``leaves`` are the variables among the known ones."""
+    """Record nodes as one tape entry; ``leaves`` are the variables among the known ones."""
     trace = next(iter(known.values())).trace
     with untaped(trace):
         tensors = Lowering(trace, known).tensors(results)
@@ -111,13 +111,13 @@ def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gra
 
 
 class Lowering:
-    """The tensors of nodes, recorded in one trace.
+    """The tensors of nodes in one trace.
 
     Parameters
     ----------
     trace : Trace
     known : dict
-        Tensors that exist already, by node; nothing before them is recorded.
+        Existing tensors by node; nothing before them is recorded.
     """
 
     def __init__(self, trace: Trace, known: Mapping[Node, Tensor]) -> None:
@@ -155,7 +155,7 @@ class Lowering:
         return level + (is_gathered and given not in self._tensors)
 
     def _read_from_memory(self, order: Sequence[Node]) -> set[Node]:
-        """Return the nodes that are not part of the kernels that read them."""
+        """Return the nodes that are not fused into the kernels that read them."""
         read, indexed = set[Node](), set[Node]()
         for node in order:
             if is_elementwise(node):
@@ -185,12 +185,12 @@ class Lowering:
             return scattered(inputs, node.attributes["axis"], node.shape)
         raise NotImplementedError(f"{name}: it is not recorded from nodes yet")
 
-    # --- Reductions over the same axes as one kernel, with what is around them
+    # --- Reductions over the same axes, fused with surrounding nodes
 
     def _reduced(self, node: Node, order: Sequence[Node], results: Sequence[Node]) -> None:
         shape = node.inputs[0].shape
         if 0 in shape:
-            # A result without elements may have rows, which any operation has.
+            # A result without elements may still have rows; use the identity element.
             value = number(_OF_NOTHING.get(node.operation.name, 0), node.dtype)
             made = broadcast_to(value, node.shape)
             self._fused([made])
@@ -199,7 +199,7 @@ class Lowering:
         region = Region(node, order, self._tensors, results, is_deep=True)
         launch = self._launch_of(region)
         if launch.n_parts > 1 and region.is_nested:
-            # All processors are to share in each pass.
+            # Every pass should use all processors.
             region = Region(node, order, self._tensors, results, is_deep=False)
             launch = self._launch_of(region)
         self._tensors |= zip(region.outputs, launch.recorded(), strict=True)
@@ -211,7 +211,7 @@ class Lowering:
             self._trace, region.outputs, inputs, operands, region.shape, region.axes
         )
 
-    # --- Element-wise nodes of one shape as one kernel
+    # --- Element-wise nodes of one shape, fused
 
     def _fused(self, nodes: Sequence[Node]) -> None:
         shape = nodes[0].shape
@@ -270,6 +270,6 @@ def _out(node: Node, order: Sequence[int]) -> Out:
 
 
 def _coordinate_strides(node: Node, rank: int) -> list[int]:
-    """Return the strides of an array whose elements would be as far from its start as they say."""
+    """Return strides by which each element's offset equals its index."""
     axis = node.attributes["axis"] + rank - node.ndim
     return [int(k == axis) for k in range(rank)]

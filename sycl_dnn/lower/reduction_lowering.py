@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record kernels of reductions, in one launch or in two: of parts, and of their results."""
+"""Recording of reduction kernels, in one launch, or in two stages for large arrays."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from sycl_dnn.trace.views import axis_order, spread_strides
 
 
 class ReductionLaunch:
-    """What computes the outputs of a region.
+    """The launch of a region's outputs.
 
     Parameters
     ----------
     trace : Trace
     outputs, inputs : sequence of Node
     operands : sequence of Tensor
-        Those of the inputs, in plain layouts, of the rank of ``shape``.
+        Tensors of the inputs, in plain layouts, with the rank of ``shape``.
     shape : tuple of int
-        Of what is reduced.
+        Shape of the reduced operand.
     axes : tuple of int
     """
 
@@ -74,7 +74,7 @@ class ReductionLaunch:
         return int(self._trace.engine.sycl_queue.sycl_device.max_compute_units)
 
     def _order_of(self, order: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-        """Return the order of axes, as in memory; places are counted along axes in their order."""
+        """Return the axes in memory order; indices count along axes in logical order."""
         if not any(t.operation.startswith("arg") for t in self._expression.terms):
             return tuple(order)
         supply = iter(sorted(axes))

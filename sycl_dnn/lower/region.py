@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which nodes one kernel of reductions computes: those over the same axes, and what is around."""
+"""``Region``: nodes fused into one reduction kernel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sycl_dnn.kernels.node_expressions import is_elementwise, is_indexed
 
 
 def is_reduction(node: Node) -> bool:
-    """Whether a kernel of reductions computes the node."""
+    """Whether a reduction kernel computes the node."""
     return node.operation.name in REDUCTIONS
 
 
@@ -29,19 +29,19 @@ class Region:
     start : Node
         The reduction.
     order : sequence of Node
-        All nodes that are to be computed, each after its inputs.
+        All nodes to compute, each after its inputs.
     known : container of Node
-        Those that are computed already.
+        Nodes that are already computed.
     is_deep : bool
-        Whether to include what is computed of results for every element, and reductions of it.
+        Whether to include element-wise computations on the results, and reductions of those.
 
     Attributes
     ----------
     shape : tuple of int
-        Of the operands of the reductions.
+        Shape of the reductions' operands.
     axes : tuple of int
     outputs : list of Node
-        What is read outside the region.
+        Nodes that are read outside the region.
     """
 
     def __init__(

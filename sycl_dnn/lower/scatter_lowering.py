@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record kernels that write or add values where an index says."""
+"""Recording of scatter kernels."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from sycl_dnn.trace.views import axis_order, readable
 
 
 def scattered(inputs: Sequence[Tensor], axis: int, shape: Shape) -> Tensor:
-    """Record values, the first input or the second after what they are written into, at an index.
+    """Record the writing or adding of values at an index.
 
     Parameters
     ----------
     inputs : sequence of Tensor
         Values and an index: they are added to zeros, in float32 if they are narrower. Or an array,
-        values and an index: of several values for one place the last stays.
+        values and an index: of several values for one element the last is kept.
     axis : int
-        Along which the index counts; along others it broadcasts.
+        Axis that the index refers to; along others it broadcasts.
     shape : tuple of int
-        Of the result.
+        Shape of the result.
     """
     *base, values, index = inputs
     trace, dtype = values.trace, str(values.dtype)
@@ -54,7 +54,7 @@ def _launched(
         [0 if n == 1 else s for n, s in zip(t.shape, t.strides, strict=True)] for t in operands
     ]
     strides.append(list(out.desc().strides))
-    # Positions along the axis: those of the index count.
+    # Positions along the axis are those of the index.
     grid = grid_of([shape[k] for k in kept], [[of[k] for k in kept] for of in strides])
     grid.check("scatter")
     along = [of[axis] for of in strides]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations by family: an operation is one row with its shape rule and its gradient."""
+"""Operations by family; each is one row with its shape rule and gradient."""
 
 from sycl_dnn.ops import (
     activation,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Activations, defined by simpler operations; their gradients are those of the definitions."""
+"""Activations, defined by simpler operations from which their gradients follow."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _zero(x: Node) -> Node:
 
 
 def _relu(x: Node) -> Node:
-    # NaN is not at most 0, so it passes, and so does its gradient.
+    # NaN compares false, so NaN and its gradient pass.
     return where(LE(x, _zero(x)), _zero(x), x)
 
 
@@ -50,7 +50,7 @@ def _softplus(x: Node, *, beta: float, threshold: float) -> Node:
 
 
 def _elu(x: Node, *, alpha: float, scale: float, input_scale: float) -> Node:
-    # The exponential of what is not chosen must not be infinite: its gradient would be NaN.
+    # The exponential must be finite where it is not selected, or its gradient would be NaN.
     below = where(GT(x, _zero(x)), _zero(x), x)
     return where(GT(x, _zero(x)), x * scale, EXPM1(below * input_scale) * (alpha * scale))
 

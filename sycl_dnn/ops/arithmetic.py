@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise operations: arithmetic, comparisons, choices, conversions.
+"""Element-wise operations: arithmetic, comparisons, selections, conversions.
 
-Each row has its gradient beside it. Values and gradients at NaN, infinities and ties are torch's.
+Gradients are defined next to each row. Values and gradients at NaN, infinities and ties are
+torch's.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _tested(inputs: tuple[Node, ...]) -> tuple[Shape, str]:
 
 
 def _unary(name: str, slope: Slope | None, infer: Any = _floating) -> Operation:
-    """Return a row of one operand; ``slope(node)`` is its derivative."""
+    """Define a unary operation; ``slope(node)`` is its derivative."""
 
     def vjp(node: Node, g: Node) -> list[Node]:
         return [g * slope(node)]  # type: ignore[misc]
@@ -50,7 +51,7 @@ def _x(node: Node) -> Node:
     return node.inputs[0]
 
 
-# --- One operand, smooth
+# --- Unary, smooth
 
 NEG = Operation("neg", _alike, lambda node, g: [-g])
 SQUARE = _unary("square", lambda n: _x(n) * 2, _alike)
@@ -58,7 +59,7 @@ SQRT = _unary("sqrt", lambda n: 0.5 / n)
 RSQRT = _unary("rsqrt", lambda n: n * n * n * -0.5)
 RECIPROCAL = _unary("reciprocal", lambda n: -(n * n))
 EXP = _unary("exp", lambda n: n)
-#: The same of what is known not to be above 0, and faster.
+#: Faster ``exp`` for arguments known to be nonpositive.
 EXP_NONPOSITIVE = _unary("exp_nonpositive", lambda n: n)
 EXP2 = _unary("exp2", lambda n: n * math.log(2))
 EXPM1 = _unary("expm1", lambda n: n + 1)
@@ -83,7 +84,7 @@ ERF = _unary("erf", lambda n: EXP(-SQUARE(_x(n))) * (2 / math.sqrt(math.pi)))
 ERFC = _unary("erfc", lambda n: EXP(-SQUARE(_x(n))) * (-2 / math.sqrt(math.pi)))
 ERFINV = _unary("erfinv", lambda n: EXP(SQUARE(n)) * (math.sqrt(math.pi) / 2))
 
-# --- One operand, with a kink or steps
+# --- Unary, with kinks or steps
 
 SIGN = _unary("sign", None, _alike)
 FLOOR = _unary("floor", None)
@@ -95,7 +96,7 @@ ISINF = _unary("isinf", None, _tested)
 ISFINITE = _unary("isfinite", None, _tested)
 LOGICAL_NOT = _unary("logical_not", None, _tested)
 ABS = Operation("abs", _alike, lambda node, g: [g * SIGN(_x(node))])
-#: The same values, through which nothing is differentiated.
+#: The identity with zero gradient.
 STOP_GRADIENT = Operation("stop_gradient", _alike, is_flat=True)
 
 
@@ -106,7 +107,7 @@ def _of_bits(inputs: tuple[Node, ...]) -> tuple[Shape, str]:
     return x.shape, "int32" if x.dtype == "float32" else "int64"
 
 
-#: The bits of a floating-point number as an integer of its size.
+#: The bits of a floating-point number as an integer of the same size.
 BITS = Operation("bits", _of_bits, is_flat=True)
 
 CAST = Operation(
@@ -117,11 +118,11 @@ CAST = Operation(
 
 
 def cast(x: Node, dtype: str) -> Node:
-    """Return the values in another dtype."""
+    """Convert to another dtype."""
     return x if x.dtype == dtype else CAST(x, dtype=dtype)
 
 
-# --- Two operands that broadcast
+# --- Binary, with broadcasting
 
 
 def _same_dtype(inputs: tuple[Node, ...]) -> tuple[Shape, str]:
@@ -136,7 +137,7 @@ def _comparison(inputs: tuple[Node, ...]) -> tuple[Shape, str]:
 
 
 def summed(vjp: Vjp) -> Vjp:
-    """Return a rule whose gradients are summed over the axes that operands were broadcast along."""
+    """Return a rule whose gradients are summed over broadcast axes."""
 
     def rule(node: Node, g: Node) -> list[Node | None]:
         pairs = zip(node.inputs, vjp(node, g), strict=True)
@@ -162,7 +163,7 @@ BITWISE_AND = _flat("bitwise_and", _same_dtype)
 BITWISE_OR = _flat("bitwise_or", _same_dtype)
 BITWISE_XOR = _flat("bitwise_xor", _same_dtype)
 BITWISE_NOT = Operation("bitwise_not", _alike, is_flat=True)
-#: Every bit is shifted out by a number of places that is negative, or not below the width.
+#: Shifts by a negative count, or by at least the width, give 0.
 LEFT_SHIFT = _flat("left_shift", _same_dtype)
 RIGHT_SHIFT = _flat("right_shift", _same_dtype)
 
@@ -170,7 +171,7 @@ ADD = _binary("add", lambda n, g: (g, g))
 SUB = _binary("sub", lambda n, g: (g, -g))
 MUL = _binary("mul", lambda n, g: (g * n.inputs[1], g * n.inputs[0]))
 DIV = _binary("div", lambda n, g: (g / n.inputs[1], -(g * n) / n.inputs[1]))
-#: Rounded down, towards 0; their gradients are 0.
+#: Division rounded down, and toward 0; gradients are 0.
 FLOOR_DIVIDE = _flat("floor_divide", _same_dtype)
 TRUNC_DIVIDE = _flat("trunc_divide", _same_dtype)
 REMAINDER = _binary("remainder", lambda n, g: (g, -g * FLOOR_DIVIDE(*n.inputs)))
@@ -180,11 +181,11 @@ FMOD = _binary("fmod", lambda n, g: (g, -g * TRUNC_DIVIDE(*n.inputs)))
 def _pow_vjp(node: Node, g: Node) -> tuple[Node | None, Node | None]:
     base, exponent = node.inputs
     zero = number(0, node.dtype)
-    # Where the exponent is 0 the power is constant, even at a base of 0.
+    # For exponent 0 the power is constant, even at base 0.
     by_base = where(EQ(exponent, zero), zero, g * (exponent * POW(base, exponent - 1)))
     if value_of(exponent) is not None:
         return by_base, None
-    # A power of 0 with a positive exponent is constant as well; the logarithm is not.
+    # 0 to a positive power is constant too, but the logarithm is infinite.
     is_constant = LOGICAL_AND(EQ(base, zero), GE(exponent, zero))
     safe = where(is_constant, number(1, node.dtype), base)
     return by_base, where(is_constant, zero, g * (node * LOG(safe)))
@@ -196,7 +197,7 @@ POW = _binary("pow", _pow_vjp)
 def _atan2_vjp(node: Node, g: Node) -> tuple[Node, Node]:
     y, x = node.inputs
     squares, zero = SQUARE(x) + SQUARE(y), number(0, node.dtype)
-    # At the origin the gradient is 0.
+    # The gradient at the origin is 0.
     divisor = where(EQ(squares, zero), number(1, node.dtype), squares)
     return g * x / divisor, -(g * y) / divisor
 
@@ -205,13 +206,13 @@ ATAN2 = _binary("atan2", _atan2_vjp)
 
 
 def _extreme_vjp(beats: str) -> Vjp:
-    """Return the rule of a maximum or minimum: equal operands have half of the gradient each."""
+    """Return the rule of a maximum or minimum; ties share the gradient equally."""
 
     def vjp(node: Node, g: Node) -> tuple[Node, Node]:
         a, b = node.inputs
         half, zero = g * 0.5, number(0, node.dtype)
         ties = where(EQ(a, b), half, zero)
-        # What does not lose wins: with a NaN among them both have the gradient.
+        # Both operands receive the gradient unless they lose, so also if one is NaN.
         lost_a, lost_b = (LT(a, b), LT(b, a)) if beats == "gt" else (LT(b, a), LT(a, b))
         a_wins = LOGICAL_NOT(LOGICAL_OR(lost_a, EQ(a, b)))
         b_wins = LOGICAL_NOT(LOGICAL_OR(lost_b, EQ(a, b)))
@@ -224,7 +225,7 @@ MAXIMUM = _binary("maximum", _extreme_vjp("gt"))
 MINIMUM = _binary("minimum", _extreme_vjp("lt"))
 
 
-# --- A choice by a third operand
+# --- Selection
 
 
 def _choice(inputs: tuple[Node, ...]) -> tuple[Shape, str]:
@@ -245,7 +246,7 @@ WHERE = Operation("where", _choice, summed(_choice_vjp))
 
 
 def where(condition: Node, a: Node, b: Node) -> Node:
-    """Return ``a`` where the condition holds, else ``b``."""
+    """Return ``a`` where the condition is true, else ``b``."""
     return WHERE(condition, a, b)
 
 
@@ -260,7 +261,7 @@ def _clamp(x: Node, *, low: Number | None, high: Number | None) -> Node:
 
 
 def _clamp_vjp(node: Node, g: Node) -> list[Node]:
-    """Return the gradient inside the bounds, else 0, also at them and for NaN."""
+    """Return the gradient inside the bounds, 0 elsewhere, including the bounds and NaN."""
     x, zero = _x(node), number(0, node.dtype)
     for bound, is_inside in ((node.attributes["low"], GT), (node.attributes["high"], LT)):
         if bound is not None:
@@ -272,7 +273,7 @@ CLAMP = Operation("clamp", lambda inputs, **_: _alike(inputs), _clamp_vjp, defin
 
 
 def _clamp_between_vjp(node: Node, g: Node) -> tuple[Node, Node, Node]:
-    """Share the gradient of an element with a bound that equals it, unless both do."""
+    """Split the gradient of an element with a bound that equals it, unless both do."""
     x, low, high = node.inputs
     zero, half = number(0, node.dtype), g * 0.5
     is_crossed, is_open = LOGICAL_AND(GT(low, high), EQ(x, x)), LT(low, high)
@@ -285,7 +286,7 @@ def _clamp_between_vjp(node: Node, g: Node) -> tuple[Node, Node, Node]:
     return inner, of_low, of_high
 
 
-#: Between the elements of two arrays; where these cross, the upper bound.
+#: Clamp with array bounds; where they cross, the upper bound.
 CLAMP_BETWEEN = Operation(
     "clamp_between",
     lambda inputs: (broadcast_shape(*[x.shape for x in inputs]), inputs[0].dtype),
@@ -305,5 +306,5 @@ def _lerp_vjp(node: Node, g: Node) -> tuple[Node, Node, Node]:
     return g * (1 - weight), g * weight, g * (end - start)
 
 
-#: ``start + weight * (end - start)``, computed from the end that is closer.
+#: ``start + weight * (end - start)``, computed from the nearer end.
 LERP = Operation("lerp", CLAMP_BETWEEN.infer, summed(_lerp_vjp), definition=_lerp)

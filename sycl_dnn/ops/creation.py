@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays made of nothing: one value everywhere, numbers in order, triangles of matrices."""
+"""Array creation: constants, index sequences, triangular masks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sycl_dnn.ops.shape import broadcast_to
 
 
 def full(value: Number, shape: Sequence[int], dtype: str) -> Node:
-    """Return one value everywhere."""
+    """Return a constant array."""
     return broadcast_to(number(value, dtype), shape)
 
 
@@ -21,7 +21,7 @@ def _iota_infer(
     return tuple([length if k == axis else 1 for k in range(rank)]), dtype
 
 
-#: 0, 1, 2... along one of several axes, of which the others have size 1.
+#: 0, 1, 2... along one axis; the other axes have size 1.
 IOTA = Operation("iota", _iota_infer, is_flat=True)
 
 
@@ -31,7 +31,7 @@ def iota(length: int, axis: int = 0, rank: int = 1, dtype: str = "int32") -> Nod
 
 
 def triangle(x: Node, diagonal: int, *, is_lower: bool) -> Node:
-    """Return a matrix, or several, with zeros above or below a diagonal."""
+    """Return matrices with zeros above or below a diagonal."""
     rows, columns = (iota(x.shape[k], k, 2) for k in (-2, -1))
     holds = (LE if is_lower else GE)(columns - rows, number(diagonal, "int32"))
     return where(holds, x, number(0, x.dtype))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Losses of classes, along an axis of their scores.
+"""Classification losses, along an axis of scores.
 
-Each function returns a loss with what its gradient needs again, for ``computed``: largest scores,
-sums of exponentials, the sum of weights.
+Each function returns the loss, followed by the values that its gradient reuses (for ``computed``):
+maxima, sums of exponentials, and the sum of weights.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from sycl_dnn.ops.shape import SUM, broadcast_to
 
 
 class Scores:
-    """Scores of classes as logarithms of probabilities.
+    """Class scores as log-probabilities.
 
     Parameters
     ----------
     x : Node
     axis : int
     is_normalized : bool
-        Whether ``x`` is logarithms of probabilities itself.
+        Whether ``x`` is already log-probabilities.
 
     Attributes
     ----------
     logs : Node
     kept : list of Node
-        What the gradient needs again.
+        Values that the gradient reuses.
     """
 
     def __init__(self, x: Node, axis: int, *, is_normalized: bool) -> None:
@@ -60,14 +60,14 @@ class Scores:
         return self._x.shape[self._axis]
 
     def taken(self, index: Node) -> Node:
-        """Return the logarithms of the classes that indices name."""
+        """Return the log-probabilities of class indices."""
         made = gather(self._x, [index], [self._axis])
         for shift in self._shifts:
             made = made - shift
         return made
 
     def summed(self, factors: Node | None) -> Node:
-        """Return the sums over classes of logarithms times factors."""
+        """Return the weighted sum of log-probabilities over classes."""
         entries = self.logs if factors is None else self.logs * factors
         return SUM(entries, axes=(self._axis,))
 
@@ -76,18 +76,18 @@ def loss_of_indices(
     scores: Scores, target: Node, weight: Node | None, *, axis: int, ignore_index: int,
     smoothing: float, reduction: str,
 ) -> tuple[Node, ...]:  # fmt: skip
-    """Return the loss of targets that name classes.
+    """Return the loss for class indices.
 
     Parameters
     ----------
     scores : Scores
     target : Node
-        int64, of size 1 along the axis. What names no class gives NaN.
+        int64, with size 1 along the axis. Invalid indices give NaN.
     weight : Node, optional
-        Of the classes, with the rank of the scores.
+        Class weights, with the rank of the scores.
     axis, ignore_index : int
     smoothing : float
-        Share of each target that all classes have in equal parts.
+        Share of each target that is distributed evenly over all classes.
     reduction : str
     """
     dtype = scores.logs.dtype
@@ -116,7 +116,7 @@ def loss_of_indices(
 def loss_of_shares(
     scores: Scores, target: Node, weight: Node | None, *, smoothing: float, reduction: str
 ) -> tuple[Node, ...]:
-    """Return the loss of targets that are shares of all classes, of the shape of the scores."""
+    """Return the loss for target probabilities, of the shape of the scores."""
     if smoothing:
         target = target * (1 - smoothing) + smoothing / scores.n_classes
     losses = -scores.summed(target if weight is None else target * weight)

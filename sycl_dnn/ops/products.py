@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of matrices."""
+"""Matrix products."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MATMUL = Operation("matmul", _infer, _vjp)
 
 
 def matmul(a: Node, b: Node) -> Node:
-    """Return the product of matrices, vectors, or batches of them, as NumPy does."""
+    """Multiply matrices, vectors, or batches of matrices, as NumPy does."""
     left = reshape(a, (1, *a.shape)) if a.ndim == 1 else a
     right = reshape(b, (*b.shape, 1)) if b.ndim == 1 else b
     result = MATMUL(left, right)

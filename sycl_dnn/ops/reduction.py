@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions, which keep their axes with size 1, and what is normalized or summed along an axis."""
+"""Reductions (reduced axes keep size 1), cumulative operations and normalizations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _not_empty(inputs: tuple[Node, ...], *, axes: Axes) -> tuple[Shape, str]:
 
 
 def all_axes(x: Node, axes: int | Sequence[int] | None) -> Axes:
-    """Return axes as sorted non-negative numbers; None means all."""
+    """Return axes as sorted nonnegative numbers; None means all."""
     if axes is None:
         return tuple(range(x.ndim))
     axes = (axes,) if isinstance(axes, int) else axes
@@ -52,19 +52,19 @@ def all_axes(x: Node, axes: int | Sequence[int] | None) -> Axes:
 
 
 def squeezed(x: Node, axes: Axes) -> Node:
-    """Return a reduced array without the axes that were reduced."""
+    """Drop the reduced axes."""
     return reshape(x, tuple([n for k, n in enumerate(x.shape) if k not in axes]))
 
 
 def _extreme_vjp(node: Node, g: Node) -> list[Node]:
-    """Equal extremes share the gradient, as in ``torch.amax``; it is NaN where the extreme is."""
+    """Split the gradient among ties, as in ``torch.amax``; NaN where the extreme is NaN."""
     (x,), axes = node.inputs, node.attributes["axes"]
     hits = cast(EQ(x, node), x.dtype)
     return [hits * (g / SUM(hits, axes=axes))]
 
 
 def _shared(g: Node, x: Node, extreme: Node, axes: Axes) -> Node:
-    """Equal extremes share the gradient, and so do all NaN, as in ``torch.max`` of all elements."""
+    """Split the gradient among ties, including NaN, as in ``torch.max`` over all elements."""
     hits = cast(EQ(x, extreme), x.dtype)
     is_nan = cast(LOGICAL_AND(NE(x, x), NE(extreme, extreme)), x.dtype)
     shares = hits + is_nan
@@ -77,13 +77,13 @@ def _shared_vjp(node: Node, g: Node) -> list[Node]:
 
 MAX = Operation("max", _not_empty, _extreme_vjp)
 MIN = Operation("min", _not_empty, _extreme_vjp)
-#: The same values with another gradient where they are NaN.
+#: Like MAX, with a different gradient for NaN.
 MAX_OF_ALL = Operation("max_of_all", _not_empty, _shared_vjp, definition=MAX)
 MIN_OF_ALL = Operation("min_of_all", _not_empty, _shared_vjp, definition=MIN)
 
 
 def _products_of_others(x: Node, axis: int) -> Node:
-    """Return for each element the product of the others along an axis, right with zeros."""
+    """Return for each element the product of the others along an axis; correct with zeros."""
     ones = full(1, [1 if k == axis else n for k, n in enumerate(x.shape)], x.dtype)
     n = x.shape[axis]
     before = CUMPROD(concat([ones, narrow(x, axis, 0, n - 1)], axis), axis=axis)
@@ -97,7 +97,7 @@ def _prod_vjp(node: Node, g: Node) -> list[Node]:
     if not x.size:
         return [x]
     *outer, axis = axes
-    # Of several axes: all but the last are joined with it by the products so far.
+    # With several axes: combine partial products over all but the last.
     rest = PROD(x, axes=(axis,))
     share = _products_of_others(x, axis)
     if not outer:
@@ -107,7 +107,7 @@ def _prod_vjp(node: Node, g: Node) -> list[Node]:
 
 
 PROD = Operation("prod", _kept, _prod_vjp)
-#: Where any, all elements differ from 0; positions of the first extreme.
+#: Logical reductions, and indices of the first extreme.
 ANY = Operation("any", lambda i, *, axes: (_kept(i, axes=axes)[0], "bool"), is_flat=True)
 ALL = Operation("all", lambda i, *, axes: (_kept(i, axes=axes)[0], "bool"), is_flat=True)
 ARGMAX = Operation(
@@ -118,7 +118,7 @@ ARGMIN = Operation(
 )
 
 
-# --- Along one axis, whose size stays
+# --- Along one axis, which keeps its size
 
 
 def _along(inputs: tuple[Node, ...], *, axis: int) -> tuple[Shape, str]:
@@ -132,7 +132,7 @@ def _cumsum_vjp(node: Node, g: Node) -> list[Node]:
 
 
 def _cumprod(x: Node, *, axis: int) -> Node:
-    """Products of twice, four times... as many neighbors: as many steps as the size has bits."""
+    """Compute products by doubling: as many steps as the size has bits."""
     n, reach = x.shape[axis], 1
     while reach < n:
         shape = [reach if k == axis else m for k, m in enumerate(x.shape)]
@@ -147,7 +147,7 @@ CUMPROD = Operation("cumprod", _along, definition=_cumprod)
 
 
 def _shifted(x: Node, axis: int) -> Node:
-    """Return the elements of slices without the largest of each: exponentials stay finite."""
+    """Subtract the maximum of each slice, so that exponentials are finite."""
     return x - STOP_GRADIENT(MAX(x, axes=(axis,))) if x.size else x
 
 
@@ -173,7 +173,7 @@ SOFTMAX = Operation("softmax", _along, _softmax_vjp, definition=_softmax)
 LOG_SOFTMAX = Operation("log_softmax", _along, _log_softmax_vjp, definition=_log_softmax)
 
 
-# --- Made of the others
+# --- Composed reductions
 
 
 def _mean(x: Node, *, axes: Axes) -> Node:
@@ -182,7 +182,7 @@ def _mean(x: Node, *, axes: Axes) -> Node:
 
 
 def _first(x: Node, axes: Axes) -> Node:
-    """Return the first element along each of the axes, which keep size 1."""
+    """Return the first element along each axis, with size 1."""
     if x.operation is CAST:
         return cast(_first(x.inputs[0], axes), x.dtype)
     for axis in axes:
@@ -191,7 +191,7 @@ def _first(x: Node, axes: Axes) -> Node:
 
 
 def _centered(x: Node, axes: Axes) -> Node:
-    """Return what differs from the mean: exactly 0 if all elements are equal."""
+    """Subtract the mean; exactly 0 if all elements are equal."""
     if x.size:
         x = x - STOP_GRADIENT(_first(x, axes))
     return x - _mean(x, axes=axes)
@@ -200,7 +200,7 @@ def _centered(x: Node, axes: Axes) -> Node:
 def _var(x: Node, *, axes: Axes, correction: float) -> Node:
     total = SUM(SQUARE(_centered(x, axes)), axes=axes)
     n = x.size // total.size if total.size else 0
-    # Fewer elements than the correction: NaN or infinity, as torch.
+    # No more elements than the correction gives NaN or infinity, as in torch.
     return total / max(n - correction, 0.0)
 
 
@@ -212,7 +212,7 @@ def _var_vjp(node: Node, g: Node) -> list[Node]:
 
 def _std(x: Node, *, axes: Axes, correction: float) -> Node:
     variance = VAR(x, axes=axes, correction=correction)
-    # The gradient at 0 is 0, not the infinite slope of the root.
+    # The gradient at 0 is 0 rather than the infinite slope of the root.
     is_zero = EQ(variance, number(0, x.dtype))
     root = SQRT(where(is_zero, number(1, x.dtype), variance))
     return where(is_zero, number(0, x.dtype), root)
@@ -222,7 +222,7 @@ def _logsumexp(x: Node, *, axes: Axes) -> Node:
     if not x.size:
         return LOG(SUM(x, axes=axes))
     largest = STOP_GRADIENT(MAX(x, axes=axes))
-    # Rows whose largest value is infinite: minus infinity stays what it is, infinity as well.
+    # Rows with an infinite maximum: no shift, so that infinities are preserved.
     shift = where(ISINF(largest), number(0, x.dtype), largest)
     return LOG(SUM(EXP(x - shift), axes=axes)) + shift
 
@@ -244,7 +244,7 @@ def _norm(x: Node, *, axes: Axes, order: float) -> Node:
 
 
 def _norm_vjp(node: Node, g: Node) -> list[Node]:
-    """Return the gradient of a norm, 0 where the norm has none."""
+    """Return the gradient of a norm, 0 where it is not differentiable."""
     (x,), axes, order = node.inputs, node.attributes["axes"], node.attributes["order"]
     zero = number(0, x.dtype)
     if order == 0:

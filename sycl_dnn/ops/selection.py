@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements by index, parts of arrays, elements in another order, and arrays made of parts."""
+"""Gather, scatter, slices, padding, reordering and concatenation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sycl_dnn.ops.arithmetic import (
 from sycl_dnn.ops.creation import full, iota
 from sycl_dnn.ops.shape import SUM, broadcast_shape, broadcast_to, reshape, sum_to
 
-#: Of one axis: the first element, the step (at least 1) and the number of elements.
+#: (start, step, length) along one axis, with a positive step.
 Cut = tuple[int, int, int]
 _INDICES = ("int32", "int64")
 
@@ -53,37 +53,37 @@ def _gather_vjp(node: Node, g: Node) -> list[Node | None]:
     return [sum_to(made, x.shape), *[None] * len(indices)]
 
 
-#: Elements that indices name along axes: one index for each of them, which broadcasts with the
-#: rest of the array. An index outside counts as the nearest one inside.
+#: Elements at indices along axes: one index per axis, which broadcasts with the remaining axes.
+#: Out-of-range indices are clamped.
 GATHER = Operation("gather", _gather_infer, _gather_vjp)
 
 
 def inside(index: Node, n: int) -> Node:
-    """Return where an index names one of ``n`` elements."""
+    """Return a mask of indices in range of ``n`` elements."""
     return LOGICAL_AND(GE(index, number(0, index.dtype)), LT(index, number(n, index.dtype)))
 
 
 def gathered(x: Node, index: Node, axis: int, absent: Number = 0) -> Node:
-    """Return the elements that an index names along an axis, ``absent`` where it names none."""
+    """Gather along an axis, with ``absent`` for indices out of range."""
     made = gather(x, [index], (axis,))
     return where(inside(index, x.shape[axis]), made, number(absent, x.dtype))
 
 
-# --- Values at the places that an index names: several values for one place come in order
+# --- Writes at indices; several values for one element are applied in order
 
 
 def _scatter_add_vjp(node: Node, g: Node) -> list[Node | None]:
     return [gathered(g, node.inputs[1], node.attributes["axis"]), None]
 
 
-#: Zeros of a shape with values added where an index along an axis says; nothing if it is outside.
+#: Zeros with values added at indices along an axis; out-of-range indices are ignored.
 SCATTER_ADD = Operation(
     "scatter_add", lambda inputs, *, axis, shape: (shape, inputs[0].dtype), _scatter_add_vjp
 )
 
 
 def _placed(g: Node, indices: Sequence[Node], axes: Sequence[int], shape: Shape) -> Node:
-    """Return zeros with one value along axes, where nothing is added: part of other kernels."""
+    """Scatter one value along axes without accumulation, which can be fused into other kernels."""
     for index, axis in zip(indices, axes, strict=True):
         places = iota(shape[axis], axis, g.ndim, index.dtype)
         g = where(EQ(places, index), g, number(0, g.dtype))
@@ -91,7 +91,7 @@ def _placed(g: Node, indices: Sequence[Node], axes: Sequence[int], shape: Shape)
 
 
 def scatter_add(g: Node, indices: Sequence[Node], axes: Sequence[int], shape: Shape) -> Node:
-    """Return zeros with values added where indices along neighboring axes say."""
+    """Add values to zeros at indices along adjacent axes."""
     if all(g.shape[k] == 1 for k in axes):
         return _placed(g, indices, axes, shape)
     first, last = axes[0], axes[-1]
@@ -117,7 +117,7 @@ def scatter_add(g: Node, indices: Sequence[Node], axes: Sequence[int], shape: Sh
 
 
 def _joined(x: Node, first: int, last: int) -> Node:
-    """Return an array with neighboring axes as one."""
+    """Merge adjacent axes."""
     size = math.prod(x.shape[first : last + 1])
     return reshape(x, (*x.shape[:first], size, *x.shape[last + 1 :]))
 
@@ -129,14 +129,14 @@ def _scatter_vjp(node: Node, g: Node) -> list[Node | None]:
     return [kept, gathered(g, index, axis), None]
 
 
-#: An array with values where an index along an axis says; of several for a place one stays.
+#: An array with values written at indices along an axis; one of several for an element is kept.
 SCATTER: Operation = Operation(
     "scatter", lambda inputs, *, axis: (inputs[0].shape, inputs[0].dtype), _scatter_vjp
 )
 
 
 def gather(x: Node, indices: Sequence[Node], axes: Sequence[int]) -> Node:
-    """Return the elements that indices name along axes."""
+    """Gather at indices along axes."""
     return GATHER(x, *indices, axes=tuple(axes)) if axes else x
 
 
@@ -148,7 +148,7 @@ def _whole(value: int) -> Node:
     return number(value, "int32")
 
 
-# --- Parts
+# --- Slices
 
 
 def _slice_infer(inputs: tuple[Node, ...], *, cuts: tuple[Cut, ...]) -> tuple[Shape, str]:
@@ -186,7 +186,7 @@ def _place(x: Node, *, cuts: tuple[Cut, ...], shape: Shape, value: Number = 0) -
     return made if is_part is None else where(is_part, made, number(value, x.dtype))
 
 
-#: A value with an array in a part of it: the gradient of a slice, and of padding the value.
+#: A constant with an array placed in a slice: the gradient of a slice, and constant padding.
 PLACE: Operation = Operation(
     "place",
     lambda inputs, *, cuts, shape, value=0: (shape, inputs[0].dtype),
@@ -196,7 +196,7 @@ PLACE: Operation = Operation(
 
 
 def part(x: Node, cuts: Sequence[Cut]) -> Node:
-    """Return a part of an array: start, step and length for each axis; steps may be negative."""
+    """Return a slice: start, step and length for each axis; steps may be negative."""
     cuts = tuple(cuts)
     turned = tuple([k for k, (_, step, length) in enumerate(cuts) if step < 0 and length > 1])
     forward = tuple([_forward(cut) for cut in cuts])
@@ -206,38 +206,38 @@ def part(x: Node, cuts: Sequence[Cut]) -> Node:
 
 
 def _forward(cut: Cut) -> Cut:
-    """Return the same elements of an axis with a positive step."""
+    """Return the same elements with a positive step."""
     start, step, length = cut
     return cut if step > 0 else (start + max(length - 1, 0) * step, -step, length)
 
 
 def narrow(x: Node, axis: int, start: int, length: int, step: int = 1) -> Node:
-    """Return ``length`` elements along an axis, from ``start``."""
+    """Return ``length`` elements along an axis, starting at ``start``."""
     cuts = [(0, 1, n) for n in x.shape]
     cuts[axis % x.ndim] = (start, step, length)
     return part(x, cuts)
 
 
 def place(x: Node, cuts: Sequence[Cut], shape: Shape, value: Number = 0) -> Node:
-    """Return a value everywhere, but an array in a part."""
+    """Return a constant with an array placed in a slice."""
     return x if x.shape == shape else PLACE(x, cuts=tuple(cuts), shape=tuple(shape), value=value)
 
 
 def pad(x: Node, widths: Sequence[tuple[int, int]], value: Number = 0) -> Node:
-    """Return the array between equal values: how many before and after it on each axis."""
+    """Pad with a constant: widths before and after each axis."""
     shape = tuple([before + n + after for n, (before, after) in zip(x.shape, widths, strict=True)])
     cuts = tuple([(before, 1, n) for n, (before, _) in zip(x.shape, widths, strict=True)])
     return place(x, cuts, shape, value)
 
 
-# --- Elements in another order
+# --- Reordering
 
 
 def _flip(x: Node, *, axes: tuple[int, ...]) -> Node:
     return gather(x, [_whole(x.shape[k] - 1) - _coordinate(x, k) for k in axes], axes)
 
 
-#: In reverse order along axes.
+#: Reversal along axes.
 FLIP: Operation = Operation(
     "flip",
     lambda inputs, *, axes: (inputs[0].shape, inputs[0].dtype),
@@ -247,7 +247,7 @@ FLIP: Operation = Operation(
 
 
 def flip(x: Node, axis: int) -> Node:
-    """Return the elements in reverse order along an axis."""
+    """Reverse elements along an axis."""
     return FLIP(x, axes=(axis % x.ndim,)) if x.shape[axis] > 1 else x
 
 
@@ -260,7 +260,7 @@ def _unrolled(node: Node, g: Node) -> list[Node]:
     return [roll(g, -node.attributes["shift"], node.attributes["axis"])]
 
 
-#: Shifted towards the end of an axis; what leaves there comes in at the start.
+#: Cyclic shift toward the end of an axis.
 ROLL: Operation = Operation(
     "roll",
     lambda inputs, *, shift, axis: (inputs[0].shape, inputs[0].dtype),
@@ -270,7 +270,7 @@ ROLL: Operation = Operation(
 
 
 def roll(x: Node, shift: int, axis: int) -> Node:
-    """Return the elements shifted along an axis, around its end."""
+    """Shift elements cyclically along an axis."""
     shift %= max(x.shape[axis], 1)
     return ROLL(x, shift=shift, axis=axis % x.ndim) if shift else x
 
@@ -284,7 +284,7 @@ def _border_infer(
 
 
 def _border_vjp(node: Node, g: Node) -> list[Node]:
-    """Add the gradients of borders to those of the elements they repeat, axis by axis."""
+    """Add the gradients of padding to those of the elements it repeats, axis by axis."""
     for axis, (before, after) in enumerate(node.attributes["widths"]):
         if before or after:
             n = node.inputs[0].shape[axis]
@@ -322,7 +322,7 @@ def _border(x: Node, *, widths: tuple[tuple[int, int], ...], mode: str) -> Node:
 
 
 def _inside(at: Node, n: int, mode: str) -> Node:
-    """Return the element that a border repeats at a place before 0, or after ``n - 1``."""
+    """Return the source index of a padded position before 0 or after ``n - 1``."""
     last = _whole(n - 1)
     if mode == "replicate":
         return MINIMUM(MAXIMUM(at, _whole(0)), last)
@@ -331,8 +331,8 @@ def _inside(at: Node, n: int, mode: str) -> Node:
     return where(LT(at, _whole(0)), at + n, where(GE(at, _whole(n)), at - n, at))
 
 
-#: An array between elements of its own: mirrored at the border ("reflect"), the one at the border
-#: ("replicate"), or those of the other end ("circular").
+#: Padding by the array's own elements: mirrored ("reflect"), the border element ("replicate"), or
+#: the opposite end ("circular").
 BORDER = Operation("border", _border_infer, _border_vjp, definition=_border)
 
 
@@ -366,6 +366,6 @@ CONCAT = Operation("concat", _concat_infer, _concat_vjp)
 
 
 def concat(arrays: Sequence[Node], axis: int = 0) -> Node:
-    """Return arrays joined along an axis."""
+    """Concatenate arrays along an axis."""
     axis %= arrays[0].ndim
     return arrays[0] if len(arrays) == 1 else CONCAT(*arrays, axis=axis)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of arrays, arrays that are repeated, and their sums."""
+"""Views, broadcasting, and sums."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sycl_dnn.ir.node import Node, Operation, Shape
 
 
 def broadcast_shape(*shapes: Shape) -> Shape:
-    """Return the shape that NumPy's rules broadcast to; ValueError if they do not fit."""
+    """Return the broadcast shape; ValueError if shapes do not broadcast."""
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     result = []
@@ -36,7 +36,7 @@ RESHAPE = Operation("reshape", _reshape_infer, lambda node, g: [reshape(g, node.
 
 
 def reshape(x: Node, shape: Sequence[int]) -> Node:
-    """Return the elements in another shape."""
+    """Reshape an array."""
     shape = tuple(shape)
     if x.operation is RESHAPE:
         x = x.inputs[0]
@@ -55,7 +55,7 @@ TRANSPOSE = Operation(
 
 
 def transpose(x: Node, axes: Sequence[int]) -> Node:
-    """Return the elements with permuted axes."""
+    """Permute the axes."""
     axes = tuple([k % x.ndim for k in axes])
     if x.operation is TRANSPOSE:
         axes = tuple([x.attributes["axes"][k] for k in axes])
@@ -64,7 +64,7 @@ def transpose(x: Node, axes: Sequence[int]) -> Node:
 
 
 def swapped(x: Node) -> Node:
-    """Return the elements with the last two axes exchanged."""
+    """Exchange the last two axes."""
     *rest, rows, columns = range(x.ndim)
     return transpose(x, (*rest, columns, rows))
 
@@ -74,12 +74,12 @@ def _kept(inputs: tuple[Node, ...], *, axes: tuple[int, ...]) -> tuple[Shape, st
     return tuple([1 if k in axes else n for k, n in enumerate(x.shape)]), x.dtype
 
 
-#: Sums over axes, which stay with size 1.
+#: Sum over axes, which keep size 1.
 SUM = Operation("sum", _kept, lambda node, g: [broadcast_to(g, node.inputs[0].shape)])
 
 
 def sum_to(x: Node, shape: Shape) -> Node:
-    """Return ``x`` summed over the axes along which ``shape`` was broadcast to it."""
+    """Sum ``x`` over the axes along which ``shape`` was broadcast to it."""
     if x.shape == shape:
         return x
     lead = x.ndim - len(shape)
@@ -101,6 +101,6 @@ BROADCAST = Operation(
 
 
 def broadcast_to(x: Node, shape: Sequence[int]) -> Node:
-    """Return ``x`` repeated along axes of size 1 and new leading ones."""
+    """Broadcast ``x`` to a shape."""
     shape = tuple(shape)
     return x if x.shape == shape else BROADCAST(x, shape=shape)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled functions in 8-bit integers."""
+"""Quantization of compiled functions to 8-bit integers."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products and convolutions in 8-bit integers, and which values remain integers between them."""
+"""The quantization pass: integer products and convolutions, with integer values in between."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.views import filled, reshape
 
-#: By id of the node: its key among the ranges, and itself.
+#: By id of the node: its key among the ranges, and the node.
 Products = dict[int, tuple[Any, Node]]
 Found = dict[int, Storage]
 
@@ -30,9 +30,9 @@ Found = dict[int, Storage]
 def staying_scales(
     graph: Graph, products: Products, passing: Collection[int], ranges: Ranges, may_be_signed: bool
 ) -> dict[int, Scale]:
-    """Return the scales of the values that remain integers, by the ids of their storages.
+    """Return the scales of values that remain integers, by id of the storage.
 
-    ``passing`` has the ids of the nodes that may pass integers on unchanged.
+    ``passing`` has the ids of nodes that can process integers unchanged.
     """
     keys = {id(node.dst.storage): key for key, node in products.values()}
     found: Found = {}
@@ -60,7 +60,7 @@ def _is_whole(tensor: Tensor) -> bool:
 
 
 def passes_on(node: Node) -> bool:
-    """Whether a node passes integers on unchanged: pools and concatenations."""
+    """Whether a node can pass integers through: pooling and concatenation."""
     is_known = node.row in ("pooling_forward", "concat")
     return is_known and node.has_dst and has_only_post_ops(node.attr) and not len(node.post_ops)
 
@@ -70,7 +70,7 @@ def _sources(node: Node) -> list[Tensor]:
 
 
 def _add_passed_on(graph: Graph, passing: Collection[int], found: Found) -> None:
-    """Add values made from others that may be integers; in order, so chains are followed."""
+    """Add values computed from integer candidates by passing nodes, in order to follow chains."""
     for node in graph.nodes:
         if id(node) not in passing:
             continue
@@ -81,7 +81,7 @@ def _add_passed_on(graph: Graph, passing: Collection[int], found: Found) -> None
 
 
 def _groups(graph: Graph, passing: Collection[int], found: Found) -> list[list[int]]:
-    """Return the ids of the values, in groups that must share a scale."""
+    """Group the ids of values that must share a scale."""
     group_of = {key: [key] for key in found}
     for node in graph.nodes:
         if id(node) not in passing or id(node.dst.storage) not in found:
@@ -123,7 +123,7 @@ def _takes(
 
 
 def _adds_in_place(graph: Graph, node: Node, storage: Storage, found: Found) -> bool:
-    """Whether a node can add to a residual of integers that has no later readers."""
+    """Whether a node can add in place to an integer residual without later readers."""
     if id(node.dst.storage) not in found:
         return False
     last = graph.place(node)
@@ -140,17 +140,17 @@ def _adds_in_place(graph: Graph, node: Node, storage: Storage, found: Found) -> 
     return False
 
 
-# --- Products and convolutions in 8-bit integers: a pass over a fused graph
+# --- The pass
 
-#: Of weights; and for two products added in 16 bits, of which 2 * 255 * 64 is the most that fits.
+#: Largest weight; without VNNI two products are added in 16 bits, and 2 * 255 * 64 still fits.
 _LARGEST, _LARGEST_IN_PAIRS = 127.0, 64.0
 
 
 class Quantizer:
-    """A pass that lets products with constant weights multiply integers.
+    """A pass that converts products with constant weights to integers.
 
-    A value between two such products remains in integers if all its readers accept
-    them: products, pools, and residuals that are added in place.
+    A value between two such products remains in integers if all its readers support that: products,
+    pooling, and in-place additions of residuals.
     """
 
     def __init__(self, ranges: Ranges) -> None:
@@ -169,10 +169,10 @@ class Quantizer:
 
 
 class _Rewriting:
-    """One attempt: which values become integers, then the nodes.
+    """One attempt: select the values that become integers, then rewrite nodes.
 
-    ``refused`` has the ids of the nodes that oneDNN refused in earlier attempts. ``weights`` has
-    what those attempts recorded for the weights of a node.
+    ``refused`` has the ids of nodes that oneDNN refused in earlier attempts; ``weights`` has the
+    weights recorded in those attempts.
     """
 
     def __init__(
@@ -188,19 +188,19 @@ class _Rewriting:
         for key, node in integer_candidates(graph).items():
             if ranges.knows(key) and id(node) not in refused:
                 self._products[id(node)] = (key, node)
-        #: The ids of the nodes that may pass integers on.
+        #: Ids of nodes that can pass integers through.
         self._passing = {id(n) for n in graph.nodes if passes_on(n)} - refused
         self._weights_of = weights
         self._ranges = ranges
-        # For int8 sources oneDNN would halve the weights itself, with a second rounding.
+        # For int8 sources oneDNN would halve the weights itself, rounding a second time.
         self._is_exact = not saturates(graph.trace.engine)
         self._scales: dict[int, Scale] = {}
-        #: Storages whose values are integers, by id of the old one.
+        #: Integer storages, by id of the storage they replace.
         self._narrow: dict[int, Storage] = {}
         self._copies: dict[Any, Tensor] = {}
 
     def run(self) -> int | None:
-        """Rewrite; or return the id of a node that oneDNN cannot run, with nothing changed."""
+        """Rewrite; return the id of a node that oneDNN refuses, in which case nothing changes."""
         self._scales = staying_scales(
             self._graph, self._products, self._passing, self._ranges, self._is_exact
         )
@@ -225,7 +225,7 @@ class _Rewriting:
         return id(tensor.storage) in self._scales
 
     def _integers(self, tensor: Tensor) -> Tensor:
-        """Return the view of the integers that replaced a tensor."""
+        """Return the integer view that replaces a tensor."""
         scale = self._scales[id(tensor.storage)]
         storage = self._narrow.get(id(tensor.storage))
         if storage is None:
@@ -234,7 +234,7 @@ class _Rewriting:
         return _look(tensor, storage, scale.dtype)
 
     def _product(self, node: Node, key: Any) -> tuple[Node | None, list[Node]]:
-        """Return a product of integers, and the nodes that make its operands."""
+        """Return an integer product, and the nodes that compute its operands."""
         graph, attr = self._graph, _core.PrimitiveAttr()
         src_scale = self._scales.get(id(node.inputs["src"].storage))
         src_scale = src_scale or scale_of(*self._ranges.range(key, "src"), self._is_exact)
@@ -267,7 +267,7 @@ class _Rewriting:
         return new, first + copies + more
 
     def _operands(self, node: Node, scale: Scale) -> dict[str, Tensor]:
-        """Record source and bias as inputs by name."""
+        """Record source and bias; return them by execution argument."""
         src = node.inputs["src"]
         is_narrow = self._is_narrow(src)
         inputs = {"src": self._integers(src) if is_narrow else self._quantized(src, scale)}
@@ -286,18 +286,18 @@ class _Rewriting:
         return self._copies[key]
 
     def _before_copy(self, tensor: Tensor) -> Tensor:
-        """Return what a tensor was copied from, since it is copied into integers anyway."""
+        """Return the source of a copy, since it is copied into integers anyway."""
         copy = self._graph.writer(tensor)
         if copy is None or copy.row != "reorder" or len(copy.inputs) > 1 or copy.attr.calls:
             return tensor
         source, made = copy.inputs["src"], copy.outputs["dst"]
         is_it = made.desc == tensor.desc and made.offset == tensor.offset
-        # A caller's array may be written to in between.
+        # A caller's array may be modified in between.
         is_safe = source.storage.argument is None or not self._trace.written
         return source if is_it and is_safe and source.desc.is_plain else tensor
 
     def _scaled(self, attr: Any, name: str, scale: Scale) -> dict[str, Tensor]:
-        """Set scale and zero point of an argument; return what holds them."""
+        """Set scale and zero point of an argument; return their tensors."""
         attr.set_scales_mask(name, 0)
         made = {f"attr_scales_{name}": filled(self._trace, scale.scale, (1,))}
         if scale.zero:
@@ -306,18 +306,18 @@ class _Rewriting:
         return made
 
     def _weights(self, node: Node) -> tuple[Tensor, Tensor]:
-        """Return weights as int8 with a scale (O,) for each output."""
+        """Return weights as int8, with one scale per output (O,)."""
         trace = self._trace
         wide = trace.convert(origin(self._graph, node.inputs["weights"]), "float32")
         axes = [a for a in range(wide.ndim) if not _output_mask(node, wide) >> a & 1]
         largest = F.amax(F.abs(wide), axes, True) if axes else F.abs(wide)
         most = _LARGEST if self._is_exact else _LARGEST_IN_PAIRS
         scales = F.maximum(largest * (1 / most), 1e-12)
-        # A row-major copy: later nodes read it in any shape.
+        # A row-major copy, since later nodes read it in any shape.
         return trace.convert(div(wide, scales), "int8"), reshape(scales, (scales.size,))
 
     def _with_post_ops(self, node: Node, attr: Any, inputs: dict, dst: Tensor) -> Tensor:
-        """Set the post-ops, including integer residuals; return the place of the result."""
+        """Set the post-ops, including integer residuals; return the destination."""
         post_ops, at = _core.PostOps(), None
         for index in range(len(node.post_ops)):
             name, args = node.post_ops[index]
@@ -336,13 +336,13 @@ class _Rewriting:
             attr.set_post_ops(post_ops)
         if at is None:
             return dst
-        # The result replaces the residual.
+        # The result overwrites the residual.
         storage = self._integers(at).storage
         self._narrow[id(node.dst.storage)] = storage
         return _look(node.dst, storage, dst.dtype)
 
     def _passed_on(self, node: Node) -> Node | None:
-        """Return a pool or a concatenation of integers."""
+        """Return integer pooling or concatenation."""
         inputs = {n: self._integers(t) for n, t in node.inputs.items()}
         dst = self._integers(node.dst)
         changes: dict[str, Any] = {"dst": dst.desc}
@@ -357,13 +357,13 @@ class _Rewriting:
 
 
 def _look(tensor: Tensor, storage: Storage, dtype: str) -> Tensor:
-    """Return a whole tensor as a view of a storage of another dtype."""
+    """Return a whole tensor as a view of a storage with another dtype."""
     desc = layout.strided(tensor.desc.dims, dtype, tensor.desc.strides)
     return Tensor(tensor.trace, storage, desc, dtype, tensor.shape)
 
 
 def _output_mask(node: Node, weights: Tensor) -> int:
-    """Return the bits of the axes of weights along which outputs differ."""
+    """Return the mask of weight axes that correspond to outputs."""
     if node.row == "matmul":
         return 1 << (weights.ndim - 1)
     return 3 if weights.ndim > node.dst.ndim else 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``quantize``: an 8-bit version of a compiled function, and its loss of accuracy."""
+"""``quantize``: an int8 version of a compiled function, and its accuracy."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _METHODS = ("minmax", "percentile")
 
 @dataclasses.dataclass(frozen=True)
 class Accuracy:
-    """The error of one result of a quantised function.
+    """The error of one result of a quantized function.
 
     Attributes
     ----------
     largest : float
-        Largest difference, relative to the largest element.
+        Largest absolute difference, relative to the largest element.
     relative : float
         Norm of the difference, relative to the norm of the result.
     agreement : float
-        Share of rows (along the last axis) whose largest element is at the same index.
+        Fraction of rows (along the last axis) with the same argmax.
     """
 
     largest: float
@@ -50,34 +50,34 @@ def quantize(
     *,
     percentile: float = 99.99,
 ) -> tuple[Compiled, list[Accuracy]]:
-    """Make the products of a compiled function multiply 8-bit integers.
+    """Quantize the products of a compiled function to 8-bit integers.
 
     Parameters
     ----------
     compiled : Compiled
-        Its convolutions, transposed convolutions and products with constant weights are changed.
+        Its convolutions, transposed convolutions and products with constant weights are quantized.
     calibration_arrays : sequence
-        Examples of arguments, each an array or a tuple of arguments. The function runs on all of
-        them to find the range of every value.
+        Example arguments, each an array or a tuple. The function runs on all of them to find the
+        range of every value.
     method : {"minmax", "percentile"}
-        Use the smallest and largest values as ranges, or leave out the outermost.
+        Use the full range of the observed values, or exclude outliers.
     percentile : float
-        Share of values, in percent, below the upper end of a range; above 50, at most 100.
+        Percentage of values below the upper end of the range; above 50, at most 100.
 
     Returns
     -------
     compiled : Compiled
-        Accepts and returns the same arrays. Weights are int8 with a scale for each output,
-        activations uint8 or int8 with a single scale.
+        Same arguments and results. Weights are int8 with one scale per output, activations uint8 or
+        int8 with a single scale.
     report : list of Accuracy
-        For each result of the function, over all examples.
+        One per result of the function, over all examples.
 
     Raises
     ------
     TypeError
         ``compiled`` is not a ``Compiled``.
     ValueError
-        There are no examples, or nothing to quantise; an argument is out of range.
+        There are no examples or nothing to quantize, or an argument is out of range.
 
     Notes
     -----

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranges of values in a compiled function, and the integers that represent them."""
+"""Calibration: ranges of values in a compiled function, and scales for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEAST = 1e-12
 
 
 class Scale(NamedTuple):
-    """How 8-bit integers represent numbers: ``scale * (q - zero)``."""
+    """An integer representation: ``scale * (q - zero)``."""
 
     dtype: str
     scale: float
@@ -27,10 +27,10 @@ class Scale(NamedTuple):
 
 
 def scale_of(low: float, high: float, may_be_signed: bool = True) -> Scale:
-    """Return the 8-bit integers that cover a range best.
+    """Return the scale and zero point that cover a range best.
 
-    uint8 if there are no negative numbers, or only a few small ones; otherwise int8 around 0, if
-    that is allowed.
+    uint8 if there are no negative values or only a few small ones; otherwise symmetric int8, if
+    allowed.
     """
     low, high = min(low, 0.0), max(high, 0.0)
     if may_be_signed and low < 0 and -low > 0.5 * high:
@@ -40,10 +40,10 @@ def scale_of(low: float, high: float, may_be_signed: bool = True) -> Scale:
 
 
 def integer_candidates(graph: Graph) -> dict[Any, Node]:
-    """Return the nodes that may multiply integers, keyed by what identifies their weights.
+    """Return the nodes that can be quantized, keyed by what identifies their weights.
 
-    The keys are the same for all shapes of arguments: which array the weights come from, and how
-    often it occurred before.
+    Keys do not depend on argument shapes: they consist of the array that weights derive from and
+    the number of earlier uses of it.
     """
     constants = constant_ids(graph)
     sources = {id(t.storage): v for _, v, t in graph.trace.captured}
@@ -66,7 +66,7 @@ def integer_candidates(graph: Graph) -> dict[Any, Node]:
 
 
 def _source(graph: Graph, storage: Storage, sources: dict[int, Any]) -> int | None:
-    """Return the id of the largest captured array that a constant is made from."""
+    """Return the id of the largest captured array that a constant derives from."""
     seen, todo, best = set(), [storage], None
     while todo:
         item = todo.pop()
@@ -80,10 +80,10 @@ def _source(graph: Graph, storage: Storage, sources: dict[int, Any]) -> int | No
 
 
 class Observer:
-    """A pass that makes a program return what its products read and write."""
+    """A pass that adds the inputs and outputs of products to the results of a program."""
 
     def __init__(self) -> None:
-        #: By key of the product and name of the argument: which extra result it is.
+        #: Index of the additional result, by product key and argument name.
         self.places: dict[Any, int] = {}
 
     def __call__(self, graph: Graph) -> None:
@@ -109,7 +109,7 @@ def _whole(graph: Graph, tensor: Tensor) -> Tensor:
 
 
 class Ranges:
-    """Smallest and largest values seen in calibration, by key and name of the argument."""
+    """Observed minima and maxima, by product key and argument name."""
 
     def __init__(self, method: str, percentile: float) -> None:
         self._method = method
@@ -117,7 +117,7 @@ class Ranges:
         self._found: dict[Any, tuple[float, float]] = {}
 
     def note(self, observer: Observer, arrays: Sequence[Any], dtypes: Sequence[str]) -> None:
-        """Add the extra results of one call."""
+        """Include the additional results of one call."""
         ranges: dict[int, tuple[float, float]] = {}
         for key, place in observer.places.items():
             if place not in ranges:
@@ -136,11 +136,11 @@ class Ranges:
         return float(low), float(high)
 
     def knows(self, key: Any) -> bool:
-        """Whether calibration has seen what a product reads and writes."""
+        """Whether calibration has observed a product's inputs and outputs."""
         return all((*key, name) in self._found for name in ("src", "dst"))
 
     def range(self, key: Any, name: str) -> tuple[float, float]:
-        """Return the smallest and the largest value of a product's argument."""
+        """Return the observed minimum and maximum of a product's argument."""
         found: tuple[Any, ...] = (*key, name)
         return self._found[found]
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rewrites of a graph of steps, one topic each."""
+"""Graph rewrites, one topic per file."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps whose values exceed a CPU's cache run for one part of the batch at a time."""
+"""Batch slicing: steps that exceed the CPU cache run on parts of the batch in turn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.capabilities import cache_bytes
 from sycl_dnn.trace.values import Storage, Tensor
 
-#: Rows that treat each part of axis 0 independently, and their arguments with this axis.
+#: Primitives that treat slices along axis 0 independently, and their arguments with this axis.
 _ALONG = {
     "convolution_forward": {"src": "src", "dst": "dst"},
     "deconvolution_forward": {"src": "src", "dst": "dst"},
@@ -30,27 +30,27 @@ _ALONG = {
     "binary": {"src_0": "src0", "src_1": "src1", "dst": "dst"},
 }
 _POST_OP = "attr_post_op_"
-#: Operands of a convolution inside another: none has a batch axis.
+#: Operands of a fused depthwise convolution, without a batch axis.
 _DEPTHWISE = ("attr_post_op_dw_weights", "attr_post_op_dw_bias")
 _WEIGHTS = _core.argument_id("weights")
 
 
 @dataclass
 class Cut:
-    """A batch cut into parts of one size; the last one may be shorter.
+    """A batch split into equal parts; the last one may be smaller.
 
     Attributes
     ----------
     batch, size : int
-        Of the whole batch and of a part.
+        Sizes of the whole batch and of a part.
     inner : set of Storage
-        Those that contain one part at a time.
+        Storages that hold only one part at a time.
     """
 
     batch: int
     size: int
     inner: set[Storage]
-    #: By storage and part: what replaces an inner storage.
+    #: By storage and part: the replacement of an inner storage.
     _storages: dict[tuple[Storage, int], Storage] = field(default_factory=dict)
 
     @property
@@ -86,7 +86,7 @@ def part_desc(whole: MemoryDesc, size: int) -> MemoryDesc:
 
 
 def sliced_tensors(node: Node) -> dict[str, Tensor]:
-    """Return what a step reads and writes along the batch by argument; empty if there is none."""
+    """Return a step's tensors along the batch by argument; empty if it cannot be sliced."""
     names = _ALONG.get(node.row)
     if names is None or set(node.outputs) != {"dst"} or not all(map(_is_even, node.attr.calls)):
         return {}
@@ -106,7 +106,7 @@ def sliced_tensors(node: Node) -> dict[str, Tensor]:
 
 
 def _is_even(call: tuple[str, tuple[Any, ...]]) -> bool:
-    """Whether a setting of an attribute means the same for each part of a batch."""
+    """Whether an attribute setting means the same for each part of a batch."""
     name, args = call
     if name in ("set_scales_mask", "set_zero_points_mask"):
         return args[0] == _WEIGHTS or args[1] == 0
@@ -125,7 +125,7 @@ def _is_outermost(tensor: Tensor) -> bool:
 
 
 def sliced_node(node: Node, size: int) -> Node | Refusal:
-    """Return the equivalent of a step for ``size`` items of the batch, or why there is none."""
+    """Return the equivalent of a step for ``size`` items, or why there is none."""
     along = sliced_tensors(node)
     names = _ALONG[node.row]
     changes: dict[str, Any] = {
@@ -147,7 +147,7 @@ def sliced_node(node: Node, size: int) -> Node | Refusal:
 
 
 def _own(node: Node, parameter: str, tensor: Tensor) -> MemoryDesc:
-    """Return what describes a tensor to the primitive: a convolution inside has its own result."""
+    """Return the primitive's descriptor of a tensor; a fused convolution has its own result."""
     given = node.params[parameter]
     return given if given.dims != tensor.desc.dims else tensor.desc
 
@@ -163,7 +163,7 @@ def _with_parts(node: Node, along: dict[str, Tensor], size: int) -> Any:
 
 
 def part_of(node: Node, primitive: Any, cut: Cut, number: int) -> Node:
-    """Return the step of one part."""
+    """Return the step for one part."""
     along = sliced_tensors(node)
 
     def parts(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -175,20 +175,20 @@ def part_of(node: Node, primitive: Any, cut: Cut, number: int) -> Node:
     return made
 
 
-# --- Steps whose values exceed a CPU's cache are run for one part of the batch at a time
+# --- The pass
 
-#: Maximum number of steps without need between two with need.
+#: Maximum number of small steps between two large ones.
 _LONGEST_GAP = 4
-#: Multiplications for each number read or written beyond which memory does not bound a step.
+#: Multiplications per value read or written above which a step is not memory-bound.
 _MOST_WORK = 64
-#: If a step's values exceed the first fraction of the cache, they are cut to fill the second.
+#: Steps whose values exceed the first fraction of the cache are sliced to fit the second.
 _TOO_MUCH, _ENOUGH = 1 / 2, 1 / 4
 
 
 def slice_batches(graph: Graph) -> None:
     """Replace sequences of steps over a batch by the same steps over its parts in turn.
 
-    What a step writes is then still in the cache when the next one reads it.
+    The output of a step is then still in the cache when the next one reads it.
     """
     engine = graph.trace.engine
     if engine.kind is _core.engine_kind.cpu:
@@ -200,12 +200,12 @@ def slice_batches(graph: Graph) -> None:
 
 
 def _touched(node: Node) -> list[Tensor]:
-    """Return what a step reads and writes along the batch, each storage once."""
+    """Return the tensors of a step along the batch, each storage once."""
     return list({id(t.storage): t for t in sliced_tensors(node).values()}.values())
 
 
 def _is_large(node: Node, cache: int) -> bool:
-    """Whether everything that a step reads and writes, along the batch or not, is too much."""
+    """Whether the inputs and outputs of a step exceed the cache."""
     tensors = (*node.inputs.values(), *node.outputs.values())
     return sum(t.desc.get_size() for t in tensors if t.desc is not None) > cache * _TOO_MUCH
 
@@ -226,7 +226,7 @@ def _is_bound_by_memory(node: Node, cache: int) -> bool:
 
 @dataclass
 class _Runs:
-    """Sequences of steps that can be sliced, from one that needs it to another."""
+    """Sequences of sliceable steps that begin and end with large ones."""
 
     graph: Graph
     cache: int
@@ -237,7 +237,7 @@ class _Runs:
         for node in self.graph.nodes:
             if all(id(t.storage) in standing for t in node.outputs.values()):
                 continue
-            # A result may overwrite an input only when all of that has been read.
+            # A result that overwrites an input requires that all of it has been read.
             batch = None if self.graph.is_locked(node) else _batch_of(node)
             if run and (batch is None or batch != _batch_of(run[0])):
                 yield from self._heavy(run)
@@ -259,13 +259,13 @@ class _Runs:
 
     @staticmethod
     def _worth(run: list[Node], found: list[int]) -> Iterator[list[Node]]:
-        """Yield from the first to the last that needs it, and their neighbours."""
+        """Yield subsequences from the first to the last large step, with neighbors."""
         if len(found) > 1:
             yield run[max(found[0] - 1, 0) : found[-1] + 2]
 
 
 def _batch_of(node: Node) -> int | None:
-    """Return the size of the batch of a step that can be cut; None for others."""
+    """Return the batch size of a sliceable step; None for others."""
     tensors = sliced_tensors(node)
     return next(iter(tensors.values())).desc.dims[0] if tensors else None
 
@@ -293,9 +293,9 @@ def _replace(graph: Graph, run: list[Node], cache: int) -> None:
 
 
 def size_of_parts(batch: int, most: int) -> int:
-    """Return the size of the parts of a batch with at most ``most`` items per part.
+    """Return the part size for a batch, at most ``most``.
 
-    Parts are equal if that does not make them much smaller; else the last one is shorter.
+    Parts are equal unless that makes them much smaller; else the last one is shorter.
     """
     most = max(1, min(most, batch - 1))
     even = next(n for n in range(most, 0, -1) if batch % n == 0)

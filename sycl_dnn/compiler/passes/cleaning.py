@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removes duplicate and useless work, and writes gates as one operation."""
+"""Common-subexpression and dead-code elimination, and recognition of gated activations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sycl_dnn.trace.values import Storage, Tensor
 
 
 def clean(graph: Graph) -> None:
-    """Drop dead nodes, duplicates, and copies that change nothing."""
+    """Drop dead nodes, duplicates, and redundant copies."""
     graph.drop_dead()
     changed = True
     while changed:
@@ -27,7 +27,7 @@ def clean(graph: Graph) -> None:
 
 def _key(node: Node) -> Any:
     inputs = [(n, id(t.storage), t.offset, t.desc) for n, t in sorted(node.inputs.items())]
-    # Values that are recomputed later to save memory are not equal.
+    # Values that are recomputed later to save memory must not be merged.
     outs = [
         (n, t.offset, t.desc, t.storage.desc, t.storage.repeat)
         for n, t in sorted(node.outputs.items())
@@ -36,7 +36,7 @@ def _key(node: Node) -> Any:
 
 
 def _merge_equal(graph: Graph) -> bool:
-    """Merge nodes that do the same on the same values; return whether there were any."""
+    """Merge nodes with equal work on equal inputs; return whether there were any."""
     seen: dict[Any, Node] = {}
     unsteady, has_merged = graph.unsteady(), False
     for node in graph.nodes:
@@ -60,7 +60,7 @@ def _is_pure(node: Node, unsteady: set[Storage]) -> bool:
 
 
 def _skip_copies(graph: Graph) -> bool:
-    """Read the original in place of an identical copy; return whether there was one."""
+    """Replace uses of an identical copy by the original; return whether there was one."""
     unsteady, changed = graph.unsteady(), False
     for node in list(graph.nodes):
         is_copy = node.row == "reorder" and len(node.inputs) == 1 and not len(node.post_ops)
@@ -79,7 +79,7 @@ def _skip_copies(graph: Graph) -> bool:
 
 
 def _is_for_arrays(graph: Graph, src: Tensor, dst: Tensor) -> bool:
-    """Whether a call over arrays reads the copy of a memory; it cannot read the memory itself."""
+    """Whether a call over arrays reads the copy of a memory, which it cannot read directly."""
     readers = graph.readers(dst.storage) if src.storage.memory is not None else []
     return any(r.function is not None for r in readers)
 
@@ -89,7 +89,7 @@ def _is_same(a: Any, b: Any) -> bool:
 
 
 def _from_further(graph: Graph, node: Node, unsteady: set[Storage]) -> bool:
-    """Copy from the source of a copy, if that lost nothing; return whether that was possible."""
+    """Read through a lossless copy of a copy; return whether that was possible."""
     src, dst = node.inputs["src"], node.outputs["dst"]
     before = graph.writer(src)
     if before is None or before.row != "reorder" or len(before.inputs) > 1 or before.attr.calls:
@@ -110,17 +110,17 @@ def _from_further(graph: Graph, node: Node, unsteady: set[Storage]) -> bool:
     return True
 
 
-# --- Values multiplied by a gate of themselves: swish and piecewise variants, written out
+# --- Gated activations: swish and piecewise variants, written as products
 
 A = algorithm
 _LOGISTIC = (A.eltwise_logistic, A.eltwise_logistic_use_dst_for_bwd)
 _CLIP = (A.eltwise_clip, A.eltwise_clip_v2, A.eltwise_clip_v2_use_dst_for_bwd)
-#: The number of steps of a gate that are examined.
+#: Maximum number of steps of a gate.
 _LONGEST = 4
 
 
 def merge_gates(graph: Graph) -> None:
-    """Replace products of a value and a gate of it by one element-wise function."""
+    """Replace products of a value and a gate computed from it by one element-wise function."""
     for node in list(graph.nodes):
         is_product = node.row == "binary" and node.params["algorithm"] is A.binary_mul
         if not is_product or len(node.post_ops):
@@ -151,7 +151,7 @@ def _merged(graph: Graph, node: Node, value: Tensor, gate: Tensor) -> Node | Non
 
 
 def _steps(graph: Graph, value: Tensor, gate: Tensor) -> tuple[Op, ...] | None:
-    """Return the element-wise operations that make the gate of the value; None if others do."""
+    """Return the element-wise operations from the value to its gate; None if there are others."""
     found: tuple[Op, ...] = ()
     for _ in range(_LONGEST):
         if gate.storage is value.storage:
@@ -185,7 +185,7 @@ def _function(steps: tuple[Op, ...]) -> tuple[Op, ...] | None:
         shift = alpha * first.beta + beta
         return (Op("eltwise", A.eltwise_hardswish, alpha * first.alpha, shift),)
     if kind in _CLIP and alpha == 0 and beta > 0:
-        # The gate reaches beta where that of hardswish reaches 1.
+        # The gate saturates at beta, hardswish's at 1.
         inner = Op("eltwise", A.eltwise_hardswish, first.alpha / beta, first.beta / beta)
         return simplified((inner, linear(beta)))
     return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A depthwise convolution runs inside the 1x1 convolution before it: the ``depthwise`` post-op.
+"""Fusion of depthwise convolutions into preceding 1x1 convolutions: the ``depthwise`` post-op.
 
 Source: oneDNN developer guide, "Primitive Attributes: Post-ops", Depthwise.
 """
@@ -21,14 +21,14 @@ _ROW = "convolution_forward"
 _WEIGHTS, _BIAS = "attr_post_op_dw_weights", "attr_post_op_dw_bias"
 _OPERANDS = {"src", "weights", "bias"}
 _FLOATS = (data_type.f32, data_type.bf16)
-#: Maximum channels that the 1x1 convolution reads. With more, oneDNN's other 1x1 convolutions,
-#: without the post-op, save more than staying in the cache does.
+#: Maximum input channels of the 1x1 convolution. Beyond that, oneDNN's faster 1x1 kernels without
+#: the post-op save more than cache locality does.
 _MOST_CHANNELS = 48
 _KERNEL = 3
 
 
 def fuse_depthwise(graph: Graph) -> None:
-    """Make 1x1 convolutions of few channels compute the depthwise 3x3 ones that follow."""
+    """Fuse depthwise 3x3 convolutions into preceding 1x1 convolutions with few channels."""
     for node in list(graph.nodes):
         if not _is_pointwise(node) or not graph.is_inner(node.dst.storage):
             continue
@@ -40,7 +40,7 @@ def fuse_depthwise(graph: Graph) -> None:
 
 
 def _is_plain(node: Node) -> bool:
-    """Whether a node is a convolution of images followed by activations and nothing else."""
+    """Whether a node is a convolution of images followed only by activations."""
     if node.row != _ROW or not node.has_dst or set(node.inputs) - _OPERANDS:
         return False
     post_ops, dst = node.post_ops, node.dst

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scales and shifts per channel, such as batch normalization, folded into constant weights."""
+"""Folding of per-channel scales and shifts, such as batch normalization, into constant weights."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROWS = ("convolution_forward", "deconvolution_forward", "matmul", "inner_product
 
 
 def split_batch_norms(graph: Graph) -> None:
-    """Write normalizations with given statistics as a product and a sum per channel."""
+    """Rewrite normalizations with given statistics as a scale and a shift per channel."""
     for node in list(graph.nodes):
         if node.row != "batch_normalization_forward" or not node.has_dst:
             continue
@@ -55,7 +55,7 @@ def _split(graph: Graph, node: Node) -> None:
 
 
 def fold(graph: Graph) -> None:
-    """Fold products and sums with constants into the weights and bias before them."""
+    """Fold products and sums with constants into preceding weights and biases."""
     constants = set(constant_ids(graph))
     for first in list(graph.nodes):
         node: Node | None = first
@@ -64,7 +64,7 @@ def fold(graph: Graph) -> None:
 
 
 def _folded_once(graph: Graph, node: Node, constants: set[int]) -> Node | None:
-    """Return the node that includes what its reader did, or None."""
+    """Fold the reader of a node into it; return the new node or None."""
     if not node.has_dst or not graph.is_inner(node.dst.storage) or len(node.post_ops):
         return None
     dst = node.dst
@@ -87,7 +87,7 @@ def _folded_once(graph: Graph, node: Node, constants: set[int]) -> Node | None:
 
 
 def _channel(node: Node) -> int:
-    """Return the axis of the result along which weights differ from output to output."""
+    """Return the axis of the result that corresponds to the outputs of the weights."""
     return node.dst.desc.ndims - 1 if node.row == "matmul" else 1
 
 
@@ -110,7 +110,7 @@ def _foldable(
 def _with_folded(
     graph: Graph, node: Node, reader: Node, chain: Chain, taken: list[Op], rest: tuple[Op, ...]
 ) -> Node | None:
-    """Replace both nodes by one with other weights and bias, and the rest as post-ops."""
+    """Replace both nodes by one with new weights and bias, and the rest as post-ops."""
     (weights, bias), new = graph.recorded(lambda: _coefficients(graph, node, taken))
     changed = with_weights(graph, node, weights, bias)
     if isinstance(changed, Refusal):
@@ -128,12 +128,12 @@ def _with_folded(
     return made
 
 
-#: A product or a sum with a vector, or with a number: whether it is a product, and which.
+#: Whether a product or a sum, and the vector or number.
 _Factor = tuple[bool, "Tensor | float"]
 
 
 def _coefficients(graph: Graph, node: Node, taken: list[Op]) -> tuple[Tensor, Tensor | None]:
-    """Return weights and bias that include the operations, in float32."""
+    """Return weights and bias with the operations folded in, in float32."""
     bias, weights = node.inputs.get("bias"), origin(graph, node.inputs["weights"])
     factors = [factor for op in taken for factor in _factors(graph, op)]
     over = _over_weights(node, weights.shape)
@@ -143,7 +143,7 @@ def _coefficients(graph: Graph, node: Node, taken: list[Op]) -> tuple[Tensor, Te
 
 
 def _factors(graph: Graph, op: Op) -> list[_Factor]:
-    """Return an operation as products and sums."""
+    """Decompose an operation into products and sums."""
     if op.algorithm is not A.eltwise_linear:
         operand, dims = op.operand, op.desc.dims
         view = Tensor(graph.trace, operand.storage, op.desc, operand.dtype, dims, operand.offset)
@@ -155,9 +155,9 @@ def _factors(graph: Graph, op: Op) -> list[_Factor]:
 def _combined(
     weights: Tensor, bias: Tensor | None, factors: list[_Factor], over: tuple[int, ...]
 ) -> tuple[Tensor, Tensor | None]:
-    """Return weights and bias after products and sums with one number for each output.
+    """Return weights and bias after products and sums with one value per output.
 
-    ``over`` is the shape in which such numbers broadcast to the weights.
+    ``over`` is the shape in which such values broadcast to the weights.
     """
     trace, n = weights.trace, math.prod(over)
     scale = None
@@ -178,16 +178,16 @@ def _vector(tensor: Tensor) -> Tensor:
 
 
 def _full(tensor: Tensor, n: int) -> Tensor:
-    """Return an operand as a vector of float32 for all outputs."""
+    """Expand an operand to a float32 vector over all outputs."""
     trace = tensor.trace
     vector = _vector(trace.convert(tensor, "float32"))
     return vector if vector.size == n else add(vector, trace.literal(np.zeros(n)))
 
 
 def _over_weights(node: Node, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape in which one number for each output broadcasts to weights."""
+    """Return the shape in which one value per output broadcasts to the weights."""
     if node.row == "matmul":
         return (1,) * (len(shape) - 1) + shape[-1:]
-    # Weights of grouped convolutions have an axis for the groups before that of the outputs.
+    # Grouped convolutions have a group axis before the output axis of the weights.
     n_axes = 2 if len(shape) > node.dst.desc.ndims else 1
     return shape[:n_axes] + (1,) * (len(shape) - n_axes)

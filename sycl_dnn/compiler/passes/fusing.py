@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fuse element-wise nodes into the primitives before them, as post-ops.
+"""Fusion of element-wise nodes into preceding primitives as post-ops.
 
-This is the only place that decides which nodes run as one. A partition of another library could be
-inserted here.
+This is the only place that decides which nodes run as one, so another fusing library could be
+integrated here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sycl_dnn.program.shared_descriptors import post_ops_of
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.values import Storage, Tensor
 
-#: Rows for whose post-ops oneDNN has compiled kernels, at least in some cases.
+#: Primitives with compiled kernels for post-ops, at least in some cases.
 PRODUCERS = frozenset(
     (
         "batch_normalization_forward", "binary", "convolution_forward", "deconvolution_forward",
@@ -40,25 +40,25 @@ PRODUCERS = frozenset(
         "resampling_forward", "softmax_forward",
     )
 )  # fmt: skip
-#: Rows that can write a permuted result.
+#: Primitives that can write a permuted result.
 _RELAYING = frozenset(("matmul", "binary", "softmax_forward", "convolution_forward"))
 _FLOATS = (data_type.f32, data_type.bf16, data_type.f16)
-#: Maximum number of post-ops that oneDNN accepts with one primitive.
+#: Maximum number of post-ops per primitive in oneDNN.
 _MOST = 30
 
 
 def fuse(graph: Graph) -> None:
-    """Fuse until nothing fits any more."""
+    """Fuse until no more fusions are possible."""
     node = graph.after(None)
     while node is not None:
         before = graph.before(node)
         is_fused = node.row in PRODUCERS and _fused_once(graph, node)
-        # A node that absorbed another one replaces it.
+        # A fused node replaces the original.
         node = graph.after(before if is_fused else node)
 
 
 def _fused_once(graph: Graph, node: Node) -> bool:
-    """Fuse the only reader of a node's result into it; return whether that was possible."""
+    """Fuse the sole reader of a node's result into it; return whether that was possible."""
     if not node.has_dst or node.is_rounded or not graph.is_inner(node.dst.storage):
         return False
     dst = node.dst
@@ -89,17 +89,17 @@ def _narrows(copy: Node) -> bool:
 
 
 def primary(node: Node, dst: Tensor) -> str | None:
-    """Return the name of the one input of a node that views ``dst``; None if several do."""
+    """Return the name of the only input of a node that views ``dst``; None if there are several."""
     names = [n for n, t in node.inputs.items() if t.storage is dst.storage]
     if names == ["src_0", "src_1"] and node.row == "binary":
         a, b = node.inputs["src_0"], node.inputs["src_1"]
-        # Of two views one would be an operand that nothing writes any more.
+        # With different views, one would be an operand that is no longer written.
         return "src_0" if a.desc == b.desc and a.offset == b.offset else None
     return names[0] if len(names) == 1 else None
 
 
 def _absorbed(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
-    """Return one node that does what both do, or why there is none."""
+    """Return one node that does the work of both, or why there is none."""
     dst, name = node.dst, primary(reader, node.dst)
     if name is None:
         return Refusal("it reads the result twice")
@@ -122,12 +122,12 @@ def _absorbed(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
 
 
 def is_overwritten(graph: Graph, node: Node, reader: Node) -> bool:
-    """Whether something between the two writes to what the first reads."""
+    """Whether something between the two overwrites an input of the first."""
     return any(graph.is_written_between(t.storage, node, reader) for t in node.inputs.values())
 
 
 def on_target(target: MemoryDesc, frame: MemoryDesc, chain: Chain) -> tuple[Op, ...] | Refusal:
-    """Return the operations with their operands laid out over ``target``."""
+    """Return the operations with operands arranged for ``target``."""
     made = []
     for op in chain.ops:
         if op.operand is None:
@@ -143,7 +143,7 @@ def on_target(target: MemoryDesc, frame: MemoryDesc, chain: Chain) -> tuple[Op, 
 def with_ops(
     graph: Graph, node: Node, reader: Node, chain: Chain, ops: tuple[Op, ...]
 ) -> Node | Refusal:
-    """Return the node with post-ops, which writes the reader's result."""
+    """Return the node with post-ops, writing the reader's result."""
     result = _result(node.dst, chain.result)
     work = simplified(tuple(op for op in ops if op.kind != "convert"))
     if node.row == "eltwise_forward" and work:
@@ -157,7 +157,7 @@ def with_ops(
 
 
 def _result(dst: Tensor, wanted: Tensor) -> Tensor:
-    """Return the place of the reader's result with the axes of the node's."""
+    """Return the destination of the reader's result with the axes of the node's."""
     desc = dst.desc
     if desc.data_type != wanted.desc.data_type:
         desc = layout.strided(dst.desc.dims, wanted.dtype, dst.desc.strides)
@@ -192,10 +192,10 @@ def _tried(
 
 
 def _as_binary(node: Node, reader: Node, ops: tuple[Op, ...], result: Tensor) -> Node | Refusal:
-    """Return an element-wise node and what follows it as one pass of a binary primitive.
+    """Return an element-wise node and its reader as a single binary primitive.
 
-    oneDNN's element-wise primitives have no fast post-ops; a maximum of a value with itself has
-    them.
+    oneDNN's element-wise primitives have no fast post-ops, but the maximum of a value with itself
+    does.
     """
     src = node.inputs["src"]
     p = node.params
@@ -220,7 +220,7 @@ def _as_binary(node: Node, reader: Node, ops: tuple[Op, ...], result: Tensor) ->
 
 
 def _relaid_node(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
-    """Return the node that directly writes what a copy of its result would."""
+    """Return the node with the layout change of a following copy applied to its result."""
     src, dst = reader.inputs["src"], reader.outputs["dst"]
     if node.row not in _RELAYING or len(reader.inputs) > 1 or len(reader.post_ops):
         return Refusal(f"{node.row} cannot write another layout")
@@ -238,14 +238,14 @@ def _relaid_node(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
     return made
 
 
-# --- Residuals without later readers are added to in place: the ``sum`` post-op
+# --- In-place addition of residuals: the ``sum`` post-op
 
-#: Rows that can add to what the result already holds.
+#: Primitives that can accumulate into their result.
 _ROWS = ("convolution_forward", "deconvolution_forward", "matmul")
 
 
 def sum_in_place(graph: Graph) -> None:
-    """Let results replace residuals that are added to them and then die."""
+    """Accumulate into residuals that have no later readers."""
     for node in list(graph.nodes):
         if node.row in _ROWS and node.has_dst and not graph.is_locked(node):
             for index in range(len(node.post_ops)):
@@ -267,7 +267,7 @@ def _is_residual(graph: Graph, node: Node, index: int) -> bool:
 
 
 def _dies_at(graph: Graph, storage: Storage, node: Node) -> bool:
-    """Whether only nodes use a value, and none needs it after this one."""
+    """Whether only nodes use a value, none of them after this one."""
     if storage.argument is not None or storage.memory is not None or graph.is_final(storage):
         return False
     if sum(t.storage is storage for t in node.inputs.values()) > 1:

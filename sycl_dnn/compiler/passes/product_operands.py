@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operands of products, read in place or packed in an order that is read faster."""
+"""Operands of matrix products: read without copies, or packed for faster access."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sycl_dnn.compiler.rebuilding import PACKABLE, misfit, origin, rebuilt
 from sycl_dnn.compiler.step_graph import Graph, Node, Refusal
 from sycl_dnn.trace.values import Tensor
 
-#: Part of the names of the implementations that read any batch of rows correctly.
+#: Name component of the implementations that read strided batches correctly.
 _KNOWN = "brg_matmul"
 
 
 def read_in_place(graph: Graph) -> None:
-    """Make products read the source of a copy that only brings matrices together."""
+    """Remove copies whose only purpose is to make matrices contiguous."""
     for node in list(graph.nodes):
         for name in ("src", "weights"):
             if node.row == "matmul" and _KNOWN in node.pd.impl_info:
@@ -48,7 +48,7 @@ def _without_copy(graph: Graph, node: Node, name: str) -> Node | None:
 
 
 def _is_by_rows(tensor: Tensor) -> bool:
-    """Whether one of the last two axes is dense and no element occurs twice."""
+    """Whether one of the last two axes is dense and no element is repeated."""
     if tensor.desc is None or not tensor.desc.is_plain or tensor.ndim < 3:
         return False
     steps = [(s, n) for n, s in zip(tensor.desc.dims, tensor.desc.strides, strict=True) if n > 1]
@@ -57,14 +57,14 @@ def _is_by_rows(tensor: Tensor) -> bool:
     return nested and 1 in tensor.desc.strides[-2:]
 
 
-# --- Constant weights of products with one or two rows, in an order that is read faster
+# --- Packing of constant weights for products with one or two rows
 
-#: Beyond, oneDNN's own choice is as fast; see docs/compile.md.
+#: With more rows, oneDNN's choice is as fast; see docs/compile.md.
 _MOST_ROWS = 2
-#: Bytes of float32 weights below which packing does not pay.
+#: Size of float32 weights in bytes below which packing does not pay.
 _LEAST_BYTES = 4 << 20
-#: Blocks of 16 outputs by data types of source and weights. oneDNN's choice for "any" computes the
-#: outputs one by one and reaches two thirds of the memory's bandwidth in bfloat16.
+#: Blocks of 16 outputs, by dtypes of source and weights. oneDNN's choice for "any" computes outputs
+#: one by one and reaches only two thirds of the memory bandwidth in bfloat16.
 _TAGS = {
     ("float32", "float32"): "BA16a16b",
     ("bfloat16", "bfloat16"): "BA16a16b2a",
@@ -73,7 +73,7 @@ _TAGS = {
 
 
 def pack_for_few_rows(graph: Graph) -> None:
-    """Pack the weights of products that are bound by memory bandwidth, on CPUs with AVX-512."""
+    """Pack the weights of bandwidth-bound products on CPUs with AVX-512."""
     if not _is_measured(graph.trace.engine):
         return
     constants = constant_ids(graph)
@@ -84,7 +84,7 @@ def pack_for_few_rows(graph: Graph) -> None:
 
 
 def _is_measured(engine: _core.Engine) -> bool:
-    """Whether the layouts were measured for such a device: AMX has other kernels."""
+    """Whether the layouts were measured on such a device: AMX has other kernels."""
     if engine.kind is not _core.engine_kind.cpu:
         return False
     isa = _core.get_effective_cpu_isa().name

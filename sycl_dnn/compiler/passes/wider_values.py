@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that become parts of wider ones: joined products, and results written into their part."""
+"""Values as slices of wider ones: joined products, and results written into concatenations."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.views import reshape
 
-#: Parameters of descriptors by the execution arguments that they describe, if names differ.
+#: Descriptor parameters whose names differ from the execution arguments.
 _PARAMETERS = {"src_0": "src0", "src_1": "src1", "src_2": "src2"}
 
 
 @dataclass(frozen=True)
 class Place:
-    """The positions of the elements of a dense storage in a wider one.
+    """The position of a dense storage's elements in a wider storage.
 
     Attributes
     ----------
     storage : Storage
-        The wider one.
+        The wider storage.
     axes : tuple of (size, stride, stride in the wider one)
-        Of the storage that moved, outermost first.
+        Of the original storage, outermost first.
     offset : int
-        Of its first element, in elements.
+        Of the first element, in elements.
     """
 
     storage: Storage
@@ -45,7 +45,7 @@ class Place:
     offset: int
 
     def of(self, tensor: Tensor) -> Tensor | None:
-        """Return the same view of the elements in their new place; None if there is none."""
+        """Return the same view at the new position; None if there is none."""
         desc = tensor.desc
         if desc is None or not desc.is_plain:
             return None
@@ -68,7 +68,7 @@ class Place:
 
 
 def place(old: MemoryDesc, storage: Storage, strides: Sequence[int], offset: int) -> Place:
-    """Return the place of a dense value whose axes have these strides in a wider storage."""
+    """Return the position of a dense value whose axes have these strides in a wider storage."""
     axes: list[tuple[int, int, int]] = []
     for axis in in_order(old):
         n, s, t = old.dims[axis], old.strides[axis], strides[axis]
@@ -81,9 +81,9 @@ def place(old: MemoryDesc, storage: Storage, strides: Sequence[int], offset: int
 
 
 def with_places(node: Node, places: dict[int, Place]) -> Node | Refusal:
-    """Return a node that reads and writes moved storages in their new places, or why not.
+    """Return a node with relocated storages at their new positions, or why not.
 
-    ``places`` is keyed by ``id`` of the storages that moved.
+    ``places`` is keyed by ``id`` of the original storage.
     """
     views: dict[str, Tensor] = {}
     for name, tensor in (*node.inputs.items(), *node.outputs.items()):
@@ -115,13 +115,13 @@ def with_places(node: Node, places: dict[int, Place]) -> Node | Refusal:
     return node.with_pd(pd, inputs=inputs, outputs=outputs)
 
 
-# --- Products of one source with several constant weights become one: queries, keys and values
+# --- Products of one source with several constant weights, such as queries, keys and values
 
 _OPERANDS = {"src", "weights", "bias"}
 
 
 def join_products(graph: Graph) -> None:
-    """Replace products of one source by one, if all readers of the results can read parts."""
+    """Merge products with the same source if all readers can read slices."""
     constants = constant_ids(graph)
     groups: dict[Any, list[Node]] = {}
     for node in graph.nodes:
@@ -149,7 +149,7 @@ def _is_candidate(graph: Graph, node: Node, constants: AbstractSet[int]) -> bool
 
 
 def _joined(graph: Graph, group: list[Node]) -> list[Node]:
-    """Join a group; return the part that may still be joined, empty once it is done."""
+    """Merge a group; return the part that may still be merged, empty when done."""
     first, last = graph.place(group[0]), graph.place(group[-1])
     writers = graph.writers(group[0].inputs["src"].storage)
     if any(first < graph.place(w) < last for w in writers):
@@ -182,7 +182,7 @@ def _wide_result(group: list[Node]) -> Tensor:
 
 
 def _places(group: list[Node], wide: Tensor) -> dict[int, Place]:
-    """Return, by id of each result's storage, its position in the wide one."""
+    """Return the position of each result's storage in the wide one, by id."""
     places, start = {}, 0
     for node in group:
         desc = node.dst.desc
@@ -194,7 +194,7 @@ def _places(group: list[Node], wide: Tensor) -> dict[int, Place]:
 def _read_as_parts(
     graph: Graph, node: Node, places: dict[int, Place]
 ) -> dict[Node, Node] | Refusal:
-    """Return the readers of a result and their replacements, or why one cannot be replaced."""
+    """Return the readers of a result with their replacements, or why one cannot be replaced."""
     found: dict[Node, Node] = {}
     for reader in graph.readers(node.dst.storage):
         made = with_places(reader, places)
@@ -205,7 +205,7 @@ def _read_as_parts(
 
 
 def _product(graph: Graph, group: list[Node], wide: Tensor) -> tuple[Node, list[Node]] | Refusal:
-    """Return the one product and the nodes that make its operands, or why there is none."""
+    """Return the merged product and the nodes for its operands, or why there is none."""
     first = group[0]
     (weights, bias), new = graph.recorded(lambda: _operands(graph, group))
     node = Node(
@@ -240,18 +240,18 @@ def _operands(graph: Graph, group: list[Node]) -> tuple[Tensor, Tensor | None]:
     return weights, join(parts, 0)
 
 
-# --- Inputs of concatenations are written directly into their part of the result, if possible
+# --- Inputs of concatenations written in place
 
 
 def write_into_parts(graph: Graph) -> None:
-    """Make nodes write into results of concatenations; other inputs are copied there."""
+    """Let producers write into concatenation results; other inputs are copied there."""
     for node in list(graph.nodes):
         if node.row == "concat" and _is_free(graph, node):
             _gather(graph, node)
 
 
 def _is_free(graph: Graph, node: Node) -> bool:
-    """Whether the result of a concatenation may be written early, part by part."""
+    """Whether the result of a concatenation may be written early, piece by piece."""
     dst = node.dst
     is_whole = not dst.offset and same_span(dst.desc, dst.storage.desc)
     is_own = dst.storage.argument is None and graph.n_writers(dst.storage) == 1
@@ -279,7 +279,7 @@ def _gather(graph: Graph, node: Node) -> None:
 
 
 def _moved(graph: Graph, node: Node, name: str, offset: int) -> Refusal | None:
-    """Make the writer and readers of an input use its part of the result, or say why not."""
+    """Redirect the writer and readers of an input to its slice of the result, or say why not."""
     src, dst = node.inputs[name], node.dst
     writer = graph.writer(src)
     if writer is None:
@@ -307,20 +307,20 @@ def _moved(graph: Graph, node: Node, name: str, offset: int) -> Refusal | None:
 def _is_torn(node: Node) -> bool:
     """Whether a concatenation on a GPU reads or writes tensors with gaps.
 
-    The fault concat-gaps-gpu: gaps of a result are written. Gaps in a source lead to the reference
-    implementation.
+    Fault concat-gaps-gpu: gaps of a result are overwritten. Gaps in a source only force the
+    reference implementation.
     """
     tensors = [*node.inputs.values(), *node.outputs.values()]
     if tensors[0].trace.engine.kind != engine_kind.gpu:
         return False
-    # A dense tensor spans as many bytes as its elements take.
+    # A dense tensor spans exactly its elements.
     return any(
         t.desc.size != math.prod(t.desc.dims) * dtypes.bits_of(t.dtype) // 8 for t in tensors
     )
 
 
 def _copy(graph: Graph, node: Node, src: Tensor, offset: int) -> Node:
-    """Return the node that copies an input into its part of the result."""
+    """Return a node that copies an input into its slice of the result."""
     dst = node.dst
     part = dst.view(src.desc.dims, dst.desc.strides, offset)
     _, nodes = graph.recorded(lambda: graph.trace.written_into(dst, part, src))
