@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels compiled at run time, for operations that take oneDNN's primitives too many passes."""
+"""Kernels compiled at run time, for operations that would take several oneDNN primitives."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Activations of whole arrays as one kernel: forward and gradient."""
+"""Fused activation kernels, forward and gradient."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
-#: Elements of a group: enough that starting it costs little, few enough to use all processors.
+#: Elements per group: large enough to amortize its start, small enough to use all processors.
 _LEAST = 1 << 14
 
 _SOURCE = """
@@ -74,7 +74,7 @@ __kernel void silu_backward(__global const element *x, __global const element *d
 
 
 def activated(name: str, x: Tensor, composed: Callable[[], Tensor]) -> Tensor:
-    """Return ``relu`` or ``silu`` of an array, by ``composed`` if oneDNN is to compute it."""
+    """Return ``relu`` or ``silu`` of an array, or ``composed()`` if oneDNN should compute it."""
     if x.trace.is_compiled or not layout.is_dense(x.desc) or not is_chosen("activation", x):
         return composed()
     kernels = Kernels(x.trace, _SOURCE, x.dtype)

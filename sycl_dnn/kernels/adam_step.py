@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A step of Adam as one kernel: parameter, gradient and moments are read and written once."""
+"""Adam as one kernel, which reads and writes parameter, gradient and moments once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
-#: Bytes of a parameter from which a kernel is used: below, a launch costs more than the passes.
+#: Sizes in bytes between which the kernel is used: below, the launch dominates.
 _LEAST, _MOST = 1 << 17, 1 << 33
-#: Parts of a parameter for each of the processor's units, so that none waits long for another.
+#: Parts of a parameter per processor, for load balancing.
 _PARTS = 4
 
 _SOURCE = """
@@ -54,14 +54,14 @@ def moved(
     arrays: Mapping[str, Tensor], scalars: Mapping[str, Tensor], betas: tuple[float, float],
     eps: float,
 ) -> dict[str, Tensor] | None:  # fmt: skip
-    """Update a parameter; return None if primitives are to do it.
+    """Update a parameter; return None if primitives should do it.
 
     Parameters
     ----------
-    arrays : dict of Tensor
+    ``p``, ``g``, ``m``, ``v``: float32, of equal shapes.
         ``p``, ``g``, ``m``, ``v``: float32, of one shape.
     scalars : dict of Tensor ()
-        ``size`` of the step, ``root`` of the correction of ``v``, ``shrink``: a factor of ``p``.
+        Step ``size``, ``root`` of the bias correction of ``v``, ``shrink``: a factor for ``p``.
     betas, eps : float
 
     Returns
@@ -84,7 +84,7 @@ def moved(
 
 
 def _each(p: Tensor, unit: int) -> int:
-    """Return the number of elements of a group: a multiple of those it processes at a time."""
+    """Return the number of elements per group, a multiple of those processed at a time."""
     n_groups = p.trace.engine.sycl_queue.sycl_device.max_compute_units * _PARTS
     return -(-max(p.size // n_groups, 1) // unit) * unit
 
@@ -94,7 +94,7 @@ def _is_taken(arrays: Mapping[str, Tensor]) -> bool:
     if not all(isinstance(t, Tensor) and t.dtype == "float32" for t in arrays.values()):
         return False
     mode = p.trace.policy.kernels
-    # Kernels are not on the tape: a step that is differentiated consists of primitives.
+    # Kernels are not differentiable: a step that is differentiated uses primitives.
     if mode == "never" or p.trace.training or not p.size:
         return False
     if p.desc != layout.row_major(p.shape, p.dtype) or p.size * 4 >= _MOST:

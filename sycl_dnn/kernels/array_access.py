@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements of arrays, and the values of terms, at one place of a kernel that is being written."""
+"""Array accesses and term values while a kernel is being generated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sycl_dnn.kernels.spirv import Kernel, Value
 
 
 class ArrayAccess:
-    """How a kernel reads and writes its arrays.
+    """Reads and writes of a kernel's arrays.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ class ArrayAccess:
     form : ReductionForm
     pointers : sequence of Value
     strides : sequence of sequence of (Value or None)
-        Of each array along each axis; None where the class says it.
+        Of each array along each axis; None if the class determines it.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class ArrayAccess:
         return k.call("mul", k.converted(coordinate, "i64"), k.converted(stride, "i64"))
 
     def moved(self, starts: Sequence[Value], coordinates: Mapping[int, Value]) -> list[Value]:
-        """Return where elements begin, further along axes."""
+        """Return the array offsets advanced by coordinates."""
         moved = list(starts)
         for n, strides in enumerate(self._strides):
             for axis, coordinate in coordinates.items():
@@ -63,7 +63,7 @@ class ArrayAccess:
         return [k.call("add", start, self._scaled(lane, stride)) for lane in lanes]  # type: ignore[arg-type]
 
     def loaded(self, number: int, start: Value, at: Value | None) -> Value:
-        """Return elements of an input, one if it does not change along the vector."""
+        """Load elements of an input; a single one if it is constant along the vector."""
         k, pointer = self.kernel, self._pointers[number]
         indices = self._indices(number, start, at)
         if len(indices) > 1 or self._classes[number][self._lanes] == "0" or at is None:
@@ -74,7 +74,7 @@ class ArrayAccess:
         return from_memory(k, got, self.expression.inputs[number])
 
     def stored(self, number: int, start: Value, at: Value | None, v: Value) -> None:
-        """Write a result, which has a value of its own for each lane unless its class is 0."""
+        """Store a result, which differs between lanes unless its class is 0."""
         k, pointer = self.kernel, self._pointers[number]
         indices = self._indices(number, start, at)
         result = self.expression.results[number - len(self.expression.inputs)]
@@ -90,12 +90,12 @@ class ArrayAccess:
 
 
 class Scope:
-    """The values of terms at one place.
+    """Values of terms at one point of the kernel.
 
     Attributes
     ----------
     values : dict
-        By number of the input or term, those that are computed already.
+        Values computed so far, by index of the input or term.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Scope:
         self.values = dict(values or {})
 
     def moved(self, coordinates: Mapping[int, Value]) -> Scope:
-        """Return the scope further along axes without vectors."""
+        """Return the scope advanced along axes without vectors."""
         starts, counted = self._arrays.moved(self._starts, coordinates), self._counted
         for axis, coordinate in coordinates.items():
             if axis in self._axes.looped:
@@ -126,7 +126,7 @@ class Scope:
         return Scope(self._arrays, self._axes, self._starts, self._counted, at, self.values)
 
     def counted(self) -> Value:
-        """Return the places of the elements among those that are reduced, as i32."""
+        """Return the i32 indices of the elements in the reduced axes."""
         k, axis = self._arrays.kernel, self._axes.lanes
         if axis not in self._axes.looped:
             assert self._counted is not None
@@ -137,7 +137,7 @@ class Scope:
         return self._axes.counted(self._counted, axis, lanes)
 
     def compute(self, numbers: Iterable[int]) -> None:
-        """Write inputs and terms, in order; what they need is computed before them."""
+        """Generate inputs and terms in order, computing their operands first."""
         arrays, expression = self._arrays, self._arrays.expression
         n_inputs = len(expression.inputs)
         for n in numbers:
@@ -151,7 +151,7 @@ class Scope:
                 self.values[n] = write(arrays.kernel, term, operands)
 
     def store(self, results: Iterable[int]) -> None:
-        """Write results, by their places among the results."""
+        """Store results, by index among the results."""
         expression = self._arrays.expression
         for place in results:
             number = len(expression.inputs) + place

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch normalization with the statistics of the batch, as kernels: forward and gradient."""
+"""Batch normalization kernels with batch statistics, forward and gradient."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sycl_dnn.kernels.launching import Kernels, Tensors, defined, dense, in_layo
 from sycl_dnn.trace.steps import Composed, Entry, Out
 from sycl_dnn.trace.values import Tensor
 
-#: Parts of the rows for each of the processor's units, so that none waits long for another.
+#: Parts of the rows per processor, for load balancing.
 _PARTS = 4
 _STATISTICS = ("mean", "rest", "variance")
 
@@ -25,9 +25,9 @@ def normalized(
     Parameters
     ----------
     vectors : dict
-        ``scale`` and ``shift`` (C,) of float32, if there are any.
+        ``scale`` and ``shift`` (C,) of float32, if any.
     composed : callable
-        Of ``src`` and the vectors; as in ``Trace.primitive``.
+        Fallback, called with ``src`` and the vectors as in ``Trace.primitive``.
     """
     wanted = chosen("batch_norm_training", x)
     if wanted is None:
@@ -59,7 +59,7 @@ def _outs(x: Tensor, name: str, vectors: tuple[str, ...]) -> dict[str, Out]:
     return {name: Out(x.shape, x.dtype, x), **{n: Out((x.shape[1],), "float32") for n in vectors}}
 
 
-# --- Row-major: a channel is one block in each image
+# --- Row-major: a channel is one contiguous block per image
 
 
 def _row_numbers(x: Tensor, eps: float) -> list[int | float]:
@@ -87,11 +87,11 @@ def _backward_rows(
     return kernels.record("rows_backward", inputs, outs, _row_numbers(x, eps), x.shape[1])
 
 
-# --- Channels-last: two kernels, the first over parts of the rows
+# --- Channels-last: two kernels, of which the first runs over parts of the rows
 
 
 def _column_numbers(x: Tensor) -> tuple[int, int, int, int]:
-    """Return rows, channels, rows of a part, parts."""
+    """Return rows, channels, rows per part, parts."""
     rows = x.size // x.shape[1]
     each = -(-rows // (units(x) * _PARTS))
     return rows, x.shape[1], each, -(-rows // each)

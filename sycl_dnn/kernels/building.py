@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile kernels, once for each context and source; failures are remembered."""
+"""Compilation of kernels, cached per context and source; failures are cached too."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpctl.program import (
 from sycl_dnn import _core
 from sycl_dnn.kernels import kept_binaries
 
-#: Maximum number of programs kept; each has some hundred kilobytes.
+#: Maximum number of cached programs of some hundred kilobytes each.
 _MOST = 256
 _OPTIONS = "-cl-std=CL2.0 -cl-mad-enable"
 _lock = threading.Lock()
@@ -26,19 +26,19 @@ _made: OrderedDict[Any, Any] = OrderedDict()
 
 
 def compiled(queue: Any, source: str | bytes, name: str) -> Any:
-    """Return the kernel ``name`` of OpenCL C or SPIR-V for a queue's device, or None.
+    """Compile OpenCL C or SPIR-V for a queue's device; return kernel ``name``, or None.
 
     Parameters
     ----------
     queue : dpctl.SyclQueue
     source : str or bytes
-        OpenCL C, which OpenCL's devices alone compile, or a module of SPIR-V.
+        OpenCL C, supported only by OpenCL devices, or a SPIR-V module.
     name : str
 
     Returns
     -------
     dpctl.program.SyclKernel or None
-        None if there is no compiler, or it refuses the source.
+        None if there is no compiler, or it rejects the source.
     """
     if isinstance(source, str) and queue.backend != dpctl.backend_type.opencl:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When kernels replace oneDNN's primitives: one table, from measurements on a CPU."""
+"""When generated kernels replace oneDNN's primitives: one table, from CPU measurements."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.capabilities import multiplies
 from sycl_dnn.trace.values import Tensor
 
-#: The dtypes of elements that kernels support.
+#: Supported element dtypes.
 DTYPES = ("float32", "bfloat16", "float16")
-#: Kernels count elements in 32 bits.
+#: Kernels use 32-bit indices.
 _MOST = 1 << 31
 
 
 @dataclass(frozen=True)
 class Rule:
-    """The size from which a kernel is used, by the layout of (N, C, *S)."""
+    """The size above which a kernel is used, by the layout of (N, C, *S)."""
 
-    #: Bytes of the tensor, by layout; None: never.
+    #: Size of the tensor in bytes, by layout; None: never.
     row_major: int | None
     channels_last: int | None
-    #: Positions of an image that are contiguous in row-major memory.
+    #: Minimum number of contiguous positions in row-major images.
     positions: int = 16
 
 
-#: By family. Below these sizes a launch costs more than the passes that it saves.
+#: By family. Below these sizes a launch costs more than it saves.
 RULES = {
     "batch_norm_training": Rule(row_major=1 << 18, channels_last=1 << 20),
     "group_norm": Rule(row_major=1 << 18, channels_last=1 << 18),
@@ -41,15 +41,15 @@ RULES = {
 
 
 def is_missing(x: Tensor) -> bool:
-    """Whether the device has kernels for a dtype, but oneDNN no primitives."""
+    """Whether the device supports kernels for a dtype, but oneDNN has no primitives."""
     return x.dtype in DTYPES and not multiplies(x.trace.engine, x.dtype)
 
 
 def beats_primitives(x: Tensor) -> bool:
-    """Whether kernels of windows and resizing are to run where oneDNN has primitives.
+    """Whether window and resizing kernels should replace oneDNN's primitives.
 
-    They are faster on CPUs without AVX-512. For inference, compiled functions join primitives with
-    their neighbours and lower them to integers.
+    They are faster on CPUs without AVX-512, except for inference, where the compiler fuses
+    primitives and quantizes them.
     """
     if x.trace.policy.kernels == "always" or is_missing(x):
         return True
@@ -58,7 +58,7 @@ def beats_primitives(x: Tensor) -> bool:
 
 
 def is_chosen(family: str, x: Tensor) -> bool:
-    """Whether the kernel of a family accepts a dense tensor of any shape."""
+    """Whether the kernel of a family supports a dense tensor of any shape."""
     mode = x.trace.policy.kernels
     if x.dtype not in DTYPES or not 0 < x.size < _MOST or mode == "never":
         return False
@@ -70,7 +70,7 @@ def is_chosen(family: str, x: Tensor) -> bool:
 
 
 def chosen(family: str, x: Tensor) -> str | None:
-    """Return the layout that the kernel of a family reads ``x`` in; None for oneDNN's primitive.
+    """Return the layout in which a family's kernel reads ``x``; None for oneDNN's primitive.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def chosen(family: str, x: Tensor) -> str | None:
     if found is None or mode == "never" or mode == "always":
         return None if mode == "never" else found
     if x.trace.engine.kind is not _core.engine_kind.cpu:
-        return None  # speeds on GPUs are unknown
+        return None  # performance on GPUs is unknown
     rule = RULES[family]
     least = rule.row_major if found == "row_major" else rule.channels_last
     if least is None or x.desc.get_size() < least:

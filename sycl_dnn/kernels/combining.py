@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How reductions combine elements: what they start from, absorb, merge and result in.
+"""Reductions in kernels: initial state, accumulation, merging and result.
 
-The state of a reduction is a list of registers. A sum of floats has two: what additions lose is
-added up apart, so that errors do not grow with the number of elements.
+The state of a reduction is a list of registers. Floating-point sums are compensated: a second
+register accumulates rounding errors, so that the error does not grow with the number of elements.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from sycl_dnn.kernels.expression import REGISTERS, Term, rounded
 from sycl_dnn.kernels.spirv import TYPES, Kernel, Value
 
 State = list[Value]
-#: Larger than every place of an element.
+#: Greater than any element index.
 _NOWHERE = (1 << 31) - 1
 
 
 def register_of(dtype: str) -> str:
-    """Return the type that values of a dtype are reduced in; bools are 0 or 1."""
+    """Return the accumulator type for a dtype; bools are 0 or 1."""
     return "u8" if dtype == "bool" else REGISTERS[dtype]
 
 
 def partial_dtype(dtype: str) -> str:
-    """Return the dtype that holds parts of a result without rounding them."""
+    """Return the dtype that stores partial results without rounding."""
     return "float32" if dtype in ("bfloat16", "float16") else dtype
 
 
@@ -57,9 +57,9 @@ class Reduction:
     ----------
     kernel : Kernel
     term : Term
-        Of one of ``REDUCTIONS``.
+        One of ``REDUCTIONS``.
     dtype : str
-        Of the operand.
+        dtype of the operand.
     """
 
     def __init__(self, kernel: Kernel, term: Term, dtype: str) -> None:
@@ -71,18 +71,18 @@ class Reduction:
         self._loses = term.operation == "sum" and _is_float(self._register)
 
     def start(self, width: int) -> State:
-        """Return the state of no elements."""
+        """Return the state over no elements."""
         k = self._kernel
         state = [k.constant(_start(self._operation, self._register), self._register, width)]
         return [*state, k.constant(_NOWHERE, "i32", width)] if self.has_places else state
 
     def total_start(self, width: int) -> State:
-        """Return the state of no blocks."""
+        """Return the state over no blocks."""
         lost = [self._kernel.constant(0, self._register, width)] if self._loses else []
         return [*self.start(width), *lost]
 
     def element(self, v: Value, place: Value | None, width: int) -> State:
-        """Return the state of one element of each lane."""
+        """Return the state of one element per lane."""
         k = self._kernel
         if self._operation in ("any", "all"):
             v = k.converted(v, "bool")
@@ -90,25 +90,26 @@ class Reduction:
         return state if place is None else [*state, k.repeated(k.converted(place, "i32"), width)]
 
     def masked(self, state: State, holds: Value) -> State:
-        """Return a state that is one of no elements in the lanes where a condition fails."""
+        """Return a state reset to no elements in lanes where a condition is false."""
         nothing = self.start(holds.width)
         return [self._kernel.select(holds, v, n) for v, n in zip(state, nothing, strict=True)]
 
     def merged(self, a: State, b: State) -> State:
-        """Return the state of the elements of both."""
+        """Merge two states."""
         k, operation = self._kernel, self._operation
         if self.has_places:
             return self._earlier(a, b)
         if operation in ("max", "min"):
             stays = k.call("gt" if operation == "max" else "lt", a[0], b[0])
             if _is_float(self._register):
-                # The first one's NaN stays by the second test, the other's by failing the first.
+                # NaN in the first operand passes by the isnan test, in the second by a false
+                # comparison.
                 stays = k.call("or", stays, k.call("isnan", a[0]))
             return [k.select(stays, a[0], b[0])]
         return [k.call({"sum": "add", "prod": "mul", "any": "or", "all": "and"}[operation], *a, *b)]
 
     def _earlier(self, a: State, b: State) -> State:
-        """Return the better value with its place, among equal ones the first; NaN is the best."""
+        """Return the better value with its index; the first one on ties; NaN wins."""
         k = self._kernel
         (x, i), (y, j) = a, b
         better = k.call("gt" if self._operation == "argmax" else "lt", y, x)
@@ -121,27 +122,27 @@ class Reduction:
         return [k.select(taken, y, x), k.select(taken, j, i)]
 
     def gathered(self, total: State, block: State) -> State:
-        """Return the state of all blocks and one more."""
+        """Add a block to the state of all blocks."""
         if not self._loses:
             return self.merged(total, block)
         k, (so_far, lost), (more,) = self._kernel, total, block
-        # Exact (Knuth): the rounded sum, and what rounding took from it.
+        # Knuth's exact two-sum: the rounded sum and its rounding error.
         result = k.call("add", so_far, more)
         part = k.call("sub", result, so_far)
         first = k.call("sub", so_far, k.call("sub", result, part))
         return [result, k.call("add", lost, k.call("add", first, k.call("sub", more, part)))]
 
     def settled(self, total: State) -> State:
-        """Return the state of all blocks."""
+        """Return the final state of all blocks."""
         if not self._loses:
             return total
         k, (so_far, lost) = self._kernel, total
-        # What infinite sums lose is NaN.
+        # The error of an infinite sum is NaN.
         lost = k.select(k.call("eq", lost, lost), lost, k.constant(0, lost.type, lost.width))
         return [k.call("add", so_far, lost)]
 
     def across(self, state: State) -> State:
-        """Return the state of all lanes in one."""
+        """Reduce a state over its lanes."""
         k = self._kernel
         while state[0].width > 1:
             state = self.merged([k.half(v, 0) for v in state], [k.half(v, 1) for v in state])
@@ -157,16 +158,16 @@ class Reduction:
 
 
 def variables(kernel: Kernel, states: Sequence[State]) -> list[State]:
-    """Return variables that hold states."""
+    """Return variables initialized with states."""
     return [[kernel.variable(v) for v in state] for state in states]
 
 
 def current(kernel: Kernel, state: State) -> State:
-    """Return what the variables of a state hold."""
+    """Return the values of a state's variables."""
     return [kernel.current(v) for v in state]
 
 
 def assign(kernel: Kernel, state: State, values: State) -> None:
-    """Give the variables of a state other values."""
+    """Assign new values to a state's variables."""
     for variable, v in zip(state, values, strict=True):
         kernel.assign(variable, v)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kernels compute, without shapes, and how each operation is written as instructions."""
+"""Expressions, the shape-independent computation of a kernel, and code generation per operation."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any, NamedTuple
 
 from sycl_dnn.kernels.spirv import TYPES, Kernel, Value
 
-#: The type in registers, by dtype; values of narrow floats are computed in f32 and rounded.
+#: Register type by dtype; narrow floats are computed in f32 and rounded.
 REGISTERS = {
     "float64": "f64", "float32": "f32", "float16": "f32", "bfloat16": "f32", "bool": "bool",
     "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
     "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
 }  # fmt: skip
-#: Reductions that kernels compute, over axes that the kernel and not the expression knows.
+#: Supported reductions; their axes are properties of the kernel, not of the expression.
 REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
-#: Operations that read the place of an element: its coordinate, an element somewhere else.
+#: Operations that depend on element positions: coordinates and gathers.
 INDEXED = ("iota", "gather")
-#: The type in memory, where it is another one.
+#: Memory type if it differs from the register type.
 IN_MEMORY = {"float16": "f16", "bfloat16": "u16", "bool": "u8"}
 
 
 class Term(NamedTuple):
-    """One operation of an expression; operands by number, inputs of the expression first."""
+    """One operation; operands are indices, counting inputs of the expression first."""
 
     operation: str
     dtype: str
@@ -33,26 +33,26 @@ class Term(NamedTuple):
 
 
 class Source(NamedTuple):
-    """An array of which a kernel reads elements that indices name: dtype, number of indices."""
+    """An array from which a kernel gathers: dtype and number of indices."""
 
     dtype: str
     n_indices: int
 
 
 class Expression(NamedTuple):
-    """What a kernel computes for each element: the same for arrays of every shape.
+    """The computation of a kernel per element, independent of shapes.
 
     Attributes
     ----------
     inputs : tuple of str
-        Their dtypes.
+        dtypes of the inputs.
     terms : tuple of Term
     results : tuple of int
-        Numbers of the terms, or inputs, that are written.
+        Indices of the terms, or inputs, to store.
     sources : tuple of Source
-        Of the terms that gather, in order.
+        Arrays of the gathering terms, in order.
     n_places : int
-        How many coordinates of elements terms read.
+        Number of element coordinates that terms read.
     """
 
     inputs: tuple[str, ...]
@@ -67,18 +67,18 @@ class Expression(NamedTuple):
         return self.inputs[number] if number < n_inputs else self.terms[number - n_inputs].dtype
 
     def operands_of(self, number: int) -> tuple[int, ...]:
-        """Return the operands of a term; an input has none."""
+        """Return the operands of a term; empty for inputs."""
         n_inputs = len(self.inputs)
         return () if number < n_inputs else self.terms[number - n_inputs].operands
 
     @property
     def reductions(self) -> list[int]:
-        """The numbers of the terms that are reductions."""
+        """Indices of the terms that are reductions."""
         terms = enumerate(self.terms, len(self.inputs))
         return [n for n, term in terms if term.operation in REDUCTIONS]
 
     def needed(self, roots: Iterable[int], ends: Container[int] = ()) -> list[int]:
-        """Return what roots are computed from, and roots, in order; nothing before ``ends``."""
+        """Return roots and their dependencies in order, stopping at ``ends``."""
         reached: set[int] = set()
         stack = list(roots)
         while stack:
@@ -90,11 +90,11 @@ class Expression(NamedTuple):
 
 
 def number_of(value: Any) -> Any:
-    """Return the number that an attribute of a term stands for."""
+    """Return the number that an attribute of a term represents."""
     return float.fromhex(value[1]) if isinstance(value, tuple) else value
 
 
-# --- Operations as instructions
+# --- Code generation of operations
 
 Writer = Callable[..., Value]
 
@@ -127,12 +127,12 @@ def _sign(k: Kernel, x: Value) -> Value:
     return k.select(k.call("lt", x, zero), _constant(k, -1, x), positive)
 
 
-#: exp(r) is 1 + r + r * r * (1 / 2 + ...) for what is left of an exponent beside halves of log(2).
+#: exp(r) = 1 + r + r * r * (1 / 2 + ...), after subtracting multiples of log(2) / 2.
 _EXPONENTIAL = (1.39336435e-3, 8.36317557e-3, 4.1666465e-2, 1.6666577e-1, 0.5)
 
 
 def _exp_nonpositive(k: Kernel, x: Value) -> Value:
-    """Exponential of what is not above 0, to 1e-7; 0 below -87. It takes half the time of exp."""
+    """Exponential of nonpositive arguments, accurate to 1e-7; 0 below -87. Twice as fast as exp."""
     if x.type != "f32":
         return k.call("exp", x)
     constant = functools.partial(_constant, k, like=x)
@@ -157,7 +157,7 @@ def _sigmoid(k: Kernel, x: Value) -> Value:
 
 
 def _test(instruction: str) -> Writer:
-    """NaN and infinities: integers are neither."""
+    """Test for NaN and infinity; false for integers."""
 
     def write(k: Kernel, x: Value) -> Value:
         return k.call(instruction, x) if _is_float(x) else k.constant(0, "bool", x.width)
@@ -175,7 +175,7 @@ def _logical(instruction: str) -> Writer:
 
 
 def _logical_xor(k: Kernel, a: Value, b: Value) -> Value:
-    """Whether one of both holds."""
+    """Exclusive or."""
     a, b = _as_bool(k, a), _as_bool(k, b)
     first = k.call("and", a, _not(k, b))
     return k.call("or", first, k.call("and", _not(k, a), b))
@@ -199,7 +199,7 @@ def _extreme(instruction: str) -> Writer:
         wins = k.call(instruction, a, b)
         if not _is_float(a):
             return k.select(wins, a, b)
-        # The first operand's NaN stays by the second test, the other's by failing the first.
+        # NaN in the first operand passes by the isnan test, in the second by a false comparison.
         stays = k.call("or", wins, k.call("isnan", a))
         return k.select(stays, a, b)
 
@@ -207,7 +207,7 @@ def _extreme(instruction: str) -> Writer:
 
 
 def _safe(k: Kernel, b: Value) -> tuple[Value, Value, Value | None]:
-    """Return a divisor that raises no error, where it is 0, and where it is -1."""
+    """Return a divisor that does not trap, where it is 0, and where it is -1."""
     is_zero = k.call("eq", b, _constant(k, 0, b))
     one = _constant(k, 1, b)
     if TYPES[b.type][1] == "u":
@@ -217,7 +217,7 @@ def _safe(k: Kernel, b: Value) -> tuple[Value, Value, Value | None]:
 
 
 def _integer_quotient(k: Kernel, a: Value, b: Value) -> Value:
-    """Division towards 0; by 0 it is 0. The smallest number over -1 wraps."""
+    """Division truncated toward 0; 0 for a zero divisor. Minimum over -1 wraps."""
     divisor, is_zero, is_minus_one = _safe(k, b)
     quotient = k.call("div", a, divisor)
     if is_minus_one is not None:
@@ -233,7 +233,7 @@ def _integer_rest(k: Kernel, a: Value, b: Value) -> Value:
 
 
 def _signs_differ(k: Kernel, rest: Value, b: Value) -> Value:
-    """Whether a rest is not 0 and has another sign than the divisor."""
+    """Whether a remainder is nonzero and differs in sign from the divisor."""
     zero = _constant(k, 0, b)
     above = k.call("and", k.call("lt", b, zero), k.call("gt", rest, zero))
     below = k.call("and", k.call("gt", b, zero), k.call("lt", rest, zero))
@@ -261,7 +261,7 @@ def _floor_divide(k: Kernel, a: Value, b: Value) -> Value:
         quotient = _integer_quotient(k, a, b)
         lower = k.call("sub", quotient, _constant(k, 1, a))
         return k.select(_signs_differ(k, rest, b), lower, quotient)
-    # As torch: from the exact rest, so that rounding of the quotient cannot reach the next number.
+    # As in torch: from the exact remainder, so that rounding cannot reach the next integer.
     quotient = k.call("div", k.call("sub", a, rest), b)
     one = _constant(k, 1, a)
     quotient = k.select(_signs_differ(k, rest, b), k.call("sub", quotient, one), quotient)
@@ -275,7 +275,7 @@ def _floor_divide(k: Kernel, a: Value, b: Value) -> Value:
 
 
 def _shifted(instruction: str) -> Writer:
-    """Shift; beyond the width nothing is left, of negative numbers to the right the sign."""
+    """Shift; beyond the width the result is 0, or the sign for right shifts of negative numbers."""
 
     def write(k: Kernel, a: Value, b: Value) -> Value:
         bits, kind = TYPES[a.type]
@@ -283,7 +283,7 @@ def _shifted(instruction: str) -> Writer:
         inside = k.call("and", k.call("ge", b, zero), k.call("le", b, most))
         shifted = k.call(instruction, a, k.select(inside, b, most))
         if instruction == "shr" and kind == "i":
-            return shifted  # by all but one place: the sign
+            return shifted  # by width - 1, which leaves the sign
         return k.select(inside, shifted, _constant(k, 0, a))
 
     return write
@@ -319,7 +319,7 @@ _FUNCTIONS = [
     "exp", "exp2", "expm1", "floor", "log", "log10", "log1p", "log2", "neg", "rsqrt", "sin",
     "sinh", "sqrt", "tan", "tanh", "trunc",
 ]  # fmt: skip
-#: By operation: what writes it, of registers. Conversions are written by ``write``.
+#: Code generators by operation, on registers; ``write`` handles conversions.
 WRITERS: dict[str, Writer | None] = {
     **{name: _simple(name) for name in _FUNCTIONS},
     **{name: _compared(name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
@@ -340,12 +340,12 @@ WRITERS: dict[str, Writer | None] = {
 }  # fmt: skip
 
 
-#: Operations whose results are one of their operands, or one with another sign.
+#: Operations whose result is one of the operands, up to its sign.
 _EXACT = ("abs", "maximum", "minimum", "neg", "stop_gradient", "where")
 
 
 def write(k: Kernel, term: Term, operands: Sequence[Value]) -> Value:
-    """Write one term of registers; return its register."""
+    """Generate code for one term; return its register."""
     register = REGISTERS[term.dtype]
     attributes = {name: number_of(value) for name, value in term.attributes}
     if term.operation == "number":
@@ -360,7 +360,7 @@ def write(k: Kernel, term: Term, operands: Sequence[Value]) -> Value:
 
 
 def _cast(k: Kernel, v: Value, dtype: str) -> Value:
-    """Convert; floats to narrow integers by way of wide ones, so that they wrap as on CPUs."""
+    """Convert; floats to narrow integers via wide ones, so that they wrap as on CPUs."""
     register = REGISTERS[dtype]
     bits, kind = TYPES[register]
     if _is_float(v) and kind in "iu" and bits < 64:
@@ -369,7 +369,7 @@ def _cast(k: Kernel, v: Value, dtype: str) -> Value:
 
 
 def rounded(k: Kernel, v: Value, dtype: str) -> Value:
-    """Return a register rounded to what its dtype can hold."""
+    """Round a register to the precision of its dtype."""
     if dtype == "float16":
         return k.converted(k.converted(v, "f16"), "f32")
     if dtype == "bfloat16":
@@ -378,13 +378,13 @@ def rounded(k: Kernel, v: Value, dtype: str) -> Value:
 
 
 def widened(k: Kernel, bits: Value) -> Value:
-    """Return the bits of bfloat16, u16, as f32."""
+    """Convert bfloat16 bits (u16) to f32."""
     wide = k.call("shl", k.converted(bits, "u32"), k.constant(16, "u32"))
     return k.reinterpreted(wide, "f32")
 
 
 def _narrowed(k: Kernel, v: Value) -> Value:
-    """Return f32 as the bits of bfloat16, rounded to nearest even."""
+    """Convert f32 to bfloat16 bits, rounding to nearest even."""
     bits = k.reinterpreted(v, "u32")
     high = k.call("shr", bits, k.constant(16, "u32"))
     odd = k.call("and", high, k.constant(1, "u32"))
@@ -395,14 +395,14 @@ def _narrowed(k: Kernel, v: Value) -> Value:
 
 
 def from_memory(k: Kernel, v: Value, dtype: str) -> Value:
-    """Return what was read from memory as a register."""
+    """Convert a loaded value to its register type."""
     if dtype == "bfloat16":
         return widened(k, v)
     return k.converted(v, REGISTERS[dtype])
 
 
 def to_memory(k: Kernel, v: Value, dtype: str) -> Value:
-    """Return a register as it is written to memory."""
+    """Convert a register to its memory type."""
     if dtype == "bfloat16":
         return _narrowed(k, v)
     return k.converted(v, IN_MEMORY.get(dtype, REGISTERS[dtype]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of element-wise expressions, over arrays that broadcast, in any layouts."""
+"""Generated kernels of element-wise expressions, for broadcast operands in any layout."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from sycl_dnn.kernels.spirv import Kernel, Value
 
 
 class Schedule(NamedTuple):
-    """How a device runs a kernel.
+    """The work distribution of a kernel.
 
     Attributes
     ----------
     width : int
-        Elements that an item processes at a time.
+        Elements per vector of a work-item.
     n_items : int
-        Items of a group.
+        Work-items per group.
     span : int
         Elements along the innermost axis that a group processes at a time.
     """
@@ -42,12 +42,12 @@ ON_GPU = Schedule(width=4, n_items=64, span=1024)
 
 
 class Grid(NamedTuple):
-    """The axes that a kernel runs over, as few as describe all arrays.
+    """The iteration space of a kernel, with as few axes as possible.
 
     Attributes
     ----------
     sizes : tuple of int
-        Outermost first, at least one.
+        Outermost first; at least one.
     strides : tuple of tuple of int
         Of each array along each axis, in elements.
     """
@@ -57,7 +57,7 @@ class Grid(NamedTuple):
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """What a kernel knows of the strides: 0, along the innermost axis 1, or any number (n)."""
+        """Stride classes known at compile time: 0, 1 (innermost axis), or n (any)."""
         last = len(self.sizes) - 1
         return tuple(
             "".join("0" if s == 0 else "1" if s == 1 and k == last else "n" for k, s in axes)
@@ -66,12 +66,12 @@ class Grid(NamedTuple):
 
     @property
     def passed_strides(self) -> list[int]:
-        """The strides that a launch gives the kernel: those of class n, in order."""
+        """Strides passed to the kernel at launch: those of class n, in order."""
         pairs = zip(self.classes, self.strides, strict=True)
         return [s for kinds, of in pairs for kind, s in zip(kinds, of, strict=True) if kind == "n"]
 
     def check(self, name: str) -> None:
-        """Raise NotImplementedError for arrays of 2**31 elements: kernels count in 32 bits."""
+        """Raise NotImplementedError for arrays of 2**31 elements: kernels use 32-bit indices."""
         for along in self.strides:
             span = 1 + sum((n - 1) * s for n, s in zip(self.sizes, along, strict=True))
             if span >= 1 << 31:
@@ -81,7 +81,7 @@ class Grid(NamedTuple):
 
 
 def grid_of(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> Grid:
-    """Return the grid of arrays with these strides; axes of size 1 are dropped, others joined."""
+    """Return the grid for arrays with these strides; drop axes of size 1 and merge others."""
     kept: list[int] = []
     of_arrays: list[list[int]] = [[] for _ in strides]
     for axis, size in enumerate(sizes):
@@ -102,7 +102,7 @@ def grid_of(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> Grid:
 
 
 class Form(NamedTuple):
-    """What a kernel is compiled for: no size and no stride, so new shapes need no compiler."""
+    """Compile-time properties of a kernel; sizes and strides are passed at launch."""
 
     expression: Expression
     classes: tuple[str, ...]
@@ -111,23 +111,23 @@ class Form(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def name_of(form: Form) -> str:
-    """Return a kernel's name: of its last operations, and unique."""
+    """Return a unique kernel name that contains its last operations."""
     digest = hashlib.sha256(repr(form).encode()).hexdigest()[:12]
     operations = "_".join(t.operation for t in form.expression.terms[-3:])
     return f"{operations or 'copy'}_{digest}"
 
 
 def numbers_of(grid: Grid, n_groups: int, n_units: int, indexed: Sequence[int] = ()) -> list[int]:
-    """Return the numbers that a launch gives the kernel, in the order of its parameters.
+    """Return the scalar arguments of a launch, in the order of the kernel's parameters.
 
-    ``indexed`` has the size and the stride of each axis that an index names.
+    ``indexed`` has the size and stride of each gathered axis.
     """
     each = -(-n_units // n_groups)
     return [each, n_units, *grid.sizes, *grid.passed_strides, *indexed]
 
 
 def units_of(grid: Grid, schedule: Schedule) -> int:
-    """Return the number of parts that groups share: a span along the innermost axis each."""
+    """Return the number of work units, each a span along the innermost axis."""
     *outer, inner = grid.sizes
     n_units = -(-inner // schedule.span)
     for size in outer:
@@ -136,7 +136,7 @@ def units_of(grid: Grid, schedule: Schedule) -> int:
 
 
 def divided(k: Kernel, number: Value, sizes: Sequence[Value]) -> list[Value]:
-    """Write the coordinates of a number among axes; return them, outermost first."""
+    """Generate the decomposition of an index into coordinates, outermost first."""
     coordinates = []
     for size in reversed(sizes):
         coordinates.append(k.call("rem", number, size))
@@ -145,7 +145,7 @@ def divided(k: Kernel, number: Value, sizes: Sequence[Value]) -> list[Value]:
 
 
 def count_on(k: Kernel, coordinates: Sequence[Value], sizes: Sequence[Value]) -> None:
-    """Write the change of variables, coordinates, to those of the next number."""
+    """Generate the increment of coordinate variables to the next index."""
     zero, carry = k.constant(0, "i32"), k.constant(1, "i32")
     for variable, size in zip(reversed(coordinates), reversed(sizes), strict=True):
         more = k.call("add", k.current(variable), carry)
@@ -156,15 +156,15 @@ def count_on(k: Kernel, coordinates: Sequence[Value], sizes: Sequence[Value]) ->
 
 @functools.lru_cache(maxsize=1024)
 def module_of(form: Form) -> bytes:
-    """Return the SPIR-V of a kernel."""
+    """Return the SPIR-V module of a kernel."""
     return _Writing(form).module()
 
 
 class _Writing:
-    """A kernel that is being written.
+    """The code generator of a kernel.
 
-    Its parameters: inputs, sources, results; what each group computes and how many units there are;
-    the sizes of the axes; strides of class n; size and stride of each indexed axis.
+    Parameters of the kernel: inputs, sources, results; units per group and number of units; sizes
+    of the axes; strides of class n; size and stride of each gathered axis.
     """
 
     def __init__(self, form: Form) -> None:
@@ -187,7 +187,7 @@ class _Writing:
         self._strides = [
             [next(supply) if kind == "n" else None for kind in kinds] for kinds in form.classes
         ]
-        #: Of each source, size and stride of each axis that an index names.
+        #: Size and stride of each gathered axis, by source.
         self._indexed = [
             [(next(supply), next(supply)) for _ in range(source.n_indices)]
             for source in expression.sources
@@ -198,14 +198,14 @@ class _Writing:
         return self._kernel.constant(value, "i32")
 
     def module(self) -> bytes:
-        """Write the loop over the units of a group: parts of rows, one after another."""
+        """Generate the loop over the units of a group, which are parts of rows in sequence."""
         k, one = self._kernel, self._constant(1)
         *outer, inner = self._sizes
         span = self._constant(self._schedule.span)
         n_parts = k.call("div", k.call("add", inner, k.call("sub", span, one)), span)
         first = k.call("mul", k.number_of("group"), self._each)
         last = k.call("min", k.call("add", first, self._each), self._n_units)
-        # Counted on from unit to unit: divisions would cost as much as a short row.
+        # Coordinates are incremented, since divisions would cost as much as a short row.
         sizes = [*outer, n_parts] if outer else []
         coordinates = [k.variable(c) for c in divided(k, first, sizes)]
         with k.loop(first, last, one) as unit:
@@ -217,7 +217,7 @@ class _Writing:
         return k.module()
 
     def _starts(self, coordinates: list[Value]) -> list[Value]:
-        """Return where each array's elements of the outer coordinates begin."""
+        """Return each array's offset at the outer coordinates."""
         return [
             self._sum([self._scaled(c, s) for c, s in zip(coordinates, of, strict=False) if s])
             for of in self._strides
@@ -234,7 +234,7 @@ class _Writing:
         return total
 
     def _along(self, starts: list[Value], start: Value, stop: Value) -> None:
-        """Write the loops along the innermost axis: over vectors, then over single elements."""
+        """Generate the loops along the innermost axis: over vectors, then single elements."""
         k, schedule = self._kernel, self._schedule
         width, n_items = schedule.width, schedule.n_items
         stride = self._constant(width * n_items)
@@ -244,7 +244,7 @@ class _Writing:
         with k.loop(k.call("add", start, mine), whole, stride) as place:
             self._elements(starts, place, width)
         if self._expression.n_places and n_items == 1:
-            # One more vector, some of whose elements are done already: rows of images are short.
+            # One overlapping vector instead of single elements, since rows of images are short.
             enough = k.call("ge", length, self._constant(width))
             with k.when(k.call("and", enough, k.call("lt", whole, stop))):
                 self._elements(starts, k.call("sub", stop, self._constant(width)), width)
@@ -278,7 +278,7 @@ class _Writing:
             k.store(self._pointers[n], index, value)
 
     def _loaded(self, number: int, start: Value, place: Value, width: int) -> Value:
-        """Return elements of an array; one if it does not change along the innermost axis."""
+        """Load elements of an array; a single one if it is constant along the innermost axis."""
         k, pointer = self._kernel, self._pointers[number]
         kind, stride = self._classes[number][-1], self._strides[number][-1]
         if kind == "0":
@@ -293,7 +293,7 @@ class _Writing:
         return k.joined(lanes)
 
     def _along_axis(self, number: int, place: Value, width: int, start: Value) -> Value:
-        """Return how far elements are from an array's start, as i32; no array has 2**31."""
+        """Return the i32 offsets of elements along the axis; no array has 2**31 elements."""
         k, kind = self._kernel, self._classes[number][-1]
         first = k.converted(start, "i32")
         if kind == "0":
@@ -306,7 +306,7 @@ class _Writing:
     def _gathered(
         self, source: int, start: Value, place: Value, width: int, indices: Sequence[Value]
     ) -> Value:
-        """Return the elements of a source that indices name; those outside count as the nearest."""
+        """Gather elements of a source; out-of-range indices are clamped."""
         k, number = self._kernel, len(self._expression.inputs) + source
         dtype, total = self._expression.sources[source].dtype, self._constant(0)
         for index, (size, stride) in zip(indices, self._indexed[source], strict=True):
@@ -321,7 +321,7 @@ class _Writing:
         return from_memory(k, self._lanes(number, start, total), dtype)
 
     def _lanes(self, number: int, start: Value, offsets: Value) -> Value:
-        """Return elements at different offsets; on a CPU in one access where they are neighbors."""
+        """Load elements at separate offsets; on a CPU by one access if they are contiguous."""
         k, width = self._kernel, offsets.width
         pointer, first = self._pointers[number], k.lane(offsets, 0)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of reductions with the element-wise terms before and after them, nested ones too.
+"""Generated kernels of reductions, possibly nested, with surrounding element-wise terms.
 
-A kernel runs over axes that are kept (k) or reduced (r). Each level of nested reductions is a pass
-over the reduced axes: the largest element of a row, then the sum of what it is subtracted from.
-Vectors lie along a reduced axis, or along a kept one: then each lane is a reduction of its own.
+Axes are kept (k) or reduced (r). Each nesting level is a pass over the reduced axes: for softmax,
+first the maximum of a row, then the sum of exponentials. Vectors extend along a reduced axis, or
+along a kept one, where each lane computes a separate reduction.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from sycl_dnn.kernels.reduced_axes import ReducedAxes
 from sycl_dnn.kernels.reduction_form import ReductionForm
 from sycl_dnn.kernels.spirv import Kernel, Value
 
-#: Vectors, or rows of vectors, that are added up before their sum is added to the others.
+#: Vectors, or rows of vectors, per block of the blocked summation.
 _BLOCK = 64
 
 
 @functools.lru_cache(maxsize=1024)
 def reduction_module(form: ReductionForm) -> bytes:
-    """Return the SPIR-V of a kernel.
+    """Return the SPIR-V module of a kernel.
 
-    Its parameters: inputs, results, what each group computes, how many units there are, the whole
-    size of an axis that is in parts, the sizes of the axes, strides of class n.
+    Parameters of the kernel: inputs, results, units per group, number of units, full size of an
+    axis processed in parts, sizes of the axes, strides of class n.
     """
     return _Writing(form).module()
 
 
 class _Writing:
-    """A kernel that is being written."""
+    """The code generator of a kernel."""
 
     def __init__(self, form: ReductionForm) -> None:
         self._expression, self._kinds, self._classes, self._schedule = form
@@ -74,10 +74,10 @@ class _Writing:
     def _added(self, a: Value, b: Value) -> Value:
         return self._kernel.call("add", a, b)
 
-    # --- Units: the points of the kept axes
+    # --- Units: points of the kept axes
 
     def module(self) -> bytes:
-        """Write the loop over the units of a group."""
+        """Generate the loop over the units of a group."""
         k = self._kernel
         first = k.call("mul", k.number_of("group"), self._each)
         last = k.call("min", self._added(first, self._each), self._n_units)
@@ -86,7 +86,7 @@ class _Writing:
         return k.module()
 
     def _unit(self, unit: Value) -> None:
-        """Write what is computed of one point of the kept axes, or of vectors of them."""
+        """Generate the computation for one point of the kept axes, or a vector of them."""
         k, schedule = self._kernel, self._schedule
         rest, start = unit, None
         if not self._is_rows:
@@ -104,7 +104,7 @@ class _Writing:
         self._all_passes([here if at is None else here.at(at) for at in places])
 
     def _coordinates(self, rest: Value) -> dict[int, Value]:
-        """Return the coordinates along the kept axes, of which vectors have their own."""
+        """Return the coordinates along the kept axes, except that of vectors."""
         k = self._kernel
         kept = [a for a, kind in enumerate(self._kinds) if kind == "k"]
         kept = [a for a in kept if a != self._schedule.lanes]
@@ -118,7 +118,7 @@ class _Writing:
         return found
 
     def _lanes(self, start: Value) -> list[Value]:
-        """Return where vectors along a kept axis begin; the last ones overlap."""
+        """Return the starts of vectors along a kept axis; the last one may overlap."""
         k, schedule = self._kernel, self._schedule
         width, n_items = schedule.width, schedule.n_items
         last = k.call("sub", self._sizes[schedule.lanes], self._constant(width))
@@ -173,7 +173,7 @@ class _Writing:
             self._nest(axes[1:], [s.moved({axis: c}) for s in scopes], totals, number)
 
     def _along_columns(self, scopes: list[Scope], totals: list[list[State]], number: int) -> None:
-        """Write the innermost loops, over the last reduced axis, a block of rows at a time."""
+        """Generate the inner loops over the last reduced axis, a block of rows at a time."""
         k, axis = self._kernel, self._axes.looped[-1]
         wanted = self._passes.reductions[number]
         high, block = self._axes.high[axis], self._constant(_BLOCK)
@@ -188,7 +188,7 @@ class _Writing:
                 self._gather(wanted, total, states)
 
     def _along_rows(self, scopes: list[Scope], totals: list[list[State]], number: int) -> None:
-        """Write the innermost loops: over several vectors at a time, then over the rest."""
+        """Generate the inner loops: unrolled over several vectors, then over the rest."""
         k, schedule, (scope,), (total,) = self._kernel, self._schedule, scopes, totals
         axis, wanted = schedule.lanes, self._passes.reductions[number]
         high, step = self._axes.high[axis], self._constant(schedule.step)
@@ -210,7 +210,7 @@ class _Writing:
             self._rest(scope, total, number, at, high)
 
     def _rest(self, scope: Scope, total: list[State], number: int, at: Value, high: Value) -> None:
-        """Write one more vector; of the last one, what the others lack."""
+        """Generate a final vector, masking elements already processed."""
         k, width = self._kernel, self._schedule.width
         start = k.call("min", at, k.call("sub", high, self._constant(width)))
         here = scope.at(start)
@@ -224,7 +224,7 @@ class _Writing:
             assign(k, state, reduction.gathered(current(k, state), element))
 
     def _elements(self, scope: Scope, number: int) -> list[State]:
-        """Write a vector's results, and return the states of its elements."""
+        """Store a vector's results and return the states of its elements."""
         passes, width = self._passes, self._schedule.width
         scope.compute(passes.varying[number])
         scope.store(passes.full[number])
@@ -256,7 +256,7 @@ class _Writing:
             assign(k, a, self._reductions[n].gathered(current(k, a), current(k, b)))
 
     def _finish(self, scope: Scope, wanted: Sequence[int], totals: list[State]) -> None:
-        """Note the results of reductions."""
+        """Store the results of reductions in the scope."""
         for n, total in zip(wanted, totals, strict=True):
             reduction = self._reductions[n]
             state = reduction.settled(current(self._kernel, total))
@@ -265,7 +265,7 @@ class _Writing:
             scope.values[n] = reduction.result(state)
 
     def _of_group(self, reduction: Reduction, state: State) -> State:
-        """Return the state of all items, half of which take those of the others each time."""
+        """Reduce a state over the group by a binary tree."""
         k, half = self._kernel, self._schedule.n_items // 2
         if not half:
             return state

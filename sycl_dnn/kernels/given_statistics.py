@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch normalization with given statistics, as kernels: forward and gradient."""
+"""Batch normalization kernels with given statistics, forward and gradient."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sycl_dnn.kernels.launching import Kernels, Tensors, defined, dense, in_layo
 from sycl_dnn.trace.steps import Composed, Entry, Out
 from sycl_dnn.trace.values import Tensor
 
-#: ``number`` is the type of vectors of channels: float, or that of the elements (``NARROW``).
+#: ``number`` is the type of channel vectors: float, or the element type (``NARROW``).
 _SOURCE = """
 #define ROWS(from) for (int row = from; row < min(from + each, rows); ++row)
 #define BLOCK 16
@@ -175,15 +175,15 @@ def normalized_by(
 ) -> Tensor | None:
     """Normalize (N, C, *S); return None to use oneDNN.
 
-    Compiled functions have it folded into the weights before it: it is left to the primitive.
+    Compiled inference uses the primitive, which is folded into preceding weights.
 
     Parameters
     ----------
     vectors : dict
-        ``mean``, ``variance`` and, if there are any, ``scale`` and ``shift`` (C,): all of float32
-        or all of the dtype of ``x``.
+        ``mean``, ``variance`` and optionally ``scale`` and ``shift`` (C,): all float32, or all with
+        the dtype of ``x``.
     composed : callable
-        Of ``src`` and the vectors; as in ``Trace.primitive``.
+        Fallback, called with ``src`` and the vectors as in ``Trace.primitive``.
     """
     way = None if x.trace.is_compiled else chosen("batch_norm_inference", x)
     if way is None:
@@ -218,7 +218,7 @@ def _kernels(given: Tensors, way: str) -> Kernels:
 
 
 def _sizes(x: Tensor, is_rows: bool) -> tuple[int, int, int, int]:
-    """Return rows, rows of a part, elements of a row, channels."""
+    """Return rows, rows per part, elements per row, channels."""
     channels = x.shape[1]
     length = x.size // (x.shape[0] * channels) if is_rows else channels
     rows = x.size // length

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Group normalization as kernels: forward and gradient."""
+"""Group normalization kernels, forward and gradient."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sycl_dnn.trace.steps import Composed, Entry, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
-#: Channels of a work-group, if a group has no more.
+#: Channels per work-group, unless a normalization group has more.
 _WIDTH = 64
 
 
@@ -25,7 +25,7 @@ def group_normalized(
 ) -> Tensors | None:
     """Normalize (N, C, *S); return ``dst``, ``mean`` and ``variance`` (N, groups).
 
-    None means to use oneDNN. Parameters as those of ``batch_statistics.normalized``.
+    None means to use oneDNN. Parameters as for ``batch_statistics.normalized``.
     """
     way = _way(x, groups)
     vectors = {n: dense(t) for n, t in vectors.items()}
@@ -41,7 +41,7 @@ def group_normalized(
 
 
 class _Way:
-    """The kernels of one layout, and their arguments for a tensor."""
+    """The kernels for one layout, with their arguments for a tensor."""
 
     def __init__(self, name: str, source: str, vector: int, numbers: list[int], n: int, sets: int):
         self.name = name

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Group normalization of (images, positions, channels) with the channels innermost.
+"""OpenCL source of group normalization in channels-last layout, (images, positions, channels).
 
-A work-group computes ``width`` channels of one image, whole groups of ``size`` channels. It reads
-them three times, after the first time from the cache; sums of channels are in local memory.
+A work-group processes ``width`` channels of one image, consisting of whole groups of ``size``
+channels. It reads them three times, from the cache after the first time; channel sums are in local
+memory.
 """
 
 from __future__ import annotations
 
-#: Maximum number of channels of a work-group.
+#: Maximum number of channels per work-group.
 MOST_CHANNELS = 2048
 
 SOURCE = (

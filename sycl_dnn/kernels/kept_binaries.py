@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled kernels as files, for later processes; a failure is never an error.
+"""Disk cache of compiled kernels; failures are ignored.
 
-The contents of the files are executed. So their folder must belong to the user and not writable by
-others, each file has a checksum, and one that does not match is ignored and replaced.
+The files' contents are executed, so the folder must belong to the user and not be writable by
+others. Each file has a checksum; corrupt ones are ignored and replaced.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ _VARIABLE = "SYCL_DNN_CACHE_DIR"
 _MAGIC = b"sycl_dnn kernel 1\n"
 _HEAD = len(_MAGIC) + hashlib.sha256().digest_size
 _KEPT, _UNFINISHED = ".kernel", ".part"
-#: Bytes of all files; the most recently used ones are kept.
+#: Maximum total size in bytes; the least recently used files are deleted.
 _LIMIT = 64 << 20
-#: What code for a CPU depends on: different machines may share the folder.
+#: Processor properties that CPU binaries depend on, since machines may share the folder.
 _OF_PROCESSOR = ("vendor_id", "model", "flags", "CPU", "Features")
-#: Settings of Intel's compilers that change their output.
+#: Environment variables that change the output of Intel's compilers.
 _SETTINGS = ("CL_CONFIG_", "IGC_")
 
 
 def folder() -> Path | None:
-    """Return where the files are: by ``SYCL_DNN_CACHE_DIR``, else in the user's cache.
+    """Return the cache folder: ``SYCL_DNN_CACHE_DIR``, or a folder in the user's cache.
 
     Returns
     -------
     pathlib.Path or None
-        None if the variable is empty, or the user has no home: nothing is kept.
+        None if the variable is empty or the user has no home directory: nothing is cached.
     """
     given = os.environ.get(_VARIABLE)
     if given is None:
@@ -48,13 +48,13 @@ def folder() -> Path | None:
 
 
 def key(queue: Any, source: str, options: str) -> str:
-    """Return the file name of a device's binary of a source; empty if it is not kept.
+    """Return the file name for a source compiled for a device; empty if it is not cached.
 
     Parameters
     ----------
     queue : dpctl.SyclQueue
     source, options : str
-        The compiler's input.
+        Input of the compiler.
     """
     processor = _processor()
     if folder() is None or not processor:
@@ -65,7 +65,7 @@ def key(queue: Any, source: str, options: str) -> str:
 
 
 def load(name: str) -> bytes | None:
-    """Return the binary kept under a name; None if there is no intact file."""
+    """Read a cached binary; None if there is no intact file."""
     if not name:
         return None
     with contextlib.suppress(OSError), _opened() as where:
@@ -73,7 +73,7 @@ def load(name: str) -> bytes | None:
         with open(path, "rb") as file:
             content = file.read(_LIMIT)
             with contextlib.suppress(OSError):
-                os.utime(file.fileno())  # used: others are dropped first
+                os.utime(file.fileno())  # marks it as recently used
         binary = content[_HEAD:]
         return binary if content[:_HEAD] == _head(name, binary) else None
     return None
@@ -97,12 +97,12 @@ def keep(name: str, binary: bytes) -> None:
         _kept(len(binary), where)
 
 
-#: Bytes written since the files were last counted.
+#: Bytes written since the size was last checked.
 _written = 0
 
 
 def _kept(size: int, where: int) -> None:
-    """Count the files after each hundredth part of what they may have: there may be thousands."""
+    """Check the total size after every hundredth of the limit, since there may be many files."""
     global _written
     _written += size
     if _written > _LIMIT / 100:
@@ -116,7 +116,7 @@ def _head(name: str, binary: bytes) -> bytes:
 
 @contextlib.contextmanager
 def _opened(create: bool = False) -> Iterator[int]:
-    """Open the folder; its descriptor keeps referring to the folder whose owner was checked."""
+    """Open the folder; the descriptor pins the folder whose owner was checked."""
     path = folder()
     if path is None:
         raise FileNotFoundError(f"{_VARIABLE} is empty")
@@ -157,7 +157,7 @@ def _device_facts(queue: Any) -> list[str]:
 
 @functools.cache
 def _processor() -> str:
-    """Return the first processor's model and features; empty if the system does not list them."""
+    """Return the first processor's model and features; empty if unavailable."""
     found = []
     with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
         for line in file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record a kernel as a step of a trace, if the device and its compiler support it."""
+"""Recording of kernel launches as steps of a trace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sycl_dnn.trace.steps import Entry, Out, Step
 from sycl_dnn.trace.values import Storage, Tensor
 
 Tensors = dict[str, Tensor]
-#: Work-items of a group on a GPU.
+#: Work-items per group on a GPU.
 _ON_GPU = 64
 
 
@@ -28,11 +28,11 @@ class Kernels:
     source : str
         The part after the common prelude.
     dtype : str
-        Of the elements.
+        Element dtype.
     vector : int
-        Elements that a work-item processes at a time, 8 or 16.
+        Elements per vector of a work-item, 8 or 16.
     defined : sequence of str
-        Macros.
+        Macros to define.
     """
 
     def __init__(
@@ -63,9 +63,9 @@ class Kernels:
         numbers: Sequence[int | float],
         n_groups: int,
     ) -> dict[str, Tensor]:
-        """Record the kernel; return its outputs by name. It is not on the tape.
+        """Record the kernel and return its outputs by name; not differentiable.
 
-        Its parameters are the inputs and the outputs in their order, then the numbers.
+        The kernel's parameters are inputs and outputs in order, then numbers.
         """
         handle = compiled(self._queue, self._source, name)
         kernel = _core.Kernel(handle, name, numbers, n_groups * self.n_items, self.n_items)
@@ -85,15 +85,15 @@ def launched(
     n_items: int,
     replaced: int | None = None,
 ) -> list[Tensor]:
-    """Record a kernel of SPIR-V; return its outputs. It is not on the tape.
+    """Record a SPIR-V kernel and return its outputs; not differentiable.
 
-    Its parameters are the inputs, the outputs, then the numbers. The first output may be written
-    over the input with the number ``replaced``.
+    The kernel's parameters are inputs, outputs, then numbers. The first output may overwrite the
+    input with index ``replaced``.
 
     Raises
     ------
     Unimplemented
-        The device's compiler refuses the module.
+        The device's compiler rejects the module.
     """
     handle = compiled(trace.engine.sycl_queue, module, name)
     if handle is None:
@@ -114,36 +114,36 @@ def _new(trace: Any, out: Out) -> Tensor:
 
 
 def defined(vectors: Tensors) -> list[str]:
-    """Return the macros that say which vectors exist."""
+    """Return the macros that indicate which vectors are present."""
     return [name for name, n in (("SCALED", "scale"), ("SHIFTED", "shift")) if n in vectors]
 
 
 def units(tensor: Tensor) -> int:
-    """Return the number of the device's processors."""
+    """Return the number of compute units of the device."""
     return int(tensor.trace.engine.sycl_queue.sycl_device.max_compute_units)
 
 
 def shares(tensor: Tensor, n: int) -> tuple[int, int]:
-    """Return how many of ``n`` parts a group computes, and the number of groups: 4 a processor."""
+    """Split ``n`` parts over groups: parts per group and number of groups, 4 per processor."""
     each = -(-n // (units(tensor) * 4))
     return each, -(-n // each)
 
 
 def of_image(sizes: Sequence[int], missing: int = 1) -> Sequence[int]:
-    """Return the values for the two axes of an image; a signal is an image of one row."""
+    """Return the values for the two axes of an image; a signal has a single row."""
     return (*(missing for _ in range(2 - len(sizes))), *sizes)
 
 
 def in_layout(tensor: Tensor, wanted: MemoryDesc) -> Tensor:
-    """Return the tensor in the layout that a kernel reads: itself, or a copy on the tape."""
+    """Return the tensor in the layout that a kernel requires, copied if necessary."""
     if tensor.desc == wanted:
         return tensor
     made = tensor.trace.reorder(tensor, wanted)
-    # Without an entry the gradient of the copy would not reach the tensor.
+    # The copy must be differentiable.
     tensor.trace.tape.append(Entry("convert", {"src": tensor}, {"dst": made}))
     return made
 
 
 def dense(tensor: Tensor) -> Tensor:
-    """Return the tensor in separate row-major memory: a vector that a kernel reads."""
+    """Return the tensor in its own row-major memory, as kernels require of vectors."""
     return in_layout(tensor, layout.row_major(tensor.shape, tensor.dtype))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes as expressions that kernels compute: which nodes, what they read, their terms."""
+"""Conversion of nodes to kernel expressions."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from sycl_dnn.trace.views import pattern
 
 
 def is_elementwise(node: Node) -> bool:
-    """Whether a kernel can compute the node together with what it is computed from."""
+    """Whether a kernel can fuse the node with its operands."""
     name = node.operation.name
     return name in WRITERS or name in ("number", "broadcast_to", *INDEXED)
 
 
 def is_indexed(node: Node) -> bool:
-    """Whether the node depends on where an element is, so that no reduction includes it."""
+    """Whether the node depends on element positions, so that reductions cannot include it."""
     return node.operation.name in INDEXED
 
 
 def read_through(node: Node) -> tuple[Node, ...]:
-    """Return the inputs of an element-wise node that may be part of its kernel."""
+    """Return the inputs of an element-wise node that may be fused with it."""
     return node.inputs[1:] if node.operation.name == "gather" else node.inputs
 
 
 class Reads(NamedTuple):
-    """What nodes are computed from.
+    """The inputs of a set of nodes.
 
     Attributes
     ----------
     inputs : list of Node
         Known nodes that are read element by element.
     gathers : list of Node
-        Those whose first input is read by index, in order.
+        Nodes whose first input is gathered from, in order.
     places : list of Node
-        Coordinates.
+        Coordinate nodes.
     """
 
     inputs: list[Node]
@@ -54,7 +54,7 @@ class Reads(NamedTuple):
 
 
 def reads_of(results: Sequence[Node], known: Container[Node]) -> Reads:
-    """Return what element-wise nodes read, each item once."""
+    """Return the inputs of element-wise nodes, without duplicates."""
     reached, reads = set[Node](), Reads([], [], [])
     stack = list(reversed(results))
     while stack:
@@ -76,7 +76,7 @@ def reads_of(results: Sequence[Node], known: Container[Node]) -> Reads:
 def expression_of(results: Sequence[Node], inputs: Sequence[Node]) -> Expression:
     """Return the expression that computes nodes from inputs.
 
-    All in between are element-wise, or reductions over the same axes.
+    All nodes in between are element-wise, or reductions over the same axes.
     """
     reads = reads_of(results, inputs)
     numbers: dict[Node, int] = {node: i for i, node in enumerate(inputs)}
@@ -101,12 +101,12 @@ def expression_of(results: Sequence[Node], inputs: Sequence[Node]) -> Expression
     return _as_bits(made) if made.n_places or made.sources else made
 
 
-#: Floats that kernels compute with in a wider type, and integers of their size.
+#: Narrow float dtypes and the integers of equal size.
 _NARROW = {"bfloat16": "uint16", "float16": "uint16"}
 
 
 def _as_bits(e: Expression) -> Expression:
-    """Return an expression that moves narrow floats as one that moves their bits, if it can."""
+    """Move narrow floats as bits if the expression only moves elements."""
     for term in e.terms:
         values = term.operands[1:] if term.operation == "where" else term.operands
         narrow = any(e.dtype_of(n) in _NARROW for n in values) or term.dtype in _NARROW
@@ -131,7 +131,7 @@ def _moved(dtype: str) -> str:
 def _attributes(
     node: Node, sources: Mapping[Node, int], places: Mapping[Node, int]
 ) -> tuple[Any, ...]:
-    """Return the attributes of a term: no sizes and no axes, which the grid knows."""
+    """Return the attributes of a term, without sizes and axes, which are in the grid."""
     if node in sources:
         return (("source", sources[node]),)
     if node in places:
@@ -141,5 +141,5 @@ def _attributes(
 
 
 def _exact(value: Any) -> Any:
-    """Return a number such that signed zeros differ and NaN equals itself."""
+    """Return a key that distinguishes signed zeros, and in which NaN equals itself."""
     return ("hex", value.hex()) if type(value) is float else value

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch normalization of (rows, channels) with the channels innermost.
+"""OpenCL source of batch normalization in channels-last layout, (rows, channels).
 
-A work-group computes a part of the rows, all its channels; a work-item every ``L``-th vector of
-channels. The sums of parts of the rows are in ``parts``, two vectors of channels each.
-Statistics are computed after subtracting the middle row: no accuracy is lost if a mean is many
-standard deviations from 0.
+A work-group processes a part of the rows with all channels; a work-item every ``L``-th vector of
+channels. Partial sums are in ``parts``, two vectors of channels each. The middle row is subtracted
+before computing statistics, to preserve accuracy if a mean is many standard deviations from 0.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normalization over blocks of memory: row-major batch, group and instance normalization.
+"""OpenCL source of row-major batch, group and instance normalization.
 
-A work-group normalizes one set of values: ``segments`` blocks of ``length`` elements. It reads
-them three times, after the first time from the cache. The mean is kept as two numbers, so that no
-accuracy is lost if it is many standard deviations from 0.
+A work-group normalizes one set of values: ``segments`` blocks of ``length`` elements. It reads them
+three times, from the cache after the first time. The mean is kept as two numbers, to preserve
+accuracy if it is many standard deviations from 0.
 """
 
 from __future__ import annotations
 
-#: ``set`` is the number of the set; its channels are ``first + s * channel_step``.
+#: ``set`` is the index of the set; its channels are ``first + s * channel_step``.
 SOURCE = """
 #define SEGMENTS for (int s = 0; s < segments; ++s)
 #define VECTORS for (int i = ITEM * V; i < whole; i += L * V)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which terms of an expression are computed when: passes over the reduced axes, one a level."""
+"""Assignment of terms to the passes over the reduced axes, one pass per nesting level."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ class Passes:
     kinds : str
         Of each axis: kept (k) or reduced (r).
     classes : sequence of str
-        Of the strides of inputs and results, by axis.
+        Stride classes of inputs and results, by axis.
 
     Attributes
     ----------
     count : int
     reductions : list of list of int
-        By pass, numbers of the terms that it reduces to.
+        By pass, indices of the terms that it reduces.
     full : list of list of int
-        By pass, places of the results that it writes for every element.
+        By pass, indices of the results that it stores per element.
     varying : list of list of int
-        By pass, inputs and terms that are computed for every element.
+        By pass, inputs and terms that are computed per element.
     constant_before : list of list of int
-        By pass, those that are computed once before it.
+        By pass, terms that are computed once before it.
     constant_after : list of int
-        Those that are computed once at the end.
+        Terms that are computed once at the end.
     once : list of int
-        Places of the results that are written once.
+        Indices of the results that are stored once.
     """
 
     def __init__(self, expression: Expression, kinds: str, classes: tuple[str, ...]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Averages and sums over all positions of (N, C, *S), as one kernel: forward and gradient."""
+"""Global average pooling as one kernel: averages and sums over all positions of (N, C, *S)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
-#: Channels of an image are in blocks of ``length``, or innermost, ``width`` of them in a group.
+#: Channels are blocks of ``length`` elements, or innermost with ``width`` of them per group.
 _SOURCE = """
 #define START \\
     const int per_image = channels / width, number = get_group_id(0); \\
@@ -78,7 +78,7 @@ __kernel void spread_columns(__global const element *dy, __global element *dx, i
 
 
 def averaged(x: Tensor, kind: algorithm = algorithm.reduction_mean) -> Tensor | None:
-    """Return the averages (N, C, 1...) of (N, C, *S), or the sums; None to use oneDNN."""
+    """Return averages (or sums) of (N, C, *S) as (N, C, 1...); None to use oneDNN."""
     way = chosen("average_of_positions", x)
     if way is None:
         return None

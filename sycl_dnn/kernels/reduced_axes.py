@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reduced axes of a kernel that is being written: their bounds, and places along them."""
+"""Loops over the reduced axes of a generated kernel: bounds and element indices."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class ReducedAxes:
     schedule : ReductionSchedule
     sizes : sequence of Value
     total : Value or None
-        The whole size of the axis that is in parts.
+        Full size of the axis that is processed in parts.
 
     Attributes
     ----------
     looped : list of int
         Outermost first.
     high : dict
-        The end of each.
+        End of each axis.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class ReducedAxes:
         self._before: Value | None = None
 
     def locate(self, coordinates: Mapping[int, Value]) -> None:
-        """Note which part of an axis this is: the last one may be shorter."""
+        """Determine the current part of an axis; the last part may be shorter."""
         if self._total is None:
             return
         k, axis = self._kernel, self._part + 1
@@ -53,7 +53,7 @@ class ReducedAxes:
         self.high[axis] = k.call("min", self._sizes[axis], rest)
 
     def counted(self, so_far: Value | None, axis: int, coordinate: Value) -> Value:
-        """Return the place among all elements of the reduced axes up to this one."""
+        """Return the index among all reduced elements up to this axis."""
         k, size = self._kernel, self._sizes[axis]
         if self._total is not None and self._before is not None and axis == self._part + 1:
             size = self._total

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel of reductions is compiled for."""
+"""Compile-time properties of reduction kernels."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from sycl_dnn.kernels.expression import Expression
 
 
 class ReductionSchedule(NamedTuple):
-    """How a device runs a kernel of reductions.
+    """The work distribution of a reduction kernel.
 
     Attributes
     ----------
     lanes : int
-        The axis of vectors.
+        The vectorized axis.
     width : int
-        Elements of a vector, at most the size of that axis.
+        Elements per vector, at most the size of that axis.
     unroll : int
-        Vectors that an item processes side by side.
+        Number of vectors processed side by side.
     n_items : int
-        Items of a group.
+        Work-items per group.
     part : int
-        The axis that counts parts of the reduced axis after it, of which the last may be shorter;
-        -1 without one.
+        The axis that counts parts of the reduced axis after it (the last part may be shorter); -1
+        if there is none.
     """
 
     lanes: int
@@ -34,12 +34,12 @@ class ReductionSchedule(NamedTuple):
 
     @property
     def step(self) -> int:
-        """Elements along the axis of vectors that a group processes at a time."""
+        """Elements along the vectorized axis that a group processes at a time."""
         return self.width * self.unroll * self.n_items
 
 
 class ReductionForm(NamedTuple):
-    """What a kernel is compiled for: no size and no stride, so new shapes need no compiler.
+    """Compile-time properties of a kernel; sizes and strides are passed at launch.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class ReductionForm(NamedTuple):
     kinds : str
         Of each axis: kept (k) or reduced (r).
     classes : tuple of str
-        Of inputs and results, by axis: stride 0, stride 1 of vectors (1), any (n).
+        Of inputs and results, by axis: stride 0, stride 1 along vectors (1), any (n).
     schedule : ReductionSchedule
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The axes of a reduction, and how a device goes over them: few rules, by sizes and strides."""
+"""Iteration spaces and schedules of reductions, chosen by sizes and strides."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import NamedTuple
 from sycl_dnn.kernels.expression import Expression
 from sycl_dnn.kernels.reduction_form import ReductionForm, ReductionSchedule
 
-#: Elements that are worth a group of their own, and a second launch.
+#: Minimum elements per group, and for a second launch.
 _LEAST, _WORTH_PARTS = 1 << 13, 1 << 15
-#: Shorter rows lie across vectors.
+#: Rows shorter than this are not vectorized along themselves.
 _SHORT = 32
-#: Terms up to which vectors are processed side by side: more would not fit the registers.
+#: Maximum number of terms for unrolling, limited by registers.
 _FEW_TERMS = 9
 
 
 class ReductionGrid(NamedTuple):
-    """The axes that a kernel runs over, as few as describe all arrays.
+    """The iteration space of a kernel, with as few axes as possible.
 
     Attributes
     ----------
     sizes : tuple of int
         Outermost first.
     kinds : str
-        Of each axis: kept (k) or reduced (r), at least one.
+        Of each axis: kept (k) or reduced (r), at least one of them.
     strides : tuple of tuple of int
         Of each array along each axis, in elements.
     """
@@ -36,18 +36,18 @@ class ReductionGrid(NamedTuple):
     strides: tuple[tuple[int, ...], ...]
 
     def classes(self, lanes: int) -> tuple[str, ...]:
-        """Return what a kernel knows of the strides, if vectors lie along an axis."""
+        """Return the stride classes, given the vectorized axis."""
         return tuple(
             "".join("0" if s == 0 else "1" if s == 1 and k == lanes else "n" for k, s in axes)
             for axes in map(enumerate, self.strides)
         )
 
     def count(self, kind: str) -> int:
-        """Return the number of elements of the axes of a kind."""
+        """Return the number of elements over the axes of a kind."""
         return math.prod(n for n, k in zip(self.sizes, self.kinds, strict=True) if k == kind)
 
     def check(self, name: str) -> None:
-        """Raise NotImplementedError for arrays of 2**31 elements: kernels count in 32 bits."""
+        """Raise NotImplementedError for arrays of 2**31 elements: kernels use 32-bit indices."""
         spans = [
             1 + sum(abs(n - 1) * s for n, s in zip(self.sizes, along, strict=True))
             for along in self.strides
@@ -62,7 +62,7 @@ class ReductionGrid(NamedTuple):
 def reduction_grid(
     sizes: Sequence[int], kinds: str, strides: Sequence[Sequence[int]]
 ) -> ReductionGrid:
-    """Return the grid of axes, outermost first; those of size 1 are dropped, others joined."""
+    """Return the grid of axes, outermost first; drop axes of size 1 and merge others."""
     kept: list[int] = []
     of_kept = ""
     of_arrays: list[list[int]] = [[] for _ in strides]
@@ -89,11 +89,11 @@ def reduction_grid(
 
 
 def _lanes(grid: ReductionGrid) -> int:
-    """Return the axis of vectors: the innermost one unless it is short."""
+    """Return the axis to vectorize: the innermost one unless it is short."""
     last = len(grid.sizes) - 1
     if grid.sizes[last] >= (_SHORT if grid.kinds[last] == "r" else 8):
         return last
-    # Places are counted in the order of the reduced axes, so of these only the last will do.
+    # Indices are counted in the order of the reduced axes, so among these only the last works.
     candidates = [a for a, kind in enumerate(grid.kinds) if kind == "k"]
     candidates.append(grid.kinds.rindex("r"))
     longest = max(candidates, key=lambda a: (min(grid.sizes[a], _SHORT), a))
@@ -101,12 +101,12 @@ def _lanes(grid: ReductionGrid) -> int:
 
 
 def _width(size: int, most: int) -> int:
-    """Return the largest power of two that fits."""
+    """Return the largest power of two that is at most ``most`` and ``size``."""
     return min(most, 1 << max(size.bit_length() - 1, 0))
 
 
 def whole_schedule(grid: ReductionGrid, n_terms: int, *, is_cpu: bool) -> ReductionSchedule:
-    """Return how to go over a grid, not in parts."""
+    """Return the schedule of a grid that is not split into parts."""
     lanes = _lanes(grid)
     size, is_rows = grid.sizes[lanes], grid.kinds[lanes] == "r"
     is_dense = any(along[lanes] == 1 for along in grid.strides)
@@ -121,7 +121,7 @@ def whole_schedule(grid: ReductionGrid, n_terms: int, *, is_cpu: bool) -> Reduct
 
 
 def n_units_of(grid: ReductionGrid, schedule: ReductionSchedule) -> int:
-    """Return the number of parts that groups share."""
+    """Return the number of work units."""
     n = grid.count("k")
     if grid.kinds[schedule.lanes] == "r":
         return n
@@ -130,7 +130,7 @@ def n_units_of(grid: ReductionGrid, schedule: ReductionSchedule) -> int:
 
 
 def n_parts_of(grid: ReductionGrid, schedule: ReductionSchedule, n_processors: int) -> int:
-    """Return how many parts the longest reduced axis is to have: 1 if the device is busy anyway."""
+    """Return the number of parts for the longest reduced axis; 1 if the device is busy anyway."""
     n_units = n_units_of(grid, schedule)
     if math.prod(grid.sizes) < _WORTH_PARTS or n_units >= 2 * n_processors:
         return 1
@@ -140,19 +140,19 @@ def n_parts_of(grid: ReductionGrid, schedule: ReductionSchedule, n_processors: i
 
 
 def _longest(grid: ReductionGrid) -> int:
-    """Return the reduced axis that is divided into parts."""
+    """Return the reduced axis to split into parts."""
     looped = [a for a, kind in enumerate(grid.kinds) if kind == "r"]
     return max(looped, key=lambda a: (grid.sizes[a], -a))
 
 
 class Plan(NamedTuple):
-    """What is launched.
+    """A kernel launch.
 
     Attributes
     ----------
     form : ReductionForm
     numbers : list of int
-        What a launch gives the kernel.
+        Scalar arguments of the launch.
     n_groups, n_parts : int
     """
 
@@ -165,7 +165,7 @@ class Plan(NamedTuple):
 def in_parts(
     grid: ReductionGrid, schedule: ReductionSchedule, n_parts: int, n_results: int
 ) -> tuple[ReductionGrid, ReductionSchedule]:
-    """Return the grid with an axis of parts, which results have outermost."""
+    """Return the grid with an axis for parts, which is outermost in the results."""
     axis = _longest(grid)
     step = schedule.step if axis == schedule.lanes else 1
     span = -(-grid.sizes[axis] // (n_parts * step)) * step
@@ -188,7 +188,7 @@ def planned(
     n_processors: int,
     total: int = 0,
 ) -> Plan:
-    """Return what is launched for a grid; ``total`` is the size of an axis in parts."""
+    """Return the launch for a grid; ``total`` is the full size of an axis split into parts."""
     n_units = n_units_of(grid, schedule)
     n_groups = min(n_units, 4 * n_processors, max(1, math.prod(grid.sizes) // _LEAST))
     each = -(-n_units // n_groups)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear interpolation of channels-last signals and images, and its gradient, as kernels."""
+"""Linear interpolation kernels for channels-last signals and images, forward and gradient."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
-#: Results on one axis that read one element: with more, oneDNN's primitive runs.
+#: Maximum number of outputs along an axis that depend on one input; beyond, oneDNN is used.
 _MOST = 18
 
-#: A result is the mean of four elements, of which some may have a weight of 0, as in PyTorch. In
-#: the gradient, an element sums over the results in which it has a weight.
+#: An output is the weighted mean of four inputs, some possibly with weight 0, as in PyTorch. In the
+#: gradient, an input sums over the outputs in which it has a weight.
 _SOURCE = """
 
 // The first of the two elements on an axis that a result reads, and the weight of the second: at
@@ -103,7 +103,7 @@ __kernel void resized_backward(__global const element *dy, __global element *dx,
 
 
 def resized(x: Tensor, sizes: tuple[int, ...], composed: Callable[[], Tensor]) -> Tensor:
-    """Return (N, C, *S) resized; ``composed`` records oneDNN's primitive, the fallback."""
+    """Return (N, C, *S) resized; ``composed`` records oneDNN's primitive as a fallback."""
     way = _Way.of(x, sizes) if beats_primitives(x) else None
     if way is None or not way.can_run():
         return composed()
@@ -115,19 +115,19 @@ def resized(x: Tensor, sizes: tuple[int, ...], composed: Callable[[], Tensor]) -
 
 
 def resized_gradient(x: Tensor, dy: Tensor) -> Tensor | None:
-    """Return the gradient of (N, C, *S), channels-last; None to use oneDNN.
+    """Return the gradient of channels-last (N, C, *S); None to use oneDNN.
 
     Parameters
     ----------
     x, dy : Tensor (N, C, *S), (N, C, *T)
-        What was interpolated, by ``resampling_linear``, and the gradient of the result.
+        The interpolated tensor (by ``resampling_linear``), and the gradient of the result.
     """
     way = _Way.of(x, dy.shape[2:])
     return way.backward(dy) if way is not None and way.can_run() else None
 
 
 class _Way:
-    """The kernels for one tensor and the sizes of its result."""
+    """The kernels for one tensor and output size."""
 
     def __init__(self, x: Tensor, sizes: tuple[int, ...], most: int) -> None:
         self._x, self._sizes = x, sizes
@@ -136,15 +136,15 @@ class _Way:
 
     @classmethod
     def of(cls, x: Tensor, sizes: tuple[int, ...]) -> _Way | None:
-        """Return the way; None if the kernels do not accept the tensor, or would be slower."""
+        """Return the kernels; None if they do not support the tensor or would be slower."""
         if chosen("resize", x) != "channels_last" or x.ndim > 4 or 0 in sizes:
             return None
-        # The edges' elements are read from half an element beyond them, too.
+        # Border elements also contribute to outputs up to half an element beyond them.
         most = max(2 * -(-t // s) + 2 for s, t in zip(x.shape[2:], sizes, strict=True))
         return cls(x, sizes, most) if most <= _MOST else None
 
     def can_run(self) -> bool:
-        """Whether the device compiles the kernels."""
+        """Whether the device can compile the kernels."""
         return self._kernels.can_run("resized_forward")
 
     def forward(self) -> Tensor:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows as 8-bit integers in two parts, 16 bits together, and the sum of products with them.
+"""16-bit quantization of rows as two int8 parts, and the recombination of their products.
 
-A row is ``scale * (high + low / 254)``: ``low`` is what rounding to ``high`` left. Both are rows of
-one product with integers, so the other matrix is read once.
+A row is ``scale * (high + low / 254)``, where ``low`` is the rounding error of ``high``. Both parts
+are rows of one integer product, so the other matrix is read once.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from sycl_dnn.kernels.launching import Kernels, dense, shares
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
-#: Steps of the low part in one of the high part.
+#: Steps of the low part per step of the high part.
 STEPS = 254
-#: Kernels count elements in 32 bits.
+#: Kernels use 32-bit indices.
 _MOST = 1 << 31
 
 _SPLIT = """
@@ -79,7 +79,7 @@ __kernel void parts_added(__global const float *products, __global const float *
 
 
 def split_rows(x: Tensor, composed: Callable[[], Any]) -> Any:
-    """Return parts (2 * m, k) of int8 and scales (m,), by ``composed`` without a kernel.
+    """Return int8 parts (2 * m, k) and scales (m,), by ``composed`` if there is no kernel.
 
     Parameters
     ----------
@@ -101,12 +101,12 @@ def split_rows(x: Tensor, composed: Callable[[], Any]) -> Any:
 def added_parts(
     products: Tensor, scale: Tensor, bias: Tensor | None, composed: Callable[[], Tensor]
 ) -> Tensor:
-    """Return ``scale * (high + low / 254) + bias`` (m, n), by ``composed`` without a kernel.
+    """Return ``scale * (high + low / 254) + bias`` (m, n), by ``composed`` if there is no kernel.
 
     Parameters
     ----------
     products : Tensor (2 * m, n)
-        float32; those of the high parts, then those of the low ones.
+        float32; products of the high parts, then of the low parts.
     scale : Tensor (m,)
     bias : Tensor (n,), optional
         float32.

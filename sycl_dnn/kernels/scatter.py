@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that write or add values where indices along an axis say.
+"""Generated scatter kernels: values written or added at indices along an axis.
 
-An item owns what it writes: columns, or rows in between, of one array. It goes through all indices
-in order, so that sums are the same each time and of several values for one place the last stays.
-A program that may write over the array to begin with has it and the result in one memory: then
-nothing is copied.
+A work-item owns the columns, or rows, of the result that it writes. It processes all indices in
+order, so sums are deterministic, and of several values for one element the last is kept. If the
+program may overwrite the base array, the result shares its memory and nothing is copied.
 """
 
 from __future__ import annotations
@@ -18,24 +17,24 @@ from sycl_dnn.kernels.expression import IN_MEMORY, REGISTERS, from_memory, to_me
 from sycl_dnn.kernels.fused_elementwise import ON_CPU, ON_GPU, Grid, Schedule, count_on, divided
 from sycl_dnn.kernels.spirv import Kernel, Value
 
-#: Fewest columns that items, or groups, share; of fewer, each has all.
+#: Minimum number of columns to distribute over items or groups; fewer are processed by each.
 _FEWEST = 64
 
 
 class ScatterForm(NamedTuple):
-    """What a kernel is compiled for.
+    """Compile-time properties of a kernel.
 
     Attributes
     ----------
     dtype, index_dtype : str
     is_added : bool
-        Whether values are added to what is there, or replace it.
+        Whether values are added or overwrite.
     has_base : bool
-        Whether there is an array to begin with, or zeros.
+        Whether there is a base array, rather than zeros.
     by_rows : bool
-        Whether the items of a group share rows, or columns.
+        Whether the items of a group share rows rather than columns.
     classes : tuple of str
-        Of the strides of indices, values, the base if there is one, and the result.
+        Stride classes of indices, values, the base if there is one, and the result.
     schedule : Schedule
     """
 
@@ -49,13 +48,13 @@ class ScatterForm(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The kernel's name."""
+        """Name of the kernel."""
         kind = "scatter_add" if self.is_added else "scatter"
         return f"{kind}_{hashlib.sha256(repr(self).encode()).hexdigest()[:12]}"
 
 
 class ScatterPlan(NamedTuple):
-    """A launch: the form, its numbers, the number of groups."""
+    """A launch: the form, its scalar arguments, the number of groups."""
 
     form: ScatterForm
     numbers: list[int]
@@ -72,16 +71,16 @@ def scatter_plan(
     is_cpu: bool,
     n_processors: int,
 ) -> ScatterPlan:
-    """Return how values are scattered.
+    """Return the launch of a scatter.
 
     Parameters
     ----------
     grid : Grid
-        Of the axes but the indexed one.
+        Over all axes except the indexed one.
     along : sequence of int
         Strides of the arrays along the indexed axis.
     sizes : tuple (n, m)
-        Of the result and of the indices along that axis.
+        Sizes of result and indices along that axis.
     dtypes : tuple (values, indices)
     is_added, is_cpu : bool
     n_processors : int
@@ -113,17 +112,17 @@ def scatter_plan(
 
 @functools.lru_cache(maxsize=256)
 def scatter_module(form: ScatterForm) -> bytes:
-    """Return the SPIR-V of a kernel.
+    """Return the SPIR-V module of a kernel.
 
-    Its parameters: indices, values, the base if there is one, the result; what each group computes
-    and how many units there are; rows of the result and indices; columns and rows of a unit; the
-    sizes of the axes; strides of class n; strides along the indexed axis.
+    Parameters of the kernel: indices, values, the base if there is one, the result; units per group
+    and number of units; rows of the result and of the indices; columns and rows per unit; sizes of
+    the axes; strides of class n; strides along the indexed axis.
     """
     return _Writing(form).module()
 
 
 class _Writing:
-    """A kernel that is being written."""
+    """The code generator of a kernel."""
 
     def __init__(self, form: ScatterForm) -> None:
         self._form, self._width = form, form.schedule.width
@@ -149,7 +148,7 @@ class _Writing:
         return self._kernel.constant(value, "i32")
 
     def module(self) -> bytes:
-        """Write the loop over the units of a group."""
+        """Generate the loop over the units of a group."""
         k, one = self._kernel, self._constant(1)
         *outer, inner = self._sizes
         sizes = [*outer, self._parts(inner, self._block), self._parts(self._n, self._rows)]
@@ -220,7 +219,7 @@ class _Writing:
         values: Value,
         columns: tuple[Value, Value | int],
     ) -> None:
-        """Write what happens to the values of an index, if its row belongs to this item."""
+        """Generate the update for an index if its row belongs to this item."""
         k = self._kernel
         low, high = (k.converted(row, index.type) for row in rows)
         is_own = k.call("and", k.call("ge", index, low), k.call("lt", index, high))
@@ -234,12 +233,12 @@ class _Writing:
 
     @property
     def _widest(self) -> int:
-        """Elements of a vector, if neighbors are neighbors in all arrays of values."""
+        """Elements per vector: more than one if all value arrays are contiguous."""
         is_dense = all(kinds[-1] == "1" for kinds in self._form.classes[1:])
         return self._width if is_dense else 1
 
     def _columns(self, columns: tuple[Value, Value], width: int) -> Iterator[tuple[Value, int]]:
-        """Write the loops over columns of this item; yields each with its number of elements."""
+        """Generate loops over this item's columns; yield each with its number of elements."""
         k = self._kernel
         low, high = columns
         n_items = 1 if self._form.by_rows else self._form.schedule.n_items
@@ -265,7 +264,7 @@ class _Writing:
         return k.call("add", start, self._scaled(column, stride))  # type: ignore[arg-type]
 
     def _begun(self, starts: Sequence[Value], row: Value, columns: tuple[Value, Value]) -> None:
-        """Write what is in a row of the result at first."""
+        """Generate the initialization of a row of the result."""
         k, result = self._kernel, len(starts) - 1
         pointer, to = self._pointers[result], self._row(result, starts[result], row)
         for column, width in self._columns(columns, self._widest):

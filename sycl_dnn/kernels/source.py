@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The beginning of the sources of all kernels: elements as vectors of floats, sums of a group.
+"""The common prelude of OpenCL sources: vector loads and stores, and group reductions.
 
-One source serves CPUs and GPUs. ``V`` is the number of elements that a work-item reads at a time,
-``L`` that of the work-items of a group: 1 on a CPU, whose vectors are ``V`` wide.
+One source serves CPUs and GPUs. ``V`` is the number of elements per vector of a work-item, ``L``
+the number of work-items per group: 1 on a CPU, where vectors are ``V`` wide.
 """
 
 from __future__ import annotations
 
-#: How an element is read and written, by dtype: as the floats that kernels compute with, or
-#: unchanged by ``COPY``.
+#: Loads and stores of elements by dtype: converted to float, or unchanged by ``COPY``.
 _ELEMENTS = {
     "float32": """
 typedef float element;
@@ -85,7 +84,7 @@ float sum_of_group(float v, __local float *shared) {
 #endif
 """
 
-#: The part after the elements' own names.
+#: The dtype-independent part.
 _STRETCH = """
 #define ITEM ((int)get_local_id(0))
 // This work-item's columns, from c on, V of them at a time.
@@ -117,6 +116,6 @@ def beginning(dtype: str, vector: int, items: int) -> str:
     dtype : {"float32", "bfloat16", "float16"}
     vector : {8, 16}
     items : int
-        Of a work-group; a power of two.
+        Work-items per group, a power of two.
     """
     return f"#define V {vector}\n#define L {items}\n{_COMMON}{_ELEMENTS[dtype]}{_STRETCH}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One kernel as a module of SPIR-V 1.0, written instruction by instruction.
+"""An assembler for SPIR-V 1.0 modules with a single kernel.
 
-SPIR-V is what OpenCL and Level Zero devices both compile, CPUs included. Source: the Khronos
+Both OpenCL and Level Zero devices compile SPIR-V, including CPUs. Source: the Khronos
 specifications "SPIR-V" and "OpenCL Extended Instruction Set".
 """
 
@@ -13,29 +13,29 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-#: Of types: bits of an element, and whether they are floats, signed, unsigned integers or bools.
+#: Types: bits per element, and whether they are floats, signed or unsigned integers, or bools.
 TYPES = {
     "f16": (16, "f"), "f32": (32, "f"), "f64": (64, "f"), "bool": (1, "b"),
     **{f"{kind}{bits}": (bits, kind) for kind in "iu" for bits in (8, 16, 32, 64)},
 }  # fmt: skip
 _ADDRESSES, _LINKAGE, _KERNEL, _VECTOR16 = 4, 5, 6, 7
-#: Capabilities that types need.
+#: Capabilities required by types.
 _NEEDS = {"f16": 9, "f64": 10, "i64": 11, "u64": 11, "i16": 22, "u16": 22, "i8": 39, "u8": 39}
-#: Instructions by name: of floats, signed integers, unsigned integers, bools; 0 for none. Intel's
-#: compiler for GPUs of 2022 crashes where vectors of bools are compared or negated.
+#: Opcodes by name, for floats, signed integers, unsigned integers and bools; 0 for none. Intel's
+#: GPU compiler of 2022 crashes when vectors of bools are compared or negated.
 _PLAIN = {
     "add": (129, 128, 128, 0), "sub": (131, 130, 130, 0), "mul": (133, 132, 132, 0),
     "div": (136, 135, 134, 0), "rem": (140, 138, 137, 0), "neg": (127, 126, 126, 0),
     "and": (0, 199, 199, 167), "or": (0, 197, 197, 166), "xor": (0, 198, 198, 0),
     "not": (0, 200, 200, 0), "shl": (0, 196, 196, 0), "shr": (0, 195, 194, 0),
 }  # fmt: skip
-#: The same of instructions whose result is a bool; comparisons of floats are false for NaN.
+#: Instructions with bool results; comparisons of floats are false for NaN.
 _TESTS = {
     "lt": (184, 177, 176, 0), "le": (188, 179, 178, 0), "gt": (186, 173, 172, 0),
     "ge": (190, 175, 174, 0), "eq": (180, 170, 170, 0), "ne": (183, 171, 171, 0),
     "isnan": (156, 0, 0, 0), "isinf": (157, 0, 0, 0),
 }  # fmt: skip
-#: Instructions of the set OpenCL.std: of floats, signed and unsigned integers.
+#: OpenCL.std instructions, for floats, signed and unsigned integers.
 _EXTENDED = {
     "acos": (0, 0, 0), "acosh": (1, 0, 0), "asin": (3, 0, 0), "asinh": (4, 0, 0),
     "atan": (6, 0, 0), "atan2": (7, 0, 0), "atanh": (8, 0, 0), "ceil": (12, 0, 0),
@@ -54,7 +54,7 @@ _BUILT_IN = {"group": 26, "item": 27}
 
 
 class Value(NamedTuple):
-    """A value of the kernel: its number, type and lanes; a pointer has no lanes."""
+    """A value in the kernel: id, type and number of lanes; a pointer has no lanes."""
 
     id: int
     type: str
@@ -62,15 +62,15 @@ class Value(NamedTuple):
 
 
 class Kernel:
-    """A kernel that is being written.
+    """The assembler of one kernel.
 
     Parameters
     ----------
     name : str
     parameters : sequence of (kind, type)
-        A kind is ``"pointer"`` to global memory or ``"value"``.
+        The kind is ``"pointer"`` to global memory, or ``"value"``.
     n_items : int
-        Work-items of a group, along one axis.
+        Work-items per group, along one axis.
     """
 
     def __init__(self, name: str, parameters: Sequence[tuple[str, str]], n_items: int) -> None:
@@ -148,7 +148,7 @@ class Kernel:
         return Value(self._constants[key], name, width)
 
     def counting(self, name: str, width: int) -> Value:
-        """Return the numbers 0, 1, 2... in the lanes."""
+        """Return the lane indices 0, 1, 2..."""
         if width == 1:
             return self.constant(0, name)
         lanes = [self.constant(lane, name).id for lane in range(width)]
@@ -166,7 +166,7 @@ class Kernel:
         return Value(made, name, width)
 
     def call(self, instruction: str, *operands: Value) -> Value:
-        """Return the result of an instruction by name; operands of one lane are repeated."""
+        """Emit a named instruction and return its result; scalars are broadcast to lanes."""
         width = max(v.width for v in operands)
         ids = [self.repeated(v, width).id for v in operands]
         name = operands[0].type
@@ -183,21 +183,21 @@ class Kernel:
         return self._emit(opcode, result, width, *ids)
 
     def select(self, condition: Value, a: Value, b: Value) -> Value:
-        """Return ``a`` in the lanes where the condition holds, else ``b``."""
+        """Return ``a`` in lanes where the condition is true, else ``b``."""
         width = max(condition.width, a.width, b.width)
         ids = [self.repeated(v, width).id for v in (condition, a, b)]
         return self._emit(169, a.type, width, *ids)
 
     def holds_in_all(self, condition: Value) -> Value:
-        """Return whether a condition holds in every lane."""
+        """Return whether a condition is true in every lane."""
         return self._emit(155, "bool", 1, condition.id) if condition.width > 1 else condition
 
     def repeated(self, v: Value, width: int) -> Value:
-        """Return a value of one lane in all lanes."""
+        """Broadcast a scalar to all lanes."""
         return v if v.width == width else self._emit(80, v.type, width, *[v.id] * width)
 
     def joined(self, lanes: Sequence[Value]) -> Value:
-        """Return values of one lane as one value."""
+        """Combine scalars into a vector."""
         if len(lanes) == 1:
             return lanes[0]
         return self._emit(80, lanes[0].type, len(lanes), *[v.id for v in lanes])
@@ -207,7 +207,7 @@ class Kernel:
         return v if v.width == 1 else self._emit(81, v.type, 1, v.id, index)
 
     def half(self, v: Value, which: int) -> Value:
-        """Return the first (0) or the second (1) half of the lanes."""
+        """Return the first (0) or second (1) half of the lanes."""
         n = v.width // 2
         if n == 1:
             return self.lane(v, which)
@@ -215,7 +215,7 @@ class Kernel:
         return self._emit(79, v.type, n, v.id, v.id, *lanes)
 
     def converted(self, v: Value, name: str) -> Value:
-        """Return a value in another type: floats truncated to integers, integers wrapped."""
+        """Convert to another type: floats are truncated to integers, integers wrap."""
         (bits, kind), (had, of) = TYPES[name], TYPES[v.type]
         if name == v.type:
             return v
@@ -234,7 +234,7 @@ class Kernel:
         return self._emit(opcode, name, v.width, v.id)
 
     def reinterpreted(self, v: Value, name: str) -> Value:
-        """Return the same bits as another type of that size."""
+        """Reinterpret the bits as another type of the same size."""
         if "f" not in (TYPES[name][1], TYPES[v.type][1]):
             return Value(v.id, name, v.width)
         return self._emit(124, name, v.width, v.id)
@@ -255,17 +255,17 @@ class Kernel:
         return self._emit(117, "u64", 1, pointer.id)
 
     def load(self, pointer: Value, index: Value, width: int = 1) -> Value:
-        """Return the elements from an index on."""
+        """Load elements, starting at an index."""
         address, size = self._address(pointer, index, width), TYPES[pointer.type][0] // 8
         return self._emit(61, pointer.type, width, address, 2, size)
 
     def store(self, pointer: Value, index: Value, v: Value) -> None:
-        """Write the lanes of a value from an index on."""
+        """Store the lanes of a value, starting at an index."""
         address, size = self._address(pointer, index, v.width), TYPES[pointer.type][0] // 8
         self._code.append([62, address, v.id, 2, size])
 
     def variable(self, start: Value) -> Value:
-        """Return a variable of this item, which holds a value now."""
+        """Declare a private variable and initialize it."""
         made = self._new()
         kind = self._pointer_type(_FUNCTION, start.type, start.width)
         self._variables.append([59, kind, made, _FUNCTION])
@@ -273,7 +273,7 @@ class Kernel:
         return Value(made, start.type, start.width)
 
     def assign(self, variable: Value, v: Value) -> None:
-        """Give a variable another value."""
+        """Assign to a variable."""
         self._code.append([62, variable.id, v.id])
 
     def current(self, variable: Value) -> Value:
@@ -281,7 +281,7 @@ class Kernel:
         return self._emit(61, variable.type, variable.width, variable.id)
 
     def group_memory(self, name: str, length: int) -> Value:
-        """Return an array that the items of a group share."""
+        """Declare an array in local memory, shared by the group."""
         size = self.constant(length, "u32").id
         kind, pointer, made = self._new(), self._new(), self._new()
         self._globals.append([28, kind, self._type(name), size])
@@ -296,23 +296,23 @@ class Kernel:
         return made
 
     def shared(self, memory: Value, index: Value) -> Value:
-        """Return an element of the group's memory."""
+        """Load an element of local memory."""
         return self._emit(61, memory.type, 1, self._shared_address(memory, index))
 
     def share(self, memory: Value, index: Value, v: Value) -> None:
-        """Write an element of the group's memory."""
+        """Store an element of local memory."""
         self._code.append([62, self._shared_address(memory, index), v.id])
 
     def barrier(self) -> None:
-        """Wait for all items of the group; each sees what the others shared."""
+        """Synchronize the group; stores to local memory become visible."""
         group = self.constant(2, "u32").id
-        # Sequentially consistent (0x10), of the group's memory (0x100).
+        # Sequentially consistent (0x10), for local memory (0x100).
         self._code.append([224, group, group, self.constant(0x110, "u32").id])
 
-    # --- Control
+    # --- Control flow
 
     def number_of(self, what: str) -> Value:
-        """Return the number of this ``"group"``, or of this ``"item"`` in it, as i32."""
+        """Return the index of this ``"group"``, or of this ``"item"`` in it, as i32."""
         if what not in self._built_in:
             made = self._built_in[what] = self._new()
             self._globals.append([59, self._pointer_type(_INPUT, "u64", 3), made, _INPUT])
@@ -321,7 +321,7 @@ class Kernel:
 
     @contextlib.contextmanager
     def loop(self, start: Value, stop: Value, step: Value) -> Iterator[Value]:
-        """Write a loop; yields the value of its counter while it is below ``stop``."""
+        """Generate a loop; yields the counter while it is less than ``stop``."""
         counter = self.variable(start)
         head, body, more, end = (self._new() for _ in range(4))
         self._code += [[249, head], [248, head]]
@@ -335,14 +335,14 @@ class Kernel:
 
     @contextlib.contextmanager
     def when(self, condition: Value) -> Iterator[None]:
-        """Write what happens only if a condition of one lane holds."""
+        """Generate code that runs only if a scalar condition is true."""
         body, end = self._new(), self._new()
         self._code += [[247, end, 0], [250, condition.id, body, end], [248, body]]
         yield
         self._code += [[249, end], [248, end]]
 
     def module(self) -> bytes:
-        """Return the module; the kernel is complete."""
+        """Return the finished module."""
         interface = list(self._built_in.values())
         lines = [[17, c] for c in sorted(self._capabilities)]
         lines.append([11, self._extended, *_words("OpenCL.std")])

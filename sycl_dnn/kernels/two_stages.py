@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One expression with reductions as two: of parts of the reduced axes, and of their results."""
+"""Splitting of a reduction into two stages: over parts, and over partial results."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from sycl_dnn.kernels.expression import Expression, Term
 
 
 class Stages:
-    """Two expressions with the results of one.
+    """Two expressions that compute the results of one.
 
     Parameters
     ----------
     expression : Expression
-        Without nested reductions; its results have the kept axes alone.
+        Without nested reductions; its results have only the kept axes.
 
     Attributes
     ----------
     first : Expression
-        Over all inputs; its results are parts of those of the reductions.
+        Over all inputs; its results are partial reductions.
     second : Expression
-        Its inputs are these, then some of the first one's.
+        Its inputs are the partial results, then some inputs of the first stage.
     again : list of int
-        Inputs that the second reads, too.
+        Inputs that the second stage reads as well.
     """
 
     def __init__(self, expression: Expression) -> None:
@@ -38,7 +38,7 @@ class Stages:
         return self._whole.terms[number - self._n]
 
     def _of_parts(self, reductions: list[int]) -> Expression:
-        """Return the first stage; of the places of extremes also the extremes."""
+        """Return the first stage; for indices of extremes it also returns the extremes."""
         before = self._whole.needed([g for n in reductions for g in self._term(n).operands])
         numbers = {n: n for n in range(self._n)}
         terms: list[Term] = []

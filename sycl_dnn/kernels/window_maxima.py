@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maxima over windows of signals and images, and their gradient, as kernels for each layout."""
+"""Max pooling kernels for signals and images, forward and gradient, per layout."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
-#: Channels of a part of a row-major gradient, and elements of each that are kept for sums.
+#: Channels per part of a row-major gradient, and elements of each kept as sums.
 _CHANNELS, _KEPT = 16, 1024
 
-#: Maxima have their channels innermost; ``taken`` has the index of each maximum in its window.
-#: Channels-last, an element of the input sums the gradients of the windows over it: at most
-#: ``MOST`` of them. Row-major, each maximum is added to its element, in a band of rows that fits
-#: the cache; anything outside the rows of the part is added after the band.
+#: Maxima are channels-last; ``taken`` has the index of each maximum in its window. In the
+#: channels-last gradient, an input sums the gradients of the at most ``MOST`` windows over it. In
+#: the row-major gradient, each maximum is added to its element, in bands of rows that fit the
+#: cache; elements outside the rows of a part are added after the band.
 _SOURCE = """
 #define LEAST(at, size, stride) max(0, ((at) - (size) + (stride)) / (stride))
 
@@ -171,7 +171,7 @@ def maxima(
     x: Tensor, shape: tuple[int, ...], params: dict[str, Any], is_taken: bool,
     primitive: Callable[[], dict[str, Tensor]],
 ) -> dict[str, Tensor]:  # fmt: skip
-    """Return the maxima of (N, C, *S), ``dst``, and their ``workspace`` if it is taken.
+    """Return the maxima of (N, C, *S) as ``dst``, and optionally their ``workspace``.
 
     Parameters
     ----------
@@ -181,9 +181,9 @@ def maxima(
     params : dict
         Of the primitive: ``kernel``, ``strides``, ``padding_l``.
     is_taken : bool
-        Whether a gradient or the indices need the workspace.
+        Whether the workspace is needed for a gradient or for indices.
     primitive : callable
-        Records oneDNN's, which is slower on CPUs without AVX-512.
+        Records oneDNN's primitive, which is slower on CPUs without AVX-512.
     """
     found = chosen("max_pool", x) if x.ndim <= 4 else None
     way, known = _Windows(x, shape, params), len(x.trace.tape)
@@ -191,7 +191,7 @@ def maxima(
     is_asked = found == "channels_last" and is_numbered and beats_primitives(x)
     own = way.maxima(is_taken) if is_asked else None
     made = own or primitive()
-    # The gradient of what was widened needs no conversions.
+    # The gradient of widened values requires no conversions.
     is_widened = found == "row_major" and is_missing(x) and is_taken
     if own is None and not (is_widened and way.has_rows and _is_known(made["workspace"], shape)):
         return made
@@ -199,7 +199,7 @@ def maxima(
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
         grad = maxima_gradient(x, dy, made["workspace"], params)
-        assert grad is not None  # the compiler and both layouts are known
+        assert grad is not None  # it was checked that both layouts compile
         return {"src": grad}
 
     x.trace.closed({"src": x}, lambda: made["dst"], rule, lambda: primitive()["dst"])
@@ -211,14 +211,14 @@ def _is_known(taken: Tensor, shape: tuple[int, ...]) -> bool:
 
 
 def maxima_gradient(x: Tensor, dy: Tensor, taken: Tensor, params: dict[str, Any]) -> Tensor | None:
-    """Return the gradient of (N, C, *S), in the layout of ``x``; None to use oneDNN.
+    """Return the gradient of (N, C, *S) in the layout of ``x``; None to use oneDNN.
 
     Parameters
     ----------
     x, dy : Tensor (N, C, *S), (N, C, *T)
-        What was pooled, row-major or channels-last, and the gradient of the maxima.
+        The pooled tensor, row-major or channels-last, and the gradient of the maxima.
     taken : Tensor
-        The workspace, of oneDNN's primitive or of ``maxima``.
+        The workspace of oneDNN's primitive or of ``maxima``.
     params : dict
         Of the primitive: ``kernel``, ``strides``, ``padding_l``.
     """
@@ -230,7 +230,7 @@ def maxima_gradient(x: Tensor, dy: Tensor, taken: Tensor, params: dict[str, Any]
 
 
 class _Windows:
-    """Windows over an image; a signal is an image of one row."""
+    """Windows over an image; a signal is an image with one row."""
 
     def __init__(self, x: Tensor, shape: tuple[int, ...], params: dict[str, Any]) -> None:
         self._x, self._shape = x, shape
@@ -266,7 +266,7 @@ class _Windows:
         height, width = self._sizes
         kept = min(max(-(-_KEPT // width), 2 * self._kernel[0]), height)
         parts, wanted = self._x.shape[0] * -(-self._x.shape[1] // _CHANNELS), units(self._x) * 4
-        # Parts of an image share windows at their edges.
+        # Parts of an image share the windows at their borders.
         per_image = min(max(wanted // parts, 1), max(height // (4 * self._kernel[0]), 1))
         rows = -(-height // per_image)
         per_image = -(-height // rows)
@@ -281,7 +281,7 @@ class _Windows:
 
     @property
     def has_rows(self) -> bool:
-        """Whether the device compiles the gradient in row-major memory."""
+        """Whether the device can compile the row-major gradient."""
         return self._kernels(16).can_run("maxima_backward_rows")
 
     @property
