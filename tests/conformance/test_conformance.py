@@ -6,15 +6,17 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from primitive_cases import call_of, calls_by_row, described
 
 import sycl_dnn
 from conformance.verify.case_reader import ALL_DRIVERS, read_file, replay
 from conformance.verify.outcomes import FAILURES
 from conformance.verify.runner import run_case
+from sycl_dnn import Unimplemented
 from sycl_dnn import onednn as dnnl
 
 FOLDER = Path(__file__).parent
-PER_DRIVER = 10
+PER_DRIVER = 24
 
 
 def _of(driver):
@@ -46,6 +48,16 @@ def test_every_driver_has_cases_that_pass(driver, conformance_stream):
     """Refusals alone would say nothing: some case of each driver must give numbers."""
     statuses = Counter(run_case(case, conformance_stream).status for case in EACH[driver][:12])
     assert statuses["PASSED"] > 0
+
+
+def test_every_primitive_has_cases():
+    assert calls_by_row().keys() == set(dnnl.PRIMITIVES)
+
+
+def test_refusals_have_reasons(conformance_stream):
+    with pytest.raises(Unimplemented) as refusal:
+        described(call_of("--deconv --alg=WINO mb1ic16ih4oc16kh3ph1"), conformance_stream.engine)
+    assert refusal.value.reasons
 
 
 def test_there_are_enough_cases():

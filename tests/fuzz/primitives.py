@@ -5,8 +5,8 @@ import re
 from dataclasses import replace
 
 import numpy as np
-from cases import CASES
 from hypothesis import strategies as st
+from primitive_cases import STATES, calls_by_row, described, without_states
 
 from fuzz.guards import MOST_BYTES, Guarded
 from fuzz.settings import attributes, operand
@@ -14,25 +14,44 @@ from fuzz.values import absurd, chance, mutated, note, renamed_sizes, small, tag
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.tools.cases.call import parameters
 
-ALL = [case for cases in CASES.values() for case in cases if "sparse" not in case.name]
 TYPES = st.sampled_from(("f32", "bf16", "f16", "s8", "u8", "s32", "f64", "f8_e4m3", "s4"))
 TAGS = st.sampled_from(("any", "acdb", "abcd", "nChw16c", "nChw8c", "ba", "ab", "abc", "acb"))
 
 
-def changed(draw, case):
-    """A case with other sizes, data types, layouts and parameters."""
-    case = replace(case, shapes=renamed_sizes(draw, case.shapes))
+def drawn(draw):
+    """A call of any row."""
+    rows = calls_by_row()
+    return draw(st.sampled_from(rows[draw(st.sampled_from(sorted(rows)))]))
+
+
+def retensored(call, change):
+    """A call with ``change(name, tensor)`` for each tensor, in its forward call as well."""
+    tensors = {name: change(name, tensor) for name, tensor in call.tensors.items()}
+    return replace(call, tensors=tensors, forward=call.forward and retensored(call.forward, change))
+
+
+def changed(draw, call):
+    """A call with other sizes, data types, layouts and parameters."""
+    shapes = {n: t.dims for n, t in call.tensors.items()}
+    if call.forward is not None:
+        shapes = {n: t.dims for n, t in call.forward.tensors.items()} | shapes
+    sizes, names = renamed_sizes(draw, shapes), sorted(shapes)
+    of_type = {}
     if chance(draw, 25):
-        names = sorted(case.shapes)
-        if chance(draw, 50):
-            names = [draw(st.sampled_from(names))]
-        kind = draw(TYPES)
-        case = replace(case, dtypes=case.dtypes | dict.fromkeys(names, kind))
+        chosen = [draw(st.sampled_from(names))] if chance(draw, 50) else names
+        of_type = dict.fromkeys(chosen, draw(TYPES))
+    of_layout = {}
     if chance(draw, 25):
-        name = draw(st.sampled_from(sorted(case.shapes)))
-        tag = draw(tag_name) if chance(draw, 30) else draw(TAGS)
-        case = replace(case, tags=case.tags | {name: tag})
-    return case
+        name = draw(st.sampled_from(names))
+        of_layout = {name: draw(tag_name) if chance(draw, 30) else draw(TAGS)}
+    is_free, keeps_states = chance(draw, 70), chance(draw, 80)
+
+    def change(name, tensor):
+        tag = of_layout.get(name, tensor.tag if is_free or "weights" not in name else None)
+        return replace(tensor, dims=sizes[name], dtype=of_type.get(name, tensor.dtype), tag=tag)
+
+    call = retensored(call, change)
+    return call if keeps_states or not any(map(STATES.fullmatch, names)) else without_states(call)
 
 
 def strided(draw, desc):
@@ -43,35 +62,30 @@ def strided(draw, desc):
     return dnnl.MemoryDesc(desc.dims, desc.data_type, strides=strides)
 
 
-def described(draw, engine, case, hint=None):
+def asked(draw, engine, call, hint):
     """Ask for a descriptor."""
-    given = parameters(case.call(any_weights=chance(draw, 70)), hint)
+    given = parameters(call, hint)
     if chance(draw, 15):
         name = draw(st.sampled_from(sorted(given)))
         given[name] = strided(draw, given[name]) if chance(draw, 50) else mutated(draw, given[name])
-    dims = next((s for n, s in case.shapes.items() if re.match("(diff_)?dst", n)), (2, 3))
+    dims = next((t.dims for n, t in call.tensors.items() if re.match("(diff_)?dst", n)), (2, 3))
     attr = attributes(draw, dims) if chance(draw, 35) else None
-    note(case.row, given, attr)
-    return getattr(dnnl, case.row)(engine, **given, attr=attr)
+    note(call.row, given, attr)
+    return getattr(dnnl, call.row)(engine, **given, attr=attr)
 
 
 def descriptor(draw, engine):
-    """The descriptor of a changed case, with that of its forward pass if it needs one."""
-    case = changed(draw, draw(st.sampled_from(ALL)))
-    hint = None
-    if case.forward is not None:
-        forward = case.forward_case
-        hint = dnnl_hint(engine, forward)
+    """The descriptor of a changed call, with that of its forward pass if it needs one."""
+    call, hint = changed(draw, drawn(draw)), None
+    if call.forward is not None:
+        hint = described(call.forward, engine)
         if chance(draw, 5):
-            hint = dnnl_hint(engine, draw(st.sampled_from([c for c in ALL if c.forward is None])))
-    pd = described(draw, engine, case, hint)
+            other = drawn(draw)
+            hint = described(other.forward or other, engine)
+    pd = asked(draw, engine, call, hint)
     for _ in range(draw(st.integers(0, 3)) if chance(draw, 20) else 0):
         pd.next_impl()
     return pd
-
-
-def dnnl_hint(engine, case):
-    return getattr(dnnl, case.row)(engine, **parameters(case.call()))
 
 
 def describe(draw, stream):

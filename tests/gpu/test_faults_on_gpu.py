@@ -12,11 +12,10 @@ from pathlib import Path
 import dpnp
 import numpy as np
 import pytest
-from case_runner import describe, execute
-from cases import CASES
-from conformance.verify import known_faults
+from conformance.verify import expected_results, known_faults
 from conformance.verify.case_reader import cases_of
 from conformance.verify.runner import run_case
+from primitive_cases import call_of, without_states
 
 import sycl_dnn
 from sycl_dnn import OneDnnFaultWarning, Unimplemented
@@ -25,6 +24,8 @@ from sycl_dnn import onednn as dnnl
 from sycl_dnn.graph import Graph
 from sycl_dnn.onednn import faults
 from sycl_dnn.tools.cases import execution
+from sycl_dnn.tools.cases.call import describe
+from sycl_dnn.tools.cases.drivers import DRIVERS
 
 FAULTS = {fault.name: fault for fault in faults.FAULTS if fault.device == "gpu"}
 T = dnnl.data_type
@@ -158,22 +159,25 @@ def filled(desc, value, stream):
 
 def gradients_of_old_cells(stream):
     """Whether gradients depend on what the scratchpad holds, or held by the forward pass."""
-    case = next(c for c in CASES["lstm_backward"] if c.name == "no_states")
-    arrays, attr = case.inputs(), dnnl.PrimitiveAttr()
+    call = without_states(call_of("--rnn --prop=BWD_DW --alg=VANILLA_LSTM l2t4mb2sic6"))
+    fill, attr = DRIVERS["rnn"].fill, dnnl.PrimitiveAttr()
+    arrays = expected_results.referenced(call.forward, "cells", fill)
     attr.set_scratchpad_mode(dnnl.scratchpad_mode.user)
     with pytest.warns(OneDnnFaultWarning, match="without src_iter_c the initial cell state is"):
-        hint = describe(case.forward_case, stream.engine, attr=attr)
+        hint = describe(call.forward, stream.engine, None, attr)
     with pytest.warns(OneDnnFaultWarning, match="gradients start from uninitialized"):
-        pd = describe(case, stream.engine, hint, attr=attr)
+        pd = describe(call, stream.engine, hint, attr)
     assert pd.impl_info.startswith("ocl:simple")
     results = []
     for kept, lent in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)):
         args = {"workspace": filled(hint.workspace_desc, kept, stream)}
-        for one, descriptor, value in ((case.forward_case, hint, 0.0), (case, pd, lent)):
+        for one, descriptor, value in ((call.forward, hint, 0.0), (call, pd, lent)):
             args["scratchpad"] = filled(descriptor.scratchpad_desc, value, stream)
-            done = execute(one, descriptor, stream, arrays, args)
+            done = execution.Execution(one, descriptor, stream, "cells", fill)
+            done.arrays |= arrays
+            done.run(args)
         results.append(done.results()[0]["diff_bias"])
-    wanted = case.expected(arrays)["diff_bias"].reshape(results[0].shape)
+    wanted = expected_results.expected(call, done.arrays)["diff_bias"].reshape(results[0].shape)
     np.testing.assert_allclose(results[0], wanted, atol=1e-5)
     return not any(np.allclose(wanted, other, atol=1e-2) for other in results[1:])
 

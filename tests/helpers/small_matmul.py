@@ -2,7 +2,6 @@
 """A small matmul with attributes, and how to run it on NumPy arrays."""
 
 import dpnp
-from case_runner import download
 
 from sycl_dnn import onednn as dnnl
 
@@ -46,6 +45,16 @@ I8 = "u8 s8 f32"
 
 def array_memory(values, engine):
     return dnnl.Memory.from_array(dpnp.asarray(values, sycl_queue=engine.sycl_queue), engine)
+
+
+def download(memory, stream):
+    """Return the values of a Memory as a NumPy array, through a reorder if it is not plain."""
+    if not memory.desc.is_plain:
+        plain = dnnl.Memory(dnnl.MemoryDesc(memory.desc.dims, memory.desc.data_type), stream.engine)
+        reorder = dnnl.reorder(stream.engine, src=memory.desc, dst=plain.desc)
+        dnnl.Primitive(reorder).execute(stream, {"src": memory, "dst": plain}).wait()
+        memory = plain
+    return memory.to_array().asnumpy()
 
 
 def run(pd, stream, **values):

@@ -6,22 +6,39 @@ import warnings
 import dpnp
 import numpy as np
 import pytest
-from case_runner import describe, faulty_outputs, is_refused, run
-from cases import CASES
+from conformance.verify import device_runs, expected_results, known_faults
+from primitive_cases import call_of, calls_by_row, without_states
 
-from sycl_dnn import OneDnnFaultWarning, Unimplemented
+from sycl_dnn import InvalidArguments, OneDnnFaultWarning, Unimplemented
 from sycl_dnn import onednn as dnnl
+from sycl_dnn.onednn import faults
 from sycl_dnn.onednn.fault import cpu_saturates
+from sycl_dnn.tools.cases.drivers import DRIVERS
 
-FAULTY = [case for cases in CASES.values() for case in cases if case.fault]
-#: Their forward descriptors, needed as hints, do meet a fault.
-FAULTY_HINT = "1x1_row_major"
-SOUND = [
-    case
-    for cases in CASES.values()
-    for case in cases
-    if case.forward is not None and not case.fault and case.name != FAULTY_HINT
-]
+#: Name of a fault -> calls that meet it.
+FAULTY = {
+    "deconvolution-pointwise": [
+        call_of("--deconv --stag=abx --wtag=abx --dtag=abx mb2ic8ih5oc4kh1")
+    ],
+    "inner-product-order": [call_of("--ip --stag=axb --wtag=bcda --dir=FWD_I mb2ic8ih3oc16")],
+    "rms-norm-gradient": [call_of("--lnorm --dir=BWD_D --flags=M 3x4x33")],
+    "augru-gradients": [
+        call_of(f"--rnn --prop=BWD_DW --alg={cell} l1t3mb2sic16")
+        for cell in ("VANILLA_AUGRU", "LBR_AUGRU")
+    ],
+    "rnn-no-initial-state": [
+        without_states(call_of(f"--rnn --prop=BWD_DW --alg={cell} l2t4mb2sic6"))
+        for cell in ("VANILLA_RNN", "VANILLA_LSTM")
+    ],
+}
+
+ADVICE = {fault.name: fault.advice for fault in faults.FAULTS}
+
+
+def wrong_outputs(call, done):
+    """Return the outputs that differ from the reference."""
+    wanted = expected_results.expected(call, done.inputs)
+    return [n for n, got in done.outputs.items() if n in wanted and is_wrong(got, wanted[n])]
 
 
 def is_wrong(got, expected):
@@ -29,48 +46,33 @@ def is_wrong(got, expected):
     return np.abs(got.reshape(expected.shape) - expected).max(initial=0.0) / scale > 2e-5
 
 
-def takes_another_path(case, engine):
-    """Whether this CPU runs an implementation without the fault: this one comes with AVX-512."""
-    if case.row != "deconvolution_forward" or engine.kind is dnnl.engine_kind.gpu:
-        return False
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OneDnnFaultWarning)
-        return "ncsp" not in describe(case, engine, any_weights=False).impl_info
+@pytest.mark.parametrize("name", FAULTY)
+def test_fault_is_warned_of(name, stream):
+    for call in FAULTY[name]:
+        try:
+            done = device_runs.run(call, stream, name, DRIVERS[call.driver].fill)
+        except Unimplemented:
+            assert stream.engine.kind is dnnl.engine_kind.gpu
+            continue
+        if call.row == "lstm_backward" and stream.engine.kind is dnnl.engine_kind.gpu:
+            continue  # Wrong by what memory held: test_faults_on_gpu.py.
+        told = "oneDNN may have mended this: look, then drop the fault and its warning"
+        assert bool(wrong_outputs(call, done)) == bool(done.warned), told
+        if stream.engine.kind is dnnl.engine_kind.cpu:
+            # A CPU with AVX-512 has another implementation of this deconvolution.
+            is_met = name != "deconvolution-pointwise" or "ncsp" in done.impl
+            assert any(ADVICE[name] in text for text in done.warned) == is_met, told
 
 
-def run_and_warnings(case, stream, arrays, **options):
-    """Run a case; the hint of a backward primitive may have its own fault."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", OneDnnFaultWarning)
-        outputs = run(case, stream, arrays, **options)
-    return outputs, [str(w.message) for w in caught if str(w.message).startswith(case.row)]
-
-
-@pytest.mark.parametrize("case", FAULTY, ids=lambda case: case.id)
-def test_fault_is_warned_of(case, stream):
-    plain = case.row == "deconvolution_forward"
-    arrays = case.inputs()
-    if is_refused(case, stream.engine):
-        with pytest.raises(Unimplemented):
-            run(case, stream, arrays)
-        return
-    has_fault = faulty_outputs(case, stream.engine) and not takes_another_path(case, stream.engine)
-    outputs, warned = run_and_warnings(case, stream, arrays, any_weights=not plain)
-    assert bool(warned) == bool(has_fault)
-    if case.row == "lstm_backward" and stream.engine.kind is dnnl.engine_kind.gpu:
-        return  # Wrong by what memory held: test_faults_on_gpu.py.
-    expected = case.expected(arrays)
-    wrong = [name for name in case.faulty if is_wrong(outputs[name], expected[name])]
-    told = "oneDNN may have mended this: look, then drop the fault and its warning"
-    assert bool(wrong) == bool(has_fault), told
-
-
-@pytest.mark.parametrize("case", SOUND, ids=lambda case: case.id)
-def test_sound_case_has_no_warning(case, stream):
-    if is_refused(case, stream.engine):
-        return  # test_primitives.py
-    _, warned = run_and_warnings(case, stream, case.inputs())
-    assert bool(warned) == bool(faulty_outputs(case, stream.engine))
+@pytest.mark.parametrize("row", [row for row in dnnl.PRIMITIVES if "backward" in row])
+def test_a_warning_comes_only_where_values_are_wrong(row, stream):
+    for call in calls_by_row()[row]:
+        try:
+            done = device_runs.run(call, stream, row, DRIVERS[call.driver].fill)
+        except (Unimplemented, InvalidArguments):
+            continue
+        wrong = wrong_outputs(call, done) or known_faults.explain(call, done.impl, [], "cpu")
+        assert wrong or not done.warned, (call, done.warned)
 
 
 def gru_gradients(engine, src, dst):

@@ -8,7 +8,6 @@ import sys
 
 import numpy as np
 import pytest
-from case_runner import download
 from descriptors import require
 from small_matmul import (
     ALG,
@@ -21,6 +20,7 @@ from small_matmul import (
     array_memory,
     attr_of,
     desc,
+    download,
     matmul,
     ops_of,
     run,

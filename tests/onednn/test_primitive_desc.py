@@ -7,10 +7,10 @@ import sys
 
 import numpy as np
 import pytest
-from case_runner import describe, download, is_refused
-from cases import CASES
 from descriptors import require
+from primitive_cases import calls_by_row, described
 from small_calls import softmax_of_integers
+from small_matmul import download
 
 from sycl_dnn import DnnlError, InvalidArguments, Unimplemented
 from sycl_dnn import onednn as dnnl
@@ -20,22 +20,16 @@ T = dnnl.data_type
 ALG = dnnl.algorithm
 TRAINING = dnnl.prop_kind.forward_training
 
-FIRST = {}
-for _cases in CASES.values():
-    for _case in _cases:
-        FIRST.setdefault(_case.row, _case)
-
 
 def desc(*dims, tag=None, data_type=T.f32):
     return dnnl.MemoryDesc(dims, data_type, *([tag] if tag else []))
 
 
 def made(engine, row):
-    case = FIRST[row]
-    if is_refused(case, engine):
-        require(None, engine, case.id)
-    hint = describe(case.forward_case, engine) if case.forward is not None else None
-    return describe(case, engine, hint)
+    try:
+        return described(calls_by_row()[row][0], engine)
+    except Unimplemented:
+        return require(None, engine, row)
 
 
 def kind_of(row):
