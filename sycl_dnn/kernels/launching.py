@@ -62,15 +62,17 @@ class Kernels:
         outputs: Mapping[str, Out],
         numbers: Sequence[int | float],
         n_groups: int,
+        is_repeated: bool = False,
     ) -> dict[str, Tensor]:
         """Record the kernel and return its outputs by name; not differentiable.
 
-        The kernel's parameters are inputs and outputs in order, then numbers.
+        The kernel's parameters are inputs and outputs in order, then numbers. ``is_repeated`` runs
+        it at each call even if its inputs are constant.
         """
         handle = compiled(self._queue, self._source, name)
         kernel = _core.Kernel(handle, name, numbers, n_groups * self.n_items, self.n_items)
         made = {n: _new(self._trace, out) for n, out in outputs.items()}
-        self._trace.add_step(Step(kernel, dict(inputs), made))
+        self._trace.add_step(Step(kernel, dict(inputs), made), is_repeated)
         return made
 
 

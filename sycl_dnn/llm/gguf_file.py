@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sycl_dnn.kernels.packed_blocks import BLOCKS
 from sycl_dnn.llm.architectures import ARCHITECTURES, Architecture, Config
 from sycl_dnn.llm.gguf_format import GgufReader
+from sycl_dnn.llm.packed_matrices import PackedMatrix
 from sycl_dnn.llm.tokenization import Tokenizer
 
 #: Architecture of a file -> that of Hugging Face.
@@ -123,23 +125,48 @@ class GgufFile:
         ValueError
             It is missing, or of another shape or of an unknown type.
         """
+        stored, role = self._stored(name, shape)
+        row, made = self.config.row, self._reader.read(stored)
+        if row.norm == "rms_of_one" and "norm" in stored:
+            return made - 1.0
+        made = self._in_order(made, role)
+        return made.T if made.shape != shape else made
+
+    def packed(self, name: str, shape: tuple[int, ...]) -> PackedMatrix | None:
+        """Return a matrix in the blocks of the file, (outputs, bytes); None for other types.
+
+        Raises
+        ------
+        ValueError
+            It is missing, or of another shape.
+        """
+        stored, role = self._stored(name, shape)
+        raw, kind = self._reader.blocks(stored)
+        if kind.name not in BLOCKS or self._tensors[stored].shape[1] % BLOCKS[kind.name].n_elements:
+            return None
+        rows = raw.reshape(self._tensors[stored].shape[0], -1)
+        return PackedMatrix(self._in_order(rows, role), kind.name)
+
+    def _stored(self, name: str, shape: tuple[int, ...]) -> tuple[str, str]:
+        """Return the file's name of a parameter, and its role; ValueError if it does not fit."""
         path, _, part = name.rpartition(".")
         role, inner = self._names.get(path, ("", path))
         stored = f"{inner}.{part}"
         if stored not in self._tensors:
             raise ValueError(f"llm: {self._path} has no tensor {stored} ({name})")
-        row = self.config.row
-        made = self._reader.read(stored)
-        if row.is_transposed and role in (*_IN_ATTENTION, *_IN_MLP) and made.ndim == 2:
-            made = made.T
-        if made.shape != shape:
-            raise ValueError(f"llm: {stored} must have shape {shape}, got {made.shape}")
-        if row.norm == "rms_of_one" and "norm" in stored:
-            return made - 1.0
-        if row.is_permuted_in_gguf and role in ("query", "key"):
-            n = self.config.num_heads if role == "query" else self.config.num_key_value_heads
-            made = made.reshape(n, -1, 2, *shape[1:]).swapaxes(1, 2).reshape(shape)
-        return made
+        found = self._tensors[stored].shape
+        if self.config.row.is_transposed and role in (*_IN_ATTENTION, *_IN_MLP):
+            found = found[::-1]
+        if found != shape:
+            raise ValueError(f"llm: {stored} must have shape {shape}, got {found}")
+        return stored, role
+
+    def _in_order(self, rows: Any, role: str) -> Any:
+        """Return the rows of queries and keys as Hugging Face has them."""
+        if not self.config.row.is_permuted_in_gguf or role not in ("query", "key"):
+            return rows
+        n = self.config.num_heads if role == "query" else self.config.num_key_value_heads
+        return rows.reshape(n, -1, 2, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape)
 
     def tokenizer(self) -> Tokenizer | None:
         """Return the tokenizer, None if the file has none."""

@@ -117,13 +117,13 @@ class GgufReader:
             raise self._damaged(f"an array has elements of the type {inner}")
         return [self._string() for _ in range(count)]
 
-    def read(self, name: str) -> Any:
-        """Return a tensor as NumPy's float32.
+    def blocks(self, name: str) -> tuple[Any, Any]:
+        """Return the bytes of a tensor, (blocks, bytes of one), and their type.
 
         Raises
         ------
         ValueError
-            It is not whole, or of a type that the library ``gguf`` does not decode.
+            It is not whole, or of an unknown type.
         """
         import gguf
 
@@ -137,18 +137,33 @@ class GgufReader:
         size, start = total // n_elements * n_bytes, self._start + offset
         if total % n_elements or not 0 <= size <= len(self._bytes) - start:
             raise self._damaged(f"{name} of shape {shape} is not inside")
-        raw = np.frombuffer(self._bytes, np.uint8, size, start)
+        # Not by the map: its pages would stay in memory beside what is made of them.
+        raw = np.fromfile(self._path, np.uint8, size, offset=start)
+        return raw.reshape(-1, n_bytes), kind
+
+    def read(self, name: str) -> Any:
+        """Return a tensor as NumPy's float32.
+
+        Raises
+        ------
+        ValueError
+            It is not whole, or of a type that the library ``gguf`` does not decode.
+        """
+        import gguf
+
+        raw, kind = self.blocks(name)
+        shape = self.tensors[name].shape
         if kind == gguf.GGMLQuantizationType.F32:
             return raw.view("<f4").reshape(shape)
-        made = np.empty(total, np.float32)
+        n_elements, _ = gguf.GGML_QUANT_SIZES[kind]
+        made = np.empty((len(raw), n_elements), np.float32)
         step = max(_AT_ONCE // n_elements, 1)
-        for i in range(0, total // n_elements, step):
-            part = raw[i * n_bytes : (i + step) * n_bytes]
+        for i in range(0, len(raw), step):
             try:
-                decoded = gguf.dequantize(part[None], kind)
+                decoded = gguf.dequantize(raw[i : i + step].reshape(1, -1), kind)
             except NotImplementedError:
                 raise ValueError(
                     f"llm: {name} must be of a type with a decoder, got {kind.name}"
                 ) from None
-            made[i * n_elements : (i + step) * n_elements] = decoded.ravel()
+            made[i : i + step] = decoded.reshape(-1, n_elements)
         return made.reshape(shape)

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sycl_dnn.kernels.packed_blocks import BLOCKS
 from sycl_dnn.llm.architectures import Config
+from sycl_dnn.llm.packed_matrices import PackedMatrix
 from sycl_dnn.llm.tokenization import Tokenizer
 
 #: Dtypes of safetensors that weights may have.
@@ -49,6 +52,22 @@ class Folder:
         ValueError
             It is missing, or of another shape or type.
         """
+        stored, dtype = self._stored(name, shape)
+        if dtype == "BF16":
+            return (stored.astype(np.uint32) << 16).view(np.float32)
+        return stored.astype(np.float32)
+
+    def packed(self, name: str, shape: tuple[int, ...]) -> PackedMatrix | None:
+        """Return a matrix of 16-bit numbers as it is, (outputs, bytes); None for other types."""
+        stored, dtype = self._stored(name, shape)
+        is_turned = self.config.row.is_transposed and f".{self.config.row.names['layers']}." in name
+        rows = stored.T if is_turned else stored
+        if dtype not in BLOCKS or rows.shape[1] % 32:
+            return None
+        return PackedMatrix(np.ascontiguousarray(rows).view(np.uint8), dtype)
+
+    def _stored(self, name: str, shape: tuple[int, ...]) -> tuple[Any, str]:
+        """Return a parameter as the file has it, and its type; ValueError if it does not fit."""
         base = self.config.row.names["base"] + "."
         inner = name.removeprefix(base)
         names = [name, inner, f"{base}language_model.{inner}", f"language_model.{name}"]
@@ -61,10 +80,9 @@ class Folder:
         if dtype not in _DTYPES:
             known = ", ".join(_DTYPES)
             raise ValueError(f"llm: {name} must be of type {known}, got {dtype} in {file}")
-        stored = np.memmap(file, _DTYPES[dtype], "r", start, shape)
-        if dtype == "BF16":
-            return (stored.astype(np.uint32) << 16).view(np.float32)
-        return stored.astype(np.float32)
+        # Not by a map: its pages would stay in memory beside what is made of them.
+        stored = np.fromfile(file, _DTYPES[dtype], math.prod(shape), offset=start)
+        return stored.reshape(shape), dtype
 
     def tokenizer(self) -> Tokenizer | None:
         """Return the tokenizer, None if the folder has none."""

@@ -23,7 +23,7 @@ from sycl_dnn.llm.sampling import Sampling
 from sycl_dnn.llm.text_pieces import Pieces, joined
 from sycl_dnn.llm.tokenization import Tokenizer
 
-_DTYPES = ("float32", "bfloat16", "int8")
+_DTYPES = ("float32", "bfloat16", "int8", "stored")
 
 
 def load(
@@ -36,10 +36,11 @@ def load(
     path : str or path
         A GGUF file, or a folder with Hugging Face's ``config.json``, weights in files of
         safetensors and, for text, ``tokenizer.json``.
-    dtype : {"float32", "bfloat16", "int8"}
+    dtype : {"float32", "bfloat16", "int8", "stored"}
         What weights are held in, whatever the file has. With ``"int8"`` matrices are integers with
-        a scale for each output, activations are quantized to 16 bits for each row as they come,
-        and the module cannot be trained.
+        a scale for each output, and activations are quantized to 16 bits for each row as they
+        come. With ``"stored"`` matrices stay in the type of the file (``packed_blocks.BLOCKS``),
+        and need no more memory than there. Matrices of both cannot be trained.
     device : dpctl.SyclQueue or str, optional
 
     Returns
@@ -97,6 +98,10 @@ class _Placed:
         self._tables = ("lm_head", names["embedding"], names.get("positions"))
 
     def __call__(self, name: str, shape: tuple[int, ...]) -> Any:
+        packed = self._dtype == "stored" and len(shape) == 2 and self._file.packed(name, shape)
+        if packed:
+            data = F.asarray(np.ascontiguousarray(packed.data), sycl_queue=self._device)
+            return packed._replace(data=data)
         values = self._file.array(name, shape)
         module = name.split(".")[-2]
         if self._dtype == "int8" and len(shape) == 2 and module != self._tables[2]:

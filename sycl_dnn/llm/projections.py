@@ -12,6 +12,7 @@ import numpy as np
 from sycl_dnn import functional as F
 from sycl_dnn.call.operation import operation
 from sycl_dnn.kernels.rows_in_two_parts import STEPS, added_parts, split_rows
+from sycl_dnn.llm.packed_matrices import PackedMatrix, decoded, packed_linear
 from sycl_dnn.nn.module import Module
 from sycl_dnn.trace.values import Tensor
 
@@ -92,7 +93,7 @@ def products(parts: Sequence[Any], x: Any) -> list[Any]:
 class Projection(Module):
     """``x @ weight.T + bias``; with ``is_transposed``, ``x @ weight + bias``.
 
-    Weights of int8 have a ``weight_scale`` for each output.
+    Weights of int8 have a ``weight_scale`` for each output, packed ones a ``packed_kind``.
     """
 
     def __init__(
@@ -103,13 +104,16 @@ class Projection(Module):
         self.is_transposed = is_transposed
         shape = (n_in, n_out) if is_transposed else (n_out, n_in)
         _add_matrix(self, weights(f"{name}.weight", shape))
-        self.is_transposed = is_transposed and self.weight_scale is None
+        self.is_transposed = is_transposed and "float" in str(self.weight.dtype)
         self.register_parameter("bias", weights(f"{name}.bias", (n_out,)) if bias else None)
 
     def forward(self, x: Any) -> Any:
         """Map (*, in) to (*, out)."""
         if self.weight_scale is not None:
             return integer_product(x, self.weight, self.weight_scale, self.bias)
+        if self.packed_kind:
+            made = packed_linear(x, self.weight, self.packed_kind)
+            return made if self.bias is None else F.add(made, self.bias)
         if self.is_transposed:
             made = F.matmul(x, self.weight)
             return made if self.bias is None else F.add(made, self.bias)
@@ -128,6 +132,9 @@ class Table(Module):
     def forward(self, ids: Any) -> Any:
         """Return the rows (*, width) that ``ids`` names."""
         made = F.embedding(ids, self.weight)
+        if self.packed_kind:
+            rows = decoded(F.reshape(made, (-1, made.shape[-1])), self.packed_kind)
+            return F.reshape(rows, (*ids.shape, -1))
         if self.weight_scale is None:
             return made
         scale = F.embedding(ids, F.unsqueeze(self.weight_scale, 1))
@@ -137,14 +144,21 @@ class Table(Module):
         """Return the products of (*, width) with every row."""
         if self.weight_scale is not None:
             return integer_product(x, self.weight, self.weight_scale, None)
+        if self.packed_kind:
+            return packed_linear(x, self.weight, self.packed_kind)
         return F.linear(x, self.weight)
 
 
 def _add_matrix(module: Module, given: Any) -> None:
-    """Register a weight: a parameter, or integers with their scales."""
+    """Register a weight: a parameter, integers with their scales, or blocks."""
+    module.packed_kind = ""
     if isinstance(given, F.QuantizedTensor):
         module.register_buffer("weight", given.data)
         module.register_buffer("weight_scale", given.scale)
+    elif isinstance(given, PackedMatrix):
+        module.register_buffer("weight", given.data)
+        module.register_buffer("weight_scale", None)
+        module.packed_kind = given.kind
     else:
         module.register_parameter("weight", given)
         module.register_buffer("weight_scale", None)

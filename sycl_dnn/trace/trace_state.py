@@ -252,9 +252,9 @@ class TraceState:
             self._by_calls |= {id(t): t for t in step.outputs.values()}
             self._written_by_calls |= {t.storage for t in step.outputs.values()}
 
-    def add_step(self, step: Step) -> None:
-        """Record an existing step; not on the tape."""
-        self._add(step)
+    def add_step(self, step: Step, is_repeated: bool = False) -> None:
+        """Record an existing step; not on the tape. ``is_repeated`` as for ``array_call``."""
+        self._add(step, is_repeated)
 
     def writers_of(self, storage: Storage) -> list[Step | ArrayStep]:
         """Return the steps so far that write a storage, in order."""

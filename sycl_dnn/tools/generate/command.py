@@ -20,7 +20,7 @@ def parser() -> argparse.ArgumentParser:
     add("--model", required=True, metavar="PATH", help="a GGUF file or a folder of Hugging Face")
     add("--chat", action="store_true", help="the prompt is a user's message, in the chat's form")
     add("--system", metavar="TEXT", help="with --chat, a message of the system before it")
-    add("--dtype", choices=["float32", "bfloat16", "int8"], default="float32",
+    add("--dtype", choices=["float32", "bfloat16", "int8", "stored"], default="float32",
         help="what weights are held in")  # fmt: skip
     add("--device", metavar="D", help="cpu, gpu or a dpctl filter string")
     add("--max-tokens", type=int, default=64, metavar="N")

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matrices in the blocks of a file: their rows, products with them, models that hold them."""
+
+import dpnp
+import gguf
+import numpy as np
+import pytest
+from small_language_models import CONFIG, write_folder, write_gguf
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn import llm
+from sycl_dnn.kernels import packed_blocks
+from sycl_dnn.kernels.packed_blocks import BLOCKS
+from sycl_dnn.llm.packed_matrices import decoded, packed_linear
+
+IDS = dpnp.asarray([[5, 6, 7, 30, 40, 50, 60]], dtype="i4")
+RNG = np.random.default_rng(0)
+
+
+def blocks(kind, n=24, count=2):
+    """Return random rows of blocks, and the weights that the library ``gguf`` finds in them."""
+    block, kind = BLOCKS[kind], gguf.GGMLQuantizationType[kind]
+    if kind.name in ("F16", "BF16"):
+        raw = gguf.quantize(RNG.standard_normal((n, 32 * count)).astype("f4"), kind).view("u1")
+    else:
+        raw = RNG.integers(0, 256, (n, count, block.n_bytes), dtype=np.uint8)
+        for at in (208,) if kind.name == "Q6_K" else (0, 2) if kind.name != "Q8_0" else (0,):
+            if kind.name != "Q4_0" or at == 0:
+                scales = RNG.uniform(-0.1, 0.1, (n, count)).astype(np.float16)
+                raw[:, :, at : at + 2] = scales[..., None].view(np.uint8)
+    raw = raw.reshape(n, -1)
+    return raw, gguf.dequantize(raw, kind).reshape(n, -1)
+
+
+@pytest.fixture(params=["kernels", "functions"])
+def way(request, monkeypatch):
+    """Decode by kernels, or by the functions that devices without OpenCL C have."""
+    if request.param == "functions":
+        for name in ("packed_product", "packed_rows"):
+            monkeypatch.setattr(packed_blocks, name, lambda *args: None)
+    return request.param
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_rows_are_those_of_the_library(kind, way):
+    raw, wanted = blocks(kind)
+    data = dpnp.asarray(raw)
+    got = sycl_dnn.compile(lambda data: decoded(data, kind))(data)
+    np.testing.assert_allclose(dpnp.asnumpy(got), wanted, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+@pytest.mark.parametrize("rows", [1, 3, 8, 9, 40])
+def test_products_are_those_of_the_decoded_matrix(kind, rows, monkeypatch):
+    raw, weights = blocks(kind)
+    x = RNG.standard_normal((rows, weights.shape[1])).astype("f4")
+    wanted = x.astype("f8") @ weights.T.astype("f8")
+    size = np.abs(x).astype("f8") @ np.abs(weights.T)
+    got = dpnp.asnumpy(packed_linear(dpnp.asarray(x), dpnp.asarray(raw), kind))
+    most = 1e-6 if rows <= packed_blocks.MOST_ROWS else 2.0**-8  # CPUs with AMX round operands
+    assert got.dtype == np.float32
+    assert np.all(np.abs(got - wanted) <= most * size)
+
+
+def test_any_axes_and_no_rows():
+    raw, weights = blocks("Q4_1")
+    x = RNG.standard_normal((2, 3, 64)).astype("f4")
+    data = dpnp.asarray(raw)
+    got = packed_linear(dpnp.asarray(x), data, "Q4_1")
+    np.testing.assert_allclose(dpnp.asnumpy(got), x @ weights.T, rtol=1e-4, atol=1e-4)
+    turned = dpnp.asarray(np.ascontiguousarray(x[0].T)).T
+    got = packed_linear(turned, data, "Q4_1")
+    np.testing.assert_allclose(dpnp.asnumpy(got), x[0] @ weights.T, rtol=1e-4, atol=1e-4)
+    assert packed_linear(dpnp.zeros((0, 64), dtype="f4"), data, "Q4_1").shape == (0, 24)
+
+
+def test_what_is_not_a_number_stays():
+    raw, _ = blocks("Q8_0")
+    x = np.ones((3, 64), "f4")
+    x[0, 5], x[1, 63] = np.nan, np.inf
+    got = dpnp.asnumpy(packed_linear(dpnp.asarray(x), dpnp.asarray(raw), "Q8_0"))
+    assert np.isnan(got[0]).all()
+    assert not np.isfinite(got[1]).any()
+    assert np.isfinite(got[2]).all()
+
+
+@pytest.mark.parametrize("rows", [2, 20])
+def test_the_gradient_of_the_other_operand(rows):
+    raw, weights = blocks("Q4_K")
+    x, dy = (RNG.standard_normal((rows, w)).astype("f4") for w in weights.shape[::-1])
+    data = dpnp.asarray(raw)
+    found = sycl_dnn.grad(lambda x: F.sum(packed_linear(x, data, "Q4_K") * dpnp.asarray(dy)))(
+        dpnp.asarray(x)
+    )
+    np.testing.assert_allclose(dpnp.asnumpy(found), dy @ weights, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["F16", "BF16", "Q8_0", "Q4_0", "Q4_1"])
+def test_a_file_stays_as_it_is(tmp_path, kind):
+    path = write_gguf(tmp_path / "a.gguf", gguf.GGMLQuantizationType[kind])
+    wanted, lm = llm.load(path), llm.load(path, dtype="stored")
+    held = sum(v.nbytes for v in lm.module.state_dict().values())
+    assert held < 1.001 * path.stat().st_size
+    np.testing.assert_allclose(
+        dpnp.asnumpy(lm.module(IDS)), dpnp.asnumpy(wanted.module(IDS)), atol=1e-4
+    )
+    assert lm.generate([5, 20, 33], max_tokens=5) == wanted.generate([5, 20, 33], max_tokens=5)
+
+
+@pytest.mark.parametrize("config", [CONFIG, {
+    "model_type": "gpt2", "vocab_size": 96, "n_embd": 64, "n_layer": 1, "n_head": 4,
+    "n_positions": 64,
+}])  # fmt: skip
+def test_a_folder_of_16_bits_stays_as_it_is(tmp_path, config):
+    folder = write_folder(tmp_path / "folder", config, dtype=np.float16)
+    wanted, lm = llm.load(folder), llm.load(folder, dtype="stored")
+    matrices = [v for n, v in lm.module.state_dict().items() if v.ndim == 2]
+    assert {str(v.dtype) for v in matrices} == {"uint8"}
+    np.testing.assert_allclose(
+        dpnp.asnumpy(lm.module(IDS)), dpnp.asnumpy(wanted.module(IDS)), atol=1e-4
+    )
+
+
+def test_other_types_are_decoded(tmp_path):
+    path = write_gguf(tmp_path / "a.gguf", gguf.GGMLQuantizationType.Q5_1)
+    lm = llm.load(path, dtype="stored")
+    assert {str(v.dtype) for v in lm.module.state_dict().values()} == {"float32"}
+    wanted = dpnp.asnumpy(llm.load(path).module(IDS))
+    np.testing.assert_array_equal(dpnp.asnumpy(lm.module(IDS)), wanted)
+
+
+def test_the_whole_model_has_gradients_of_its_other_parameters(tmp_path):
+    path = write_gguf(tmp_path / "a.gguf", gguf.GGMLQuantizationType.Q8_0)
+    ids = dpnp.asarray([[5, 9, 13, 17]], dtype="i4")
+
+    def slope(net):
+        def loss(net):
+            return F.cross_entropy(net(ids)[0, :-1], dpnp.asarray([9, 13, 17]))
+
+        grads = sycl_dnn.grad(loss)(net)
+        return dpnp.asnumpy(dict(grads.named_parameters())["model.layers.0.input_layernorm.weight"])
+
+    wanted = slope(llm.load(path).module)
+    np.testing.assert_allclose(slope(llm.load(path, dtype="stored").module), wanted, atol=1e-4)
