@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX models as modules: ``load``; needs the library ``onnx`` (extra ``[onnx]``)."""
+"""ONNX models as modules and back: ``load``, ``export`` (extra ``[onnx]``)."""
 
 import importlib.util
 
@@ -8,5 +8,6 @@ if importlib.util.find_spec("onnx") is None:
 
 from sycl_dnn.onnx.loaded_model import OnnxModel, load
 from sycl_dnn.onnx.model_graph import ModelInput
+from sycl_dnn.onnx.onnx_export import export
 
-__all__ = ["ModelInput", "OnnxModel", "load"]
+__all__ = ["ModelInput", "OnnxModel", "export", "load"]

@@ -25,9 +25,13 @@ def taken(x: Any, key: Any) -> Any:
     unspoilt("index", x)
     items = [_known(item) for item in (key if isinstance(key, tuple) else (key,))]
     items = _full_key(items, len(x.shape))
-    if any(_is_array(item) for item in items):
-        return _gathered(x, items)
-    return alias(x, _sliced(x, items))
+    made = x.trace.joined(_taken, _taken, (x, items), {})
+    return made if any(map(_is_array, items)) else alias(x, made)
+
+
+def _taken(x: Any, items: list[Any]) -> Any:
+    """Return ``x`` by a key with an item for each axis, and None for each new one."""
+    return (_gathered if any(map(_is_array, items)) else _sliced)(x, items)
 
 
 def _sliced(x: Any, items: list[Any]) -> Any:

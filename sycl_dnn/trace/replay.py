@@ -61,6 +61,8 @@ def _token(value: Any, operands: list[Tensor], first: dict[int, int]) -> Any:
         return (kind, value)
     if kind is tuple or kind is list:
         return (kind, *[_token(v, operands, first) for v in value])
+    if kind is slice:
+        return (kind, *[_token(v, operands, first) for v in (value.start, value.stop, value.step)])
     raise _Unlike
 
 

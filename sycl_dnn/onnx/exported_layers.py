@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products, attention and normalization as ONNX's operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn.onnx.written_graph import Ints, Recording, Row, Value, unsupported
+
+ROWS: dict[str, Row] = {}
+
+
+def row(*names: str) -> Callable[[Row], Row]:
+    """Register what writes functions."""
+
+    def add(function: Row) -> Row:
+        ROWS.update(dict.fromkeys(names, function))
+        return function
+
+    return add
+
+
+# --- Products
+
+
+def _last_two(x: Any, ndim: int, g: Recording) -> Any:
+    return g.node("Transpose", x, perm=[*range(ndim - 2), ndim - 1, ndim - 2])
+
+
+@row("linear")
+def _linear(g: Recording, a: Any, made: list[Value]) -> Any:
+    x, weight, bias = a.input, a.weight, a.bias
+    bias = None if bias is None else g.cast(bias, made[0].dtype)
+    if x.ndim == weight.ndim == 2:
+        return g.node("Gemm", x, weight, bias, transB=1)
+    turned = _last_two(weight, 2, g) if weight.ndim == 2 else weight
+    product = g.node("MatMul", x, turned)
+    return product if bias is None else g.node("Add", product, bias)
+
+
+@row("matmul")
+def _matmul(g: Recording, a: Any, made: list[Value]) -> Any:
+    return g.node("MatMul", a.input, a.other)
+
+
+@row("mm", "bmm")
+def _mm(g: Recording, a: Any, made: list[Value]) -> Any:
+    return g.node("MatMul", a.input, a.mat2)
+
+
+@row("mv")
+def _mv(g: Recording, a: Any, made: list[Value]) -> Any:
+    return g.node("MatMul", a.input, a.vec)
+
+
+@row("dot")
+def _dot(g: Recording, a: Any, made: list[Value]) -> Any:
+    return g.node("MatMul", a.input, a.tensor)
+
+
+@row("outer")
+def _outer(g: Recording, a: Any, made: list[Value]) -> Any:
+    return g.node("Mul", g.node("Unsqueeze", a.input, Ints((1,))), a.vec2)
+
+
+@row("addmm")
+def _addmm(g: Recording, a: Any, made: list[Value]) -> Any:
+    if not a.beta:
+        return g.node("Gemm", a.mat1, a.mat2, alpha=float(a.alpha))
+    return g.node("Gemm", a.mat1, a.mat2, a.input, alpha=float(a.alpha), beta=float(a.beta))
+
+
+@row("baddbmm")
+def _baddbmm(g: Recording, a: Any, made: list[Value]) -> Any:
+    def scaled(x: Any, by: float) -> Any:
+        return x if by == 1 else g.node("Mul", x, g.number(by, made[0].dtype))
+
+    product = scaled(g.node("MatMul", a.batch1, a.batch2), a.alpha)
+    return g.node("Add", scaled(a.input, a.beta), product) if a.beta else product
+
+
+@row("einsum")
+def _einsum(g: Recording, a: Any, made: list[Value]) -> Any:
+    equation, *operands = a.args
+    if not isinstance(equation, str):
+        raise unsupported("einsum", "the first argument must be an equation")
+    if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
+        operands = operands[0]
+    return g.node("Einsum", *operands, equation=equation.replace(" ", ""))
+
+
+@row("bilinear")
+def _bilinear(g: Recording, a: Any, made: list[Value]) -> Any:
+    found = g.node("Einsum", a.input1, a.weight, a.input2, equation="...i,oij,...j->...o")
+    return found if a.bias is None else g.node("Add", found, a.bias)
+
+
+# --- Attention
+
+
+@row("scaled_dot_product_attention")
+def _attention(g: Recording, a: Any, made: list[Value]) -> Any:
+    if a.dropout_p:
+        raise unsupported("scaled_dot_product_attention", "dropout_p must be 0")
+    q, dtype = a.query, made[0].dtype
+    k, v = (_as_many_heads(g, x, q, a.enable_gqa) for x in (a.key, a.value))
+    scale = q.shape[-1] ** -0.5 if a.scale is None else a.scale
+    scores = g.node("MatMul", q, _last_two(k, a.key.ndim, g))
+    scores = g.node("Mul", scores, g.number(scale, dtype))
+    size, hides, sees = (q.shape[-2], a.key.shape[-2]), g.number(-np.inf, dtype), None
+    if a.is_causal:
+        sees = g.node("Trilu", g.node("Expand", g.number(True, "bool"), Ints(size)), upper=0)
+    if a.attn_mask is not None and a.attn_mask.dtype == "bool":
+        sees = a.attn_mask if sees is None else g.node("And", sees, a.attn_mask)
+    elif a.attn_mask is not None:
+        scores = g.node("Add", scores, g.cast(a.attn_mask, dtype))
+    if sees is not None:
+        scores = g.node("Where", sees, scores, hides)
+    weights = g.node("Softmax", scores, axis=-1)
+    if isinstance(sees, Value):  # a query that sees no key gets zeros, as in torch
+        number = g.node("Cast", sees, to=6)
+        any_key = g.node("Cast", g.node("ReduceMax", number, Ints((-1,))), to=9)
+        weights = g.node("Where", any_key, weights, g.number(0, dtype))
+    return g.node("MatMul", weights, v)
+
+
+def _as_many_heads(g: Recording, x: Value, q: Value, is_grouped: bool) -> Any:
+    """Return keys or values with a head for each of the queries'."""
+    if not is_grouped or x.shape[-3] == q.shape[-3]:
+        return x
+    *lead, heads, length, width = x.shape
+    groups = q.shape[-3] // heads
+    apart = g.node("Unsqueeze", x, Ints((-3,)))
+    repeated = g.node("Expand", apart, Ints((*lead, heads, groups, length, width)))
+    return g.node("Reshape", repeated, Ints((*lead, heads * groups, length, width)))
+
+
+# --- Normalization
+
+
+def _filled(g: Recording, given: Value | None, value: float, n: Any, dtype: str) -> Any:
+    return g.number(np.full(n, value), dtype) if given is None else g.cast(given, dtype)
+
+
+@row("layer_norm")
+def _layer_norm(g: Recording, a: Any, made: list[Value]) -> Any:
+    dtype, shape = a.input.dtype, tuple(_sizes(a.normalized_shape))
+    weight = _filled(g, a.weight, 1, shape, dtype)
+    bias = None if a.bias is None else g.cast(a.bias, dtype)
+    return g.node("LayerNormalization", a.input, weight, bias, axis=-len(shape), epsilon=a.eps)
+
+
+def _sizes(shape: Any) -> list[int]:
+    return list(shape) if isinstance(shape, (tuple, list)) else [shape]
+
+
+@row("rms_norm")
+def _rms_norm(g: Recording, a: Any, made: list[Value]) -> Any:
+    dtype, axes = a.input.dtype, Ints(range(-len(_sizes(a.normalized_shape)), 0))
+    eps = np.finfo(np.float32 if dtype == "bfloat16" else dtype).eps if a.eps is None else a.eps
+    square = g.node("ReduceMean", g.node("Mul", a.input, a.input), axes)
+    root = g.node("Sqrt", g.node("Add", square, g.number(eps, dtype)))
+    found = g.node("Div", a.input, root)
+    return found if a.weight is None else g.node("Mul", found, g.cast(a.weight, dtype))
+
+
+@row("group_norm")
+def _group_norm(g: Recording, a: Any, made: list[Value]) -> Any:
+    x, dtype = a.input, a.input.dtype
+    size = int(np.prod(x.shape[1:])) // a.num_groups
+    rows = g.node("Reshape", x, Ints((x.shape[0], a.num_groups, size)))
+    ones, zeros = (g.number(np.full(a.num_groups, v), dtype) for v in (1, 0))
+    found = g.node("InstanceNormalization", rows, ones, zeros, epsilon=a.eps)
+    found = g.node("Reshape", found, Ints(x.shape))
+    for op, given in (("Mul", a.weight), ("Add", a.bias)):
+        if given is not None:
+            by = g.node("Unsqueeze", g.cast(given, dtype), Ints(range(1, x.ndim - 1)))
+            found = g.node(op, found, by)
+    return found
+
+
+@row("instance_norm")
+def _instance_norm(g: Recording, a: Any, made: list[Value]) -> Any:
+    if not a.use_input_stats:
+        a.training = False
+        return _batch_norm(g, a, made)
+    if a.running_mean is not None:
+        raise unsupported("instance_norm", "it must not update running statistics; call eval()")
+    n, dtype = a.input.shape[1], a.input.dtype
+    given = _filled(g, a.weight, 1, n, dtype), _filled(g, a.bias, 0, n, dtype)
+    return g.node("InstanceNormalization", a.input, *given, epsilon=a.eps)
+
+
+@row("batch_norm")
+def _batch_norm(g: Recording, a: Any, made: list[Value]) -> Any:
+    if a.training or a.running_mean is None:
+        raise unsupported("batch_norm", "it must not use the batch's statistics; call eval()")
+    n, dtype = a.input.shape[1], a.input.dtype
+    given = _filled(g, a.weight, 1, n, dtype), _filled(g, a.bias, 0, n, dtype)
+    return g.node("BatchNormalization", a.input, *given, a.running_mean, a.running_var,
+                  epsilon=a.eps)  # fmt: skip
+
+
+@row("local_response_norm")
+def _local_response_norm(g: Recording, a: Any, made: list[Value]) -> Any:
+    return g.node("LRN", a.input, size=a.size, alpha=a.alpha, beta=a.beta, bias=float(a.k))

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shapes, slices and elements by index as ONNX's operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn.onnx.exported_arithmetic import operand
+from sycl_dnn.onnx.written_graph import Ints, Recording, Row, Value, unsupported
+
+ROWS: dict[str, Row] = {}
+#: Beyond any size; ONNX clamps limits of slices as Python does.
+_END, _BEFORE = 2**63 - 1, -(2**63)
+
+
+def row(*names: str) -> Callable[[Row], Row]:
+    """Register what writes functions."""
+
+    def add(function: Row) -> Row:
+        ROWS.update(dict.fromkeys(names, function))
+        return function
+
+    return add
+
+
+def sliced(g: Recording, x: Any, axis: int, start: int, stop: int, step: int = 1) -> Any:
+    """Write a part of an axis."""
+    return g.node("Slice", x, Ints((start,)), Ints((stop,)), Ints((axis,)), Ints((step,)))
+
+
+@row("reshape", "flatten", "unflatten")
+def _reshape(g: Recording, a: Any, made: list[Value]) -> Any:
+    return g.node("Reshape", a.input, Ints(made[0].shape))
+
+
+@row("squeeze")
+def _squeeze(g: Recording, a: Any, made: list[Value]) -> Any:
+    x, dim = a.input, a.dim
+    given = range(x.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
+    return g.node("Squeeze", x, Ints(d % x.ndim for d in given if x.shape[d] == 1))
+
+
+@row("unsqueeze")
+def _unsqueeze(g: Recording, a: Any, made: list[Value]) -> Any:
+    return g.node("Unsqueeze", a.input, Ints((a.dim,)))
+
+
+@row("permute")
+def _permute(g: Recording, a: Any, made: list[Value]) -> Any:
+    return g.node("Transpose", a.input, perm=[d % a.input.ndim for d in a.dims])
+
+
+def _exchanged(g: Recording, x: Value, first: int, second: int) -> Any:
+    order = list(range(x.ndim))
+    order[first], order[second] = order[second], order[first]
+    return g.node("Transpose", x, perm=order)
+
+
+@row("transpose")
+def _transpose(g: Recording, a: Any, made: list[Value]) -> Any:
+    return _exchanged(g, a.input, a.dim0, a.dim1)
+
+
+@row("swapaxes")
+def _swapaxes(g: Recording, a: Any, made: list[Value]) -> Any:
+    return _exchanged(g, a.input, a.axis0, a.axis1)
+
+
+@row("movedim")
+def _movedim(g: Recording, a: Any, made: list[Value]) -> Any:
+    numbered = np.moveaxis(np.empty(range(1, a.input.ndim + 1)), a.source, a.destination)
+    return g.node("Transpose", a.input, perm=[n - 1 for n in numbered.shape])
+
+
+@row("expand", "broadcast_to")
+def _expand(g: Recording, a: Any, made: list[Value]) -> Any:
+    return g.node("Expand", a.input, Ints(made[0].shape))
+
+
+@row("tile")
+def _tile(g: Recording, a: Any, made: list[Value]) -> Any:
+    counts = tuple(a.dims)
+    lead = len(counts) - a.input.ndim
+    x = g.node("Unsqueeze", a.input, Ints(range(lead))) if lead > 0 else a.input
+    return g.node("Tile", x, Ints((1,) * -lead + counts))
+
+
+@row("flip")
+def _flip(g: Recording, a: Any, made: list[Value]) -> Any:
+    dims = a.dims if isinstance(a.dims, (tuple, list)) else (a.dims,)
+    n = len(dims)
+    return g.node("Slice", a.input, Ints((-1,) * n), Ints((_BEFORE,) * n), Ints(dims),
+                  Ints((-1,) * n))  # fmt: skip
+
+
+@row("roll")
+def _roll(g: Recording, a: Any, made: list[Value]) -> Any:
+    if a.dims is None:
+        raise unsupported("roll", "dims must be given")
+    pairs = [v if isinstance(v, (tuple, list)) else (v,) for v in (a.shifts, a.dims)]
+    x: Any = a.input
+    for shift, dim in zip(*pairs, strict=True):
+        by = shift % a.input.shape[dim]
+        if by:
+            parts = sliced(g, x, dim, -by, _END), sliced(g, x, dim, 0, -by)
+            x = g.node("Concat", *parts, axis=dim)
+    return x if x is not a.input else g.node("Identity", x)
+
+
+@row("narrow")
+def _narrow(g: Recording, a: Any, made: list[Value]) -> Any:
+    start = a.start % max(a.input.shape[a.dim], 1)
+    return sliced(g, a.input, a.dim, start, start + a.length)
+
+
+@row("select")
+def _select(g: Recording, a: Any, made: list[Value]) -> Any:
+    return g.node("Gather", a.input, np.asarray(a.index, np.int64), axis=a.dim)
+
+
+def _split(g: Recording, x: Value, dim: int, sizes: Sequence[int]) -> tuple[Any, ...]:
+    if len(sizes) == 1:
+        return (g.node("Identity", x),)
+    return tuple(g.node("Split", x, Ints(sizes), outputs=len(sizes), axis=dim))
+
+
+@row("chunk", "split")
+def _parts(g: Recording, a: Any, made: list[Value]) -> Any:
+    x = a.input if hasattr(a, "input") else a.tensor
+    return _split(g, x, a.dim, [m.shape[a.dim] for m in made])
+
+
+@row("unbind")
+def _unbind(g: Recording, a: Any, made: list[Value]) -> Any:
+    parts = _split(g, a.input, a.dim, [1] * len(made))
+    return tuple(g.node("Squeeze", part, Ints((a.dim,))) for part in parts)
+
+
+@row("cat")
+def _cat(g: Recording, a: Any, made: list[Value]) -> Any:
+    given = [g.cast(t, made[0].dtype) for t in a.tensors if t.shape != (0,)]
+    return g.node("Concat", *given, axis=a.dim)
+
+
+@row("stack")
+def _stack(g: Recording, a: Any, made: list[Value]) -> Any:
+    axis = a.dim % made[0].ndim
+    given = [g.node("Unsqueeze", g.cast(t, made[0].dtype), Ints((axis,))) for t in a.tensors]
+    return g.node("Concat", *given, axis=axis)
+
+
+def _trilu(upper: int) -> Row:
+    def write(g: Recording, a: Any, made: list[Value]) -> Any:
+        return g.node("Trilu", a.input, np.asarray(a.diagonal, np.int64), upper=upper)
+
+    return write
+
+
+ROWS |= {"tril": _trilu(0), "triu": _trilu(1)}
+
+
+@row("pixel_shuffle")
+def _pixel_shuffle(g: Recording, a: Any, made: list[Value]) -> Any:
+    if a.input.ndim != 4:
+        raise unsupported("pixel_shuffle", f"input must have 4 axes, got {a.input.ndim}")
+    return g.node("DepthToSpace", a.input, blocksize=a.upscale_factor, mode="CRD")
+
+
+@row("pixel_unshuffle")
+def _pixel_unshuffle(g: Recording, a: Any, made: list[Value]) -> Any:
+    *lead, c, h, w = a.input.shape
+    n, r = len(lead), a.downscale_factor
+    apart = g.node("Reshape", a.input, Ints((*lead, c, h // r, r, w // r, r)))
+    order = [*range(n), *(n + i for i in (0, 2, 4, 1, 3))]
+    return g.node("Reshape", g.node("Transpose", apart, perm=order), Ints(made[0].shape))
+
+
+@row("channel_shuffle")
+def _channel_shuffle(g: Recording, a: Any, made: list[Value]) -> Any:
+    n, c, *sizes = a.input.shape
+    apart = g.node("Reshape", a.input, Ints((n, a.groups, c // a.groups, *sizes)))
+    order = [0, 2, 1, *range(3, 3 + len(sizes))]
+    return g.node("Reshape", g.node("Transpose", apart, perm=order), Ints(made[0].shape))
+
+
+def _like(value: float) -> Row:
+    def write(g: Recording, a: Any, made: list[Value]) -> Any:
+        number = getattr(a, "fill_value", value)
+        return g.node("Expand", g.number(number, made[0].dtype), Ints(made[0].shape))
+
+    return write
+
+
+ROWS |= {"zeros_like": _like(0), "ones_like": _like(1), "empty_like": _like(0),
+         "full_like": _like(0)}  # fmt: skip
+
+
+# --- Elements by index
+
+
+@row("_taken")
+def _taken(g: Recording, a: Any, made: list[Value]) -> Any:
+    """Write ``x[key]``: slices first, then numbers and one array, then new axes."""
+    items, x = [i for i in a.items if i is not None], a.x
+    ranges = [(axis, i) for axis, i in enumerate(items)
+              if isinstance(i, slice) and i != slice(None)]  # fmt: skip
+    if ranges:
+        limits = [_limits(i) for _, i in ranges]
+        starts, stops, steps = (Ints(v) for v in zip(*limits, strict=True))
+        x = g.node("Slice", x, starts, stops, Ints(axis for axis, _ in ranges), steps)
+    arrays = [i for i in items if not isinstance(i, slice)]
+    if len(arrays) > 1 and not all(isinstance(i, int) for i in arrays):
+        raise unsupported("an index", "there must be one array at most, and no numbers with it")
+    for axis, item in reversed(list(enumerate(items))):
+        if not isinstance(item, slice):
+            number = np.asarray(item, np.int64) if isinstance(item, int) else item
+            x = g.node("Gather", x, number, axis=axis)
+    new, place = [], 0
+    for item in a.items:
+        if item is None:
+            new.append(place)
+        place += 0 if isinstance(item, int) else getattr(item, "ndim", 1)
+    x = g.node("Unsqueeze", x, Ints(new)) if new else x
+    return g.node("Identity", x) if isinstance(x, Value) else x
+
+
+def _limits(item: slice) -> tuple[int, int, int]:
+    step = 1 if item.step is None else item.step
+    ends = (0, _END) if step > 0 else (_END, _BEFORE)
+    start, stop = (
+        e if v is None else v for v, e in zip((item.start, item.stop), ends, strict=True)
+    )
+    return start, stop, step
+
+
+@row("embedding")
+def _embedding(g: Recording, a: Any, made: list[Value]) -> Any:
+    if a.max_norm is not None:
+        raise unsupported("embedding", "max_norm must be None")
+    return g.node("Gather", a.weight, a.input, axis=0)
+
+
+@row("index_select")
+def _index_select(g: Recording, a: Any, made: list[Value]) -> Any:
+    return g.node("Gather", a.input, a.index, axis=a.dim)
+
+
+@row("gather")
+def _gather(g: Recording, a: Any, made: list[Value]) -> Any:
+    return g.node("GatherElements", a.input, a.index, axis=a.dim)
+
+
+@row("take_along_dim")
+def _take_along(g: Recording, a: Any, made: list[Value]) -> Any:
+    if a.dim is None or a.input.ndim != a.indices.ndim:
+        raise unsupported("take_along_dim", "dim must be given, and ranks must be equal")
+    dim = a.dim % a.input.ndim
+    shape = [n if i != dim else a.input.shape[dim] for i, n in enumerate(made[0].shape)]
+    x = g.node("Expand", a.input, Ints(shape))
+    return g.node("GatherElements", x, g.node("Expand", a.indices, Ints(made[0].shape)), axis=dim)
+
+
+def _scatter(reduction: str | None) -> Row:
+    def write(g: Recording, a: Any, made: list[Value]) -> Any:
+        values = a.src
+        if not isinstance(values, Value):
+            values = g.node("Expand", operand(g, values, made[0].dtype), Ints(a.index.shape))
+        elif values.shape != a.index.shape:
+            n = a.index.ndim
+            values = g.node("Slice", values, Ints((0,) * n), Ints(a.index.shape), Ints(range(n)))
+        return g.node("ScatterElements", a.input, a.index, values, axis=a.dim, reduction=reduction)
+
+    return write
+
+
+ROWS |= {"scatter": _scatter(None), "scatter_add": _scatter("add")}

@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A graph of ONNX's operators while it is written, and sizes that are symbols in it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sycl_dnn.errors import UnsupportedOperator
+
+#: Factors by the symbols whose product they multiply.
+Terms = dict[tuple[str, ...], Fraction]
+#: The operator set that exported models state.
+OPSET = 20
+
+
+def unsupported(name: str, rule: str) -> UnsupportedOperator:
+    """Return the error for a function, or a use of one, that has no form in the operator set."""
+    error = UnsupportedOperator(
+        f"export: {name} has no form in ONNX's operator set {OPSET}: {rule}"
+    )
+    error.operator, error.version, error.rule = name, OPSET, rule
+    return error
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A value of the graph."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    #: Its content, if it is a constant.
+    array: np.ndarray | None = None
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+
+class Ints(tuple[int, ...]):
+    """Whole numbers as an input of a node: a shape, axes, limits."""
+
+    __slots__ = ()
+
+
+class Node(NamedTuple):
+    """One node; inputs are names, ``Ints`` or constants."""
+
+    op: str
+    inputs: tuple[Any, ...]
+    outputs: tuple[str, ...]
+    attributes: dict[str, Any]
+
+
+class Recording:
+    """The nodes that a function needs for inputs of some sizes.
+
+    Parameters
+    ----------
+    prefix : str
+        What the numbers in names begin with.
+    """
+
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
+        self.nodes: list[Node] = []
+        #: By name of a value, where it is known.
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self._counts: Counter[str] = Counter()
+
+    def node(self, op: str, *inputs: Any, outputs: int = 1, **attributes: Any) -> Any:
+        """Add a node; return the name of its output, or a tuple of several.
+
+        Inputs are values or their names, ``Ints``, arrays of NumPy's, or None if absent. Attributes
+        that are None are left out.
+        """
+        self._counts[op] += 1
+        name = f"{op}:{self._prefix}{self._counts[op]}"
+        names = (name, *(f"{name}:{i}" for i in range(1, outputs)))
+        given = [_operand(v) for v in inputs]
+        while given and isinstance(given[-1], str) and not given[-1]:
+            given.pop()
+        kept = {n: v for n, v in attributes.items() if v is not None}
+        self.nodes.append(Node(op, tuple(given), names, kept))
+        return names if outputs > 1 else name
+
+    def number(self, value: Any, dtype: str) -> np.ndarray:
+        """Return a number as a constant of a data type."""
+        if dtype == "bfloat16":
+            import ml_dtypes
+
+            return np.asarray(value, ml_dtypes.bfloat16)
+        return np.asarray(value).astype(dtype)
+
+    def cast(self, value: Value, dtype: str) -> Any:
+        """Return a value in a data type."""
+        return value if value.dtype == dtype else self.node("Cast", value, to=type_number(dtype))
+
+
+def _operand(value: Any) -> Any:
+    if isinstance(value, Value):
+        return value.name if value.array is None else value.array
+    return "" if value is None else value
+
+
+def type_number(dtype: str) -> int:
+    """Return ONNX's number of a data type."""
+    from onnx import TensorProto
+
+    names = {"float32": "FLOAT", "float64": "DOUBLE"}
+    found = getattr(TensorProto, names.get(dtype, dtype.upper()), None)
+    if found is None:
+        raise unsupported(f"the data type {dtype}", "ONNX has no such type")
+    return int(found)
+
+
+# --- Sizes that are symbols: the same function recorded for several sizes
+
+
+class Symbols:
+    """Symbolic sizes, and the settings of them that a function was recorded for.
+
+    Parameters
+    ----------
+    sources : dict
+        By symbol: the name of an input and the axis that has this size.
+    settings : sequence of dict
+        Sizes by symbol: first some, then each of them changed alone, and last all changed.
+    """
+
+    def __init__(
+        self, sources: Mapping[str, tuple[str, int]], settings: Sequence[Mapping[str, int]]
+    ) -> None:
+        self.sources, self.settings = dict(sources), list(settings)
+        self._sizes: dict[str, str] = {}
+
+    def linear(self, values: Sequence[int]) -> Terms | None:
+        """Return factors by symbol, and a whole summand, that give a number in each setting."""
+        first = self.settings[0]
+        made: Terms = {}
+        for symbol, setting, value in zip(
+            self.sources, self.settings[1:], values[1:], strict=False
+        ):
+            made[symbol,] = Fraction(value - values[0], setting[symbol] - first[symbol])
+        rest = values[0] - sum(f * first[s] for (s,), f in made.items())
+        last = rest + sum(f * self.settings[-1][s] for (s,), f in made.items())
+        if last != values[-1] or rest.denominator != 1:
+            return None
+        made[()] = Fraction(rest)
+        return {names: f for names, f in made.items() if f}
+
+    def product(self, values: Sequence[int]) -> Terms | None:
+        """Return symbols whose product, with a factor, is a number in each setting."""
+        for n in range(2, len(self.sources) + 1):
+            for names in itertools.combinations(self.sources, n):
+                products = [math.prod(setting[s] for s in names) for setting in self.settings]
+                ratios = {Fraction(v, p) for v, p in zip(values, products, strict=True)}
+                if len(ratios) == 1:
+                    return {names: ratios.pop()}
+        return None
+
+    def symbol(self, values: Sequence[int]) -> str | None:
+        """Return the symbol that a size is in every setting."""
+        for symbol in self.sources:
+            if list(values) == [setting[symbol] for setting in self.settings]:
+                return symbol
+        return None
+
+    def size(self, graph: Recording, symbol: str) -> str:
+        """Return the size of a symbol in the graph, with one axis."""
+        if symbol not in self._sizes:
+            name, axis = self.sources[symbol]
+            self._sizes[symbol] = graph.node("Shape", name, start=axis, end=axis + 1)
+        return self._sizes[symbol]
+
+    def ints(self, graph: Recording, columns: Sequence[Sequence[int]], what: str) -> Any:
+        """Return numbers, each a sequence of what it is in every setting."""
+        parts: list[Any] = []
+        for values in columns:
+            if len(set(values)) > 1:
+                parts.append(self._expression(graph, values, what))
+            elif parts and isinstance(parts[-1], Ints):
+                parts[-1] = Ints((*parts[-1], values[0]))
+            else:
+                parts.append(Ints((values[0],)))
+        return parts[0] if len(parts) == 1 else graph.node("Concat", *parts, axis=0)
+
+    def _expression(self, graph: Recording, values: Sequence[int], what: str) -> Any:
+        found = self.linear(values) or self.product(values)
+        if found is None:
+            raise unsupported(what, f"a number is {list(values)} for sizes {self.settings}")
+        terms: list[Any] = []
+        for names, factor in found.items():
+            term: Any = Ints((factor.numerator,))
+            for i, symbol in enumerate(names):
+                size = self.size(graph, symbol)
+                term = size if not i and factor.numerator == 1 else graph.node("Mul", size, term)
+            if factor.denominator != 1:
+                term = graph.node("Div", term, Ints((factor.denominator,)))
+            terms.append(term)
+        total = terms[0]
+        for term in terms[1:]:
+            total = graph.node("Add", total, term)
+        return total
+
+
+def merged(recordings: Sequence[Recording], symbols: Symbols) -> list[Node]:
+    """Return the nodes of a function for all sizes, from those for each setting of them."""
+    made = Recording("size")
+    for nodes in zip(*(r.nodes for r in recordings), strict=False):
+        first = nodes[0]
+        if any(n[2:] != first[2:] or _named(n) != _named(first) for n in nodes):
+            raise unsupported(first.outputs[0], f"its form depends on the sizes {symbols.settings}")
+        inputs = [
+            _input(made, recordings, nodes, i, symbols) for i in range(len(first.inputs))
+        ]  # fmt: skip
+        made.nodes.append(first._replace(inputs=tuple(inputs)))
+    if len({len(r.nodes) for r in recordings}) > 1:
+        raise unsupported("the function", f"its form depends on the sizes {symbols.settings}")
+    return made.nodes
+
+
+def _named(node: Node) -> tuple[Any, ...]:
+    return (node.op, *(v if isinstance(v, str) else type(v) for v in node.inputs))
+
+
+def _input(
+    made: Recording, recordings: Sequence[Recording], nodes: Sequence[Node], at: int,
+    symbols: Symbols,
+) -> Any:  # fmt: skip
+    """Return an input of a node, with numbers that depend on sizes computed in the graph."""
+    values, what = [n.inputs[at] for n in nodes], nodes[0].outputs[0]
+    if isinstance(values[0], str) or all(_same(v, values[0]) for v in values):
+        return values[0]
+    if isinstance(values[0], np.ndarray):
+        return _constant(made, values, symbols, what)
+    if len({len(v) for v in values}) > 1:
+        raise unsupported(what, f"it has other axes for sizes {symbols.settings}")
+    columns = list(zip(*values, strict=True))
+    if nodes[0].op == "Reshape" and 0 not in values[0]:
+        source = nodes[0].inputs[0]
+        shapes = [r.shapes.get(source, ()) for r in recordings]
+        columns = _kept_sizes(columns, shapes)
+    return symbols.ints(made, columns, what)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    return bool(a == b)
+
+
+def _kept_sizes(
+    columns: list[tuple[int, ...]], shapes: Sequence[tuple[int, ...]]
+) -> list[tuple[int, ...]]:
+    """Return a shape with 0 for sizes that are those of the input, and -1 for one other."""
+    n = len(shapes)
+    for i, values in enumerate(columns):
+        if len(set(values)) > 1 and all(
+            i < len(s) and s[i] == v for s, v in zip(shapes, values, strict=True)
+        ):
+            columns[i] = (0,) * n
+    rest = [i for i, values in enumerate(columns) if len(set(values)) > 1]
+    if rest:
+        columns[rest[0]] = (-1,) * n
+    return columns
+
+
+def _constant(made: Recording, values: Sequence[np.ndarray], symbols: Symbols, what: str) -> Any:
+    """Return a constant whose size depends on symbols: of one number, or counting."""
+    flat = [v.ravel() for v in values]
+    longest = max(flat, key=len)
+    if longest.size and len({v.ndim for v in values}) == 1:
+        if all((v == longest[0]).all() for v in flat):
+            shape = symbols.ints(made, list(zip(*(v.shape for v in values), strict=True)), what)
+            return made.node("Expand", longest[:1].reshape(()), shape)
+        start, step = (int(v) for v in (longest[0], longest[1] - longest[0]))
+        counted = start + step * np.arange(longest.size)
+        if values[0].ndim == 1 and all((v == counted[: v.size]).all() for v in flat):
+            end = symbols.ints(made, [[start + step * v.size for v in flat]], what)
+            first, by = (np.asarray(v, np.int64) for v in (start, step))
+            whole = made.node("Range", first, made.node("Squeeze", end, Ints((0,))), by)
+            return made.node("Cast", whole, to=type_number(longest.dtype.name))
+    raise unsupported(what, f"a constant depends on sizes, {symbols.settings}")
+
+
+def without_unused(nodes: Sequence[Node], outputs: Sequence[str]) -> list[Node]:
+    """Return the nodes that the outputs need."""
+    needed, kept = set(outputs), []
+    for node in reversed(nodes):
+        if needed.intersection(node.outputs):
+            kept.append(node)
+            needed.update(v for v in node.inputs if isinstance(v, str))
+    return kept[::-1]
+
+
+def candidates(size: int) -> Iterator[int]:
+    """Yield sizes that a symbol may have instead of that of the example."""
+    size = max(size, 2)
+    yield from (size, 2 * size, 3 * size, size + 1, size + 2)
+    if size > 3:
+        yield from (size - 1, math.ceil(size / 2))
+
+
+#: ``row(graph, **arguments, made)`` writes the nodes of a function and returns its results' names.
+Row = Callable[..., Any]
