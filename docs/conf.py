@@ -17,6 +17,7 @@ release = version = sycl_dnn.__version__
 copyright = "the sycl_dnn authors"  # noqa: A001
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_static_path = ["_static"]

@@ -38,7 +38,7 @@ class Net(nn.Module):
 
 
 def load_data():
-    """Return images and labels to train with, and those held out."""
+    """Return training data and held-out data."""
     digits = load_digits()
     images = (digits.images[:, None] / 16).astype("f4")
     labels = digits.target
@@ -48,21 +48,28 @@ def load_data():
 
 def make_batches(training):
     """Return shuffled batches of one size."""
-    return data.Batches(training, BATCH, shuffle=True, seed=0, drop_last=True)
+    return data.Batches(
+        training,
+        BATCH,
+        shuffle=True,
+        seed=0,
+        drop_last=True,
+    )
 
 
 def make_optimizer(epochs):
     """Return AdamW with its schedule."""
-    groups = [
-        (lambda name: name.endswith("bias"), {"weight_decay": 0.0}),
-        (lambda name: name == "norm.weight", {"weight_decay": 0.0}),
-    ]
+    plain = {"norm.weight", "norm.bias", "head.bias"}
+    groups = [(lambda name: name in plain, {"weight_decay": 0.0})]
+
     rest = epochs * UPDATES_PER_EPOCH - WARMUP
     fall = schedules.cosine(0.01, rest)
     return optim.AdamW(
         schedules.warmup(WARMUP, fall),
-        weight_decay=0.05, groups=groups, max_norm=1.0,
-    )  # fmt: skip
+        weight_decay=0.05,
+        groups=groups,
+        max_norm=1.0,
+    )
 
 
 @sycl_dnn.compile
@@ -77,7 +84,7 @@ def accumulate(net, sums, x, y):
 
 
 def make_update(opt, ema):
-    """Return the update of weights and their average, one program."""
+    """Return the update of weights and average."""
 
     @sycl_dnn.compile
     def update(sums, net, state, average):
@@ -90,7 +97,7 @@ def make_update(opt, ema):
 
 
 def train_epoch(net, state, average, update, batches, options):
-    """Train for an epoch; return what it changed, and each loss."""
+    """Train for an epoch; return new trees, and losses."""
     sums, losses = None, []
     net.train()
     for number, (x, y) in enumerate(batches, 1):
@@ -114,9 +121,14 @@ def validate(average, images, labels):
 def restore(path, net, opt, ema):
     """Read a checkpoint; new trees say how it is nested."""
     return sycl_dnn.load_checkpoint(
-        path, net=net, state=opt.init(net), average=ema.init(net),
-        epoch=0, best=0.0, waited=0,
-    )  # fmt: skip
+        path,
+        net=net,
+        state=opt.init(net),
+        average=ema.init(net),
+        epoch=0,
+        best=0.0,
+        waited=0,
+    )
 
 
 def run(options, queue):
@@ -131,9 +143,13 @@ def run(options, queue):
     held_out = [sycl_dnn.asarray(a, sycl_queue=queue) for a in held_out]
 
     now = {
-        "net": net, "state": opt.init(net), "average": None,
-        "epoch": 0, "best": math.inf, "waited": 0,
-    }  # fmt: skip
+        "net": net,
+        "state": opt.init(net),
+        "average": None,
+        "epoch": 0,
+        "best": math.inf,
+        "waited": 0,
+    }
     if options.resume:
         now = restore(options.checkpoint, net, opt, ema)
     batches.epoch = now["epoch"]
@@ -159,12 +175,13 @@ def main():
     parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
     parser.add_argument("--epochs", type=int, default=12, help="what the schedule is for")
     parser.add_argument("--until", type=int, help="stop after this epoch; --resume continues")
-    parser.add_argument("--checkpoint", type=Path, default=Path("ported_training.safetensors"))
+    parser.add_argument("--checkpoint", type=Path, default=Path("out/ported_training.safetensors"))
     parser.add_argument("--resume", action="store_true", help="continue from the checkpoint")
     parser.add_argument("--init", type=Path, help="a state dict to begin with")
     parser.add_argument("--log", type=Path, help="a CSV file of all losses")
     options, queue = start(parser)
     options.until = options.epochs if options.until is None else options.until
+    options.checkpoint.parent.mkdir(parents=True, exist_ok=True)
     rows = run(options, queue)
     if options.log:
         with open(options.log, "a", newline="") as file:

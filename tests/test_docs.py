@@ -81,7 +81,7 @@ def without_code(text):
 
 def anchors(page):
     """The names that GitHub gives to the headings of a page."""
-    text = WRITTEN[page]() if page in WRITTEN else page.read_text()
+    text = page.read_text() if page.exists() else WRITTEN[page]()
     text = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
     headings = re.findall(r"^#+ +(.*)$", text, re.M)
     return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}

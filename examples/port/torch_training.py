@@ -39,7 +39,7 @@ class Net(nn.Module):
 
 
 def load_data():
-    """Return images and labels to train with, and those held out."""
+    """Return training data and held-out data."""
     digits = load_digits()
     images = torch.tensor(digits.images[:, None] / 16).float()
     labels = torch.tensor(digits.target)
@@ -65,7 +65,12 @@ class Order(Sampler):
 def make_batches(training):
     """Return shuffled batches of one size."""
     order = Order(len(training))
-    return DataLoader(training, BATCH, sampler=order, drop_last=True)
+    return DataLoader(
+        training,
+        BATCH,
+        sampler=order,
+        drop_last=True,
+    )
 
 
 def make_optimizer(net, epochs):
@@ -93,11 +98,15 @@ def make_average(net):
 def train_epoch(net, opt, schedule, average, batches, options):
     """Train for an epoch; return the loss of each batch."""
     device, losses = options.device, []
-    is_narrow = options.dtype == "bfloat16"
+    narrow = torch.autocast(
+        device,
+        torch.bfloat16,
+        enabled=options.dtype == "bfloat16",
+    )
     net.train()
     for number, (x, y) in enumerate(batches, 1):
         x, y = x.to(device), y.to(device)
-        with torch.autocast(device, torch.bfloat16, enabled=is_narrow):
+        with narrow:
             loss = F.cross_entropy(net(x), y)
         (loss / PARTS).backward()
         losses.append(loss.detach())
@@ -179,12 +188,13 @@ def main():
     parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
     parser.add_argument("--epochs", type=int, default=12, help="what the schedule is for")
     parser.add_argument("--until", type=int, help="stop after this epoch; --resume continues")
-    parser.add_argument("--checkpoint", type=Path, default=Path("torch_training.pt"))
+    parser.add_argument("--checkpoint", type=Path, default=Path("out/torch_training.pt"))
     parser.add_argument("--resume", action="store_true", help="continue from the checkpoint")
     parser.add_argument("--init", type=Path, help="a state dict to begin with")
     parser.add_argument("--log", type=Path, help="a CSV file of all losses")
     options = parser.parse_args()
     options.until = options.epochs if options.until is None else options.until
+    options.checkpoint.parent.mkdir(parents=True, exist_ok=True)
     rows = run(options)
     if options.log:
         with open(options.log, "a", newline="") as file:

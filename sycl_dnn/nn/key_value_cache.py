@@ -68,7 +68,7 @@ class KVCache(NamedTuple):
     ) -> KVCache:  # fmt: skip
         """Return a cache without positions.
 
-        Return an empty cache.
+        Parameters
         ----------
         batch_size, num_heads, capacity, width : int
             ``width`` is that of one head.

@@ -133,7 +133,7 @@ class LBFGS(Optimizer):
 
         Parameters
         ----------
-        ``loss(params, *args)`` returns an array (). It is called several times per update.
+        loss : callable
             ``loss(params, *args)`` returns an array (). It is called several times.
         state : dict
             From ``init`` or the previous update.

@@ -321,7 +321,7 @@ def test_pad_sequence_of_integers_and_wrong_use():
         pad([F.ones(2)], padding_side="top")
 
 
-#: What docs/training.md lists as refused in a forward, and words of the message.
+#: What docs/pytorch.md lists as refused in a forward, and words of the message.
 REFUSED = {
     "slice": (lambda x: x.__setitem__((slice(None), 0), 0.0), "cannot be written to"),
     **{name: (lambda x, name=name: getattr(x, name)(0), f"no attribute '{name}'")
