@@ -202,7 +202,14 @@ from sycl_dnn.functional.recurrent.packed import (
     pack_padded_sequence,
     pad_packed_sequence,
 )
-from sycl_dnn.functional.reduction.cumulative import cumprod, cumsum
+from sycl_dnn.functional.reduction.cumulative import (
+    cummax,
+    cummin,
+    cumprod,
+    cumsum,
+    linear_recurrence,
+    logcumsumexp,
+)
 from sycl_dnn.functional.reduction.distances import cdist, cosine_similarity, pairwise_distance
 from sycl_dnn.functional.reduction.extremes import all, amax, amin, any, argmax, argmin, max, min
 from sycl_dnn.functional.reduction.statistics import (

@@ -5,37 +5,57 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sycl_dnn.kernels.expression import from_memory, to_memory, write
+from sycl_dnn.kernels import indexed_elements
+from sycl_dnn.kernels.expression import INDEXED, REGISTERS, Term, from_memory, to_memory, write
 from sycl_dnn.kernels.reduced_axes import ReducedAxes
 from sycl_dnn.kernels.reduction_form import ReductionForm
 from sycl_dnn.kernels.spirv import Kernel, Value
 
+Strides = Sequence[Sequence[Value | None]]
+
 
 class ArrayAccess:
-    """Reads and writes of a kernel's arrays.
+    """How a kernel reads and writes its arrays: inputs, sources, coordinates, results, any others.
 
     Parameters
     ----------
     kernel : Kernel
     form : ReductionForm
-    pointers : sequence of Value
+    pointers : sequence of (Value or None)
+        None for coordinates, which no array holds.
     strides : sequence of sequence of (Value or None)
-        Of each array along each axis; None if the class determines it.
+        Of each array along each axis; None where the class says it.
+    indexed : sequence of sequence of (Value, Value)
+        Of each source, size and stride of each axis that an index names.
+    width : int
+        Elements of a vector.
     """
 
     def __init__(
         self,
         kernel: Kernel,
         form: ReductionForm,
-        pointers: Sequence[Value],
-        strides: Sequence[Sequence[Value | None]],
+        pointers: Sequence[Value | None],
+        strides: Strides,
+        indexed: Sequence[Sequence[tuple[Value, Value]]],
+        width: int,
     ) -> None:
-        self.kernel, self.expression = kernel, form.expression
-        self.width, self._lanes = form.schedule.width, form.schedule.lanes
+        self.kernel, self.expression, self.width = kernel, form.expression, width
+        self._lanes, self._form = form.schedule.lanes, form
         self._classes, self._pointers, self._strides = form.classes, pointers, strides
+        self._indexed = indexed
+
+    def of_single_elements(self) -> ArrayAccess:
+        """Return the access to single elements along the axis of vectors."""
+        return ArrayAccess(self.kernel, self._form, self._pointers, self._strides, self._indexed, 1)
 
     def __len__(self) -> int:
         return len(self._pointers)
+
+    def _pointer(self, number: int) -> Value:
+        pointer = self._pointers[number]
+        assert pointer is not None
+        return pointer
 
     def _scaled(self, coordinate: Value, stride: Value) -> Value:
         k = self.kernel
@@ -62,31 +82,58 @@ class ArrayAccess:
         lanes = [k.call("add", at, k.constant(n, "i32")) for n in range(self.width)]
         return [k.call("add", start, self._scaled(lane, stride)) for lane in lanes]  # type: ignore[arg-type]
 
-    def loaded(self, number: int, start: Value, at: Value | None) -> Value:
-        """Load elements of an input; a single one if it is constant along the vector."""
-        k, pointer = self.kernel, self._pointers[number]
+    def bits(self, number: int, start: Value, at: Value | None) -> Value:
+        """Return elements as memory has them, one if they do not change along the vector."""
+        k, pointer = self.kernel, self._pointer(number)
         indices = self._indices(number, start, at)
-        if len(indices) > 1 or self._classes[number][self._lanes] == "0" or at is None:
-            got = k.joined([k.load(pointer, index) for index in indices])
-        else:
-            is_vector = self._classes[number][self._lanes] == "1"
-            got = k.load(pointer, indices[0], self.width if is_vector else 1)
-        return from_memory(k, got, self.expression.inputs[number])
+        is_vector = self._classes[number][self._lanes] == "1" and at is not None
+        if is_vector:
+            return k.load(pointer, indices[0], self.width)
+        return k.joined([k.load(pointer, index) for index in indices])
 
-    def stored(self, number: int, start: Value, at: Value | None, v: Value) -> None:
-        """Store a result, which differs between lanes unless its class is 0."""
-        k, pointer = self.kernel, self._pointers[number]
+    def put(self, number: int, start: Value, at: Value | None, bits: Value) -> None:
+        """Write elements as memory has them, one if the array's class along the vector is 0."""
+        k, pointer = self.kernel, self._pointer(number)
         indices = self._indices(number, start, at)
-        result = self.expression.results[number - len(self.expression.inputs)]
-        is_single = self._classes[number][self._lanes] == "0" or at is None
-        v = to_memory(
-            k, v if is_single else k.repeated(v, self.width), self.expression.dtype_of(result)
-        )
+        if self._classes[number][self._lanes] != "0" and at is not None:
+            bits = k.repeated(bits, self.width)
         if len(indices) == 1:
-            k.store(pointer, indices[0], v)
+            k.store(pointer, indices[0], bits)
             return
         for lane, index in enumerate(indices):
-            k.store(pointer, index, k.lane(v, lane))
+            k.store(pointer, index, k.lane(bits, lane))
+
+    def loaded(self, number: int, start: Value, at: Value | None) -> Value:
+        """Return elements of an input."""
+        bits = self.bits(number, start, at)
+        return from_memory(self.kernel, bits, self.expression.inputs[number])
+
+    def stored(self, number: int, start: Value, at: Value | None, v: Value) -> None:
+        """Write elements of a result."""
+        result = self.expression.results[number - self.expression.first_result]
+        self.put(number, start, at, to_memory(self.kernel, v, self.expression.dtype_of(result)))
+
+    def coordinate(self, number: int, start: Value, at: Value | None) -> Value:
+        """Return coordinates of elements, as i32."""
+        kind, stride = self._classes[number][self._lanes], self._strides[number][self._lanes]
+        return indexed_elements.coordinates(self.kernel, kind, stride, start, at, self.width)
+
+    def gathered(
+        self, number: int, start: Value, at: Value | None, indices: Sequence[Value]
+    ) -> Value:
+        """Return the elements of a source that indices name."""
+        k, source = self.kernel, number - len(self.expression.inputs)
+        dtype = self.expression.sources[source].dtype
+        total = indexed_elements.offset_of(k, indices, self._indexed[source])
+        if total.width == 1:
+            start = k.call("add", start, k.converted(total, "i64"))
+            return from_memory(k, self.bits(number, start, at), dtype)
+        along = self.coordinate(number, k.constant(0, "i64"), at)
+        made = indexed_elements.loaded_lanes(
+            k, self._pointer(number), start, k.call("add", total, along),
+            in_one=self._form.schedule.n_items == 1,
+        )  # fmt: skip
+        return from_memory(k, made, dtype)
 
 
 class Scope:
@@ -108,52 +155,74 @@ class Scope:
         values: Mapping[int, Value] | None = None,
     ) -> None:
         zero = arrays.kernel.constant(0, "i64")
-        self._arrays, self._axes, self._at = arrays, axes, at
+        self.arrays, self._axes, self._at = arrays, axes, at
         self._starts = [zero] * len(arrays) if starts is None else starts
         self._counted = counted
         self.values = dict(values or {})
 
     def moved(self, coordinates: Mapping[int, Value]) -> Scope:
-        """Return the scope advanced along axes without vectors."""
-        starts, counted = self._arrays.moved(self._starts, coordinates), self._counted
+        """Return the scope further along axes without vectors."""
+        starts, counted = self.arrays.moved(self._starts, coordinates), self._counted
         for axis, coordinate in coordinates.items():
             if axis in self._axes.looped:
                 counted = self._axes.counted(counted, axis, coordinate)
-        return Scope(self._arrays, self._axes, starts, counted, self._at, self.values)
+        return Scope(self.arrays, self._axes, starts, counted, self._at, self.values)
 
     def at(self, at: Value) -> Scope:
         """Return the scope of a vector, by its first coordinate."""
-        return Scope(self._arrays, self._axes, self._starts, self._counted, at, self.values)
+        return Scope(self.arrays, self._axes, self._starts, self._counted, at, self.values)
+
+    def of_single_elements(self) -> Scope:
+        """Return the scope of single elements along the axis of vectors."""
+        arrays = self.arrays.of_single_elements()
+        return Scope(arrays, self._axes, self._starts, self._counted, self._at, self.values)
 
     def counted(self) -> Value:
-        """Return the i32 indices of the elements in the reduced axes."""
-        k, axis = self._arrays.kernel, self._axes.lanes
+        """Return the places of the elements among those that are reduced, as i32."""
+        k, axis = self.arrays.kernel, self._axes.lanes
         if axis not in self._axes.looped:
             assert self._counted is not None
             return self._counted
         assert self._at is not None
-        width = self._arrays.width
+        width = self.arrays.width
         lanes = k.call("add", k.repeated(self._at, width), k.counting("i32", width))
         return self._axes.counted(self._counted, axis, lanes)
 
     def compute(self, numbers: Iterable[int]) -> None:
-        """Generate inputs and terms in order, computing their operands first."""
-        arrays, expression = self._arrays, self._arrays.expression
-        n_inputs = len(expression.inputs)
+        """Write inputs and terms, in order; what they need is computed before them."""
+        n_inputs = len(self.arrays.expression.inputs)
         for n in numbers:
             if n in self.values:
                 continue
             if n < n_inputs:
-                self.values[n] = arrays.loaded(n, self._starts[n], self._at)
+                self.values[n] = self.arrays.loaded(n, self._starts[n], self._at)
             else:
-                term = expression.terms[n - n_inputs]
-                operands = [self.values[given] for given in term.operands]
-                self.values[n] = write(arrays.kernel, term, operands)
+                self.values[n] = self._term(self.arrays.expression.terms[n - n_inputs])
+
+    def _term(self, term: Term) -> Value:
+        arrays, expression = self.arrays, self.arrays.expression
+        operands = [self.values[given] for given in term.operands]
+        if term.operation in INDEXED:
+            number = expression.array_of(term)
+            start = self._starts[number]
+            if term.operation == "gather":
+                return arrays.gathered(number, start, self._at, operands)
+            made = arrays.coordinate(number, start, self._at)
+            return arrays.kernel.converted(made, REGISTERS[term.dtype])
+        return write(arrays.kernel, term, operands)
 
     def store(self, results: Iterable[int]) -> None:
-        """Store results, by index among the results."""
-        expression = self._arrays.expression
+        """Write results, by their places among the results."""
+        expression = self.arrays.expression
         for place in results:
-            number = len(expression.inputs) + place
+            number = expression.first_result + place
             value = self.values[expression.results[place]]
-            self._arrays.stored(number, self._starts[number], self._at, value)
+            self.arrays.stored(number, self._starts[number], self._at, value)
+
+    def bits(self, number: int) -> Value:
+        """Return elements of an array as memory has them."""
+        return self.arrays.bits(number, self._starts[number], self._at)
+
+    def put(self, number: int, bits: Value) -> None:
+        """Write elements of an array as memory has them."""
+        self.arrays.put(number, self._starts[number], self._at, bits)

@@ -32,22 +32,32 @@ def _is_float(name: str) -> bool:
     return TYPES[name][1] == "f"
 
 
-def _least(name: str) -> float:
+def least(name: str) -> float:
+    """Return the smallest value of a type."""
     bits, kind = TYPES[name]
     return {"f": -math.inf, "i": -(1 << (bits - 1)), "u": 0}[kind]
 
 
-def _most(name: str) -> float:
+def most(name: str) -> float:
+    """Return the largest value of a type."""
     bits, kind = TYPES[name]
     return {"f": math.inf, "i": (1 << (bits - 1)) - 1, "u": (1 << bits) - 1}[kind]
 
 
 def _start(operation: str, name: str) -> float:
     if operation.endswith("max"):
-        return _least(name)
+        return least(name)
     if operation.endswith("min"):
-        return _most(name)
+        return most(name)
     return 1 if operation in ("prod", "all") else 0
+
+
+def two_sum(k: Kernel, a: Value, b: Value) -> tuple[Value, Value]:
+    """Return the rounded sum, and exactly what rounding took from it (Knuth)."""
+    total = k.call("add", a, b)
+    part = k.call("sub", total, a)
+    first = k.call("sub", a, k.call("sub", total, part))
+    return total, k.call("add", first, k.call("sub", b, part))
 
 
 class Reduction:
@@ -126,11 +136,8 @@ class Reduction:
         if not self._loses:
             return self.merged(total, block)
         k, (so_far, lost), (more,) = self._kernel, total, block
-        # Knuth's exact two-sum: the rounded sum and its rounding error.
-        result = k.call("add", so_far, more)
-        part = k.call("sub", result, so_far)
-        first = k.call("sub", so_far, k.call("sub", result, part))
-        return [result, k.call("add", lost, k.call("add", first, k.call("sub", more, part)))]
+        result, rest = two_sum(k, so_far, more)
+        return [result, k.call("add", lost, rest)]
 
     def settled(self, total: State) -> State:
         """Return the final state of all blocks."""

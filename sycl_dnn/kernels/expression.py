@@ -17,7 +17,12 @@ REGISTERS = {
 }  # fmt: skip
 #: Supported reductions; their axes are properties of the kernel, not of the expression.
 REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
-#: Operations that depend on element positions: coordinates and gathers.
+#: Scans: what is computed of all elements up to each along an axis, which the kernel knows.
+SCANS = (
+    "cumsum", "cumprod", "cummax", "cummin", "cummax_index", "cummin_index", "logcumsumexp",
+    "linear_recurrence",
+)  # fmt: skip
+#: Operations that read the place of an element: its coordinate, an element somewhere else.
 INDEXED = ("iota", "gather")
 #: Memory type if it differs from the register type.
 IN_MEMORY = {"float16": "f16", "bfloat16": "u16", "bool": "u8"}
@@ -60,6 +65,23 @@ class Expression(NamedTuple):
     results: tuple[int, ...]
     sources: tuple[Source, ...] = ()
     n_places: int = 0
+
+    @property
+    def first_result(self) -> int:
+        """Number of the first result among a kernel's arrays: inputs, sources, coordinates, it."""
+        return len(self.inputs) + len(self.sources) + self.n_places
+
+    @property
+    def n_indices(self) -> int:
+        """How many indices all gathers have."""
+        return sum(source.n_indices for source in self.sources)
+
+    def array_of(self, term: Term) -> int:
+        """Return the number, among a kernel's arrays, of what a term of ``INDEXED`` reads."""
+        attributes = dict(term.attributes)
+        if term.operation == "gather":
+            return len(self.inputs) + int(attributes["source"])
+        return len(self.inputs) + len(self.sources) + int(attributes["place"])
 
     def dtype_of(self, number: int) -> str:
         """Return the dtype of an input or a term."""

@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from sycl_dnn.kernels import indexed_elements
 from sycl_dnn.kernels.expression import (
     IN_MEMORY,
     REGISTERS,
@@ -293,53 +294,22 @@ class _Writing:
         return k.joined(lanes)
 
     def _along_axis(self, number: int, place: Value, width: int, start: Value) -> Value:
-        """Return the i32 offsets of elements along the axis; no array has 2**31 elements."""
-        k, kind = self._kernel, self._classes[number][-1]
-        first = k.converted(start, "i32")
-        if kind == "0":
-            return first
-        columns = k.call("add", k.repeated(place, width), k.counting("i32", width))
-        if kind == "n":
-            columns = k.call("mul", columns, self._strides[number][-1])  # type: ignore[arg-type]
-        return k.call("add", columns, first)
+        kind, stride = self._classes[number][-1], self._strides[number][-1]
+        return indexed_elements.coordinates(self._kernel, kind, stride, start, place, width)
 
     def _gathered(
         self, source: int, start: Value, place: Value, width: int, indices: Sequence[Value]
     ) -> Value:
-        """Gather elements of a source; out-of-range indices are clamped."""
+        """Return the elements of a source that indices name."""
         k, number = self._kernel, len(self._expression.inputs) + source
-        dtype, total = self._expression.sources[source].dtype, self._constant(0)
-        for index, (size, stride) in zip(indices, self._indexed[source], strict=True):
-            last = k.converted(k.call("sub", size, self._constant(1)), index.type)
-            nearest = k.call("min", k.call("max", index, k.constant(0, index.type)), last)
-            total = k.call("add", total, k.call("mul", k.converted(nearest, "i32"), stride))
+        dtype = self._expression.sources[source].dtype
+        total = indexed_elements.offset_of(k, indices, self._indexed[source])
         if total.width == 1:
             start = k.call("add", start, k.converted(total, "i64"))
             return from_memory(k, self._loaded(number, start, place, width), dtype)
         along = self._along_axis(number, place, width, k.constant(0, "i64"))
-        total = k.call("add", total, along)
-        return from_memory(k, self._lanes(number, start, total), dtype)
-
-    def _lanes(self, number: int, start: Value, offsets: Value) -> Value:
-        """Load elements at separate offsets; on a CPU by one access if they are contiguous."""
-        k, width = self._kernel, offsets.width
-        pointer, first = self._pointers[number], k.lane(offsets, 0)
-
-        def joined() -> Value:
-            lanes = []
-            for lane in range(width):
-                index = k.call("add", start, k.converted(k.lane(offsets, lane), "i64"))
-                lanes.append(k.load(pointer, index))
-            return k.joined(lanes)
-
-        if self._schedule.n_items > 1:
-            return joined()
-        row = k.call("add", k.repeated(first, width), k.counting("i32", width))
-        is_row = k.holds_in_all(k.call("eq", offsets, row))
-        made = k.variable(k.constant(0, pointer.type, width))
-        with k.when(is_row):
-            index = k.call("add", start, k.converted(first, "i64"))
-            k.assign(made, k.load(pointer, index, width))
-        with k.when(k.select(is_row, k.constant(0, "bool"), k.constant(1, "bool"))):
-            k.assign(made, joined())
-        return k.current(made)
+        made = indexed_elements.loaded_lanes(
+            k, self._pointers[number], start, k.call("add", total, along),
+            in_one=self._schedule.n_items == 1,
+        )  # fmt: skip
+        return from_memory(k, made, dtype)

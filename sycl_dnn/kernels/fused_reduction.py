@@ -11,18 +11,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from sycl_dnn.kernels.array_access import ArrayAccess, Scope
+from sycl_dnn.kernels.array_access import Scope
 from sycl_dnn.kernels.combining import Reduction, State, assign, current, variables
-from sycl_dnn.kernels.expression import (
-    IN_MEMORY,
-    REDUCTIONS,
-    REGISTERS,
-)
-from sycl_dnn.kernels.fused_elementwise import name_of
+from sycl_dnn.kernels.expression import REDUCTIONS
+from sycl_dnn.kernels.kept_points import KeptPoints
 from sycl_dnn.kernels.passes import Passes
-from sycl_dnn.kernels.reduced_axes import ReducedAxes
 from sycl_dnn.kernels.reduction_form import ReductionForm
-from sycl_dnn.kernels.spirv import Kernel, Value
+from sycl_dnn.kernels.spirv import Value
 
 #: Vectors, or rows of vectors, per block of the blocked summation.
 _BLOCK = 64
@@ -30,107 +25,26 @@ _BLOCK = 64
 
 @functools.lru_cache(maxsize=1024)
 def reduction_module(form: ReductionForm) -> bytes:
-    """Return the SPIR-V module of a kernel.
-
-    Parameters of the kernel: inputs, results, units per group, number of units, full size of an
-    axis processed in parts, sizes of the axes, strides of class n.
-    """
+    """Return the SPIR-V of a kernel."""
     return _Writing(form).module()
 
 
-class _Writing:
-    """The code generator of a kernel."""
+class _Writing(KeptPoints):
+    """A kernel that is being written."""
 
     def __init__(self, form: ReductionForm) -> None:
-        self._expression, self._kinds, self._classes, self._schedule = form
-        expression, n_axes = self._expression, len(form.kinds)
-        dtypes = [*expression.inputs, *map(expression.dtype_of, expression.results)]
-        types = [IN_MEMORY.get(d, REGISTERS[d]) for d in dtypes]
-        is_split = form.schedule.part >= 0
-        n_numbers = 2 + is_split + n_axes + sum(kinds.count("n") for kinds in form.classes)
-        parameters = [("pointer", t) for t in types] + [("value", "i32")] * n_numbers
-        self._kernel = k = Kernel(name_of(form), parameters, form.schedule.n_items)
-        supply = iter(k.parameters[len(types) :])
-        self._each, self._n_units = next(supply), next(supply)
-        self._total = next(supply) if is_split else None
-        self._sizes = [next(supply) for _ in range(n_axes)]
-        strides = [
-            [next(supply) if kind == "n" else None for kind in kinds] for kinds in form.classes
-        ]
-        self._arrays = ArrayAccess(k, form, k.parameters[: len(types)], strides)
-        self._passes = Passes(self._expression, form.kinds, form.classes)
+        super().__init__(form)
+        expression = form.expression
+        self._passes = Passes(expression, form.kinds, form.classes)
         self._reductions = {
-            n: Reduction(k, term, expression.dtype_of(term.operands[0]))
+            n: Reduction(self._kernel, term, expression.dtype_of(term.operands[0]))
             for n, term in enumerate(expression.terms, len(expression.inputs))
             if term.operation in REDUCTIONS
         }
-        self._is_rows = form.kinds[form.schedule.lanes] == "r"
-        self._item = k.number_of("item") if form.schedule.n_items > 1 else self._constant(0)
-        self._shared: dict[tuple[str, int], Value] = {}
-
-    def _constant(self, value: int) -> Value:
-        return self._kernel.constant(value, "i32")
-
-    def _added(self, a: Value, b: Value) -> Value:
-        return self._kernel.call("add", a, b)
-
-    # --- Units: points of the kept axes
-
-    def module(self) -> bytes:
-        """Generate the loop over the units of a group."""
-        k = self._kernel
-        first = k.call("mul", k.number_of("group"), self._each)
-        last = k.call("min", self._added(first, self._each), self._n_units)
-        with k.loop(first, last, self._constant(1)) as unit:
-            self._unit(unit)
-        return k.module()
-
-    def _unit(self, unit: Value) -> None:
-        """Generate the computation for one point of the kept axes, or a vector of them."""
-        k, schedule = self._kernel, self._schedule
-        rest, start = unit, None
-        if not self._is_rows:
-            step = self._constant(schedule.step)
-            n = self._sizes[schedule.lanes]
-            more = self._added(n, self._constant(schedule.step - 1))
-            n_blocks = k.call("div", more, step)
-            start = k.call("mul", k.call("rem", rest, n_blocks), step)
-            rest = k.call("div", rest, n_blocks)
-        coordinates = self._coordinates(rest)
-        self._axes = ReducedAxes(k, self._kinds, self._schedule, self._sizes, self._total)
-        self._axes.locate(coordinates)
-        here = Scope(self._arrays, self._axes).moved(coordinates)
-        places = [None] if start is None else self._lanes(start)
-        self._all_passes([here if at is None else here.at(at) for at in places])
-
-    def _coordinates(self, rest: Value) -> dict[int, Value]:
-        """Return the coordinates along the kept axes, except that of vectors."""
-        k = self._kernel
-        kept = [a for a, kind in enumerate(self._kinds) if kind == "k"]
-        kept = [a for a in kept if a != self._schedule.lanes]
-        found = {}
-        for axis in reversed(kept):
-            if axis == kept[0]:
-                found[axis] = rest
-            else:
-                found[axis] = k.call("rem", rest, self._sizes[axis])
-                rest = k.call("div", rest, self._sizes[axis])
-        return found
-
-    def _lanes(self, start: Value) -> list[Value]:
-        """Return the starts of vectors along a kept axis; the last one may overlap."""
-        k, schedule = self._kernel, self._schedule
-        width, n_items = schedule.width, schedule.n_items
-        last = k.call("sub", self._sizes[schedule.lanes], self._constant(width))
-        mine = self._added(start, k.call("mul", self._item, self._constant(width)))
-        return [
-            k.call("min", self._added(mine, self._constant(n * width * n_items)), last)
-            for n in range(schedule.unroll)
-        ]
 
     # --- Passes over the reduced axes
 
-    def _all_passes(self, scopes: list[Scope]) -> None:
+    def _at_points(self, scopes: list[Scope]) -> None:
         passes = self._passes
         for number in range(passes.count):
             wanted, written = passes.reductions[number], passes.full[number]
@@ -285,16 +199,3 @@ class _Writing:
         whole = self._shared_state(memory, self._constant(0))
         k.barrier()
         return whole
-
-    def _memory(self, name: str, number: int) -> Value:
-        if (name, number) not in self._shared:
-            made = self._kernel.group_memory(name, self._schedule.n_items)
-            self._shared[name, number] = made
-        return self._shared[name, number]
-
-    def _share(self, memory: list[Value], state: State) -> None:
-        for at, v in zip(memory, state, strict=True):
-            self._kernel.share(at, self._item, v)
-
-    def _shared_state(self, memory: list[Value], item: Value) -> State:
-        return [self._kernel.shared(at, item) for at in memory]

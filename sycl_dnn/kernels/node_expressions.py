@@ -10,6 +10,7 @@ from sycl_dnn.ir.node import Node, in_order
 from sycl_dnn.kernels.expression import (
     INDEXED,
     REDUCTIONS,
+    SCANS,
     WRITERS,
     Expression,
     Source,
@@ -26,7 +27,7 @@ def is_elementwise(node: Node) -> bool:
 
 
 def is_indexed(node: Node) -> bool:
-    """Whether the node depends on element positions, so that reductions cannot include it."""
+    """Whether the node depends on where an element is."""
     return node.operation.name in INDEXED
 
 
@@ -76,7 +77,7 @@ def reads_of(results: Sequence[Node], known: Container[Node]) -> Reads:
 def expression_of(results: Sequence[Node], inputs: Sequence[Node]) -> Expression:
     """Return the expression that computes nodes from inputs.
 
-    All nodes in between are element-wise, or reductions over the same axes.
+    All in between are element-wise, or reductions or scans along the same axes.
     """
     reads = reads_of(results, inputs)
     numbers: dict[Node, int] = {node: i for i, node in enumerate(inputs)}
@@ -136,7 +137,7 @@ def _attributes(
         return (("source", sources[node]),)
     if node in places:
         return (("place", places[node]),)
-    kept = {} if node.operation.name in REDUCTIONS else node.attributes
+    kept = {} if node.operation.name in (*REDUCTIONS, *SCANS) else node.attributes
     return tuple([(n, _exact(v)) for n, v in kept.items()])
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from sycl_dnn.kernels.expression import REDUCTIONS, Expression
+from sycl_dnn.kernels.expression import INDEXED, REDUCTIONS, Expression
 
 
 class Passes:
@@ -15,7 +15,7 @@ class Passes:
     kinds : str
         Of each axis: kept (k) or reduced (r).
     classes : sequence of str
-        Stride classes of inputs and results, by axis.
+        Of the strides of inputs, sources, coordinates and results, by axis.
 
     Attributes
     ----------
@@ -45,8 +45,9 @@ class Passes:
             level = max((self._levels[n] for n in term.operands), default=0)
             self._levels.append(level + is_reduction)
             varies = any(self._varies[n] for n in term.operands)
+            varies |= changes[expression.array_of(term)] if term.operation in INDEXED else False
             self._varies.append(varies and not is_reduction)
-        of_results = changes[self._n_inputs :]
+        of_results = changes[expression.first_result :]
         self.once = [place for place, varies in enumerate(of_results) if not varies]
         self._plan([place for place, varies in enumerate(of_results) if varies])
 

@@ -105,9 +105,17 @@ def _width(size: int, most: int) -> int:
     return min(most, 1 << max(size.bit_length() - 1, 0))
 
 
-def whole_schedule(grid: ReductionGrid, n_terms: int, *, is_cpu: bool) -> ReductionSchedule:
-    """Return the schedule of a grid that is not split into parts."""
-    lanes = _lanes(grid)
+def longest_kept(grid: ReductionGrid) -> int | None:
+    """Return the longest kept axis, of equal ones the innermost; None without one."""
+    kept = [a for a, kind in enumerate(grid.kinds) if kind == "k"]
+    return max(kept, key=lambda a: (grid.sizes[a], a)) if kept else None
+
+
+def whole_schedule(
+    grid: ReductionGrid, n_terms: int, *, is_cpu: bool, lanes: int | None = None
+) -> ReductionSchedule:
+    """Return how to go over a grid, not in parts; vectors may have to lie along an axis."""
+    lanes = _lanes(grid) if lanes is None else lanes
     size, is_rows = grid.sizes[lanes], grid.kinds[lanes] == "r"
     is_dense = any(along[lanes] == 1 for along in grid.strides)
     if is_cpu:

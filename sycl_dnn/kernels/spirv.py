@@ -214,6 +214,11 @@ class Kernel:
         lanes = range(which * n, which * n + n)
         return self._emit(79, v.type, n, v.id, v.id, *lanes)
 
+    def shifted(self, v: Value, fill: Value, by: int) -> Value:
+        """Return the lanes ``by`` further on, or back if negative; ``fill`` where there is none."""
+        lanes = [lane - by if 0 <= lane - by < v.width else v.width for lane in range(v.width)]
+        return self._emit(79, v.type, v.width, v.id, fill.id, *lanes)
+
     def converted(self, v: Value, name: str) -> Value:
         """Convert to another type: floats are truncated to integers, integers wrap."""
         (bits, kind), (had, of) = TYPES[name], TYPES[v.type]

@@ -24,13 +24,13 @@ from sycl_dnn.kernels.node_expressions import (
     Reads,
     expression_of,
     is_elementwise,
-    is_indexed,
-    read_through,
     reads_of,
 )
 from sycl_dnn.lower.expansion import expanded
 from sycl_dnn.lower.reduction_lowering import ReductionLaunch
-from sycl_dnn.lower.region import Region, is_reduction
+from sycl_dnn.lower.region import Region, is_reduction, is_scan
+from sycl_dnn.lower.region_arrays import RegionArrays, coordinate_strides, indexed_axes
+from sycl_dnn.lower.scan_lowering import ScanLaunch
 from sycl_dnn.lower.scatter_lowering import scattered
 from sycl_dnn.ops.shape import broadcast_to
 from sycl_dnn.trace import layout
@@ -59,13 +59,22 @@ def computed(
     *operands: Tensor | Number,
     dtype: str = "",
 ) -> Tensor:
-    """Record the computation that a function of nodes defines; differentiable to any order.
+    """Record what a function of nodes defines, the first of several: see ``all_computed``."""
+    return all_computed(definition, *operands, dtype=dtype)[0]
+
+
+def all_computed(
+    definition: Callable[..., Node | tuple[Node, ...]],
+    *operands: Tensor | Number,
+    dtype: str = "",
+) -> tuple[Tensor, ...]:
+    """Record what a function of nodes defines, for tensors; derivatives of any order follow.
 
     Parameters
     ----------
     definition : callable
-        Takes one node per operand and returns a node, or several, of which all but the first are
-        only kept for the gradient.
+        Takes one node for each operand and returns a node, or several, which the gradient reads
+        again.
     *operands : Tensor or number
         At least one tensor; dtypes that oneDNN can describe.
     dtype : str
@@ -76,7 +85,7 @@ def computed(
     known = {leaf(("operand", i), t.shape, str(t.dtype)): t for i, t in enumerate(tensors)}
     made = definition(*known)
     results = made if isinstance(made, tuple) else (made,)
-    return _recorded(results, known, list(known))[0]
+    return tuple(_recorded(results, known, list(known)))
 
 
 def _recorded(results: Sequence[Node], known: Known, leaves: Sequence[Node]) -> list[Tensor]:
@@ -139,6 +148,8 @@ class Lowering:
                 if levels[node] == level and node not in self._tensors:
                     if is_reduction(node):
                         self._reduced(node, order, results)
+                    elif is_scan(node):
+                        self._scanned(node, order, results)
                     else:
                         self._tensors[node] = self._single(node)
             wanted = [
@@ -155,17 +166,12 @@ class Lowering:
         return level + (is_gathered and given not in self._tensors)
 
     def _read_from_memory(self, order: Sequence[Node]) -> set[Node]:
-        """Return the nodes that are not fused into the kernels that read them."""
-        read, indexed = set[Node](), set[Node]()
+        """Return the nodes that are not part of the kernels that read them."""
+        read = set[Node]()
         for node in order:
-            if is_elementwise(node):
-                if is_indexed(node) or not indexed.isdisjoint(read_through(node)):
-                    indexed.add(node)
-                if node.operation.name == "gather":
-                    read.add(node.inputs[0])
-            elif is_reduction(node):
-                read.update(indexed.intersection(node.inputs))
-            else:
+            if node.operation.name == "gather":
+                read.add(node.inputs[0])
+            elif not (is_elementwise(node) or is_reduction(node) or is_scan(node)):
                 read.update(node.inputs)
         return read
 
@@ -205,11 +211,16 @@ class Lowering:
         self._tensors |= zip(region.outputs, launch.recorded(), strict=True)
 
     def _launch_of(self, region: Region) -> ReductionLaunch:
-        inputs = reads_of(region.outputs, self._tensors).inputs
-        operands = [readable(self._tensors[node], len(region.shape)) for node in inputs]
-        return ReductionLaunch(
-            self._trace, region.outputs, inputs, operands, region.shape, region.axes
-        )
+        return ReductionLaunch(RegionArrays(self._trace, region, self._tensors))
+
+    def _scanned(self, node: Node, order: Sequence[Node], results: Sequence[Node]) -> None:
+        if 0 in node.shape:
+            self._fused([node])
+            return
+        region = Region(node, order, self._tensors, results, is_deep=False)
+        arrays = RegionArrays(self._trace, region, self._tensors)
+        launch = ScanLaunch(arrays, is_reversed=node.attributes["is_reversed"])
+        self._tensors |= zip(region.outputs, launch.recorded(), strict=True)
 
     # --- Element-wise nodes of one shape, fused
 
@@ -222,8 +233,6 @@ class Lowering:
         reads = reads_of(nodes, self._tensors)
         operands = [readable(self._tensors[node], len(shape)) for node in reads.inputs]
         sources = [readable(self._tensors[n.inputs[0]], len(shape)) for n in reads.gathers]
-        if not all(source.size for source in sources):
-            raise ValueError(f"gather: there must be elements to choose from for shape {shape}")
         whole = [t for t in operands if t.shape == shape] or sources
         order = axis_order(whole[0] if whole else None, len(shape))
         outs = [_out(node, order) for node in nodes]
@@ -231,7 +240,7 @@ class Lowering:
         for node, source in zip(reads.gathers, sources, strict=True):
             strides.append(spread_strides(source, node.attributes["axes"]))
         strides += [layout.permuted_strides(shape, order)] * len(nodes)
-        strides += [_coordinate_strides(node, len(shape)) for node in reads.places]
+        strides += [coordinate_strides(node, len(shape)) for node in reads.places]
         in_order_of_memory = [[of[k] for k in order] for of in strides]
         grid = grid_of([shape[k] for k in order], in_order_of_memory)
         made = self._launched(nodes, reads, [*operands, *sources], outs, grid)
@@ -249,12 +258,7 @@ class Lowering:
         schedule = ON_CPU if is_cpu else ON_GPU
         form = Form(expression_of(nodes, reads.inputs), grid.classes, schedule)
         grid.check(str(nodes[0].operation))
-        indexed = []
-        sources = operands[len(reads.inputs) :]
-        for node, source in zip(reads.gathers, sources, strict=True):
-            grid_of(source.shape, [source.strides]).check(str(node.operation))
-            for axis in node.attributes["axes"]:
-                indexed += [source.shape[axis], source.strides[axis]]
+        indexed = indexed_axes(reads.gathers, operands[len(reads.inputs) :])
         n_units = units_of(grid, schedule)
         n_groups = min(n_units, 4 * units(operands[0])) if operands else n_units
         numbers = numbers_of(grid, n_groups, n_units, indexed)
@@ -267,9 +271,3 @@ class Lowering:
 def _out(node: Node, order: Sequence[int]) -> Out:
     strides = layout.permuted_strides(node.shape, order)
     return Out(node.shape, node.dtype, layout.strided(node.shape, node.dtype, strides))
-
-
-def _coordinate_strides(node: Node, rank: int) -> list[int]:
-    """Return strides by which each element's offset equals its index."""
-    axis = node.attributes["axis"] + rank - node.ndim
-    return [int(k == axis) for k in range(rank)]

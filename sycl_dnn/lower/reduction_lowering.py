@@ -6,12 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sycl_dnn import _core
-from sycl_dnn.ir.node import Node, Shape
 from sycl_dnn.kernels.expression import Expression
 from sycl_dnn.kernels.fused_elementwise import name_of
 from sycl_dnn.kernels.fused_reduction import reduction_module
 from sycl_dnn.kernels.launching import launched
-from sycl_dnn.kernels.node_expressions import expression_of
 from sycl_dnn.kernels.reduction_schedule import (
     Plan,
     ReductionGrid,
@@ -22,11 +20,9 @@ from sycl_dnn.kernels.reduction_schedule import (
     whole_schedule,
 )
 from sycl_dnn.kernels.two_stages import Stages
-from sycl_dnn.trace import layout
-from sycl_dnn.trace.recording import Trace
+from sycl_dnn.lower.region_arrays import RegionArrays
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import axis_order, spread_strides
 
 
 class ReductionLaunch:
@@ -34,65 +30,29 @@ class ReductionLaunch:
 
     Parameters
     ----------
-    trace : Trace
-    outputs, inputs : sequence of Node
-    operands : sequence of Tensor
-        Tensors of the inputs, in plain layouts, with the rank of ``shape``.
-    shape : tuple of int
-        Shape of the reduced operand.
-    axes : tuple of int
+    region : RegionArrays
     """
 
-    def __init__(
-        self,
-        trace: Trace,
-        outputs: Sequence[Node],
-        inputs: Sequence[Node],
-        operands: Sequence[Tensor],
-        shape: Shape,
-        axes: Sequence[int],
-    ) -> None:
-        self._trace, self._operands, self._outputs = trace, list(operands), outputs
-        self._expression = expression_of(outputs, inputs)
-        self._is_cpu = trace.engine.kind is _core.engine_kind.cpu
-        whole = next((t for t in operands if t.shape == shape), None)
-        self._order = self._order_of(axis_order(whole, len(shape)), axes)
-        self._kinds = "".join("r" if k in axes else "k" for k in self._order)
-        self._sizes = [shape[k] for k in self._order]
-        strides = [[spread_strides(t)[k] for k in self._order] for t in operands]
-        for node in outputs:
-            dense = layout.permuted_strides(node.shape, self._order)
-            strides.append([0 if node.shape[k] == 1 else dense[k] for k in self._order])
-        self._grid = reduction_grid(self._sizes, self._kinds, strides)
-        self._grid.check(str(outputs[0].operation))
+    def __init__(self, region: RegionArrays) -> None:
+        self._region, self._expression = region, region.expression
+        self._is_cpu = region.trace.engine.kind is _core.engine_kind.cpu
+        self._grid = region.grid()
         n_terms = len(self._expression.terms)
         self._schedule = whole_schedule(self._grid, n_terms, is_cpu=self._is_cpu)
         self.n_parts = n_parts_of(self._grid, self._schedule, self._n_processors)
 
     @property
     def _n_processors(self) -> int:
-        return int(self._trace.engine.sycl_queue.sycl_device.max_compute_units)
-
-    def _order_of(self, order: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-        """Return the axes in memory order; indices count along axes in logical order."""
-        if not any(t.operation.startswith("arg") for t in self._expression.terms):
-            return tuple(order)
-        supply = iter(sorted(axes))
-        return tuple([next(supply) if k in axes else k for k in order])
+        return int(self._region.trace.engine.sycl_queue.sycl_device.max_compute_units)
 
     def recorded(self) -> list[Tensor]:
         """Record the kernels; return the outputs."""
         if self.n_parts > 1:
             return self._in_two_stages()
-        return self._launched(self._expression, self._grid, self._operands, self._outs())
-
-    def _outs(self) -> list[Out]:
-        made = []
-        for node in self._outputs:
-            strides = layout.permuted_strides(node.shape, self._order)
-            desc = layout.strided(node.shape, node.dtype, strides)
-            made.append(Out(node.shape, node.dtype, desc))
-        return made
+        region = self._region
+        return self._launched(
+            self._expression, self._grid, region.operands, region.outs(), region.indexed
+        )
 
     def _launched(
         self,
@@ -100,22 +60,24 @@ class ReductionLaunch:
         grid: ReductionGrid,
         operands: Sequence[Tensor],
         outs: Sequence[Out],
+        indexed: Sequence[int] = (),
     ) -> list[Tensor]:
         schedule = whole_schedule(grid, len(expression.terms), is_cpu=self._is_cpu)
         plan = planned(expression, grid, schedule, self._n_processors)
-        return self._submitted(plan, operands, outs)
+        return self._submitted(plan, operands, outs, indexed)
 
     def _submitted(
-        self, plan: Plan, operands: Sequence[Tensor], outs: Sequence[Out]
+        self, plan: Plan, operands: Sequence[Tensor], outs: Sequence[Out], indexed: Sequence[int]
     ) -> list[Tensor]:
         form = plan.form
         return launched(
-            self._trace, reduction_module(form), name_of(form), operands, outs, plan.numbers,
-            plan.n_groups, form.schedule.n_items,
+            self._region.trace, reduction_module(form), name_of(form), operands, outs,
+            [*plan.numbers, *indexed], plan.n_groups, form.schedule.n_items,
         )  # fmt: skip
 
     def _in_two_stages(self) -> list[Tensor]:
-        stages, n_results = Stages(self._expression), len(self._outputs)
+        region, stages = self._region, Stages(self._expression)
+        n_results = len(region.outputs)
         of_inputs, of_outputs = self._grid.strides[:-n_results], self._grid.strides[-1]
         parts = [stages.first.dtype_of(n) for n in stages.first.results]
         # Every output has the kept axes: the strides of one are those of all.
@@ -125,10 +87,10 @@ class ReductionLaunch:
         plan = planned(stages.first, grid, schedule, self._n_processors, total)
         shape = (plan.n_parts, self._grid.count("k"))
         outs = [Out(shape, dtype) for dtype in parts]
-        made = self._submitted(plan, self._operands, outs)
-        again = [self._operands[n] for n in stages.again]
+        made = self._submitted(plan, region.operands, outs, region.indexed)
+        again = [region.operands[n] for n in stages.again]
         second = self._grid_of_results(plan.n_parts, len(made), stages.again, n_results)
-        return self._launched(stages.second, second, [*made, *again], self._outs())
+        return self._launched(stages.second, second, [*made, *again], region.outs())
 
     def _grid_of_results(
         self, n_parts: int, n_made: int, again: Sequence[int], n_results: int

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``Region``: nodes fused into one reduction kernel."""
+"""Which nodes one kernel computes along axes: reductions or scans, and what is around them."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
 from sycl_dnn.ir.node import Node, Shape
-from sycl_dnn.kernels.expression import REDUCTIONS
-from sycl_dnn.kernels.node_expressions import is_elementwise, is_indexed
+from sycl_dnn.kernels.expression import REDUCTIONS, SCANS
+from sycl_dnn.kernels.node_expressions import is_elementwise, is_indexed, read_through
 
 
 def is_reduction(node: Node) -> bool:
     """Whether a reduction kernel computes the node."""
     return node.operation.name in REDUCTIONS
+
+
+def is_scan(node: Node) -> bool:
+    """Whether a kernel of scans computes the node."""
+    return node.operation.name in SCANS
 
 
 def _fits(shape: Shape, whole: Shape) -> bool:
@@ -22,23 +27,24 @@ def _fits(shape: Shape, whole: Shape) -> bool:
 
 
 class Region:
-    """The nodes that are computed together with a reduction.
+    """The nodes that are computed together with a reduction, or a scan.
 
     Parameters
     ----------
     start : Node
-        The reduction.
+        The reduction, or the scan.
     order : sequence of Node
         All nodes to compute, each after its inputs.
     known : container of Node
         Nodes that are already computed.
     is_deep : bool
-        Whether to include element-wise computations on the results, and reductions of those.
+        Whether to include what is computed of a reduction's results for every element, and
+        reductions of it.
 
     Attributes
     ----------
     shape : tuple of int
-        Shape of the reductions' operands.
+        Of the operands.
     axes : tuple of int
     outputs : list of Node
         Nodes that are read outside the region.
@@ -53,11 +59,15 @@ class Region:
         *,
         is_deep: bool,
     ) -> None:
-        self.shape, self.axes = start.inputs[0].shape, tuple(start.attributes["axes"])
-        self._kept, self._is_deep = start.shape, is_deep
+        self._start, self.shape = start, start.inputs[0].shape
+        given = start.attributes
+        self.axes = (given["axis"],) if is_scan(start) else tuple(given["axes"])
+        self._is_deep, self._known = is_deep, known
         self._levels: dict[Node, int] = {}
+        #: Nodes before reductions that depend on where an element is.
+        self._indexed: set[Node] = set()
         for node in order:
-            if node not in known and all(n in known or n in self._levels for n in node.inputs):
+            if node not in known and self._is_reached(node):
                 self._consider(node)
         wanted = set(results)
         for node in order:
@@ -65,19 +75,42 @@ class Region:
                 wanted.update(node.inputs)
         self.outputs = [n for n, level in self._levels.items() if level and n in wanted]
 
+    def _is_reached(self, node: Node) -> bool:
+        """Whether all that a node reads is known, or computed here."""
+        through = read_through(node)
+        if len(through) < len(node.inputs) and node.inputs[0] not in self._known:
+            return False
+        return all(n in self._known or n in self._levels for n in through)
+
     def _consider(self, node: Node) -> None:
         level = max([self._levels.get(n, 0) for n in node.inputs], default=0)
-        if is_reduction(node):
-            same = node.inputs[0].shape == self.shape and node.attributes["axes"] == self.axes
-            if same and (self._is_deep or not level):
+        if is_reduction(node) or is_scan(node):
+            if self._is_alike(node) and (self._is_deep or not level):
                 self._levels[node] = level + 1
-        elif is_elementwise(node) and not is_indexed(node):
-            of_results = node.shape == self._kept or (self._is_deep and node.shape == self.shape)
-            if of_results if level else _fits(node.shape, self.shape):
-                self._levels[node] = level
+        elif is_elementwise(node) and self._belongs(node, level):
+            self._levels[node] = level
+            if not level and (is_indexed(node) or not self._indexed.isdisjoint(node.inputs)):
+                self._indexed.add(node)
+
+    def _is_alike(self, node: Node) -> bool:
+        """Whether a reduction or a scan is of the same axes as the first."""
+        same = is_scan(node) == is_scan(self._start) and node.inputs[0].shape == self.shape
+        return same and node.attributes == self._start.attributes
+
+    def _belongs(self, node: Node, level: int) -> bool:
+        """Whether an element-wise node is computed at every element, or at every result."""
+        if not level:
+            return _fits(node.shape, self.shape)
+        if is_indexed(node):
+            return False
+        if self._is_deep and node.shape == self.shape:
+            return True
+        # A kernel of parts, or the one of their results, knows no coordinates of results.
+        is_free = self._is_deep or is_scan(self._start) or self._indexed.isdisjoint(node.inputs)
+        return is_free and node.shape == self._start.shape
 
     @property
     def is_nested(self) -> bool:
         """Whether there is more than one pass."""
         deep = max(self._levels.values()) > 1
-        return deep or any(n.shape != self._kept for n in self.outputs)
+        return deep or any(n.shape != self._start.shape for n in self.outputs)

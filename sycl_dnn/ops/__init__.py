@@ -8,6 +8,7 @@ from sycl_dnn.ops import (
     losses,
     products,
     reduction,
+    scan,
     selection,
     shape,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "losses",
     "products",
     "reduction",
+    "scan",
     "selection",
     "shape",
 ]

@@ -25,8 +25,8 @@ from sycl_dnn.ops.arithmetic import (
     cast,
     where,
 )
-from sycl_dnn.ops.creation import full
-from sycl_dnn.ops.selection import concat, flip, narrow
+from sycl_dnn.ops.scan import CUMPROD, neighbor
+from sycl_dnn.ops.selection import narrow
 from sycl_dnn.ops.shape import SUM, broadcast_to, reshape
 
 Axes = tuple[int, ...]
@@ -83,12 +83,11 @@ MIN_OF_ALL = Operation("min_of_all", _not_empty, _shared_vjp, definition=MIN)
 
 
 def _products_of_others(x: Node, axis: int) -> Node:
-    """Return for each element the product of the others along an axis; correct with zeros."""
-    ones = full(1, [1 if k == axis else n for k, n in enumerate(x.shape)], x.dtype)
-    n = x.shape[axis]
-    before = CUMPROD(concat([ones, narrow(x, axis, 0, n - 1)], axis), axis=axis)
-    turned = flip(x, axis)
-    after = flip(CUMPROD(concat([ones, narrow(turned, axis, 0, n - 1)], axis), axis=axis), axis)
+    """Return for each element the product of the others along an axis, right with zeros."""
+    before, after = (
+        neighbor(CUMPROD(x, axis=axis, is_reversed=turned), axis, 1, is_reversed=turned)
+        for turned in (False, True)
+    )
     return before * after
 
 
@@ -124,26 +123,6 @@ ARGMIN = Operation(
 def _along(inputs: tuple[Node, ...], *, axis: int) -> tuple[Shape, str]:
     (x,) = inputs
     return x.shape, x.dtype
-
-
-def _cumsum_vjp(node: Node, g: Node) -> list[Node]:
-    axis = node.attributes["axis"]
-    return [flip(CUMSUM(flip(g, axis), axis=axis), axis)]
-
-
-def _cumprod(x: Node, *, axis: int) -> Node:
-    """Compute products by doubling: as many steps as the size has bits."""
-    n, reach = x.shape[axis], 1
-    while reach < n:
-        shape = [reach if k == axis else m for k, m in enumerate(x.shape)]
-        shifted = concat([full(1, shape, x.dtype), narrow(x, axis, 0, n - reach)], axis)
-        x = x * shifted
-        reach *= 2
-    return x
-
-
-CUMSUM = Operation("cumsum", _along, _cumsum_vjp)
-CUMPROD = Operation("cumprod", _along, definition=_cumprod)
 
 
 def _shifted(x: Node, axis: int) -> Node:

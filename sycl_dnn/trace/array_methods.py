@@ -17,7 +17,6 @@ from sycl_dnn.trace.refusals import (
     _VALUES,
     NO_ATTRIBUTES,
     REFUSED,
-    no_gradient,
     refused_attribute,
     refused_method,
 )
@@ -363,44 +362,14 @@ class ArrayMethods(Reductions):
     def cumsum(self, axis: int | None = None, dtype: Any = None, *, out: Any = None) -> Any:
         """Return the cumulative sums along an axis or over all elements."""
         _refuse_out("cumsum", out)
-        x = self if dtype is None else functions.astype(self, dtype)
-        x = x if axis is not None else x.reshape(-1)
-        along = _axes(0 if axis is None else axis, x.ndim)[0]
-        if not dtypes.is_float(x.dtype):
-            kind = "int64" if dtype is None else str(x.dtype)
-            return _called(lambda a: dpnp.cumsum(a, axis=along, dtype=kind), x, x.shape, kind)
-        narrow, x = (
-            x.dtype,
-            functions.astype(x, "float32" if x.dtype in dtypes.CARRIED else x.dtype),
-        )
-
-        def rule(entry: Any, grads: Any) -> Any:
-            return {"0": _called(_summed_from_the_end, grads["0"], x.shape, str(x.dtype), forth)}
-
-        def forth(entry: Any, grads: Any) -> Any:
-            return {"0": _called(_summed, grads["0"], x.shape, str(x.dtype), rule)}
-
-        def _summed(a: Any) -> Any:
-            return dpnp.cumsum(a, axis=along)
-
-        def _summed_from_the_end(a: Any) -> Any:
-            return dpnp.flip(dpnp.cumsum(dpnp.flip(a, along), axis=along), along)
-
-        return functions.astype(_called(_summed, x, x.shape, str(x.dtype), rule), narrow)
+        x = self.reshape(-1) if axis is None else self
+        return functions.cumsum(x, _axes(0 if axis is None else axis, x.ndim)[0], dtype=dtype)
 
     def cumprod(self, axis: int | None = None, dtype: Any = None, *, out: Any = None) -> Any:
-        """Return the cumulative products, without a gradient."""
+        """Return the cumulative products along an axis or over all elements."""
         _refuse_out("cumprod", out)
-        x = self if dtype is None else functions.astype(self, dtype)
-        x = x if axis is not None else x.reshape(-1)
-        along = _axes(0 if axis is None else axis, x.ndim)[0]
-        kind = str(x.dtype)
-        kind = "float32" if kind in dtypes.CARRIED else kind
-        kind = kind if dtypes.is_float(kind) or dtype is not None else "int64"
-        return _called(
-            lambda a: dpnp.cumprod(a, axis=along, dtype=kind), x, x.shape, kind,
-            no_gradient("cumprod()"),
-        )  # fmt: skip
+        x = self.reshape(-1) if axis is None else self
+        return functions.cumprod(x, _axes(0 if axis is None else axis, x.ndim)[0], dtype=dtype)
 
     def argsort(self, axis: int | None = -1, kind: str | None = None, order: Any = None, *,
                 descending: bool = False, stable: bool | None = None) -> Any:  # fmt: skip

@@ -14,6 +14,7 @@ TORCH, EMPTY = torch_signatures.stored(), inspect.Parameter.empty
 #: What torch does not have, or only as another thing of the same name.
 OWN = {
     "QuantizedTensor", "asarray", "astype", "bce_with_logits", "dequantize", "expand",
+    "linear_recurrence",
     "PackedSequence", "nms", "pack_padded_sequence", "pad_packed_sequence", "roi_align",
     "quantize",
     "quantize_dynamic", "quantized_conv1d", "quantized_conv2d", "quantized_conv3d",

@@ -27,6 +27,39 @@ def _arg(function):
     return value
 
 
+def _scan(function):
+    def value(x, axis, is_reversed):
+        turned = np.flip(x, axis) if is_reversed else x
+        made = function.accumulate(turned, axis)
+        return np.flip(made, axis) if is_reversed else made
+
+    return value
+
+
+def _places(wins):
+    """Where the extreme so far is, the last of equal ones."""
+
+    def value(x, axis, is_reversed):
+        rows = np.moveaxis(x, axis, 0)
+        made, best, last = np.zeros(rows.shape, np.int64), None, None
+        for n in range(len(rows))[:: -1 if is_reversed else 1]:
+            taken = np.ones(rows[n].shape, bool) if best is None else wins(rows[n], best)
+            best = rows[n] if best is None else np.where(taken, rows[n], best)
+            made[n] = n if last is None else np.where(taken, n, last)
+            last = made[n]
+        return np.moveaxis(made, 0, axis)
+
+    return value
+
+
+def _recurrence(a, b, axis, is_reversed):
+    a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
+    made, state = np.zeros(b.shape), 0.0
+    for n in range(len(b))[:: -1 if is_reversed else 1]:
+        state = made[n] = a[n] * state + b[n]
+    return np.moveaxis(made, 0, axis)
+
+
 def _slices(cuts):
     def one(start, step, length):
         stop = start + step * length
@@ -116,7 +149,11 @@ VALUES = {
     "roll": lambda x, shift, axis: np.roll(x, shift, axis), "border": _border,
     "sum": _over(np.sum), "max": _over(np.max), "min": _over(np.min), "prod": _over(np.prod),
     "any": _over(np.any), "all": _over(np.all), "argmax": _arg(np.argmax),
-    "argmin": _arg(np.argmin), "cumsum": _along(np.cumsum), "softmax": _along(special.softmax),
+    "argmin": _arg(np.argmin), "cumsum": _scan(np.add),
+    "cumprod": _scan(np.multiply), "logcumsumexp": _scan(np.logaddexp),
+    "cummax": _scan(np.maximum), "cummin": _scan(np.minimum),
+    "cummax_index": _places(np.greater_equal), "cummin_index": _places(np.less_equal),
+    "linear_recurrence": _recurrence, "softmax": _along(special.softmax),
     "log_softmax": _log_softmax, "matmul": np.matmul,
 }  # fmt: skip
 

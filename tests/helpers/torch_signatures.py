@@ -15,7 +15,8 @@ STORED = Path(__file__).with_suffix(".json")
 #: Which of several forms of torch's function is meant.
 FORMS = {
     "add": "Tensor", "all": "dim", "any": "dim",
-    "argsort": "", "cumprod": "", "cumsum": "", "gather": "", "index_select": "",
+    "argsort": "", "cummax": "", "cummin": "", "cumprod": "", "cumsum": "", "logcumsumexp": "",
+    "gather": "", "index_select": "",
     "clamp_max": "", "clamp_min": "", "index_add": "", "lerp": "Scalar", "masked_fill": "Scalar",
     "movedim": "intlist", "select": "int", "unbind": "int",
     "outer": "", "repeat_interleave": "self_Tensor", "scatter": "src", "scatter_add": "",

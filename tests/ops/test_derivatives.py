@@ -14,6 +14,7 @@ from sycl_dnn.ops import creation as c
 from sycl_dnn.ops import losses as n
 from sycl_dnn.ops import products as p
 from sycl_dnn.ops import reduction as r
+from sycl_dnn.ops import scan as q
 from sycl_dnn.ops import selection as t
 from sycl_dnn.ops import shape as s
 
@@ -49,6 +50,10 @@ def _coordinates(last):
 
 def _where(x, y):
     return e.where(e.GT(x, number(0.0, "float64")), x * x, y * x)
+
+
+def _scanned(operation, *nodes, is_reversed=False):
+    return operation(*nodes, axis=1, is_reversed=is_reversed)
 
 
 def _loss_of_classes(x, weight=None, **settings):
@@ -117,8 +122,15 @@ CASES = {
     "max": (lambda x: e.EXP(r.MAX(x, axes=(0,))), DISTINCT),
     "min": (lambda x: e.EXP(r.MIN(x, axes=(1,))), DISTINCT),
     "prod": (lambda x: r.PROD(x, axes=(0, 2)), IMAGE),
-    "cumsum": (lambda x: e.EXP(r.CUMSUM(x, axis=1)), X),
-    "cumprod": (lambda x: r.CUMPROD(x, axis=1), X),
+    "cumsum": (lambda x: e.EXP(_scanned(q.CUMSUM, x)), X),
+    "cumprod": (lambda x: _scanned(q.CUMPROD, x, is_reversed=True), X),
+    "cumprod_divided": (lambda x: _scanned(q.CUMPROD_DIVIDED, x), APART),
+    "logcumsumexp": (lambda x: e.SQUARE(_scanned(q.LOGCUMSUMEXP, x)), X),
+    "cummax": (lambda x: _scanned(q.CUMMAX, x) * x, DISTINCT),
+    "cummin": (lambda x: _scanned(q.CUMMIN, x, is_reversed=True) * x, DISTINCT),
+    "linear_recurrence": (lambda x, y: _scanned(q.LINEAR_RECURRENCE, x, y) * x, X, X),
+    "linear_recurrence from the end": (
+        lambda x, y: _scanned(q.LINEAR_RECURRENCE, x * y, y, is_reversed=True), X, X),
     "softmax": (lambda x: r.SOFTMAX(x, axis=1), X),
     "log_softmax": (lambda x: e.SQUARE(r.LOG_SOFTMAX(x, axis=0)), X),
     "loss of classes": (_loss_of_classes, X),

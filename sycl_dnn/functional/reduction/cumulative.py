@@ -1,23 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cumsum`` and ``cumprod``."""
+"""What is computed of all elements so far: sums, products, extremes, linear recurrences."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import dpnp
 
 from sycl_dnn.call.operation import operation, templated
-from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.shape.arrangement import flip
-from sycl_dnn.functional.shape.joining import join
+from sycl_dnn.functional.arithmetic.convert import converted, in_parts
+from sycl_dnn.functional.arithmetic.operands import (
+    check_arrays,
+    checked_array,
+    checked_operands,
+    result_dtype,
+)
+from sycl_dnn.functional.reduction.extremes import ValuesAndIndices
 from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.ir.node import Node, Operation, number
+from sycl_dnn.lower.node_lowering import all_computed, computed
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.arithmetic import EQ, where
+from sycl_dnn.ops.creation import iota
+from sycl_dnn.ops.scan import (
+    CUMMAX,
+    CUMMIN,
+    CUMPROD,
+    CUMPROD_DIVIDED,
+    CUMSUM,
+    INDICES,
+    LINEAR_RECURRENCE,
+    LOGCUMSUMEXP,
+)
+from sycl_dnn.ops.shape import broadcast_shape, broadcast_to
 from sycl_dnn.trace import nan_kept
-from sycl_dnn.trace.pointwise import mul
+from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import narrow
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
@@ -26,115 +46,202 @@ _TEXT = """{summary}
 
 Parameters
 ----------
-input : array of any shape and dtype
+input : array of any shape{kinds}
 dim : int
-dtype : str or dtype, optional
-    The dtype to convert to first; by default int64 for integers and bool.
-
+{parameters}
 Returns
 -------
-array
-    Shape of ``input``, row-major.
+{returns}
 
 Raises
 ------
 ValueError
     There is no such axis.
+TypeError
+    The dtype {refused}.
 
 Notes
 -----
-bfloat16 and float16 are computed in float32. It has derivatives of any order. {more}Source:
-``torch.{name}``.
+Floats are combined in float64 on CPUs and in float32, with what is lost added up apart, on GPUs. It
+has derivatives of any order. {more}Source: ``torch.{name}``.
 """
+_OF_NUMBERS = {
+    "kinds": " and dtype",
+    "parameters": "dtype : str or dtype, optional\n    The dtype to convert to first; by default "
+    "int64 for integers and bool.\n",
+    "returns": "array\n    Shape of ``input``.",
+    "refused": "is bool",
+}
 _DIVIDED = """The gradient
 is of products of the other elements. torch divides by each: NaN at infinities, and infinity if a
 product overflows; so it is after ``set_nan("propagate")``. """
+_OF_EXTREMES = {
+    "kinds": " and real dtype",
+    "parameters": "",
+    "returns": "ValuesAndIndices\n    Named tuple (values, indices): of the dtype of ``input`` and"
+    " int64.",
+    "refused": "is complex or uint64",
+    "more": "Of equal\nelements the last one counts and has the gradient, of NaN as well. ",
+}
 
 
-def _converted(name: str, input: Tensor, dim: Any, dtype: Any) -> tuple[Tensor, int, str]:
+def _converted(name: str, input: Tensor, dim: Any, dtype: Any) -> tuple[Tensor, int]:
     axis = check_axis(name, dim, input.ndim)
     kept = input.is_float or str(input.dtype).startswith("complex")
     wanted = str(input.dtype) if kept else "int64"
     wanted = wanted if dtype is None else dtypes.name_of(dtype)
-    wide = "float32" if wanted in (*dtypes.CARRIED, "float16") else wanted
-    return converted(converted(input, wanted), wide), axis, wanted
+    if wanted == "bool":
+        raise TypeError(f"{name}: dtype must not be bool, got bool")
+    return converted(input, wanted), axis
 
 
-def _summed(x: Tensor, axis: int) -> Tensor:
-    def call(a: dpnp.ndarray) -> dpnp.ndarray:
-        return dpnp.cumsum(a, axis=axis, dtype=a.dtype)
-
-    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        return {"0": flip(_summed(flip(grads["0"], axis), axis), axis)}
-
-    return x.trace.array_call(call, [x], [Out(x.shape, x.dtype)], rule)[0]
-
-
-@operation
-@templated(_TEXT, more="")
-def cumsum(input: dpnp.ndarray | Array, dim: int, *, dtype: Any = None) -> dpnp.ndarray | Array:
-    """Return cumulative sums along an axis."""
-    x, axis, name = _converted("cumsum", input, dim, dtype)
-    return converted(_summed(x, axis) if x.ndim and x.size else x, name)
-
-
-def _multiplied(x: Tensor, axis: int) -> Tensor:
-    """Return cumulative products by doubling, which is differentiable to any order."""
-    n, step = x.shape[axis], 1
-    while step < n:
-        head = narrow(x, axis, 0, step)
-        rest = mul(narrow(x, axis, step, n - step), narrow(x, axis, 0, n - step))
-        x, step = join([head, rest], axis), 2 * step
-    return x
-
-
-def _slope(x: dpnp.ndarray, dy: dpnp.ndarray, axis: int) -> dpnp.ndarray:
-    """Return the gradient of cumprod, correct with zeros: (product before) * (sum from here on).
-
-    The sums ``s[i] = dy[i] + x[i + 1] * s[i + 1]`` are combined by a parallel scan.
-    """
-    x, dy = (dpnp.moveaxis(a, axis, -1) for a in (x, dy))
-    ones = dpnp.ones_like(x[..., :1])
-    before = dpnp.cumprod(dpnp.concatenate([ones, x[..., :-1]], axis=-1), axis=-1)
-    factors = dpnp.concatenate([x[..., 1:], dpnp.zeros_like(ones)], axis=-1)
-    sums, step = dy, 1
-    while step < x.shape[-1]:
-        more = factors[..., :-step] * sums[..., step:]
-        sums = dpnp.concatenate([sums[..., :-step] + more, sums[..., -step:]], axis=-1)
-        longer = factors[..., :-step] * factors[..., step:]
-        factors = dpnp.concatenate([longer, dpnp.zeros_like(factors[..., -step:])], axis=-1)
-        step *= 2
-    return dpnp.moveaxis(before * sums, -1, axis)
-
-
-def _divided_slope(x: dpnp.ndarray, dy: dpnp.ndarray, axis: int) -> dpnp.ndarray:
-    """Return the gradient of cumprod with torch's values at infinities; rows with 0 as above."""
-    sums = dpnp.flip(dpnp.cumsum(dpnp.flip(dpnp.cumprod(x, axis=axis) * dy, axis), axis=axis), axis)
-    has_zero = dpnp.any(x == 0, axis=axis, keepdims=True)
-    return dpnp.where(has_zero, _slope(x, dy, axis), sums / x)
-
-
-@operation
-@templated(_TEXT, more=_DIVIDED)
-def cumprod(input: dpnp.ndarray | Array, dim: int, *, dtype: Any = None) -> dpnp.ndarray | Array:
-    """Return cumulative products along an axis."""
-    x, axis, name = _converted("cumprod", input, dim, dtype)
+def _scanned(operation: Operation, x: Tensor, axis: int) -> Tensor:
+    """Record a scan of a tensor of any dtype; complex numbers are scanned as pairs."""
     if not (x.ndim and x.size):
-        return converted(x, name)
+        return x
+    parts = in_parts(x)
+    made = [
+        computed(lambda node: operation(node, axis=axis, is_reversed=False), part)
+        for part in parts.tensors
+    ]
+    return parts.joined(made)
 
-    def call(a: dpnp.ndarray) -> dpnp.ndarray:
-        return dpnp.cumprod(a, axis=axis, dtype=a.dtype)
 
-    def value() -> Tensor:
-        return x.trace.array_call(call, [x], [Out(x.shape, x.dtype)])[0]
+@operation
+@templated(_TEXT, more="", **_OF_NUMBERS)
+def cumsum(input: dpnp.ndarray | Array, dim: int, *, dtype: Any = None) -> dpnp.ndarray | Array:
+    """Return the sums of all elements up to each, along an axis."""
+    x, axis = _converted("cumsum", input, dim, dtype)
+    return _scanned(CUMSUM, x, axis)
 
-    def rule(dy: Tensor) -> dict[str, Tensor]:
-        found = _divided_slope if nan_kept.is_asked_for(x) else _slope
 
-        def slope(a: dpnp.ndarray, g: dpnp.ndarray) -> dpnp.ndarray:
-            return dpnp.ascontiguousarray(found(a, g, axis))
+@operation
+@templated(_TEXT, more=_DIVIDED, **_OF_NUMBERS)
+def cumprod(input: dpnp.ndarray | Array, dim: int, *, dtype: Any = None) -> dpnp.ndarray | Array:
+    """Return the products of all elements up to each, along an axis."""
+    x, axis = _converted("cumprod", input, dim, dtype)
+    if str(x.dtype).startswith("complex") and x.ndim and x.size:
+        call = lambda a: dpnp.cumprod(a, axis=axis, dtype=a.dtype)  # noqa: E731
+        return x.trace.array_call(call, [x], [Out(x.shape, x.dtype)], lambda *_: {})[0]
+    return _scanned(CUMPROD_DIVIDED if nan_kept.is_asked_for(x) else CUMPROD, x, axis)
 
-        return {"x": x.trace.array_call(slope, [x, dy], [Out(x.shape, x.dtype)])[0]}
 
-    made = x.trace.closed({"x": x}, value, rule, lambda: _multiplied(x, axis))
-    return converted(made, name)
+@operation
+@templated(
+    _TEXT, more="", kinds=" and floating-point dtype", parameters="", refused="is another one",
+    returns=_OF_NUMBERS["returns"],
+)  # fmt: skip
+def logcumsumexp(input: dpnp.ndarray | Array, dim: int) -> dpnp.ndarray | Array:
+    """Return the logarithms of the sums of exponentials of all elements up to each."""
+    axis = check_axis("logcumsumexp", dim, input.ndim)
+    if not input.is_float:
+        raise TypeError(f"logcumsumexp: input must have a floating-point dtype, got {input.dtype}")
+    return _scanned(LOGCUMSUMEXP, input, axis)
+
+
+def _extremes(name: str, operation: Operation, x: Tensor, dim: Any) -> ValuesAndIndices:
+    axis = check_axis(name, dim, x.ndim)
+    if str(x.dtype).startswith("complex") or x.dtype == "uint64":
+        raise TypeError(f"{name}: input must have a real dtype but uint64, got {x.dtype}")
+    if not (x.ndim and x.size):
+        return ValuesAndIndices(x, zeros(x.trace, x.shape, "int64"))
+
+    def definition(node: Node) -> tuple[Node, ...]:
+        return tuple(
+            [op(node, axis=axis, is_reversed=False) for op in (operation, INDICES[operation])]
+        )
+
+    parts = in_parts(x)
+    values, indices = all_computed(definition, *parts.tensors)
+    return ValuesAndIndices(parts.joined([values]), indices)
+
+
+@operation
+@templated(_TEXT, **_OF_EXTREMES)
+def cummax(input: dpnp.ndarray | Array, dim: int) -> ValuesAndIndices:
+    """Return the largest of all elements up to each along an axis, and where it is."""
+    return _extremes("cummax", CUMMAX, input, dim)
+
+
+@operation
+@templated(_TEXT, **_OF_EXTREMES)
+def cummin(input: dpnp.ndarray | Array, dim: int) -> ValuesAndIndices:
+    """Return the smallest of all elements up to each along an axis, and where it is."""
+    return _extremes("cummin", CUMMIN, input, dim)
+
+
+def _recurrence(axis: int, shape: tuple[int, ...]) -> Callable[..., Node]:
+    def definition(factors: Node, terms: Node, initial: Node | None = None) -> Node:
+        factors, terms = (broadcast_to(node, shape) for node in (factors, terms))
+        if initial is not None:
+            is_first = EQ(iota(shape[axis], axis, len(shape)), number(0, "int32"))
+            terms = where(is_first, terms + factors * initial, terms)
+        return LINEAR_RECURRENCE(factors, terms, axis=axis, is_reversed=False)
+
+    return definition
+
+
+@operation
+def linear_recurrence(
+    input: dpnp.ndarray | Array,
+    other: dpnp.ndarray | Array,
+    dim: int,
+    initial: dpnp.ndarray | Array | None = None,
+) -> dpnp.ndarray | Array:
+    """Return the states ``h[i] = input[i] * h[i - 1] + other[i]`` along an axis.
+
+    It is the scan of state-space models and linear attention (Mamba, RWKV).
+
+    Parameters
+    ----------
+    input, other : array of a floating-point dtype
+        Factors and terms; shapes broadcast.
+    dim : int
+        An axis of the common shape.
+    initial : array, optional
+        The state before the first one, which broadcasts to the common shape with size 1 along
+        ``dim``; 0 by default.
+
+    Returns
+    -------
+    array
+        The common shape; the dtype to which torch promotes.
+
+    Raises
+    ------
+    ValueError
+        The shapes do not broadcast, or there is no such axis.
+    TypeError
+        The dtype is not a floating-point one.
+
+    Notes
+    -----
+    States are computed one after another, of many rows side by side, in float64 on CPUs and in
+    float32 on GPUs. It has derivatives of any order.
+    """
+    check_arrays("linear_recurrence", input=input, other=other)
+    checked_operands("linear_recurrence", input=input, other=other)
+    shape, dtype = broadcast_shape(input.shape, other.shape), str(result_dtype(input, other))
+    if not dtypes.is_float(dtype):
+        raise TypeError(f"linear_recurrence: dtypes must be floating-point ones, got {dtype}")
+    axis = check_axis("linear_recurrence", dim, len(shape))
+    given = [input, other]
+    if initial is not None:
+        given.append(checked_array("linear_recurrence", "initial", initial))
+        _check_initial(given[-1].shape, shape, axis)
+    if 0 in shape:
+        return zeros(input.trace, shape, dtype)
+    wide = dtype if dtype in ("float64", "float16", "bfloat16") else "float32"
+    made = computed(_recurrence(axis, shape), *[converted(x, wide) for x in given])
+    return converted(made, dtype)
+
+
+def _check_initial(given: tuple[int, ...], shape: tuple[int, ...], axis: int) -> None:
+    """Raise ValueError unless a state broadcasts to those at one place of an axis."""
+    wanted = tuple([1 if k == axis else n for k, n in enumerate(shape)])
+    lead = len(wanted) - len(given)
+    pairs = zip(given, wanted[max(lead, 0) :], strict=False)
+    if lead < 0 or any(n not in (1, m) for n, m in pairs):
+        raise ValueError(
+            f"linear_recurrence: initial must broadcast to {wanted}, got shape {given}"
+        )

@@ -61,6 +61,7 @@ SAMPLE: dict[str, Row] = {
     "amax": (lambda x: F.amax(x, -1), ((8, 33),)),
     "logsumexp": (lambda x: F.logsumexp(x, -1), ((8, 33),)),
     "cumsum": (lambda x: F.cumsum(x, 1), ((8, 33),)),
+    "linear_recurrence": (lambda x, y: F.linear_recurrence(x, y, 1), ((8, 33), (8, 33))),
     "topk": (lambda x: F.topk(x, 5)[0], ((8, 33),)),
     "transpose, reshape": (lambda x: F.reshape(F.transpose(x, 1, 2), (-1, 8)), ((4, 8, 6),)),
     "cat, split": (lambda x, y: F.cat(F.split(F.cat((x, y), 1), 6, 1)[:2], 0), ((3, 8), (3, 10))),

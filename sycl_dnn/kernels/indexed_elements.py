@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coordinates of elements, and elements that indices name, in kernels that are being written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sycl_dnn.kernels.spirv import Kernel, Value
+
+
+def coordinates(
+    k: Kernel, kind: str, stride: Value | None, start: Value, at: Value | None, width: int
+) -> Value:
+    """Return how far elements are from an array's start, as i32; no array has 2**31.
+
+    Parameters
+    ----------
+    k : Kernel
+    kind : str
+        The class of the array's stride along vectors: 0, 1 or any (n).
+    stride : Value or None
+        Of class n.
+    start : Value
+        Where the array's vectors begin, i64.
+    at : Value or None
+        The first element along the vectors, i32.
+    width : int
+    """
+    first = k.converted(start, "i32")
+    if kind == "0" or at is None:
+        return first
+    columns = k.call("add", k.repeated(at, width), k.counting("i32", width))
+    if kind == "n":
+        assert stride is not None
+        columns = k.call("mul", columns, stride)
+    return k.call("add", columns, first)
+
+
+def offset_of(k: Kernel, indices: Sequence[Value], axes: Sequence[tuple[Value, Value]]) -> Value:
+    """Return how far from an array's start indices lead, as i32.
+
+    Those outside count as the nearest. ``axes`` has size and stride of each axis that is named.
+    """
+    total, one = k.constant(0, "i32"), k.constant(1, "i32")
+    for index, (size, stride) in zip(indices, axes, strict=True):
+        last = k.converted(k.call("sub", size, one), index.type)
+        nearest = k.call("min", k.call("max", index, k.constant(0, index.type)), last)
+        total = k.call("add", total, k.call("mul", k.converted(nearest, "i32"), stride))
+    return total
+
+
+def loaded_lanes(k: Kernel, pointer: Value, start: Value, offsets: Value, *, in_one: bool) -> Value:
+    """Return elements at different offsets; ``in_one`` access where they are neighbors."""
+    width, first = offsets.width, k.lane(offsets, 0)
+
+    def joined() -> Value:
+        lanes = []
+        for lane in range(width):
+            index = k.call("add", start, k.converted(k.lane(offsets, lane), "i64"))
+            lanes.append(k.load(pointer, index))
+        return k.joined(lanes)
+
+    if not in_one or width == 1:
+        return joined()
+    row = k.call("add", k.repeated(first, width), k.counting("i32", width))
+    is_row = k.holds_in_all(k.call("eq", offsets, row))
+    made = k.variable(k.constant(0, pointer.type, width))
+    with k.when(is_row):
+        index = k.call("add", start, k.converted(first, "i64"))
+        k.assign(made, k.load(pointer, index, width))
+    with k.when(k.select(is_row, k.constant(0, "bool"), k.constant(1, "bool"))):
+        k.assign(made, joined())
+    return k.current(made)

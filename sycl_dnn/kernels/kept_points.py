@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What kernels along axes share: parameters, and the loop over the points of the kept axes."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+
+from sycl_dnn.kernels.array_access import ArrayAccess, Scope
+from sycl_dnn.kernels.expression import IN_MEMORY, REGISTERS
+from sycl_dnn.kernels.fused_elementwise import name_of
+from sycl_dnn.kernels.reduced_axes import ReducedAxes
+from sycl_dnn.kernels.reduction_form import ReductionForm
+from sycl_dnn.kernels.spirv import Kernel, Value
+
+
+class KeptPoints(abc.ABC):
+    """A kernel that is being written.
+
+    Its parameters: inputs, sources, any others, results; what each group computes, how many units
+    there are, the whole size of an axis that is in parts, the sizes of the axes, strides of class
+    n, size and stride of each indexed axis.
+
+    Parameters
+    ----------
+    form : ReductionForm
+        What is derived from it as well.
+    others : sequence of str
+        Types of elements of other arrays.
+    has_results : bool
+        Whether the results of the expression are written.
+    """
+
+    def __init__(
+        self, form: ReductionForm, others: Sequence[str] = (), *, has_results: bool = True
+    ) -> None:
+        self._expression, self._kinds, self._schedule = form.expression, form.kinds, form.schedule
+        expression, n_axes = form.expression, len(form.kinds)
+        dtypes = [*expression.inputs, *[source.dtype for source in expression.sources]]
+        n_read = len(dtypes)
+        dtypes += map(expression.dtype_of, expression.results if has_results else ())
+        types = [IN_MEMORY.get(d, REGISTERS[d]) for d in dtypes]
+        types[n_read:n_read] = others
+        is_split = form.schedule.part >= 0
+        n_numbers = 2 + is_split + n_axes + sum(kinds.count("n") for kinds in form.classes)
+        parameters = [("pointer", t) for t in types]
+        parameters += [("value", "i32")] * (n_numbers + 2 * expression.n_indices)
+        self._kernel = k = Kernel(name_of(form), parameters, form.schedule.n_items)
+        supply = iter(k.parameters[len(types) :])
+        self._each, self._n_units = next(supply), next(supply)
+        self._total = next(supply) if is_split else None
+        self._sizes = [next(supply) for _ in range(n_axes)]
+        strides = [
+            [next(supply) if kind == "n" else None for kind in kinds] for kinds in form.classes
+        ]
+        indexed = [
+            [(next(supply), next(supply)) for _ in range(source.n_indices)]
+            for source in expression.sources
+        ]
+        read, results = k.parameters[:n_read], k.parameters[n_read + len(others) : len(types)]
+        pointers = [*read, *[None] * expression.n_places, *results]
+        pointers += k.parameters[n_read : n_read + len(others)]
+        self._arrays = ArrayAccess(k, form, pointers, strides, indexed, form.schedule.width)
+        self._is_rows = form.kinds[form.schedule.lanes] == "r"
+        self._item = k.number_of("item") if form.schedule.n_items > 1 else self._constant(0)
+        self._shared: dict[tuple[str, int], Value] = {}
+
+    def _constant(self, value: int) -> Value:
+        return self._kernel.constant(value, "i32")
+
+    def _added(self, a: Value, b: Value) -> Value:
+        return self._kernel.call("add", a, b)
+
+    def module(self) -> bytes:
+        """Write the loop over the units of a group."""
+        k = self._kernel
+        first = k.call("mul", k.number_of("group"), self._each)
+        last = k.call("min", self._added(first, self._each), self._n_units)
+        with k.loop(first, last, self._constant(1)) as unit:
+            self._unit(unit)
+        return k.module()
+
+    def _unit(self, unit: Value) -> None:
+        """Write what is computed of one point of the kept axes, or of vectors of them."""
+        k, schedule = self._kernel, self._schedule
+        rest, start = unit, None
+        if not self._is_rows:
+            step = self._constant(schedule.step)
+            n = self._sizes[schedule.lanes]
+            more = self._added(n, self._constant(schedule.step - 1))
+            n_blocks = k.call("div", more, step)
+            start = k.call("mul", k.call("rem", rest, n_blocks), step)
+            rest = k.call("div", rest, n_blocks)
+        self._coordinates = self._coordinates_of(rest)
+        self._axes = ReducedAxes(k, self._kinds, self._schedule, self._sizes, self._total)
+        self._axes.locate(self._coordinates)
+        here = Scope(self._arrays, self._axes).moved(self._coordinates)
+        places = [None] if start is None else self._lanes(start)
+        self._at_points([here if at is None else here.at(at) for at in places])
+
+    @abc.abstractmethod
+    def _at_points(self, scopes: list[Scope]) -> None:
+        """Write what is computed at one point, or at vectors of points."""
+
+    def _coordinates_of(self, rest: Value) -> dict[int, Value]:
+        """Return the coordinates along the kept axes, of which vectors have their own."""
+        k = self._kernel
+        kept = [a for a, kind in enumerate(self._kinds) if kind == "k"]
+        kept = [a for a in kept if a != self._schedule.lanes]
+        found = {}
+        for axis in reversed(kept):
+            if axis == kept[0]:
+                found[axis] = rest
+            else:
+                found[axis] = k.call("rem", rest, self._sizes[axis])
+                rest = k.call("div", rest, self._sizes[axis])
+        return found
+
+    def _lanes(self, start: Value) -> list[Value]:
+        """Return where vectors along a kept axis begin; the last ones overlap."""
+        k, schedule = self._kernel, self._schedule
+        width, n_items = schedule.width, schedule.n_items
+        last = k.call("sub", self._sizes[schedule.lanes], self._constant(width))
+        mine = self._added(start, k.call("mul", self._item, self._constant(width)))
+        return [
+            k.call("min", self._added(mine, self._constant(n * width * n_items)), last)
+            for n in range(schedule.unroll)
+        ]
+
+    # --- What the items of a group share
+
+    def _memory(self, name: str, number: int) -> Value:
+        if (name, number) not in self._shared:
+            made = self._kernel.group_memory(name, self._schedule.n_items)
+            self._shared[name, number] = made
+        return self._shared[name, number]
+
+    def _share(self, memory: list[Value], state: list[Value]) -> None:
+        for at, v in zip(memory, state, strict=True):
+            self._kernel.share(at, self._item, v)
+
+    def _shared_state(self, memory: list[Value], item: Value) -> list[Value]:
+        return [self._kernel.shared(at, item) for at in memory]

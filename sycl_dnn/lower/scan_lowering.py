@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record kernels of scans, in one launch or in two: the states of parts, and what results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sycl_dnn import _core
+from sycl_dnn.kernels.expression import REGISTERS, SCANS
+from sycl_dnn.kernels.fused_elementwise import name_of
+from sycl_dnn.kernels.fused_scan import ScanForm, scan_module, state_types
+from sycl_dnn.kernels.launching import launched
+from sycl_dnn.kernels.reduction_form import ReductionSchedule
+from sycl_dnn.kernels.reduction_schedule import (
+    Plan,
+    ReductionGrid,
+    in_parts,
+    longest_kept,
+    n_parts_of,
+    planned,
+    whole_schedule,
+)
+from sycl_dnn.kernels.scanning import is_in_order
+from sycl_dnn.lower.region_arrays import RegionArrays
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+
+#: By type, the dtype of arrays that hold states.
+_DTYPES = {register: dtype for dtype, register in reversed(REGISTERS.items())}
+
+
+#: Elements along the innermost axis from which a CPU's vectors lie along it.
+_LEAST_LANES = 4
+
+
+class ScanLaunch:
+    """What computes the outputs of a region of scans.
+
+    Parameters
+    ----------
+    region : RegionArrays
+    is_reversed : bool
+        Whether the last element comes first.
+    """
+
+    def __init__(self, region: RegionArrays, *, is_reversed: bool) -> None:
+        self._region, self._is_reversed = region, is_reversed
+        self._expression = expression = region.expression
+        device = region.trace.engine.sycl_queue.sycl_device
+        self._n_processors = int(device.max_compute_units)
+        self._is_cpu = region.trace.engine.kind is _core.engine_kind.cpu
+        self._wide = "f64" if self._is_cpu else "f32"
+        terms = [t for t in expression.terms if t.operation in SCANS]
+        self._in_order = any(
+            is_in_order(t.operation, expression.dtype_of(t.operands[0])) for t in terms
+        )
+        self._grid = region.grid()
+        self._schedule = self._schedule_of(self._grid)
+
+    def _schedule_of(self, grid: ReductionGrid) -> ReductionSchedule:
+        n_terms, lanes = len(self._expression.terms), len(grid.sizes) - 1
+        is_dense = any(along[-1] == 1 for along in grid.strides)
+        if not self._is_cpu or not is_dense or grid.sizes[lanes] < _LEAST_LANES:
+            lanes = None
+        schedule = whole_schedule(grid, n_terms, is_cpu=self._is_cpu, lanes=lanes)
+        if grid.kinds[schedule.lanes] == "k":
+            return schedule
+        if self._in_order:
+            # Rows side by side; a few of them one after another.
+            lanes = longest_kept(grid)
+            if lanes is not None and (grid.sizes[lanes] >= 8 or not self._is_cpu):
+                return whole_schedule(grid, n_terms, is_cpu=self._is_cpu, lanes=lanes)
+            return schedule._replace(width=1, unroll=1, n_items=1)
+        return schedule._replace(unroll=1)
+
+    def recorded(self) -> list[Tensor]:
+        """Record the kernels; return the outputs."""
+        region, n_parts = self._region, 1
+        if not self._in_order:
+            n_parts = n_parts_of(self._grid, self._schedule, self._n_processors)
+        if n_parts > 1:
+            return self._in_parts(n_parts)
+        plan = planned(self._expression, self._grid, self._schedule, self._n_processors)
+        return self._submitted(plan, "whole", region.operands, region.outs())
+
+    def _in_parts(self, n_parts: int) -> list[Tensor]:
+        region, whole = self._region, self._grid
+        types = state_types(self._expression, self._wide)
+        n_results, n_states = len(region.outputs), len(types)
+        dense = _dense_over_kept(whole)
+        states = [dense] * n_states
+        axis = whole.kinds.index("r")
+        made: list[Tensor] = []
+        for stage, strides in (
+            ("states", whole.strides[: len(whole.strides) - n_results]),
+            ("parts", whole.strides),
+        ):
+            grid = whole._replace(strides=(*strides, *states))
+            grid, schedule = in_parts(grid, self._schedule, n_parts, n_states)
+            plan = planned(self._expression, grid, schedule, self._n_processors, whole.sizes[axis])
+            if stage == "states":
+                outs = [Out((plan.n_parts, whole.count("k")), _DTYPES[t]) for t in types]
+                made = self._submitted(plan, stage, region.operands, outs)
+        return self._submitted(plan, "parts", region.operands, region.outs(), made)
+
+    def _submitted(
+        self,
+        plan: Plan,
+        stage: str,
+        operands: Sequence[Tensor],
+        outs: Sequence[Out],
+        states: Sequence[Tensor] = (),
+    ) -> list[Tensor]:
+        form = ScanForm(*plan.form, self._is_reversed, self._wide, stage)
+        numbers = [*plan.numbers, *self._region.indexed]
+        return launched(
+            self._region.trace, scan_module(form), name_of(form), [*operands, *states], outs,
+            numbers, plan.n_groups, form.schedule.n_items,
+        )  # fmt: skip
+
+
+def _dense_over_kept(grid: ReductionGrid) -> tuple[int, ...]:
+    """Return the strides of an array of the kept axes."""
+    strides, n = [], 1
+    for size, kind in zip(reversed(grid.sizes), reversed(grid.kinds), strict=True):
+        strides.append(n if kind == "k" else 0)
+        n *= size if kind == "k" else 1
+    return tuple(reversed(strides))

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scans: what is computed of all elements up to each along an axis, or from the last one back."""
+
+from __future__ import annotations
+
+import math
+
+from sycl_dnn.ir.node import Node, Number, Operation, Shape, number
+from sycl_dnn.ops.arithmetic import EQ, EXP, cast, where
+from sycl_dnn.ops.selection import SCATTER_ADD, narrow, place
+from sycl_dnn.ops.shape import SUM
+
+
+def _along(inputs: tuple[Node, ...], *, axis: int, is_reversed: bool) -> tuple[Shape, str]:
+    x, *others = inputs
+    for other in others:
+        if (other.shape, other.dtype) != (x.shape, x.dtype):
+            raise ValueError(
+                "linear_recurrence: factors and terms must have one shape and dtype, got "
+                f"{x.shape} of {x.dtype} and {other.shape} of {other.dtype}"
+            )
+    return x.shape, x.dtype
+
+
+def _places(inputs: tuple[Node, ...], *, axis: int, is_reversed: bool) -> tuple[Shape, str]:
+    return inputs[0].shape, "int64"
+
+
+def neighbor(x: Node, axis: int, value: Number, *, is_reversed: bool) -> Node:
+    """Return the element that comes before each in a scan, a value before the first."""
+    n = x.shape[axis]
+    if not n:
+        return x
+    rest = narrow(x, axis, int(is_reversed), n - 1)
+    cuts = [(0, 1, m) for m in x.shape]
+    cuts[axis] = (int(not is_reversed), 1, n - 1)
+    return place(rest, cuts, x.shape, value)
+
+
+def _cumsum_vjp(node: Node, g: Node) -> list[Node]:
+    axis, is_reversed = node.attributes["axis"], node.attributes["is_reversed"]
+    return [CUMSUM(g, axis=axis, is_reversed=not is_reversed)]
+
+
+def _sums_back(factors: Node, g: Node, axis: int, *, is_reversed: bool) -> Node:
+    """Return the gradient of each state of a recurrence: ``g + factor * that of the next``.
+
+    ``factors`` lead to each state, and ``is_reversed`` says of the recurrence which is the first.
+    """
+    to_next = neighbor(factors, axis, 0, is_reversed=not is_reversed)
+    return LINEAR_RECURRENCE(to_next, g, axis=axis, is_reversed=not is_reversed)
+
+
+def _cumprod_vjp(node: Node, g: Node) -> list[Node]:
+    """Products of those before, times sums of those after: right with zeros."""
+    (x,), axis = node.inputs, node.attributes["axis"]
+    is_reversed = node.attributes["is_reversed"]
+    before = neighbor(node, axis, 1, is_reversed=is_reversed)
+    return [before * _sums_back(x, g, axis, is_reversed=is_reversed)]
+
+
+def _divided_vjp(node: Node, g: Node) -> list[Node]:
+    """As torch, which divides by each element of a row without zeros: NaN at infinities."""
+    (x,), axis = node.inputs, node.attributes["axis"]
+    is_reversed = node.attributes["is_reversed"]
+    sums = CUMSUM(node * g, axis=axis, is_reversed=not is_reversed)
+    n_zeros = SUM(cast(EQ(x, number(0, x.dtype)), "int32"), axes=(axis,))
+    (slope,) = _cumprod_vjp(node, g)
+    return [where(EQ(n_zeros, number(0, "int32")), sums / x, slope)]
+
+
+def _recurrence_vjp(node: Node, g: Node) -> list[Node]:
+    factors, axis = node.inputs[0], node.attributes["axis"]
+    is_reversed = node.attributes["is_reversed"]
+    sums = _sums_back(factors, g, axis, is_reversed=is_reversed)
+    return [sums * neighbor(node, axis, 0, is_reversed=is_reversed), sums]
+
+
+def _logcumsumexp_vjp(node: Node, g: Node) -> list[Node]:
+    """With factors of at most 1, since the results grow: nothing overflows."""
+    (x,), axis = node.inputs, node.attributes["axis"]
+    is_reversed = node.attributes["is_reversed"]
+    following = neighbor(node, axis, math.inf, is_reversed=not is_reversed)
+    # Equal infinities differ by 0.
+    shrink = where(EQ(node, following), number(1, x.dtype), EXP(node - following))
+    sums = LINEAR_RECURRENCE(shrink, g, axis=axis, is_reversed=not is_reversed)
+    return [EXP(x - node) * sums]
+
+
+def _extreme_vjp(node: Node, g: Node) -> list[Node]:
+    (x,), axis = node.inputs, node.attributes["axis"]
+    index = INDICES[node.operation](x, **node.attributes)
+    return [SCATTER_ADD(g, index, axis=axis, shape=x.shape)]
+
+
+CUMSUM = Operation("cumsum", _along, _cumsum_vjp)
+CUMPROD = Operation("cumprod", _along, _cumprod_vjp)
+#: The same values with torch's gradient at infinities.
+CUMPROD_DIVIDED = Operation("cumprod_divided", _along, _divided_vjp, definition=CUMPROD)
+#: ``h[i] = a[i] * h[i - 1] + b[i]`` of factors ``a`` and terms ``b``, from 0.
+LINEAR_RECURRENCE: Operation = Operation("linear_recurrence", _along, _recurrence_vjp)
+LOGCUMSUMEXP = Operation("logcumsumexp", _along, _logcumsumexp_vjp)
+#: The extreme so far; of equal ones, and of NaN, the last one has the gradient.
+CUMMAX: Operation = Operation("cummax", _along, _extreme_vjp)
+CUMMIN: Operation = Operation("cummin", _along, _extreme_vjp)
+#: By extreme: where it is.
+INDICES = {
+    CUMMAX: Operation("cummax_index", _places, is_flat=True),
+    CUMMIN: Operation("cummin_index", _places, is_flat=True),
+}

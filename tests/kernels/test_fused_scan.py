@@ -1,0 +1,279 @@
+"""Kernels of scans: values in every dtype, layout and size, in parts, fused, compiled once."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.operands import by_nodes
+from sycl_dnn.kernels import building, spirv
+from sycl_dnn.ops import arithmetic as ops
+from sycl_dnn.ops import scan
+from sycl_dnn.ops.creation import iota
+
+RNG = np.random.default_rng(17)
+#: Sizes around vectors, in parts, of few and many rows.
+SHAPES = [
+    (1,), (7,), (16,), (33,), (100_003,), (3, 50_001), (50_001, 3), (40, 70), (70, 40), (5, 33, 9),
+    (2, 3, 4, 5), (9, 1), (1, 9), (1000, 4),
+]  # fmt: skip
+
+
+def scanned(definition, *arrays, **options):
+    """Return what a function of nodes computes of arrays."""
+
+    @operation
+    def run(*inputs):
+        return by_nodes(definition, *inputs, **options)
+
+    return run(*arrays)
+
+
+@pytest.fixture
+def on_queue(queue):
+    """Return a function that copies NumPy's arrays to the queue."""
+    return lambda a: dpnp.asarray(a, sycl_queue=queue)
+
+
+def recurrence(a, b, axis, state=0.0):
+    a, b = (np.moveaxis(v.astype("f8"), axis, 0) for v in np.broadcast_arrays(a, b))
+    made = np.zeros(b.shape)
+    for n in range(len(b)):
+        state = made[n] = a[n] * state + b[n]
+    return np.moveaxis(made, 0, axis)
+
+
+def last_places(a, axis, wins):
+    """Where the extreme so far is, the last of equal ones and of NaN."""
+    rows = np.moveaxis(a, axis, 0)
+    best, where, made = rows[0], np.zeros(rows[0].shape, int), np.zeros(rows.shape, int)
+    for n, row in enumerate(rows):
+        taken = np.isnan(row) | (~np.isnan(best) & wins(row, best))
+        best, where = np.where(taken, row, best), np.where(taken, n, where)
+        made[n] = where
+    return np.moveaxis(made, 0, axis)
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_sums_of_every_size(shape, is_reversed, on_queue):
+    a = RNG.uniform(-1, 1, shape).astype("f4")
+    for axis in range(a.ndim):
+        made = scanned(
+            lambda v, k=axis: scan.CUMSUM(v, axis=k, is_reversed=is_reversed), on_queue(a)
+        ).asnumpy()
+        turned = np.flip(a, axis) if is_reversed else a
+        wanted = np.cumsum(turned.astype("f8"), axis)
+        wanted = np.flip(wanted, axis) if is_reversed else wanted
+        np.testing.assert_allclose(made, wanted, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_other_scans_of_every_size(shape, on_queue):
+    a, b = (RNG.uniform(-1, 1, shape).astype("f4") for _ in range(2))
+    x, y = on_queue(a), on_queue(b)
+    for axis in range(a.ndim):
+        made = F.logcumsumexp(x, axis).asnumpy()
+        wanted = np.logaddexp.accumulate(a.astype("f8"), axis)
+        np.testing.assert_allclose(made, wanted, rtol=1e-6, atol=1e-6)
+        made = F.linear_recurrence(x, y, axis).asnumpy()
+        np.testing.assert_allclose(made, recurrence(a, b, axis), rtol=1e-6, atol=1e-6)
+        made = F.cumprod(x + 1, axis).asnumpy()
+        np.testing.assert_allclose(made, np.cumprod((a + 1).astype("f8"), axis), 1e-6, 1e-6)
+        rough = np.round(a * 3)
+        for function, accumulate, wins in (
+            (F.cummax, np.maximum, np.greater_equal), (F.cummin, np.minimum, np.less_equal),
+        ):  # fmt: skip
+            values, indices = function(on_queue(rough), axis)
+            np.testing.assert_array_equal(values.asnumpy(), accumulate.accumulate(rough, axis))
+            np.testing.assert_array_equal(indices.asnumpy(), last_places(rough, axis, wins))
+
+
+#: Views of an array of (80, 80, 80): each has the shape (6, 5, 40).
+VIEWS = {
+    "parts": lambda a: a[:6, 1:6, 2:42],
+    "steps": lambda a: a[:12:2, :10:2, :80:2],
+    "backwards": lambda a: a[5::-1, :5, 39::-1],
+    "turned": lambda a: a[:40, :5, :6].transpose(2, 1, 0),
+    "middle": lambda a: a[:5, :6, :40].transpose(1, 0, 2),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_layout(view, on_queue):
+    a = RNG.integers(-3, 4, (80, 80, 80)).astype("f4")
+    x, wanted = VIEWS[view](on_queue(a)), VIEWS[view](a)
+    for axis in range(3):
+        np.testing.assert_array_equal(F.cumsum(x, axis).asnumpy(), np.cumsum(wanted, axis))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float64", "int8", "uint8", "int32", "int64", "int16"]
+)
+def test_every_dtype(dtype, queue, on_queue):
+    if dtype == "float64" and not queue.sycl_device.has_aspect_fp64:
+        pytest.skip("the device has no float64")
+    a = RNG.integers(0, 3, (4, 37))
+    x = sycl_dnn.asarray(on_queue(a.astype("f4")), dtype=dtype)
+    kind = dtype if "float" in dtype else "int64"
+    for name, wanted in (("cumsum", np.cumsum(a, 1)), ("cumprod", np.cumprod(a % 3, 1))):
+        made = getattr(F, name)(x, 1)
+        assert str(made.dtype) == kind
+        exact = F.astype(sycl_dnn.asarray(on_queue(wanted.astype("f4")), dtype="float32"), kind)
+        np.testing.assert_array_equal(
+            F.astype(made, "float32").asnumpy(), F.astype(exact, "float32").asnumpy()
+        )
+    values, indices = F.cummax(x, 1)
+    assert (str(values.dtype), str(indices.dtype)) == (dtype, "int64")
+    np.testing.assert_array_equal(
+        F.astype(values, "float32").asnumpy(), np.maximum.accumulate(a, 1)
+    )
+    np.testing.assert_array_equal(indices.asnumpy(), last_places(a, 1, np.greater_equal))
+
+
+def test_integers_wrap_in_the_dtype_of_the_result(on_queue):
+    a = np.full((3, 40), 100, "i1")
+    made = F.cumsum(on_queue(a), 1, dtype="int8")
+    np.testing.assert_array_equal(made.asnumpy(), np.cumsum(a, 1, dtype="i1"))
+    big = F.cumprod(on_queue(np.full((2, 40), 3, "i4")), 1, dtype="int32")
+    np.testing.assert_array_equal(big.asnumpy(), np.cumprod(np.full((2, 40), 3, "i4"), 1, "i4"))
+
+
+def test_not_a_number_and_infinities(on_queue):
+    a = RNG.choice([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -3.0], (200, 37)).astype("f4")
+    with np.errstate(all="ignore"):
+        for axis in (0, 1):
+            x = on_queue(a)
+            np.testing.assert_array_equal(F.cumsum(x, axis).asnumpy(), np.cumsum(a, axis))
+            np.testing.assert_array_equal(F.cumprod(x, axis).asnumpy(), np.cumprod(a, axis))
+            made = F.logcumsumexp(x, axis).asnumpy()
+            wanted = np.logaddexp.accumulate(a.astype("f8"), axis)
+            np.testing.assert_allclose(made, wanted, rtol=1e-6)
+            values, indices = F.cummin(x, axis)
+            np.testing.assert_array_equal(values.asnumpy(), np.minimum.accumulate(a, axis))
+            np.testing.assert_array_equal(indices.asnumpy(), last_places(a, axis, np.less_equal))
+
+
+def test_products_after_a_zero_are_zero_however_large_they_were(on_queue):
+    """Products of parts would overflow, and infinity times 0 be NaN."""
+    a = np.full((2, 40_000), 2.0**100, "f4")
+    a[:, 1] = 0
+    made = F.cumprod(on_queue(a), 1).asnumpy()
+    assert not made[:, 1:].any()
+    np.testing.assert_array_equal(made[:, 0], 2.0**100)
+
+
+def test_long_sums_lose_nothing(on_queue):
+    a = RNG.uniform(0, 1, (1 << 21,)).astype("f4")
+    made, wanted = F.cumsum(on_queue(a), 0).asnumpy(), np.cumsum(a.astype("f8"))
+    assert np.max(np.abs(made - wanted) / np.spacing(wanted.astype("f4"))) < 1.0
+
+
+def test_terms_around_a_scan_are_part_of_its_kernel(on_queue):
+    def definition(x, y):
+        sums = scan.CUMSUM(ops.SIN(x) * y + ops.cast(iota(50, 1, 2), "float32"), axis=1,
+                           is_reversed=False)  # fmt: skip
+        return ops.EXP(sums * 0.01) + y
+
+    a, b = RNG.uniform(-1, 1, (30, 50)).astype("f4"), RNG.uniform(-1, 1, 50).astype("f4")
+    with sycl_dnn.profile() as p:
+        made = scanned(definition, on_queue(a), on_queue(b)).asnumpy()
+    wanted = np.exp(np.cumsum(np.sin(a.astype("f8")) * b + np.arange(50), 1) * 0.01) + b
+    np.testing.assert_allclose(made, wanted, rtol=1e-5)
+    assert sum(r.kind == "primitive" for r in p.records) == 1
+
+
+def test_values_and_places_are_one_kernel(on_queue):
+    with sycl_dnn.profile() as p:
+        F.cummax(on_queue(np.ones((30, 50), "f4")), 1)
+    assert sum(r.kind == "primitive" for r in p.records) == 1
+
+
+def test_new_shapes_need_no_compiler(on_queue):
+    F.cumsum(on_queue(np.ones((50, 600), "f4")), 1)
+    known = len(building._made)
+    for shape in ((60, 700), (33, 5000), (40, 10_001)):
+        made = F.cumsum(on_queue(np.ones(shape, "f4")), 1).asnumpy()
+        np.testing.assert_array_equal(made, np.broadcast_to(np.arange(1, shape[1] + 1), shape))
+    assert len(building._made) == known
+
+
+# --- Recurrences
+
+
+def test_a_recurrence_begins_with_a_state(on_queue):
+    a, b, h = (RNG.uniform(-1, 1, s).astype("f4") for s in ((3, 20, 4), (20, 1), (3, 1, 4)))
+    made = F.linear_recurrence(on_queue(a), on_queue(b), 1, on_queue(h)).asnumpy()
+    wanted = recurrence(a, b, 1, h[:, 0].astype("f8"))
+    np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-6)
+    halves = [
+        F.linear_recurrence(on_queue(a[:, :9]), on_queue(b[:9]), 1, on_queue(h)),
+    ]
+    halves.append(
+        F.linear_recurrence(on_queue(a[:, 9:]), on_queue(b[9:]), 1, halves[0][:, 8:])
+    )  # fmt: skip
+    np.testing.assert_allclose(F.cat(halves, 1).asnumpy(), wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_of_a_recurrence(on_queue):
+    a, b, h, g = (
+        RNG.uniform(-1, 1, s).astype("f4") for s in ((2, 12, 3), (12, 1), (2, 1, 3), (2, 12, 3))
+    )
+    weights = on_queue(g)
+    slopes = sycl_dnn.grad(
+        lambda a, b, h: F.sum(F.linear_recurrence(a, b, 1, h) * weights), argnums=(0, 1, 2)
+    )
+    made = [v.asnumpy() for v in sycl_dnn.compile(slopes)(*map(on_queue, (a, b, h)))]
+
+    def value(*arrays):
+        a, b, h = arrays
+        return (recurrence(a, b, 1, h[:, 0]) * g).sum()
+
+    given, step = [v.astype("f8") for v in (a, b, h)], 1e-5
+    for n, slope in enumerate(made):
+        for place in list(np.ndindex(slope.shape))[::5]:
+            ends = []
+            for sign in (1, -1):
+                moved = [v.copy() for v in given]
+                moved[n][place] += sign * step
+                ends.append(value(*moved))
+            np.testing.assert_allclose(
+                slope[place], (ends[0] - ends[1]) / (2 * step), rtol=1e-3, atol=1e-4
+            )
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: F.linear_recurrence(x, x, 2), "linear_recurrence: dim must be in"),
+        (lambda x: F.linear_recurrence(x, x[:, :2], 0), "must broadcast"),
+        (lambda x: F.linear_recurrence(x, x, 1, x), "initial must broadcast to"),
+        (lambda x: F.cumsum(x, 0, dtype="bool"), "cumsum: dtype must not be bool"),
+        (lambda x: F.logcumsumexp(F.astype(x, "int32"), 0), "must have a floating-point dtype"),
+        (lambda x: F.cummax(F.astype(x, "complex64"), 0), "cummax: input must have a real dtype"),
+    ],
+)
+def test_wrong_calls_name_the_rule(call, message, on_queue):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call(on_queue(np.ones((3, 4), "f4")))
+
+
+def test_no_elements(on_queue):
+    x = on_queue(np.zeros((0, 3), "f4"))
+    for name in ("cumsum", "cumprod", "logcumsumexp"):
+        assert getattr(F, name)(x, 0).shape == (0, 3)
+        assert getattr(F, name)(x, 1).shape == (0, 3)
+    assert F.cummax(x, 1).indices.shape == (0, 3)
+    assert F.linear_recurrence(x, x, 0).shape == (0, 3)
+    assert sycl_dnn.grad(lambda x: F.sum(F.cumsum(x, 0)))(x).shape == (0, 3)
+
+
+def test_lanes_are_shifted_with_a_value_where_none_came_from():
+    k = spirv.Kernel("shifted", [("pointer", "f32")], 1)
+    (pointer,) = k.parameters
+    at = k.constant(0, "i32")
+    v = k.load(pointer, at, 4)
+    k.store(pointer, at, k.shifted(v, k.constant(9, "f32", 4), 1))
+    assert k.module()[:4] == bytes.fromhex("03022307")
