@@ -85,7 +85,7 @@ class GgufFile:
         found["mlp_bias"] = "blk.0.ffn_up.bias" in self._tensors
         if "positions" not in row.names:
             found.update(self._rotation(kind, found))
-        if found.get("num_hidden_layers") == _OTHER_SCALE.get(_KINDS[kind]):
+        if found.get("num_hidden_layers", 0) == _OTHER_SCALE.get(_KINDS[kind]):
             found["query_pre_attn_scalar"] = found["hidden_size"] / found["num_attention_heads"]
         elif row.is_embedding_scaled:
             found["query_pre_attn_scalar"] = found.get("head_dim", 256)
@@ -130,7 +130,7 @@ class GgufFile:
         if row.norm == "rms_of_one" and "norm" in stored:
             return made - 1.0
         made = self._in_order(made, role)
-        return made.T if made.shape != shape else made
+        return made.T if self._is_turned(role) and made.ndim == 2 else made
 
     def packed(self, name: str, shape: tuple[int, ...]) -> PackedMatrix | None:
         """Return a matrix in the blocks of the file, (outputs, bytes); None for other types.
@@ -155,11 +155,14 @@ class GgufFile:
         if stored not in self._tensors:
             raise ValueError(f"llm: {self._path} has no tensor {stored} ({name})")
         found = self._tensors[stored].shape
-        if self.config.row.is_transposed and role in (*_IN_ATTENTION, *_IN_MLP):
-            found = found[::-1]
+        found = found[::-1] if self._is_turned(role) else found
         if found != shape:
             raise ValueError(f"llm: {stored} must have shape {shape}, got {found}")
         return stored, role
+
+    def _is_turned(self, role: str) -> bool:
+        """Whether matrices of a role are (outputs, inputs) in the file alone."""
+        return self.config.row.is_transposed and role in (*_IN_ATTENTION, *_IN_MLP)
 
     def _in_order(self, rows: Any, role: str) -> Any:
         """Return the rows of queries and keys as Hugging Face has them."""

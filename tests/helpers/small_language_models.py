@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Language models small enough for a test, as folders of Hugging Face and as GGUF files."""
+"""Language models small enough for a test, as folders of Hugging Face."""
 
 import json
 
 import dpnp
-import gguf
 import numpy as np
 import tokenizers
 from safetensors.numpy import save_file
@@ -67,61 +66,4 @@ def write_folder(path, config=None, more=None, dtype=np.float32):
     inner.save(str(path / "tokenizer.json"))
     settings = {"bos_token": "<s>", "eos_token": "</s>", "chat_template": TEMPLATE}
     (path / "tokenizer_config.json").write_text(json.dumps(settings))
-    return path
-
-
-_NAMES = {
-    "model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output",
-    "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
-    "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
-}  # fmt: skip
-
-
-def write_gguf(path, kind=gguf.GGMLQuantizationType.F32, fields=(), without=()):
-    """Write the model of ``CONFIG`` as llama.cpp's converter does, with matrices of a type."""
-    writer = gguf.GGUFWriter(path, "llama")
-    writer.add_context_length(64)
-    writer.add_embedding_length(64)
-    writer.add_block_count(2)
-    writer.add_feed_forward_length(96)
-    writer.add_head_count(4)
-    writer.add_head_count_kv(2)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_rope_freq_base(10000.0)
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("gpt-2")
-    tokens = vocabulary()
-    writer.add_token_list(tokens)
-    writer.add_token_types([3 if t in SPECIAL else 1 for t in tokens])
-    writer.add_token_merges(MERGES)
-    writer.add_bos_token_id(1)
-    writer.add_eos_token_id(2)
-    writer.add_add_bos_token(False)
-    writer.add_chat_template(TEMPLATE)
-    for key, value in fields:
-        writer.add_string(key, value)
-    for name, values in arrays().items():
-        inner = name.removesuffix(".weight")
-        layer = ""
-        if inner.startswith("model.layers."):
-            _, _, i, inner = inner.split(".", 3)
-            layer = f"blk.{i}."
-        stored = f"{layer}{_NAMES[inner]}.weight"
-        if stored in without:
-            continue
-        n_heads = {"self_attn.q_proj": 4, "self_attn.k_proj": 2}.get(inner)
-        if n_heads:  # pairs of neighbors turn together
-            shape = values.shape
-            values = values.reshape(n_heads, 2, -1, shape[1]).swapaxes(1, 2).reshape(shape)
-        if values.ndim == 2:
-            raw = gguf.quantize(np.ascontiguousarray(values), kind)
-            writer.add_tensor(stored, raw, raw_dtype=kind)
-        else:
-            writer.add_tensor(stored, np.ascontiguousarray(values))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
     return path

@@ -8,8 +8,9 @@ import gguf
 import numpy as np
 import pytest
 import safetensors
+from gguf_files import write_gguf
 from safetensors.numpy import load_file, save_file
-from small_language_models import CONFIG, decoder, write_folder, write_gguf
+from small_language_models import CONFIG, decoder, write_folder
 
 import sycl_dnn
 from sycl_dnn import llm

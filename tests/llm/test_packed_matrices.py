@@ -5,7 +5,8 @@ import dpnp
 import gguf
 import numpy as np
 import pytest
-from small_language_models import CONFIG, write_folder, write_gguf
+from gguf_files import write_gguf
+from small_language_models import CONFIG, write_folder
 
 import sycl_dnn
 from sycl_dnn import functional as F
