@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deep learning for dpctl and dpnp: all of oneDNN over SYCL.
 
-``sycl_dnn.onednn`` has oneDNN's own objects under oneDNN's own names. ``default_queue()`` finds
-the device. Importing the package registers the CPU driver of the wheels, but lists no device.
+``sycl_dnn.onednn`` has oneDNN's own objects under their own names. ``default_queue()`` selects the
+device. Importing the package registers the CPU driver of the wheels but lists no devices.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sycl_dnn.errors import (
     UnsupportedOperator,
 )
 
-#: Names that are loaded on first use, with oneDNN's library (12 MB).
+#: Names loaded on first use, together with oneDNN's library (12 MB).
 _LAZY = {
     "Accuracy": "sycl_dnn.compiler.int8.quantization",
     "Array": "sycl_dnn.trace.array",
@@ -120,7 +120,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     found = _found(name)
     if name != "__version__":
-        globals()[name] = found  # the next access finds it without this function
+        globals()[name] = found  # later accesses bypass this function
     return found
 
 
@@ -129,14 +129,14 @@ def _found(name: str) -> Any:
         return importlib.import_module(_SUBMODULES[name])
     if name in _LAZY:
         if not _LAZY[name].startswith("sycl_dnn.tools"):
-            # Operators of traced values call its functions.
+            # Operators of traced values need its functions.
             importlib.import_module("sycl_dnn.functional")
         return getattr(importlib.import_module(_LAZY[name]), name)
     if name == "__version__":
         from importlib.metadata import version
 
         return version("sycl_dnn")
-    # Not by name, which would ask this function again.
+    # Not by attribute, which would call this function again.
     habits = importlib.import_module("sycl_dnn._torch_habits")
     raise habits.missing("sycl_dnn", "module 'sycl_dnn'", name)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sycl_dnn``: versions, devices, what was fixed and what is missing."""
+"""``python -m sycl_dnn``: the environment report, and the other commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 from sycl_dnn import _runtime
 from sycl_dnn.tools import environment
 
-#: Command -> module and function that run it (imported only then), and what it does.
+#: Module and function of each command (imported on use), and its description.
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "report": ("sycl_dnn.__main__", "report_command", "this report, also without a command"),
     "explain": ("sycl_dnn.tools.explain.command", "main", "why a case is refused or slow"),
@@ -34,7 +34,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     ),
     "trace": ("sycl_dnn.tools.profile.command", "main", "run a script and record its primitives"),
 }
-#: Commands of the repository's tests, which once were here.
+#: Former commands that moved to the repository's tests.
 IN_TESTS = ("verify", "matrix")
 
 
@@ -67,7 +67,7 @@ def _missing_lines(missing: dict[str, str]) -> list[str]:
 
 
 def format_report(data: dict[str, Any]) -> str:
-    """Return the data of ``report.collect()`` as readable text."""
+    """Format the data of ``report.collect()``."""
     devices = [line for device in data["devices"] for line in _device_lines(device)]
     missing = [line for entry in data["missing"] for line in _missing_lines(entry)]
     sections = {
@@ -89,7 +89,7 @@ def _epilog() -> str:
 
 
 def report_command(arguments: list[str] | None = None) -> int:
-    """Print the report; return 0 with a device that oneDNN can use, 1 without."""
+    """Print the report; return 0 if there is a device that oneDNN can use, else 1."""
     parser = argparse.ArgumentParser(
         prog="python -m sycl_dnn",
         usage="python -m sycl_dnn [COMMAND] [--json]",
@@ -106,13 +106,13 @@ def report_command(arguments: list[str] | None = None) -> int:
 
 
 def command(name: str) -> Callable[[list[str]], int]:
-    """Return the function of a command; it accepts arguments and returns an exit status."""
+    """Return a command's function, which maps arguments to an exit status."""
     module, function, _ = COMMANDS[name]
     return getattr(importlib.import_module(module), function)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command that the first argument names; without one, the report."""
+    """Run the command named by the first argument, or the report."""
     words = sys.argv[1:] if arguments is None else arguments
     if not words or words[0].startswith("-"):
         return report_command(words)
@@ -123,7 +123,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _no_command(words: list[str]) -> str:
-    """Return what to type instead of words that are no command."""
+    """Return the error message for an unknown command, with a suggestion."""
     name, *rest = words
     known = (*COMMANDS, *IN_TESTS)
     near = next(iter(difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)), "")
@@ -138,5 +138,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except BrokenPipeError:
-        # The reader of the output is gone; Python must not write to it at exit.
+        # The reader of the output has exited; Python must not write to it at exit.
         os._exit(1)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The only place that uses private parts of dpnp and dpctl, and that avoids their faults.
+"""All uses of private APIs of dpnp and dpctl, and workarounds for their faults.
 
-Neither has a public name for these: the address of an array's first element without a wait for its
-queue, and a dpnp array over existing memory. ``NEEDED`` lists every private name, including those
-that ``csrc/`` uses; ``tests/test_dpnp_adapter.py`` looks each of them up. ``FAULTS`` lists what
-dpnp 0.20 computes wrongly and which function here to use; that test finds other uses, too.
+There is no public API for the address of an array's first element without waiting for its queue, or
+for a dpnp array over existing memory. ``NEEDED`` lists every private name, including those used in
+``csrc/``; ``tests/test_dpnp_adapter.py`` checks that they exist. ``FAULTS`` lists what dpnp 0.20
+computes incorrectly, with the function to use instead; that test also finds direct uses.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = [
     "host_view", "in_dtype", "is_memory", "is_readable", "place", "usm_array", "view",
 ]  # fmt: skip
 
-#: Private name -> what breaks without it.
+#: Private name: what breaks without it.
 NEEDED: dict[str, str] = {
     "dpnp.ndarray._create_from_usm_ndarray": "no result can become a dpnp array",
     "dpnp.ndarray._array_obj": "the call table finds no memory behind a dpnp array",
@@ -35,7 +35,7 @@ NEEDED: dict[str, str] = {
     "dpctl.utils._seq_order_keeper._OrderManager.add_to_both_events": (
         "two threads that use the order manager first may hang"
     ),
-    # The C-API, as Cython exports it. dpctl keeps it only within a minor release.
+    # The C API exported by Cython. dpctl keeps it stable only within a minor release.
     "dpctl._sycl_queue.__pyx_capi__.SyclQueue_GetQueueRef": "a queue does not reach oneDNN",
     "dpctl._sycl_event.__pyx_capi__.SyclEvent_GetEventRef": "depends= cannot be read",
     "dpctl._sycl_event.__pyx_capi__.SyclEvent_Make": "no call can return its event",
@@ -45,7 +45,7 @@ NEEDED: dict[str, str] = {
     "dpctl.memory._memory.__pyx_capi__.Memory_GetQueueRef": "the queue of memory is unknown",
 }
 
-#: What dpnp does wrongly -> what is used in its place.
+#: dpnp's faults: what to use instead.
 FAULTS: dict[str, str] = {
     "dpnp.ndarray.view(dtype) of a part of an array reads from the start of its memory": "bits_as",
     "dpnp.ndarray.astype, dpnp.asarray and assignments saturate floats at the limits of signed "
@@ -60,9 +60,9 @@ FAULTS: dict[str, str] = {
 
 @functools.cache
 def array_maker() -> Callable[[Any], Any]:
-    """Return the function that makes a dpnp array of a usm_ndarray, without a copy.
+    """Return a function that wraps a usm_ndarray as a dpnp array without copying.
 
-    dpnp is imported at the first call. Hot code binds the result once.
+    dpnp is imported in the first call. Hot code should bind the result once.
     """
     import dpnp
 
@@ -90,16 +90,16 @@ def is_memory(value: Any) -> bool:
 
 
 def usm_array(value: Any) -> Any | None:
-    """Return the usm_ndarray behind a dpnp array, ``Array`` or ``Frozen``; None for none."""
+    """Return the usm_ndarray of a dpnp array, ``Array`` or ``Frozen``; None for other values."""
     if hasattr(value, "get_array"):
         value = value.get_array()
     return value if hasattr(value, "usm_data") and hasattr(value, "_pointer") else None
 
 
 def place(value: Any) -> tuple[Any, int]:
-    """Return the dpctl.memory object of a usm_ndarray and the bytes before the first element.
+    """Return the dpctl.memory object of a usm_ndarray, and the byte offset of its first element.
 
-    A dpctl.memory object is its own, from its start.
+    A dpctl.memory object is returned with offset 0.
     """
     if not hasattr(value, "usm_data"):
         return value, 0
@@ -108,7 +108,7 @@ def place(value: Any) -> tuple[Any, int]:
 
 
 def view(array: Any, shape: Any, dtype: Any, strides: Any, offset: int = 0) -> Any:
-    """Return a usm_ndarray over the memory of another, ``offset`` elements after its first."""
+    """Return a usm_ndarray over another's memory, ``offset`` elements after its first."""
     from dpnp.tensor import usm_ndarray
 
     buffer, start = place(array)
@@ -117,9 +117,9 @@ def view(array: Any, shape: Any, dtype: Any, strides: Any, offset: int = 0) -> A
 
 
 def bits_as(array: Any, dtype: Any) -> Any:
-    """Return a dpnp array that reads the bits of another as another dtype, as NumPy's ``view``.
+    """Reinterpret the bits of a dpnp array as another dtype, like NumPy's ``view``.
 
-    TypeError if the last axis must be dense and is not, or the sizes do not fit.
+    Raises TypeError if the last axis must be dense but is not, or if sizes do not match.
     """
     dtype, usm = np.dtype(dtype), array.get_array()
     shape, strides, old, new = usm.shape, usm.strides, usm.itemsize, dtype.itemsize
@@ -137,9 +137,9 @@ def bits_as(array: Any, dtype: Any) -> Any:
 
 
 def in_dtype(array: Any, dtype: Any) -> Any:
-    """Return a dpnp array in another dtype; floats are truncated to integers, as in torch.
+    """Convert a dpnp array; floats are truncated to integers, as in torch.
 
-    Integers of less than 64 bits keep the low bits of what they cannot hold: 200.0 is -56 as int8.
+    Integers below 64 bits wrap: 200.0 becomes -56 as int8.
     """
     if _is_narrow(dtype) and array.dtype.kind == "f":
         array = array.astype(np.int64)
@@ -163,7 +163,7 @@ def array_in(values: Any, dtype: Any, **kwargs: Any) -> Any:
 
 
 class _OnHost:
-    """The memory of a usm_ndarray as NumPy accepts it; NumPy's array keeps this object."""
+    """The memory of a usm_ndarray as NumPy accepts it; NumPy's array keeps this object alive."""
 
     def __init__(self, array: Any) -> None:
         self._array = array
@@ -177,14 +177,14 @@ class _OnHost:
 
 
 def is_readable(array: Any) -> bool:
-    """Whether the CPU reads the memory of a usm_ndarray."""
+    """Whether the CPU can access the memory of a usm_ndarray."""
     return array.sycl_queue.sycl_device.is_cpu or array.usm_type != "device"
 
 
 def host_view(array: Any) -> np.ndarray:
-    """Return a NumPy array over the memory of a usm_ndarray, after the work on its queue.
+    """Wait for the queue of a usm_ndarray; return a NumPy array over its memory.
 
-    Only for what ``is_readable``.
+    Requires ``is_readable``.
     """
     queue = array.sycl_queue
     SequentialOrderManager[queue].wait()

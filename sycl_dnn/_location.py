@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the extension when Python runs from a source checkout.
+"""Locates the extension when Python runs from a source checkout.
 
-The folder ``sycl_dnn/`` of a checkout hides an installed package of that name from programs that
-start there, and has no extension module. The installed files are used instead.
+A checkout's ``sycl_dnn/`` folder shadows an installed package for programs that start there, but
+has no extension module. The installed files are used instead.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-#: Compiled into the extension (CMakeLists.txt reads this line). Raised when what the extension
-#: offers changes, so that Python files never meet an extension that was built from others.
+#: Compiled into the extension (CMakeLists.txt reads this line). Raise it if the extension's
+#: interface changes, so that Python files are never used with a mismatched extension.
 INTERFACE = 22
 
 _FOLDER = Path(__file__).resolve().parent
@@ -37,13 +37,13 @@ def _installed_folder() -> Path | None:
 
 
 def install_command(folder: Path = _FOLDER.parent) -> str:
-    """Return what to type if the package in ``folder`` is not installed properly."""
+    """Return the command to type if the package in ``folder`` is not installed properly."""
     is_checkout = (folder / "pyproject.toml").exists()
     return f"pip install {f'-e {folder}' if is_checkout else '--force-reinstall sycl_dnn'}"
 
 
 def misfit(extension: Any) -> str | None:
-    """Return why the extension does not belong to these Python files; None if it does."""
+    """Return why the extension does not match these Python files; None if it does."""
     built = getattr(extension, "_interface", 0)
     if built == INTERFACE:
         return None
@@ -54,14 +54,14 @@ def misfit(extension: Any) -> str | None:
 
 
 def require_fit(extension: Any) -> None:
-    """Raise ImportError if the extension does not belong to these Python files."""
+    """Raise ImportError if the extension does not match these Python files."""
     problem = misfit(extension)
     if problem:
         raise ImportError(f"sycl_dnn: {problem}; type: {install_command()}")
 
 
 def package_path(path: Iterable[str]) -> list[str]:
-    """Return the folders in which the package's modules are searched for."""
+    """Return the search path of the package's modules."""
     own = [Path(p) for p in path]
     if any(_has_extension(p) for p in own):
         return [str(p) for p in own]
@@ -71,6 +71,6 @@ def package_path(path: Iterable[str]) -> list[str]:
             f"sycl_dnn: its extension module is not in {own[0]} and the package is not installed; "
             f"type: {install_command(own[0].parent)}"
         )
-    # An editable install has only the extension there; the Python files stay in the checkout.
+    # An editable install has only the extension there; Python files are in the checkout.
     complete = (installed / "__init__.py").exists()
     return [str(installed)] if complete else [*map(str, own), str(installed)]

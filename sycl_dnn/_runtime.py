@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the devices of the pip wheels visible, and say why no GPU is among them.
+"""Makes the devices of the pip wheels visible, and diagnoses missing GPUs.
 
-The wheels ship Intel's OpenCL CPU driver but register it nowhere. OCL_ICD_FILENAMES is read when
-devices are listed for the first time in the process, so it is set when the package is imported.
+The wheels ship Intel's OpenCL CPU driver but do not register it. OCL_ICD_FILENAMES is read when
+devices are first listed in a process, so it is set when the package is imported.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from types import ModuleType
 from sycl_dnn._warn import warn
 
 _DRIVER = "libintelocl.so"
-#: The wheel's libOpenCL and CPU driver need these but have no run path to find them.
+#: Dependencies of the wheel's libOpenCL and CPU driver, which have no run path to them.
 _PRELOADED = ("libintlc.so.5", "libimf.so", "libirng.so", "libsvml.so")
 
-#: What ``prepare`` did, one sentence each, for ``python -m sycl_dnn``.
+#: Actions of ``prepare``, one sentence each, for ``python -m sycl_dnn``.
 fixes: list[str] = []
 #: What ``prepare`` could not do, one sentence each.
 problems: list[str] = []
@@ -36,7 +36,7 @@ def _distribution_files(distribution: str, names: Iterable[str]) -> dict[str, Pa
     except importlib.metadata.PackageNotFoundError:
         return {}
     wanted = set(names)
-    # RECORD is read as text: importlib's own ``files`` makes objects of all its lines (16 ms).
+    # Read RECORD as text: importlib's ``files`` creates an object per line (16 ms).
     lines = (found.read_text("RECORD") or "").splitlines()
     recorded = (line.split(",", 1)[0] for line in lines)
     paths = {p.rpartition("/")[2]: p for p in recorded if p.rpartition("/")[2] in wanted}
@@ -45,17 +45,17 @@ def _distribution_files(distribution: str, names: Iterable[str]) -> dict[str, Pa
 
 
 def distribution_file(distribution: str, name: str) -> Path | None:
-    """Return where an installed distribution has the file called ``name``; None without it."""
+    """Return the path of a file called ``name`` in an installed distribution, or None."""
     return _distribution_files(distribution, [name]).get(name)
 
 
 def driver_in_wheel() -> Path | None:
-    """Return the CPU driver that pip installed with oneDNN; None if there is none."""
+    """Return the CPU driver that pip installed with oneDNN, or None."""
     return distribution_file("intel-opencl-rt", _DRIVER)
 
 
 def icd_entries() -> list[str]:
-    """Return the OpenCL drivers that are registered, in OCL_ICD_FILENAMES or with the system."""
+    """Return the registered OpenCL drivers, from OCL_ICD_FILENAMES or the system."""
     entries = os.environ.get("OCL_ICD_FILENAMES", "").split(os.pathsep)
     vendors = Path(os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors")
     for icd in sorted(vendors.glob("*.icd")):
@@ -74,7 +74,7 @@ def _exists(library: str) -> bool:
 
 
 def driver_registered() -> bool:
-    """Whether OCL_ICD_FILENAMES or the system already names a CPU driver that exists."""
+    """Whether OCL_ICD_FILENAMES or the system names an existing CPU driver."""
     return any(_DRIVER in entry and _exists(entry) for entry in icd_entries())
 
 
@@ -101,13 +101,13 @@ def _preload() -> None:
 
 
 def prepare() -> None:
-    """Register the CPU driver and preload its libraries. Lists no devices; safe to repeat."""
+    """Register the CPU driver and preload its libraries. Lists no devices; idempotent."""
     global _prepared
     if _prepared:
         return
     _prepared = True
     if "SYCL_QUEUE_THREAD_POOL_SIZE" not in os.environ:
-        # dpnp sets the same at its import; oneDNN's CPU primitives run in this pool.
+        # dpnp sets the same at import; oneDNN's CPU primitives run in this pool.
         os.environ["SYCL_QUEUE_THREAD_POOL_SIZE"] = "6"
         fixes.append("set SYCL_QUEUE_THREAD_POOL_SIZE=6, as dpnp does")
     _register_driver()
@@ -117,20 +117,20 @@ def prepare() -> None:
         warn(problem)
 
 
-# --- First calls of dpnp's extension modules, made while one thread runs
+# --- First calls of dpnp's extension modules, made while a single thread runs
 
 _TAKES_ARRAYS = re.compile(r"\w+\((?P<parameters>.*usm_ndarray.*)\) ->")
 
 
 def use_dpnp_once() -> None:
-    """Call each of dpnp's extension modules once, which is not safe in several threads.
+    """Call each of dpnp's extension modules once, since first calls are not thread-safe.
 
-    dpnp 0.20 hangs there: the first thread makes a static variable and releases the GIL meanwhile;
-    the second waits for that variable and holds the GIL. All arguments are None, so the calls are
-    refused; they take some 15 ms in all.
+    dpnp 0.20 may deadlock: the first thread initializes a static variable and releases the GIL
+    meanwhile; the second waits for that variable while holding the GIL. The calls pass only None
+    and are refused; they take some 15 ms in total.
     """
     switching = sys.getswitchinterval()
-    sys.setswitchinterval(10.0)  # other threads may be under way already
+    sys.setswitchinterval(10.0)  # other threads may already be running
     try:
         for name, module in list(sys.modules.items()):
             if name.startswith("dpnp.") and name.endswith("_impl"):
@@ -140,7 +140,7 @@ def use_dpnp_once() -> None:
 
 
 def _call_with_none(module: ModuleType) -> None:
-    """Call the first function of a module that takes arrays, with None for each argument."""
+    """Call the first function of a module that takes arrays, with None for all arguments."""
     for function in vars(module).values():
         found = _TAKES_ARRAYS.search(getattr(function, "__doc__", None) or "")
         if not found:
@@ -151,22 +151,22 @@ def _call_with_none(module: ModuleType) -> None:
         return
 
 
-# --- Why a machine's Intel GPU is not among the SYCL devices, found out from files alone
+# --- Why an Intel GPU is not among the SYCL devices, determined from files
 
 _INTEL, _DISPLAY = "0x8086", "0x03"
 _GPU_OPENCL, _GPU_LEVEL_ZERO = "intel-opencl/libigdrcl.so", "libze_intel_gpu.so.1"
-#: Debian has the first (22.43, GPUs up to 2022), Ubuntu and Intel's repository have both.
+#: Debian has the former (22.43, GPUs up to 2022); Ubuntu and Intel's repository have both.
 _PACKAGES = {_GPU_OPENCL: "intel-opencl-icd", _GPU_LEVEL_ZERO: "libze-intel-gpu1"}
 _INSTALL = f"apt-get install {_PACKAGES[_GPU_OPENCL]}"
 _NEWER = "see https://dgpu-docs.intel.com"
 
 
 def advice(root: Path = Path("/")) -> tuple[str, str]:
-    """Return why SYCL lists no Intel GPU and the next command to type.
+    """Return why SYCL lists no Intel GPU, and the next command to type.
 
     Parameters
     ----------
-    root : the file system to search: ``sys/bus/pci``, ``dev/dri`` and the drivers' files
+    root : root of the file system with ``sys/bus/pci``, ``dev/dri`` and the drivers' files
     """
     if not _intel_gpus(root) and not (root / "dev/dxg").exists():
         return "no Intel GPU: none on the PCI bus", ""
@@ -189,7 +189,7 @@ def advice(root: Path = Path("/")) -> tuple[str, str]:
 
 
 def _intel_gpus(root: Path) -> list[Path]:
-    """Return the PCI devices that are Intel's and drive a display or compute."""
+    """Return the PCI devices of Intel that are GPUs."""
     found = []
     for pci in (root / "sys/bus/pci/devices").glob("*"):
         try:
@@ -210,24 +210,24 @@ def _gpu_drivers(root: Path) -> list[Path]:
     return [path for path in paths if path.exists()]
 
 
-# --- What Level Zero needs: a recent loader, and the OpenCL driver
+# --- Requirements of Level Zero: a recent loader, and the OpenCL driver
 
 _SELECTOR = "ONEAPI_DEVICE_SELECTOR"
 _LOADER = "libze_loader.so.1"
-#: SYCL 2026 crashes with 1.8 as soon as there is a GPU, not with 1.16; versions between: unknown.
+#: With a GPU, SYCL 2026 crashes with loader 1.8 but not 1.16; versions in between are untested.
 _OLDEST_LOADER = (1, 16)
 #: Variables that make Debian's driver simulate a GPU (tests/simulated_gpu.sh).
 _SIMULATION = {"NEOReadDebugKeys": "1", "SetCommandStreamReceiver": "1"}
 
 
 def level_zero_problem(root: Path = Path("/")) -> str:
-    """Return why listing devices would end this process; "" if nothing is known.
+    """Return why listing devices would crash this process; "" if no reason is known.
 
-    If it finds a GPU, SYCL calls functions that old Level Zero loaders (``libze1``) lack.
+    If there is a GPU, SYCL calls functions that old Level Zero loaders (``libze1``) lack.
 
     Parameters
     ----------
-    root : the file system to search; LD_LIBRARY_PATH comes first
+    root : root of the file system; LD_LIBRARY_PATH is searched first
     """
     loader = _level_zero_loader(root)
     version = _version_of(loader) if loader else None
@@ -252,7 +252,7 @@ def _level_zero_loader(root: Path) -> Path | None:
 
 
 def _version_of(library: Path) -> tuple[int, ...] | None:
-    """Return the version in the name of the file that a library's link points to."""
+    """Return the version in the file name that a library's symlink points to."""
     numbers = library.resolve().name.partition(".so.")[2].split(".")
     known = len(numbers) > 1 and all(number.isdecimal() for number in numbers)
     return tuple(map(int, numbers[:2])) if known else None
@@ -268,12 +268,12 @@ def _may_take_level_zero() -> bool:
 
 
 def is_simulating() -> bool:
-    """Whether Debian's driver simulates a GPU in the present environment."""
+    """Whether Debian's driver simulates a GPU in this environment."""
     return all(os.environ.get(name) == value for name, value in _SIMULATION.items())
 
 
 def avoid_crash() -> None:
-    """Hide Level Zero from this process if listing its devices would end the process."""
+    """Hide Level Zero from this process if listing its devices would crash."""
     if level_zero_problem():
         os.environ[_SELECTOR] = "opencl:*"
 
@@ -281,7 +281,7 @@ def avoid_crash() -> None:
 def has_gpu_compiler() -> bool:
     """Whether the OpenCL driver for GPUs is registered.
 
-    oneDNN compiles its OpenCL C kernels with it, for Level Zero as well; ONEAPI_DEVICE_SELECTOR
-    does not hide it.
+    oneDNN uses it to compile OpenCL C kernels, for Level Zero too; ONEAPI_DEVICE_SELECTOR does not
+    hide it.
     """
     return any("libigdrcl" in entry and _exists(entry) for entry in icd_entries())

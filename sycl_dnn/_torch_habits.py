@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of torch's training loops that do not exist here, each with the line to write instead."""
+"""Hints for names of torch's training loops that do not exist here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _GRADIENTS = "value, grads = sycl_dnn.value_and_grad(loss)(net, x)"
 _SCHEDULE = "opt = optim.AdamW(optim.schedules.{})"
 _INIT = "opt = optim.Adam(lr=1e-3); state = opt.init(net)"
 
-#: By what has no such name: the names, and what to write.
+#: Names that an object does not have, with what to write instead.
 _LINES: dict[str, dict[str, str]] = {
     "array": {
         **dict.fromkeys(
@@ -82,18 +82,18 @@ _LINES: dict[str, dict[str, str]] = {
 
 
 def hint(where: str, name: str) -> str:
-    """Return the end of a message: ``; `` and what to write for one of torch's names, or ''."""
+    """Return the end of a message, ``; `` and what to write for a name of torch; else ''."""
     line = _LINES[where].get(name)
     return "" if line is None else f"; {line}"
 
 
 def missing(where: str, owner: str, name: str) -> AttributeError:
-    """Return the error for an attribute that ``owner`` lacks."""
+    """Return the AttributeError for an attribute that ``owner`` lacks."""
     return AttributeError(f"{owner} has no attribute {name!r}{hint(where, name)}")
 
 
 def wrong_rate(optimizer: str, got: object) -> TypeError:
-    """Return the error for an optimiser that is given parameters in place of its rate."""
+    """Return the error for an optimizer that receives parameters in place of the rate."""
     init = _INIT.replace("Adam", optimizer)
     return TypeError(
         f"{optimizer}: lr must be a number or a schedule, got {type(got).__name__}; the parameters "
@@ -103,12 +103,12 @@ def wrong_rate(optimizer: str, got: object) -> TypeError:
 
 
 def wrong_step(optimizer: str) -> TypeError:
-    """Return the error for ``opt.step()``."""
+    """Return the error for ``opt.step()`` without arguments."""
     return TypeError(f"{optimizer}.step: module and grads must be given: {_STEP}")
 
 
 def wrong_gradients(name: str, what: str) -> TypeError:
-    """Return the error for parameters where gradients are expected."""
+    """Return the error for parameters passed as gradients."""
     return TypeError(
         f"{name}: grads must be a tree of gradients, got {what}; {_GRADIENTS}; then "
         f"{name}(grads, ...)"

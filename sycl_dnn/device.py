@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choose the device: a GPU if there is one, else the CPU."""
+"""Device selection: ``default_queue``."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _LIST = (
 
 
 def usable_devices(kind: str) -> list[dpctl.SyclDevice]:
-    """Return the devices of ``kind`` (``"gpu"`` or ``"cpu"``) that oneDNN has an engine for.
+    """Return the devices of ``kind`` (``"gpu"`` or ``"cpu"``) for which oneDNN has an engine.
 
-    That is Intel GPUs, and the CPU through OpenCL; Level Zero comes before OpenCL.
+    These are Intel GPUs, and the CPU through OpenCL; Level Zero precedes OpenCL.
     """
     found = [d for d in dpctl.get_devices(device_type=kind) if "Intel" in d.vendor or kind == "cpu"]
     if lacks_compiler(found):
@@ -48,35 +48,35 @@ def lacks_compiler(devices: Iterable[dpctl.SyclDevice]) -> bool:
 
 
 def is_simulated(kind: str) -> bool:
-    """Whether a device of this kind executes nothing in the present environment."""
+    """Whether devices of this kind do not execute in this environment."""
     return kind == "gpu" and _runtime.is_simulating()
 
 
 def executes_on_cpu(device: dpctl.SyclDevice) -> bool:
-    """Whether it is the GPU of tests/executing_gpu.sh: values are correct, times mean nothing."""
+    """Whether this is the GPU of tests/executing_gpu.sh: values are correct, times meaningless."""
     return device.is_gpu and device.name.endswith("(executed by the CPU)")
 
 
 def default_queue(device: str | dpctl.SyclDevice | None = None) -> dpctl.SyclQueue:
-    """Return the queue of the first GPU that oneDNN can use, or of the CPU if there is none.
+    """Return the queue of the first GPU that oneDNN can use, or else of the CPU.
 
-    It is the queue that dpnp itself uses for arrays on that device. ``ONEAPI_DEVICE_SELECTOR``
-    restricts the choice as everywhere in SYCL.
+    dpnp uses the same queue for arrays on that device. ``ONEAPI_DEVICE_SELECTOR`` restricts the
+    choice, as everywhere in SYCL.
 
     Parameters
     ----------
     device : str or dpctl.SyclDevice, optional
-        A filter string such as ``"cpu"`` or ``"level_zero:gpu:1"``: use this device.
+        A filter string such as ``"cpu"`` or ``"level_zero:gpu:1"``.
 
     Returns
     -------
     dpctl.SyclQueue
-        The same queue at each call for a device; out of order, like dpnp's queues.
+        The same queue in each call for a device; out-of-order, like dpnp's queues.
 
     Raises
     ------
     NoDeviceError
-        There is no such device; the message says what was checked and what to type next.
+        The device does not exist; the message says what was checked and what to type next.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def _queue_on(device: str | dpctl.SyclDevice) -> dpctl.SyclQueue:
 
 
 def _devices_of_new_process(without: str = "") -> list[str]:
-    """Return the usable devices of a fresh process, whose environment lacks one variable."""
+    """Return the usable devices of a new process whose environment lacks one variable."""
     environment = {name: value for name, value in os.environ.items() if name != without}
     paths = (str(Path(__file__).resolve().parents[1]), environment.get("PYTHONPATH"))
     environment["PYTHONPATH"] = os.pathsep.join(p for p in paths if p)
@@ -116,7 +116,7 @@ def _devices_of_new_process(without: str = "") -> list[str]:
 
 
 def explain_absence() -> str:
-    """Return what was checked without success, why, and the next command to type."""
+    """Explain which devices were checked and why they are unusable, and what to type next."""
     listed = [f"{d.filter_string} ({d.name})" for d in dpctl.get_devices()]
     text = ["no SYCL device that oneDNN can use (an Intel GPU or the CPU)"]
     text.append(f"dpctl lists: {', '.join(listed) or 'nothing'}")
@@ -133,7 +133,7 @@ def next_step() -> tuple[str, str]:
     if not _runtime.driver_registered():
         return f"{_DRIVERS} was changed since sycl_dnn put {driver} there", ""
     if _devices_of_new_process():
-        # Same environment, other result: the drivers were searched for before they were registered.
+        # A different result: drivers were searched for before they were registered.
         return (
             "devices were listed in this process before sycl_dnn was imported, and drivers are "
             "looked for only then; import sycl_dnn first"

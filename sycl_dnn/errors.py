@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions of the package: oneDNN's status codes as Python classes, with the reasons."""
+"""Exceptions: oneDNN's status codes as Python classes, with reasons."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = [
 
 
 class DnnlError(Exception):
-    """oneDNN refused or failed; ``status`` is the member of ``onednn.status``.
+    """oneDNN refused or failed; ``status`` is an enumerator of ``onednn.status``.
 
-    Where a primitive descriptor was refused, ``reasons`` says why. It comes from oneDNN's own log,
-    which only a new process can switch on: the first read of ``reasons`` or of the text of the
-    error repeats the creation in a helper process (some 0.3 s). An error that is not read
-    costs nothing, so probing in a loop is cheap.
+    For refused primitive descriptors ``reasons`` explains why. Reasons are only in oneDNN's log,
+    which must be enabled before a process starts, so reading ``reasons`` or the error's text for
+    the first time repeats the creation in a helper process (about 0.3 s). An error that is never
+    read costs nothing, so probing in a loop is cheap.
     """
 
     status_name = "runtime_error"
@@ -32,7 +32,7 @@ class DnnlError(Exception):
 
     @property
     def status(self) -> Any:
-        """The status code as oneDNN names it."""
+        """The status code as an enumerator of oneDNN."""
         from sycl_dnn import _core
 
         known = _core.status if self.status_name in _core.status.__members__ else _core.graph_status
@@ -40,7 +40,7 @@ class DnnlError(Exception):
 
     @cached_property
     def reasons(self) -> tuple[str, ...]:
-        """``implementation: why it declined``, or the rule of oneDNN's that was broken."""
+        """``implementation: reason`` for each one that declined, or oneDNN's violated rule."""
         if self.recipe is None:
             return ()
         from sycl_dnn.onednn import reasons
@@ -55,19 +55,19 @@ class DnnlError(Exception):
 
 
 class InvalidArguments(DnnlError, ValueError):
-    """An argument breaks a rule; the message names argument, rule and value."""
+    """An argument violates a rule; the message names argument, rule and value."""
 
     status_name = "invalid_arguments"
 
 
 class Unimplemented(DnnlError, NotImplementedError):
-    """No implementation of the primitive accepts these descriptors on this device."""
+    """No implementation of the primitive supports these descriptors on this device."""
 
     status_name = "unimplemented"
 
 
 class UnsupportedOperator(Unimplemented):
-    """A model has an operator, or a use of one, that is not supported.
+    """A model uses an unsupported operator, or an operator in an unsupported way.
 
     ``operator``, ``version`` (of its operator set), ``node`` and ``rule`` are attributes.
     """
@@ -79,24 +79,24 @@ class UnsupportedOperator(Unimplemented):
 
     @classmethod
     def of(cls, operator: str, version: int, node: str, rule: str) -> UnsupportedOperator:
-        """Return the error for a use of an operator that breaks a rule."""
+        """Return the error for a use of an operator that violates a rule."""
         error = cls(f"{operator}-{version} (node {node!r}): {rule}")
         error.operator, error.version, error.node, error.rule = operator, version, node, rule
         return error
 
 
 class OutOfMemory(DnnlError, MemoryError):
-    """An allocation failed; everything made before remains usable."""
+    """An allocation failed; existing objects remain usable."""
 
     status_name = "out_of_memory"
 
 
 class OneDnnFaultWarning(UserWarning):
-    """The installed oneDNN is known to compute this wrongly; the message says how to avoid it."""
+    """The installed oneDNN is known to compute this incorrectly; the message says what to do."""
 
 
 class ReferenceWarning(UserWarning):
-    """oneDNN runs its slow reference implementation; the message says what would be faster."""
+    """A slow reference implementation of oneDNN runs; the message says what would be faster."""
 
 
 class NoDeviceError(RuntimeError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of what an object holds: fields, slots, and attributes that were set later."""
+"""Names of an object's attributes: fields, slots, and dynamic ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def attributes_of(value: Any) -> tuple[str, ...]:
-    """Return the fields of a dataclass instance and what else it holds: ``__post_init__`` may."""
+    """Return the attributes of an object: dataclass fields, slots and ``__dict__``."""
     own = getattr(value, "__dict__", {})
     fields = [f.name for f in dataclasses.fields(value) if hasattr(value, f.name)]
     slots = [s for kind in type(value).__mro__ for s in slots_of(kind) if hasattr(value, s)]
@@ -16,7 +16,7 @@ def attributes_of(value: Any) -> tuple[str, ...]:
 
 
 def slots_of(kind: type) -> list[str]:
-    """Return the attributes that a class itself keeps in slots."""
+    """Return the attributes that a class itself stores in slots."""
     slots = vars(kind).get("__slots__", ())
     names = (slots,) if isinstance(slots, str) else tuple(slots)
     private = [n for n in names if n.startswith("__") and not n.endswith("__")]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees: values nested in tuples, lists, dicts, dataclasses and your own classes.
+"""Trees: values nested in tuples, lists, dicts, dataclasses and registered classes.
 
-Every transform takes trees of arrays as arguments and results. Containers are tuples, lists, named
-tuples, dicts (the order of keys does not matter), dataclass instances, ``None`` (an empty one) and
-instances of registered classes; anything else is a leaf.
+Every transform accepts and returns trees of arrays. Containers are tuples, lists, named tuples,
+dicts (key order is irrelevant), dataclass instances, ``None`` (an empty container) and instances of
+registered classes; anything else is a leaf.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _rules: dict[type, _Rule] = {}
 
 
 class Structure:
-    """How the leaves of a tree are nested; hashable, equal for trees nested alike.
+    """The structure of a tree without its leaves; hashable and comparable.
 
     Examples
     --------
@@ -51,10 +51,10 @@ class Structure:
     ) -> None:
         #: Class of the container; None for a leaf.
         self.kind = kind
-        #: Keys of a dict, names of fields, what a registered class gave.
+        #: Keys of a dict, field names, or the metadata of a registered class.
         self.aux = aux
         self.children = children
-        #: Keys of a dict as they were put in; trees are alike whatever it is.
+        #: Keys of a dict in insertion order; not compared.
         self.order = order
         self.n_leaves: int = sum(c.n_leaves for c in children) if kind is not None else 1
         self._hash = hash((kind, aux, children))
@@ -99,26 +99,25 @@ def register(
     constants: Callable[[Any], Sequence[bool]] | None = None,
     held: Callable[[Any], Sequence[Any]] | None = None,
 ) -> type:
-    """Make instances of a class containers.
+    """Register a class as a container.
 
     Parameters
     ----------
     cls : type
-        Instances of this very class, not of subclasses.
+        Applies to instances of this exact class, not of subclasses.
     flatten : callable
-        ``flatten(instance)`` returns its children and something hashable, all else there is.
+        ``flatten(instance)`` returns its children and hashable metadata.
     unflatten : callable
-        ``unflatten(rest, children)`` returns an instance. Children may be anything: traced values,
-        gradients, ``None``.
+        ``unflatten(metadata, children)`` rebuilds an instance. Children may be anything: traced
+        values, gradients, ``None``.
     steps : callable, optional
-        ``steps(rest)`` returns how to come to each child, as Python writes it, for ``paths`` and
-        errors; ``[0]``, ``[1]`` without.
+        ``steps(metadata)`` returns the Python expression of each child, for ``paths`` and errors;
+        ``[0]``, ``[1]``, ... by default.
     constants : callable, optional
-        ``constants(rest)`` says of each child whether it is a constant to gradients: theirs are
-        ``None``.
+        ``constants(metadata)`` says for each child whether its gradient is always ``None``.
     held : callable, optional
-        ``held(rest)`` returns callables and objects that the instance computes with, which
-        transforms compare at each call.
+        ``held(metadata)`` returns callables and objects that the instance computes with, which
+        transforms compare in each call.
 
     Returns
     -------
@@ -128,7 +127,7 @@ def register(
     Raises
     ------
     ValueError
-        The class is registered already, or is a container by itself.
+        The class is already registered, or is a built-in container.
 
     Examples
     --------
@@ -147,25 +146,25 @@ def register(
 
 
 class Opened(NamedTuple):
-    """A container taken apart, one level deep."""
+    """A container decomposed one level deep."""
 
     kind: type
     aux: Hashable
     children: Sequence[Any]
-    #: Keys of a dict as they were put in; ``aux`` has them sorted.
+    #: Keys of a dict in insertion order; ``aux`` has them sorted.
     order: tuple[Any, ...] = ()
 
     def steps(self) -> list[str]:
-        """Return how to come to each child, as Python writes it."""
+        """Return the Python expression of each child."""
         return steps_of(self.kind, self.aux, self.children)
 
     def rebuilt(self, children: Sequence[Any]) -> Any:
-        """Return the same container with other children."""
+        """Return the container with other children."""
         return closed(self.kind, self.aux, children, self.order)
 
 
 def opened(value: Any) -> Opened | None:
-    """Return a container's class, what else it holds, and its children; None for a leaf."""
+    """Return a container's class, metadata and children; None for a leaf."""
     cls = value.__class__
     if cls is tuple or cls is list:
         return Opened(cls, None, value)
@@ -188,7 +187,7 @@ def opened(value: Any) -> Opened | None:
 
 
 def _opened_dict(cls: type, value: dict[Any, Any]) -> Opened:
-    # Of an OrderedDict the order is a part.
+    # The order of an OrderedDict is significant.
     keys = tuple(value if isinstance(value, OrderedDict) else _sorted(value))
     factory = value.default_factory if isinstance(value, defaultdict) else None
     aux = keys if factory is None else (keys, factory)
@@ -203,7 +202,7 @@ def _sorted(keys: Iterable[Any]) -> list[Any]:
 
 
 def closed(kind: Any, aux: Any, children: Sequence[Any], order: Sequence[Any] = ()) -> Any:
-    """Return a container made of its children; undoes ``opened``."""
+    """Build a container from its children: the inverse of ``opened``."""
     if kind is tuple or kind is list:
         return kind(children)
     if kind is type(None):
@@ -238,7 +237,7 @@ def _keys_of(kind: type, aux: Any) -> tuple[Any, Any]:
 
 
 def steps_of(kind: Any, aux: Any, children: Sequence[Any]) -> list[str]:
-    """Return how to come from a container to each child, as Python writes it."""
+    """Return the Python expressions of a container's children."""
     if kind is not None and issubclass(kind, dict):
         return [f"[{k!r}]".replace("'", '"') for k in _keys_of(kind, aux)[0]]
     rule = _rules.get(kind)
@@ -252,14 +251,14 @@ def steps_of(kind: Any, aux: Any, children: Sequence[Any]) -> list[str]:
 
 
 def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], Structure]:
-    """Return the leaves in order, and the structure that ``unflatten`` needs.
+    """Return the leaves in order, and the structure for ``unflatten``.
 
     Parameters
     ----------
     tree
         A container or a leaf.
     is_leaf : callable, optional
-        ``is_leaf(value)`` true: ``value`` is a leaf though it is a container.
+        If ``is_leaf(value)`` is true, ``value`` is a leaf even if it is a container.
 
     Examples
     --------
@@ -282,12 +281,12 @@ def _flattened(tree: Any, found: list[Any], is_leaf: IsLeaf) -> Structure:
 
 
 def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
-    """Return the tree of a structure with these leaves.
+    """Build a tree from a structure and leaves.
 
     Raises
     ------
     ValueError
-        There are more or fewer leaves than the structure has.
+        The number of leaves differs from the structure's.
 
     Examples
     --------
@@ -322,7 +321,7 @@ def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
 
 
 def paths(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[str, Any]]:
-    """Return each leaf with its path as Python writes it: ``["conv1"]["weight"]``.
+    """Return each leaf with its path as a Python expression: ``["conv1"]["weight"]``.
 
     Examples
     --------
@@ -345,7 +344,7 @@ def _add_paths(tree: Any, path: str, found: list[tuple[str, Any]], is_leaf: IsLe
 
 
 def names(tree: Any, is_leaf: IsLeaf = None) -> list[str]:
-    """Return a name for each leaf, as files have them: ``conv.weight``, ``layers.0.bias``.
+    """Return a dotted name for each leaf, as in files: ``conv.weight``, ``layers.0.bias``.
 
     Examples
     --------
@@ -362,7 +361,7 @@ def _name(path: str) -> str:
 
 
 def constants(structure: Structure) -> list[bool]:
-    """Return of each leaf whether it is a constant to gradients, as ``register`` was told.
+    """Return for each leaf whether its gradient is always ``None``; see ``register``.
 
     Examples
     --------
@@ -387,23 +386,23 @@ def held_by(node: Opened) -> Sequence[Any]:
     return () if rule is None or rule.held is None else rule.held(node.aux)
 
 
-def map(  # the name that users of such modules expect
+def map(  # the usual name
     function: Callable[..., Any], tree: Any, *others: Any, is_leaf: IsLeaf = None
 ) -> Any:
-    """Return the tree of ``function(leaf, *leaves of the others)``.
+    """Apply ``function(leaf, *leaves of the others)`` to every leaf of a tree.
 
     Parameters
     ----------
     function : callable
     tree, *others
-        Nested alike; where ``tree`` has a leaf, the others may have anything.
+        Same structure; where ``tree`` has a leaf, the others may have anything.
     is_leaf : callable, optional
         As for ``flatten``.
 
     Raises
     ------
     ValueError
-        A tree is nested otherwise than the first; the error names the place.
+        Structures differ; the message names the location.
 
     Examples
     --------
@@ -419,19 +418,19 @@ def map(  # the name that users of such modules expect
 
 
 def matched(structure: Structure, tree: Any, name: str, *, none_fills: bool = False) -> list[Any]:
-    """Return what ``tree`` has where ``structure`` has leaves.
+    """Return the values of ``tree`` at the leaves of ``structure``.
 
     Parameters
     ----------
     name : str
-        What the tree is, for errors.
+        Name of the tree in errors.
     none_fills : bool
-        Whether None may stand for any part; it is then returned for all leaves of that part.
+        Whether None may replace any subtree; it is then returned for all of its leaves.
 
     Raises
     ------
     ValueError
-        The tree is nested otherwise.
+        The structure of the tree differs.
     """
     found: list[Any] = []
     _add_matched(structure, tree, name, found, none_fills)
@@ -468,16 +467,16 @@ def _add_matched(
 
 
 def _check_steps(name: str, wanted: Sequence[str], given: Sequence[str]) -> None:
-    """Raise ValueError if children of instances of a registered class have other names."""
+    """Raise ValueError if children of registered instances have different names."""
     for here, there in zip(wanted, given, strict=True):
         if here != there:
             raise ValueError(f"{name} must have {here.lstrip('.')}, got {there.lstrip('.')}")
 
 
 def _filled(structure: Structure, node: Opened) -> Opened:
-    """Return a container of a registered class with None for the children that it lacks by name.
+    """Add None for children that a registered container lacks by name.
 
-    A module that has an array as a plain attribute has fewer leaves if that is None.
+    A module with an array as a plain attribute has fewer leaves if the attribute is None.
     """
     wanted = steps_of(structure.kind, structure.aux, structure.children)
     given = dict(zip(node.steps(), node.children, strict=True))
@@ -491,7 +490,7 @@ def _keys_text(node: Any) -> str:
 
 
 def _alike(wanted: type, given: type) -> bool:
-    """Whether one container stands for another: plain tuples and lists do for named tuples."""
+    """Whether containers are compatible: plain tuples and lists match named tuples."""
     return wanted is given or (issubclass(wanted, (tuple, list)) and given in (tuple, list))
 
 

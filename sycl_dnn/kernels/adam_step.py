@@ -58,8 +58,8 @@ def moved(
 
     Parameters
     ----------
-    ``p``, ``g``, ``m``, ``v``: float32, of equal shapes.
-        ``p``, ``g``, ``m``, ``v``: float32, of one shape.
+    arrays : dict of Tensor
+        ``p``, ``g``, ``m``, ``v``: float32, of equal shapes.
     scalars : dict of Tensor ()
         Step ``size``, ``root`` of the bias correction of ``v``, ``shrink``: a factor for ``p``.
     betas, eps : float

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Language models from GGUF files and Hugging Face's folders, as modules that can be trained."""
+"""Language models from GGUF files and Hugging Face folders, as trainable modules."""
 
 from sycl_dnn.llm.architectures import ARCHITECTURES, Config
 from sycl_dnn.llm.decoder import Decoder

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The architectures of language models as data: one row each, and what a model's config says."""
+"""Architectures of language models, one row each, and ``Config``, which describes a model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sycl_dnn.llm.rotary_frequencies import Rotation
 
-#: Names of parameters and modules by role. A role that is absent does not exist.
+#: Names of parameters and modules by role. Roles that do not apply are absent.
 _LLAMA = {
     "base": "model", "embedding": "embed_tokens", "layers": "layers", "last_norm": "norm",
     "attention": "self_attn", "mlp": "mlp", "before_attention": "input_layernorm",
@@ -31,27 +31,27 @@ _GPT2 = {
 
 @dataclass(frozen=True)
 class Architecture:
-    """What distinguishes an architecture from Llama."""
+    """Differences of an architecture from Llama."""
 
     names: Mapping[str, str] = field(default_factory=lambda: _LLAMA)
-    #: "rms", "rms_of_one" (weights are added to 1) or "layer".
+    #: "rms", "rms_of_one" (1 is added to the weights) or "layer".
     norm: str = "rms"
-    #: Whether products with x have biases: queries, keys and values; the result; both of the MLP.
-    #: None: what the config's ``attention_bias`` and ``mlp_bias`` say.
+    #: Whether there are biases: of queries, keys and values; of attention's output; of the MLP.
+    #: None: use the config's ``attention_bias`` and ``mlp_bias``.
     qkv_bias: bool | None = None
     out_bias: bool | None = None
     mlp_bias: bool | None = None
     #: Whether matrices are (in, out).
     is_transposed: bool = False
-    #: Whether embeddings are multiplied by the root of their width.
+    #: Whether embeddings are scaled by the square root of their width.
     is_embedding_scaled: bool = False
-    #: Other names of keys in the config.
+    #: Config keys with different names.
     keys: Mapping[str, str] = field(default_factory=dict)
-    #: What the config leaves out.
+    #: Defaults for keys that configs omit.
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    #: Every nth layer is full, the others see a window; 0: ``sliding_window`` is for all layers.
+    #: Every nth layer has full attention, the others a sliding window; 0: a window applies to all.
     full_every: int = 0
-    #: Whether the permutation of GGUF files for rotations of neighbors must be undone.
+    #: Whether GGUF files permute rows for interleaved rotary embeddings, which must be undone.
     is_permuted_in_gguf: bool = False
 
 
@@ -122,16 +122,16 @@ ACTIVATIONS = {
 
 
 class Layer(NamedTuple):
-    """What distinguishes a layer from the others of its model."""
+    """Differences between the layers of a model."""
 
-    #: How many positions it sees, itself included; None for all before it.
+    #: Size of the attention window, including the position itself; None for no limit.
     window: int | None
-    #: Index of its rotation in ``Config.rotations``; None for no rotation.
+    #: Index into ``Config.rotations``; None for no rotary embedding.
     rotation: int | None
 
 
 class Config(NamedTuple):
-    """The sizes and constants of one model; ``Config.of`` reads Hugging Face's."""
+    """Sizes and constants of a model; ``Config.of`` reads Hugging Face's format."""
 
     architecture: str
     vocab_size: int
@@ -160,12 +160,12 @@ class Config(NamedTuple):
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Config:
-        """Return the config that Hugging Face's ``config.json`` describes.
+        """Read the contents of Hugging Face's ``config.json``.
 
         Raises
         ------
         ValueError
-            The architecture or something that it requires is unknown, or a key is missing.
+            The architecture or a required feature is unsupported, or a key is missing.
         """
         kind = given.get("model_type")
         if kind not in ARCHITECTURES:
@@ -220,12 +220,12 @@ class _Keys:
         return found
 
     def number(self, key: str) -> float | None:
-        """Return a number, None if there is none."""
+        """Return a number, or None."""
         found = self(key)
         return None if found is None else float(found)
 
 
-#: More are a damaged file.
+#: More layers indicate a damaged file.
 _MOST_LAYERS = 4096
 _FULL, _SLIDING = "full_attention", "sliding_attention"
 
@@ -255,7 +255,7 @@ def _window(read: _Keys, kind: str, layer_type: str) -> int | None:
 
 
 def _turned(read: _Keys, kind: str, i: int, rotations: list[str], layer_type: str) -> int | None:
-    """Return which rotation layer ``i`` has."""
+    """Return the rotation index of layer ``i``."""
     if not rotations:
         return None
     every = read("no_rope_layer_interval")
@@ -267,7 +267,7 @@ def _turned(read: _Keys, kind: str, i: int, rotations: list[str], layer_type: st
 
 
 def _rotations(read: _Keys, head_dim: int, types: list[str]) -> dict[str, Rotation]:
-    """Return the rotations by type of layer; one for all is that of full attention."""
+    """Return the rotations by layer type; a single one is that of full attention."""
     given = read("rope_parameters") or read("rope_scaling") or {}
     theta, partial = read("rope_theta", 1e4), read("partial_rotary_factor", 1.0)
     if _FULL in given or _SLIDING in given:
@@ -291,7 +291,7 @@ def _rotations(read: _Keys, head_dim: int, types: list[str]) -> dict[str, Rotati
 def _activation(kind: str, read: _Keys) -> str:
     name = read("hidden_activation") or read("hidden_act", "silu")
     if kind.startswith("gemma") and name == "gelu":
-        name = "gelu_pytorch_tanh"  # what early files meant
+        name = "gelu_pytorch_tanh"  # the meaning in early files
     if name not in ACTIVATIONS:
         known = ", ".join(ACTIVATIONS)
         raise ValueError(f"llm: the activation must be one of {known}, got {name!r}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``Decoder``: the one module of all architectures, with Hugging Face's names of parameters."""
+"""``Decoder``: one module for all architectures, with Hugging Face's parameter names."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from sycl_dnn.nn.key_value_cache import write_slots
 from sycl_dnn.nn.module import Module
 from sycl_dnn.nn.parameter import Parameter
 
-#: What hides a score; finite, since rows of padding see nothing.
+#: Added to masked scores; finite, since padding rows are fully masked.
 _UNSEEN = -1e30
-#: ``weights(name, shape)``: the array of a parameter.
+#: ``weights(name, shape)`` returns the array of a parameter.
 Weights = Callable[[str, tuple[int, ...]], Any]
 
 
 class RMSNorm(Module):
-    """``F.rms_norm``, with weights that may be added to 1."""
+    """``F.rms_norm``, optionally with 1 added to the weights."""
 
     def __init__(self, weights: Weights, name: str, width: int, eps: float, of_one: bool) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class LayerNorm(Module):
 
 
 def norm(config: Config, weights: Weights, name: str, width: int) -> Module:
-    """Return the normalization of a config."""
+    """Return the normalization layer of a config."""
     kind = config.row.norm
     if kind == "layer":
         return LayerNorm(weights, name, width, config.norm_eps)
@@ -62,20 +62,20 @@ def norm(config: Config, weights: Weights, name: str, width: int) -> Module:
 
 
 class Turn(NamedTuple):
-    """What turns heads to their positions: ``x * cos + (x @ swap) * sin``."""
+    """Rotary embedding of positions: ``x * cos + (x @ swap) * sin``."""
 
     cos: Any
     sin: Any
     swap: Any
 
     def __call__(self, x: Any) -> Any:
-        """Turn (N, H, T, D)."""
+        """Rotate (N, H, T, D)."""
         y = F.mul(F.matmul(x, F.astype(self.swap, str(x.dtype))), self.sin)
         return F.astype(F.add(F.mul(x, self.cos), y), str(x.dtype))
 
 
 def turn_of(rotation: Rotation, positions: Any) -> Turn:
-    """Return the turn of positions (N, T), in float32."""
+    """Return the rotary embedding of positions (N, T), in float32."""
     n, dim = len(rotation.frequencies), rotation.head_dim
     swap = np.zeros((dim, dim), np.float32)
     swap[np.arange(n) + n, np.arange(n)] = -1.0
@@ -97,7 +97,7 @@ def turn_of(rotation: Rotation, positions: Any) -> Turn:
 
 
 def _beyond(rotation: Rotation, count: Any) -> Any:
-    """Return the frequencies for more positions than the threshold."""
+    """Return the frequencies beyond the threshold of positions."""
     if rotation.long_frequencies is not None:
         return F.tensor(rotation.long_frequencies)
     assert rotation.dynamic is not None
@@ -105,13 +105,13 @@ def _beyond(rotation: Rotation, count: Any) -> Any:
     n = len(rotation.frequencies)
     ratio = F.mul(count, rotation.dynamic / rotation.threshold)
     grown = F.log(F.clamp(F.sub(ratio, rotation.dynamic - 1.0), min=1.0))
-    # base' = base * grown ** (dim / (dim - 2)), and a frequency is base ** (-2 i / dim).
+    # base' = base * growth ** (dim / (dim - 2)); frequencies are base ** (-2 i / dim).
     exponents = F.tensor([-2.0 * i / (2 * n - 2) for i in range(n)])
     return F.mul(F.tensor(rotation.frequencies), F.exp(F.mul(exponents, grown)))
 
 
 class Attention(Module):
-    """Self-attention with grouped queries over a cache or over its own input."""
+    """Grouped-query self-attention, with or without a cache."""
 
     def __init__(self, config: Config, weights: Weights, name: str, layer: Layer) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class Attention(Module):
         self.widths = (config.num_heads * dim, n, n)
         is_joined = "joined_qkv" in names
         roles = ("joined_qkv",) if is_joined else ("query", "key", "value")
-        #: Names of the products, and of the normalizations of queries and keys.
+        #: Names of the projections, and of query and key normalization.
         self.inputs = tuple(names[role] for role in roles)
         self.norms = tuple(names[r] for r in ("query_norm", "key_norm") if r in names)
         self.out = names["out"]
@@ -138,7 +138,7 @@ class Attention(Module):
             self.register_module(part, norm(config, weights, f"{name}.{part}", dim))
 
     def heads(self, x: Any, turns: list[Turn]) -> list[Any]:
-        """Return queries, keys and values (N, H, T, D), turned to their positions."""
+        """Return queries, keys and values (N, H, T, D) with rotary embedding."""
         parts = self._modules
         made = products([parts[name] for name in self.inputs], x)
         if len(made) == 1:
@@ -153,16 +153,16 @@ class Attention(Module):
         return made
 
     def forward(self, x: Any, turns: Any, mask: Any, slots: Any = None, cache: Any = None) -> Any:
-        """Map (N, T, hidden) to the same, and to the next cache.
+        """Map (N, T, hidden) to the same shape, and return the updated cache.
 
         Parameters
         ----------
         x : array (N, T, hidden)
         turns : list of Turn
         mask : array or None
-            Added to the scores (N, key heads, group * T, S); None is causal.
+            Added to the scores (N, key heads, group * T, S); None means causal.
         slots : Slots, optional
-            Where keys and values are written.
+            Where to write keys and values.
         cache : pair of arrays (N, heads, S, D), optional
         """
         query, key, value = self.heads(x, turns)
@@ -183,7 +183,7 @@ class Attention(Module):
                 query, key, value, is_causal=True, scale=config.attention_scale,
                 enable_gqa=config.num_heads != config.num_key_value_heads,
             )  # fmt: skip
-        # Rows of neighboring heads that share keys are one matrix.
+        # Stack the query rows of adjacent heads that share keys.
         n, heads, rows, dim = query.shape
         query = F.reshape(query, (n, config.num_key_value_heads, -1, dim))
         scores = F.matmul(query, F.transpose(key, 2, 3))
@@ -197,7 +197,7 @@ class Attention(Module):
 
 
 class MLP(Module):
-    """Two or three products with an activation between them."""
+    """Feed-forward network of two or three projections with an activation."""
 
     def __init__(self, config: Config, weights: Weights, name: str) -> None:
         super().__init__()
@@ -214,7 +214,7 @@ class MLP(Module):
             ))  # fmt: skip
 
     def forward(self, x: Any) -> Any:
-        """Map (N, T, hidden) to the same."""
+        """Map (N, T, hidden) to the same shape."""
         parts = self._modules
         made = products([parts[name] for name in self.inputs], x)
         if self.is_gated:
@@ -229,7 +229,7 @@ class MLP(Module):
 
 
 class Block(Module):
-    """A layer: attention and MLP, each with a residual."""
+    """A layer: attention and MLP, each with a residual connection."""
 
     def __init__(self, config: Config, weights: Weights, name: str, layer: Layer) -> None:
         super().__init__()
@@ -253,7 +253,7 @@ class Block(Module):
                 self.register_module(one, made_norm)
 
     def forward(self, x: Any, turns: Any, mask: Any, slots: Any = None, cache: Any = None) -> Any:
-        """Map (N, T, hidden) to the same, and to the next cache."""
+        """Map (N, T, hidden) to the same shape, and return the updated cache."""
         parts = self._modules
         for i, (before, part, after) in enumerate(self.halves):
             made = parts[before](x)
@@ -266,7 +266,7 @@ class Block(Module):
 
 
 class Base(Module):
-    """Embeddings, layers and the last normalization."""
+    """Embeddings, layers and the final normalization."""
 
     def __init__(self, config: Config, weights: Weights, name: str) -> None:
         super().__init__()
@@ -287,7 +287,7 @@ class Base(Module):
         self.register_module(self.last_norm_name, last)
 
     def embedded(self, ids: Any, positions: Any) -> Any:
-        """Return what the first layer reads, (N, T, hidden)."""
+        """Return the input of the first layer, (N, T, hidden)."""
         x = self._modules[self.embedding_name](ids)
         if self.factor != 1:
             x = F.mul(x, self.factor)
@@ -297,7 +297,7 @@ class Base(Module):
 
 
 class Decoder(Module):
-    """A causal language model, as a module with Hugging Face's names of parameters.
+    """A causal language model with Hugging Face's parameter names.
 
     Parameters
     ----------
@@ -329,17 +329,17 @@ class Decoder(Module):
     def forward(
         self, ids: Any, cache: Any = None, slots: Slots | None = None, last_only: bool = False
     ) -> Any:
-        """Map ids (N, T) to the logits (N, T, vocabulary) of the next ones.
+        """Map token ids (N, T) to logits (N, T, vocabulary) of the next tokens.
 
         Parameters
         ----------
         ids : array (N, T) of int32 or int64
         cache : list of pairs of arrays (N, heads, S, D), optional
-            Keys and values of each layer. With it the result is a pair of logits and next cache.
+            Keys and values of each layer. If passed, logits and the updated cache are returned.
         slots : Slots, optional
-            Where in the cache the ids are.
+            Positions of the ids in the cache.
         last_only : bool
-            Whether to return the logits of the last position only, (N, vocabulary).
+            Whether to return only the logits of the last position, (N, vocabulary).
         """
         config, base = self.config, self._modules[self.base]
         positions, masks = self._places(ids.shape[1], cache, slots)
@@ -361,7 +361,7 @@ class Decoder(Module):
         return logits if cap is None else F.mul(F.tanh(F.mul(logits, 1.0 / cap)), cap)
 
     def _places(self, n: int, cache: Any, slots: Slots | None) -> Any:
-        """Return positions (N, T), and the mask of each window."""
+        """Return positions (N, T), and the mask for each window size."""
         windows = {layer.window for layer in self.config.layers}
         if slots is None:
             keys = F.arange(float(n))
@@ -387,7 +387,7 @@ class Decoder(Module):
         return positions, masks
 
     def _summand(self, seen: Any) -> Any:
-        """Return what is added to scores whose rows are those of a group of heads."""
+        """Return an additive mask for scores whose rows are those of a group of heads."""
         groups = self.config.num_heads // self.config.num_key_value_heads
         mask = F.where(seen, 0.0, _UNSEEN)
         mask = F.reshape(mask, (-1, 1, 1, *mask.shape[-2:]))
@@ -396,7 +396,7 @@ class Decoder(Module):
 
 
 def _random(name: str, shape: tuple[int, ...]) -> Any:
-    """Return what training starts from: ones for normalizations, no biases, else small numbers."""
+    """Initialize for training: ones for normalizations, zeros for biases, small random numbers."""
     if len(shape) > 1:
         return F.mul(F.randn(shape), 0.02)
     return F.ones(shape) if name.endswith("weight") else F.zeros(shape)

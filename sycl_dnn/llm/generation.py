@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of generation: one program each, over a cache that is written in place."""
+"""Token generation: compiled steps over a cache that is updated in place."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from sycl_dnn.llm.decoder import Decoder
 from sycl_dnn.llm.key_value_slots import Slots
 from sycl_dnn.llm.sampling import Sampling
 
-#: Capacities of caches and lengths of calls are powers of two from these on, up to ``CHUNK``.
+#: Minimum cache capacity and chunk length; both are powers of two, chunks up to ``CHUNK``.
 _LEAST_CAPACITY, _LEAST_CHUNK = 256, 8
 CHUNK = 256
 
 
 def power_of_two(n: int, least: int) -> int:
-    """Return the least power of two that is at least ``n`` and ``least``."""
+    """Return the smallest power of two that is at least ``n`` and ``least``."""
     return max(least, 1 << max(n - 1, 0).bit_length())
 
 
 class Padded(NamedTuple):
-    """Prompts of one length, padded on the left, in chunks."""
+    """Prompts padded on the left to equal lengths, split into chunks."""
 
-    #: (N, T), a row for each prompt.
+    #: (N, T), one row per prompt.
     ids: Any
-    #: The slot of the first token of each row.
+    #: Slot of the first token of each row.
     starts: Any
-    #: How many tokens each call reads.
+    #: Lengths of the chunks.
     chunks: tuple[int, ...]
 
 
 def padded(prompts: Sequence[Sequence[int]]) -> Padded:
-    """Return prompts in rows of a length that is a sum of few chunk lengths."""
+    """Pad prompts to a length that is the sum of few chunk lengths."""
     longest = max(len(p) for p in prompts)
     rest = longest % CHUNK
     chunks = [power_of_two(rest, _LEAST_CHUNK)] if rest or not longest else []
@@ -52,14 +52,14 @@ def padded(prompts: Sequence[Sequence[int]]) -> Padded:
 
 
 class Generator:
-    """The compiled steps of a module.
+    """Compiled generation steps of a module.
 
     Parameters
     ----------
     module : Decoder
     queue : dpctl.SyclQueue
     cache_dtype : str
-        Of keys and values.
+        dtype of keys and values.
     """
 
     def __init__(self, module: Decoder, queue: Any, cache_dtype: str) -> None:
@@ -71,7 +71,7 @@ class Generator:
         return dpnp.asarray(np.ascontiguousarray(values), sycl_queue=self._queue)
 
     def new_cache(self, n: int, capacity: int) -> list[tuple[Any, Any]]:
-        """Return the empty cache of ``n`` rows."""
+        """Return an empty cache for ``n`` rows."""
         config = self._module.config
         shape = (n, config.num_key_value_heads, capacity, config.head_dim)
 
@@ -108,7 +108,7 @@ class Generator:
                 first += 1
 
     def prefilled(self, given: Padded, cache: Any) -> tuple[Any, Any, Any]:
-        """Return the best next tokens, the logits and the cache after prompts."""
+        """Process prompts; return the most likely next tokens, the logits and the cache."""
         starts, first, best, logits = self._array(given.starts), 0, None, None
         for size in given.chunks:
             ids = self._array(given.ids[:, first : first + size])
@@ -119,7 +119,7 @@ class Generator:
         return best, logits, cache
 
     def losses(self, ids: Sequence[int]) -> Any:
-        """Return the negative logarithm of the probability of each token after the first."""
+        """Return the negative log-probability of each token after the first."""
         given = padded([ids[:-1]])
         start, length = int(given.starts[0]), given.ids.shape[1]
         targets = np.full(length, -100, np.int64)
@@ -138,7 +138,7 @@ class Generator:
 
 
 def _step(module: Any, ids: Any, cache: Any, slots: Any) -> Any:
-    """Return the best next tokens (N, 1), the logits (N, vocabulary) and the next cache."""
+    """Return the most likely next tokens (N, 1), logits (N, vocabulary) and the updated cache."""
     logits, cache = module(ids, cache, slots, True)
     best = F.astype(F.argmax(logits, -1, keepdim=True), "int32")
     return best, logits, cache
@@ -151,5 +151,5 @@ def _losses(module: Any, ids: Any, targets: Any, cache: Any, slots: Any) -> Any:
 
 
 def perplexity(losses: Any) -> float:
-    """Return e to the power of the mean loss."""
+    """Return the exponential of the mean loss."""
     return math.exp(float(np.mean(losses))) if len(losses) else math.nan

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models in files of the format GGUF."""
+"""``GgufFile``: a model in a GGUF file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sycl_dnn.llm.gguf_format import GgufReader
 from sycl_dnn.llm.packed_matrices import PackedMatrix
 from sycl_dnn.llm.tokenization import Tokenizer
 
-#: Architecture of a file -> that of Hugging Face.
+#: Hugging Face's architecture names by GGUF's.
 _KINDS = {
     "llama": "llama", "qwen2": "qwen2", "qwen3": "qwen3", "gemma": "gemma", "gemma2": "gemma2",
     "gemma3": "gemma3_text", "phi3": "phi3", "gpt2": "gpt2", "smollm3": "smollm3",
 }  # fmt: skip
-#: Key of a file, after the architecture -> key of Hugging Face's config.
+#: Hugging Face's config keys by GGUF keys without the architecture prefix.
 _KEYS = {
     "context_length": "max_position_embeddings", "embedding_length": "hidden_size",
     "block_count": "num_hidden_layers", "feed_forward_length": "intermediate_size",
@@ -32,7 +32,7 @@ _KEYS = {
     "final_logit_softcapping": "final_logit_softcapping",
     "rope.scaling.original_context_length": "original_max_position_embeddings",
 }  # fmt: skip
-#: Role of a name -> name in a file; of layers after ``blk.<i>.``.
+#: GGUF tensor names by role; those of layers follow ``blk.<i>.``.
 _WHOLE = {"embedding": "token_embd", "positions": "position_embd", "last_norm": "output_norm"}
 _IN_ATTENTION = {
     "query": "attn_q", "key": "attn_k", "value": "attn_v", "joined_qkv": "attn_qkv",
@@ -45,12 +45,12 @@ _IN_LAYER = {
     "before_attention": "attn_norm", "after_attention": "post_attention_norm",
     "before_mlp": "ffn_norm", "after_mlp": "post_ffw_norm",
 }  # fmt: skip
-#: Layers of the models whose scores are divided by the root of hidden / heads, not of a head.
+#: Depths of models whose scores are scaled by hidden / heads instead of the head width.
 _OTHER_SCALE = {"gemma2": 46, "gemma3_text": 62}
 
 
 class GgufFile:
-    """A model in one file of llama.cpp's.
+    """A model in a llama.cpp file.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class GgufFile:
     Raises
     ------
     ValueError
-        The file is damaged, or its architecture is unknown.
+        The file is damaged, or its architecture is unsupported.
     """
 
     def __init__(self, path: Path) -> None:
@@ -92,7 +92,7 @@ class GgufFile:
         return found
 
     def _rotation(self, kind: str, found: dict[str, Any]) -> dict[str, Any]:
-        """Return what a file says about rotations, as keys of Hugging Face's config."""
+        """Return a file's rotary parameters as keys of Hugging Face's config."""
         fields, made = self._fields, dict[str, Any]()
         heads = found.get("num_attention_heads") or 1
         head_dim = found.get("head_dim") or found.get("hidden_size", 0) // heads
@@ -118,12 +118,12 @@ class GgufFile:
         return self._reader.read(name).ravel() if name in self._tensors else None
 
     def array(self, name: str, shape: tuple[int, ...]) -> Any:
-        """Return a parameter by Hugging Face's name as NumPy's float32.
+        """Return a parameter by Hugging Face's name as a NumPy float32 array.
 
         Raises
         ------
         ValueError
-            It is missing, or of another shape or of an unknown type.
+            It is missing, or has an unexpected shape or unknown type.
         """
         stored, role = self._stored(name, shape)
         row, made = self.config.row, self._reader.read(stored)
@@ -172,14 +172,14 @@ class GgufFile:
         return rows.reshape(n, -1, 2, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape)
 
     def tokenizer(self) -> Tokenizer | None:
-        """Return the tokenizer, None if the file has none."""
+        """Return the tokenizer; None if the file has none."""
         if "tokenizer.ggml.tokens" not in self._fields:
             return None
         return Tokenizer.of_gguf(self._fields)
 
 
 def _names(row: Architecture, n_layers: int) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield a path of Hugging Face's, with its role and the path in a file."""
+    """Yield Hugging Face's paths with their roles and paths in the file."""
     names = row.names
     base = names["base"]
     yield "lm_head", ("head", "output")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The format GGUF: fields and tensors of a file, every length checked before it is used."""
+"""Reader of the GGUF format; lengths are validated before use."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: Types of fields by their number, as NumPy names them; 8 is a string, 9 an array.
+#: NumPy dtypes of field types; 8 is a string, 9 an array.
 _NUMBERS = {0: "u1", 1: "i1", 2: "u2", 3: "i2", 4: "u4", 5: "i4", 6: "f4", 7: "?", 10: "u8",
             11: "i8", 12: "f8"}  # fmt: skip
 _STRING, _ARRAY = 8, 9
-#: Elements that are decoded at a time.
+#: Number of elements decoded at a time.
 _AT_ONCE = 1 << 20
 
 
 class StoredTensor(NamedTuple):
-    """Where a tensor is in a file."""
+    """Location of a tensor in a file."""
 
-    #: Of NumPy's order: the last axis is contiguous.
+    #: In NumPy's order: the last axis is contiguous.
     shape: tuple[int, ...]
     kind: int
-    #: In bytes from the beginning of the tensors.
+    #: In bytes from the start of the tensor data.
     offset: int
 
 
@@ -39,7 +39,7 @@ class GgufReader:
     Raises
     ------
     ValueError
-        The file is damaged, or of a version other than 2 and 3.
+        The file is damaged, or its version is not 2 or 3.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class GgufReader:
         return ValueError(f"llm: {self._path} is not a whole GGUF file: {why}")
 
     def _taken(self, size: int) -> int:
-        """Return where the next ``size`` bytes are."""
+        """Consume the next ``size`` bytes and return their position."""
         at, self._at = self._at, self._at + size
         if self._at > len(self._bytes):
             raise self._damaged(f"it ends at byte {len(self._bytes)} of {self._at} or more")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of Hugging Face: config.json, safetensors, tokenizer.json."""
+"""``Folder``: a model in a Hugging Face folder (config.json, safetensors, tokenizer.json)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sycl_dnn.llm.architectures import Config
 from sycl_dnn.llm.packed_matrices import PackedMatrix
 from sycl_dnn.llm.tokenization import Tokenizer
 
-#: Dtypes of safetensors that weights may have.
+#: Supported safetensors dtypes.
 _DTYPES = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16, "F64": np.float64}
 
 
 class Folder:
-    """A model as Hugging Face's ``save_pretrained`` writes it.
+    """A model saved by Hugging Face's ``save_pretrained``.
 
     Parameters
     ----------
@@ -38,19 +38,19 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self._path = path
         given = _json(path / "config.json")
-        if "text_config" in given:  # the language model of one that also reads images
+        if "text_config" in given:  # the language model of a multimodal one
             given = {**given, **given["text_config"]}
         self._given = given
         self.config = Config.of(given)
         self._places = _places(path)
 
     def array(self, name: str, shape: tuple[int, ...]) -> Any:
-        """Return a parameter as NumPy's float32.
+        """Return a parameter as a NumPy float32 array.
 
         Raises
         ------
         ValueError
-            It is missing, or of another shape or type.
+            It is missing, or has an unexpected shape or type.
         """
         stored, dtype = self._stored(name, shape)
         if dtype == "BF16":
@@ -85,7 +85,7 @@ class Folder:
         return stored.reshape(shape), dtype
 
     def tokenizer(self) -> Tokenizer | None:
-        """Return the tokenizer, None if the folder has none."""
+        """Return the tokenizer; None if the folder has none."""
         path = self._path / "tokenizer.json"
         if not path.exists():
             return None
@@ -150,7 +150,7 @@ def _header(file: Path) -> dict[str, _Place]:
     import safetensors
 
     try:
-        with safetensors.safe_open(file, "numpy"):  # checks sizes, offsets and overlaps
+        with safetensors.safe_open(file, "numpy"):  # validates sizes, offsets and overlaps
             pass
     except safetensors.SafetensorError as error:
         raise ValueError(f"llm: {file} is damaged: {error}") from None

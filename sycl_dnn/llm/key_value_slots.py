@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots of a cache of keys and values."""
+"""``Slots``: positions of a call in the key-value cache."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 
 class Slots(NamedTuple):
-    """Where in a cache the positions of a call are.
+    """Positions of a call in the cache.
 
     Attributes
     ----------
     first : array ()
-        int32; the slot of the first position of the call, in every row.
+        int32; slot of the first new position, the same in every row.
     starts : array (N,)
-        int32; the slot of each row's first position: rows are padded on the left.
+        int32; slot of each row's first position: rows are padded on the left.
     """
 
     first: Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``load`` and ``LanguageModel``: text in, text out."""
+"""``load`` and ``LanguageModel``: text generation, chat and scoring."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def load(
     Raises
     ------
     FileNotFoundError
-        There is no such file.
+        The file or folder does not exist.
     ValueError
-        The file is damaged, lacks a tensor, or needs something that is unknown.
+        The file is damaged, lacks a tensor, or requires an unsupported feature.
     ImportError
         A library of the extra ``llm`` is missing.
 
@@ -90,7 +90,7 @@ def _check_libraries() -> None:
 
 
 class _Placed:
-    """A file's parameters on a device, in the dtype that they are held in."""
+    """The parameters of a file on a device, in the requested dtype."""
 
     def __init__(self, file: Folder | GgufFile, dtype: str, device: Any) -> None:
         self._file, self._dtype, self._device = file, dtype, device
@@ -112,15 +112,15 @@ class _Placed:
 
 
 class Score(NamedTuple):
-    """How probable a model finds a text.
+    """The probability of a text under a model.
 
     Attributes
     ----------
     log_probability : float
-        Of all tokens after the first, given those before.
+        Of all tokens after the first, each given the previous ones.
     perplexity : float
     tokens : int
-        How many tokens were scored.
+        Number of tokens scored.
     """
 
     log_probability: float
@@ -129,13 +129,13 @@ class Score(NamedTuple):
 
 
 class LanguageModel:
-    """A decoder, its tokenizer, and the programs that generate text.
+    """A decoder with its tokenizer and compiled generation steps.
 
     Parameters
     ----------
     module : Decoder
     tokenizer : Tokenizer, optional
-        Without one, prompts are sequences of tokens, and so are results.
+        Without one, prompts and results are token sequences.
     device : dpctl.SyclQueue, optional
     """
 
@@ -148,7 +148,7 @@ class LanguageModel:
 
     @property
     def module(self) -> Decoder:
-        """The decoder, a trainable ``nn.Module``; assign what training returned."""
+        """The decoder, a trainable ``nn.Module``; may be assigned after training."""
         return self._module
 
     @module.setter
@@ -186,31 +186,31 @@ class LanguageModel:
         top_p: float = 1.0, min_p: float = 0.0, repetition_penalty: float = 1.0,
         seed: int | None = None, stop: str | Sequence[str] = (), stream: bool = False,
     ) -> Any:  # fmt: skip
-        """Return the text that follows a prompt, or several.
+        """Continue one or several prompts.
 
         Parameters
         ----------
         prompt : str, sequence of int, or a list of those
-            The prompts of a list are one batch.
+            A list of prompts is processed as one batch.
         max_tokens : int
-            At most so many, and no more than the context of the model has room for.
+            Maximum number of new tokens; also limited by the context of the model.
         temperature, top_k, top_p, min_p, repetition_penalty, seed
-            As ``Sampling``. Greedy choices are made on the device, others on the host.
+            As in ``Sampling``. Greedy decoding runs on the device, sampling on the host.
         stop : str or sequence of str
-            The text ends before the first of these.
+            The text ends before the first occurrence of one of these.
         stream : bool
-            Return an iterator of pieces of the text, as they are made; for a list of prompts, of
-            lists with a piece of each.
+            Return an iterator over pieces of the text as they are generated; for a list of prompts,
+            over lists with one piece per prompt.
 
         Returns
         -------
         str, or a list of str
-            Without a tokenizer, tokens in place of texts.
+            Tokens instead of text if there is no tokenizer.
 
         Raises
         ------
         ValueError
-            A prompt is empty or longer than the context, or a parameter is out of its range.
+            A prompt is empty or longer than the context, or a parameter is out of range.
         """
         sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty, seed)
         if max_tokens < 1:
@@ -227,26 +227,26 @@ class LanguageModel:
         return texts if is_list else texts[0]
 
     def chat(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> Any:
-        """Return the model's answer to a chat.
+        """Return the model's reply in a chat.
 
         Parameters
         ----------
         messages : sequence of dict
-            ``{"role": "user", "content": "..."}``, with the roles that the model's template knows.
+            ``{"role": "user", "content": "..."}``, with the roles of the model's template.
         **options
-            Those of ``generate``.
+            Options of ``generate``.
 
         Raises
         ------
         ValueError
-            The model has no template, or it refuses the messages.
+            The model has no template, or the template rejects the messages.
         """
         if self.tokenizer is None:
             raise ValueError("chat: the model has no tokenizer; use generate with tokens")
         return self.generate(self.tokenizer.encode(self.tokenizer.chat(messages), False), **options)
 
     def score(self, text: Any) -> Score:
-        """Return how probable the model finds a text (str, or sequence of int).
+        """Score a text (str, or sequence of int) by its probability under the model.
 
         Raises
         ------
@@ -262,7 +262,7 @@ class LanguageModel:
     def _pieces(
         self, prompts: list[list[int]], max_tokens: int, sampling: Sampling, stops: tuple[str, ...]
     ) -> Iterator[list[Any]]:
-        """Yield what each step adds to every text."""
+        """Yield the text added by each step to every row."""
         room = self.config.max_positions - max(len(p) for p in prompts)
         max_tokens = min(max_tokens, room + 1)
         rows = [Pieces(self.tokenizer, stops, prompt) for prompt in prompts]

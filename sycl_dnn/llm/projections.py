@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products with weights and rows of tables, in floating point or in 8-bit integers."""
+"""Projections and embedding tables, in floating point or int8."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sycl_dnn.llm.packed_matrices import PackedMatrix, decoded, packed_linear
 from sycl_dnn.nn.module import Module
 from sycl_dnn.trace.values import Tensor
 
-#: Up to which products of one input are joined: beyond, taking the result apart costs more.
+#: Maximum number of rows for which projections are joined: beyond, splitting costs more.
 _FEW_ROWS = 16
 
 Weights = Callable[[str, tuple[int, ...]], Any]
@@ -24,7 +24,7 @@ Weights = Callable[[str, tuple[int, ...]], Any]
 
 @operation
 def _split(x: Any) -> Any:
-    """Return rows (m, k) in two parts of int8, (2 * m, k), and their scales (m,)."""
+    """Quantize rows (m, k) to two int8 parts, (2 * m, k), with scales (m,)."""
 
     def composed() -> Any:
         rows = F.astype(x, "float32")
@@ -48,7 +48,7 @@ def _added(products: Any, scale: Any, bias: Any = None) -> Any:
 
 
 def integer_product(x: Any, weight: Any, scale: Any, bias: Any) -> Any:
-    """Return ``x @ weight.T + bias`` for int8 weights (n, k), with rows of ``x`` of 16 bits.
+    """Return ``x @ weight.T + bias`` for int8 weights (n, k), with ``x`` quantized to 16 bits.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def _rows(x: Any) -> Any:
 
 def _multiplied(rows: Any, x: Any, weight: Any, scale: Any, bias: Any) -> Any:
     parts, of_rows = rows
-    # Traced, it is a constant of the program.
+    # In a trace it is a constant of the program.
     one = F.ones((), device=None if isinstance(parts, Tensor) else parts.sycl_queue)
     made = F.quantized_linear(
         F.QuantizedTensor(parts, one), F.QuantizedTensor(weight, scale, None, 0)
@@ -76,7 +76,7 @@ def _multiplied(rows: Any, x: Any, weight: Any, scale: Any, bias: Any) -> Any:
 
 
 def products(parts: Sequence[Any], x: Any) -> list[Any]:
-    """Return what several projections, or layers in their places, make of one input."""
+    """Apply several projections, or modules in their place, to one input."""
     is_whole = all(isinstance(p, Projection) and p.weight_scale is not None for p in parts)
     if len(parts) == 1 or not is_whole:
         return [p(x) for p in parts]
@@ -123,14 +123,14 @@ class Projection(Module):
 
 
 class Table(Module):
-    """Rows by number, as ``nn.Embedding``; also the product with all of them."""
+    """Table lookup, as ``nn.Embedding``, and the product with all rows."""
 
     def __init__(self, weights: Weights, name: str, n: int, width: int) -> None:
         super().__init__()
         _add_matrix(self, weights(f"{name}.weight", (n, width)))
 
     def forward(self, ids: Any) -> Any:
-        """Return the rows (*, width) that ``ids`` names."""
+        """Look up rows; returns (*, width)."""
         made = F.embedding(ids, self.weight)
         if self.packed_kind:
             rows = decoded(F.reshape(made, (-1, made.shape[-1])), self.packed_kind)
@@ -141,7 +141,7 @@ class Table(Module):
         return F.mul(F.astype(made, "float32"), scale)
 
     def product(self, x: Any) -> Any:
-        """Return the products of (*, width) with every row."""
+        """Multiply (*, width) by every row."""
         if self.weight_scale is not None:
             return integer_product(x, self.weight, self.weight_scale, None)
         if self.packed_kind:
@@ -165,7 +165,7 @@ def _add_matrix(module: Module, given: Any) -> None:
 
 
 def to_int8(values: Any, device: Any) -> Any:
-    """Return a matrix of NumPy as int8 with a scale for each row."""
+    """Quantize a NumPy matrix to int8 with one scale per row."""
     values = np.asarray(values, np.float32)
     scale = np.maximum(np.abs(values).max(1) / 127, np.float32(2.0**-120))
     data = np.rint(values / scale[:, None]).astype(np.int8)

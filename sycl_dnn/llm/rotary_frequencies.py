@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frequencies of rotary positions, and the ways in which contexts are made longer."""
+"""Frequencies of rotary embeddings, with their context extension methods."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy as np
 
 
 class Rotation(NamedTuple):
-    """How the features of a head turn with its position.
+    """Parameters of a rotary embedding.
 
     Attributes
     ----------
     head_dim : int
     frequencies : tuple of float
-        Of each pair of features; fewer than half of ``head_dim`` if the others do not turn.
+        One per feature pair; fewer than half of ``head_dim`` if some features are not rotated.
     factor : float
-        Of sines and cosines.
+        Scale of sines and cosines.
     long_frequencies : tuple of float, optional
-        Those of calls with more positions than ``threshold``.
+        Frequencies used if there are more positions than ``threshold``.
     threshold : int, optional
     dynamic : float, optional
-        By which beyond ``threshold`` the base grows with the number of positions.
+        Growth of the base with the number of positions beyond ``threshold``.
     """
 
     head_dim: int
@@ -38,19 +38,19 @@ class Rotation(NamedTuple):
     def of(
         cls, given: Mapping[str, Any], head_dim: int, longest: int, original: int | None = None
     ) -> Rotation:
-        """Return the rotation that Hugging Face's ``rope_parameters`` describe.
+        """Read Hugging Face's ``rope_parameters``.
 
         Parameters
         ----------
         given : mapping
         head_dim : int
         longest, original : int
-            ``max_position_embeddings`` of the model, and before its context was made longer.
+            ``max_position_embeddings`` of the model, and before context extension.
 
         Raises
         ------
         ValueError
-            The type is unknown or a parameter is missing.
+            The type is unsupported or a parameter is missing.
         """
         kind = str(given.get("rope_type", given.get("type", "default")))
         if kind not in _KINDS:
@@ -91,7 +91,7 @@ def _linear(case: _Case) -> dict[str, Any]:
 
 
 def _divided(case: _Case) -> dict[str, Any]:
-    """Divide each frequency by its own number, as GGUF files have for Llama 3."""
+    """Divide frequencies by individual factors, as stored in GGUF files of Llama 3."""
     return {"frequencies": _floats(case.inverse / np.asarray(case.given["divisors"], np.float32))}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choose the next token from logits, on the host."""
+"""``Sampling``: selection of the next token on the host."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Sampling:
-    """How tokens are chosen: greedily at temperature 0, else drawn from what the limits leave.
+    """Sampling parameters: greedy at temperature 0, else random within the limits.
 
     Parameters
     ----------
     temperature : float
-        By which logits are divided; 0 chooses the most probable token.
+        Divides the logits; 0 selects the most likely token.
     top_k : int
-        Only that many of the most probable tokens; 0 for all.
+        Sample from this many of the most likely tokens; 0 for all.
     top_p : float
-        Only the most probable tokens that together have this probability.
+        Sample from the most likely tokens with at least this total probability.
     min_p : float
-        Only tokens that have at least this part of the largest probability.
+        Sample from tokens with at least this fraction of the largest probability.
     repetition_penalty : float
-        By which positive logits of tokens that occurred are divided, and negative ones multiplied.
+        Divides positive logits of tokens that occurred, and multiplies negative ones.
     seed : int, optional
-        Makes texts reproducible.
+        Makes the text reproducible.
 
     Raises
     ------
     ValueError
-        A parameter is out of its range.
+        A parameter is out of range.
 
     Notes
     -----
-    Limits are applied in the order penalty, temperature, top-k, top-p, min-p. Source:
+    Applied in the order penalty, temperature, top-k, top-p, min-p. Source:
     ``transformers.GenerationConfig``.
     """
 
@@ -61,17 +61,17 @@ class Sampling:
 
     @property
     def is_greedy(self) -> bool:
-        """Whether the largest of the plain logits is chosen, which the device does itself."""
+        """Whether the device can select the token itself, by the largest logit."""
         return self.temperature == 0 and self.repetition_penalty == 1
 
     def choose(self, logits: Any, seen: Sequence[int], rng: np.random.Generator) -> int:
-        """Return the next token.
+        """Select the next token.
 
         Parameters
         ----------
         logits : numpy.ndarray (vocabulary,)
         seen : sequence of int
-            The tokens before it.
+            The previous tokens.
         rng : numpy.random.Generator
         """
         x = np.asarray(logits, np.float64)
@@ -86,7 +86,7 @@ class Sampling:
         return int(order[rng.choice(len(p), p=p)])
 
     def _left(self, x: Any) -> tuple[Any, Any]:
-        """Return the tokens that the limits leave, the most probable first, and probabilities."""
+        """Return the tokens within the limits, most likely first, and their probabilities."""
         if self.top_k and self.top_k < len(x):
             order = np.argpartition(-x, self.top_k - 1)[: self.top_k]
             order = order[np.argsort(-x[order], kind="stable")]

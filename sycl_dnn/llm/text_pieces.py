@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens of a stream to pieces of text: whole characters, up to a stop word."""
+"""Incremental detokenization: whole characters, up to a stop string."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from sycl_dnn.llm.tokenization import Tokenizer
 
-#: Tokens of a prompt that a text is decoded with.
+#: Number of prompt tokens to decode as context.
 _CONTEXT = 8
 
 
 def joined(pieces: Sequence[Any]) -> Any:
-    """Return pieces as one text, or one list of tokens."""
+    """Join pieces into one text, or one list of tokens."""
     if pieces and isinstance(pieces[0], str):
         return "".join(pieces)
     return [token for piece in pieces for token in piece]
@@ -27,23 +27,23 @@ class Pieces:
     tokenizer : Tokenizer, optional
         Without one, pieces are lists of tokens.
     stops : sequence of str
-        Words before which the text ends.
+        Strings before which the text ends.
     before : sequence of int
-        The tokens before the first one: whether a text begins with a space depends on them.
+        The preceding tokens: they determine whether the text begins with a space.
     """
 
     def __init__(
         self, tokenizer: Tokenizer | None, stops: Sequence[str], before: Sequence[int] = ()
     ) -> None:
         self._tokenizer, self._stops = tokenizer, [s for s in stops if s]
-        #: Tokens whose text may still change: the last ones that were decoded, and new ones.
+        #: Tokens whose text may still change: the last ones decoded, and new ones.
         self._ids = list(before[-_CONTEXT:])
         self._n_decoded = len(self._ids)
         self._held = ""
         self.is_done = False
 
     def add(self, token: int) -> Any:
-        """Return what a token adds to the text; nothing once that has ended."""
+        """Return the text that a token adds; empty once the text has ended."""
         if self._tokenizer is None:
             return [token]
         if self.is_done:
@@ -54,13 +54,13 @@ class Pieces:
         before = self._tokenizer.decode(self._ids[: self._n_decoded])
         text = self._tokenizer.decode(self._ids)
         if text.endswith("\ufffd"):
-            return ""  # a part of a character
-        # The tokens before the last ones cannot change what follows them.
+            return ""  # an incomplete character
+        # Earlier tokens cannot affect the following text.
         self._ids, self._n_decoded = self._ids[self._n_decoded :], len(self._ids) - self._n_decoded
         return self._cut(text[len(before) :])
 
     def _cut(self, new: str) -> str:
-        """Return what is certain of the text, which ends before a stop word."""
+        """Return the text that is final, which ends before a stop string."""
         self._held += new
         found = [i for i in (self._held.find(s) for s in self._stops) if i >= 0]
         if found:
@@ -72,7 +72,7 @@ class Pieces:
         return made
 
     def rest(self) -> Any:
-        """Return what was held back, and end the text."""
+        """Return the text held back, and end the text."""
         if self._tokenizer is None:
             return []
         if self.is_done:
@@ -85,7 +85,7 @@ class Pieces:
 
 
 def _overlap(text: str, word: str) -> int:
-    """Return how many characters at the end of a text begin a word."""
+    """Return the length of the longest suffix of a text that is a prefix of a word."""
     for n in range(min(len(text), len(word) - 1), 0, -1):
         if text.endswith(word[:n]):
             return n

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokenizers and chat templates: from tokenizer.json, or built from the fields of a GGUF file."""
+"""Tokenizers and chat templates, from tokenizer.json or the fields of a GGUF file."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-#: What GPT-2's and later tokenizers split text by, by ``tokenizer.ggml.pre``. None: the expression
-#: of the library's ByteLevel, which is GPT-2's; "digits": after single digits.
+#: Pre-tokenization patterns by ``tokenizer.ggml.pre``. None: that of the library's ByteLevel
+#: (GPT-2); "digits": split into single digits first.
 _CASES = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _SPLITS: dict[str, str | None] = {
     "default": None, "gpt-2": None, "smollm": "digits", "starcoder": "digits",
@@ -19,24 +19,24 @@ _SPLITS: dict[str, str | None] = {
 }  # fmt: skip
 for _name in ("llama3", "llama-v3", "smaug-bpe"):
     _SPLITS[_name] = _SPLITS["llama-bpe"]
-#: Types of tokens in GGUF files.
+#: Token types in GGUF files.
 _CONTROL, _USER_DEFINED = 3, 4
 
 
 class Tokenizer:
-    """Text to tokens and back, and the form of a chat.
+    """Conversion of text to tokens and back, and chat formatting.
 
     Parameters
     ----------
     inner : tokenizers.Tokenizer
     template : str, optional
-        Of a chat, in Jinja's language.
+        Chat template in Jinja's language.
     bos, eos : str, optional
-        The tokens of the beginning and the end, as templates name them.
+        Beginning- and end-of-sequence tokens, as templates name them.
     ends : iterable of int
-        The tokens that end a text.
+        Tokens that end a text.
     adds_bos : bool
-        Whether ``encode`` begins with ``bos``, in addition to what ``inner`` adds.
+        Whether ``encode`` prepends ``bos`` itself.
 
     Attributes
     ----------
@@ -55,12 +55,12 @@ class Tokenizer:
     def of_file(
         cls, path: Path, template: str | None, bos: str | None, eos: str | None, ends: Any
     ) -> Tokenizer:
-        """Return the tokenizer of a tokenizer.json; ValueError if that is damaged."""
+        """Read a tokenizer.json; ValueError if it is damaged."""
         import tokenizers
 
         try:
             inner = tokenizers.Tokenizer.from_file(str(path))
-        except Exception as error:  # the library raises no narrower class
+        except Exception as error:  # the library raises plain exceptions
             raise ValueError(f"llm: {path} is not a tokenizer: {error}") from None
         found = [ends] if isinstance(ends, int) else list(ends or ())
         if eos is not None and inner.token_to_id(eos) is not None:
@@ -69,7 +69,7 @@ class Tokenizer:
 
     @classmethod
     def of_gguf(cls, fields: Mapping[str, Any]) -> Tokenizer:
-        """Return the tokenizer that the fields of a GGUF file describe; ValueError if unknown."""
+        """Build the tokenizer described by the fields of a GGUF file; ValueError if unsupported."""
         kind = fields.get("tokenizer.ggml.model")
         builders = {"gpt2": _of_bytes, "llama": _of_sentence_pieces}
         if kind not in builders:
@@ -80,7 +80,7 @@ class Tokenizer:
             inner = builders[kind](fields, tokens)
         except ValueError:
             raise
-        except Exception as error:  # the library raises no narrower class
+        except Exception as error:  # the library raises plain exceptions
             raise ValueError(f"llm: the tokens make no tokenizer: {error}") from None
         _add_special(inner, tokens, fields.get("tokenizer.ggml.token_type", ()))
         names = {n: fields.get(f"tokenizer.ggml.{n}_token_id") for n in ("bos", "eos", "eot")}
@@ -102,8 +102,8 @@ class Tokenizer:
         ----------
         text : str
         special : bool
-            Whether to add the tokens that a text begins with. Special tokens that are written
-            out in ``text`` are recognized in either case.
+            Whether to add the special tokens that begin a text. Special tokens written out in
+            ``text`` are recognized in either case.
         """
         found: list[int] = self.inner.encode(text, add_special_tokens=special).ids
         if special and self._adds_bos:
@@ -116,19 +116,19 @@ class Tokenizer:
         return text
 
     def chat(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> str:
-        """Return messages in the form of the model, with the beginning of an answer.
+        """Format messages with the model's template, up to the start of the reply.
 
         Parameters
         ----------
         messages : sequence of dict
             With ``role`` and ``content``.
         **more
-            Further names for the template.
+            Additional variables of the template.
 
         Raises
         ------
         ValueError
-            The model has no template, or it refuses the messages.
+            The model has no template, or the template rejects the messages.
         """
         import jinja2
         import jinja2.sandbox
@@ -184,7 +184,7 @@ def _add_special(inner: Any, tokens: Sequence[str], kinds: Sequence[int]) -> Non
 
 
 def _of_bytes(fields: Mapping[str, Any], tokens: Sequence[str]) -> Any:
-    """Return a tokenizer of pieces of bytes, with merges in their order."""
+    """Return a byte-level BPE tokenizer with ordered merges."""
     import tokenizers
     from tokenizers import decoders, models, pre_tokenizers
 
@@ -211,7 +211,7 @@ def _of_bytes(fields: Mapping[str, Any], tokens: Sequence[str]) -> Any:
 
 
 def _of_sentence_pieces(fields: Mapping[str, Any], tokens: Sequence[str]) -> Any:
-    """Return SentencePiece's tokenizer: pieces are merged by the score of the result."""
+    """Return a SentencePiece tokenizer, whose merges are ordered by the score of the result."""
     import tokenizers
     from tokenizers import decoders, models, normalizers
 
@@ -232,7 +232,7 @@ def _of_sentence_pieces(fields: Mapping[str, Any], tokens: Sequence[str]) -> Any
 
 
 def _merges(vocabulary: Mapping[str, int], scores: Sequence[float]) -> list[tuple[str, str]]:
-    """Return the pairs that make a piece, the piece of the highest score first."""
+    """Return the merges of pieces, highest score first."""
     found = []
     for piece, number in vocabulary.items():
         pairs = [

@@ -66,7 +66,7 @@ class KVCache(NamedTuple):
         cls, batch_size: int, num_heads: int, capacity: int, width: int, *, dtype: Any = None,
         device: Any = None,
     ) -> KVCache:  # fmt: skip
-        """Return a cache without positions.
+        """Return an empty cache.
 
         Parameters
         ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention and rotary embeddings."""
+"""Attention and RotaryEmbedding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, operator
 
 
 def _heads(x: Any, n: int | None) -> Any:
-    """Return (B, S, n * D) as (B, n, S, D)."""
+    """Split heads: (B, S, n * D) to (B, n, S, D)."""
     if len(x.shape) == 4:
         return x
     if not n or x.shape[2] % n:
@@ -27,7 +27,7 @@ def _windows(call: Call) -> tuple[int, int]:
 
 
 def _allowed(call: Call, n_queries: int, n_keys: int, n_past: int, valid: Any) -> Any:
-    """Return which keys each query may see by position, (S, L) or (B, 1, S, L); None if all."""
+    """Return a mask of visible keys by position, (S, L) or (B, 1, S, L); None if all are."""
     left, right = _windows(call)
     left, right = (left, 0 if right < 0 else min(right, 0)) if call.get("is_causal", 0) else \
         (left, right)  # fmt: skip
@@ -50,7 +50,7 @@ def _allowed(call: Call, n_queries: int, n_keys: int, n_past: int, valid: Any) -
 
 
 def _bias(call: Call, mask: Any, allowed: Any, dtype: str, n_keys: int) -> Any:
-    """Return what is added to the scores; None for nothing."""
+    """Return an additive mask; None if there is nothing to mask."""
     blank = call.device(np.zeros((), np.float32))
     made = None
     if mask is not None:
@@ -66,7 +66,7 @@ def _bias(call: Call, mask: Any, allowed: Any, dtype: str, n_keys: int) -> Any:
 
 
 def _probabilities(scores: Any, bias: Any, precision: str) -> Any:
-    """Return the softmax over keys; zeros for a query that may see none."""
+    """Return the softmax over keys; zeros for fully masked queries."""
     given = scores if bias is None else scores + bias
     if bias is None:
         return F.astype(F.softmax(F.astype(given, precision), -1), name_of(scores))
@@ -116,7 +116,7 @@ def _attention(
 
 
 def _joined(x: Any) -> Any:
-    """Return (B, n, S, D) as (B, S, n * D)."""
+    """Merge heads: (B, n, S, D) to (B, S, n * D)."""
     b, n, s, d = x.shape
     return F.reshape(F.transpose(x, 1, 2), (b, s, n * d))
 
@@ -125,7 +125,7 @@ def _joined(x: Any) -> Any:
 def _linear_attention(
     call: Call, q: Any, k: Any, v: Any, past: Any = None, decay: Any = None, beta: Any = None
 ) -> Any:
-    """Update a matrix of state by each token: (B, H, D_k, D_v)."""
+    """Update a state matrix (B, H, D_k, D_v) token by token."""
     n, n_kv, dtype = call.need("q_num_heads"), call.need("kv_num_heads"), name_of(q)
     q, k, v = (_heads(F.astype(x, "float32"), h) for x, h in ((q, n), (k, n_kv), (v, n_kv)))
     scale = call.get("scale", 0.0) or 1 / math.sqrt(q.shape[3])

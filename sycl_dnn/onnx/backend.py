@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX's backend interface, which its conformance tests call."""
+"""ONNX's backend interface, as used by its conformance tests."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from sycl_dnn.onnx.loaded_model import OnnxModel, load
 
 
 class PreparedModel(BackendRep):
-    """A loaded model that takes and returns NumPy arrays."""
+    """A loaded model that accepts and returns NumPy arrays."""
 
     def __init__(self, model: OnnxModel) -> None:
         self.model = model
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[np.ndarray, ...]:
-        """Return the outputs for NumPy arrays by position or by name."""
+        """Return the outputs for NumPy arrays, passed by position or name."""
         made = self.model(inputs) if isinstance(inputs, dict) else self.model(*inputs)
         made = made if isinstance(made, tuple) else (made,)
         return tuple(v if is_host(v) else to_host(v) for v in made)
 
 
 class Backend(_Backend):
-    """Runs models on the CPU or, if there is one, on an Intel GPU (``device="XPU"``)."""
+    """Runs models on the CPU, or on an Intel GPU if there is one (``device="XPU"``)."""
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> PreparedModel:
@@ -48,7 +48,7 @@ class Backend(_Backend):
         cls, node: onnx.NodeProto, inputs: Any, device: str = "CPU",
         outputs_info: Sequence[Any] | None = None, **kwargs: Any,
     ) -> tuple[np.ndarray, ...]:  # fmt: skip
-        """Return what one node computes."""
+        """Run a single node."""
         helper = onnx.helper
         given = dict(zip(node.input, inputs, strict=True))
         described = [
@@ -62,7 +62,7 @@ class Backend(_Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether there is a device of a kind."""
+        """Whether a kind of device is available."""
         return device == "CPU"
 
 

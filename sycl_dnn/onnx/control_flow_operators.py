@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If, Loop and Scan: conditions and counts that are known on the host; bodies unrolled."""
+"""If, Loop and Scan, unrolled: conditions and counts must be known on the host."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from sycl_dnn.onnx.evaluation import is_host
 from sycl_dnn.onnx.operator_registry import Call, F, operator
 
-#: Turns of a loop that are unrolled at most.
+#: Maximum number of iterations to unroll.
 _MOST_TURNS = 100_000
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions and what has their windows."""
+"""Convolutions and other windowed operators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Pairs = list[tuple[int, int]]
 
 
 class Windows(NamedTuple):
-    """Windows over the spatial axes, as attributes describe them."""
+    """Windows over the spatial axes, as specified by attributes."""
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
@@ -24,7 +24,7 @@ class Windows(NamedTuple):
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """How many elements each window reaches over."""
+        """Number of elements that each window spans."""
         return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
 
 
@@ -53,7 +53,7 @@ def windows(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> Windows:
 
 
 def halves(totals: Sequence[int], more_after: bool) -> Pairs:
-    """Divide padding between the two sides of each axis."""
+    """Split padding between the two sides of each axis."""
     pairs = [(t // 2, t - t // 2) for t in totals]
     return pairs if more_after else [(b, a) for a, b in pairs]
 
@@ -68,7 +68,7 @@ def rank_of(call: Call, x: Any) -> int:
 
 @operator("Conv")
 def convolve(call: Call, x: Any, w: Any, bias: Any = None) -> Any:
-    """Convolve with padding that may differ between sides."""
+    """Convolve with possibly asymmetric padding."""
     rank = rank_of(call, x)
     over = windows(call, x.shape[2:], w.shape[2:])
     pads: Any = tuple(over.pads)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that work element by element: arithmetic, comparisons, activations, casts."""
+"""Element-wise operators: arithmetic, comparisons, activations, casts."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def name_of(value: Any) -> str:
 
 
 def is_float(value: Any) -> bool:
-    """Whether a value has floating-point numbers."""
+    """Whether a value is floating point."""
     return "float" in name_of(value)
 
 
 def by_dpnp(function: Callable[..., Any], *arrays: Any, dtype: str = "") -> Any:
-    """Return what dpnp computes element by element, as a step of a program."""
+    """Record an element-wise dpnp function as a step of a program."""
     shape = np.broadcast_shapes(*(tuple(a.shape) for a in arrays))
     return sycl_dnn.array_function(
         function, *arrays, shape=shape, dtype=dtype or name_of(arrays[0])
     )
 
 
-# --- One operand
+# --- Unary
 
 _UNARY: dict[str, Callable[[Any], Any]] = {
     name: getattr(F, name.lower())
@@ -141,7 +141,7 @@ for _name in ("Gelu", "FastGelu", "QuickGelu", "BiasGelu"):
         return F.gelu(x, approximate="tanh" if call.op == "FastGelu" else "none")
 
 
-# --- Two operands and more
+# --- Binary and variadic
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "Add": F.add, "Sub": F.sub, "Mul": F.mul, "Equal": F.eq, "Less": F.lt, "LessOrEqual": F.le,
@@ -151,7 +151,7 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def operand(call: Call, value: Any, other: Any) -> Any:
-    """Return a value on the device; a floating-point number of the host as Python's."""
+    """Return a value on the device, or a host float as a Python number."""
     is_number = is_host(value) and value.size == 1 and value.dtype.kind == "f"
     if is_number and not is_host(other) and value.ndim <= len(other.shape):
         return float(value.item())
@@ -166,7 +166,7 @@ def _binary(call: Call, x: Any, y: Any) -> Any:
 
 
 def _aligned(call: Call, x: Any, y: Any) -> Any:
-    """Return the second operand of early versions, whose axes begin at ``axis``."""
+    """Align the second operand to ``axis``, as in early operator versions."""
     axis = call.get("axis", len(x.shape) - len(y.shape)) % max(len(x.shape), 1)
     shape = (*y.shape, *(1,) * (len(x.shape) - axis - len(y.shape)))
     return F.reshape(call.device(y), shape)
@@ -219,7 +219,7 @@ def _bit_shift(call: Call, x: Any, y: Any) -> Any:
     made = by_dpnp(dpnp.left_shift if is_left else dpnp.right_shift, x, y)
     if dtype.startswith("u") or is_left:
         return made
-    # Too many and negative shifts leave the sign.
+    # Shifts by negative or too large counts leave only the sign.
     is_within = F.logical_and(F.ge(y, 0), F.lt(y, 8 * np.dtype(dtype).itemsize))
     signs = F.where(F.lt(x, 0), F.full_like(x, -1), F.full_like(x, 0))
     return F.where(is_within, made, signs)
@@ -246,7 +246,7 @@ def _clip(call: Call, x: Any, low: Any = None, high: Any = None) -> Any:
 
 
 def cast(call: Call, x: Any, dtype: str) -> Any:
-    """Return a value in another data type, with ONNX's rules of rounding."""
+    """Convert to another data type by ONNX's rounding rules."""
     source = name_of(x)
     if source == dtype:
         return x
@@ -277,12 +277,12 @@ def _cast_on_host(call: Call, x: np.ndarray, dtype: str) -> np.ndarray:
         return np.asarray(wide.astype(target))
 
 
-#: Integers of fewer bits than a byte: what is outside wraps around.
+#: Integers with fewer than 8 bits; out-of-range values wrap.
 _NARROW = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3)}
 
 
 def numpy_dtype(name: str) -> np.dtype:
-    """Return the dtype of a name, those of ml_dtypes among them."""
+    """Return the dtype of a name, including those of ml_dtypes."""
     import ml_dtypes
 
     return np.dtype(getattr(ml_dtypes, name, None) or name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph evaluated node by node: values known on the host folded, all else by functions."""
+"""Node-by-node evaluation of a graph, with constant folding on the host."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from sycl_dnn.onnx.operator_registry import Call
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.values import Tensor
 
-#: What an operator may raise for values that do not fit it.
+#: Exceptions that operators may raise for invalid values.
 _MISFITS = (
     TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError,
     NotImplementedError, RecursionError,
 )  # fmt: skip
-#: Data types that arrays on the device can have, by ml_dtypes' names.
+#: Data types supported on the device, by ml_dtypes' names.
 _ON_DEVICE = frozenset(
     (
         "float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint64",
         "uint32", "uint16", "uint8", "bool",
     )
 )  # fmt: skip
-#: Bytes of constants that are distinguished by their content.
+#: Constants up to this many bytes are shared by content.
 _SMALL = 1024
 
 
 class NeedsValue(UnsupportedOperator):
-    """A value that is computed on the device is needed on the host, while a program is traced."""
+    """A value computed on the device is needed on the host while tracing."""
 
 
 def is_host(value: Any) -> bool:
@@ -44,22 +44,22 @@ def is_host(value: Any) -> bool:
 
 
 def fits_device(dtype: Any) -> bool:
-    """Whether arrays on the device can have a data type."""
+    """Whether device arrays support a data type."""
     return str(np.dtype(dtype).name) in _ON_DEVICE
 
 
 class Evaluation:
-    """One pass through a model.
+    """One evaluation of a model.
 
     Parameters
     ----------
     graph : Graph
     queue : dpctl.SyclQueue
-        Where constants are put.
+        Destination of constants.
     module : Module
-        Whose mode counts, and whose statistics are updated.
+        Provides the mode and the statistics to update.
     float_dtype : str
-        What replaces float32.
+        Replaces float32.
     """
 
     def __init__(self, graph: Graph, queue: Any, module: Any, float_dtype: str) -> None:
@@ -68,11 +68,11 @@ class Evaluation:
 
     @property
     def training(self) -> bool:
-        """Whether dropout draws and batch normalization uses the batch."""
+        """Whether dropout is active and batch normalization uses batch statistics."""
         return bool(self.module.training)
 
     def dtype(self, number: int, call: Call) -> str:
-        """Return the name of a data type of ONNX as arrays have it."""
+        """Return the array dtype of an ONNX data type."""
         name = dtype_name(number)
         if name in ("unknown", "string"):
             call.refuse(f"data type {number} is not supported")
@@ -105,7 +105,7 @@ class Evaluation:
         return to_host(value)
 
     def evaluate(self, graph: Graph, values: Mapping[str, Any]) -> list[Any]:
-        """Return the outputs of a graph from its inputs and the values around it."""
+        """Return a graph's outputs, given its inputs and the values of enclosing graphs."""
         known: dict[str, Any] = {**values, **graph.constants}
         known[""] = None
         for node in graph.nodes:
@@ -150,7 +150,7 @@ class Evaluation:
 
 
 def to_device(value: np.ndarray, queue: Any) -> Any:
-    """Return a NumPy array, also of ml_dtypes' bfloat16, as an array on a queue."""
+    """Copy a NumPy array, including ml_dtypes' bfloat16, to a queue."""
     dense = np.ascontiguousarray(value).reshape(value.shape)
     if value.dtype.name in dtypes.CARRIED:
         return Array.from_bits(dense.view(np.uint16), value.dtype.name, sycl_queue=queue)
@@ -158,7 +158,7 @@ def to_device(value: np.ndarray, queue: Any) -> Any:
 
 
 def to_host(value: Any) -> np.ndarray:
-    """Return an array on a device as NumPy's, of ml_dtypes' type where dpnp lacks it."""
+    """Copy a device array to NumPy, with ml_dtypes' dtype if dpnp lacks it."""
     if isinstance(value, Array):
         return np.asarray(value.asnumpy()) if value.dtype != "bfloat16" else _bfloat16(value)
     return np.asarray(dpnp.asnumpy(value))

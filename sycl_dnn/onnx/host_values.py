@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic on shapes: operators over values that are known on the host, by NumPy."""
+"""Constant folding by NumPy, mainly for shape arithmetic."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from sycl_dnn.onnx.operator_registry import Call
 
 Body = Callable[..., Any]
-#: ``body(call, *inputs)`` over NumPy arrays, or NotImplemented.
+#: ``body(call, *inputs)`` for NumPy arrays; may return NotImplemented.
 FOLDED: dict[str, Body] = {}
-#: Larger results are computed on the device.
+#: Results with more elements are computed on the device.
 MOST = 2**16
 
 
@@ -27,7 +27,7 @@ def _fold(name: str) -> Callable[[Body], Body]:
 
 
 def _plain(function: Callable[..., Any]) -> Body:
-    """Return the operator of a function of NumPy that keeps the dtype."""
+    """Return the operator of a NumPy function that preserves the dtype."""
 
     def body(call: Call, *inputs: np.ndarray) -> Any:
         if any(v.dtype.kind not in "fiub" for v in inputs) or _size(*inputs) > MOST:
@@ -44,7 +44,7 @@ def _size(*arrays: np.ndarray) -> int:
 
 
 def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Divide; integers are truncated."""
+    """Divide; integer division truncates."""
     if a.dtype.kind == "f":
         return np.asarray(a / b)
     if not b.all():

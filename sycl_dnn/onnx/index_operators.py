@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that gather, scatter and order elements by index."""
+"""Gather, scatter and sorting operators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sycl_dnn.onnx.operator_registry import Call, F, checked_axis, operator
 
 
 def positive(index: Any, size: int) -> Any:
-    """Return an index whose negative numbers count from the end, as int64."""
+    """Resolve negative indices and convert to int64."""
     index = F.astype(index, "int64")
     return F.where(F.lt(index, 0), index + size, index)
 
@@ -53,7 +53,7 @@ def _reducing(call: Call) -> tuple[str, Any]:
 
 
 def by_numpy(function: Callable[..., Any], call: Call, *arrays: Any, shape: Any = None) -> Any:
-    """Return what NumPy computes from copies on the host, as a step of a program."""
+    """Record a NumPy function on host copies as a step of a program."""
 
     def step(*given: Any) -> Any:
         made = function(*map(dpnp.asnumpy, given))
@@ -86,7 +86,7 @@ def _scatter_elements(call: Call, x: Any, index: Any, updates: Any) -> Any:
 
 
 def _columns(index: Any, x: Any, first: int = 0) -> tuple[Any, ...]:
-    """Return the last axis of an index as one index for each axis of ``x``."""
+    """Split the last axis of an index into one index per axis of ``x``."""
     n = index.shape[-1]
     return tuple(positive(F.select(index, -1, i), x.shape[first + i]) for i in range(n))
 
@@ -152,7 +152,7 @@ def _top_k(call: Call, x: Any, k: Any = None) -> Any:
     return F.narrow(values, axis, 0, count), F.astype(F.narrow(index, axis, 0, count), "int64")
 
 
-# --- Results whose shape depends on values
+# --- Results with value-dependent shapes
 
 
 @operator("NonZero", step=True)

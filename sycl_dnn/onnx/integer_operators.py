@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantised numbers: conversions, and products that are exact in integers."""
+"""Quantization, and exact integer products."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sycl_dnn.onnx.elementwise_operators import cast, name_of, numpy_dtype
 from sycl_dnn.onnx.evaluation import fits_device, is_host
 from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, checked_axis, operator
 
-#: Whole numbers up to here are exact in float32.
+#: Integers up to this are exact in float32.
 _EXACT = 2**24
 _LIMITS = {name: (np.iinfo(name).min, np.iinfo(name).max)
            for name in ("int8", "uint8", "int16", "uint16", "int32")}  # fmt: skip
@@ -40,7 +40,7 @@ def _along(call: Call, value: Any, x: Any) -> Any:
 
 
 def _rounded(call: Call, made: Any, zero: Any, dtype: str) -> Any:
-    """Return floats as integers of a type: halves to even, then the zero point, saturated."""
+    """Round floats to an integer type: halves to even, add the zero point, saturate."""
     low, high = _LIMITS[dtype]
     made = F.round(made)
     if zero is not None:
@@ -64,7 +64,7 @@ def _quantize(call: Call, x: Any, scale: Any, zero: Any = None) -> Any:
 
 
 def _quantize_on_host(call: Call, x: Any, scale: Any, zero: Any, dtype: str) -> Any:
-    """Quantise to types that the device lacks: floats of 8 and 4 bits, integers of 4 and 2."""
+    """Quantize to types that the device lacks: 8- and 4-bit floats, 4- and 2-bit integers."""
     made = x.astype(np.float32) / _along(call, scale.astype(np.float32), x)
     if "float" in dtype:
         return cast(call, made, dtype)
@@ -107,7 +107,7 @@ def _dynamic(call: Call, x: Any) -> Any:
 
 
 def _shifted(x: Any, zero: Any, shape: tuple[int, ...] = ()) -> Any:
-    """Return integers of 8 bits without their zero point, as float32, which is exact."""
+    """Subtract the zero point from 8-bit integers, as exact float32."""
     made = F.astype(x, "float32")
     if zero is None:
         return made
@@ -116,18 +116,18 @@ def _shifted(x: Any, zero: Any, shape: tuple[int, ...] = ()) -> Any:
 
 
 def _columns(zero: Any, rank: int) -> tuple[int, ...]:
-    """Return the shape of a zero point of a matrix's rows, for the first operand."""
+    """Return the shape of a per-row zero point of the first operand."""
     return () if zero is None or len(zero.shape) != 1 else (-1, 1)
 
 
 def _parts(n: int, others: int = 1) -> list[tuple[int, int]]:
-    """Divide a sum over ``n`` times ``others`` products so that each part is exact."""
+    """Split a sum over ``n`` times ``others`` products so that each part is exact."""
     step = max(_EXACT // (255 * 255 * others), 1)
     return [(i, min(step, n - i)) for i in range(0, n, step)]
 
 
 def integer_product(a: Any, b: Any) -> Any:
-    """Multiply matrices of whole numbers below 256, given as float32; exact, as int32."""
+    """Multiply matrices of integers below 256, given as float32; exact, as int32."""
     last = len(a.shape) - 1
     made = [
         F.astype(F.matmul(F.narrow(a, last, i, n), F.narrow(b, max(len(b.shape) - 2, 0), i, n)),
@@ -154,7 +154,7 @@ def _matmul_integer(call: Call, a: Any, b: Any, a_zero: Any = None, b_zero: Any 
 
 
 def _convolution(call: Call, x: Any, w: Any, x_zero: Any, w_zero: Any) -> Any:
-    """Convolve exactly: channels in parts whose sums fit float32."""
+    """Convolve exactly, splitting channels so that sums fit float32."""
     x = _shifted(x, x_zero)
     w = _shifted(w, w_zero, (-1,) + (1,) * (len(w.shape) - 1))
     groups, channels = call.get("group", 1), w.shape[1]
@@ -204,7 +204,7 @@ def _qlinear_matmul(
     return _rounded(call, made * factor, y_zero, name_of(y_zero))
 
 
-# --- Microsoft's
+# --- Microsoft's operators
 
 
 @operator("MatMulIntegerToFloat", domain=MICROSOFT)

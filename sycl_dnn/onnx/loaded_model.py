@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``load`` and the module that it returns."""
+"""``load``, and ``OnnxModel``, the module that it returns."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ if TYPE_CHECKING:
     import onnx
 
 operators.register_all()
-#: Structures that cannot be one program, since shapes depend on values.
+#: Structures with value-dependent shapes, which cannot be compiled into one program.
 _call_by_call: set[bytes] = set()
-#: A NumPy array as an argument that belongs to the key of a program.
+#: A NumPy array argument that is part of the program key.
 Static = tuple[str, bytes, str, tuple[int, ...]]
 
 
 class Group(Module):
-    """Weights whose names have a common beginning."""
+    """Weights whose names share a prefix."""
 
 
 class OnnxModel(Module):
-    """A model from an ONNX file, made by ``sycl_dnn.onnx.load``; a module like any other.
+    """A module for an ONNX model, created by ``sycl_dnn.onnx.load``.
 
     Attributes
     ----------
     inputs, outputs : tuple of ModelInput
         Names, shapes with symbols, and data types.
     missing : tuple of str
-        Operators that are not supported, with the nodes that use them. A call of a model that has
-        any raises an error.
+        Unsupported operators, with the nodes that use them. Calling a model with any of them raises
+        an error.
     host_steps : tuple of str
-        Operators whose results have a shape that depends on values. A model that has any is called
-        node by node, and cannot be a part of a compiled function.
+        Operators with value-dependent result shapes. A model with any of them runs node by node,
+        and cannot be part of a compiled function.
     """
 
     def __init__(self, file: model_file.ModelFile, dtype: str, queue: Any) -> None:
@@ -73,10 +73,10 @@ class OnnxModel(Module):
                 )
                 paths[name] = path
         self._paths = tuple(paths.items())
-        graph_of(file.structure)  # what is wrong with it shows now
+        graph_of(file.structure)  # reports errors now
 
     def _place_of(self, name: str) -> tuple[Module, tuple[str, ...]]:
-        """Return the module for a weight and the path to it; dots separate modules."""
+        """Return the module and remaining path of a weight; dots separate modules."""
         owner: Module = self
         path: list[str] = []
         *steps, leaf = name.split(".")
@@ -111,12 +111,12 @@ class OnnxModel(Module):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Operators that are not supported."""
+        """Unsupported operators."""
         return self._graph.missing_names
 
     @property
     def host_steps(self) -> tuple[str, ...]:
-        """Operators whose results have a shape that depends on values."""
+        """Operators with value-dependent result shapes."""
         return tuple(
             sorted({n.title for n in self._graph.all_nodes() if n.operator and n.operator.is_step})
         )
@@ -154,7 +154,7 @@ class OnnxModel(Module):
         return self._run({**values, **static}, queue)
 
     def forward(self, values: Any, static: tuple[Static, ...] = ()) -> Any:
-        """Compute the outputs from arrays by name, and from those that decide shapes."""
+        """Compute the outputs from arrays by name, and from static arrays that determine shapes."""
         if not isinstance(values, dict):  # a caller that wraps ``forward`` itself
             values = self._bound((values,), {})
         return self._run({**values, **dict(map(_decoded, static))}, None)
@@ -191,7 +191,7 @@ class OnnxModel(Module):
         return self._graph.static_inputs
 
     def _bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-        """Return the values of the inputs by name."""
+        """Return the inputs' values by name."""
         inputs = self.inputs
         first = next(iter(args), None)
         if len(args) == 1 and isinstance(first, dict) and not named:
@@ -256,7 +256,7 @@ def _decoded(item: Static) -> tuple[str, np.ndarray]:
 
 
 def _in_dtype(value: np.ndarray, dtype: str) -> np.ndarray:
-    """Return float32 numbers in another floating-point type."""
+    """Convert float32 values to another floating-point type."""
     if value.dtype.name != "float32" or dtype == "float32":
         return value
     if dtype != "bfloat16":
@@ -270,31 +270,31 @@ def load(
     source: str | os.PathLike[str] | bytes | onnx.ModelProto, dtype: Any = None, *,
     device: Any = None,
 ) -> OnnxModel:  # fmt: skip
-    """Return the module that an ONNX model describes.
+    """Load an ONNX model as a module.
 
     Parameters
     ----------
     source : path, bytes or onnx.ModelProto
-        Weights in other files are read from the folder of the model and those below it.
+        External weights are read from the model's folder and its subfolders.
     dtype : {"float32", "float16", "bfloat16", "float64"}, optional
-        What replaces float32 in weights, inputs and results; default float32.
+        Replaces float32 in weights, inputs and results; float32 by default.
     device : str, dpctl.SyclDevice or dpctl.SyclQueue, optional
-        Where the weights are; by default that of ``default_queue``.
+        Location of the weights; by default the device of ``default_queue``.
 
     Returns
     -------
     OnnxModel
-        In inference mode. Initialisers of floating-point numbers with an axis at least are its
-        parameters, unless an operator reads them on the host, as ``Resize`` reads its scales;
-        statistics of batch normalization are buffers. Their names in the state dict are the
-        file's. ``missing`` names what is not supported.
+        In inference mode. Floating-point initializers with at least one axis become parameters,
+        unless an operator reads them on the host, as ``Resize`` reads its scales; statistics of
+        batch normalization become buffers. State-dict names are those of the file. ``missing``
+        lists unsupported operators.
 
     Raises
     ------
     ValueError
-        The file is not a valid model, or refers to data outside its folder. Nothing is executed.
+        The file is invalid, or refers to data outside its folder. No code in it is executed.
     TypeError
-        ``source`` or ``dtype`` is none of these.
+        ``source`` or ``dtype`` is of none of these types.
 
     Examples
     --------

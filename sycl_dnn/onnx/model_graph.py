@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nodes of a model, with what implements them, as they are evaluated."""
+"""``Graph``: the nodes of a model with their implementations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sycl_dnn.onnx import model_file
 from sycl_dnn.onnx.host_values import PASSED
 from sycl_dnn.onnx.operator_registry import Operator, find
 
-#: What has no arrays: strings, sequences, optionals and others.
+#: Value kinds other than tensors: strings, sequences, optionals and others.
 _NOT_TENSORS = (
     "string", "unknown", "sequence_type", "map_type", "optional_type", "sparse_tensor_type",
 )  # fmt: skip
@@ -25,13 +25,13 @@ class ModelInput(NamedTuple):
     """An input or output of a model."""
 
     name: str
-    #: Sizes; a string is a symbol, None is unknown. None if the rank is unknown.
+    #: Strings are symbols, None is unknown. None if the rank is unknown.
     shape: tuple[int | str | None, ...] | None
     dtype: str
 
 
 class Node:
-    """One node: operator, attributes, names of its values."""
+    """One node: operator, attributes, and names of its values."""
 
     __slots__ = (
         "attributes", "domain", "graphs", "inputs", "last_reads", "n_outputs", "name", "op",
@@ -99,7 +99,7 @@ def _dense(sparse: onnx.SparseTensorProto) -> np.ndarray:
 
 
 def check_size(shape: Any) -> None:
-    """Refuse an array that no memory holds, before it is allocated."""
+    """Refuse an array that exceeds any memory, before it is allocated."""
     n = 1
     for size in shape:
         n *= int(size)
@@ -126,12 +126,12 @@ class Graph:
         self.nodes: list[Node] = nodes[::-1]
         own = {i.name for i in self.inputs} | set(self.constants)
         made = {o for n in self.nodes for o in n.outputs}
-        #: Values of the graph around it.
+        #: Values from enclosing graphs.
         self.captured: frozenset[str] = frozenset(wanted - own - made)
         self._note_last_reads()
-        #: Whether some values are needed on the host, so that the graph cannot be one program.
+        #: Whether values are needed on the host, so that the graph cannot be one program.
         self.has_steps = any(n.operator and n.operator.is_step for n in self.all_nodes())
-        #: Arrays of constants on the device, by their queue and content.
+        #: Device arrays of constants, by queue and content.
         self.on_device: dict[Any, Any] = {}
         self.constant_ids = self._constant_ids()
 
@@ -148,19 +148,19 @@ class Graph:
         return frozenset((*map(id, own), *nested))
 
     def all_nodes(self) -> Iterator[Node]:
-        """Yield the nodes, those of nested graphs among them."""
+        """Yield the nodes, including those of nested graphs."""
         for node in self.nodes:
             yield node
             for graph in node.graphs.values():
                 yield from graph.all_nodes()
 
     def missing(self) -> list[Node]:
-        """Return the nodes whose operators are not supported."""
+        """Return the nodes with unsupported operators."""
         return [n for n in self.all_nodes() if n.operator is None]
 
     @functools.cached_property
     def missing_names(self) -> tuple[str, ...]:
-        """Return what is not supported: operators with their nodes, and kinds of values."""
+        """Return unsupported operators with their nodes, and unsupported kinds of values."""
         nodes = [f"{n.title}-{n.version} (node {n.name!r})" for n in self.missing()]
         graphs = [self, *(g for n in self.all_nodes() for g in n.graphs.values())]
         values = [v for g in graphs for v in (*g.inputs, *g.outputs)]
@@ -169,7 +169,7 @@ class Graph:
 
     @functools.cached_property
     def static_inputs(self) -> set[str]:
-        """Return the names of the inputs whose values decide shapes."""
+        """Return the names of the inputs whose values determine shapes."""
         wanted: set[str] = set()
         for node in reversed(self.nodes):
             if node.operator is None:
@@ -191,13 +191,13 @@ def _described(value: onnx.ValueInfoProto) -> ModelInput:
 
 
 def _size(dimension: Any) -> int | str | None:
-    if dimension.HasField("dim_value"):  # some exporters write -1 for any size
+    if dimension.HasField("dim_value"):  # some exporters write -1 for an unknown size
         return int(dimension.dim_value) if dimension.dim_value >= 0 else None
     return dimension.dim_param or None
 
 
 def dtype_name(number: int) -> str:
-    """Return the name of a data type of ONNX."""
+    """Return the name of an ONNX data type."""
     if number == TensorProto.STRING:
         return "string"
     try:
@@ -208,7 +208,7 @@ def dtype_name(number: int) -> str:
 
 @functools.lru_cache(64)
 def graph_of(structure: bytes) -> Graph:
-    """Return the graph of a model's structure; models of one structure share it."""
+    """Return the graph of a structure; models with equal structures share it."""
     model = onnx.ModelProto.FromString(structure)
     versions = {o.domain if o.domain != "ai.onnx" else "": o.version for o in model.opset_import}
     graph = Graph(model.graph, versions)

@@ -88,7 +88,7 @@ def _instance_norm(call: Call, x: Any, scale: Any, bias: Any) -> Any:
 @operator("GroupNormalization", 18)
 def _group_norm(call: Call, x: Any, scale: Any, bias: Any) -> Any:
     groups = call.need("num_groups")
-    if call.version < 21:  # weights of groups
+    if call.version < 21:  # one weight per group
         scale, bias = (F.repeat_interleave(v, x.shape[1] // groups) for v in (scale, bias))
     return F.group_norm(x, groups, scale, bias, call.get("epsilon", 1e-5))
 

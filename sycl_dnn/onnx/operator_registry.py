@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The register of ONNX's operators: one function for each operator and first version."""
+"""Registry of operators: one function per operator and first version."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from sycl_dnn import functional
 from sycl_dnn.errors import UnsupportedOperator
 
 MICROSOFT = "com.microsoft"
-#: The functions over values whose kind is known when they run: arrays or what represents them.
+#: Functions of values whose kind is known only at run time: arrays or traced values.
 F: Any = functional
-#: ``body(call, *inputs)`` returns one value or a tuple; an absent input is None.
+#: ``body(call, *inputs)`` returns one value or a tuple; absent inputs are None.
 Body = Callable[..., Any]
 
 
 class Operator(NamedTuple):
-    """What is registered for an operator from one version on."""
+    """The registration of an operator, starting with a version."""
 
     body: Body
-    #: Inputs whose values must be known on the host: shapes, axes, counts.
+    #: Inputs whose values must be known on the host, such as shapes, axes and counts.
     host: frozenset[int]
-    #: Whether the body takes host values where it can, instead of arrays on the device.
+    #: Whether the body accepts host values in place of device arrays.
     mixed: bool
-    #: Whether the values of the inputs decide the shape of the result.
+    #: Whether the result shape depends on input values.
     is_step: bool
 
 
@@ -37,19 +37,19 @@ def operator(
     names: str | Iterable[str], since: int = 1, *, host: Collection[int] = (), mixed: bool = False,
     step: bool = False, domain: str = "",
 ) -> Callable[[Body], Body]:  # fmt: skip
-    """Register a function for operators from a version of their operator set on.
+    """Register a function for operators, starting with a version of their operator set.
 
     Parameters
     ----------
     names : str or iterable of str
     since : int
-        The first version that the function implements; it is valid until the next registered one.
+        First version that the function implements, up to the next registered one.
     host : collection of int
-        Numbers of the inputs that the function receives as NumPy arrays.
+        Indices of inputs that the function receives as NumPy arrays.
     mixed : bool
-        Whether other inputs that are known on the host remain NumPy arrays.
+        Whether other inputs that are known on the host are passed as NumPy arrays.
     step : bool
-        Whether the shape of the result depends on values, so that it cannot be traced.
+        Whether the result shape depends on values, so that it cannot be traced.
     domain : str
     """
 
@@ -64,19 +64,19 @@ def operator(
 
 
 def find(domain: str, name: str, version: int) -> Operator | None:
-    """Return what implements an operator of a version of its operator set."""
+    """Return the implementation of an operator in a version of its operator set."""
     versions = _OPERATORS.get((domain, name), {})
     fitting = [since for since in versions if since <= version]
     return versions[max(fitting)] if fitting else None
 
 
 def registered() -> list[tuple[str, str, int]]:
-    """Return domain, name and first version of everything that is registered."""
+    """Return domain, name and first version of all registrations."""
     return sorted((*key, since) for key, versions in _OPERATORS.items() for since in versions)
 
 
 class Call:
-    """One execution of a ``Node`` in an ``Evaluation``: what the function may ask for."""
+    """One execution of a ``Node`` in an ``Evaluation``: the context of an operator's function."""
 
     __slots__ = ("node", "run")
 
@@ -88,7 +88,7 @@ class Call:
         return self.node.attributes.get(name, default)
 
     def need(self, name: str) -> Any:
-        """Return an attribute that must be there."""
+        """Return a required attribute."""
         if name not in self.node.attributes:
             self.refuse(f"attribute {name} must be given")
         return self.node.attributes[name]
@@ -105,15 +105,15 @@ class Call:
 
     @property
     def n_outputs(self) -> int:
-        """How many results the graph reads, counted from the first."""
+        """Number of results that the graph reads, counted from the first."""
         return int(self.node.n_outputs)
 
     def dtype(self, number: int) -> str:
-        """Return the name of a data type of ONNX."""
+        """Return the name of an ONNX data type."""
         return str(self.run.dtype(number, self))
 
     def device(self, value: Any) -> Any:
-        """Return an array on the device; None remains."""
+        """Return an array on the device; None is returned unchanged."""
         return self.run.device(value)
 
     def host(self, value: Any) -> np.ndarray:
@@ -121,7 +121,7 @@ class Call:
         return np.asarray(self.run.host(value, self))
 
     def ints(self, value: Any) -> list[int]:
-        """Return a value on the host, or an attribute, as whole numbers."""
+        """Return a host value, or an attribute, as integers."""
         return [int(v) for v in np.asarray(value).ravel()]
 
     def refuse(self, rule: str) -> NoReturn:

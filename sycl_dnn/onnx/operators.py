@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All families of operators; importing them registers them."""
+"""Registration of all operator families."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pools with padding that may differ between sides, and their inverse."""
+"""Pooling with possibly asymmetric padding, and unpooling."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CONV = (F.conv1d, F.conv2d, F.conv3d)
 
 
 def _pooled(call: Call, x: Any) -> tuple[int, Windows, list[int]]:
-    """Return rank, windows whose padding reaches the end of the last one, and their numbers."""
+    """Return the rank, windows with padding extended to the last one, and their counts."""
     rank, sizes = rank_of(call, x), x.shape[2:]
     over = windows(call, sizes, call.need("kernel_shape"))
     counts, pads = [], []
@@ -36,10 +36,10 @@ def _pooled(call: Call, x: Any) -> tuple[int, Windows, list[int]]:
 
 
 def _symmetric(over: Windows, sizes: Any) -> tuple[int, ...] | None:
-    """Return the padding of torch's pools that give the same windows; None if none do."""
+    """Return torch's symmetric padding for the same windows; None if there is none."""
     made = []
     for (low, high), k, s in zip(over.pads, over.kernel, over.strides, strict=True):
-        # The rest that no window covers may be anything smaller than a stride.
+        # A remainder of less than a stride is not covered by any window.
         if not (high <= low < high + s and 2 * low <= k):
             return None
         made.append(low)
@@ -63,13 +63,13 @@ def _max_pool(call: Call, x: Any) -> Any:
 
 
 def _flat_index(call: Call, index: Any, shape: Any, padded: Any, pads: Any) -> Any:
-    """Return indices into the padded image of a channel as indices into the whole array."""
+    """Convert indices into a channel's padded image to indices into the whole array."""
     places, rest = [], F.astype(index, "int64")
     for size, (low, _) in zip(padded[::-1], pads[::-1], strict=True):
         places.append(F.remainder(rest, size) - low)
         rest = F.astype(F.div(rest, size, rounding_mode="floor"), "int64")
     sizes = shape[2:]
-    if not call.get("storage_order", 0):  # the last axis varies fastest
+    if not call.get("storage_order", 0):  # row-major
         sizes, places = sizes[::-1], places
     else:
         places = places[::-1]
@@ -126,7 +126,7 @@ def _max_unpool(call: Call, x: Any, index: Any, shape: Any = None) -> Any:
     ]
     wanted = own if shape is None else call.ints(shape)[2:]
     blank = F.full((n * channels * math.prod(own),), 0.0, device=call.run.queue)
-    # Indices count in the size that the pool had.
+    # Indices refer to the size that the pooling had.
     flat = F.reshape(F.astype(index, "int64"), (-1,))
     made = F.reshape(F.scatter(blank, 0, flat, F.reshape(x, (-1,))), (n, channels, *own))
     more = [(0, b - a) for a, b in zip(own, wanted, strict=True)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrix products and what is made of them."""
+"""Matrix products and operators composed of them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers: of the package's generator, or of a seed that the node gives."""
+"""Random numbers, from the package's generator or a seed in the node."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _normal(call: Call, shape: Any) -> Any:
 
 
 def _drawn(call: Call, shape: Any, seeded: Any, unseeded: Any) -> Any:
-    """Return random numbers; a node's seed gives the same ones each time."""
+    """Draw random numbers; with a seed in the node, the same in each run."""
     check_size(shape)
     if "seed" not in call.node.attributes:
         return unseeded(*shape, device=call.run.queue)
@@ -56,7 +56,7 @@ def _bernoulli(call: Call, x: Any) -> Any:
 
 @operator("Multinomial", 7)
 def _multinomial(call: Call, x: Any) -> Any:
-    """Draw by the largest of log-probabilities with Gumbel noise."""
+    """Sample by the Gumbel-max trick."""
     count, (n, classes) = call.get("sample_size", 1), x.shape
     noise = F.clamp(_uniform(call, (n, count, classes)), 1e-20, None)
     scores = F.unsqueeze(F.astype(x, "float32"), 1) - F.log(F.clamp(-F.log(noise), 1e-20, None))

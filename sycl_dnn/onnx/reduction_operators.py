@@ -31,7 +31,7 @@ def _extreme(function: Callable[..., Any]) -> Reduction:
 
 
 def _of_nothing(x: Any, axes: tuple[int, ...], keepdim: bool, is_least: bool) -> Any:
-    """Return the neutral element of minimum or maximum."""
+    """Return the identity element of minimum or maximum."""
     shape = [1 if i in axes else n for i, n in enumerate(x.shape) if keepdim or i not in axes]
     info = np.finfo if is_float(x) else np.iinfo
     if is_float(x):
@@ -79,7 +79,7 @@ def _reduce(call: Call, x: Any, axes: Any = None) -> Any:
     rank, found = len(x.shape), [] if given is None else call.ints(given)
     if not found:
         if call.get("noop_with_empty_axes", 0):
-            # Each element is a sum of its own.
+            # Each element is reduced by itself.
             return reduction(F.unsqueeze(x, -1), (rank,), False)
         found = list(range(rank))
     if not rank:
@@ -98,7 +98,7 @@ def _arg(call: Call, x: Any) -> Any:
 
 
 def _flat(function: Callable[..., Any], x: Any, axis: int) -> Any:
-    """Apply a function to the axes from one on, as if they were one; so until version 12."""
+    """Apply a function to the flattened trailing axes, as until version 12."""
     axis = axis + len(x.shape) if axis < 0 else axis
     rows = F.reshape(x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
     return F.reshape(function(rows, 1), tuple(x.shape))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resize: along each axis a product with weights that are known on the host."""
+"""Resize, as a product with host-computed weights along each axis."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Stretch(NamedTuple):
 
 
 def _sizes(call: Call, x: Any, scales: Any, sizes: Any) -> tuple[tuple[int, ...], list[Stretch]]:
-    """Return the axes that may change, and how."""
+    """Return the axes to resize, and their parameters."""
     axes = checked_axes(call, call.get("axes", range(len(x.shape))), len(x.shape))
     old = [x.shape[a] for a in axes]
     if scales is not None and np.size(scales):
@@ -63,7 +63,7 @@ def _cropped(i: np.ndarray, a: Stretch) -> np.ndarray:
     return np.full(1, 0.5 * (start + end) * (a.size - 1))
 
 
-#: Where a new element lies between the old ones.
+#: Source coordinates of output elements, by coordinate transformation mode.
 _COORDINATES: dict[str, Callable[[np.ndarray, Stretch], np.ndarray]] = {
     "half_pixel": _half_pixel,
     "pytorch_half_pixel": lambda i, a: _half_pixel(i, a) if a.size * a.scale > 1 else i * 0.0,
@@ -87,7 +87,7 @@ def _cubic(distance: np.ndarray, a: float) -> np.ndarray:
 
 
 def _weights(call: Call, axis: Stretch, places: np.ndarray) -> np.ndarray:
-    """Return the weight of each old element in each new one, (new, old)."""
+    """Return the weight of each source element in each output element, (new, old)."""
     is_linear = call.get("mode", "nearest") == "linear"
     shrink = min(axis.scale, 1.0) if call.get("antialias", 0) else 1.0
     reach = (1 if is_linear else 2) / shrink
@@ -107,7 +107,7 @@ def _weights(call: Call, axis: Stretch, places: np.ndarray) -> np.ndarray:
 
 
 def _by_interpolate(call: Call, x: Any, axes: Any, stretches: list[Stretch], mode: str) -> Any:
-    """Return what torch's function computes where it means the same; None elsewhere."""
+    """Use ``interpolate`` if it is equivalent; else return None."""
     rank, way = len(x.shape), call.get("coordinate_transformation_mode", "half_pixel")
     inner = all(a > 1 or s.new == s.size for a, s in zip(axes, stretches, strict=True))
     if rank not in (3, 4, 5) or not inner or call.get("antialias", 0):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators over shapes and the arrangement of elements, and those that make arrays."""
+"""Operators for shapes, rearrangement and array creation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _size(call: Call, x: Any) -> Any:
 
 
 def reshaped(x: Any, shape: Sequence[int]) -> Any:
-    """Return a value in another shape."""
+    """Reshape a value."""
     return x.reshape(shape) if is_host(x) else F.reshape(x, tuple(shape))
 
 
@@ -103,7 +103,7 @@ def _split(call: Call, x: Any, sizes: Any = None) -> Any:
 
 
 def _bounds(size: int, start: int, stop: int, step: int) -> range:
-    """Return the indices that ONNX's start, end and step select."""
+    """Return the indices selected by ONNX's start, end and step."""
     if step == 0:
         raise ValueError("steps must not be 0")
     low, high = (0, size) if step > 0 else (-1, size - 1)
@@ -171,7 +171,7 @@ _MODES = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
 
 
 def widths(pairs: Sequence[tuple[int, int]]) -> list[int]:
-    """Return padding in torch's order: the last axis first."""
+    """Return padding in torch's order, last axis first."""
     return [n for pair in reversed(pairs) for n in pair]
 
 
@@ -240,7 +240,7 @@ def _space_to_depth(call: Call, x: Any) -> Any:
     return F.reshape(F.permute(split, order), (n, c * b**2, h // b, w // b))
 
 
-# --- Arrays from nothing
+# --- Array creation
 
 
 @operator("Constant", mixed=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fourier transforms, windows and the mel scale."""
+"""Fourier transforms, window functions and mel filters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sycl_dnn.onnx.elementwise_operators import name_of
 from sycl_dnn.onnx.model_graph import check_size
 from sycl_dnn.onnx.operator_registry import Call, F, checked_axis, operator
 
-#: Coefficients of sums of cosines.
+#: Cosine-sum coefficients.
 _WINDOWS = {
     "HannWindow": (0.5, 0.5),
     "HammingWindow": (25 / 46, 21 / 46),
@@ -57,7 +57,7 @@ def _mel_weights(call: Call, bins: Any, length: Any, rate: Any, low: Any, high: 
 
 
 def _transformed(call: Call, x: Any, n: int, axis: int, inverse: bool, onesided: bool) -> Any:
-    """Return the Fourier transform of (..., 1 or 2) along an axis, real and imaginary parts."""
+    """Return the Fourier transform of (..., 1 or 2) along an axis, as real and imaginary parts."""
     dtype = name_of(x)
     shape = list(x.shape[:-1])
     shape[axis] = n // 2 + 1 if onesided and not inverse else n

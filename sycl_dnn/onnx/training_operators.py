@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Losses, and the optimisers of ``ai.onnx.preview.training``."""
+"""Losses, and the optimizers of ``ai.onnx.preview.training``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _DOMAIN = "ai.onnx.preview.training"
 
 
 def _for_each(n_states: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Apply a rule to each parameter; inputs and results are grouped by what they are."""
+    """Apply an update rule to each parameter; inputs and results are grouped by kind."""
 
     def decorate(rule: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:
         def body(call: Call, rate: Any, step: Any, *groups: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grids, regions of interest and deformable convolutions."""
+"""GridSample, RoiAlign and DeformConv."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _starts(over: Windows, axis: int, n: int) -> np.ndarray:
 
 
 def _first_places(over: Windows, tops: Any, lefts: Any, rows: int, columns: int) -> np.ndarray:
-    """Return where each tap of each window lies without an offset, (taps, 2, rows, columns)."""
+    """Return each tap's position without offsets, (taps, 2, rows, columns)."""
     made = np.empty((int(tops.size), 2, rows, columns))
     made[:, 0] = tops.reshape(-1, 1, 1) + _starts(over, 0, rows)[:, None]
     made[:, 1] = lefts.reshape(-1, 1, 1) + _starts(over, 1, columns)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands: ``python -m sycl_dnn COMMAND``. Nothing in the library imports them."""
+"""The commands of ``python -m sycl_dnn``. The library itself does not import them."""

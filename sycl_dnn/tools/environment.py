@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collect what ``python -m sycl_dnn`` prints: versions, devices, fixes, and what is missing."""
+"""Data for the report of ``python -m sycl_dnn``: versions, devices, fixes, missing parts."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ _SETTINGS = ("ONEAPI_", "OCL_ICD_", "SYCL_", "ONEDNN_", "DNNL_", "ZE_", "UR_")
 
 
 def collect() -> dict[str, Any]:
-    """Return the report's data, as plain lists, dictionaries, strings and numbers.
+    """Collect the report's data as plain lists, dictionaries, strings and numbers.
 
-    Devices are listed, and each gets an engine if oneDNN accepts it.
+    Devices are listed, and an engine is created for each that oneDNN accepts.
 
     Returns
     -------
     dict
-        ``versions``: name to version, None if it is not installed or not visible;
-        ``location``: the folders of the package; ``devices``: one dictionary each;
-        ``cpu_isa``: the instruction set that oneDNN uses; ``default``: filter string of the
-        device that ``default_queue()`` takes, None without one; ``settings``: variables of the
-        environment; ``fixes``: what importing sycl_dnn did; ``missing``: dictionaries with
-        ``what`` and ``next``, the next command to type.
+        ``versions``: by name, None if not installed or not found; ``location``: the package's
+        folders; ``devices``: one dictionary each; ``cpu_isa``: the instruction set that oneDNN
+        uses; ``default``: filter string of the device of ``default_queue()``, or None;
+        ``settings``: environment variables; ``fixes``: what importing sycl_dnn changed;
+        ``missing``: dictionaries with ``what``, and in ``next`` the command to type.
     """
     onednn, isa, problem = _onednn()
     default = _default_device()
@@ -106,12 +105,12 @@ def _has_aspect(found: dpctl.SyclDevice, name: str) -> bool:
 
 
 def _refusal(found: dpctl.SyclDevice) -> str | None:
-    """Return why oneDNN creates no engine for the device; None if it does."""
+    """Return why oneDNN cannot create an engine for the device; None if it can."""
     try:
         from sycl_dnn import _core
 
         _core.Engine(found)
-    except Exception as error:  # whatever goes wrong here is what the report is for
+    except Exception as error:  # any failure belongs in the report
         return (str(error).splitlines() or [type(error).__name__])[0]
     return None
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules of torch as modules of ``sycl_dnn.nn``: ``sycl_dnn.from_torch``."""
+"""Conversion of torch modules to ``sycl_dnn.nn``: ``sycl_dnn.from_torch``."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of torch's graphs that arrange, join, index, create, reduce and sort."""
+"""Operators of exported graphs that arrange, index, create, reduce and sort arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from sycl_dnn import functional as F
 
-#: Those whose arguments are, in this order, those of the function with the same name.
+#: Operators with the same arguments as the function of the same name.
 _SAME = (
     "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "broadcast_to", "cat", "chunk",
     "cumprod", "cumsum", "diagonal", "expand", "flatten", "flip", "gather", "index_add",
@@ -18,12 +18,12 @@ _SAME = (
     "squeeze", "stack", "take_along_dim", "topk", "transpose", "tril", "triu", "unbind",
     "unflatten", "unsqueeze", "channel_shuffle", "swapaxes",
 )  # fmt: skip
-#: What torch writes for the end of an axis.
+#: torch's marker for the end of an axis.
 _END = 2**62
 
 
 def _window(x: Any, dim: int, start: int | None, end: int | None) -> tuple[int, int, int]:
-    """Return an axis from 0 and the bounds of a slice within it."""
+    """Return a nonnegative axis and the bounds of a slice within it."""
     dim %= x.ndim
     stop = None if end is None or end >= _END else end
     first, last, _ = slice(start, stop).indices(x.shape[dim])
@@ -66,7 +66,7 @@ def _indexed(x: Any, indices: Sequence[Any], *_: Any) -> Any:
 
 
 def _windows(x: Any, dim: int, size: int, step: int) -> Any:
-    """Return the windows of an axis; their elements are along a new last axis."""
+    """Return the windows along an axis, as a new last axis."""
     dim %= x.ndim
     n = (x.shape[dim] - size) // step + 1
     at = F.add(F.reshape(F.arange(0, n * step, step), (n, 1)), F.arange(size))
@@ -119,7 +119,7 @@ def _random(draw: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _axes(dim: Any) -> Any:
-    """Return the axes of a reduction, None for all: torch writes ``[]``, too."""
+    """Return the axes of a reduction; None for all, for which torch also writes ``[]``."""
     return None if dim == () else dim
 
 
@@ -133,7 +133,7 @@ def _reduced(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _spread(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the row of ``var``, ``std`` and those with the mean."""
+    """Return the row of ``var``, ``std``, ``var_mean`` or ``std_mean``."""
 
     def row(
         x: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False,
@@ -149,7 +149,7 @@ def _spread(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _extreme(function: Callable[..., Any], of_two: Callable[..., Any]) -> Callable[..., Any]:
     def row(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-        if hasattr(dim, "dtype"):  # two arrays
+        if hasattr(dim, "dtype"):  # the overload for two arrays
             return of_two(x, dim)
         return function(x) if dim is None else function(x, dim, keepdim)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``from_torch``: a module of torch as a module of ``sycl_dnn.nn``."""
+"""``from_torch``: converts a torch module to a module of ``sycl_dnn.nn``."""
 
 from __future__ import annotations
 
@@ -19,45 +19,46 @@ def from_torch(
     module: Any, *examples: Any, dynamic: Any = None, kwargs: dict[str, Any] | None = None,
     device: Any = None,
 ) -> Converted:  # fmt: skip
-    """Convert a module of torch into one of ``sycl_dnn.nn``, by ``torch.export``.
+    """Convert a torch module to a module of ``sycl_dnn.nn``, by ``torch.export``.
 
     Parameters
     ----------
     module : torch.nn.Module
-        It is not changed; its arrays are copied.
+        Not modified; its arrays are copied.
     *examples : torch.Tensor, arrays, or these nested
-        Arguments of its forward: their shapes and dtypes count, and the values of numbers.
+        Example arguments of its forward; their shapes and dtypes matter, and the values of numbers.
     dynamic : dict or sequence, optional
-        Sizes that are bound at each call, by axis: ``{0: "batch"}`` for all examples, or one such
-        dict for each, in a sequence or by the names of forward's parameters. Sizes with one name
-        are equal; a ``torch.export.Dim`` in place of a name has limits. All others are fixed.
+        Sizes that may differ between calls, by axis: ``{0: "batch"}`` for all examples, or one such
+        dict for each, as a sequence or by parameter name. Sizes with the same name are equal; a
+        ``torch.export.Dim`` instead of a name sets limits. All other sizes are fixed.
     kwargs : dict, optional
-        Examples of arguments by keyword.
+        Example keyword arguments.
     device : dpctl.SyclQueue, dpctl.SyclDevice or str, optional
-        Where its arrays are; that of ``default_queue()`` by default.
+        Location of its arrays; by default the device of ``default_queue()``.
 
     Returns
     -------
     Converted
-        Parameters, buffers and state dict have torch's names, tied parameters are tied. Both modes
-        are converted: ``train()`` and ``eval()`` choose between them, for parts as well. It does
-        not need torch, and can be pickled. ``to_torch_state_dict()`` returns tensors for torch's
-        ``load_state_dict``.
+        Parameters, buffers and state dict have torch's names, and tied parameters remain tied. Both
+        modes are converted, and ``train()`` and ``eval()`` select them, for submodules too. The
+        result does not need torch and can be pickled. ``to_torch_state_dict()`` returns tensors for
+        torch's ``load_state_dict``.
 
     Raises
     ------
     RuntimeError
-        torch.export refuses the module in its present mode: the error has torch's message and the
-        line. If it refuses the other mode, a call in that mode raises NotImplementedError.
+        torch.export refuses the module in its current mode: the error has torch's message and the
+        source line. If it refuses only the other mode, calls in that mode raise
+        NotImplementedError.
     NotImplementedError
-        Operators are not known here; the error names each and a line that uses it.
+        Operators are unsupported; the error names each, with a line that uses it.
     ImportError
         torch is not installed.
 
     Notes
     -----
-    Arguments that the forward writes into stay unchanged. Recurrent layers, norms, attention and
-    dropout stay whole; what depends on no input is computed at the conversion.
+    Arguments that the forward modifies stay unchanged. Recurrent layers, normalizations, attention
+    and dropout are not decomposed; whatever depends on no input is computed during conversion.
 
     Source: PyTorch documentation, "torch.export".
 
@@ -100,7 +101,7 @@ def from_torch(
 
 
 def _tensors(torch: Any, value: Any) -> Any:
-    """Return nested examples with tensors in place of arrays."""
+    """Replace arrays in nested examples by tensors."""
     if isinstance(value, dict):
         return {name: _tensors(torch, v) for name, v in value.items()}
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
@@ -111,7 +112,7 @@ def _tensors(torch: Any, value: Any) -> Any:
 
 
 class _Sizes:
-    """Dynamic sizes as torch.export has them, and their names."""
+    """Dynamic sizes in torch.export's form, with their names."""
 
     def __init__(
         self, torch: Any, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic: Any
@@ -137,7 +138,7 @@ class _Sizes:
         self.specs: Any = None if dynamic is None else specs
 
     def _wanted(self, dynamic: Any, name: str, names: list[str]) -> Any:
-        """Return what ``dynamic`` says of one argument."""
+        """Return the entry of ``dynamic`` for one argument."""
         if dynamic is None:
             return None
         if isinstance(dynamic, dict):
@@ -159,7 +160,7 @@ class _Sizes:
         return dynamic[at] if at < len(dynamic) else None
 
     def _spec(self, value: Any, wanted: Any) -> Any:
-        """Return the dynamic sizes of one argument, nested as it is."""
+        """Return the dynamic sizes of one argument, in its structure."""
         if isinstance(value, (list, tuple, dict)):
             if isinstance(wanted, (list, tuple)):
                 parts = [self._spec(v, w) for v, w in zip(value, wanted, strict=True)]
@@ -207,14 +208,14 @@ class _Sizes:
 
 
 def _opened(name: str, kind: Any, value: Any) -> dict[str, Any]:
-    """Return the arguments that one parameter of a forward has, by their names."""
+    """Return the arguments that one parameter of a forward receives, by name."""
     if kind is inspect.Parameter.VAR_POSITIONAL:
         return {f"{name}[{i}]": v for i, v in enumerate(value)}
     return dict(value) if kind is inspect.Parameter.VAR_KEYWORD else {name: value}
 
 
 class _Tree:
-    """The parts of a module, each torch module's once, with copies of their arrays."""
+    """The submodules, one for each torch module, with copies of their arrays."""
 
     def __init__(self, module: Any, queue: Any) -> None:
         self._queue = queue
@@ -252,7 +253,7 @@ def _copied(tensor: Any, queue: Any) -> Any:
 
 
 def _hold_counts(made: Converted) -> None:
-    """Hold buffers of integers that a graph updates as float32."""
+    """Store integer buffers that a graph updates as float32."""
     texts = [t for t in (made._training_graph, made._inference_graph) if not t.startswith('"')]
     for path in {p for t in texts for p, _ in exported_graph.parsed(t).updates}:
         owner, _, name = path.rpartition(".")

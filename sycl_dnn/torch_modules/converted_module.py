@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``Converted``: a module that runs a graph of torch's, and its parts, which hold its arrays."""
+"""``Converted``, a module that runs an exported graph, and ``Part``, its submodules."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from sycl_dnn.torch_modules import exported_graph
 
 
 class Part(Module):
-    """A module of torch's with its parameters, buffers, parts and mode, without a forward."""
+    """A converted submodule: parameters, buffers, submodules and mode, without a forward."""
 
     def __init__(self, name: str, text: str) -> None:
         super().__init__()
         self._torch_name, self._torch_text = name, text
-        #: Buffers of integers that the forward changes, with their dtypes: held as float32, which
-        #: oneDNN copies, and which counts to 16,777,216.
+        #: Integer buffers that the forward updates, with their dtypes: stored as float32, which
+        #: oneDNN can copy and which counts to 16,777,216.
         self._counts: tuple[tuple[str, str], ...] = ()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Refuse to run: the graph is that of the whole module.
+        """Raise: only the whole module has a graph.
 
         Raises
         ------
@@ -38,11 +38,11 @@ class Part(Module):
         return self._torch_name
 
     def extra_repr(self) -> str:
-        """Return what ``repr`` shows: torch's line."""
+        """Return torch's ``extra_repr``."""
         return self._torch_text
 
     def part_at(self, path: str) -> Any:
-        """Return the part of a path, or this module if there is none."""
+        """Return the submodule at a path; this module if there is none."""
         found: Any = self
         for name in path.split(".") if path else ():
             found = found._modules.get(name)
@@ -51,7 +51,7 @@ class Part(Module):
         return found
 
     def state_at(self, path: str) -> Any:
-        """Return the parameter or buffer of a path."""
+        """Return the parameter or buffer at a path."""
         owner, _, name = path.rpartition(".")
         part = self.part_at(owner)
         group = part._parameters if name in part._parameters else part._buffers
@@ -60,7 +60,7 @@ class Part(Module):
         return value if kind is None else F.astype(value, kind)
 
     def update_state(self, name: str, value: Any) -> None:
-        """Write what the forward computed into a buffer."""
+        """Write a value computed by the forward into a buffer."""
         self.update_buffer(name, F.astype(value, str(self._buffers[name].dtype)))
 
     def _saved(self, name: str, value: Any) -> Any:
@@ -71,8 +71,8 @@ class Part(Module):
 class Converted(Part):
     """A module that was converted by ``sycl_dnn.from_torch``.
 
-    It has the parameters, buffers and submodules of torch's module under their names, and runs
-    the graph of its forward: one graph in training mode, another in ``eval()``.
+    It has the parameters, buffers and submodules of the torch module under their names, and runs
+    the graph of its forward: one graph for training mode, another for ``eval()``.
     """
 
     def __init__(self, name: str, text: str) -> None:
@@ -80,12 +80,12 @@ class Converted(Part):
         self._training_graph = self._inference_graph = ""
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the graph of the mode that the module is in.
+        """Run the graph of the current mode.
 
         Raises
         ------
         TypeError, ValueError
-            The arguments have other shapes than the examples, or sizes that were not named dynamic.
+            Shapes differ from the examples' in sizes that were not declared dynamic.
         NotImplementedError
             The forward could not be converted in this mode.
         """
@@ -95,7 +95,7 @@ class Converted(Part):
         return exported_graph.run(exported_graph.parsed(text), self, args, kwargs)
 
     def to_torch_state_dict(self) -> dict[str, Any]:
-        """Return the state dict as tensors, which ``load_state_dict`` of torch's module accepts.
+        """Return the state dict as tensors, for ``load_state_dict`` of the torch module.
 
         Returns
         -------

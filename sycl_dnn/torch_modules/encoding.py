@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From an ``ExportedProgram`` to the ``Graph`` that a converted module keeps."""
+"""Conversion of an ``ExportedProgram`` to a ``Graph``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import torch
 from sycl_dnn.torch_modules import exporting, nested_values, operator_tables
 from sycl_dnn.torch_modules.exported_graph import Branch, Graph, Node
 
-#: What is computed once, at the conversion, has at most this many elements.
+#: Maximum number of elements of constants computed during conversion.
 _MOST = 1 << 20
-#: Where a batch's mean and whether to use it are among the arguments of norms, and the mode of
-#: dropouts.
+#: Positions of arguments: the mean of normalizations, and the mode of normalizations and dropouts.
 _MEAN, _MODES = 3, {"batch_norm": 5, "instance_norm": 5}
-#: Arguments that say where and how memory is laid out.
+#: Arguments that specify memory location and layout.
 _PLACE = (
     "device", "layout", "memory_format", "pin_memory", "non_blocking", "implicit", "generator",
 )  # fmt: skip
@@ -27,14 +26,14 @@ _COND = "higher_order.cond"
 
 
 class Constants:
-    """The arrays of a graph that are neither parameters nor buffers, each once."""
+    """The arrays of a graph that are neither parameters nor buffers, without duplicates."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, Any] = {}
         self._names: dict[Any, str] = {}
 
     def name_of(self, tensor: Any) -> str:
-        """Return the name of a tensor, a new one unless an equal one is known."""
+        """Return the name of a tensor, a new one unless an equal one exists."""
         host = tensor.detach().cpu().contiguous()
         raw = host.reshape(-1).view(torch.uint8).numpy().tobytes() if host.numel() else b""
         key = (str(host.dtype), tuple(host.shape), raw)
@@ -47,12 +46,12 @@ class Constants:
 def encoded(
     program: Any, is_training: bool, constants: Constants, names: list[str], labels: dict[str, str]
 ) -> Graph:
-    """Return the graph of a program; operators that are not known are composed of others.
+    """Return the graph of a program; unsupported operators are decomposed.
 
     Raises
     ------
     NotImplementedError
-        Nor does torch compose them; the error names them and the lines that use them.
+        Operators have no decomposition; the error names them with lines that use them.
     """
     while True:
         encoder = Encoder(program, is_training, constants, labels)
@@ -63,7 +62,7 @@ def encoded(
 
 
 class Encoder:
-    """One program."""
+    """The encoder of one program."""
 
     def __init__(
         self, program: Any, is_training: bool, constants: Constants, labels: dict[str, str]
@@ -76,11 +75,11 @@ class Encoder:
         self._states: list[str] = []
         self._nodes: list[Node] = []
         self._branches: list[Branch] = []
-        #: Operators that are not known, with the first line that uses each.
+        #: Unsupported operators, with the first line that uses each.
         self.missing: dict[Any, str] = {}
 
     def graph(self, names: list[str]) -> Graph:
-        """Return the graph; it is not to be used if operators are ``missing``."""
+        """Return the graph, which must not be used if operators are ``missing``."""
         program = self._program
         signature = program.graph_signature
         placeholders = [n for n in program.graph.nodes if n.op == "placeholder"]
@@ -138,10 +137,10 @@ class Encoder:
             found[self._label(symbol)] = (int(limits.lower), int(upper) if is_bounded else None)
         return found
 
-    # What is computed at the conversion.
+    # Constant folding.
 
     def _fold(self, body: Sequence[Any]) -> None:
-        """Compute what depends on nothing: masks, positions, index tables."""
+        """Compute whatever depends on no input: masks, positions, index tables."""
         for node in body:
             target = node.target
             if node.op != "call_function" or not _is_plain(target):
@@ -153,7 +152,7 @@ class Encoder:
                     self._known[node] = target(*args, **kwargs)
 
     def _number_states(self, body: Sequence[Any], user: Sequence[Any]) -> None:
-        """Give numbers to all states, then to the inputs."""
+        """Assign numbers to all states, then to the inputs."""
         for node in [*body, *(n for n in self._program.graph.nodes if n.op == "output")]:
             for source in node.all_input_nodes if node not in self._known else ():
                 value = self._known.get(source)
@@ -186,14 +185,14 @@ class Encoder:
         return self._program.graph_module.get_submodule(target).graph
 
     def _follow_mode(self, name: str, args: list[Any], owner: str) -> None:
-        """Let an argument that was the mode of the conversion be that of the module."""
+        """Make an argument that was the mode at conversion follow the module's mode."""
         short = name.split(".")[1]
         at = _MODES.get(short, 2)
         if args[at] is self._training and (short not in _MODES or args[_MEAN] is not None):
             args[at] = {"mode": owner}
 
     def _branch(self, graph: Any) -> int:
-        """Add the graph of a branch; its values have numbers of their own."""
+        """Add the graph of a branch, whose values are numbered separately."""
         outer, self._numbers, count, self._count = self._numbers, {}, self._count, 0
         nodes: list[Node] = []
         for node in graph.nodes:
@@ -231,7 +230,7 @@ class Encoder:
 
 
 def _is_plain(target: Any) -> bool:
-    """Whether an operator gives the same each time."""
+    """Whether an operator is deterministic."""
     if isinstance(target, types.BuiltinFunctionType):
         return True
     tags = getattr(target, "tags", None)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph of torch's as text: what a converted module keeps, and what runs it.
+"""``Graph``: an exported graph as text, and its interpreter.
 
-The text is JSON. Values are numbered: parameters, buffers and inputs first, then one for each node.
-In arguments ``{"value": 3}`` is a value, ``{"dtype": "float32"}`` a data type, ``{"graph": 0}`` a
-branch of control flow and ``{"mode": "block.norm"}`` whether that module is in training mode.
+The text is JSON. Values are numbered: parameters, buffers and inputs first, then one per node. In
+arguments, ``{"value": 3}`` is a value, ``{"dtype": "float32"}`` a data type, ``{"graph": 0}`` a
+control-flow branch, and ``{"mode": "block.norm"}`` the training mode of that module.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Node(NamedTuple):
     operator: str
     args: list[Any]
     kwargs: dict[str, Any]
-    #: The path of the module that called it, and the line of its source.
+    #: Path of the module that called it, and its source line.
     owner: str
     line: str
 
 
 class Branch(NamedTuple):
-    """A graph whose inputs are given by position."""
+    """A graph with positional inputs."""
 
     n_inputs: int
     nodes: list[Node]
@@ -42,9 +42,9 @@ class Graph(NamedTuple):
     is_training: bool
     #: Paths of parameters, buffers and constants.
     states: list[str]
-    #: The flattened inputs: name and either ``shape`` and ``dtype`` or ``value``.
+    #: Flattened inputs: name, and either ``shape`` and ``dtype`` or ``value``.
     inputs: list[dict[str, Any]]
-    #: Names of dynamic sizes, with the smallest and the largest.
+    #: Names of dynamic sizes, with their minimum and maximum.
     limits: dict[str, tuple[int, int | None]]
     names: list[str]
     arguments: Any
@@ -57,13 +57,13 @@ class Graph(NamedTuple):
 
 
 def text_of(graph: Graph) -> str:
-    """Return a graph as text."""
+    """Serialize a graph."""
     return json.dumps(graph._asdict(), separators=(",", ":"))
 
 
 @functools.lru_cache(maxsize=128)
 def parsed(text: str) -> Graph:
-    """Return the graph of a text."""
+    """Parse a graph."""
     made = json.loads(text)
     made["nodes"] = _nodes(made["nodes"])
     made["branches"] = [Branch(n, _nodes(nodes), out) for n, nodes, out in made["branches"]]
@@ -75,7 +75,7 @@ def _nodes(rows: list[Any]) -> list[Node]:
 
 
 def run(graph: Graph, module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Run a graph over the arrays of a module and the arguments of its forward."""
+    """Run a graph on the arrays of a module and the arguments of its forward."""
     given = nested_values.bound(graph.names, graph.arguments, args, kwargs)
     _check_inputs(graph, given)
     values = [module.state_at(path) for path in graph.states]
@@ -91,7 +91,7 @@ def run(graph: Graph, module: Any, args: Sequence[Any], kwargs: dict[str, Any]) 
 
 
 class _Scope:
-    """What the nodes of one run share."""
+    """Shared context of the nodes in one run."""
 
     def __init__(self, graph: Graph, module: Any) -> None:
         self._graph, self._module = graph, module
@@ -119,7 +119,7 @@ class _Scope:
         return row(*args, **kwargs)
 
     def _chosen(self, condition: Any, yes: Branch, no: Branch, operands: Sequence[Any]) -> Any:
-        """Compute both branches, and take the elements of one."""
+        """Compute both branches and select elements."""
         if isinstance(condition, bool):
             return self._branch(yes if condition else no, operands)
         pairs = zip(self._branch(yes, operands), self._branch(no, operands), strict=True)
@@ -131,7 +131,7 @@ class _Scope:
         return [self.decoded(v, values) for v in branch.outputs]
 
     def decoded(self, item: Any, values: Sequence[Any]) -> Any:
-        """Return an argument; lists are tuples."""
+        """Decode an argument; lists become tuples."""
         if isinstance(item, list):
             return tuple(self.decoded(v, values) for v in item)
         if not isinstance(item, dict):
@@ -145,7 +145,7 @@ class _Scope:
 
 
 def _check_inputs(graph: Graph, given: Sequence[Any]) -> None:
-    """Refuse other shapes, dtypes and constants than the graph is for; bind dynamic sizes."""
+    """Refuse shapes, dtypes and constants that the graph is not for; bind dynamic sizes."""
     sizes: dict[str, int] = {}
     for facts, value in zip(graph.inputs, given, strict=True):
         name = facts["name"]
@@ -179,7 +179,7 @@ def _pairs(wanted: Sequence[Any], shape: Sequence[int]) -> Iterator[tuple[Any, A
 def _fits(sizes: dict[str, int], wanted: Any, n: int) -> bool:
     if isinstance(wanted, int):
         return wanted == n
-    # The text of an expression has no name; torch's graph computes with the size itself.
+    # Size expressions are unnamed; torch's graph uses the size itself.
     return not wanted.isidentifier() or sizes.setdefault(wanted, n) == n
 
 

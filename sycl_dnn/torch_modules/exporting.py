@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a module of torch to its graph: ``torch.export``, and what it must not take apart."""
+"""Export of a torch module by ``torch.export``, keeping some layers intact."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _NUMBERS = (
     "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
     "bool bidirectional, bool batch_first"
 )
-#: What stays in one piece, as operators without side effects: torch would compose recurrences of a
-#: step each, and update statistics by formulas.
+#: Layers that become single operators without side effects: torch would unroll recurrences and
+#: decompose updates of statistics.
 _SCHEMAS = {
     "constant": "(Tensor input) -> Tensor",
     "batch_norm": "(Tensor input, Tensor? weight, Tensor? bias, Tensor? mean, Tensor? var, "
@@ -55,7 +55,7 @@ for _name, _schema in _SCHEMAS.items():
 
 _OPS = torch.ops.sycl_dnn
 _ATEN = torch.ops.aten
-#: torch's operators, and those that replace them with the number of arguments.
+#: torch's operators, with their replacements and numbers of arguments.
 _REPLACED = {
     _ATEN.batch_norm.default: (_OPS.batch_norm.default, 8),
     _ATEN.instance_norm.default: (_OPS.instance_norm.default, 8),
@@ -74,13 +74,13 @@ _IN_PLACE = {
 
 
 class _Whole(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
-    """Calls of recurrent layers, recorded as one operator each."""
+    """Records each call of a recurrent layer as a single operator."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         name = _RECURRENT.get(func) if func.__hash__ else None
-        # With a packed sequence the second argument is an array of sizes.
+        # For packed sequences the second argument is an array of sizes.
         is_plain = name is not None and len(args) == 9 and isinstance(args[3], bool)
         called = getattr(_OPS, name) if is_plain and name else func
         return called(*args, **(kwargs or {}))
@@ -88,7 +88,7 @@ class _Whole(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
 
 @contextlib.contextmanager
 def _prepared(module: Any, is_training: bool) -> Iterator[None]:
-    """Put a module into a mode; note averages over all batches by a momentum of -1."""
+    """Set the mode; represent cumulative averages by a momentum of -1."""
     modes = [(m, m.training) for m in module.modules()]
     averaging = [m for m in module.modules() if getattr(m, "momentum", 0.1) is None]
     fast = torch.backends.mha.get_fastpath_enabled()
@@ -109,12 +109,12 @@ def _prepared(module: Any, is_training: bool) -> Iterator[None]:
 def exported(
     module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: Any, is_training: bool
 ) -> Any:
-    """Return the functional ``ExportedProgram`` of a module in a mode.
+    """Export a module in a mode as a functional ``ExportedProgram``.
 
     Raises
     ------
     RuntimeError
-        torch.export refuses; the error has its message and the line.
+        torch.export refuses; the error has its message and the source line.
     """
     options: dict[str, Any] = {"kwargs": kwargs, "dynamic_shapes": sizes, "strict": False}
     with warnings.catch_warnings(), torch.enable_grad(), _prepared(module, is_training):
@@ -129,7 +129,7 @@ def exported(
 
 
 def _keep_whole(root: Any) -> None:
-    """Replace operators that torch would decompose, and mark what ``no_grad`` computes."""
+    """Replace operators that torch would decompose, and mark results computed under ``no_grad``."""
     for graph_module in root.modules():
         if not isinstance(graph_module, torch.fx.GraphModule):
             continue
@@ -146,7 +146,7 @@ def _keep_whole(root: Any) -> None:
 
 
 def _write_after(graph: Any, node: Any) -> None:
-    """Let an operator in place be one without and a copy."""
+    """Replace an in-place operator by an out-of-place one and a copy."""
     with graph.inserting_before(node):
         made = graph.call_function(_IN_PLACE[node.target], node.args)
         made.meta = dict(node.meta)
@@ -164,12 +164,12 @@ def _mark_constants(graph: Any, node: Any) -> None:
 
 
 def composed(program: Any, missing: dict[Any, str]) -> Any:
-    """Return a program in which torch has composed some operators of others.
+    """Let torch decompose some operators of a program.
 
     Raises
     ------
     NotImplementedError
-        It cannot; the error names all with a line that uses each.
+        It cannot; the error names all of them, with a line that uses each.
     """
     known = torch.export.default_decompositions()
     rules = {target: known[target] for target in missing if target in known}
@@ -218,7 +218,7 @@ def _is_user(path: str) -> bool:
 
 
 def _line_of_error(error: BaseException | None) -> str:
-    """Return the last line outside torch that an error passed, or that its message names."""
+    """Return the last source line outside torch in an error's traceback or message."""
     seen: BaseException | None = error
     while seen is not None:
         frames = [f for f in traceback.extract_tb(seen.__traceback__) if _is_user(f.filename)]
@@ -229,7 +229,7 @@ def _line_of_error(error: BaseException | None) -> str:
 
 
 def line_of(stack: str | None) -> str:
-    """Return the last line outside torch of a stack trace as text; torch's if there is none."""
+    """Return the last line outside torch in a textual stack trace; torch's if there is none."""
     frames = _FRAME.findall(stack or "")
     mine = [f for f in frames if _is_user(f[0])] or frames
     return _shown(mine[-1][0], mine[-1][1], mine[-1][3]) if mine else ""

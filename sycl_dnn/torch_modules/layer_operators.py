@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of torch's graphs that layers are made of: products, windows, norms, recurrences."""
+"""Operators of exported graphs for layers: products, windows, normalizations, recurrences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from sycl_dnn import functional as F
 from sycl_dnn.call.custom_gradients import stop_gradient
 
-#: Those whose arguments are, in this order, those of the function with the same name.
+#: Operators with the same arguments as the function of the same name.
 _SAME = (
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "affine_grid_generator",
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "bilinear", "bmm", "cdist", "conv_transpose1d",
@@ -46,7 +46,7 @@ def _resized(name: str, mode: str) -> Callable[..., Any]:
 
 
 def _with_places(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the row of a maximum over windows with the places of the maxima."""
+    """Return the row of a max pooling with indices."""
 
     def row(x: Any, *arguments: Any) -> Any:
         return function(x, *arguments, return_indices=True)
@@ -67,7 +67,7 @@ def _convolution(n: int) -> Callable[..., Any]:
 
 
 def _every(value: Any, n: int) -> Any:
-    """Return a number for each axis: torch's lists may have one for all."""
+    """Expand to one number per axis: torch's lists may have one for all."""
     return value * n if isinstance(value, tuple) and len(value) == 1 else value
 
 
@@ -129,7 +129,7 @@ def _grid_sampled(x: Any, grid: Any, mode: int, padding: int, align_corners: boo
 
 
 def _loss(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the row of a loss: input, target, reduction as a number, one more number."""
+    """Return the row of a loss: input, target, numeric reduction, one more number."""
 
     def row(x: Any, target: Any, reduction: int = 1, *more: Any, **options: Any) -> Any:
         names = {F.smooth_l1_loss: "beta", F.huber_loss: "delta", F.soft_margin_loss: ""}
@@ -140,7 +140,7 @@ def _loss(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _weighted_loss(function: Callable[..., Any], *names: str) -> Callable[..., Any]:
-    """Return the row of a loss: input, target, ``names``; the reduction as a number."""
+    """Return the row of a loss: input, target, ``names``, and a numeric reduction."""
 
     def row(x: Any, target: Any, *given: Any) -> Any:
         options = dict(zip(names, given, strict=False))
@@ -218,7 +218,7 @@ def _recurrence(function: Callable[..., Any]) -> Callable[..., Any]:
     return row
 
 
-#: What the conversion keeps in one piece.
+#: Layers that the conversion keeps intact.
 WHOLE: dict[str, Callable[..., Any]] = {
     "constant": stop_gradient,
     "gru": _recurrence(F.gru),
@@ -240,7 +240,7 @@ def _batch_norm(
 def _averaging_norm(
     owner: Any, x: Any, weight: Any, bias: Any, mean: Any, var: Any, eps: float
 ) -> Any:
-    """Normalize by the batch; the running statistics become the average over all batches."""
+    """Normalize by batch statistics; running statistics become cumulative averages."""
     axes, count = (0, *range(2, x.ndim)), F.add(F.astype(owner.num_batches_tracked, "float32"), 1)
     found = {"running_mean": (mean, F.mean(x, axes)), "running_var": (var, F.var(x, axes))}
     for name, (old, new) in found.items():
@@ -268,7 +268,7 @@ def _feature_dropout(x: Any, p: float, training: bool) -> Any:
     return F.mul(x, F.dropout(F.ones(shape, dtype=str(x.dtype)), p, training))
 
 
-#: What depends on the mode of a module: the first argument is the module, ``training`` by position.
+#: Operators that depend on a module's mode: the first argument is the module.
 MODAL: dict[str, Callable[..., Any]] = {
     "alpha_dropout": _dropout(F.alpha_dropout),
     "batch_norm": _batch_norm,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nested arguments and results in a form that text can hold: ``["tuple", [...]]``, ``"*"``."""
+"""Structures of nested arguments and results as JSON: ``["tuple", [...]]``, ``"*"``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ LEAF = "*"
 
 
 def encoded(spec: Any) -> Any:
-    """Return a ``TreeSpec`` of torch's as lists.
+    """Convert a torch ``TreeSpec`` to lists.
 
     Raises
     ------
     NotImplementedError
-        It has containers of another class.
+        It has containers of an unsupported class.
     """
     if spec.is_leaf():
         return LEAF
@@ -68,7 +68,7 @@ def flat(spec: Any, value: Any, path: str) -> list[Any]:
     Raises
     ------
     TypeError
-        It is nested in another way.
+        It has a different structure.
     """
     if spec == LEAF:
         return [value]
@@ -86,12 +86,12 @@ def flat(spec: Any, value: Any, path: str) -> list[Any]:
 
 
 def bound(names: list[str], spec: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-    """Return the leaves of the arguments of a forward, given by position or by name.
+    """Return the leaves of a forward's arguments, passed by position or name.
 
     Raises
     ------
     TypeError
-        They are others than those of the examples.
+        They do not match those of the examples.
     """
     (_, ((_, positional), (_, named, keys))) = spec
     rest = dict(kwargs)
@@ -112,7 +112,7 @@ def bound(names: list[str], spec: Any, args: Sequence[Any], kwargs: dict[str, An
 
 
 def shown(value: Any) -> str:
-    """Return how a message shows a value."""
+    """Format a value for messages."""
     if hasattr(value, "shape"):
         return f"an array of shape {tuple(value.shape)}"
     plain = isinstance(value, (bool, int, float, str, type(None)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All known operators of torch's graphs, by name: ``aten.add.Tensor``, or ``aten.add`` for all."""
+"""Supported operators by name: ``aten.add.Tensor``, or ``aten.add`` for all overloads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from sycl_dnn.torch_modules import array_operators, layer_operators, pointwise_operators
 
-#: Arithmetic with sizes, of Python.
+#: Python arithmetic on sizes.
 _SIZES: dict[str, Callable[..., Any]] = {
     f"_operator.{name}": getattr(operator, name)
     for name in (
@@ -35,11 +35,11 @@ _TABLE: dict[str, Callable[..., Any]] = {
 
 
 def found(name: str) -> Callable[..., Any] | None:
-    """Return what computes an operator: its overload's row, or that of all overloads."""
+    """Return the row of an operator's overload, or that of all overloads."""
     return _TABLE.get(name) or _TABLE.get(name.rpartition(".")[0])
 
 
-#: Those that depend on the mode of the module that called them; the first argument is that module.
+#: Operators that depend on the mode of the calling module, which is their first argument.
 MODAL: dict[str, Callable[..., Any]] = {
     f"sycl_dnn.{name}": row for name, row in layer_operators.MODAL.items()
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of torch's graphs that compute element by element."""
+"""Element-wise operators of exported graphs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from sycl_dnn import functional as F
 from sycl_dnn.call.custom_gradients import stop_gradient
 
-#: Those whose arguments are, in this order, those of the function with the same name.
+#: Operators with the same arguments as the function of the same name.
 _SAME = (
     "abs", "acos", "acosh", "addcdiv", "addcmul", "asin", "asinh", "atan", "atan2", "atanh", "ceil",
     "celu", "clamp", "clamp_max", "clamp_min", "cos", "cosh", "eq", "erf", "erfc", "exp", "exp2",
@@ -51,7 +51,7 @@ def _elu(x: Any, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> 
 
 
 def _bits(of_flags: Callable[..., Any], of_numbers: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a bitwise operator: oneDNN and the generated kernels have it for flags."""
+    """Return a bitwise operator: logical for bools, dpnp's for integers."""
 
     def row(*operands: Any) -> Any:
         kinds = [str(getattr(x, "dtype", type(x).__name__)) for x in operands]

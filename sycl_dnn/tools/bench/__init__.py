@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time, GFLOP/s and GB/s of cases in benchdnn's language, and where they are below the roof.
+"""Benchmarks of cases in benchdnn's language, with a roofline model.
 
-``python -m sycl_dnn bench`` is the command; docs/inspect.md describes it.
+The command is ``python -m sycl_dnn bench``; see docs/inspect.md.
 """

@@ -32,7 +32,7 @@ is 0, 1 if no case could be measured, 2 for lines that cannot be read or devices
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the options that no driver has."""
+    """Return the parser of options that are independent of drivers."""
     found = parser_of("python -m sycl_dnn bench", _DESCRIPTION)
     add = found.add_argument
     add("--mode", choices=("P", "p"), help="as in benchdnn; performance is the only one here")
@@ -49,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _checked(options: argparse.Namespace) -> Settings:
-    """Return the settings, before anything is measured."""
+    """Validate the options and return the settings."""
     if options.fix_times_per_prb is not None and options.fix_times_per_prb < 1:
         raise ValueError(f"--fix-times-per-prb must be at least 1, got {options.fix_times_per_prb}")
     if not 0 <= options.max_ms_per_prb <= 3.6e6:
@@ -82,7 +82,7 @@ def _measured(cases: list[Case], stream: Any, settings: Settings, template: str)
 
 
 def _with_roof(options: Any, cases: list[Case], found: list[Figures], stream: Any, settings: Any):
-    """Measure the roof, print shares, draw; return the facts for the files."""
+    """Measure the roof, print shares, draw the plot; return facts for the output files."""
     done = [(f, roof.type_of(c)) for c, f in zip(cases, found, strict=True) if not f.refusal]
     limits = roof.find([dtype for _, dtype in done], stream, settings)
     peaks = ", ".join(f"{t} {peak:.4g} GFLOP/s" for t, peak in limits.peaks.items())
@@ -124,14 +124,14 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
 
 
-# --- Performance lines in benchdnn's form, and files
+# --- Output: performance lines and files
 
 
 TEMPLATE = (
     "perf,%engine%,%impl%,%name%,%prb%,%Gops%,%ctime%,%-time%,%-Gflops%,%-bw%,%0time%,%0Gflops%,"
     "%0bw%"
 )
-#: Which time a figure refers to, by the sign before it.
+#: The time that a figure refers to, by its prefix.
 _TIMES: dict[str, Callable[[Figures], float]] = {
     "-": lambda f: f.min_ms,
     "0": lambda f: f.avg_ms,
@@ -161,12 +161,12 @@ def _known(sign: str, name: str) -> bool:
 
 
 def check(template: str) -> str:
-    """Return a template whose fields are all known.
+    """Validate the fields of a template and return it.
 
     Raises
     ------
     ValueError
-        A field is not known.
+        A field is unknown.
     """
     for sign, name in _FIELD.findall(template):
         if not _known(sign, name):
@@ -180,10 +180,10 @@ def line(template: str, figures: Figures, engine: str) -> str:
 
     Parameters
     ----------
-    template : text with fields between ``%``; ``-``, ``0``, ``+`` and ``~`` before ``time``,
-        ``Gflops`` and ``bw`` are for the shortest, mean, longest and median time
+    template : text with fields between ``%``; prefixes ``-``, ``0``, ``+`` and ``~`` of ``time``,
+        ``Gflops`` and ``bw`` select the minimum, mean, maximum and median time
     figures : Figures
-    engine : what ``%engine%`` becomes
+    engine : value of ``%engine%``
     """
 
     def value(found: re.Match) -> str:
@@ -197,13 +197,13 @@ def line(template: str, figures: Figures, engine: str) -> str:
 
 
 def write_json(path: Path, found: list[Figures], facts: dict[str, Any]) -> None:
-    """Write facts about the device and all figures."""
+    """Write device facts and all figures."""
     data = {"facts": facts, "cases": [one.as_dict() for one in found]}
     path.write_text(json.dumps(data, indent=1) + "\n")
 
 
 def write_csv(path: Path, found: list[Figures]) -> None:
-    """Write one row for each case."""
+    """Write one row per case."""
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, Figures("", "").as_dict())
         writer.writeheader()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One case from text to figures: prepared, repeated, timed, its work counted."""
+"""Measurement of a case: preparation, timing, and counts of operations and bytes."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _MAX_COPIES = 256
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is measured.
+    """A case that is ready to run.
 
     primitive : sycl_dnn.onednn.Primitive
-    arguments : one dictionary of memories for each copy; runs take them in turn
-    create_ms : time to make descriptor and primitive
+    arguments : one dictionary of memories per copy; runs use them in turn
+    create_ms : time to create descriptor and primitive
     """
 
     call: Call
@@ -45,7 +45,7 @@ class Prepared:
 
 
 def _copies(nbytes: int, cold: str, device: Any) -> int:
-    """Return how many copies are twice as large as the caches."""
+    """Return the number of copies that exceed the caches twofold."""
     if cold == "none":
         return 1
     return min(max(2 * cache_bytes(device) // max(nbytes, 1) + 1, 2), _MAX_COPIES)
@@ -56,14 +56,14 @@ def _is_cold(name: str, cold: str) -> bool:
 
 
 def ready(case: Case, stream: Any, cold: str = "none") -> Prepared:
-    """Make, fill and run a case once.
+    """Create, fill and run a case once.
 
     Parameters
     ----------
     case : Case
     stream : sycl_dnn.onednn.Stream
     cold : {"none", "wei", "all"}
-        Which arguments no run finds in the cache; there are as many copies as that requires.
+        Which arguments must not be in the cache; enough copies are made to ensure that.
 
     Raises
     ------
@@ -92,27 +92,27 @@ def ready(case: Case, stream: Any, cold: str = "none") -> Prepared:
     return Prepared(call, first.primitive, arguments, pd.impl_info, create_ms)
 
 
-# --- What a case has to do: operations and bytes, by counting
+# --- Operation and byte counts
 
 _WEIGHTS = ("weights_layer", "weights_iter", "weights_projection")
 
 
 def _recurrent(call: Call) -> int:
-    """Products of all cells: each weight is applied to each sample of each step once."""
+    """Count the products of all cells: each weight is applied once per sample and step."""
     steps, batch = call.tensors["src_layer"].dims[:2]
     weights = sum(prod(call.tensors[n].dims) for n in _WEIGHTS if n in call.tensors)
     return steps * batch * weights * (2 if call.is_backward else 1)
 
 
 def _dims(call: Call, name: str) -> tuple[int, ...]:
-    """Return the shape of a tensor or, if it is not part of the call, of its gradient."""
+    """Return the shape of a tensor, or of its gradient if only that is part of the call."""
     return next(call.tensors[n].dims for n in (name, f"diff_{name}") if n in call.tensors)
 
 
 def _windows(small: str, large: str) -> Callable[[Call], int]:
-    """Return a counter of products: windows of the large side, one for each pixel of the small.
+    """Return a function that counts products: windows on the large side, one per small pixel.
 
-    Weights over padding do not count.
+    Weights on padding do not count.
     """
 
     def count(call: Call) -> int:
@@ -130,7 +130,7 @@ def _windows(small: str, large: str) -> Callable[[Call], int]:
     return count
 
 
-#: Drivers whose reference does something other than the primitive.
+#: Drivers whose reference computes more or less than the primitive.
 _PRODUCTS = {
     "rnn": _recurrent,
     "conv": _windows("dst", "src"),
@@ -139,29 +139,29 @@ _PRODUCTS = {
 
 
 def operations(call: Call) -> int:
-    """Return the additions and multiplications of a case, as benchdnn counts them.
+    """Return the number of additions and multiplications of a case, as benchdnn counts them.
 
-    Products with padding do not count; 0 for drivers that are not products.
+    Products with padding do not count; 0 for drivers without products.
     """
     return 2 * _PRODUCTS.get(call.driver, DRIVERS[call.driver].operations)(call)
 
 
 def bytes_moved(call: Call, arguments: dict[str, dict[str, Any]]) -> int:
-    """Return the minimum bytes that a case reads and writes: each argument once.
+    """Return the minimum number of bytes that a case reads and writes: each argument once.
 
     Parameters
     ----------
     call : Call
-    arguments : of the primitive; the scratchpad does not count, what a sum adds to counts twice
+    arguments : of the primitive; scratchpads do not count, the destination of a sum counts twice
     """
     sizes = {n: slot["desc"].size for n, slot in arguments.items() if n != "scratchpad"}
     twice = sizes.get("dst", 0) if data.needs_old_dst(call) else 0
     return sum(sizes.values()) + twice
 
 
-# --- Clocks: batches of submissions, timed from outside on a CPU, by the device on a GPU
+# --- Timing: batches of submissions, by host clock on a CPU, by device events on a GPU
 
-#: A batch is repeated until it takes this long, so that starting and waiting are negligible.
+#: Minimum duration of a batch, so that starting and waiting are negligible.
 _BATCH_SECONDS = 2e-3
 _MIN_BATCHES = 5
 _MAX_RUNS = 100_000
@@ -170,7 +170,7 @@ Batch = Callable[[int], float]
 
 
 def stream_for(device: dpctl.SyclDevice) -> dnnl.Stream:
-    """Return a stream whose runs follow each other; on a GPU, with timed events.
+    """Return an in-order stream; on a GPU, with profiling.
 
     Parameters
     ----------
@@ -182,24 +182,24 @@ def stream_for(device: dpctl.SyclDevice) -> dnnl.Stream:
 
 
 def clock_of(stream: dnnl.Stream) -> str:
-    """Return which clock is used: ``device`` if the queue has profiling, else ``host``."""
+    """Return the clock in use: ``device`` if the queue has profiling, else ``host``."""
     return "device" if stream.sycl_queue.has_enable_profiling else "host"
 
 
 def batches(stream: dnnl.Stream, primitive: Any, arguments: list[dict[str, Any]]) -> Batch:
-    """Return a function that runs a batch of some length and returns seconds for one run.
+    """Return a function that runs a batch of a given length and returns seconds per run.
 
     Parameters
     ----------
-    stream : in order
+    stream : in-order
     primitive : sycl_dnn.onednn.Primitive
-    arguments : taken in turn
+    arguments : used in turn
 
     Returns
     -------
     callable (int) -> float
-        With the host's clock from the first submission to the end of the last run; with the
-        device's, from the end of what was before to the end of the last run.
+        By the host clock from the first submission to the end of the last run; by the device clock
+        from the end of previous work to the end of the last run.
     """
     turns = itertools.cycle(arguments)
     queue = stream.sycl_queue
@@ -226,7 +226,7 @@ def batches(stream: dnnl.Stream, primitive: Any, arguments: list[dict[str, Any]]
 
 
 def _length(batch: Batch, copies: int) -> int:
-    """Return how many runs make a batch; the runs that determine it are the warm-up."""
+    """Return the number of runs per batch; the runs that determine it are the warm-up."""
     length = copies
     while length < _MAX_RUNS:
         seconds = max(batch(length), 1e-9)
@@ -237,14 +237,14 @@ def _length(batch: Batch, copies: int) -> int:
 
 
 def samples(batch: Batch, copies: int, seconds: float, runs: int | None = None) -> list[float]:
-    """Yield the seconds of one run, batch after batch.
+    """Yield seconds per run, one batch at a time.
 
     Parameters
     ----------
     batch : see `batches`
-    copies : number of argument sets; the warm-up uses each
-    seconds : how long to continue, in s; at least 5 batches
-    runs : run exactly so often after the warm-up, one run a batch, whatever the time
+    copies : number of argument sets; the warm-up uses all of them
+    seconds : total duration; at least 5 batches are run
+    runs : exact number of runs after the warm-up, one per batch, regardless of time
 
     Returns
     -------
@@ -261,17 +261,17 @@ def samples(batch: Batch, copies: int, seconds: float, runs: int | None = None) 
     return found
 
 
-# --- One case from text to figures
+# --- Measuring a case
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to measure.
+    """Measurement settings.
 
-    seconds : for each case
-    runs : exactly that many runs
+    seconds : per case
+    runs : exact number of runs
     cold : ``none``, ``wei`` or ``all``, see `sycl_dnn.tools.bench.measure.ready`
-    max_memory : bytes, on device and host; a case that needs more is refused
+    max_memory : bytes, on device and host; cases that need more are refused
     """
 
     seconds: float = 1.0
@@ -282,13 +282,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Figures:
-    """What was measured, or why it was not.
+    """The measurement of a case, or the reason why there is none.
 
-    flops : operations of one run; 0 for drivers that are not products
-    nbytes : bytes that one run reads and writes at least
-    min_ms, avg_ms, median_ms, max_ms : of one run, over the batches
+    flops : operations per run; 0 for drivers without products
+    nbytes : minimum bytes read and written per run
+    min_ms, avg_ms, median_ms, max_ms : per run, over the batches
     clock : ``host`` or ``device``
-    refusal : why there are no figures
+    refusal : reason why there are no figures
     """
 
     driver: str
@@ -307,16 +307,16 @@ class Figures:
     refusal: str = ""
 
     def gflops(self, ms: float) -> float:
-        """Return 10**9 operations per second, for a time in ms."""
+        """Return GFLOP/s for a time in ms."""
         return self.flops / ms * 1e-6 if ms > 0 else 0.0
 
     def bandwidth(self, ms: float) -> float:
-        """Return 10**9 bytes per second, for a time in ms."""
+        """Return GB/s for a time in ms."""
         return self.nbytes / ms * 1e-6 if ms > 0 else 0.0
 
     @property
     def intensity(self) -> float:
-        """Operations for each byte."""
+        """Operations per byte."""
         return self.flops / max(self.nbytes, 1)
 
     def as_dict(self) -> dict[str, Any]:
@@ -358,7 +358,7 @@ def measure(case: Case, stream: Any, settings: Settings = Settings()) -> Figures
     Returns
     -------
     Figures
-        Without times, and with ``refusal``, if oneDNN or the memory refuses the case.
+        Without times, and with ``refusal``, if the case is refused or needs too much memory.
     """
     needed = memory_bytes(case.call())
     if needed > settings.max_memory:

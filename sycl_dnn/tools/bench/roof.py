@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The roof: what a device can reach, and cases below it, as a picture."""
+"""The roofline model: measured limits of a device, and a plot of cases below them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sycl_dnn.tools.cases.case_files import Case
 
 _SIDE = {"cpu": 1024, "gpu": 4096}
 _COPY = Case("reorder", "4096x4096")
-#: Types of source and weights -> the product that shows the peak.
+#: Dtypes of source and weights, and the product that reaches peak performance.
 _PRODUCTS = {
     **dict.fromkeys(("bf16", "f16", "f32", "f64"), ""),
     **dict.fromkeys(("u8", "s8"), "u8:s8:s32"),
@@ -24,23 +24,23 @@ _PRODUCTS = {
 class Roof:
     """Measured limits of a device.
 
-    bandwidth : GB/s of a copy of 64 MiB, read and written bytes together
-    peaks : type -> GFLOP/s of a large square matrix product
+    bandwidth : GB/s of a 64 MiB copy, counting bytes read and written
+    peaks : GFLOP/s of a large square matrix product, by type
     """
 
     bandwidth: float
     peaks: dict[str, float] = field(default_factory=dict)
 
     def limit(self, figures: Figures, dtype: str) -> float:
-        """Return the GFLOP/s that a case could reach: bandwidth times intensity, or the peak."""
+        """Return the attainable GFLOP/s of a case: bandwidth times intensity, at most the peak."""
         by_bytes = self.bandwidth * figures.intensity
         return min(by_bytes, self.peaks[dtype]) if dtype in self.peaks else by_bytes
 
     def share(self, figures: Figures, dtype: str) -> float:
-        """Return the fraction of what is possible that a case reaches: 1 is the roof.
+        """Return the fraction of the roof that a case attains.
 
-        That is GFLOP/s for products and GB/s for everything else, of the median time. Data in a
-        cache can be faster than the roof.
+        That is GFLOP/s for products and GB/s for all others, by median time. Data in the cache may
+        exceed 1.
         """
         if not figures.flops:
             return figures.bandwidth(figures.median_ms) / max(self.bandwidth, 1e-9)
@@ -65,9 +65,9 @@ def find(types: Iterable[str], stream: Any, settings: Settings) -> Roof:
 
     Parameters
     ----------
-    types : data types of the cases; those that the device refuses have no peak
+    types : data types of the cases; types that the device refuses have no peak
     stream : see `sycl_dnn.tools.bench.measure.stream_for`
-    settings : time for each kernel
+    settings : time per kernel
     """
     warm = Settings(settings.seconds, settings.runs)
     copy, peaks = measure(_COPY, stream, warm), {}
@@ -80,16 +80,16 @@ def find(types: Iterable[str], stream: Any, settings: Settings) -> Roof:
     return Roof(copy.bandwidth(copy.median_ms), peaks)
 
 
-# --- The roofline picture: cases below the limits of bandwidth and peak. Needs matplotlib
+# --- The roofline plot, by matplotlib
 
 
 def require_matplotlib() -> None:
-    """Raise if the picture cannot be drawn.
+    """Raise if the plot cannot be drawn.
 
     Raises
     ------
     ValueError
-        matplotlib is not installed; the text is what to type.
+        matplotlib is not installed; the message says how to install it.
     """
     try:
         import matplotlib  # noqa: F401
@@ -98,26 +98,26 @@ def require_matplotlib() -> None:
 
 
 def _extent(found: list[tuple[Figures, str]], roof: Roof) -> tuple[float, float]:
-    """Return the range of intensities: all cases and the corners of the roof."""
+    """Return the range of intensities over all cases and the corners of the roof."""
     at = [f.intensity for f, _ in found]
     at += [peak / max(roof.bandwidth, 1e-9) for peak in roof.peaks.values()]
     return min(at, default=0.1) / 2, max(at, default=10.0) * 2
 
 
 def roofline(found: list[tuple[Figures, str]], roof: Roof, title: str):
-    """Return the figure.
+    """Return the plot.
 
     Parameters
     ----------
     found : list of (Figures, type)
-        Cases; those without operations are left out.
+        Cases; those without operations are omitted.
     roof : Roof
     title : str
 
     Returns
     -------
     matplotlib.figure.Figure
-        Operations per byte against GFLOP/s, both logarithmic; one roof and one colour per type.
+        GFLOP/s over operations per byte, both logarithmic; one roof and color per type.
     """
     from matplotlib.figure import Figure
 
@@ -147,5 +147,5 @@ def roofline(found: list[tuple[Figures, str]], roof: Roof, title: str):
 
 
 def save(path: Path, found: list[tuple[Figures, str]], roof: Roof, title: str) -> None:
-    """Write the picture; the format is that of the file's name."""
+    """Write the plot; the format is determined by the file name."""
     roofline(found, roof, title).savefig(path, dpi=150)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of one primitive in benchdnn's language: read, described, filled and executed.
+"""Test cases of primitives in benchdnn's language: parsing, data, execution.
 
-docs/verify.md has the grammar.
+The grammar is in docs/verify.md.
 """

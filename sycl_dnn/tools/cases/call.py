@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One execution of one primitive as data, and oneDNN's objects made from it."""
+"""``Call``: one execution of a primitive as data, and the oneDNN objects created from it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sycl_dnn.tools.cases import storage
 from sycl_dnn.tools.cases.options import Dropout, PostOp, Quantity
 from sycl_dnn.tools.cases.storage import item_bits
 
-#: Parameters of the low level whose execution argument has a different name.
+#: Low-level parameters whose execution argument has a different name.
 _RENAMED = {"src0": "src_0", "src1": "src_1", "src2": "src_2", "attention": "augru_attention"}
 _RENAMED |= {"diff_attention": "diff_augru_attention"}
 _ENUMS = {
@@ -26,11 +26,11 @@ _ENUMS = {
 
 @dataclass(frozen=True)
 class Tensor:
-    """Shape, type and layout that a case requests.
+    """Shape, type and layout requested by a case.
 
-    tag : None is row-major, ``any`` leaves the choice to oneDNN
-    strides : replace a tag
-    runtime : mask of the dimensions that are passed at execution
+    tag : None is row-major, ``any`` lets oneDNN choose
+    strides : override the tag
+    runtime : mask of the dimensions that are only known at execution
     encoding : ``csr``, ``coo`` or ``packed`` with ``nnz`` values
     """
 
@@ -44,11 +44,11 @@ class Tensor:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the dense elements."""
+        """Size of the dense elements in bytes."""
         return prod(self.dims) * item_bits(self.dtype) // 8
 
     def desc(self) -> Any:
-        """Return the MemoryDesc, without the dimensions that are passed at execution."""
+        """Return the MemoryDesc, with runtime dimensions left open."""
         if self.encoding:
             return _sparse(self)
         dims = tuple(
@@ -58,7 +58,7 @@ class Tensor:
         return storage.describe(dims, self.dtype, self.tag, self.strides)
 
     def concrete(self) -> Any:
-        """Return the MemoryDesc with all its dimensions."""
+        """Return the MemoryDesc with all dimensions."""
         return storage.describe(self.dims, self.dtype, self.tag, self.strides)
 
 
@@ -73,9 +73,9 @@ def _sparse(tensor: Tensor) -> Any:
 
 @dataclass(frozen=True)
 class Attributes:
-    """The attributes of a case, with masks still as policies.
+    """The attributes of a case; masks are still policies.
 
-    impl, skip_impl : parts of names; an implementation's name must contain one, or must not
+    impl, skip_impl : substrings that implementation names must, or must not, contain
     """
 
     scales: tuple[Quantity, ...] = ()
@@ -99,15 +99,15 @@ class Attributes:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A primitive with parameters, tensors by execution argument, and attributes.
+    """A primitive with its parameters, attributes, and tensors by execution argument.
 
     driver : benchdnn's name of the primitive
     row : name of the function in `sycl_dnn.onednn`
-    params : parameters that are not tensors; enumeration members as strings
-    tensors : every input and output, including those without a descriptor
-    forward : of backward rows: the forward call that provides the hint and the workspace
-    inplace : the output is written over the first input
-    facts : what the driver's rules for filling and comparing need later
+    params : parameters that are not tensors; enumerators as strings
+    tensors : all inputs and outputs, including those without a descriptor
+    forward : for backward primitives: the forward call for the hint and workspace
+    inplace : whether the output overwrites the first input
+    facts : information for the driver's filling and comparison rules
     """
 
     driver: str
@@ -157,7 +157,7 @@ def _plain(call: Call, parameter: str) -> Any:
 
 
 def parameters(call: Call, hint: Any = None) -> dict[str, Any]:
-    """Return the arguments of the row's function, except engine and attributes."""
+    """Return the arguments of the function, except engine and attributes."""
     given: dict[str, Any] = {}
     for parameter in _core.ROWS[call.row][0].split():
         if parameter == "hint_fwd_pd":
@@ -182,21 +182,21 @@ def describe(call: Call, engine: Any, hint: Any, attr: Any) -> Any:
     return getattr(dnnl, call.row)(engine, **parameters(call, hint), attr=attr)
 
 
-# --- The dimensions along which scales, zero points and operands have separate values
+# --- Masks: dimensions along which scales, zero points and operands vary
 
 _WEIGHTED = ("conv", "deconv", "ip")
 _BITS = {"per_dim_0": 1, "per_dim_1": 2, "per_dim_01": 3, "per_dim_2": 4, "per_dim_3": 8}
 
 
 def argument(call: Call, name: str) -> str:
-    """Return the execution argument that an attribute's argument means."""
+    """Return the execution argument that an attribute's argument refers to."""
     if name in ("src", "src_0"):
         return "src_0" if call.driver == "binary" else "src"
     return name
 
 
 def mask_of(call: Call, name: str, policy: str | int, ndims: int) -> int:
-    """Return the mask that a policy means for an argument of this call."""
+    """Return the mask of a policy for an argument of this call."""
     if isinstance(policy, int):
         return policy
     if policy in ("common", "host_scalar"):
@@ -218,7 +218,7 @@ def mask_of(call: Call, name: str, policy: str | int, ndims: int) -> int:
 
 
 def dims_of(call: Call, name: str) -> tuple[int, ...]:
-    """Return the dims of an argument that an attribute names."""
+    """Return the dims of an argument named by an attribute."""
     return call.tensors[argument(call, name)].dims
 
 
@@ -230,9 +230,9 @@ def broadcast_dims(call: Call, policy: str | int, name: str = "src_1") -> tuple[
 
 
 def quantity_dims(call: Call, quantity: Quantity) -> tuple[int, ...]:
-    """Return the shape of scales or zero points, 1 along what is shared.
+    """Return the shape of scales or zero points, 1 along shared dimensions.
 
-    Groups count along the last two dimensions of the mask.
+    Groups apply to the last two dimensions of the mask.
     """
     dims = dims_of(call, quantity.arg)
     mask = mask_of(call, quantity.arg, quantity.policy, len(dims))
@@ -244,7 +244,7 @@ def quantity_dims(call: Call, quantity: Quantity) -> tuple[int, ...]:
     return tuple(shape)
 
 
-# --- Arguments that attributes add to an execution
+# --- Arguments added by attributes
 
 
 def operand(call: Call, op: PostOp) -> Tensor:
@@ -268,7 +268,7 @@ def depthwise(call: Call, op: PostOp) -> tuple[Tensor, Tensor]:
 
 
 def _slopes(call: Call, op: PostOp) -> Tensor:
-    """Return the weights of a prelu post-op, which are channels-last."""
+    """Return the weights of a prelu post-op, channels-last."""
     return Tensor(broadcast_dims(call, op.policy), "f32", "axb")
 
 
@@ -295,12 +295,12 @@ def extra_tensors(call: Call) -> dict[str, Tensor]:
 
 
 def memory_bytes(call: Call) -> int:
-    """Return the most bytes that a call needs: device memory and float64 arrays of the host."""
+    """Return an upper bound of the memory for a call: device memory and float64 host arrays."""
     tensors = [*call.tensors.values(), *extra_tensors(call).values()]
     return sum(t.nbytes + 4 * 8 * prod(t.dims) for t in tensors)
 
 
-# --- Attributes of a call as a PrimitiveAttr
+# --- Attributes as a PrimitiveAttr
 
 _MODES = {"mx": "dynamic_mx", "dynamic_fp": "dynamic_fp"}
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From case files to cases: words, options that remain set, nested files, products of lists.
+"""Parsing of case files: words, persistent options, nested files, Cartesian products.
 
 Source: benchdnn's documentation of batch files. Line ends are equivalent to blanks. ``#`` at the
-start of a word comments out the rest of its line. A word that ends in a backslash continues in the
-next one, and a single backslash joins its neighbours.
+start of a word comments out the rest of the line. A word that ends in a backslash continues in the
+next one, and a single backslash joins its neighbors.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ MAX_DEPTH = 8
 
 
 class Word(NamedTuple):
-    """A word and its place: ``file:line``, or ``command line``."""
+    """A word and its location: ``file:line``, or ``command line``."""
 
     text: str
     place: str
 
     def fail(self, message: str) -> CaseError:
-        """Return the error that says what is wrong with this word."""
+        """Return an error about this word."""
         return CaseError(f"{self.place}: {message}")
 
 
@@ -44,7 +44,7 @@ def _words_of_line(line: str) -> Iterator[str]:
 
 
 def words_of_text(text: str, name: str) -> Iterator[Word]:
-    """Iterate over the words of a case file's text; ``name`` is the file's name in places."""
+    """Yield the words of a case file's text; ``name`` is the file name in locations."""
     held, glue = None, False
     for number, line in enumerate(text.splitlines(), start=1):
         for part in _words_of_line(line):
@@ -63,12 +63,12 @@ def words_of_text(text: str, name: str) -> Iterator[Word]:
 
 
 def words_of_file(path: Path) -> Iterator[Word]:
-    """Iterate over the words of a case file.
+    """Yield the words of a case file.
 
     Raises
     ------
     CaseError
-        The file cannot be read, is too large or is not text.
+        The file cannot be read, is too large, or is not text.
     """
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
@@ -81,18 +81,18 @@ def words_of_file(path: Path) -> Iterator[Word]:
     yield from words_of_text(text, str(path))
 
 
-# --- The options in force at some point of a case file, and the product of their lists
+# --- Current options
 
 
 class State:
-    """The values of a driver's options at some point of a case file."""
+    """The current option values of a driver."""
 
     def __init__(self, options: Iterable[Option]) -> None:
         self.options = {o.name: o for o in options}
         self.reset()
 
     def reset(self) -> None:
-        """Set every option to its default."""
+        """Reset all options to their defaults."""
         self.values = {name: o.values(o.default) for name, o in self.options.items()}
 
     def knows(self, name: str) -> bool:
@@ -100,27 +100,27 @@ class State:
         return name in self.options
 
     def set(self, name: str, value: str) -> None:
-        """Set one option from a string."""
+        """Set an option from a string."""
         self.values[name] = self.options[name].values(value)
 
     def count(self) -> int:
-        """Return the number of combinations of the lists."""
+        """Return the number of combinations."""
         number = 1
         for values in self.values.values():
             number *= len(values)
         return number
 
     def combinations(self) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
-        """Iterate over (values by option, strings of those that are not the default)."""
+        """Yield pairs of option values, and strings of those that are not the default."""
         for chosen in itertools.product(*self.values.values()):
             named = dict(zip(self.values, chosen, strict=True))
             texts = {n: t for n, (t, _) in named.items() if t != self.options[n].default}
             yield {n: value for n, (_, value) in named.items()}, texts
 
 
-# --- Options of no driver: which cases, which implementations, and options that are ignored
+# --- Driver-independent options: selection of cases and implementations
 
-#: Options of benchdnn that change how it measures, prints or allocates: read and ignored.
+#: benchdnn options for measuring, printing and allocating, which are ignored.
 WITHOUT_EFFECT = frozenset(
     [
         *("allow-enum-tags-only", "attr-same-pd-check", "buffer-prefix", "canonical"),
@@ -147,11 +147,11 @@ def _index(text: str) -> int:
 
 
 class Common:
-    """What ``--match``, ``--start``, ``--global-impl`` and ``--global-skip-impl`` say.
+    """The options ``--match``, ``--start``, ``--global-impl`` and ``--global-skip-impl``.
 
-    match : pattern that a case's line must contain; ``--reset`` drops one set by a case file
-    forced : options as strings, which replace those of every case
-    ignored : names that were ignored, in order
+    match : pattern that a case's line must contain; ``--reset`` drops one set in a case file
+    forced : option strings that override those of every case
+    ignored : names of ignored options, in order
     """
 
     def __init__(self) -> None:
@@ -162,22 +162,22 @@ class Common:
         self.ignored: dict[str, None] = {}
 
     def reset(self) -> None:
-        """Drop what ``--reset`` ends."""
+        """Reset what ``--reset`` resets."""
         if self.match_of_file:
             self.match, self.match_of_file = None, False
 
     def _match(self, text: str, in_file: bool) -> None:
-        # A file's choice of problems is part of the file; the user's takes precedence.
+        # A pattern in a file belongs to the file; the user's takes precedence.
         if self.match is None or self.match_of_file or not in_file:
             self.match, self.match_of_file = _pattern(text), in_file
 
     def take(self, name: str, value: str, in_file: bool) -> bool:
-        """Read an option, from a case file or the command line; return whether it is one of these.
+        """Parse an option from a case file or the command line; return whether it is one of these.
 
         Raises
         ------
         ValueError
-            The value breaks the option's rule.
+            The value is invalid.
         """
         readers: dict[str, Callable[[str], None]] = {
             "match": lambda text: self._match(text, in_file),
@@ -197,21 +197,21 @@ class Common:
         self.forced = {name: text} if text else {}
 
     def texts(self, texts: dict[str, str]) -> dict[str, str]:
-        """Return a case's options, with forced ones replacing its own."""
+        """Return a case's options with forced ones overriding them."""
         if not self.forced:
             return texts
         own = {n: t for n, t in texts.items() if n not in ("impl", "skip-impl")}
         return own | self.forced
 
     def keeps(self, line: str) -> bool:
-        """Whether this case should run; counts the cases that match."""
+        """Whether to run this case; counts the matching cases."""
         if self.match is not None and not self.match.search(line):
             return False
         self.seen += 1
         return self.seen > self.start
 
 
-# --- From words to cases: options that remain set, drivers, nested files, products of lists
+# --- From words to cases
 
 COMMAND_LINE = "command line"
 MAX_PRODUCT = 200_000
@@ -219,11 +219,11 @@ MAX_PRODUCT = 200_000
 
 @dataclass(frozen=True)
 class Case:
-    """One case as strings: enough to run it anywhere.
+    """One case as strings, which suffice to run it anywhere.
 
     driver : benchdnn's name
     problem : the problem descriptor
-    texts : options that are not the default
+    texts : options that differ from the default
     place : ``file:line``, or ``command line``
     """
 
@@ -234,7 +234,7 @@ class Case:
 
     @property
     def line(self) -> str:
-        """Options and problem on one line, as in a case file."""
+        """Options and problem as one line of a case file."""
         given = [f"--{name}={text}" for name, text in self.texts.items()]
         return " ".join([f"--{self.driver}", *given, self.problem])
 
@@ -249,12 +249,12 @@ class Case:
 
 
 def state_of(driver: Driver) -> State:
-    """Return the options of a driver before any is given."""
+    """Return the default options of a driver."""
     return State((*driver.options, *driver.attributes))
 
 
 class Reader:
-    """Reads words and yields cases; options remain set until they are set again."""
+    """Yields cases from words; options persist until they are changed."""
 
     def __init__(self, driver: str = "", drivers: Mapping[str, Driver] = DRIVERS) -> None:
         self.driver, self.drivers = driver, drivers
@@ -270,12 +270,12 @@ class Reader:
         return self.states.setdefault(self.driver, state_of(driver))
 
     def cases(self, words: Iterable[Word], folder: Path, depth: int = 0) -> Iterator[Case]:
-        """Iterate over the cases of these words.
+        """Yield the cases in these words.
 
         Raises
         ------
         CaseError
-            A word cannot be read; the message begins with its place.
+            A word cannot be parsed; the message begins with its location.
         """
         for word in words:
             if word.text.startswith("--batch="):
@@ -286,11 +286,11 @@ class Reader:
                 self._option(word)
 
     def problem(self, word: Word, folder: Path) -> Word | None:
-        """Return a problem as cases have it; None for an option."""
+        """Return the problem of a case; None for an option."""
         return None if word.text.startswith("-") else word
 
     def texts(self, texts: dict[str, str]) -> dict[str, str]:
-        """Return the options of a case, with those of no driver that replace them."""
+        """Return the options of a case, with driver-independent overrides."""
         return self.common.texts(texts)
 
     def _nested(self, word: Word, folder: Path, depth: int) -> Iterator[Case]:
@@ -324,7 +324,7 @@ class Reader:
 
     def _set(self, word: Word, name: str, value: str) -> None:
         state = self.state(word)
-        # A few names have both spellings.
+        # Some names are spelled both ways.
         spellings = (name, name.replace("_", "-"), name.replace("-", "_"))
         known = next((n for n in spellings if state.knows(n)), None)
         if known is None:
@@ -357,16 +357,16 @@ class Reader:
 
 
 def read_file(path: Path) -> Iterator[Case]:
-    """Iterate over the cases of a file, which names its driver itself."""
+    """Yield the cases of a file, which names its driver itself."""
     yield from Reader().cases(words_of_file(path), path.parent)
 
 
 def case_of(line: str) -> Case | None:
-    """Return the case of a line, None where the options make none.
+    """Return the case of a line; None if its options are not a case.
 
     Raises
     ------
     CaseError
-        The line cannot be read.
+        The line cannot be parsed.
     """
     return next(Reader().cases(words_of_text(line, COMMAND_LINE), Path()), None)

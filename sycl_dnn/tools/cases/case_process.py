@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that answers cases, and how it ended where one of them crashed it."""
+"""A worker process for cases, which may crash."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from typing import IO, Any, cast
 
 
 class CaseProcess:
-    """A process that reads questions and writes answers, each one line of JSON.
+    """A process that reads requests and writes responses as lines of JSON.
 
     Parameters
     ----------
     command : list of str
     variables : dict, optional
-        Its environment; that of this process without.
+        Environment; by default that of this process.
 
     Attributes
     ----------
     stdout : file
-        Where its answers arrive.
+        Standard output of the process.
     errors : deque of str
-        Its last lines on standard error.
+        Its last lines of standard error.
     """
 
     def __init__(self, command: list[str], variables: dict[str, str] | None = None) -> None:
@@ -45,13 +45,13 @@ class CaseProcess:
             self.errors.append(line.rstrip())
 
     def give(self, question: dict[str, Any]) -> None:
-        """Ask something."""
+        """Send a request."""
         with contextlib.suppress(BrokenPipeError):
             self.stdin.write(json.dumps(question) + "\n")
             self.stdin.flush()
 
     def take(self) -> Any:
-        """Wait for an answer and return it; None if the process has ended."""
+        """Wait for a response; None if the process has ended."""
         line = self.stdout.readline()
         return json.loads(line) if line.endswith("\n") else None
 
@@ -61,7 +61,7 @@ class CaseProcess:
         self.process.wait()
 
     def end(self) -> str:
-        """End the process; return its signal or status."""
+        """Wait for the process to end; return its signal or status."""
         with contextlib.suppress(OSError):
             self.stdin.close()
         try:
@@ -73,5 +73,5 @@ class CaseProcess:
         return signal.Signals(-status).name if status < 0 else f"exit status {status}"
 
     def last_line(self) -> str:
-        """Return its last line on standard error, once it has ended."""
+        """Return the last line of standard error, after the process has ended."""
         return self.errors[-1] if self.errors else "nothing on standard error"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command lines that name cases: the parser's first options, and the cases of the other words."""
+"""Command lines with cases: common options, and the cases in the remaining words."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sycl_dnn.tools.cases.case_files import COMMAND_LINE, Case, Reader, Word
 
 
 def parser_of(program: str, description: str) -> argparse.ArgumentParser:
-    """Return a parser with the options for the device.
+    """Return a parser with the device options.
 
     Parameters
     ----------
     program : str
-        What to type, without options.
+        The command, without options.
     description : str
-        Printed unchanged.
+        Printed verbatim.
     """
     found = argparse.ArgumentParser(
         prog=program,
@@ -31,7 +31,7 @@ def parser_of(program: str, description: str) -> argparse.ArgumentParser:
 
 
 def byte_count(text: str) -> int:
-    """Read a number of bytes such as ``2G``."""
+    """Parse a number of bytes such as ``2G``."""
     units = {"k": 10, "m": 20, "g": 30}
     shift = units.get(text[-1:].lower(), 0)
     return int(text[:-1] if shift else text) << shift
@@ -42,7 +42,7 @@ def _is_problem(word: str) -> bool:
 
 
 def _in_front(words: list[str]) -> list[str]:
-    """Move options that follow the last problem to before the problems that precede them."""
+    """Move options that follow the last problem before the first one."""
     last = max((i for i, w in enumerate(words) if _is_problem(w)), default=-1)
     if last < 0:
         return words
@@ -55,7 +55,7 @@ def _in_front(words: list[str]) -> list[str]:
 
 
 def read_cases(arguments: list[str], reader: Reader | None = None) -> tuple[list[Case], Reader]:
-    """Return the cases of a command line and their reader, which has what was left out."""
+    """Return the cases of a command line, and the reader, which knows the ignored options."""
     reader = Reader() if reader is None else reader
     words = [Word(text, COMMAND_LINE) for text in _in_front(arguments)]
     return list(reader.cases(words, Path.cwd())), reader

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Input data: few significant bits, so that sums are exact and low precision can be tested.
+"""Input data with few significant bits, so that sums are exact and low precision is testable.
 
-Source: oneDNN's guide on quantisation (dynamic quantisation, MX and others).
+Source: oneDNN's guide on quantization (dynamic quantization, MX and others).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sycl_dnn.tools.cases.call import Call, Tensor
 
 @dataclass(frozen=True)
 class Fill:
-    """Multiples of ``step`` in [low, high]; a share of ``density`` is not set to 0."""
+    """Multiples of ``step`` in [low, high]; a fraction ``density`` is nonzero."""
 
     low: float
     high: float
@@ -52,11 +52,11 @@ _COARSE |= {"f4_e3m0": Fill(-2, 2), "e8m0": Fill(1, 1)}
 
 
 def usual(dtype: str) -> Fill:
-    """Return the usual inputs of primitives without long sums."""
+    """Return the default inputs of primitives without long sums."""
     return _INTEGERS.get(dtype) or _COARSE.get(dtype) or Fill(-16, 16, 0.25)
 
 
-#: Largest source and weights if sums must be exact.
+#: Largest source and weight values for exact sums.
 _SOURCE = {"f32": 32, "f64": 32, "u8": 8, "s8": 4, "s32": 8, "f8_e5m2": 2, "f4_e2m1": 2}
 _SOURCE |= {"u4": 4, "f4_e3m0": 1}
 _WEIGHTS = {"f32": 32, "f64": 32, "s8": 4, "u8": 4, "bf16": 4, "u4": 4, "s4": 4}
@@ -64,15 +64,15 @@ _SIGNED = {"u8": False, "u4": False}
 
 
 def summand(dtype: str, is_weights: bool) -> Fill:
-    """Return the range of a factor of an exact sum of products."""
+    """Return the range of the factors in an exact sum of products."""
     size = _WEIGHTS.get(dtype, 2) if is_weights else _SOURCE.get(dtype, 4)
     return Fill(-size if _SIGNED.get(dtype, True) else 0, size)
 
 
 def exact_density(first: Fill, second: Fill, n_sum: int, dst: str) -> float:
-    """Return the share of non-zeros for which ``n_sum`` products add up without rounding.
+    """Return the density of nonzeros for which ``n_sum`` products sum exactly.
 
-    A destination of few bits also limits it; one that saturates should do so occasionally.
+    Destinations with few bits limit it too; saturating ones should saturate occasionally.
     """
     digits = min(storage.DIGITS[dst], 24)
     most = 2.0**digits / max(first.high * second.high, 1)
@@ -84,7 +84,7 @@ def exact_density(first: Fill, second: Fill, n_sum: int, dst: str) -> float:
 def symmetric(rng, dims, groups: tuple[int, ...], step: float, top: int) -> np.ndarray:
     """Return values whose mean over the axes not in ``groups`` is a small multiple of ``step``.
 
-    Pairs of opposite values are shuffled around it, so that mean and variance are exact.
+    Values are shuffled pairs that are symmetric about the mean, so mean and variance are exact.
     """
     averaged = [axis for axis in range(len(dims)) if axis not in groups]
     n_groups = int(np.prod([dims[axis] for axis in groups], dtype=np.int64))
@@ -99,7 +99,7 @@ def symmetric(rng, dims, groups: tuple[int, ...], step: float, top: int) -> np.n
 
 
 def generator(key: str, name: str) -> np.random.Generator:
-    """Return the random generator for one argument of one case, the same in each run."""
+    """Return the deterministic random generator of one argument of a case."""
     return np.random.default_rng(zlib.crc32(f"{key}|{name}".encode()))
 
 
@@ -107,7 +107,7 @@ _POWERS = (0.125, 0.25, 0.5, 1.0, 2.0)
 
 
 def attribute_values(call: Call, name: str, tensor: Tensor, rng) -> np.ndarray:
-    """Return values of an argument that an attribute adds: powers of 2 for scales."""
+    """Return values of an argument added by an attribute; scales are powers of 2."""
     if name.startswith("attr_scales"):
         powers = _POWERS if tensor.dtype != "e8m0" else (0.5, 1.0, 2.0)
         return rng.choice(powers, tensor.dims)
@@ -134,15 +134,15 @@ def _operand_values(call: Call, name: str, tensor: Tensor, rng) -> np.ndarray:
 
 
 def needs_old_dst(call: Call) -> bool:
-    """Whether a post-op reads the previous content of dst."""
+    """Whether a post-op reads the previous contents of dst."""
     return any(op.kind == "sum" for op in call.attr.post_ops)
 
 
-# --- Values of inputs: drawn, or named by the case
+# --- Input values: drawn, or given by the case
 
 Arrays = dict[str, np.ndarray]
 
-#: fill(call, name, tensor, rng) -> values, or None for the default ones.
+#: fill(call, name, tensor, rng) returns values, or None for the default.
 Filler = Callable[[Call, str, Tensor, Any], "np.ndarray | None"]
 
 
@@ -152,7 +152,7 @@ def reduced(src: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
 
 
 def drawn(call: Call, name: str, tensor: Tensor, rng: Any, filler: Filler) -> np.ndarray:
-    """Return the values of an input before they are rounded to its type."""
+    """Return the values of an input before rounding to its type."""
     if name.startswith("attr_"):
         return _given_value(call, name, tensor, attribute_values(call, name, tensor, rng))
     values = filler(call, name, tensor, rng)
@@ -160,7 +160,7 @@ def drawn(call: Call, name: str, tensor: Tensor, rng: Any, filler: Filler) -> np
 
 
 def _given_value(call: Call, name: str, tensor: Tensor, values: np.ndarray) -> np.ndarray:
-    """Replace drawn scales and zero points by the value that the case names."""
+    """Replace drawn scales and zero points by the value given in the case."""
     for what, quantities in (("scales", call.attr.scales), ("zero_points", call.attr.zero_points)):
         for q in quantities:
             mine = f"attr_{what}_{masks.argument(call, q.arg)}" == name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a driver is: options, a reader of problems, calls, data."""
+"""``Driver``: options, problem parser, calls and data of one kind of case."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sycl_dnn.tools.cases.options import ATTRIBUTES, Option
 
 
 class CaseError(ValueError):
-    """A line that cannot be read; the message is ``file:line: message``."""
+    """A line that cannot be parsed; the message is ``file:line: message``."""
 
 
 class Skip(Exception):
-    """A combination of options that is not a case; it is left out and counted."""
+    """An invalid combination of options, which is skipped and counted."""
 
 
 class Refusal(Exception):
@@ -34,12 +34,12 @@ class Driver:
     """One driver of benchdnn.
 
     name : as in ``--name``
-    options : in addition to attributes
-    read : problem text -> namespace with a ``name``
-    call : (problem, values of the options) -> Call; raises Skip if they are not a case
-    attributes : options of attributes
-    fill : (call, argument, tensor, rng) -> values, None for the default ones
-    operations : call -> multiplications of the reference, to refuse what would take hours
+    options : in addition to the attributes
+    read : parses a problem into a namespace with a ``name``
+    call : (problem, option values) -> Call; raises Skip if they are not a case
+    attributes : attribute options
+    fill : (call, argument, tensor, rng) -> values, None for the default
+    operations : call -> multiplications of the reference, to refuse cases that take hours
     """
 
     name: str
@@ -52,7 +52,7 @@ class Driver:
 
 
 def attributes_of(o: dict[str, Any]) -> Attributes:
-    """Return the attributes of a case from the values of its options."""
+    """Return the attributes of a case from its option values."""
     return Attributes(
         scales=o["attr-scales"],
         zero_points=o["attr-zero-points"],
@@ -70,7 +70,7 @@ def attributes_of(o: dict[str, Any]) -> Attributes:
 
 
 def forward_attributes(o: dict[str, Any]) -> Attributes:
-    """Return the attributes that a forward hint has in common with its backward call."""
+    """Return the attributes that a forward hint shares with its backward call."""
     return Attributes(
         fpmath=o["attr-fpmath"],
         accumulation=o["attr-acc-mode"],
@@ -79,7 +79,7 @@ def forward_attributes(o: dict[str, Any]) -> Attributes:
 
 
 def spread(values: tuple[str, ...], count: int, what: str) -> tuple[str, ...]:
-    """Repeat one data type or tag for ``count`` tensors."""
+    """Expand one data type or tag to ``count`` tensors."""
     if len(values) == count:
         return values
     if len(values) == 1:
@@ -100,7 +100,7 @@ def with_mb(dims: tuple[int, ...], mb: int | None) -> tuple[int, ...]:
 
 
 def strides_of(text: str) -> tuple[int, ...]:
-    """Read ``8x1``."""
+    """Parse ``8x1``."""
     if not text:
         return ()
     if not all(part.isdigit() for part in text.split("x")):
@@ -109,6 +109,6 @@ def strides_of(text: str) -> tuple[int, ...]:
 
 
 def require(condition: Any, why: str) -> None:
-    """Skip a combination of options that is not a case."""
+    """Skip an invalid combination of options."""
     if not condition:
         raise Skip(why)

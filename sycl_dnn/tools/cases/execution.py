@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a call on a device: create and fill memories, pass them by name, read them back."""
+"""Execution of a call: memories are created and filled, passed by name, and read back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sycl_dnn.tools.cases.driver import Refusal
 
 
 def thinned(values: np.ndarray, nnz: int, rng: Any) -> np.ndarray:
-    """Return values of which exactly ``nnz`` are not 0."""
+    """Return values of which exactly ``nnz`` are nonzero."""
     flat = np.zeros(values.size)
     at = rng.permutation(values.size)[:nnz]
     chosen = values.reshape(-1)[at]
@@ -42,11 +42,11 @@ def memory(values: np.ndarray, tensor: Tensor, desc: Any, stream: Any) -> Any:
     return dnnl.Memory(desc, stream.engine, arrays)
 
 
-# --- One execution: create and fill memories, pass them by name, read them back
+# --- One execution
 
 
 class Execution:
-    """One execution under construction."""
+    """An execution in preparation."""
 
     def __init__(self, call: Call, pd: Any, stream: Any, key: str, filler: Filler) -> None:
         self.call, self.pd, self.stream, self.key, self.filler = call, pd, stream, key, filler
@@ -57,11 +57,11 @@ class Execution:
         self.buffers: dict[str, storage.Buffer] = {}
 
     def tensor(self, name: str) -> Tensor | None:
-        """Return what the case says about an argument."""
+        """Return the case's specification of an argument."""
         return self.call.tensors.get(name) or self.extra.get(name)
 
     def values(self, name: str, tensor: Tensor) -> np.ndarray:
-        """Return (and remember) the values of an input as its type can represent them."""
+        """Return (and cache) an input's values, rounded to its type."""
         if name == "attr_precomputed_reductions_src":
             self.arrays[name] = data.reduced(self.arrays["src"], tensor.dims)
         if name not in self.arrays:
@@ -109,7 +109,7 @@ class Execution:
         return False
 
     def _number(self, name: str, slot: dict) -> Any:
-        """Return the memory of a seed, an offset or a probability."""
+        """Return the memory of a seed, offset or probability."""
         dropout = self.call.attr.dropout
         values: dict[str, float] = {"attr_rounding_seed": 7}
         if dropout is not None:
@@ -123,7 +123,7 @@ class Execution:
         return storage.Buffer(desc, self.stream, raw.view(np.uint8)).memory
 
     def add_output(self, name: str, slot: dict) -> None:
-        """Create the memory of an output, filled with a pattern or its initial values."""
+        """Create the memory of an output, filled with a pattern or initial values."""
         tensor = self.tensor(name)
         if self.call.inplace and name in ("dst", "diff_src") and self._share(name, slot):
             return
@@ -135,7 +135,7 @@ class Execution:
             self._keep(name, storage.Buffer(desc, self.stream))
 
     def _start(self, name: str, desc: Any) -> np.ndarray | None:
-        """Return the initial values of an output, if needed: those of a sum, 0 to accumulate."""
+        """Return the initial values of an output, if it is accumulated into."""
         if name == "dst" and data.needs_old_dst(self.call):
             rng = data.generator(self.key, "old_dst")
             tensor = Tensor(desc.dims, desc.data_type.name)
@@ -149,7 +149,7 @@ class Execution:
         return None
 
     def _share(self, name: str, slot: dict) -> bool:
-        """Let the output share the memory of the first input, if they have the same layout."""
+        """Let the output share the memory of the first input if their layouts are equal."""
         first = "diff_dst" if name == "diff_src" else _first_source(self.buffers)
         source = self.buffers.get(first)
         if source is None or source.desc != slot["desc"]:
@@ -174,7 +174,7 @@ class Execution:
         self.primitive.execute(self.stream, self.args).wait()
 
     def results(self) -> tuple[Arrays, dict[str, str]]:
-        """Return outputs as float64 by name, and what was written outside them."""
+        """Return outputs as float64 by name, and writes outside of them."""
         outputs, problems = {}, {}
         for name, slot in self.primitive.arguments.items():
             if not slot["output"] or name not in self.buffers:
@@ -191,7 +191,7 @@ def _first_source(names: Any) -> str:
     return next((n for n in ("src", "src_0", "multiple_src_0") if n in names), "src")
 
 
-# --- Descriptors of a call and of its forward call
+# --- Descriptors
 
 
 def _described(call: Call, engine: Any, hint: Any = None) -> Any:
@@ -213,7 +213,7 @@ def _take_allowed(pd: Any, call: Call) -> None:
 
 
 def prepare(call: Call, engine: Any) -> tuple[Any, Any, tuple[str, ...]]:
-    """Return the descriptor, that of the forward call (or None), and warnings of known faults."""
+    """Return the descriptors of the call and the forward call (or None), and fault warnings."""
     hint = None if call.forward is None else _described(call.forward, engine)[0]
     pd, warned = _described(call, engine, hint)
     return pd, hint, warned
@@ -229,13 +229,13 @@ def from_forward(
     forward : Call
     hint : its descriptor
     stream : sycl_dnn.onednn.Stream
-    key, filler : what values are drawn by
-    arrays : values by argument that are given and not drawn
+    key, filler : determine the values drawn
+    arrays : given values by argument
 
     Returns
     -------
     dict, dict
-        Values of inputs and outputs by argument, and the workspace, if there is one.
+        Values of inputs and outputs by argument, and the workspace, if any.
     """
     execution = Execution(forward, hint, stream, key, filler)
     execution.arrays |= arrays or {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of drivers, and attributes as benchdnn writes them."""
+"""Options of drivers, and benchdnn's notation of attributes."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ POLICIES = (
 
 
 def check(value: str, known: Iterable[str], what: str) -> str:
-    """Return a name that must be one of the known ones."""
+    """Return a name after checking that it is known."""
     if value not in known:
         raise ValueError(f"{what} must be one of {', '.join(known)}, got {value!r}")
     return value
 
 
 def policy_of(text: str) -> str | int:
-    """Read the name of a policy, or a mask."""
+    """Parse the name of a policy, or a mask."""
     if text.isdigit():
         return int(text)
     return check(text.lower(), POLICIES, "policy")
 
 
 def number(text: str, what: str) -> float:
-    """Read a number."""
+    """Parse a number."""
     try:
         return float(text)
     except ValueError:
@@ -36,11 +36,11 @@ def number(text: str, what: str) -> float:
 
 
 def several(text: str, read: Callable[[str], Any]) -> tuple:
-    """Read the parts between ``+``."""
+    """Parse the parts between ``+``."""
     return tuple(read(part) for part in text.split("+") if part)
 
 
-# --- Attributes as benchdnn writes them: ``src:common:2+wei:per_oc``,
+# --- Attributes: ``src:common:2+wei:per_oc``
 
 ACCUMULATION = ("strict", "relaxed", "any", "f32", "s32", "f16")
 FPMATH = ("strict", "bf16", "f16", "tf32", "any")
@@ -54,7 +54,7 @@ _DW_ARGS = {
 
 @dataclass(frozen=True)
 class Quantity:
-    """Scales or zero points of one argument; ``policy`` is a policy's name or a mask."""
+    """Scales or zero points of one argument; ``policy`` is a policy name or a mask."""
 
     arg: str
     policy: str | int
@@ -105,28 +105,28 @@ def _quantity(text: str, default_type: str) -> Quantity:
 
 
 def scales(text: str) -> tuple[Quantity, ...]:
-    """Read ``--attr-scales``."""
+    """Parse ``--attr-scales``."""
     return several(text, lambda part: _quantity(part, "f32"))
 
 
 def zero_points(text: str) -> tuple[Quantity, ...]:
-    """Read ``--attr-zero-points``."""
+    """Parse ``--attr-zero-points``."""
     return several(text, lambda part: _quantity(part, "s32"))
 
 
 def precomputed_reductions(text: str) -> tuple[Quantity, ...]:
-    """Read ``--attr-precomputed-reductions``."""
+    """Parse ``--attr-precomputed-reductions``."""
     return several(text, lambda part: _quantity(part, "s32"))
 
 
 def fpmath(text: str) -> tuple[str, bool]:
-    """Read ``--attr-fpmath=MODE[:true]``."""
+    """Parse ``--attr-fpmath=MODE[:true]``."""
     mode, _, applies = text.partition(":")
     return check(mode or "strict", FPMATH, "mode"), applies in ("true", "1")
 
 
 def rounding(text: str) -> tuple[tuple[str, str], ...]:
-    """Read ``--attr-rounding-mode``."""
+    """Parse ``--attr-rounding-mode``."""
     found = []
     for part in text.split("+") if text else ():
         arg, _, rest = part.partition(":")
@@ -136,7 +136,7 @@ def rounding(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def dropout(text: str) -> Dropout | None:
-    """Read ``--attr-dropout=P[:SEED[:TAG[:OFFSET[:HOST]]]]``."""
+    """Parse ``--attr-dropout=P[:SEED[:TAG[:OFFSET[:HOST]]]]``."""
     if not text:
         return None
     parts = [*text.split(":"), "", "", "", ""]
@@ -148,9 +148,9 @@ def dropout(text: str) -> Dropout | None:
     return Dropout(p, seed, tag, offset, parts[4] in ("true", "1"))
 
 
-# --- Post-ops as benchdnn writes them: ``sum:0.5+relu``, ``add:bf16:per_oc``, ``dw:k3s1p1``
+# --- Post-ops: ``sum:0.5+relu``, ``add:bf16:per_oc``, ``dw:k3s1p1``
 
-#: Name in the file -> algorithm of oneDNN and how many constants it may have.
+#: Name in case files: oneDNN's algorithm and the maximum number of constants.
 ELTWISE = {
     **dict.fromkeys(("relu", "elu", "soft_relu", "swish"), 1),
     **dict.fromkeys(("abs", "exp", "log", "logistic", "mish", "round", "sqrt", "square"), 0),
@@ -163,7 +163,7 @@ BINARY = ("add", "mul", "max", "min", "div", "sub", "ge", "gt", "le", "lt", "eq"
 
 @dataclass(frozen=True)
 class PostOp:
-    """One post-op; fields that its ``kind`` does not have keep their defaults."""
+    """One post-op; fields that do not apply to its ``kind`` keep their defaults."""
 
     kind: str
     algorithm: str = ""
@@ -229,7 +229,7 @@ def _depthwise(rest: list[str]) -> PostOp:
 
 
 def post_op(text: str) -> PostOp:
-    """Read one post-op."""
+    """Parse one post-op."""
     name, *rest = text.split(":")
     name = name.lower().removeprefix("binary_").removeprefix("eltwise_")
     if name == "sum":
@@ -248,22 +248,22 @@ def post_op(text: str) -> PostOp:
 
 
 def post_ops(text: str) -> tuple[PostOp, ...]:
-    """Read ``--attr-post-ops``."""
+    """Parse ``--attr-post-ops``."""
     return several(text, post_op)
 
 
-# --- Options: names, readers of their values, defaults
+# --- Options: names, parsers, defaults
 
 MAX_LIST = 4096
 
 
 @dataclass(frozen=True)
 class Option:
-    """An option with a comma list of values.
+    """An option with a comma-separated list of values.
 
     name : str            without dashes, as benchdnn spells it
-    read : callable       string of one list item -> value; ValueError with the rule it breaks
-    default : str         what is read if nothing was given
+    read : callable       parses a list item; raises ValueError with the violated rule
+    default : str         parsed if the option is not set
     """
 
     name: str
@@ -271,7 +271,7 @@ class Option:
     default: str = ""
 
     def values(self, text: str) -> list[tuple[str, Any]]:
-        """Return the items of a list with their strings; an empty string is the default."""
+        """Return pairs of item strings and values; an empty string gives the default."""
         parts = [part or self.default for part in text.split(",")]
         if len(parts) > MAX_LIST:
             raise ValueError(f"--{self.name} must have at most {MAX_LIST} items")
@@ -279,17 +279,17 @@ class Option:
 
 
 class Names(Option):
-    """An option whose comma list is one value."""
+    """An option whose comma-separated list is a single value."""
 
     def values(self, text: str) -> list[tuple[str, Any]]:
-        """Return the list as the only item."""
+        """Return the whole list as the only item."""
         return [(text, tuple(part for part in text.strip("'\"").split(",") if part))]
 
 
 def one_of(*names: str, **others: str) -> Callable[[str], str]:
-    """Return a reader of one of these names, in upper or lower case.
+    """Return a parser for one of these names, case-insensitive.
 
-    ``others`` are additional spellings: oneDNN's own names for the same.
+    ``others`` maps additional spellings, such as oneDNN's names.
     """
     known = {name.lower(): name for name in names} | others
 
@@ -302,12 +302,12 @@ def one_of(*names: str, **others: str) -> Callable[[str], str]:
 
 
 def boolean(text: str) -> bool:
-    """Read true, false, 1 or 0."""
+    """Parse true, false, 1 or 0."""
     return one_of("true", "false", "1", "0")(text) in ("true", "1")
 
 
 def integer(text: str) -> int:
-    """Read an integer of sensible size."""
+    """Parse an integer of reasonable size."""
     number = int(text)
     if abs(number) > 2**40:
         raise ValueError(f"must be an integer of at most 40 bits, got {text}")
@@ -315,12 +315,12 @@ def integer(text: str) -> int:
 
 
 def optional_integer(text: str) -> int | None:
-    """Read an integer; nothing is None."""
+    """Parse an integer; an empty string is None."""
     return integer(text) if text else None
 
 
 def real(text: str) -> float:
-    """Read a number."""
+    """Parse a number."""
     number = float(text)
     if number != number:
         raise ValueError("must be a number, got nan")
@@ -333,12 +333,12 @@ def text(value: str) -> str:
 
 
 def split(value: str) -> tuple[str, ...]:
-    """Read the parts between colons."""
+    """Parse the parts between colons."""
     return tuple(value.split(":"))
 
 
 def data_types(value: str) -> tuple[str, ...]:
-    """Read data types between colons."""
+    """Parse data types between colons."""
     found = split(value)
     if value == "":
         return ("undef",)
@@ -354,7 +354,7 @@ DATA_TYPES = (
 )
 DIRECTIONS = ("FWD_B", "FWD_D", "FWD_I", "BWD_D", "BWD_W", "BWD_WB", "BWD_DW")
 
-#: Attributes, of every driver.
+#: Attribute options of every driver.
 ATTRIBUTES = (
     Option("attr-scales", scales),
     Option("attr-zero-points", zero_points),
@@ -378,10 +378,10 @@ INPLACE = Option("inplace", boolean, "false")
 
 
 def tag(name: str, default: str) -> Option:
-    """Return an option of layouts, one for each tensor."""
+    """Return a layout option, with one value per tensor."""
     return Option(name, split, default)
 
 
 def dtype(name: str, default: str) -> Option:
-    """Return an option of data types, one for each tensor."""
+    """Return a data type option, with one value per tensor."""
     return Option(name, data_types, default)

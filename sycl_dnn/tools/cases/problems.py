@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Problem descriptors such as ``16x32:1x32`` and ``mb2ic3ih8oc4kh3``, and their defaults."""
+"""Parsing of problem descriptors such as ``16x32:1x32`` and ``mb2ic3ih8oc4kh3``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _dims(text: str) -> tuple[int, ...]:
 
 
 def tensors(text: str, least: int = 1, most: int = 1) -> tuple[list[tuple[int, ...]], str]:
-    """Read ``AxB[:AxB...][_nname]``: the dims of each tensor, and the name."""
+    """Parse ``AxB[:AxB...][_nname]``: the dims of each tensor, and the name."""
     body, _, name = text.partition("n")
     body = body.removesuffix("_")
     if not _DIMS.match(body):
@@ -44,7 +44,7 @@ def tensors(text: str, least: int = 1, most: int = 1) -> tuple[list[tuple[int, .
 
 
 def letters(text: str, keys: tuple[str, ...], reals: tuple[str, ...] = ()) -> tuple[dict, str]:
-    """Read ``mb2ic3..n"name"``: numbers by key, and the name; ``reals`` may have fractions."""
+    """Parse ``mb2ic3..n"name"``: numbers by key, and the name; ``reals`` may have fractions."""
     known = sorted((*keys, *reals), key=len, reverse=True)
     found: dict[str, Any] = {}
     at = 0
@@ -90,7 +90,7 @@ def _rank(found: dict, groups: str) -> int:
 
 
 def _spread(found: dict, group: str, rank: int) -> list[int | None]:
-    """Values of one group on the axes; missing ones are those of the previous axis."""
+    """Return a group's values per axis; missing ones are those of the previous axis."""
     values: list[int | None] = []
     for axis in "dhw"[3 - rank :]:
         value = found.get(group + axis)
@@ -103,7 +103,7 @@ def _extent(kernel: int, dilation: int) -> int:
 
 
 def windows(found: dict, inverse: bool = False) -> SimpleNamespace:
-    """Fill in what a descriptor of convolution or pooling leaves out, axis by axis.
+    """Complete a descriptor of convolution or pooling, axis by axis.
 
     Returns i, o, k, s, d, pl and pr: tuples over the spatial axes. ``inverse`` means deconvolution,
     whose destination is the larger side.
@@ -142,7 +142,7 @@ def _window(given: dict, inverse: bool) -> dict:
 
 
 def convolution(text: str, inverse: bool = False) -> SimpleNamespace:
-    """Read a descriptor of convolution or, ``inverse``, of deconvolution."""
+    """Parse a descriptor of convolution, or of deconvolution (``inverse``)."""
     found, name = letters(text, ("g", "mb", "ic", "oc", *_keys("iokspd")))
     for key in ("ic", "oc"):
         if not found.get(key):
@@ -161,7 +161,7 @@ def convolution(text: str, inverse: bool = False) -> SimpleNamespace:
 
 
 def pooling(text: str) -> SimpleNamespace:
-    """Read a descriptor of pooling."""
+    """Parse a descriptor of pooling."""
     found, name = letters(text, ("mb", "ic", *_keys("iokspd")))
     if not found.get("ic"):
         raise ValueError(f"ic must be given, got {text!r}")
@@ -169,7 +169,7 @@ def pooling(text: str) -> SimpleNamespace:
 
 
 def spatial(text: str, keys: tuple[str, ...], reals: tuple[str, ...] = (), groups: str = "i"):
-    """Read a descriptor without windows: numbers by key, and tuples ``i`` (and ``o``)."""
+    """Parse a descriptor without windows: numbers by key, and tuples ``i`` (and ``o``)."""
     found, name = letters(text, ("mb", *keys, *_keys(groups)), reals)
     rank = _rank(found, groups)
     sizes = {group: tuple(v or 0 for v in _spread(found, group, rank)) for group in groups}
@@ -178,7 +178,7 @@ def spatial(text: str, keys: tuple[str, ...], reals: tuple[str, ...] = (), group
 
 
 def recurrent(text: str) -> SimpleNamespace:
-    """Read a descriptor of a recurrent network."""
+    """Parse a descriptor of a recurrent network."""
     keys = ("l", "t", "mb", "sic", "slc", "dhc", "dic")
     found, name = letters(text, keys)
     if not found.get("sic"):

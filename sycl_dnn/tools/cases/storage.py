@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors in device memory, written and read byte by byte: data types, layouts, buffers.
+"""Device tensors written and read byte by byte: data types, layouts, buffers.
 
-Element positions are computed here from a descriptor's strides and blocks, so packing and
-unpacking do not depend on oneDNN's reorders, which are themselves under test.
+Element positions are computed here from a descriptor's strides and blocks, so packing and unpacking
+are independent of oneDNN's reorders, which are under test themselves.
 
-An output's buffer is first filled with a pattern. After execution the elements are compared,
-padding of blocked layouts must be 0, and gaps between strides and the bytes past the end must
-still contain the pattern.
+Output buffers are first filled with a pattern. After execution, elements are compared, padding of
+blocked layouts must be 0, and gaps between strides and bytes past the end must still contain the
+pattern.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from sycl_dnn.onednn import dtypes
 _ROWS = {name: row for name, row in dtypes.SHORT.items() if name != "boolean"}
 INTEGERS = {name: (row.low, row.high) for name, row in _ROWS.items() if not row.is_float}
 FOUR_BIT = tuple(name for name, row in _ROWS.items() if row.bits == 4)
-#: Bits of a mantissa, including the hidden one, or of an integer's magnitude.
+#: Bits of a significand including the hidden bit, or of an integer's magnitude.
 DIGITS = {name: row.digits for name, row in _ROWS.items()}
 
 
 def epsilon(dtype: str) -> float:
-    """Return the distance from 1 to the next number; 0 for integers."""
+    """Return the machine epsilon; 0 for integers."""
     return 0.0 if dtype in INTEGERS else 2.0 ** (1 - DIGITS[dtype])
 
 
 def item_bits(dtype: str) -> int:
-    """Return the number of bits of one element."""
+    """Return the number of bits per element."""
     return _ROWS[dtype].bits
 
 
 @cache
 def _table(dtype: str) -> np.ndarray:
-    """Values of all bit patterns of a small float."""
+    """Return the values of all bit patterns of a small float."""
     exponent_bits, bias = _ROWS[dtype].exponent or (0, 0)
     mantissa_bits = DIGITS[dtype] - 1
     codes = np.arange(2 ** (1 + exponent_bits + mantissa_bits))
@@ -57,7 +57,7 @@ def _table(dtype: str) -> np.ndarray:
 
 
 def _encode_small(values: np.ndarray, dtype: str) -> np.ndarray:
-    """Round to nearest even code; numbers that are too large become the type's overflow."""
+    """Round to the nearest even code; values that are too large overflow as the type specifies."""
     table = _table(dtype)
     half = len(table) // 2
     finite = np.flatnonzero(np.isfinite(table[:half]))
@@ -78,9 +78,9 @@ def _encode_small(values: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def encode(values: np.ndarray, dtype: str) -> np.ndarray:
-    """Return float64 values in the array dtype that holds ``dtype``, rounded and saturated.
+    """Encode float64 values in the array dtype of ``dtype``, rounding and saturating.
 
-    4-bit codes are stored one in a byte.
+    4-bit codes occupy one byte each.
     """
     values = np.asarray(values, dtype=np.float64)
     if dtype in INTEGERS:
@@ -93,20 +93,20 @@ def encode(values: np.ndarray, dtype: str) -> np.ndarray:
         if dtype == "bf16":
             return dtypes.to_bf16_bits(values.astype(np.float32)).reshape(values.shape)
         if dtype == "e8m0":
-            # The bits of the exponent, so the next power of two towards 0.
+            # The exponent bits, which truncate to a power of two.
             return np.clip(np.frexp(values)[1] + 126, 0, 254).astype(np.uint8)
         if _ROWS[dtype].exponent:
-            # oneDNN rounds twice, too: through f16 for f8.
+            # oneDNN also rounds twice: via f16 for f8.
             between = np.float16 if dtype.startswith("f8") else np.float32
             single = values.astype(np.float32)
             return _encode_small(single.astype(between).astype(np.float64), dtype)
-        # oneDNN computes in f32, so it has this additional rounding, too.
+        # oneDNN computes in f32, which rounds too.
         single = values.astype(np.float32) if dtype == "f16" else values
         return single.astype(_ROWS[dtype].dtype)
 
 
 def decode(codes: np.ndarray, dtype: str) -> np.ndarray:
-    """Return the float64 values of what `encode` returns."""
+    """Decode the codes of ``encode`` to float64."""
     if dtype == "bf16":
         return (codes.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
     if dtype == "e8m0":
@@ -119,17 +119,17 @@ def decode(codes: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
-    """Return values as ``dtype`` can represent them."""
+    """Round values to ``dtype``."""
     return decode(encode(values, dtype), dtype)
 
 
 def code_dtype(dtype: str) -> np.dtype:
-    """Return the dtype of arrays of codes."""
+    """Return the array dtype of codes."""
     return _ROWS[dtype].dtype
 
 
 def largest(dtype: str) -> float:
-    """Return the largest finite number."""
+    """Return the largest finite value."""
     return float(_ROWS[dtype].high)
 
 
@@ -139,15 +139,15 @@ def smallest(dtype: str) -> float:
     return float(row.low) if not row.is_float else -float(row.high)
 
 
-# --- Layouts: tags as benchdnn writes them, and the position of each element in memory
+# --- Layouts: benchdnn's tags, and element positions
 
 _LETTERS = "abcdefghijkl"
 
 
 def expand_tag(tag: str, ndims: int) -> str:
-    """Return a tag with the ``x`` of meta tags replaced by the remaining letters.
+    """Replace the ``x`` of a meta tag by the remaining letters.
 
-    ``axb`` is ``abcd`` with b last for four dimensions: ``acdb``; ``abx`` is row-major.
+    In four dimensions ``axb`` is ``acdb``; ``abx`` is row-major.
     """
     if "x" not in tag or tag in ("any", "undef"):
         return tag
@@ -180,8 +180,8 @@ def describe(dims: tuple[int, ...], dtype: str, tag: str | None, strides: Any = 
     Parameters
     ----------
     dims, dtype : shape and name of the data type
-    tag : a library name, a permutation of letters, a meta tag, ``any``; None is row-major
-    strides : elements by dimension, which replace a tag
+    tag : a tag of oneDNN, a permutation of letters, a meta tag, or ``any``; None is row-major
+    strides : in elements; override the tag
     """
     data_type = dnnl.data_type[dtype]
     if strides:
@@ -197,7 +197,7 @@ def describe(dims: tuple[int, ...], dtype: str, tag: str | None, strides: Any = 
 
 
 def _axis_positions(desc: Any, axis: int, count: int) -> np.ndarray:
-    """Position of each index of one dimension, within blocks and between them."""
+    """Return the offset of each index of a dimension, within and between blocks."""
     index = np.arange(count) + desc.padded_offsets[axis] if count else np.arange(0)
     position, step = np.zeros(count, dtype=np.int64), 1
     inner = list(zip(desc.inner_blks, desc.inner_idxs, strict=True))
@@ -213,7 +213,7 @@ def _axis_positions(desc: Any, axis: int, count: int) -> np.ndarray:
 
 
 def positions(desc: Any, dims: tuple[int, ...] | None = None) -> np.ndarray:
-    """Return the element offset of every logical index: int64 of shape ``dims``."""
+    """Return the element offset of every logical index, as int64 of shape ``dims``."""
     dims = desc.dims if dims is None else dims
     total = np.full((1,) * len(dims), desc.submemory_offset, dtype=np.int64)
     for axis, count in enumerate(dims):
@@ -224,12 +224,12 @@ def positions(desc: Any, dims: tuple[int, ...] | None = None) -> np.ndarray:
 
 
 def is_open(desc: Any) -> bool:
-    """Whether strides and blocks give all positions: not an opaque or compensated layout."""
+    """Whether strides and blocks determine all positions: not opaque or compensated."""
     if desc.format_kind is not dnnl.format_kind.blocked:
         return False
     if 0 in desc.dims:
         return True
-    if not desc.inner_nblks:  # 8-bit weights of recurrent cells on GPUs seem plain
+    if not desc.inner_nblks:  # but 8-bit RNN weights on GPUs are not plain
         return desc == dnnl.MemoryDesc(desc.dims, desc.data_type, strides=desc.strides)
     last = int(sum((n // b - 1) * s for n, b, s in _outer(desc)))
     elements = last + int(np.prod(desc.inner_blks))
@@ -244,10 +244,10 @@ def _outer(desc: Any):
     return zip(desc.padded_dims, blocks, desc.strides, strict=True)
 
 
-# --- Tensors in device memory: written and read byte by byte, with guards around them
+# --- Buffers with guard bytes
 
 GUARD = 64
-#: A quiet NaN in f32, f16, bf16 and f8; an unlikely number in integers.
+#: A quiet NaN in f32, f16, bf16 and f8; an unlikely value in integers.
 PATTERN = 0x7F
 
 
@@ -270,18 +270,18 @@ class Buffer:
 
     @property
     def usm(self) -> dpctl.memory.MemoryUSMDevice:
-        """The memory itself, including the guard."""
+        """The allocation, including the guard."""
         return self._usm
 
     def bytes(self) -> np.ndarray:
-        """Return the content of the buffer, including the guard."""
+        """Return the contents, including the guard."""
         host = np.empty(self.nbytes + GUARD, dtype=np.uint8)
         self._usm.copy_to_host(host)
         return host
 
 
 def _pack(codes: np.ndarray) -> np.ndarray:
-    """4-bit codes, one in a byte -> two in a byte, low half first."""
+    """Pack 4-bit codes into bytes, low half first."""
     even = codes if len(codes) % 2 == 0 else np.append(codes, np.uint8(0))
     return even[0::2] | even[1::2] << 4
 
@@ -308,11 +308,11 @@ def to_bytes(values: np.ndarray, desc: Any) -> np.ndarray:
 
 
 def write(values: np.ndarray, desc: Any, stream: Any) -> Buffer:
-    """Return a buffer of ``desc`` with these values; opaque layouts are written by a reorder."""
+    """Return a buffer with these values; opaque layouts are written by a reorder."""
     if is_open(desc):
         return Buffer(desc, stream, to_bytes(values, desc))
     is_of_gpu = desc.format_kind is dnnl.format_kind.blocked and not desc.inner_nblks
-    # GPUs quantise weights of recurrent cells only from floats.
+    # GPUs quantize RNN weights only from floats.
     kind = dnnl.data_type.f32 if is_of_gpu else desc.data_type
     plain = dnnl.MemoryDesc(desc.dims, kind)
     source, target = Buffer(plain, stream, to_bytes(values, plain)), Buffer(desc, stream)
@@ -338,7 +338,7 @@ def read(buffer: Buffer) -> np.ndarray:
 
 
 def intrusion(buffer: Buffer) -> str:
-    """Return what was written where nothing should be written; "" if there is nothing."""
+    """Describe writes outside of the elements; "" if there are none."""
     host, before = buffer.bytes(), buffer.before
     if (host[buffer.nbytes :] != PATTERN).any():
         return "bytes past the end were written"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sycl_dnn check-gpu``: check every GPU of this machine, write a report to send."""
+"""``python -m sycl_dnn check-gpu``: check all GPUs of this machine and write a report."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ options, 3 if there is no GPU (the CPU is checked in its place), 130 after Ctrl-
 report of the checks that had ended.
 """
 _BACKENDS = ("level_zero", "opencl")
-#: Seconds in which a process must end once its result is written.
+#: Seconds for a process to end after its result is written.
 _PATIENCE = 20.0
 
 
@@ -56,7 +56,7 @@ def _last_lines(log: str) -> str:
 
 
 def _how(status: int | None) -> tuple[str, str]:
-    """Return the status of a check whose process ended so, or was ended (None), and how it did."""
+    """Return status and description of the end of a check's process; None: it was killed."""
     if status is None:
         return "hung", "hung"
     if status < 0:
@@ -65,14 +65,14 @@ def _how(status: int | None) -> tuple[str, str]:
 
 
 def _lost(status: int | None, log: str, limit: float) -> Found:
-    """Return the summary for a process that left no result."""
+    """Return the result for a process that wrote none."""
     name, how = _how(status)
     said = f"not done after {limit:.0f} s" if status is None else how
     return found(name, said, [{"last lines": _last_lines(log)}], limit=limit)
 
 
 def _kept(result: Found, status: int | None, log: str) -> Found:
-    """Return what a check found, and how its process ended after writing that."""
+    """Return a check's result, amended if its process ended abnormally afterwards."""
     if status == 0:
         return result
     name, how = _how(status)
@@ -85,7 +85,7 @@ def _kept(result: Found, status: int | None, log: str) -> Found:
 
 
 def _wait(process: subprocess.Popen, result: Path, limit: float) -> int | None:
-    """Return the status of a process, or None if it still runs: it writes the result last."""
+    """Return the status of a process, or None if it is still running; the result comes last."""
     end, written = time.monotonic() + limit, False
     while (left := end - time.monotonic()) > 0:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -107,16 +107,16 @@ def run(
     device : str
         A dpctl filter string.
     seconds : float
-        How long the check may take.
+        Time budget of the check.
     limit : float
-        The process and its children are killed after this many seconds.
+        Timeout in seconds, after which the process and its children are killed.
     **variables
-        Of the process's environment.
+        Environment variables of the process.
 
     Returns
     -------
     Found, str
-        The result, and what the process printed.
+        The result, and the output of the process.
     """
     with tempfile.TemporaryDirectory() as folder:
         result, log = Path(folder, "result.json"), Path(folder, "log.txt")
@@ -138,7 +138,7 @@ def run(
 
 
 def _end(process: subprocess.Popen) -> None:
-    """Kill a process that still runs, and what it started."""
+    """Kill a running process and its children."""
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -146,10 +146,10 @@ def _end(process: subprocess.Popen) -> None:
 
 
 class Session:
-    """The checks of one run, in order, with the remaining time.
+    """The checks of one run, in order, within a time budget.
 
-    minutes : for everything
-    total : number of checks that the bar counts to, known once the devices are
+    minutes : total budget
+    total : number of checks for the progress bar, known once devices are listed
     """
 
     def __init__(self, minutes: float) -> None:
@@ -165,7 +165,7 @@ class Session:
         return self.end - time.monotonic()
 
     def check(self, name: str, device: str, seconds: float) -> Found:
-        """Run a check, keep and print its result."""
+        """Run a check; store and print its result."""
         start, log = time.monotonic(), ""
         if self.left() < 5:
             result = found("not run", "no time was left")
@@ -186,7 +186,7 @@ class Session:
 
 
 def _devices(session: Session) -> list[dict[str, Any]]:
-    """List devices; if Level Zero ends the process, list again without it."""
+    """List devices; if Level Zero crashes the process, list again without it."""
     listed = session.check("devices", "", 0.05 * 60 * session.minutes)
     lost = "environment" not in listed["figures"]
     if lost and listed["status"] in ("crashed", "hung"):
@@ -210,7 +210,7 @@ def _is_meant(filter_string: str, wanted: str) -> bool:
 
 
 def _backends(devices: list[dict[str, Any]]) -> list[dict[str, str]]:
-    """Return a row for each backend: which GPUs it shows."""
+    """Return a table of the GPUs visible to each backend."""
     rows = []
     for backend in _BACKENDS:
         shown = [d for d in devices if d["kind"] == "gpu" and d["backend"] == backend]
@@ -220,7 +220,7 @@ def _backends(devices: list[dict[str, Any]]) -> list[dict[str, str]]:
 
 
 def _without_home(text: str) -> str:
-    """Return the text without the name of the user's folder."""
+    """Replace the user's home folder in a text."""
     home = str(Path.home())
     return text.replace(home, "~") if len(home) > 1 else text
 
@@ -249,7 +249,7 @@ def _checked(arguments: list[str] | None) -> tuple[argparse.Namespace, list[str]
 
 
 def _unwritable(path: Path) -> str:
-    """Return what a report's path lacks, before minutes of checks; "" if nothing."""
+    """Return why a report cannot be written to a path; "" if it can."""
     folder = path.resolve().parent
     if not folder.is_dir():
         return "in a folder that exists"
@@ -273,7 +273,7 @@ def _check_all(session: Session, devices: list[dict[str, Any]], names: list[str]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Check the devices, write the report, return the exit status."""
+    """Check the devices, write the report, and return the exit status."""
     options, names = _checked(arguments)
     start, session = time.time(), Session(options.minutes)
     devices: list[dict[str, Any]] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks of one device; each runs in a separate process, which may crash or hang."""
+"""The checks of one device, each run in a separate process that may crash or hang."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from sycl_dnn import device, nn, optim
 from sycl_dnn import functional as F
 from sycl_dnn.errors import NoDeviceError
 
-#: What a check returns: status, summary, rows of a table, figures by name.
+#: Result of a check: status, summary, table rows, figures by name.
 Found = dict[str, Any]
 
 
 def nature(found: Any) -> str:
-    """Return what a device is: ``gpu``, ``simulated gpu``, ``executing gpu`` or ``cpu``."""
+    """Classify a device as ``gpu``, ``simulated gpu``, ``executing gpu`` or ``cpu``."""
     if found.is_cpu:
         return "cpu"
     if device.executes_on_cpu(found):
@@ -37,7 +37,7 @@ def nature(found: Any) -> str:
 
 
 def found(status: str, summary: str, rows: list | None = None, **figures: Any) -> Found:
-    """Return the result of a check."""
+    """Build the result of a check."""
     return {"status": status, "summary": summary, "rows": rows or [], "figures": figures}
 
 
@@ -45,11 +45,11 @@ def _judged(good: bool, nothing_ran: bool) -> str:
     return "submitted" if nothing_ran else "passed" if good else "failed"
 
 
-# --- oneDNN's primitives and functions against the CPU device
+# --- Primitives and functions compared with the CPU device
 
 
 def _reference(queue: Any) -> Any:
-    """Return the CPU's queue; None for a device that computes nothing.
+    """Return the CPU's queue; None if the device under test does not execute.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def _reference(queue: Any) -> Any:
 
 
 def _compared(rows: list, what: str, queue: Any, reference: Any) -> Found:
-    """Return the result of rows with a status each."""
+    """Build the result from rows that each have a status."""
     total = Counter(row["status"] for row in rows)
     said = ", ".join(f"{n} {status}" for status, n in total.most_common())
     bad = total["failed"] + total["crashed"] + total["hung"]
@@ -72,7 +72,7 @@ def _compared(rows: list, what: str, queue: Any, reference: Any) -> Found:
 
 
 def conformance(queue: Any, seconds: float) -> Found:
-    """Run cases of every primitive, in another process, and compare with the CPU engine."""
+    """Run cases of every primitive in another process, and compare with the CPU engine."""
     from sycl_dnn.tools.check_gpu import primitive_sample
 
     try:
@@ -93,7 +93,7 @@ def conformance(queue: Any, seconds: float) -> Found:
 
 
 def functions(queue: Any, seconds: float) -> Found:
-    """Compute functions of every family with their gradients, compare with the CPU device."""
+    """Compute functions of every family with gradients, and compare with the CPU device."""
     from sycl_dnn.tools.check_gpu import function_sample
 
     try:
@@ -106,12 +106,12 @@ def functions(queue: Any, seconds: float) -> Found:
 
 # --- Training
 
-#: Ten digits of 4 x 6 pixels, a row in each hexadecimal digit.
+#: Ten digits of 4 x 6 pixels, one row per hexadecimal digit.
 _FONT = "699996 262227 e12687 e16116 355711 f8e117 688e96 f12444 696996 697116"
 
 
 def _drawn_digits(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return images (count, 1, 8, 8) of digits at random places, with noise, and labels."""
+    """Return images (count, 1, 8, 8) of digits at random positions, with noise, and labels."""
     glyphs = np.array(
         [[[int(c, 16) >> b & 1 for b in (3, 2, 1, 0)] for c in g] for g in _FONT.split()]
     )
@@ -136,7 +136,7 @@ def _digits(rng: np.random.Generator) -> tuple[str, np.ndarray, np.ndarray]:
 
 
 def training(queue: Any, seconds: float) -> Found:
-    """Train a small convolutional network on digits, each step one compiled program."""
+    """Train a small convolutional network on digits, one compiled program per step."""
     rng, steps = np.random.default_rng(0), 300
     sycl_dnn.manual_seed(0)
     source, images, labels = _digits(rng)
@@ -179,7 +179,7 @@ def training(queue: Any, seconds: float) -> Found:
 
 # --- Speed
 
-#: Ten layers, in benchdnn's language; {} is the dtype.
+#: Ten layers in benchdnn's language; {} is the dtype.
 LAYERS = {
     "convolution 3x3": "--conv --dir=FWD_I --dt={} --stag=axb --dtag=axb mb16ic128ih28oc128kh3ph1",
     "convolution 1x1": "--conv --dir=FWD_I --dt={} --stag=axb --dtag=axb mb16ic256ih14oc1024kh1",
@@ -195,7 +195,7 @@ LAYERS = {
 
 
 def speed(queue: Any, seconds: float) -> Found:
-    """Measure ten layers, and what part of the device's bandwidth or peak they reach."""
+    """Time ten layers, and compute their fraction of the device's bandwidth or peak."""
     what = nature(queue.sycl_device)
     if what in ("simulated gpu", "executing gpu"):
         return found("not run", f"this is not a real GPU ({what}): its times mean nothing")
@@ -236,7 +236,7 @@ def speed(queue: Any, seconds: float) -> Found:
 
 
 def _chain(queue: Any, start: float, length: int) -> float:
-    """Alternate steps of dpnp and oneDNN, nothing waits; return the last value, which is known."""
+    """Alternate dpnp and oneDNN steps without waiting; return the last value, which is known."""
     x = dpnp.full((256, 1024), start, dtype="f4", sycl_queue=queue)
     for _ in range(length):
         x += 1.0
@@ -247,7 +247,7 @@ def _chain(queue: Any, start: float, length: int) -> float:
 
 
 def order(queue: Any, seconds: float) -> Found:
-    """Check that work of dpnp and oneDNN stays in order without waits, also from four threads."""
+    """Check that dpnp's and oneDNN's work stays ordered without waits, in four threads too."""
     if nature(queue.sycl_device) == "simulated gpu":
         return found("not run", "a simulated GPU executes nothing, so no order can be seen")
     length, end, rows = 40, time.monotonic() + seconds, []
@@ -259,7 +259,7 @@ def order(queue: Any, seconds: float) -> Found:
                 return
             try:
                 got = _chain(queue, float(thread + n), length)
-            except Exception as error:  # any failure is what the report is for
+            except Exception as error:  # any failure belongs in the report
                 wrong.append(f"thread {thread}: {type(error).__name__}: {error}"[:300])
                 return
             if got != thread + n + length:
@@ -298,7 +298,7 @@ def _large(queue: Any, nature_: str) -> dict[str, Any]:
 
 
 def memory(queue: Any, seconds: float) -> Found:
-    """Check that repeated calls do not use more and more memory, and use a large array."""
+    """Check that repeated calls do not leak memory, and that a large array works."""
     what, end = nature(queue.sycl_device), time.monotonic() + seconds
     w = dpnp.ones((64, 64, 3, 3), dtype="f4", sycl_queue=queue)
     rows, sizes, calls = [_large(queue, what)], [], 0
@@ -321,7 +321,7 @@ def memory(queue: Any, seconds: float) -> Found:
     return found(_judged(good, what == "simulated gpu"), text, [*rows, row], megabytes=sizes)
 
 
-#: Name -> check, its share of the time, what it asks.
+#: Name: check, share of the time budget, question it answers.
 CHECKS: dict[str, tuple[Callable[[Any, float], Found], float, str]] = {
     "conformance": (conformance, 0.30, "oneDNN's primitives against the CPU engine"),
     "functions": (functions, 0.22, "functions and gradients against the CPU device"),
@@ -350,16 +350,16 @@ def list_devices() -> Found:
 
 
 def main(arguments: list[str]) -> None:
-    """Run one check and write what it found: NAME DEVICE SECONDS LIMIT FILE."""
+    """Run one check and write its result: NAME DEVICE SECONDS LIMIT FILE."""
     name, filter_string, seconds, limit, path = arguments
     faulthandler.enable()
-    faulthandler.dump_traceback_later(max(float(limit) - 10, 1))  # where it hangs, into the log
+    faulthandler.dump_traceback_later(max(float(limit) - 10, 1))  # logs where it hangs
     if name == "devices":
         result = list_devices()
     else:
         result = CHECKS[name][0](sycl_dnn.default_queue(filter_string), float(seconds))
     faulthandler.cancel_dump_traceback_later()
-    # Complete or missing: drivers may crash at any time.
+    # Write atomically: drivers may crash at any time.
     whole = Path(path).with_suffix(".new")
     whole.write_text(json.dumps(result))
     whole.replace(path)

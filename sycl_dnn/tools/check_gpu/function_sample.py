@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of every family, with gradients, computed on a device and on the CPU and compared."""
+"""Functions of every family with gradients, compared between a device and the CPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sycl_dnn import functional as F
 
 Row = tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]
 
-#: Name -> the function of floating-point arrays, and their shapes.
+#: Name: a function of floating-point arrays, and their shapes.
 SAMPLE: dict[str, Row] = {
     "conv1d": (F.conv1d, ((2, 8, 30), (16, 8, 3), (16,))),
     "conv2d": (
@@ -73,20 +73,20 @@ SAMPLE: dict[str, Row] = {
     "normalize": (F.normalize, ((16, 10),)),
 }  # fmt: skip
 
-#: What Debian's driver says about the simulated Arc's large register files, unknown to it.
+#: Debian's driver does not know the simulated Arc's large register files.
 BEYOND_DRIVER = "work-items in a work-group cannot exceed"
-#: Largest difference, as a fraction of the largest value.
+#: Maximum difference relative to the largest value.
 TOLERANCE = {"float32": 1e-4, "float16": 2e-2}
 
 
 def inputs(name: str, dtype: str) -> list[np.ndarray]:
-    """Return random values for a function; they depend only on its name."""
+    """Return deterministic random inputs for a function."""
     rng = np.random.default_rng(sum(map(ord, name)))
     return [rng.standard_normal(shape).astype(dtype) for shape in SAMPLE[name][1]]
 
 
 def results(name: str, values: list[np.ndarray], queue: Any) -> list[dpnp.ndarray]:
-    """Return the function's result and its gradients, on the queue's device."""
+    """Return a function's result and gradients on the queue's device."""
     arrays = [dpnp.asarray(v, sycl_queue=queue) for v in values]
     y, pullback = sycl_dnn.vjp(SAMPLE[name][0], *arrays)
     dy = np.cos(np.arange(y.size)).reshape(y.shape).astype(y.dtype)
@@ -95,7 +95,7 @@ def results(name: str, values: list[np.ndarray], queue: Any) -> list[dpnp.ndarra
 
 
 def difference(got: list[np.ndarray], wanted: list[np.ndarray]) -> float:
-    """Return the largest difference, as a fraction of each array's largest value; nan stays nan."""
+    """Return the largest difference relative to each array's maximum; propagates NaN."""
     worst = 0.0
     for a, b in zip(got, wanted, strict=True):
         high = a.astype("f8"), b.astype("f8")
@@ -105,14 +105,14 @@ def difference(got: list[np.ndarray], wanted: list[np.ndarray]) -> float:
 
 
 def one(name: str, dtype: str, queue: Any, reference: Any) -> dict[str, str]:
-    """Return one row: a function on ``queue``, compared with ``reference`` if that is a queue."""
+    """Return the row of a function on ``queue``, compared with ``reference`` if not None."""
     row = {"function": name, "dtype": dtype, "status": "passed", "what": ""}
     values = inputs(name, dtype)
     try:
         got = results(name, values, queue)
     except NotImplementedError as error:
         return row | {"status": "refused", "what": str(error).splitlines()[0]}
-    except Exception as error:  # any failure is what the report is for
+    except Exception as error:  # any failure belongs in the report
         if reference is None and BEYOND_DRIVER in str(error):
             return row | {
                 "status": "refused",
@@ -129,16 +129,16 @@ def one(name: str, dtype: str, queue: Any, reference: Any) -> dict[str, str]:
 
 
 def compare(queue: Any, reference: Any, seconds: float) -> list[dict[str, str]]:
-    """Return one row for each function and dtype that the time allows.
+    """Return one row per function and dtype, within the time limit.
 
     Parameters
     ----------
     queue : dpctl.SyclQueue
-        Of the device to check.
+        Of the device under test.
     reference : dpctl.SyclQueue or None
-        Of the CPU, which computes in float32; None to submit only.
+        Of the CPU, which computes in float32; None to only submit.
     seconds : float
-        No function is started after that time.
+        No function is started after this time.
     """
     has_halves = queue.sycl_device.has_aspect_fp16
     dtypes = ("float32", "float16") if has_halves else ("float32",)

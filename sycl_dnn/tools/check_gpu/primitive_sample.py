@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of every primitive, computed on a device and by the CPU engine and compared."""
+"""Cases of every primitive, compared between a device and the CPU engine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sycl_dnn.tools.cases.drivers import DRIVERS
 from sycl_dnn.tools.cases.execution import Execution, from_forward, prepare
 from sycl_dnn.tools.check_gpu.function_sample import BEYOND_DRIVER
 
-#: Largest difference, as a fraction of the largest value; integers may differ by one.
+#: Maximum difference relative to the largest value; integers may differ by one.
 TOLERANCE = {"f32": 1e-4, "f16": 4e-3, "bf16": 2e-2}
 _NARROW = ("f16", "bf16")
 
@@ -39,7 +39,7 @@ def cases() -> list[Case]:
 
 
 def in_f32(call: Call) -> Call:
-    """Return a call whose floating-point tensors have the type that every CPU computes with."""
+    """Return a call with floating-point tensors converted to f32, which every CPU supports."""
     tensors = {
         name: replace(tensor, dtype="f32") if tensor.dtype in _NARROW else tensor
         for name, tensor in call.tensors.items()
@@ -48,21 +48,21 @@ def in_f32(call: Call) -> Call:
 
 
 def executed(call: Call, stream: Any, key: str, arrays: Arrays) -> tuple[Execution, str]:
-    """Run a call, after its forward call if it has one.
+    """Run a call, preceded by its forward call if it has one.
 
     Parameters
     ----------
     call : Call
     stream : sycl_dnn.onednn.Stream
     key : str
-        Determines the values that are drawn.
+        Determines the values drawn.
     arrays : dict
-        Values by argument that are given and not drawn.
+        Given values by argument.
 
     Returns
     -------
     Execution, str
-        The second is the warning of a known fault of oneDNN, or empty.
+        The second is a warning about a known fault of oneDNN, or empty.
     """
     pd, hint, warned = prepare(call, stream.engine)
     fill = DRIVERS[call.driver].fill
@@ -81,7 +81,7 @@ def _largest(array: np.ndarray) -> float:
 
 
 def wrong(done: Execution, wanted: Arrays) -> str:
-    """Return which outputs differ from those of the CPU, and by how much; "" for none."""
+    """Describe the outputs that differ from the CPU's; "" if there are none."""
     outputs, problems = done.results()
     found = [f"{name}: {problem}" for name, problem in problems.items()]
     for name in outputs.keys() & wanted.keys():
@@ -89,18 +89,18 @@ def wrong(done: Execution, wanted: Arrays) -> str:
         limit = TOLERANCE.get(dtype)
         scale = 1.0 if limit is None else max(_largest(wanted[name]), 1e-6)
         off = _largest(outputs[name] - wanted[name]) / scale
-        if not off <= (1.0 if limit is None else limit):  # NaN is wrong
+        if not off <= (1.0 if limit is None else limit):  # also true for NaN
             found.append(f"{name} ({dtype}) is off by {off:.1e}")
     return "; ".join(sorted(found))
 
 
 def _first_line(error: Exception) -> str:
-    # Its whole text has oneDNN's reasons, for which the case is repeated in another process.
+    # The full text includes oneDNN's reasons, which repeat the case in another process.
     return str(error.args[0] if error.args else error).partition("\n")[0][:300]
 
 
 def one(case: Case, stream: Any, reference: Any) -> Row:
-    """Return the row of a case: computed on ``stream``, compared with ``reference`` if not None."""
+    """Return the row of a case on ``stream``, compared with ``reference`` if not None."""
     row = {"line": case.line, "status": "passed", "impl": "", "what": ""}
     call = case.call()
     try:
@@ -108,7 +108,7 @@ def one(case: Case, stream: Any, reference: Any) -> Row:
         row["impl"] = done.pd.impl_info
     except Unimplemented as error:
         return row | {"status": "refused", "what": _first_line(error)}
-    except Exception as error:  # any failure is what the report is for
+    except Exception as error:  # any failure belongs in the report
         is_refused = reference is None and BEYOND_DRIVER in _first_line(error)
         status = "refused" if is_refused else "failed"
         return row | {"status": status, "what": f"{type(error).__name__}: {_first_line(error)}"}
@@ -123,7 +123,7 @@ def one(case: Case, stream: Any, reference: Any) -> Row:
     return row | {"status": status, "what": f"{what} {warned}".strip()} if what else row
 
 
-# --- A separate process for the cases: one that crashes or hangs is a row, the others run
+# --- A separate process for the cases, so that crashes and hangs are reported as rows
 
 
 def _stream(filter_string: str) -> Any:
@@ -132,10 +132,10 @@ def _stream(filter_string: str) -> Any:
 
 
 def serve(device: str, reference: str) -> None:
-    """Answer each case on standard input with its row; ``reference`` is a device, or empty."""
+    """Respond to each case on standard input with its row; ``reference`` is a device, or empty."""
     faulthandler.enable()
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what libraries print goes into the log
+    os.dup2(2, 1)  # redirects output of libraries to the log
     stream = _stream(device)
     compared = _stream(reference) if reference else None
     for line in sys.stdin:
@@ -143,7 +143,7 @@ def serve(device: str, reference: str) -> None:
 
 
 class Worker:
-    """A process that runs one case at a time; it is replaced where one crashes or hangs it."""
+    """A process that runs one case at a time and is restarted after a crash or hang."""
 
     def __init__(self, device: str, reference: str) -> None:
         module = "sycl_dnn.tools.check_gpu.primitive_sample"
@@ -151,7 +151,7 @@ class Worker:
         self.process: CaseProcess | None = None
 
     def ask(self, case: Case, seconds: float) -> Row:
-        """Return the row of a case, which may take that long."""
+        """Return the row of a case, with a time limit."""
         process = self.process = self.process or CaseProcess(self.command)
         process.give(asdict(case))
         has_answer = bool(select.select([process.stdout], [], [], seconds)[0])
@@ -163,7 +163,7 @@ class Worker:
         else:
             process.kill()
             status, what = "hung", f"not done after {seconds:.0f} s"
-        print(*process.errors, sep="\n", file=sys.stderr)  # into the log of the check
+        print(*process.errors, sep="\n", file=sys.stderr)  # to the check's log
         self.process = None
         return {"line": case.line, "status": status, "impl": "", "what": what}
 
@@ -174,17 +174,17 @@ class Worker:
 
 
 def rows(device: str, reference: str, chosen: list[Case], limit: float) -> Iterator[Row]:
-    """Iterate over the rows of cases.
+    """Yield the rows of cases.
 
     Parameters
     ----------
     device : str
-        The dpctl filter string of the device to check.
+        The dpctl filter string of the device under test.
     reference : str
-        That of the CPU; empty to submit only.
+        That of the CPU; empty to only submit.
     chosen : list of Case
     limit : float
-        Seconds that one case may take.
+        Seconds per case.
     """
     worker = Worker(device, reference)
     try:

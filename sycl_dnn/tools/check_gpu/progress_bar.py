@@ -8,7 +8,7 @@ from typing import TextIO
 
 
 class Progress:
-    """A progress bar on a terminal; nothing without a terminal."""
+    """A progress bar on a terminal; does nothing without one."""
 
     def __init__(self, total: int | None, out: TextIO) -> None:
         self.total, self.out, self.done = total, out, 0
@@ -16,12 +16,12 @@ class Progress:
         self.bad = 0
 
     def clear(self) -> None:
-        """Clear the bar before something else is printed."""
+        """Clear the bar before other output."""
         if self.shown:
             self.out.write("\r\x1b[K")
 
     def step(self, is_bad: bool) -> None:
-        """Count a case and draw the bar."""
+        """Count a case and redraw the bar."""
         self.done += 1
         self.bad += is_bad
         if not self.shown:

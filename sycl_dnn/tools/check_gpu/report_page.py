@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of ``check-gpu``: its verdict, and one HTML page without other files."""
+"""The report of ``check-gpu``: its verdict, and a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-#: Nature of a device -> what a reader must know about the results.
+#: What readers must know about results, by nature of the device.
 NATURES = {
     "gpu": "A real GPU executed everything.",
     "simulated gpu": (
@@ -21,7 +21,7 @@ NATURES = {
     "cpu": "NOT A GPU: the CPU executed everything.",
 }
 _BAD = ("failed", "crashed", "hung")
-#: The name of the executing GPU shows it.
+#: Suffixes of device names; the executing GPU's name is already distinct.
 _CALLED = {"simulated gpu": " [simulated]"}
 
 
@@ -30,12 +30,12 @@ def _names(devices: Iterable[dict[str, Any]]) -> str:
 
 
 def verdict(data: dict[str, Any]) -> dict[str, Any]:
-    """Return ``word``, ``text`` and the exit ``status`` of a run.
+    """Return ``word``, ``text`` and exit ``status`` of a run.
 
     Parameters
     ----------
     data : dict
-        The report's data, as collected by ``main`` of ``command.py``.
+        The report's data, as collected by ``main`` in ``command.py``.
     """
     results, checked = data["results"], data["checked"]
     bad = [r for r in results if r["status"] in _BAD]
@@ -103,7 +103,7 @@ def _cell(name: str, value: Any) -> str:
 
 
 def table(rows: list[dict[str, Any]], name: str = "") -> str:
-    """Return rows as an HTML table; the first one names the columns. ``name``: its CSS class."""
+    """Return rows as an HTML table; the first one has the column names. ``name``: CSS class."""
     if not rows:
         return ""
     names = list(rows[0])
@@ -115,7 +115,7 @@ def table(rows: list[dict[str, Any]], name: str = "") -> str:
 
 
 def _curve(values: list[float]) -> str:
-    """Return a loss by step as a picture."""
+    """Return an SVG of the loss by step."""
     high = max(values) or 1.0
     points = " ".join(
         f"{600 * i / max(len(values) - 1, 1):.1f},{120 - 115 * v / high:.1f}"
@@ -145,12 +145,12 @@ def _section(result: dict[str, Any]) -> str:
 
 
 def _said(value: Any) -> Any:
-    """Return a fact as a reader expects it: yes and no, nothing as a dash."""
+    """Format a fact for readers: yes, no, or a dash for nothing."""
     return {True: "yes", False: "no", None: "-"}.get(value, value)
 
 
 def _machine(results: list[dict[str, Any]]) -> str:
-    """Return versions, devices and settings of the machine."""
+    """Return a section with versions, devices and settings of the machine."""
     listed = [r for r in results if r["check"] == "devices" and r["figures"].get("environment")]
     if not listed:
         return "<p>No list of devices could be made.</p>"
@@ -179,7 +179,7 @@ def _machine(results: list[dict[str, Any]]) -> str:
 
 
 def page(data: dict[str, Any]) -> str:
-    """Return the report as one HTML page."""
+    """Return the report as a self-contained HTML page."""
     said = data["verdict"]
     overview = [
         {n: r[n] for n in ("check", "device", "status", "summary", "seconds")}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a case is refused or slow, and which similar cases are not.
+"""Explanations of why a case is refused or slow, and similar cases that are not.
 
-``python -m sycl_dnn explain`` is the command; docs/inspect.md describes it.
+The command is ``python -m sycl_dnn explain``; see docs/inspect.md.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sycl_dnn explain``: cases in benchdnn's language, explained one by one."""
+"""``python -m sycl_dnn explain``: explain cases in benchdnn's language."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_CASES = 50
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the options that no driver has."""
+    """Return the parser of options that are independent of drivers."""
     found = parser_of("python -m sycl_dnn explain", _DESCRIPTION)
     add = found.add_argument
     add("--isa", default="", metavar="L", help="limit the CPU to this level, such as avx2")
@@ -37,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _attempts(found: Explanation) -> list[str]:
-    """Return the implementations in oneDNN's order."""
+    """Format the implementations, in oneDNN's order."""
     width = max((len(a.impl or "(no name)") for a in found.answer.attempts), default=0)
     lines, first = [], True
     for number, attempt in enumerate(found.answer.attempts, start=1):
@@ -63,7 +63,7 @@ def _variants(found: Explanation, limit: int) -> list[str]:
 
 
 def text(found: Explanation, limit: int = 12) -> str:
-    """Return an explanation as text for people."""
+    """Format an explanation as text."""
     answer = found.answer
     head = f"{answer.state}: {answer.impl or answer.error}"
     lines = [found.case.line, f"  {head}", *(f"  - {note}" for note in found.notes)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an answer of oneDNN means: notes in plain words, and better cases similar to it."""
+"""Interpretation of oneDNN's answers: notes, and better cases that are similar."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ FREE = "all layouts any"
 
 @dataclass(frozen=True)
 class Explanation:
-    """A case, what oneDNN says, what that means, and what would be better.
+    """A case with oneDNN's answer, notes about it, and better variants.
 
     notes : sentences
-    better : variants with their answers, best and nearest first
-    tried : how many variants were asked for
+    better : variants with their answers, best and most similar first
+    tried : number of variants tried
     """
 
     case: Case
@@ -36,7 +36,7 @@ class Explanation:
     tried: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything in the form of the JSON."""
+        """Return the fields in the form of the JSON output."""
         near = [
             {"change": v.change, "line": v.case.line, "state": a.state, "impl": a.impl}
             for v, a in self.better
@@ -46,7 +46,7 @@ class Explanation:
 
 
 def _is_plain(layout: str) -> bool:
-    """Whether a layout's text is the row-major one: ``f32 (2, 3) ab``."""
+    """Whether the text of a layout describes row-major order: ``f32 (2, 3) ab``."""
     tag = layout.rpartition(" ")[2]
     return tag == _LETTERS[: len(tag)]
 
@@ -89,7 +89,7 @@ def _about_refusal(answer: Answer) -> tuple[str, ...]:
 
 
 def notes(answer: Answer, free: Answer | None) -> tuple[str, ...]:
-    """Return what an answer means, in sentences.
+    """Return notes about an answer, as sentences.
 
     Parameters
     ----------
@@ -109,15 +109,15 @@ def _ask(prober: Prober, found: list[Variant]) -> list[tuple[Variant, Answer]]:
 
 
 def explain(case: Case, prober: Prober, everything: bool = False) -> Explanation:
-    """Return why oneDNN answers a case as it does, and what would be better.
+    """Explain oneDNN's answer to a case, and find better variants.
 
-    If no single change helps, changes of two things are tried.
+    If no single change helps, pairs of changes are tried.
 
     Parameters
     ----------
     case : Case
     prober : Prober
-        The device.
+        For the device.
     everything : bool
         List all variants that oneDNN accepts, not only those with a better implementation.
 
@@ -137,7 +137,7 @@ def explain(case: Case, prober: Prober, everything: bool = False) -> Explanation
     return Explanation(case, answer, notes(answer, free), tuple(better), len(asked))
 
 
-# --- Cases that differ from a given one in one respect, and what can be changed in a case
+# --- Variants: changes to a case
 
 
 _TAGS = ("any", "abx", "axb")
@@ -146,7 +146,7 @@ _INTEGERS = ("u8:s8:f32", "s8:s8:f32", "u8:s8:u8", "s8:s8:s8")
 _NETWORKS = ("f32", "bf16f32", "bf16")
 _FORWARD, _WEIGHTS = ("FWD_I", "FWD_D", "FWD_B"), ("BWD_W", "BWD_WB")
 _LISTS = ("attr-post-ops", "attr-scales", "attr-zero-points")
-#: Options whose absence makes a case simpler, in the order in which they are tried.
+#: Options whose removal simplifies a case, in the order in which they are tried.
 _DROPPED = (
     *("strides", "inplace", "runtime_dims_masks", "runtime-dim-mask", "encoding", "bia-dt"),
     *("attr-post-ops", "attr-scales", "attr-zero-points", "attr-precomputed-reductions"),
@@ -154,7 +154,7 @@ _DROPPED = (
     *("with-peephole", "with-projection", "direction"),
 )
 _BLOCK = 16
-#: A key of a problem with its number.
+#: A key of a problem with its value.
 _PART = re.compile(r"([a-z]+)(\d+)")
 _CHANNELS = ("ic", "oc", "sic", "slc", "dhc", "dic")
 
@@ -162,7 +162,7 @@ Change = tuple[str, dict[str, str], str]
 
 
 def _options(case: Case) -> dict[str, str]:
-    """Return every option of the case's driver with its text."""
+    """Return every option of the case's driver with its value."""
     return {o.name: case.texts.get(o.name, o.default) for o in DRIVERS[case.driver].options}
 
 
@@ -190,7 +190,7 @@ def _channels(case: Case) -> Iterator[Change]:
 
 
 def _letters(problem: str) -> str:
-    """Round the channels of a problem such as ``g2mb1ic6oc10``; a depthwise one stays one."""
+    """Round the channels of a problem such as ``g2mb1ic6oc10``; depthwise ones remain depthwise."""
     sizes = dict(_PART.findall(problem))
     groups = int(sizes.get("g", 0))
     depthwise = groups > 1 and sizes["g"] == sizes["ic"]
@@ -251,7 +251,7 @@ def _dropped(case: Case) -> Iterator[Change]:
 
 
 def _common(text: str) -> str:
-    """Replace masks and groups by one number for everything."""
+    """Replace masks and groups by a single common value."""
     parts = (part.split(":") for part in text.split("+"))
     return "+".join(f"{p[0]}:common:1" + (f":{p[2]}" if len(p) > 2 else "") for p in parts)
 
@@ -282,7 +282,7 @@ def _looser(case: Case) -> Iterator[Change]:
             yield f"--{name} {text}", {name: text}, case.problem
 
 
-#: Kinds of change, the nearest first.
+#: Kinds of change, the smallest first.
 CHANGES: tuple[Callable[[Case], Iterator[Change]], ...] = (
     _layouts,
     _algorithm,
@@ -299,7 +299,7 @@ CHANGES: tuple[Callable[[Case], Iterator[Change]], ...] = (
 class Variant:
     """A case similar to another.
 
-    change : what is different, in a few words
+    change : short description of the difference
     case : Case
     """
 
@@ -308,7 +308,7 @@ class Variant:
 
 
 def _changed(case: Case, texts: dict[str, str], problem: str) -> Case | None:
-    """Return the case with some options changed; None if that is not a case."""
+    """Return the case with changed options; None if that is not a valid case."""
     merged = {n: t for n, t in (case.texts | texts).items() if t}
     changed = Case(case.driver, problem, merged, case.place)
     try:
@@ -318,7 +318,7 @@ def _changed(case: Case, texts: dict[str, str], problem: str) -> Case | None:
 
 
 def variants(case: Case) -> list[Variant]:
-    """Return the cases that differ from one in one respect, the nearest first.
+    """Return the cases that differ in one respect, the most similar first.
 
     Parameters
     ----------
@@ -327,8 +327,8 @@ def variants(case: Case) -> list[Variant]:
     Returns
     -------
     list of Variant
-        Layouts left to oneDNN or made plain or channels last, sizes rounded up, another
-        direction, attributes left out one by one, looser arithmetic, no groups, other types.
+        Layouts left to oneDNN, or made row-major or channels-last, sizes rounded up, other
+        directions, attributes removed one by one, relaxed arithmetic, no groups, other types.
     """
     changed = (
         (change, _changed(case, texts, problem))
@@ -339,7 +339,7 @@ def variants(case: Case) -> list[Variant]:
 
 
 def pairs(case: Case) -> list[Variant]:
-    """Return the cases that differ from one in two respects."""
+    """Return the cases that differ in two respects."""
     first = variants(case)
     changed = (
         (f"{one.change}; {other.change}", other.case)

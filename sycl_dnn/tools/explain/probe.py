@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Query oneDNN for the implementation of a case, in a separate process per device and ISA.
+"""Queries for oneDNN's implementation of a case, in a separate process per device and ISA.
 
-The level is a limit that oneDNN reads from the environment once, and its reasons are only in the
-log on standard output: both need a separate process.
+oneDNN reads the ISA limit from the environment once, and logs its reasons only to standard output;
+both require a separate process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sycl_dnn.tools.cases.call import Call, describe
 from sycl_dnn.tools.cases.case_files import Case
 from sycl_dnn.tools.cases.case_process import CaseProcess
 
-#: Family -> parts of names that belong to it; the first family that fits counts.
+#: Name components by family; the first match counts.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "ref": ("ref",),
     "simple": ("simple", "ncsp_", "nspc_", "rnn_data_reorder"),
@@ -36,7 +36,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "ocl": ("ocl", "xe:"),
     "reorder": ("reorder", "direct_copy"),
 }
-#: How much a family is worth; comparing tables means comparing these.
+#: Ranking of states and families, for comparisons.
 RANKS = {"died": 0, "invalid": 1, "refused": 1, "ref": 2, "simple": 3}
 OPTIMISED = 4
 
@@ -64,21 +64,21 @@ def state(impl: str) -> str:
 
 
 def rank(state_: str) -> int:
-    """Return how much a state is worth: 0 (the process died) to 4 (optimised)."""
+    """Return the rank of a state: 0 (the process crashed) to 4 (optimized)."""
     return RANKS.get(state_, OPTIMISED)
 
 
-# --- Query oneDNN for one case: which implementations accept it, which decline, and why
+# --- Querying one case
 
 
 @dataclass(frozen=True)
 class Attempt:
     """An implementation that oneDNN considered.
 
-    impl : its name; empty where the log gives none
-    reason : why it declined; empty where it takes the case
-    layouts : layout by argument, of one that takes the case
-    scratchpad : bytes, of one that takes the case
+    impl : its name; empty if the log has none
+    reason : why it declined; empty if it accepts the case
+    layouts : layout by argument, if it accepts the case
+    scratchpad : in bytes, if it accepts the case
     """
 
     impl: str
@@ -87,7 +87,7 @@ class Attempt:
     scratchpad: int = 0
 
 
-#: The reason of an implementation that would accept the case.
+#: Reason for an implementation that was excluded by an option.
 LEFT_OUT = "left out by --impl or --skip-impl"
 
 
@@ -98,9 +98,9 @@ class Answer:
     state : ``optimised``, ``simple``, ``ref``, ``refused``, ``invalid`` or ``died``
     impl : name of the implementation that would run
     error : first line of the refusal
-    attempts : all that were considered, in oneDNN's order
-    warned : known faults of oneDNN that the case meets
-    of_hint : the refusal is about the forward descriptor that a gradient needs
+    attempts : all implementations considered, in oneDNN's order
+    warned : known faults of oneDNN that affect the case
+    of_hint : whether the refusal is about the forward descriptor of a gradient
     """
 
     state: str
@@ -112,13 +112,13 @@ class Answer:
 
     @property
     def reason(self) -> str:
-        """What the most general implementation said, or the refusal itself."""
+        """The reason of the most general implementation, or the refusal itself."""
         said = [a.reason for a in self.attempts if a.reason and a.impl]
         said = said or [a.reason for a in self.attempts if a.reason]
         if said or self.state != "refused":
             return said[-1] if said else self.error
-        # oneDNN goes by a list for each combination of types. What the register of faults refuses
-        # has its own words.
+        # oneDNN has a list of implementations per combination of types. Refusals by the fault
+        # register have their own message.
         if self.error.endswith(": unimplemented"):
             return "oneDNN has no list of such types"
         return self.error.partition("): ")[2] or self.error
@@ -129,20 +129,20 @@ class Answer:
         return next(a for a in self.attempts if not a.reason)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name, as in the JSON."""
+        """Return the fields by name, as in the JSON output."""
         return asdict(self)
 
 
 def answer_of(data: dict[str, Any]) -> Answer:
-    """Return the answer that `Answer.as_dict` gave."""
+    """Restore an answer from ``Answer.as_dict``."""
     attempts = tuple(Attempt(**attempt) for attempt in data["attempts"])
     return Answer(**data | {"attempts": attempts, "warned": tuple(data["warned"])})
 
 
 def declined(log: str, row: str) -> list[Attempt]:
-    """Return who declined, from oneDNN's log about the primitive ``row``.
+    """Parse the implementations that declined from oneDNN's log about the primitive ``row``.
 
-    Helpers of implementations write lines without a name; they are kept, in their place.
+    Implementations' helpers log lines without a name, which are kept in order.
     """
     kind, found = reasons._log_kind(row), []
     for line in log.splitlines():
@@ -188,7 +188,7 @@ def probe(case: Case, engine: Any, log: Any, every: bool = False) -> Answer:
     case : Case
     engine : sycl_dnn.onednn.Engine
     log : object with ``take() -> str``
-        What oneDNN wrote to its log since the last call.
+        oneDNN's log output since the last call.
     every : bool
         List all implementations, rather than stopping at the first that accepts the case.
 
@@ -219,22 +219,22 @@ def probe(case: Case, engine: Any, log: Any, every: bool = False) -> Answer:
     return Answer(state(impl), impl, "", tuple(attempts), warned)
 
 
-# --- Names of devices and of levels of the instruction set
+# --- Names of devices and ISA levels
 
-#: Levels of the instruction set, by oneDNN's names, from the oldest.
+#: ISA levels by oneDNN's names, oldest first.
 LEVELS = (
     *("sse41", "avx2", "avx2_vnni", "avx2_vnni_2"),
     *("avx512_core", "avx512_core_vnni", "avx512_core_bf16"),
     *("avx10_1_512", "avx10_1_512_amx", "avx10_1_512_amx_fp16", "avx10_2", "avx10_2_amx_2"),
 )
-#: The highest level that the machine has.
+#: The highest level of the machine.
 NATIVE = "native"
-#: Names of devices whose driver reports only a number.
+#: Device names for PCI ids, if the driver reports only those.
 _NAMES = {"0x56a0": "Arc A770", "0x4905": "DG1", "0x9a49": "Tiger Lake"}
 
 
 def target_name(facts: dict[str, Any]) -> str:
-    """Return a target's name: ``cpu:avx2``, or the GPU's."""
+    """Return the name of a target: ``cpu:avx2``, or the GPU's."""
     if facts["kind"] == "cpu":
         return f"cpu:{facts['isa']}"
     device = facts["device"]
@@ -242,7 +242,7 @@ def target_name(facts: dict[str, Any]) -> str:
 
 
 def check_levels(names: Iterable[str]) -> tuple[str, ...]:
-    """Return levels as a tuple; the highest one of the machine is an empty text.
+    """Validate levels; the machine's highest becomes an empty string.
 
     Raises
     ------
@@ -256,23 +256,23 @@ def check_levels(names: Iterable[str]) -> tuple[str, ...]:
     return tuple("" if name == NATIVE else name for name in found)
 
 
-# --- What a process that runs cases has: its environment, oneDNN's log, a stream
+# --- Environment of worker processes
 
 
-#: NumPy's threads in addition to oneDNN's double the time of a small product of matrices.
+#: NumPy's threads would compete with oneDNN's and double the time of small products.
 _REFERENCES = {"OPENBLAS_NUM_THREADS": "1"}
 _LOG = {"ONEDNN_VERBOSE": "dispatch,check", "ONEDNN_VERBOSE_TIMESTAMP": "0"}
 
 
 class Log:
-    """The library's output to standard output since the last call."""
+    """The library's standard output since the last call."""
 
     def __init__(self) -> None:
         self.file = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the process)
         os.dup2(self.file.fileno(), 1)
 
     def take(self) -> str:
-        """Return the output and drop it."""
+        """Return the output and clear it."""
         sys.stdout.flush()
         size = os.fstat(1).st_size
         text = os.pread(self.file.fileno(), min(size, 1 << 20), 0).decode(errors="replace")
@@ -291,18 +291,18 @@ def stream_on(device: str) -> Any:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment that a worker needs."""
+    """Return the environment of a worker."""
     return {**_REFERENCES, **os.environ, **_LOG}
 
 
-# --- A process that describes cases and catches oneDNN's log; one for each device and ISA
+# --- A worker process per device and ISA that describes cases and captures oneDNN's log
 
 
 _LIMIT = "ONEDNN_MAX_CPU_ISA"
 
 
 class ProbeError(RuntimeError):
-    """The process that describes cases does not start, because there is no such device."""
+    """The worker process does not start because there is no such device."""
 
 
 def _facts(stream: Any) -> dict[str, Any]:
@@ -325,7 +325,7 @@ def _facts(stream: Any) -> dict[str, Any]:
 
 
 def serve(device: str) -> None:
-    """Write facts, then an answer for each case on standard input, one JSON per line."""
+    """Write facts, then an answer to each case on standard input, as lines of JSON."""
     results = os.fdopen(os.dup(1), "w", buffering=1)
     log = Log()
     stream = stream_on(device)
@@ -337,14 +337,14 @@ def serve(device: str) -> None:
 
 
 class Prober:
-    """Describes cases on one device under one limit of the instruction set.
+    """Describes cases on one device under one ISA limit.
 
     Parameters
     ----------
     device : str
-        ``"cpu"``, ``"gpu"`` or a filter string of dpctl's; empty is the default device.
+        ``"cpu"``, ``"gpu"`` or a dpctl filter string; empty is the default device.
     isa : str
-        oneDNN's name of a level, such as ``"avx2"``; empty sets no limit.
+        oneDNN's name of a level, such as ``"avx2"``; empty for no limit.
 
     Attributes
     ----------
@@ -372,7 +372,7 @@ class Prober:
             raise ProbeError(f"{self.device or 'default device'}: {self.process.last_line()}")
 
     def ask(self, case: Case, every: bool = False) -> Answer:
-        """Return the answer to one case; ``died`` if it ended the process."""
+        """Return the answer to a case; ``died`` if it crashed the process."""
         self.process.give({"case": asdict(case), "every": every})
         answer = self.process.take()
         if answer is not None:
@@ -383,7 +383,7 @@ class Prober:
         return Answer("died", error=f"the process died: {last}")
 
     def answers(self, cases: Iterable[Case]) -> Iterator[tuple[Case, Answer]]:
-        """Iterate over cases with their answers."""
+        """Yield cases with their answers."""
         for case in cases:
             yield case, self.ask(case)
 

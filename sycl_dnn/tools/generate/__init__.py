@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text from a language model. ``python -m sycl_dnn generate`` is the command."""
+"""``python -m sycl_dnn generate``: text generation with a language model."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sycl_dnn generate``: what follows a prompt, as the model writes it."""
+"""``python -m sycl_dnn generate``: continue a prompt and stream the text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command; return 0, or 2 for a model or an option that cannot be used."""
+    """Run the command; return 0, or 2 for an invalid model or option."""
     given = parser().parse_args(arguments)
     prompt = sys.stdin.read() if given.prompt == "-" else given.prompt
     options = {
@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
         print(f"python -m sycl_dnn generate: {error}", file=sys.stderr)
         return 2
     print()
-    if given.speed and len(times) > 4:  # the second token compiles the step of all others
+    if given.speed and len(times) > 4:  # the step is compiled for the second token
         rate = (len(times) - 4) / max(times[-2] - times[2], 1e-9)
         print(f"first piece after {times[1] - start:.2f} s, then {rate:.1f} tokens a second")
     return 0

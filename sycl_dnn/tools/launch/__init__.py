@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sycl_dnn launch``: start the ranks of a program on this host, and end them all."""
+"""``python -m sycl_dnn launch``: start the ranks of a program and end them together."""

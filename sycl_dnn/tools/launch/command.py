@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sycl_dnn launch``: options of a job, and its exit status."""
+"""``python -m sycl_dnn launch``: command-line options and exit status."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ with an error all are ended, and its status is returned: that of the first, 128 
 130 for Ctrl-C. No process is left. SIGUSR1 and SIGUSR2 are passed on to the ranks. They are not
 restarted after 75, by which a program that a scheduler has warned says that steps are left.
 """
-#: Of ends after which the ranks are not restarted: all is done, to be resubmitted, interrupted.
+#: Exit statuses after which ranks are not restarted: success, resubmission, interruption.
 _FINAL = (0, 75, 130, 143)
 
 

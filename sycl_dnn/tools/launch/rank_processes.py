@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of one job on this host: their cores, variables, output and end."""
+"""Processes of a job on this host: cores, environment, output and termination."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-#: Seconds for ranks to say why they end after one has failed, and to end when told to.
+#: Seconds for ranks to report errors after one has failed, and to end when signaled.
 _LAST_WORDS, _GRACE = 3.0, 5.0
 _POLL = 0.02
 _PR_SET_PDEATHSIG = 1
-#: Signals that ranks get from the launcher: schedulers send them before the time is over.
+#: Signals forwarded to ranks: schedulers send them before the time limit.
 FORWARDED = (signal.SIGUSR1, signal.SIGUSR2)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the ranks of a job are placed on hosts and cores."""
+    """Placement of a job's ranks on hosts and cores."""
 
     ranks: int
     nodes: int
@@ -38,7 +38,7 @@ class Layout:
 
 
 def cores_of(local_rank: int, ranks: int, cores: Sequence[int]) -> list[int]:
-    """Return the cores of one rank: adjacent, the same number for each; shared if there are fewer.
+    """Return the cores of one rank: adjacent, equally many for each; shared if there are too few.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def cores_of(local_rank: int, ranks: int, cores: Sequence[int]) -> list[int]:
 
 
 def environment_of(local_rank: int, layout: Layout, n_cores: int) -> dict[str, str]:
-    """Return the variables of one rank; the user's settings for threads are kept."""
+    """Return the environment of one rank; the user's thread settings are kept."""
     made = dict(os.environ)
     if layout.pins:
         made.setdefault("OMP_NUM_THREADS", str(n_cores))
@@ -72,11 +72,11 @@ def environment_of(local_rank: int, layout: Layout, n_cores: int) -> dict[str, s
 
 
 class RankProcess:
-    """One rank: a process in its own session, and the threads that pass its output on."""
+    """One rank: a process in its own session, and the threads that relay its output."""
 
     def __init__(self, command: Sequence[str], local_rank: int, layout: Layout) -> None:
         self.rank = layout.node_rank * layout.ranks + local_rank
-        #: Its name in the launcher's messages.
+        #: Name in the launcher's messages.
         self.name = f"rank {self.rank}"
         all_cores = sorted(os.sched_getaffinity(0))
         cores = cores_of(local_rank, layout.ranks, all_cores)
@@ -96,11 +96,11 @@ class RankProcess:
         finally:
             os.sched_setaffinity(0, all_cores)
         self._readers: list[threading.Thread] = []
-        #: The last line that it wrote to standard error, empty if the launcher does not read it.
+        #: Its last line of standard error; empty if the launcher does not read it.
         self.last_line = ""
 
     def pass_output_on(self) -> None:
-        """Begin to write this rank's lines, prefixed with its number."""
+        """Start relaying the rank's lines, prefixed with its number."""
         for source, target in (
             (self.process.stdout, sys.stdout),
             (self.process.stderr, sys.stderr),
@@ -121,26 +121,26 @@ class RankProcess:
                 self.last_line = text.strip()
 
     def status(self) -> int | None:
-        """Return the exit status as in a shell; None while it runs."""
+        """Return the exit status as in a shell; None while it is running."""
         found = self.process.poll()
         return found if found is None or found >= 0 else 128 - found
 
     def signal(self, number: int) -> None:
-        """Send a signal to the process and what it started."""
+        """Send a signal to the process and its children."""
         try:
             os.killpg(self.process.pid, number)
         except (ProcessLookupError, PermissionError):
             return
 
     def forward(self, number: int) -> None:
-        """Pass a signal on to the process alone: what it started may not expect it."""
+        """Forward a signal to the process only: its children may not expect it."""
         self.process.send_signal(number)
 
     def close(self) -> None:
-        """End what is left of its session, and wait for the last lines."""
+        """End the rest of its session, and wait for the last lines."""
         self.signal(signal.SIGKILL)
         self.process.wait()
-        # A rank that was killed has not removed the memory that it shared.
+        # A killed rank has not removed its shared memory.
         for path in Path("/dev/shm").glob(f"{self.process.pid}:*"):
             path.unlink(missing_ok=True)
         for thread in self._readers:
@@ -148,13 +148,13 @@ class RankProcess:
 
 
 def _die_with_parent() -> Callable[[], None]:
-    """Return what a child does first: it requests to be killed when the launcher is."""
+    """Return a function for the child that requests to be killed with the launcher."""
     libc = ctypes.CDLL(None)
     return lambda: libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class _Asked(Exception):
-    """The job has been told to end."""
+    """The job was told to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -162,34 +162,34 @@ class _Asked(Exception):
 
 
 class Child(Protocol):
-    """What a launcher started: a rank, or another launcher on another host."""
+    """A child of the launcher: a rank, or a launcher on another host."""
 
     name: str
     last_line: str
 
     def pass_output_on(self) -> None:
-        """Begin to write its output."""
+        """Start relaying its output."""
 
     def status(self) -> int | None:
-        """Return the exit status as in a shell; None while it runs."""
+        """Return the exit status as in a shell; None while it is running."""
 
     def signal(self, number: int) -> None:
-        """Send a signal that ends it."""
+        """Send a terminating signal."""
 
     def forward(self, number: int) -> None:
-        """Pass on a signal that the launcher got and that does not end it."""
+        """Forward a signal that does not terminate it."""
 
     def close(self) -> None:
-        """End what is left of it."""
+        """End whatever is left of it."""
 
 
 def run_job(command: Sequence[str], layout: Layout) -> int:
-    """Run the ranks of this host to completion; return the status of the first that failed, or 0.
+    """Run the ranks of this host; return the status of the first that failed, or 0.
 
     Parameters
     ----------
     command : sequence of str
-        What every rank runs.
+        The command of every rank.
     layout : Layout
 
     Raises
@@ -201,7 +201,7 @@ def run_job(command: Sequence[str], layout: Layout) -> int:
 
 
 def run_children(starts: Sequence[Callable[[], Child]]) -> int:
-    """Start all and run them to completion; return the status of the first that failed, or 0."""
+    """Start all children and run them to completion; return the first failing status, or 0."""
     children: list[Child] = []
     failed = None
     handlers = {n: signal.signal(n, _raise_asked) for n in (signal.SIGINT, signal.SIGTERM)}
@@ -225,7 +225,7 @@ def run_children(starts: Sequence[Callable[[], Child]]) -> int:
             signal.signal(number, signal.SIG_IGN if children else handler)
         for child in children:
             child.close()
-        if failed is not None:  # after the last words of all, where a reader looks first
+        if failed is not None:  # at the end, where readers look first
             said = f": {failed.last_line}" if failed.last_line else ""
             print(f"launch: {failed.name} ended with {failed.status()}{said}",
                   file=sys.stderr, flush=True)  # fmt: skip
@@ -243,7 +243,7 @@ def _forward(children: Sequence[Child], number: int, frame: Any) -> None:
 
 
 def _first_failure(children: Sequence[Child]) -> Child | None:
-    """Wait until one fails and return it; None once all have succeeded."""
+    """Wait until a child fails and return it; None once all have succeeded."""
     while True:
         known = [(child.status(), child) for child in children]
         for status, child in known:
@@ -255,7 +255,7 @@ def _first_failure(children: Sequence[Child]) -> Child | None:
 
 
 def _end(children: Sequence[Child], number: int, patience: float) -> None:
-    """Let them end by themselves for a while, then tell them to."""
+    """Let children end by themselves for a while, then signal them."""
     if not _all_end(children, patience):
         for child in children:
             if child.status() is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``launch --hosts``: a launcher on each host, started by ssh, and all of them ended together."""
+"""``launch --hosts``: a launcher on each host, started by ssh and ended together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from sycl_dnn.tools.launch.rank_processes import FORWARDED, run_children
 
-#: Variables that the other hosts get, by how their names begin; those of ranks they set themselves.
+#: Prefixes of variables passed to other hosts, which set those of ranks themselves.
 _PASSED_ON = (
     "CCL_", "DPCPP_", "FI_", "I_MPI_", "LD_LIBRARY_PATH", "OMP_", "ONEAPI_", "PATH", "PYTHONPATH",
     "SYCL_", "VIRTUAL_ENV", "ZE_",
@@ -24,11 +24,11 @@ _PASSED_ON = (
 
 
 class HostProcess:
-    """The launcher of one host. It ends when its input does, as it does where ssh is cut."""
+    """The launcher on one host. It ends when its input does, as it does if ssh is interrupted."""
 
     def __init__(self, shell: Sequence[str], host: str, command: Sequence[str]) -> None:
         self.name = f"host {host}"
-        self.last_line = ""  # the launcher there has repeated it
+        self.last_line = ""  # the remote launcher prints it
         passed = [f"{n}={v}" for n, v in os.environ.items() if n.startswith(_PASSED_ON)]
         line = f"cd {shlex.quote(os.getcwd())} && exec {shlex.join(['env', *passed, *command])}"
         self._process = subprocess.Popen(
@@ -36,29 +36,29 @@ class HostProcess:
         )
 
     def pass_output_on(self) -> None:
-        """Do nothing: lines have the number of their rank already."""
+        """Do nothing: lines are already prefixed with their rank."""
 
     def status(self) -> int | None:
-        """Return the exit status as in a shell; None while it runs."""
+        """Return the exit status as in a shell; None while it is running."""
         found = self._process.poll()
         return found if found is None or found >= 0 else 128 - found
 
     def signal(self, number: int) -> None:
-        """Ask the launcher there to end its ranks; kill what connects to it if ``number`` says."""
+        """Tell the remote launcher to end its ranks; for SIGKILL, kill the connection."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         if number == signal.SIGKILL and self._process.poll() is None:
             os.killpg(self._process.pid, number)
 
     def forward(self, number: int) -> None:
-        """Pass a signal on by its name: ssh does not."""
+        """Forward a signal by name, since ssh does not."""
         if self._process.stdin is not None and not self._process.stdin.closed:
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.write(f"{signal.Signals(number).name}\n".encode())
                 self._process.stdin.flush()
 
     def close(self) -> None:
-        """End what is left of the connection."""
+        """End whatever is left of the connection."""
         self.signal(signal.SIGKILL)
         self._process.wait()
 
@@ -71,16 +71,16 @@ def run_on_hosts(
     Parameters
     ----------
     hosts : sequence of str
-        As ``ssh`` takes them: ``[user@]host`` or ``ssh://[user@]host[:port]``. The first has
-        rank 0, and the others reach it under this name.
+        As accepted by ``ssh``: ``[user@]host`` or ``ssh://[user@]host[:port]``. The first has rank
+        0, and the others reach it under this name.
     shell : str
-        Command that takes a host and a line for its shell, such as ``ssh -o BatchMode=yes``.
+        Command that takes a host and a shell command, such as ``ssh -o BatchMode=yes``.
     port : int
-        Where rank 0 listens.
+        Port of rank 0.
     options : sequence of str
-        Further options of each launcher.
+        Additional options of each launcher.
     program : sequence of str
-        What each rank runs, with its arguments.
+        Command of each rank, with its arguments.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def run_on_hosts(
 
 
 def address_of(host: str) -> str:
-    """Return the name under which other hosts reach one that ``ssh`` takes.
+    """Return the host name for connections from other hosts.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def address_of(host: str) -> str:
 
 
 def end_with_input() -> None:
-    """Begin to read standard input: signals to pass on; at its end this process is told to end."""
+    """Start reading signals to forward from standard input; end the process with the input."""
     known = {number.name.encode(): number for number in FORWARDED}
 
     def read() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ran, how long it took and why: ``sycl_dnn.profile``, ``python -m sycl_dnn trace``."""
+"""Profiling: ``sycl_dnn.profile`` and ``python -m sycl_dnn trace``."""
 
 from __future__ import annotations
 

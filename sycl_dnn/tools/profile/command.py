@@ -39,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Run the program as ``python`` does; return its exit status."""
+    """Run the program as ``python`` would; return its exit status."""
     sys.argv = [options.script, *options.arguments]
     sys.path[0] = os.getcwd() if options.is_module else os.path.dirname(options.script) or "."
     try:

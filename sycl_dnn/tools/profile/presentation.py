@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Presentations of records: tables, trace events and a plot."""
+"""Presentation of records: tables, trace events and a plot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEYS = (*(f.name for f in fields(Record)), "shape")
 
 @dataclass
 class Group:
-    """Executions that share some attributes."""
+    """Executions with equal attributes."""
 
     key: tuple[Any, ...]
     calls: int = 0
@@ -42,7 +42,7 @@ def _keys(group_by: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def groups_of(records: Sequence[Record], keys: Sequence[str]) -> list[Group]:
-    """Return groups of executions, the longest first."""
+    """Group executions, longest first."""
     found: dict[tuple[Any, ...], Group] = {}
     _, times = charged(records)
     for record, spent in zip(records, times, strict=True):
@@ -143,7 +143,7 @@ def _notes(
 
 
 def _advice(records: Sequence[Record], queues: Sequence[dict[str, Any]]) -> list[str]:
-    """Say how to get times for executions that have none."""
+    """Return advice on how to measure executions without times."""
     without = [r for r in records if r.is_execution and r.time is None]
     if not without:
         return []
@@ -156,11 +156,11 @@ def _advice(records: Sequence[Record], queues: Sequence[dict[str, Any]]) -> list
     ]
 
 
-# --- Records as events of the trace format that chrome://tracing and Perfetto read
+# --- Trace events for chrome://tracing and Perfetto
 
-#: Process of the host's tracks; queue n is process n + 1.
+#: Process id of the host's tracks; queue n has id n + 1.
 _HOST = 0
-#: Clocks closer than this, in ns, are one clock; an offset would only add noise.
+#: Clocks that differ by less, in ns, are considered equal; an offset would only add noise.
 _SAME_CLOCK = 1_000_000
 
 
@@ -169,8 +169,8 @@ def trace_events(
 ) -> list[dict[str, Any]]:
     """Return the events; ``ts`` and ``dur`` are microseconds since the first record.
 
-    The host has a track for each thread. Each queue has as many tracks as executions that ran at
-    the same time. An arrow leads from each submission to the execution that it started.
+    The host has one track per thread. Each queue has as many tracks as executions that ran
+    simultaneously. Arrows lead from submissions to executions.
     """
     first = min((r.begin for r in records), default=0)
     offsets = _offsets(records)
@@ -185,18 +185,18 @@ def trace_events(
 
 
 def _offsets(records: Sequence[Record]) -> dict[tuple[Any, str], int]:
-    """Return, by queue and clock, the offset to the host's clock."""
+    """Return the offset from the host's clock, by queue and clock."""
     apart: dict[tuple[Any, str], list[int]] = defaultdict(list)
     for r in records:
         if r.clock and r.queue is not None:
-            # The device recorded the submission while the host made it.
+            # The device timestamped the submission during the host's call.
             apart[r.queue, r.clock].append(r.begin + r.host // 2 - r.submitted)
     found = {key: int(statistics.median(values)) for key, values in apart.items()}
     return {key: 0 if abs(v) < _SAME_CLOCK else v for key, v in found.items()}
 
 
 def _lanes(records: Sequence[Record], offsets: Mapping[tuple[Any, str], int]) -> dict[int, int]:
-    """Return, by index of the record, a track of its queue that is free at that time."""
+    """Return a free track of the queue for each record, by its index."""
     timed = [
         (r.started + offsets[r.queue, r.clock], n)
         for n, r in enumerate(records)
@@ -261,7 +261,7 @@ def _host_event(record: Record, first: int) -> dict[str, Any]:
 def _device_events(
     number: int, record: Record, first: int, begin: int, lane: int
 ) -> list[dict[str, Any]]:
-    """Return the execution and the arrow from its submission to it."""
+    """Return the execution, and the arrow from its submission."""
     assert record.queue is not None
     assert record.time is not None
     here = {"pid": record.queue + 1, "tid": lane, "ts": (begin - first) / 1e3}
@@ -275,21 +275,21 @@ def _device_events(
     ]
 
 
-# --- A plot of a profile
+# --- Plot
 
-#: Parts of a bar: label, colour and which records belong to it; the first match counts.
+#: Parts of a bar: label, color and predicate; the first match counts.
 PARTS: tuple[tuple[str, str, Callable[[Record], bool]], ...] = (
     ("inserted reorder", "#e8a33d", lambda r: r.inserted),
     ("ref implementation", "#c8443c", lambda r: r.reference),
     ("dpnp", "#8a6fb0", lambda r: r.kind == "dpnp"),
     ("oneDNN", "#3c78b4", lambda r: True),
 )
-#: Largest number of bars; all shorter ones are merged into one more.
+#: Maximum number of bars; shorter ones are merged into one more.
 _MOST = 15
 
 
 def parts_by_name(records: Sequence[Record]) -> dict[str, list[float]]:
-    """Return milliseconds by name and, in a list, by part, the longest first."""
+    """Return milliseconds by name and part, longest first."""
     found: dict[str, list[float]] = {}
     for record, spent in zip(records, charged(records)[1], strict=True):
         if record.is_execution:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``profile``: records what is executed in a ``with`` block."""
+"""``profile``: records everything that is executed in a ``with`` block."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sycl_dnn.tools.profile.records import Record, Summary, records_of, summariz
 
 
 class Profile:
-    """What ran inside a ``with`` block. Created by ``profile``.
+    """The records of a ``with`` block. Created by ``profile``.
 
-    Records may also be read inside the block, and from several threads.
+    Records may be read inside the block too, and from several threads.
 
     Attributes
     ----------
     queues : list of dict
-        Indexed by ``Record.queue``: device, whether it is a CPU, in order, with profiling.
+        Indexed by ``Record.queue``: device, and whether it is a CPU, in-order, and profiling.
     """
 
     def __init__(self, wait: bool, limit: int) -> None:
@@ -52,7 +52,7 @@ class Profile:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop recording. Records are kept, errors propagate."""
+        """Stop recording. Records are kept; exceptions propagate."""
         self._recorder.stop()
         self._note_threads()
         self._state = "closed"
@@ -64,7 +64,7 @@ class Profile:
 
     @property
     def records(self) -> list[Record]:
-        """What has run so far, in order of submission; waits for unfinished executions."""
+        """Records so far, in order of submission; waits for unfinished executions."""
         with self._lock:
             is_final = self._state == "closed"
             if self._records and self._state == "read":
@@ -78,17 +78,17 @@ class Profile:
 
     @property
     def dropped(self) -> int:
-        """Number of records beyond the limit; nothing else is known about them."""
+        """Number of records beyond the limit, which were discarded."""
         return self._recorder.dropped
 
     @property
     def queues(self) -> list[dict[str, Any]]:
-        """The queues that records refer to by index."""
+        """Queues, indexed by ``Record.queue``."""
         return self._recorder.queues()
 
     @property
     def threads(self) -> dict[int, str]:
-        """Names of the threads that were alive at the start or end of the block, by number."""
+        """Names of threads that were alive at the start or end of the block, by id."""
         return dict(self._threads)
 
     @property
@@ -97,7 +97,7 @@ class Profile:
         return summarized(self.records, self.dropped)
 
     def table(self, group_by: str | Sequence[str] = "shape", top: int | None = None) -> str:
-        """Return executions in groups, the longest first.
+        """Return a table of grouped executions, longest first.
 
         Parameters
         ----------
@@ -105,13 +105,13 @@ class Profile:
             ``"shape"`` (primitive, implementation, tensors and attributes), or attributes of
             ``Record``: ``"name"``, ``"implementation"``, ``"kind"``, ``"thread"``, ``"queue"``...
         top : int, optional
-            Number of groups; the rest become one line.
+            Maximum number of groups; the rest become one line.
 
         Returns
         -------
         str
-            Milliseconds; lines about inserted reorders, reference implementations, cache misses
-            and dropped records follow.
+            Times in milliseconds, followed by lines about inserted reorders, reference
+            implementations, cache misses and dropped records.
 
         Raises
         ------
@@ -121,14 +121,14 @@ class Profile:
         return presentation.table(self.records, self.queues, self.dropped, group_by, top)
 
     def to_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write JSON for ``chrome://tracing`` or Perfetto: a track for each thread and queue."""
+        """Write JSON for ``chrome://tracing`` or Perfetto, with a track per thread and queue."""
         events = presentation.trace_events(self.records, self.queues, self._threads)
         data = {"traceEvents": events, "displayTimeUnit": "ms"}
         with open(path, "w", encoding="utf-8") as file:
             json.dump(data, file)
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
-        """Write summary, queues and records as JSON; times of records in nanoseconds."""
+        """Write summary, queues and records as JSON; record times are in nanoseconds."""
         data = {
             "summary": asdict(self.summary),
             "queues": self.queues,
@@ -139,12 +139,12 @@ class Profile:
             json.dump(data, file, indent=1)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw time by primitive, and the shares of inserted reorders and of references.
+        """Plot time by primitive, with the shares of inserted reorders and references.
 
         Parameters
         ----------
         path : path
-            The plot's file; its extension determines the format.
+            Output file; its extension determines the format.
 
         Raises
         ------
@@ -159,26 +159,26 @@ class Profile:
 
 
 def profile(*, wait: bool = False, limit: int = 100_000) -> Profile:
-    """Record every primitive that the process executes inside a ``with`` block.
+    """Record everything that the process executes inside a ``with`` block.
 
-    It records the primitives of ``sycl_dnn.onednn``, ``functional``, compiled functions and plans,
-    partitions of graphs, calls of dpnp for what oneDNN lacks, the creation of primitives and the
-    tracing of functions, from all threads. Results do not change. Without an open block the cost
-    is one check of a number for each execution. Several blocks may be open, nested or in different
-    threads: each records everything that runs while it is open.
+    Recorded are primitives of ``sycl_dnn.onednn``, ``functional``, compiled functions and plans,
+    partitions of graphs, dpnp calls for what oneDNN lacks, creation of primitives, and tracing of
+    functions, in all threads. Results do not change. Without an open block, the cost is one integer
+    comparison per execution. Blocks may be nested or open in several threads: each records
+    everything that runs while it is open.
 
     Parameters
     ----------
     wait : bool
-        Complete each execution of the process before the next, so that each has a time on any
-        queue. If the queue has no profiling, that time is from submission to the end of the wait.
+        Wait for each execution in the process before the next, so that every one has a time. On
+        queues without profiling, that is the time from submission to the end of the wait.
     limit : int
-        Maximum number of records that are kept; the rest are counted in ``dropped``.
+        Maximum number of records; the others are counted in ``dropped``.
 
     Returns
     -------
     Profile
-        A context manager; read it inside the block or after it.
+        A context manager, readable inside the block or after it.
 
     Raises
     ------
@@ -187,10 +187,10 @@ def profile(*, wait: bool = False, limit: int = 100_000) -> Profile:
 
     Notes
     -----
-    Times of execution come from SYCL's events if the queue was created with profiling:
-    ``dpctl.SyclQueue("gpu", property="enable_profiling")``. The event is that of a primitive's
-    last kernel. On the CPU device it is a task of the host. On other queues only the submission
-    is timed, unless ``wait`` is set.
+    Execution times come from SYCL events if the queue was created with profiling:
+    ``dpctl.SyclQueue("gpu", property="enable_profiling")``. The event is that of a primitive's last
+    kernel, on the CPU device that of a host task. On other queues only the submission is timed,
+    unless ``wait`` is set.
 
     Source: oneDNN developer guide, "Profiling oneDNN Performance"; SYCL 2020, "Profiling".
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One thing that ran, as data."""
+"""``Record``, one profiled operation, and ``Summary``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sycl_dnn.onednn.reference_code import is_slow_reference
 
 
 def attributes_text(attr: Any) -> str:
-    """Return a PrimitiveAttr's settings: ``"relu+add scales_mask=src,0 fpmath_mode=bf16"``."""
+    """Format a PrimitiveAttr: ``"relu+add scales_mask=src,0 fpmath_mode=bf16"``."""
     return " ".join(_setting(name, given) for name, given in attr.calls)
 
 
@@ -39,14 +39,14 @@ def _value(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-# --- One thing that ran, as data
+# --- Record
 
-#: Kinds of records that compute on arrays; the others are preparation on the host.
+#: Kinds of records that compute on arrays; others are preparation on the host.
 EXECUTIONS = ("primitive", "fill", "partition", "dpnp")
 
 
 class TensorFacts(NamedTuple):
-    """An argument of what ran.
+    """An argument of an execution.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class TensorFacts(NamedTuple):
         oneDNN's name: ``"src"``, ``"weights"``, ``"attr_scales_dst"``...
     dtype : str
     shape : tuple of int
-        -1 if a size is not known.
+        -1 if a size is unknown.
     layout : str
         oneDNN's tag in letters, ``"acdb"``, or strides.
     """
@@ -71,39 +71,38 @@ class TensorFacts(NamedTuple):
 
 @dataclass(frozen=True)
 class Record:
-    """One execution, creation or trace. All times are nanoseconds.
+    """One execution, creation or trace. All times are in nanoseconds.
 
     Attributes
     ----------
     kind : str
-        ``"primitive"``; ``"fill"`` (zeros); ``"partition"`` of a graph; ``"dpnp"`` (a call of it);
-        ``"create"`` (a primitive was created); ``"trace"`` (a plan was created).
+        ``"primitive"``; ``"fill"`` (zeros); ``"partition"`` of a graph; ``"dpnp"`` (a dpnp call);
+        ``"create"`` (creation of a primitive); ``"trace"`` (creation of a plan).
     name : str
-        Row of the primitive, operations of the partition, or name of the function.
+        Name of the primitive, operations of the partition, or name of the function.
     implementation : str
-        oneDNN's name of it; empty if the record is not a primitive.
+        oneDNN's name; empty if the record is not a primitive.
     tensors : tuple of TensorFacts
     attributes : str
-        Post-ops, scales and the rest in short.
+        Post-ops, scales and others, abbreviated.
     inserted : bool
-        A reorder that the caller did not request: the layer inserted it between layouts or dtypes.
+        Whether this reorder was inserted by the package, between layouts or dtypes.
     reference : bool
-        oneDNN's slow reference implementation.
+        Whether it is oneDNN's slow reference implementation.
     was_cached : bool or None
-        Of ``"create"``: whether oneDNN's primitive cache had it; None if that is not known.
+        For ``"create"``: whether oneDNN's primitive cache had it; None if unknown.
     begin, host : int
-        When the submission began, on the clock of ``time.perf_counter_ns``, and how long it took.
-        For ``"dpnp"``, ``"create"`` and ``"trace"``: the time on the host.
+        Start of the submission, on the clock of ``time.perf_counter_ns``, and its duration. For
+        ``"dpnp"``, ``"create"`` and ``"trace"``: the time on the host.
     time : int or None
-        How long it ran; None if it was not measured.
+        Execution time; None if it was not measured.
     clock : str
-        Where ``time`` comes from: ``"device"`` (the event's times), ``"host_task"`` (the event's
-        times on the CPU device, which executes in a task of the host), ``"wall"`` (from the
-        submission to the end of the wait for it), or ``""``.
+        Source of ``time``: ``"device"`` (event timestamps), ``"host_task"`` (event timestamps of
+        the CPU device's host task), ``"wall"`` (from submission to the end of the wait), or ``""``.
     submitted, started, finished : int
-        On the clock that ``clock`` names; 0 if it is ``""``.
+        Timestamps on that clock; 0 if ``clock`` is ``""``.
     thread : int
-        The system's number of the submitting thread.
+        System id of the submitting thread.
     queue : int or None
         Index in ``Profile.queues``.
     """
@@ -128,7 +127,7 @@ class Record:
 
     @property
     def is_execution(self) -> bool:
-        """Whether it computed on arrays; otherwise it is preparation."""
+        """Whether it computed on arrays, rather than prepared something."""
         return self.kind in EXECUTIONS
 
     @property
@@ -137,12 +136,12 @@ class Record:
         return " ".join(map(str, self.tensors))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what ``json`` can write."""
+        """Return the fields in a form that ``json`` can write."""
         return asdict(self) | {"tensors": [t._asdict() for t in self.tensors]}
 
 
 def records_of(subjects: Sequence[Any], rows: Iterable[tuple[Any, ...]]) -> list[Record]:
-    """Return the extension's records, in order of submission."""
+    """Convert the extension's records, in order of submission."""
     facts = [_facts(s) for s in subjects]
     made = [_record(facts[row[0]], row) for row in rows]
     return sorted(made, key=lambda r: r.begin)
@@ -179,34 +178,34 @@ def _record(facts: dict[str, Any], row: tuple[Any, ...]) -> Record:
     )
 
 
-# --- Totals of a profile, and the time that counts for each record
+# --- Summary
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Totals; times in milliseconds, shares between 0 and 1 of all executions.
+    """Totals; times in milliseconds, shares of all executions between 0 and 1.
 
     Attributes
     ----------
     measure : str
-        What shares refer to: ``"time"`` of execution if any was measured, else ``"host"``.
+        What shares refer to: execution ``"time"`` if any was measured, else ``"host"`` time.
     clocks : tuple of str
-        Where times come from; see ``Record.clock``.
+        Sources of times; see ``Record.clock``.
     executions : int
     time_ms, host_ms : float
-        Measured time of the executions, and the host's time to submit them.
+        Total measured execution time, and total host time of submissions.
     inserted, inserted_ms, inserted_share
-        Reorders that the caller did not request.
+        Reorders that the package inserted.
     reference, reference_ms, reference_share
         Executions by oneDNN's slow reference implementations.
     dpnp, dpnp_ms, dpnp_share
-        Calls of dpnp for what oneDNN lacks.
+        dpnp calls for what oneDNN lacks.
     created, cache_misses, creation_ms
-        Primitives created, how many of them were not in oneDNN's cache (None if unknown), the time.
+        Primitives created, how many of them were not in oneDNN's cache (None if unknown), time.
     plan_misses, tracing_ms
         Calls that had to be traced first, and the time for that, including creation of primitives.
     dropped : int
-        Records beyond the limit.
+        Number of records beyond the limit.
     """
 
     measure: str
@@ -232,7 +231,7 @@ class Summary:
 
 
 def _nested(records: Sequence[Record]) -> dict[int, int]:
-    """Return, by index, the time of executions inside calls of dpnp, to subtract from them."""
+    """Return, by index, the time of executions nested in dpnp calls, to subtract from them."""
     inner: dict[int, int] = {}
     open_calls: dict[int, list[tuple[int, int]]] = {}
     for number, record in enumerate(records):
@@ -248,10 +247,9 @@ def _nested(records: Sequence[Record]) -> dict[int, int]:
 
 
 def charged(records: Sequence[Record]) -> tuple[str, list[int]]:
-    """Return the measure, ``"time"`` or ``"host"``, and what each record counts in it, in ns.
+    """Return the measure, ``"time"`` or ``"host"``, and each record's contribution in ns.
 
-    If executions were measured, only those count. The time of a call of dpnp does not include
-    what is recorded inside it.
+    If executions were measured, only those count. dpnp calls exclude what is recorded inside.
     """
     measure = "time" if any(r.time is not None and r.is_execution for r in records) else "host"
     inner = _nested(records)
@@ -295,7 +293,7 @@ def summarized(records: Sequence[Record], dropped: int = 0) -> Summary:
 
 
 def _covered(traces: Sequence[Record]) -> int:
-    """Return the time of traces without counting nested ones twice."""
+    """Return the time of traces, counting nested ones once."""
     ends: dict[int, int] = {}
     total = 0
     for trace in traces:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The drivers of primitives, by benchdnn's names."""
+"""The drivers, by benchdnn's names."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _OLD_TYPES = ("f32", "s32", "u8", "s8", "bf16", "f16")
 
 
 def _configuration(text: str) -> tuple[str, ...]:
-    """Read an old configuration such as ``u8s8f32``."""
+    """Parse an old configuration such as ``u8s8f32``."""
     found, rest = [], text
     while rest:
         name = next((t for t in _OLD_TYPES if rest.startswith(t)), None)
@@ -62,7 +62,7 @@ def _bias_type(given: str, direction: str) -> str:
 
 
 def _tensors(o: dict, dims: dict[str, tuple]) -> list[Tensor | None]:
-    """Source, weights, bias and destination as the options say; None without a bias."""
+    """Return source, weights, bias and destination; None without a bias."""
     types = spread(o["dt"], 3, "dt")
     strides = spread(o["strides"], 3, "strides") if o["strides"] != ("",) else ("",) * 3
     found: list[Tensor | None] = []
@@ -83,7 +83,7 @@ def _forward(driver: str, o: dict, params: dict, tensors: list, kind: str, attr)
 
 
 def build(driver: str, o: dict[str, Any], dims: dict[str, tuple], params: dict) -> Call:
-    """Return the call of a problem: forward, or one of the gradients with its hint."""
+    """Return the call of a problem: forward, or a gradient with its hint."""
     tensors, direction = _tensors(o, dims), o["dir"]
     require(direction != "BWD_DW", "no such direction")
     if direction.startswith("FWD"):
@@ -136,12 +136,12 @@ def _read_ip(text: str) -> SimpleNamespace:
     return p
 
 
-#: Argument that may be multiplied -> whether it counts as weights.
+#: Factors of the products, and whether they count as weights.
 _FACTORS = {"src": False, "diff_dst": False, "weights": True}
 
 
 def n_summed(call: Call) -> int:
-    """Return how many products are summed in one element of the result."""
+    """Return the number of products per element of the result."""
     t = call.tensors
     if "diff_weights" in t:
         return t["diff_dst"].dims[0] * prod(t["diff_dst"].dims[2:])
@@ -157,12 +157,12 @@ def _result(call: Call) -> Tensor:
 
 
 def factors(call: Call) -> list[str]:
-    """Return the two arguments that are multiplied, the thinned one first."""
+    """Return the two arguments that are multiplied, the sparser one first."""
     return [name for name in ("src", "diff_dst", "weights") if name in call.tensors]
 
 
 def _halves_weights(call: Call) -> bool:
-    """Whether a convolution loses the last bit of its weights, so they must be even."""
+    """Whether a convolution drops the last bit of its weights, so that they must be even."""
     if call.driver == "ip" or not cpu_saturates():
         return False
     types = [t.dtype for n, t in call.tensors.items() if n in ("src", "weights")]
@@ -223,7 +223,7 @@ DECONV = _driver(
 IP = _driver("ip", (), _read_ip, _inner_product)
 
 
-# --- pool and lrn: neighbourhoods of one source
+# --- pool and lrn
 
 
 _POOLS = {
@@ -237,7 +237,7 @@ _LRNS = {"ACROSS": "lrn_across_channels", "WITHIN": "lrn_within_channel"}
 def _of_one_source(
     driver: str, row: str, o: dict[str, Any], params: dict[str, Any], src: Tensor, dst: Tensor
 ) -> Call:
-    """Return the call of a function of one source in the requested direction."""
+    """Return the call of a single-source function in the requested direction."""
     require(o["dir"] in ("FWD_D", "FWD_I", "BWD_D"), "no such direction")
     tensors = {"src": src, "dst": dst}
     if o["dir"] != "BWD_D":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""eltwise, softmax, binary and prelu: functions of elements and rows."""
+"""Drivers ``eltwise``, ``softmax``, ``binary`` and ``prelu``."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _FULL_NAMES |= {f"eltwise_{name}_use_dst_for_bwd": f"{name.upper()}_DST" for nam
 
 
 def read_dims(text: str) -> SimpleNamespace:
-    """Read a problem that consists of one shape."""
+    """Parse a problem that is a single shape."""
     (dims,), name = problems.tensors(text)
     return SimpleNamespace(name=name, dims=dims)
 
 
 def _constants_fit(name: str, alpha: float, beta: float) -> bool:
-    """Whether a function accepts these constants; those that it ignores must be 0."""
+    """Whether a function accepts these constants; unused ones must be 0."""
     base = name.removesuffix("_dst")
     count = ELTWISE[base]
     if count == 0:
@@ -78,7 +78,7 @@ _POSITIVE = ("log", "sqrt", "pow")
 
 
 def _fill_eltwise(call: Call, name: str, tensor: Tensor, rng: Any):
-    """Draw small numbers, fractions and the boundaries of the function's pieces."""
+    """Draw small numbers, fractions, and the breakpoints of piecewise functions."""
     if name == "old_dst" or name not in ("src", "diff_dst"):
         return None
     if tensor.dtype in ("s32", "s8", "u8"):
@@ -116,7 +116,7 @@ ELTWISE_DRIVER = Driver(
 )
 
 
-# --- softmax: probabilities along one axis, or their logarithms
+# --- softmax
 
 _SOFTMAX = {"SOFTMAX": "softmax_accurate", "LOGSOFTMAX": "softmax_log"}
 
@@ -173,7 +173,7 @@ SOFTMAX = Driver(
 )
 
 
-# --- binary and prelu: functions of the elements of two sources
+# --- binary and prelu
 
 
 def _read_binary(text: str) -> SimpleNamespace:

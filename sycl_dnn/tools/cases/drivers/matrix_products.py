@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""matmul: batches, bias masks, runtime dimensions, sparse encodings, weight decompression."""
+"""Driver ``matmul``: batches, bias masks, runtime dimensions, sparsity, weight decompression."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _masks(text: str) -> tuple[int, ...]:
 
 
 def _destination_mask(masks: tuple[int, ...], ndims: int) -> int:
-    """Return the mask of dst's dimensions that are unknown because a source's are."""
+    """Return the mask of unknown dst dimensions, which follow from those of the sources."""
     src, weights = masks
     batch = (src | weights) & ((1 << (ndims - 2)) - 1)
     return batch | src & 1 << (ndims - 2) | weights & 1 << (ndims - 1)
@@ -64,7 +64,7 @@ def _tensor(dims, dtype, tag, strides, runtime, encoding) -> Tensor:
     if kind:
         nnz = max(round(prod(dims) * (1 - sparsity)), 1 if kind == "packed" else 0)
         return Tensor(dims, dtype, encoding=kind, nnz=nnz)
-    # oneDNN chooses layouts only if all sizes are known.
+    # oneDNN can choose layouts only if all sizes are known.
     return Tensor(dims, dtype, "abx" if runtime and tag == "any" else tag, strides, runtime)
 
 

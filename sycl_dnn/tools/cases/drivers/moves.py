@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""concat, sum, reorder, shuffle, resampling and reduction: elements moved, joined, added up."""
+"""Drivers ``concat``, ``sum``, ``reorder``, ``shuffle``, ``resampling`` and ``reduction``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sycl_dnn.tools.cases.storage import INTEGERS, largest
 
 
 def gradient_of(driver: str, row: str, o: dict, params: dict, src: Tensor, dst: Tensor) -> Call:
-    """Return the backward call of a function of one source, with its hint."""
+    """Return the backward call of a single-source function, with its hint."""
     forward = {"prop_kind": "forward_training"} | params
     hint = Call(driver, f"{row}_forward", forward, {"src": src, "dst": dst}, forward_attributes(o))
     gradients = {"diff_src": src, "diff_dst": Tensor(dst.dims, dst.dtype, src.tag)}
@@ -99,7 +99,7 @@ def _reduction(p: SimpleNamespace, o: dict[str, Any]) -> Call:
 
 
 def _fill_reduced(call: Call, name: str, tensor: Tensor, rng: Any):
-    """Draw integers whose sum is exact, or factors near 1 for products."""
+    """Draw integers with an exact sum, or factors near 1 for products."""
     if name != "src":
         return None
     if call.params["algorithm"] == "reduction_mul":
@@ -110,7 +110,7 @@ def _fill_reduced(call: Call, name: str, tensor: Tensor, rng: Any):
 
 
 def _products(rng: Any, dims: tuple, factors: tuple, results: int) -> np.ndarray:
-    """Mostly ones, so that products stay in range."""
+    """Draw mostly ones, so that products stay in range."""
     share = min(1.0, 5 * results / max(prod(dims), 1))
     return np.where(rng.random(dims) < share, rng.choice(factors, dims), 1.0)
 
@@ -133,7 +133,7 @@ REDUCTION = Driver(
 )
 
 
-# --- concat, sum, reorder and shuffle: elements moved, joined, added up
+# --- concat, sum, reorder and shuffle
 
 
 def _read_concat(text: str) -> SimpleNamespace:
@@ -162,7 +162,7 @@ def _concat(p: SimpleNamespace, o: dict[str, Any]) -> Call:
 
 
 def _fill_moved(call: Call, name: str, tensor: Tensor, rng: Any):
-    """Draw values that the destination can hold, and occasionally ones that it must saturate."""
+    """Draw values that the destination can represent, and a few that saturate."""
     if name in ("old_dst",) or name.startswith("attr_"):
         return None
     low, high = (-64, 64) if tensor.dtype in ("f32", "bf16", "f16", "s32", "s8") else (0, 64)

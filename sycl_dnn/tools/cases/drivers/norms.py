@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bnorm, lnorm and gnorm: statistics of channels, rows and groups."""
+"""Drivers ``bnorm``, ``lnorm`` and ``gnorm``."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _flags(allowed: str):
 
 
 def _statistics(driver: str, src: tuple[int, ...], groups: int) -> tuple[tuple, int]:
-    """Dims of mean and variance, and the number of channels."""
+    """Return the dims of mean and variance, and the number of channels."""
     if driver == "lnorm":
         return src[:-1], src[-1]
     return ((src[1],) if driver == "bnorm" else (src[0], groups)), src[1]
@@ -112,7 +112,7 @@ def _backward(driver: str, o: dict, row: str, hint: Call, attr) -> Call:
 
 
 def _fill(call: Call, name: str, tensor: Tensor, rng: Any):
-    """Draw sources with exact statistics; given ones are round numbers."""
+    """Draw sources with exact statistics; given statistics are round numbers."""
     if name == "src":
         return _source(call, tensor, rng)
     if name == "diff_dst":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rnn: six cells, four directions, plain, low-precision and quantised."""
+"""Driver ``rnn``: six cells, four directions, plain, low-precision and quantized."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _tag(name: str, tags: tuple[str, ...]) -> str | None:
 
 
 def _with_gaps(name: str, dims: tuple[int, ...], tag: str | None) -> tuple[int, ...]:
-    """Return strides with a gap between the outermost parts of a layer or after rows of states."""
+    """Return strides with a gap between the outermost slices of a layer, or between state rows."""
     if name in _LAYERS and tag is not None:
         strides = list(dense_strides(dims, expand_tag(tag, len(dims))))
         strides[strides.index(max(strides))] += 1
@@ -43,9 +43,9 @@ def laid_out(
 
     Parameters
     ----------
-    dims, types : by argument; float32 if no type is named
+    dims, types : by argument; float32 by default
     tags : of src_layer, weights and dst_layer
-    gaps : whether layers with a tag, and all states, are not dense
+    gaps : whether layers with a tag, and all states, have gaps
     """
     found = {}
     for name, shape in dims.items():
@@ -55,7 +55,7 @@ def laid_out(
     return found
 
 
-# --- rnn: six cells, four directions, plain, low-precision and quantised
+# --- The driver
 
 _CELLS = {
     "VANILLA_RNN": ("vanilla_rnn", 1),
@@ -72,7 +72,7 @@ _DIRECTIONS = {
     "sum": "bidirectional_sum",
 }
 _LOW = ("src_layer", "src_iter", "weights_layer", "weights_iter", "dst_layer", "dst_iter")
-#: Configuration -> data types; the rest is f32.
+#: Data types by configuration; f32 by default.
 _TYPES: dict[str, dict[str, str]] = {"f32": {}}
 for _dt in ("bf16", "f16"):
     _base = dict.fromkeys((*_LOW, "augru_attention"), _dt)
@@ -160,7 +160,7 @@ def _rnn(p: SimpleNamespace, o: dict[str, Any]) -> Call:
     require(o["with-projection"] or p.dic == p.dhc, "dic is dhc without a projection")
     quantised = "rnn_quantisation" in facts
     require(not (quantised and o["prop"] == "BWD_DW"), "quantised cells have no gradients")
-    # The library adds the stored integers there and saturates.
+    # oneDNN adds the stored integers there and saturates.
     require(not (quantised and o["direction"] == "sum"), "no quantised sum of directions")
     tags = (o["tag"] * 3)[:3] if len(o["tag"]) == 1 else o["tag"]
     require(len(tags) == 3, "three tags")
