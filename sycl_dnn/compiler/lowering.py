@@ -18,6 +18,7 @@ from sycl_dnn.compiler.passes.cleaning import clean, merge_gates
 from sycl_dnn.compiler.passes.depthwise import fuse_depthwise
 from sycl_dnn.compiler.passes.folding import fold, split_batch_norms
 from sycl_dnn.compiler.passes.fusing import fuse, sum_in_place
+from sycl_dnn.compiler.passes.lone_functions import keep_nan
 from sycl_dnn.compiler.passes.product_operands import pack_for_few_rows, read_in_place
 from sycl_dnn.compiler.passes.wider_values import join_products, write_into_parts
 from sycl_dnn.compiler.step_graph import Graph
@@ -50,6 +51,7 @@ LAST_PASSES: tuple[Pass, ...] = (
     sum_in_place,
     pack_for_few_rows,
     slice_batches,
+    keep_nan,
 )
 #: Passes whose benefit depends on shape and machine, with their defaults.
 SWITCHES: dict[str, bool] = {

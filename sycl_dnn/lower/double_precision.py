@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from sycl_dnn._core import algorithm as A
 from sycl_dnn.ir.derivation import pullback
-from sycl_dnn.ir.node import OPERATIONS, Node, number
+from sycl_dnn.ir.node import Node, number
+from sycl_dnn.lower.algorithms import FUNCTIONS, PAIRS
 from sycl_dnn.lower.node_lowering import computed
-from sycl_dnn.ops import activation
 from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.ops import reduction as reductions
 from sycl_dnn.ops.shape import SUM
@@ -22,64 +21,6 @@ from sycl_dnn.trace.values import Tensor
 Steps = tuple[tuple[Any, ...], ...]
 
 
-def _linear(x: Node, alpha: float, beta: float) -> Node:
-    x = x if alpha == 1 else x * alpha
-    return x if beta == 0 else x + beta
-
-
-def _power(x: Node, alpha: float, beta: float) -> Node:
-    made = ops.POW(x, number(beta, x.dtype))
-    return made if alpha == 1 else made * alpha
-
-
-def _clip(x: Node, alpha: float, beta: float) -> Node:
-    return ops.CLAMP(x, low=alpha, high=beta)
-
-
-def _hardsigmoid(x: Node, alpha: float, beta: float) -> Node:
-    return ops.CLAMP(_linear(x, alpha, beta), low=0.0, high=1.0)
-
-
-def _relu(x: Node, alpha: float, beta: float) -> Node:
-    return activation.LEAKY_RELU(x, slope=alpha) if alpha else activation.RELU(x)
-
-
-#: Node equivalents of oneDNN's element-wise algorithms, given alpha and beta.
-_FUNCTIONS: dict[A, Callable[[Node, float, float], Node]] = {
-    A.eltwise_abs: lambda x, a, b: ops.ABS(x),
-    A.eltwise_clip: _clip,
-    A.eltwise_clip_v2: _clip,
-    A.eltwise_elu: lambda x, a, b: activation.ELU(x, alpha=a, scale=1.0, input_scale=1.0),
-    A.eltwise_exp: lambda x, a, b: ops.EXP(x),
-    A.eltwise_gelu_erf: lambda x, a, b: activation.GELU(x),
-    A.eltwise_gelu_tanh: lambda x, a, b: activation.GELU_TANH(x),
-    A.eltwise_hardsigmoid: _hardsigmoid,
-    A.eltwise_hardswish: lambda x, a, b: x * _hardsigmoid(x, a, b),
-    A.eltwise_linear: _linear,
-    A.eltwise_log: lambda x, a, b: ops.LOG(x),
-    A.eltwise_logistic: lambda x, a, b: ops.SIGMOID(x),
-    A.eltwise_mish: lambda x, a, b: activation.MISH(x),
-    A.eltwise_pow: _power,
-    A.eltwise_relu: _relu,
-    A.eltwise_round: lambda x, a, b: ops.ROUND(x),
-    A.eltwise_soft_relu: lambda x, a, b: activation.SOFTPLUS(x, beta=a, threshold=math.inf),
-    A.eltwise_sqrt: lambda x, a, b: ops.SQRT(x),
-    A.eltwise_square: lambda x, a, b: ops.SQUARE(x),
-    A.eltwise_swish: lambda x, a, b: x * ops.SIGMOID(x * a),
-    A.eltwise_tanh: lambda x, a, b: ops.TANH(x),
-}
-_FUNCTIONS |= {
-    getattr(A, f"{kind.name}_use_dst_for_bwd"): function
-    for kind, function in _FUNCTIONS.items()
-    if hasattr(A, f"{kind.name}_use_dst_for_bwd")
-}
-_PAIRS = {
-    getattr(A, f"binary_{name}"): OPERATIONS[row]
-    for name, row in {
-        "add": "add", "sub": "sub", "mul": "mul", "div": "div", "max": "maximum",
-        "min": "minimum", "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
-    }.items()
-}  # fmt: skip
 _REDUCTIONS = {
     A.reduction_sum: SUM, A.reduction_mean: reductions.MEAN, A.reduction_max: reductions.MAX,
     A.reduction_min: reductions.MIN,
@@ -92,7 +33,7 @@ _JOINT: tuple[tuple[Steps, Callable[[Node], Node]], ...] = (
 
 
 def _pair(kind: A, a: Node, b: Node) -> Node:
-    return _PAIRS[kind](ops.cast(a, "float64"), ops.cast(b, "float64"))
+    return PAIRS[kind](ops.cast(a, "float64"), ops.cast(b, "float64"))
 
 
 def _stepped(x: Node, steps: Steps, operands: Sequence[Node]) -> Node:
@@ -108,7 +49,7 @@ def _stepped(x: Node, steps: Steps, operands: Sequence[Node]) -> Node:
             x = ops.cast(_pair(kind, x, next(supply)), "float64")
         else:
             alpha, beta = (*given, 0.0, 0.0)[:2]
-            x = _FUNCTIONS[kind](x, alpha, beta)
+            x = FUNCTIONS[kind](x, alpha, beta)
         steps = tuple(rest)
     return x
 
@@ -153,13 +94,13 @@ def _binary(kind: A, a: Tensor, b: Tensor, dtype: str) -> Tensor:
 
 @computes_doubles("eltwise")
 def _eltwise(x: Tensor, kind: A, alpha: float, beta: float) -> Tensor:
-    return computed(lambda node: _FUNCTIONS[kind](node, alpha, beta), x)
+    return computed(lambda node: FUNCTIONS[kind](node, alpha, beta), x)
 
 
 @computes_doubles("slope")
 def _slope(kind: A, x: Tensor, dy: Tensor, alpha: float, beta: float) -> Tensor:
     def definition(node: Node, g: Node) -> Node:
-        (made,) = pullback([_FUNCTIONS[kind](node, alpha, beta)], [g], [node])
+        (made,) = pullback([FUNCTIONS[kind](node, alpha, beta)], [g], [node])
         assert made is not None
         return made
 

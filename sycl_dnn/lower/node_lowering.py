@@ -82,10 +82,25 @@ def all_computed(
     """
     trace = next(v.trace for v in operands if isinstance(v, Tensor))
     tensors = [v if isinstance(v, Tensor) else filled(trace, v, (), dtype) for v in operands]
-    known = {leaf(("operand", i), t.shape, str(t.dtype)): t for i, t in enumerate(tensors)}
+    known = _leaves_of(tensors)
     made = definition(*known)
     results = made if isinstance(made, tuple) else (made,)
     return tuple(_recorded(results, known, list(known)))
+
+
+def meaning(
+    definition: Callable[..., Node], operands: Sequence[Tensor], record: Callable[[], Tensor]
+) -> Tensor:
+    """Return what ``record()`` records of tensors; its derivatives are those of a definition."""
+    known = _leaves_of(operands)
+    with untaped(operands[0].trace):
+        made = record()
+    _noted([definition(*known)], known, list(known), [made])
+    return made
+
+
+def _leaves_of(operands: Sequence[Tensor]) -> Known:
+    return {leaf(("operand", i), t.shape, str(t.dtype)): t for i, t in enumerate(operands)}
 
 
 def _recorded(results: Sequence[Node], known: Known, leaves: Sequence[Node]) -> list[Tensor]:
@@ -93,11 +108,19 @@ def _recorded(results: Sequence[Node], known: Known, leaves: Sequence[Node]) -> 
     trace = next(iter(known.values())).trace
     with untaped(trace):
         tensors = Lowering(trace, known).tensors(results)
+    _noted(results, known, leaves, tensors)
+    return tensors
+
+
+def _noted(
+    results: Sequence[Node], known: Known, leaves: Sequence[Node], tensors: Sequence[Tensor]
+) -> None:
+    """Put nodes on the tape of the trace that has their tensors."""
+    trace = tensors[0].trace
     inputs = {str(i): known[node] for i, node in enumerate(leaves)}
     outputs = {str(i): tensor for i, tensor in enumerate(tensors)}
     params = {"results": tuple(results), "leaves": tuple(leaves)}
     trace.tape.append(Entry("nodes", inputs, outputs, params))
-    return tensors
 
 
 @rule_for("nodes")
@@ -262,9 +285,11 @@ class Lowering:
         n_units = units_of(grid, schedule)
         n_groups = min(n_units, 4 * units(operands[0])) if operands else n_units
         numbers = numbers_of(grid, n_groups, n_units, indexed)
+        # Each element is read before it is written, by the same item.
+        alike = [n for n, t in enumerate(operands[: len(reads.inputs)]) if t.desc == outs[0].desc()]
         return launched(
             self._trace, module_of(form), name_of(form), operands, outs, numbers, n_groups,
-            schedule.n_items,
+            schedule.n_items, replaced=alike[0] if alike else None,
         )  # fmt: skip
 
 

@@ -7,31 +7,35 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from sycl_dnn.ir.node import Node, Operation, number
+from sycl_dnn.ir.node import Node, Operation, Vjp, number
 from sycl_dnn.ops.arithmetic import (
     ABS,
     CLAMP,
     ERF,
     EXP,
     EXPM1,
+    GE,
     GT,
     LE,
     LOG1P,
+    LOGICAL_OR,
     LT,
     SIGMOID,
+    SQUARE,
     TANH,
     where,
 )
+from sycl_dnn.ops.shape import broadcast_shape
 
 
-def _row(name: str, definition: Callable[..., Node]) -> Operation:
+def _row(name: str, definition: Callable[..., Node], vjp: Vjp | None = None) -> Operation:
     def infer(inputs: tuple[Node, ...], **_: Any) -> tuple[tuple[int, ...], str]:
         (x,) = inputs
         if not x.is_float:
             raise TypeError(f"{name}: input must be of floating-point numbers, got {x.dtype}")
         return x.shape, x.dtype
 
-    return Operation(name, infer, definition=definition)
+    return Operation(name, infer, vjp, definition=definition)
 
 
 def _zero(x: Node) -> Node:
@@ -43,10 +47,34 @@ def _relu(x: Node) -> Node:
     return where(LE(x, _zero(x)), _zero(x), x)
 
 
+# Some gradients read the result, so that the input need not be kept.
+
+
+def _relu_vjp(node: Node, g: Node) -> list[Node]:
+    return [where(LE(node, _zero(node)), _zero(node), g)]
+
+
+def _leaky_relu_vjp(node: Node, g: Node) -> list[Node]:
+    slope = node.attributes["slope"]
+    is_positive = GT(node if slope >= 0 else node.inputs[0], _zero(node))
+    return [where(is_positive, g, g * slope)]
+
+
+def _hardtanh_vjp(node: Node, g: Node) -> list[Node]:
+    low, high = (number(node.attributes[name], node.dtype) for name in ("low", "high"))
+    return [where(LOGICAL_OR(LE(node, low), GE(node, high)), _zero(node), g)]
+
+
 def _softplus(x: Node, *, beta: float, threshold: float) -> Node:
     scaled = x * beta
     smooth = (RELU(scaled) + LOG1P(EXP(-ABS(scaled)))) / beta
     return where(GT(scaled, number(threshold, x.dtype)), x, smooth)
+
+
+def _softplus_vjp(node: Node, g: Node) -> list[Node]:
+    (x,), beta = node.inputs, node.attributes["beta"]
+    is_linear = GT(x * beta, number(node.attributes["threshold"], x.dtype))
+    return [where(is_linear, g, g * SIGMOID(x * beta))]
 
 
 def _elu(x: Node, *, alpha: float, scale: float, input_scale: float) -> Node:
@@ -69,24 +97,48 @@ def _softshrink(x: Node, *, bound: float) -> Node:
     return where(LT(x, low), x - low, where(GT(x, high), x - high, x * 0))
 
 
-RELU = _row("relu", _relu)
-LEAKY_RELU = _row("leaky_relu", lambda x, *, slope: where(GT(x, _zero(x)), x, x * slope))
+def _softshrink_vjp(node: Node, g: Node) -> list[Node]:
+    (x,) = node.inputs
+    return [where(LE(ABS(x), number(node.attributes["bound"], x.dtype)), _zero(x), g)]
+
+
+RELU = _row("relu", _relu, _relu_vjp)
+LEAKY_RELU = _row(
+    "leaky_relu", lambda x, *, slope: where(GT(x, _zero(x)), x, x * slope), _leaky_relu_vjp
+)
+HARDTANH = _row("hardtanh", CLAMP, _hardtanh_vjp)
 ELU = _row("elu", _elu)
 GELU = _row("gelu", lambda x: x * 0.5 * (ERF(x * math.sqrt(0.5)) + 1))
 GELU_TANH = _row("gelu_tanh", _gelu_tanh)
 SILU = _row("silu", lambda x: x * SIGMOID(x))
-SOFTPLUS = _row("softplus", _softplus)
+SOFTPLUS = _row("softplus", _softplus, _softplus_vjp)
 LOGSIGMOID = _row("logsigmoid", lambda x: -SOFTPLUS(-x, beta=1.0, threshold=math.inf))
 MISH = _row("mish", lambda x: x * TANH(SOFTPLUS(x, beta=1.0, threshold=math.inf)))
 HARDSIGMOID = _row("hardsigmoid", _hardsigmoid)
 HARDSWISH = _row("hardswish", lambda x: x * HARDSIGMOID(x))
 SOFTSIGN = _row("softsign", lambda x: x / (ABS(x) + 1))
-TANHSHRINK = _row("tanhshrink", lambda x: x - TANH(x))
+TANHSHRINK = _row(
+    "tanhshrink", lambda x: x - TANH(x), lambda node, g: [g * SQUARE(TANH(node.inputs[0]))]
+)
 HARDSHRINK = _row(
     "hardshrink", lambda x, *, bound: where(LE(ABS(x), number(bound, x.dtype)), _zero(x), x)
 )
-SOFTSHRINK = _row("softshrink", _softshrink)
+SOFTSHRINK = _row("softshrink", _softshrink, _softshrink_vjp)
 THRESHOLD = _row(
     "threshold",
     lambda x, *, bound, value: where(LE(x, number(bound, x.dtype)), number(value, x.dtype), x),
+)
+
+
+def _prelu(x: Node, slope: Node) -> Node:
+    is_positive = GT(x, _zero(x))
+    # What is not chosen must not be infinite: its gradient would be NaN.
+    return where(is_positive, x, slope * where(is_positive, _zero(x), x))
+
+
+#: The slope of what is not positive is an operand that broadcasts.
+PRELU = Operation(
+    "prelu",
+    lambda inputs: (broadcast_shape(*[x.shape for x in inputs]), inputs[0].dtype),
+    definition=_prelu,
 )

@@ -261,11 +261,12 @@ def _clamp(x: Node, *, low: Number | None, high: Number | None) -> Node:
 
 
 def _clamp_vjp(node: Node, g: Node) -> list[Node]:
-    """Return the gradient inside the bounds, 0 elsewhere, including the bounds and NaN."""
-    x, zero = _x(node), number(0, node.dtype)
+    """Return the gradient inside the bounds, else 0, also at them and for NaN."""
+    # The result tells it as well, and the input need not be kept.
+    zero = number(0, node.dtype)
     for bound, is_inside in ((node.attributes["low"], GT), (node.attributes["high"], LT)):
         if bound is not None:
-            g = where(is_inside(x, number(bound, x.dtype)), g, zero)
+            g = where(is_inside(node, number(bound, node.dtype)), g, zero)
     return [g]
 
 

@@ -98,14 +98,9 @@ A = algorithm
 
 def _weight_of_larger(a: Tensor, b: Tensor, kind: algorithm, dtype: str) -> Tensor:
     """Return 1 where ``a`` is the maximum (minimum), 0.5 where both are, else 0; 1 for NaN."""
-    if a.trace.policy.nan == "propagate":
-        beaten = A.binary_lt if kind is A.binary_max else A.binary_gt
-        lost, equal = (binary(k, a, b, dtype) for k in (beaten, A.binary_eq))
-        return sub(linear_map(equal, -0.5, 1.0), lost)
-    strict, loose = (
-        (A.binary_gt, A.binary_ge) if kind is A.binary_max else (A.binary_lt, A.binary_le)
-    )
-    return linear_map(add(binary(strict, a, b, dtype), binary(loose, a, b, dtype)), 0.5)
+    beaten = A.binary_lt if kind is A.binary_max else A.binary_gt
+    lost, equal = (binary(k, a, b, dtype) for k in (beaten, A.binary_eq))
+    return sub(linear_map(equal, -0.5, 1.0), lost)
 
 
 #: By operation: the gradients of both operands from (dy, a, b, y), before broadcasting is undone.

@@ -8,7 +8,6 @@ special_values.json; ``python tests/functional/test_special_values.py`` writes t
 import contextlib
 import json
 import math
-import re
 from pathlib import Path
 
 import dpnp
@@ -161,14 +160,6 @@ ON_GPUS = {
     "gelu(x)": "oneDNN's value at infinity is NaN",
 }
 HAS_AVX512 = has_avx512(_core.Engine("cpu"))
-#: Functions that need ``set_nan("propagate")``.
-FAST_OTHERWISE = (
-    "relu(", "relu6(", "hardtanh(", "leaky_relu(", "celu(x, 2.0)", "mish(", "hardsigmoid(",
-    "softshrink(", "hardshrink(", "threshold(", "exp(", "abs(",
-    "softmax(", "softmin(", "max_pool2d(", "adaptive_max_pool2d(", "maximum(",
-    "minimum(", "l1_loss(", "smooth_l1_loss(", "huber_loss(", "prelu(", "poisson_nll_loss(",
-    "cumprod(", "adaptive_avg_pool2d(", "interpolate(", "scaled_dot_product_attention(",
-)  # fmt: skip
 DTYPES = ("float32", "bfloat16", "float16")
 TOLERANCE = {"float32": 2e-5, "bfloat16": 2e-2, "float16": 4e-3}
 #: What has no gradient.
@@ -181,7 +172,6 @@ CHOSEN = [
     for d in (DTYPES[0], DTYPES[1 + n % 2])
     if d == "float32" or f"{p[0]}: {p[1]}: {d}" in TABLE
 ]
-AT_NO_COST = [p for p in PAIRS if not p[1].startswith(FAST_OTHERWISE)]
 
 
 def is_flat(case):
@@ -316,49 +306,7 @@ def skip_what_gpus_compute_otherwise(case, queue):
 @pytest.mark.parametrize(("given", "case", "dtype"), CHOSEN, ids=case_id)
 def test_special_values_are_those_of_pytorch(given, case, dtype, queue):
     skip_what_gpus_compute_otherwise(case, queue)
-    with sycl_dnn.nan_mode("propagate"):
-        check(given, case, dtype, queue)
-
-
-@pytest.mark.sweep(2)
-@pytest.mark.parametrize(("given", "case"), AT_NO_COST, ids=case_id)
-def test_special_values_in_the_fast_mode(given, case, queue):
-    """What costs nothing is as in PyTorch without being asked for."""
-    skip_what_gpus_compute_otherwise(case, queue)
-    check(given, case, "float32", queue)
-
-
-@pytest.mark.parametrize("start", FAST_OTHERWISE)
-def test_docstrings_say_what_the_fast_mode_gives(start):
-    """Also of their relatives over other numbers of axes."""
-    name = start.partition("(")[0]
-    family = re.sub(r"\dd$", "", name)
-    relatives = [n for n in F.__all__ if re.sub(r"\dd$", "", n) == family]
-    assert name in relatives
-    for function in relatives:
-        text = getattr(F, function).__doc__
-        assert 'set_nan("propagate")' in " ".join(text.split()), function
-
-
-def test_set_nan_is_part_of_every_key(queue):
-    x = dpnp.asarray([nan, -1.0, 2.0], dtype="f4", sycl_queue=queue)
-    compiled, planned = sycl_dnn.compile(F.relu6), sycl_dnn.plan(F.relu6, x)
-    calls = (F.relu6, compiled, lambda x: sycl_dnn.vjp(F.relu6, x)[0])
-    for _ in range(2):
-        fast = [dpnp.asnumpy(call(x))[0] for call in calls]
-        with sycl_dnn.nan_mode("propagate"):
-            right = [dpnp.asnumpy(call(x))[0] for call in calls]
-        assert np.isnan(right).all()
-        if queue.sycl_device.is_cpu:
-            assert fast == [0, 0, 0]
-    assert planned is not None
-    sycl_dnn.set_nan("propagate")
-    try:
-        assert np.isnan(dpnp.asnumpy(F.relu6(x))[0])
-    finally:
-        sycl_dnn.set_nan("fast")
-    with pytest.raises(ValueError, match="mode must be one of 'fast', 'propagate', got 'no'"):
-        sycl_dnn.set_nan("no")
+    check(given, case, dtype, queue)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

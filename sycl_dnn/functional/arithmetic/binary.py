@@ -95,8 +95,9 @@ def _scaled(value: Any, factor: float) -> Any:
 
 
 _ALPHA = "alpha : number\n    Factor of ``other``.\n"
-_TIES = """Where both are equal, each gets half of the gradient. NaN wins; its gradient is 0 for
-both, unless ``set_nan("propagate")``."""
+_TIES = (
+    """Where both are equal, each gets half of the gradient. NaN wins, and both get the gradient."""
+)
 
 
 @operation

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import dpnp
@@ -25,9 +27,10 @@ from sycl_dnn.functional.arithmetic.operands import (
     trace_of,
 )
 from sycl_dnn.ir.node import OPERATIONS, Node
+from sycl_dnn.lower.appendable import Eltwise, applied
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
-from sycl_dnn.trace.pointwise import binary, mul
+from sycl_dnn.trace.pointwise import binary
 from sycl_dnn.trace.pointwise_gradients import select
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import filled
@@ -204,18 +207,8 @@ def _clamped_integers(dtype: str, x: Tensor, names: list[str], limits: list[Any]
     return x
 
 
-def _between_numbers(x: Tensor, numbers: dict[str, float]) -> Tensor:
-    bounds = {name: filled(x.trace, v, (), x.dtype) for name, v in numbers.items()}
-
-    def forward() -> Tensor:
-        made = x
-        for name, bound in bounds.items():
-            made = binary(_BOUNDS[name][0], made, bound)
-        return made
-
-    def rule(dy: Tensor) -> dict[str, Tensor]:
-        for name, bound in bounds.items():
-            dy = mul(dy, binary(_BOUNDS[name][1], x, bound, dy.dtype))
-        return {"input": dy}
-
-    return x.trace.closed({"input": x}, forward, rule)
+def _between_numbers(x: Tensor, bounds: dict[str, float]) -> Tensor:
+    low, high = (None if bounds.get(n) is None else float(bounds[n]) for n in ("min", "max"))
+    definition = partial(ops.CLAMP, low=low, high=high)
+    ends = (-math.inf if low is None else low, math.inf if high is None else high)
+    return applied(definition, x, Eltwise(algorithm.eltwise_clip_v2, *ends))

@@ -14,14 +14,13 @@ from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import describe_out, operation, sections
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import (
-    by_nodes,
     check_real,
     checked_array,
     of_integers,
 )
 from sycl_dnn.ir.node import OPERATIONS
-from sycl_dnn.trace import nan_kept
-from sycl_dnn.trace.pointwise import NO_SHIFT, chain, eltwise
+from sycl_dnn.lower.appendable import Eltwise, applied
+from sycl_dnn.trace.pointwise import NO_SHIFT, eltwise
 from sycl_dnn.trace.torch_methods import is_torch, overwritten
 from sycl_dnn.trace.values import Tensor
 
@@ -147,9 +146,9 @@ def _text(body: Callable[..., Any], has_inplace: bool, integers: bool, page: str
 # --- Elementary unary functions: neg, exp, log, sqrt, abs, square, reciprocal
 
 A = algorithm
-#: Functions for which oneDNN treats NaN differently than PyTorch.
-_KEPT = {"exp": nan_kept.exponential, "abs": nan_kept.absolute}
-#: Docstring template of unary functions.
+#: Functions that oneDNN does not compute as PyTorch for NaN.
+_OF_NODES = ("exp", "abs")
+#: The docstring of a function of one operand.
 UNARY = """{summary}
 
 Parameters
@@ -188,10 +187,8 @@ def _function(
     def call(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
         input = checked_array(name, "input", input)
         if input.is_float:
-            if name == "exp" and input.dtype == "float64":  # oneDNN lacks it on CPUs
-                return by_nodes(OPERATIONS[name], input)
-            if name in _KEPT and nan_kept.is_asked_for(input):
-                return _KEPT[name](input, lambda: chain(input, (kind, *factors)))
+            if name in _OF_NODES:
+                return applied(OPERATIONS[name], input, Eltwise(kind, *factors))
             return eltwise(input, kind, *factors)
         if name == "neg" and input.dtype == "bool":
             raise TypeError("neg: input must not be bool")
@@ -213,12 +210,7 @@ def _function(
 
 
 neg = _function("neg", "Return ``-input``.", A.eltwise_linear, (-1.0, NO_SHIFT), dpnp.negative)
-exp = _function(
-    "exp",
-    "Return e to the power of ``input``.",
-    A.eltwise_exp,
-    note='NaN gives infinity on CPUs, unless ``set_nan("propagate")``; float64 in a kernel.',
-)
+exp = _function("exp", "Return e to the power of ``input``.", A.eltwise_exp)
 log = _function("log", "Return the natural logarithm.", A.eltwise_log)
 sqrt = _function("sqrt", "Return the square root.", A.eltwise_sqrt)
 abs = _function(
@@ -226,8 +218,6 @@ abs = _function(
     "Return ``|input|``.",
     A.eltwise_abs,
     integers=dpnp.abs,
-    note="Integers are computed exactly. The gradient at NaN is plus or minus the incoming one,\n"
-    'unless ``set_nan("propagate")``.',
 )
 square = _function("square", "Return ``input * input``.", A.eltwise_square, integers=dpnp.square)
 reciprocal = _function("reciprocal", "Return ``1 / input``.", A.eltwise_pow, (1.0, -1.0))

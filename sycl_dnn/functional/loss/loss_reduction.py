@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared parts of losses: ``reduction``, dtypes, and fused element-wise losses."""
+"""What losses share: ``reduction``, dtypes, element-wise losses as one kernel."""
 
 from __future__ import annotations
 
 import inspect
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
+from sycl_dnn._core import algorithm
 from sycl_dnn._warn import warn
 from sycl_dnn.call.operation import describe_out, operation, sections
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.ir.node import Node
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace.pointwise import as_row, from_row, linear_map, zeros
+from sycl_dnn.ops.arithmetic import cast
+from sycl_dnn.ops.reduction import MEAN
+from sycl_dnn.ops.shape import SUM, reshape
+from sycl_dnn.trace import views
 from sycl_dnn.trace.reductions import reduce
-from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import axis_order, grid, reshape
 
 
 def check_dtypes(name: str, input: Tensor, **others: Tensor | None) -> None:
@@ -51,10 +53,8 @@ def _in_one_dtype(*tensors: Tensor) -> list[Tensor]:
     return [converted(t, common) for t in tensors]
 
 
-# --- Fused element-wise losses
+# --- ``reduction``, element-wise losses, the common text
 
-#: Above this, sums take two passes; the first sums rows in parallel.
-_ONE_PASS = 4096
 _BEFORE = """{summary}
 
 Parameters
@@ -128,76 +128,29 @@ def checked_reduction(
     return reduction
 
 
-def _rows(n: int) -> int:
-    """Return the largest divisor of ``n`` up to its square root; 1 for few elements."""
-    if n <= _ONE_PASS:
-        return 1
-    return next(d for d in range(math.isqrt(n), 0, -1) if n % d == 0)
-
-
-def _summed_rows(x: Tensor, dtype: str, attr: PrimitiveAttr | None = None) -> Tensor:
-    """Sum the rows of (M, N) to (M, 1)."""
-    kind = algorithm.reduction_sum
-    if x.shape[1] == 1:
-        return x.trace.convert(x, dtype)
-    if "float64" in (x.dtype, dtype):
-        return reduce(kind, x, (1,), dtype)
-    out = {"dst": Out((x.shape[0], 1), dtype)}
-    return x.trace.primitive("reduction", {"src": x}, out, attr=attr, algorithm=kind)["dst"]
-
-
-def total(x: Tensor, factor: float = 1.0) -> Tensor:
-    """Return ``factor`` times the sum of a dense tensor, shape (), accumulated in float32."""
-    trace, n = x.trace, x.size
-    if n < 2:
-        only = x if n else zeros(trace, (1,), x.dtype)
-        return linear_map(grid(only, ()), factor)
-    if x.dtype == "float64":
-        return linear_map(grid(_summed_rows(grid(x, (1, n)), x.dtype), ()), factor)
-    rows = _rows(n)
-    made = grid(x, (rows, n // rows))
-    if rows > 1:
-        made = grid(_summed_rows(made, "float32"), (1, rows))
-    attr, post_ops = PrimitiveAttr(), PostOps()
-    post_ops.append_eltwise(algorithm.eltwise_linear, factor, 0.0)
-    attr.set_post_ops(post_ops)
-    return grid(trace.convert(_summed_rows(made, "float32", attr=attr), x.dtype), ())
-
-
-def pointwise_loss(
-    operands: Mapping[str, Tensor],
-    value: Callable[..., Tensor],
-    slopes: Mapping[str, Callable[..., Tensor]],
-    reduction: str,
+def elementwise_loss(
+    definition: Callable[..., Node], *operands: Tensor, reduction: str, weight: Tensor | None = None
 ) -> Tensor:
-    """Record an element-wise loss with its reduction as one operation.
+    """Record an element-wise loss and its reduction as one kernel.
 
-    ``operands`` have equal shapes; ``value`` maps them, each flattened to a row, to a row of
-    losses. ``slopes`` maps operands to functions that return their gradients; the first argument is
-    the incoming gradient, a row or a single number, followed by the same rows.
+    ``definition`` takes one node for each operand; shapes broadcast. ``weight`` has factors of the
+    elements, which broadcast to them. What is narrower than float32 is computed in it.
     """
-    first = next(iter(operands.values()))
-    shape, order = first.shape, axis_order(first, first.ndim)
-    n = first.size
-    factor = 1.0 if reduction != "mean" else 1 / n if n else math.nan
+    dtype = operands[0].dtype
+    wide = dtypes.wide(dtype)
 
-    def row(x: Tensor) -> Tensor:
-        return as_row(x, order, (1, 1, n))
+    def whole(*nodes: Node) -> Node:
+        given = [cast(node, wide) for node in nodes]
+        factor = [] if weight is None else [given.pop()]
+        made = definition(*given)
+        for node in factor:
+            made = made * node
+        if reduction != "none":
+            row = MEAN if reduction == "mean" else SUM
+            made = reshape(row(made, axes=tuple(range(made.ndim))), ())
+        return cast(made, dtype)
 
-    def all_of(x: Tensor) -> Tensor:
-        return from_row(x, shape, order)
-
-    def forward() -> Tensor:
-        elements = value(*map(row, operands.values()))
-        return all_of(elements) if reduction == "none" else total(elements, factor)
-
-    def gradient(dy: Tensor) -> dict[str, Tensor]:
-        g = row(dy) if reduction == "none" else reshape(linear_map(dy, factor), (1, 1, 1))
-        # The same rows: a copy made before is reused.
-        rows = [row(x) for x in operands.values()]
-        return {name: all_of(slope(g, *rows)) for name, slope in slopes.items()}
-
-    return first.trace.closed(operands, forward, gradient)
+    return computed(whole, *operands, *([] if weight is None else [weight]))
 
 
 def reduced(x: Tensor, reduction: str) -> Tensor:
@@ -205,4 +158,4 @@ def reduced(x: Tensor, reduction: str) -> Tensor:
     if reduction == "none":
         return x
     kind = algorithm.reduction_sum if reduction == "sum" else algorithm.reduction_mean
-    return reshape(reduce(kind, x, range(x.ndim)), ())
+    return views.reshape(reduce(kind, x, range(x.ndim)), ())

@@ -157,9 +157,9 @@ def test_a_view_of_every_other_column(queue):
     np.testing.assert_array_equal(dpnp.asnumpy(pullback(y)[0]), np.maximum(x[:, ::2], 0))
 
 
-def test_threshold_replaces_infinity_and_nan(queue):
+def test_threshold_replaces_infinity_and_keeps_nan(queue):
     x = to_device(np.array([-np.inf, np.nan, np.inf, 2.0]), "float32", queue)
-    np.testing.assert_array_equal(dpnp.asnumpy(F.threshold(x, 1.0, 7.0)), [7, 7, np.inf, 2])
+    np.testing.assert_array_equal(dpnp.asnumpy(F.threshold(x, 1.0, 7.0)), [7, np.nan, np.inf, 2])
 
 
 def test_logsigmoid_is_never_positive(queue):

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element-wise functions of one array that a compiled program may append to what is before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sycl_dnn._core import algorithm
+from sycl_dnn.ir.node import Node
+from sycl_dnn.lower.node_lowering import computed, meaning
+from sycl_dnn.ops.arithmetic import cast
+from sycl_dnn.trace.pointwise import eltwise
+from sycl_dnn.trace.values import Tensor
+
+
+class Eltwise(NamedTuple):
+    """One of oneDNN's element-wise functions."""
+
+    algorithm: algorithm
+    alpha: float = 0.0
+    beta: float = 0.0
+
+
+def applied(
+    definition: Callable[[Node], Node], x: Tensor, eltwise_of: Eltwise, wide: str = ""
+) -> Tensor:
+    """Record a function as one kernel; in a compiled program as oneDNN's primitive.
+
+    Only oneDNN's can become a post-op of a convolution or a product. It differs from the
+    definition in what it makes of NaN, so what is left alone becomes a kernel again; see
+    ``compiler.passes.lone_functions``. Derivatives are those of the definition.
+
+    Parameters
+    ----------
+    definition : callable
+        Of one node of the dtype of ``x``, or of ``wide``.
+    x : Tensor
+        Of floating-point numbers.
+    eltwise_of : Eltwise
+        The same function as oneDNN has it.
+    wide : str
+        The dtype to compute in, by default that of ``x``.
+    """
+
+    def function(node: Node) -> Node:
+        return cast(definition(cast(node, wide)), node.dtype) if wide else definition(node)
+
+    if not x.trace.is_compiled or x.dtype == "float64" or not x.size:
+        return computed(function, x)
+    return meaning(function, [x], lambda: eltwise(x, *eltwise_of))
