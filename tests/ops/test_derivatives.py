@@ -11,6 +11,7 @@ from sycl_dnn.ir.node import OPERATIONS, leaf, number
 from sycl_dnn.ops import activation as a
 from sycl_dnn.ops import arithmetic as e
 from sycl_dnn.ops import creation as c
+from sycl_dnn.ops import elementwise_losses as pairs
 from sycl_dnn.ops import losses as n
 from sycl_dnn.ops import products as p
 from sycl_dnn.ops import reduction as r
@@ -131,6 +132,16 @@ CASES = {
     "linear_recurrence": (lambda x, y: _scanned(q.LINEAR_RECURRENCE, x, y) * x, X, X),
     "linear_recurrence from the end": (
         lambda x, y: _scanned(q.LINEAR_RECURRENCE, x * y, y, is_reversed=True), X, X),
+    "hardtanh": (lambda x: a.HARDTANH(x, low=-0.2, high=0.2) * x, APART),
+    "prelu": (a.PRELU, APART, ROW),
+    "huber": (lambda x: pairs.HUBER(x, width=1.1, height=0.7) * x, APART),
+    "binary_cross_entropy": (pairs.BINARY_CROSS_ENTROPY, draw(3, 4, low=0.2, high=0.8), X),
+    "binary_cross_entropy_with_logits": (pairs.BINARY_CROSS_ENTROPY_WITH_LOGITS, APART, X),
+    "weighted cross entropy with logits": (pairs.weighted_cross_entropy_with_logits, APART, X, ROW),
+    "divergence": (pairs.DIVERGENCE, X, POSITIVE),
+    "divergence of logarithms": (pairs.divergence_of_logs, X, X),
+    "poisson": (lambda x, y: pairs.poisson(x, y, log_input=False, full=True, eps=1e-8), POSITIVE,
+                draw(3, 4, low=1.5, high=4.0)),
     "softmax": (lambda x: r.SOFTMAX(x, axis=1), X),
     "log_softmax": (lambda x: e.SQUARE(r.LOG_SOFTMAX(x, axis=0)), X),
     "loss of classes": (_loss_of_classes, X),
