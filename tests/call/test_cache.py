@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import gc
+import warnings
 
 import dpnp
 import fresh_process
@@ -40,17 +41,11 @@ def test_another_layout_or_dtype_is_another_plan(queue, other, monkeypatch):
     x = array(queue, 3, 4)
     F.tanh(x)
     misses = sycl_dnn.cache.info().misses
-    with pytest.warns() if other(x).dtype == "f2" else _nothing():
+    with warnings.catch_warnings():
+        # CPUs without instructions for float16 compute in float32, and warn once.
+        warnings.simplefilter("ignore")
         F.tanh(other(x))
     assert sycl_dnn.cache.info().misses == misses + 1
-
-
-class _nothing:  # noqa: N801
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        return False
 
 
 def test_the_least_recently_used_plan_goes_first(queue):
