@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done at exit, while Python, SYCL and the drivers still work. Static objects of a process
-// are destroyed in an order that is unknown here. Ours are never destroyed; oneDNN's caches
-// are, and hold resources of devices, which they release now.
+// Cleanup at exit, while Python, SYCL and the drivers still work. Static objects of a process are
+// destroyed in an unknown order: ours never are; oneDNN's caches are, and hold device resources, so
+// they are emptied here.
 #include "at_exit.hpp"
 
 #include <oneapi/dnnl/dnnl_graph.hpp>
@@ -13,14 +13,14 @@
 
 namespace sycl_dnn {
 
-// Not the cache of constant tensors, whose first use lists all devices: it is
-// off by default, and a program that turns it on must empty it itself.
+// Not the constant tensor cache, whose first use lists all devices: it is off by default, and a
+// program that enables it must empty it.
 static void empty_caches() {
     dnnl::graph::set_compiled_partition_cache_capacity(0);
     dnnl::set_primitive_cache_capacity(0);
 }
 
-// The interpreter has gone, but work that daemon threads submitted may still be running.
+// The interpreter has ended, but work submitted by daemon threads may still be running.
 static void finish_late() {
     if (was_forked()) return;
     ReleasedGil::wait_for_all();
@@ -37,7 +37,7 @@ static void finish() {
 }
 
 void bind_exit(py::module_ &) {
-    Py_AtExit(&finish_late);  // fails if 32 functions are registered: then nothing waits
+    Py_AtExit(&finish_late);  // fails, without effect, if 32 functions are registered
     py::module_::import("atexit").attr("register")(py::cpp_function(&finish));
 }
 

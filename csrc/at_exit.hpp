@@ -5,7 +5,7 @@
 
 namespace sycl_dnn {
 
-// Registers what is done at exit.
+// Registers the cleanup at exit.
 void bind_exit(py::module_ &m);
 
 }  // namespace sycl_dnn

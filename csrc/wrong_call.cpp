@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that do not fit a function's signature. pybind11 then prints all overloads; here
-// sycl_dnn/onednn/wrong_call.py says which argument is wrong. A call that fits pays one jump.
+// Calls that do not match a function's signature, for which pybind11 prints all overloads.
+// sycl_dnn/onednn/wrong_call.py determines which argument is wrong. A valid call costs one jump.
 #include <map>
 #include <string>
 
@@ -14,10 +14,10 @@ namespace {
 using packed_call = PyObject *(*)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 using tuple_call = PyObject *(*)(PyObject *, PyObject *, PyObject *);
 
-// pybind11's one entry to all its functions: a call that fits costs no lookup.
+// pybind11's single entry point of all its functions: a valid call costs no lookup.
 PyCFunction original = nullptr;
 
-// The functions by the object that Python passes as `self`. Never destroyed, as modules are not.
+// The functions by the object that Python passes as `self`. Never destroyed, like modules.
 std::map<PyObject *, PyObject *> &known() {
     static auto *instance = new std::map<PyObject *, PyObject *>;
     return *instance;
@@ -34,7 +34,7 @@ bool is_mismatch(const py::error_already_set &error) {
     return text.find("(): incompatible ") != text.npos;
 }
 
-// Replaces the error that is set, if it is pybind11's and Python has a better one.
+// Replaces the current error if it is pybind11's and Python has a better one.
 void explain(PyObject *self, const py::tuple &args, const py::dict &named) {
     py::error_already_set error;
     if (!is_mismatch(error)) return error.restore();
@@ -82,13 +82,13 @@ void watch(PyObject *function) {
     const bool is_packed = def->ml_flags == (METH_FASTCALL | METH_KEYWORDS);
     if (!is_packed && def->ml_flags != (METH_VARARGS | METH_KEYWORDS)) return;
     if (!original) original = def->ml_meth;
-    if (!self || def->ml_meth != original) return;  // watched already, or not of pybind11
+    if (!self || def->ml_meth != original) return;  // already wrapped, or not pybind11's
     Py_INCREF(function);
     known()[self] = function;
     def->ml_meth = is_packed ? entry(&call_packed) : entry(&call_tuple);
 }
 
-// The function inside a method, a static method or the setter of a property.
+// The function inside a method, a static method or a property setter.
 py::object unwrapped(const py::object &member) {
     if (PyInstanceMethod_Check(member.ptr()))
         return py::reinterpret_borrow<py::object>(PyInstanceMethod_GET_FUNCTION(member.ptr()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every source file shares: names for oneDNN's types and the list of binders.
+// Shared by every source file: names for oneDNN's types and the list of binders.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -19,7 +19,7 @@ using dnnl::memory;
 using desc = dnnl::memory::desc;
 using dims = dnnl::memory::dims;
 
-// Python objects that a submission uses. Destroyed with the GIL held and none of our mutexes:
+// Python objects that a submission uses. Destroy with the GIL held and without any of our mutexes:
 // destruction may run Python code.
 using owner_list = std::vector<py::object>;
 

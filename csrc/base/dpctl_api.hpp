@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dpctl's C API as plain functions: its generated headers define static pointers, so one
-// source file includes them and the others call these.
+// dpctl's C API as plain functions: its generated headers define static pointers, so only one
+// source file includes them.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace sycl_dnn {
 
 void import_dpctl();
 
-// A borrowed pointer into the dpctl object; TypeError names `argument` if it is something else.
+// A pointer borrowed from the dpctl object; the TypeError names `argument`.
 sycl::queue &queue_of(py::handle object, const char *argument = "queue");
 // Appends the events of a sequence of dpctl.SyclEvent.
 void append_events(py::handle sequence, std::vector<sycl::event> &events);
@@ -30,7 +30,7 @@ py::object make_event(const sycl::event &event);
 
 bool is_queue(py::handle object);
 
-// A dpctl.memory object: address of its first byte, length, and the queue that it belongs to.
+// A dpctl.memory object: address of its first byte, length, and its queue.
 struct usm_buffer {
     char *pointer;
     size_t nbytes;

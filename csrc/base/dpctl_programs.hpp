@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dpctl's kernels and programs as SYCL's. Apart from dpctl_api.hpp, which does without SYCL's
-// headers.
+// dpctl's kernels and programs as SYCL's. Separate from dpctl_api.hpp, which does not include
+// SYCL's headers.
 #pragma once
 
 #include <sycl/sycl.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enumerations from Python: a member, or its name. Included by bind.hpp, so that every source file
-// has the same casters.
+// Conversion of enumerators and their names from Python. Included by bind.hpp, so that every source
+// file has the same casters.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -10,7 +10,7 @@
 
 namespace sycl_dnn {
 
-// The value of the member `name` of the Python enumeration `cls`; flags accept "a|b" too.
+// The value of the enumerator `name` of the Python enumeration `cls`; flags also accept "a|b".
 std::optional<long> value_of_name(pybind11::handle cls, pybind11::handle name);
 
 }  // namespace sycl_dnn

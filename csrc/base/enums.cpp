@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN's enumerations as Python enums. The members come from the installed headers at build
-// time (cmake/enums.py writes enums.inc and format_tags.inc).
+// oneDNN's enumerations as Python enums. The enumerators are read from the installed headers at
+// build time (cmake/enums.py writes enums.inc and format_tags.inc).
 #include "base/enums.hpp"
 
 #include <pybind11/native_enum.h>
@@ -37,7 +37,7 @@ std::optional<long> value_of_name(py::handle cls, py::handle name) {
         const py::object stripped = word.attr("strip")();
         if (!members.contains(stripped)) return std::nullopt;
         const py::object member = members[stripped];
-        // Only members of flags are numbers themselves.
+        // Only flags are integers themselves.
         if (words.size() > 1 && !py::isinstance<py::int_>(member)) return std::nullopt;
         value |= member.attr("value").cast<long>();
     }
@@ -48,7 +48,7 @@ py::object member_of(const char *enumeration, const py::object &given, const cha
     const py::object cls = py::module_::import("sycl_dnn._core").attr(enumeration);
     if (py::isinstance(given, cls)) return given;
     const py::object members = cls.attr("__members__");
-    // oneDNN's other enumerations share names: data_type.f32 is accepted for logical_data_type.f32.
+    // oneDNN's enumerations share names: data_type.f32 is accepted for logical_data_type.f32.
     py::object name = py::none();
     if (py::isinstance<py::str>(given))
         name = given;
@@ -60,7 +60,7 @@ py::object member_of(const char *enumeration, const py::object &given, const cha
                             ", got " + std::string(py::str(given)));
 }
 
-// Members are data: an inline call for each would take longer to compile than all else here.
+// Enumerators are data: inlining a call for each would dominate the compile time.
 template <class E>
 static void define(py::module_ &m, const char *name, const char *kind,
                    std::initializer_list<std::pair<const char *, E>> members) {

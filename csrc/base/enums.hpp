@@ -7,8 +7,8 @@
 
 namespace sycl_dnn {
 
-// A format tag as Python gives it: a member of onednn.format_tag, or its name. The enum has some
-// 1,600 members, so Python builds it only on first use and C++ accepts names as well.
+// A format tag from Python: a member of onednn.format_tag, or its name. The enum has some 1,600
+// members, so Python builds it only on first use, and C++ accepts names too.
 struct format_tag {
     dnnl::memory::format_tag value;
 };
@@ -20,7 +20,7 @@ std::string enum_name(E value) {
     return enum_name(py::cast(value));
 }
 
-// The value given for `argument`: a member of one of _core's enumerations, or its name.
+// The enumerator given for `argument`: a member of one of _core's enumerations, or its name.
 py::object member_of(const char *enumeration, const py::object &given, const char *argument);
 template <class E>
 E enum_of(const char *enumeration, const py::object &given, const char *argument) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// C++ exceptions become the classes of sycl_dnn/errors.py.
+// Translates C++ exceptions to the classes in sycl_dnn/errors.py.
 #include "base/errors.hpp"
 
 #include <exception>
@@ -18,7 +18,7 @@ void raise(const py::object &instance) {
     throw py::error_already_set();
 }
 
-// Graphs have additional status codes, in a separate enumeration.
+// The Graph API has additional status codes in a separate enumeration.
 static py::object status_object(dnnl_status_t status) {
     if (status >= dnnl_invalid_graph) return py::cast(static_cast<dnnl::graph::status>(status));
     return py::cast(static_cast<dnnl::status>(status));

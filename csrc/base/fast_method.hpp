@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Methods that Python calls without pybind11's dispatcher, which takes as long as finding a plan.
+// Methods that bypass pybind11's dispatcher, which takes as long as finding a plan.
 #pragma once
 
 #include <cxxabi.h>
@@ -8,7 +8,7 @@
 
 namespace sycl_dnn {
 
-// The contents of an instance of a class made by pybind11.
+// The C++ object of an instance of a pybind11 class.
 template <class T>
 T &native(PyObject *object) {
     static const py::handle type = py::type::handle_of<T>();  // runs no Python code
@@ -36,7 +36,7 @@ PyObject *call_fast(PyObject *self, PyObject *const *args, Py_ssize_t given) {
     return nullptr;
 }
 
-// Adds `method` to a class: it accepts `n` positional arguments. `text` starts with its signature.
+// Adds `method` with `n` positional arguments to a class. `text` starts with its signature.
 template <class T, Py_ssize_t n, py::object (*method)(T &, PyObject *const *)>
 void add_fast_method(const py::handle &type, const char *name, const char *text) {
     static PyMethodDef row{

@@ -15,7 +15,7 @@ namespace sycl_dnn {
 
 static std::atomic<bool> forked{false};
 
-// Replaces SYCL's exit handlers, which wait for threads that only the parent has.
+// Replaces SYCL's exit handlers, which wait for threads that exist only in the parent.
 static void leave(int status, void *) {
     std::fflush(nullptr);
     _exit(status);
@@ -26,7 +26,7 @@ static void begin_child() {
     on_exit(leave, nullptr);
 }
 
-// At exit dpctl waits for the events in dpnp's order; those of the parent never complete.
+// At exit dpctl waits for the events of its order managers; those of the parent never complete.
 static void forget_events() {
     py::module_::import("dpctl.utils._order_manager").attr("f").attr("detach")();
 }

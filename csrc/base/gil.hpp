@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GIL, released and acquired by threads that may outlive the interpreter.
+// Releasing and acquiring the GIL in threads that may outlive the interpreter.
 #pragma once
 
 #include <cxxabi.h>
@@ -10,9 +10,9 @@ namespace sycl_dnn {
 // Sleeps until the process ends.
 [[noreturn]] void park();
 
-// Runs `call`, which may acquire the GIL. After the interpreter's end Python ends a daemon thread
-// that does so by pthread_exit. Its unwinding must not pass through C++, where destructors would
-// touch Python objects and `noexcept` means abort. So the thread stays where it is.
+// Runs `call`, which may acquire the GIL. After the interpreter has ended, acquiring it ends a
+// daemon thread by pthread_exit. Its unwinding must not pass through C++ frames, where destructors
+// would access Python objects and `noexcept` means abort, so the thread is parked instead.
 template <class Call>
 auto or_park(const Call &call) {
     try {
@@ -22,7 +22,7 @@ auto or_park(const Call &call) {
     }
 }
 
-// Releases the GIL for its lifetime; replaces pybind11's class, which aborts the process in a
+// Releases the GIL for its lifetime. Unlike pybind11's class, it does not abort the process in a
 // daemon thread at exit.
 class ReleasedGil {
   public:
@@ -30,7 +30,7 @@ class ReleasedGil {
     ~ReleasedGil();
     ReleasedGil(const ReleasedGil &) = delete;
 
-    // Waits, up to a time limit, until no thread is inside, where it may use a device.
+    // Waits, up to a time limit, until no thread is inside, where it may be using a device.
     static void wait_for_all();
     // The number of threads inside.
     static int count();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals end neither SYCL's waits nor those on condition variables, so another thread waits for
-// the main one, which checks for signals periodically.
+// Signals do not interrupt SYCL's waits or condition variables, so another thread waits on behalf
+// of the main one, which periodically checks for signals.
 #include "base/interruptible.hpp"
 
 #include <pybind11/gil_safe_call_once.h>
@@ -25,8 +25,7 @@ namespace {
 // A thread that runs jobs in sequence.
 class Worker {
   public:
-    // Never joined: what it waits for may never end. None if the system has no memory for a
-    // thread.
+    // Never joined: its job may never end. Null if the system has no memory for a thread.
     static std::shared_ptr<Worker> start() {
         auto made = std::make_shared<Worker>();
         try {
@@ -54,7 +53,7 @@ class Worker {
         if (failure) std::rethrow_exception(std::exchange(failure, nullptr));
     }
 
-    // There will be no more jobs.
+    // Call after the last job.
     void dismiss() {
         std::lock_guard<std::mutex> lock(guard);
         is_dismissed = true;
@@ -89,8 +88,8 @@ class Worker {
     bool is_done = false, is_dismissed = false;
 };
 
-// Only the main thread removes it and puts it back; a signal handler that waits as well finds
-// none and gets its own.
+// Only the main thread takes and returns it; a signal handler that waits too finds none and starts
+// its own.
 std::shared_ptr<Worker> &spare() {
     static auto *instance = new std::shared_ptr<Worker>;
     return *instance;
@@ -110,7 +109,7 @@ class Assistant {
     Assistant(const Assistant &) = delete;
 
     std::shared_ptr<Worker> worker;
-    bool is_free = false;  // its job is done
+    bool is_free = false;  // whether its job is done
 };
 
 bool is_main_thread() {

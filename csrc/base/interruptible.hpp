@@ -5,9 +5,8 @@
 
 namespace sycl_dnn {
 
-// Runs `job`, which waits and must not need the GIL, without the GIL. Call with the GIL. On
-// Python's main thread Ctrl-C is handled meanwhile: KeyboardInterrupt is raised, and the job
-// continues with nothing waiting for it.
+// Runs a blocking `job` that does not need the GIL, with the GIL released. Call with the GIL. On
+// Python's main thread Ctrl-C raises KeyboardInterrupt, while the job continues in the background.
 void run_interruptibly(std::function<void()> job);
 
 }  // namespace sycl_dnn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of the whole process: primitive cache, verbose, CPU instruction set, math mode.
+// Process-wide settings: primitive cache, verbose, CPU instruction set, math mode.
 #include "base/bind.hpp"
 #include "base/errors.hpp"
 #include "base/gil.hpp"
@@ -50,7 +50,7 @@ void bind_settings(py::module_ &m) {
                 throw invalid_arguments(
                     "set_primitive_cache_capacity: capacity must not be negative, got " +
                     std::to_string(capacity));
-            ReleasedGil nogil;  // as what is dropped may wait for the device
+            ReleasedGil nogil;  // evicted primitives may wait for the device
             dnnl::set_primitive_cache_capacity(capacity);
         },
         py::arg("capacity"), "Number of primitives that oneDNN keeps; 0 turns the cache off.");

@@ -96,7 +96,7 @@ void use_huge_pages(const py::object &queue, const py::object &memory, bool is_f
     const auto buffer = buffer_of(memory);
     const auto use = is_fresh ? want_huge_pages : move_to_huge_pages;
     const sycl::device device = queue_of(queue).get_device();
-    ReleasedGil nogil;  // as pages may be copied
+    ReleasedGil nogil;  // pages may be copied
     use(device, buffer.pointer, buffer.nbytes);
 }
 

@@ -15,7 +15,7 @@ py::object attribute(py::handle object, PyObject *name) {
     return py::reinterpret_steal<py::object>(found);
 }
 
-// Made once and never freed.
+// Created once and never freed.
 struct Names {
     PyObject *array = PyUnicode_InternFromString("_array");
     PyObject *token = PyUnicode_InternFromString("_token");
@@ -44,7 +44,7 @@ void CallKey::add_value(const T &value) {
     bytes.append(reinterpret_cast<const char *>(&value), sizeof value);
 }
 
-// Most keys are shorter.
+// Sufficient for most keys.
 static constexpr size_t usual_length = 240;
 
 py::object ArrayTypes::array_of(py::handle array) const {
@@ -125,7 +125,7 @@ void CallKey::add(py::handle value) {
 void CallKey::add_sequence(py::handle items, char tag, adder add_item) {
     add_tag(tag);
     add_value(PySequence_Fast_GET_SIZE(items.ptr()));
-    // A list may change meanwhile: reading an array makes Python objects.
+    // A list may change meanwhile: reading an array creates Python objects.
     for (Py_ssize_t i = 0; is_known && i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
         (this->*add_item)(
             py::reinterpret_borrow<py::object>(PySequence_Fast_GET_ITEM(items.ptr(), i)));
@@ -140,7 +140,7 @@ void CallKey::add_dict(py::handle items, adder add_item) {
     add_tag('D');
     add_value(PyDict_GET_SIZE(items.ptr()));
     PyObject *name, *value;
-    // Reading a value may run Python code, but nothing that changes this dict.
+    // Reading a value may run Python code, but none that changes this dict.
     for (Py_ssize_t i = 0; is_known && PyDict_Next(items.ptr(), &i, &name, &value);) {
         const auto held = py::reinterpret_borrow<py::object>(value);
         add(name);
@@ -154,14 +154,14 @@ void CallKey::add_sizes(py::handle tuple) {
     for (Py_ssize_t i = 0; i < n; ++i) add_integer(PyTuple_GET_ITEM(tuple.ptr(), i));
 }
 
-// NumPy's dtypes are distinguished by identity, those of sycl_dnn.Array by name.
+// NumPy's dtypes are identified by address, those of sycl_dnn.Array by name.
 void CallKey::add_dtype(py::handle dtype) {
     if (PyUnicode_CheckExact(dtype.ptr())) return add_tag('s'), add_text(dtype);
     add_tag('p');
     add_object(dtype);
 }
 
-// Records shape, strides and data type; null if this needs Python.
+// Records shape, strides and data type; returns null if Python must handle the array.
 const UsmArray *CallKey::add_facts(py::handle array) {
     const UsmArray *fields = usm_array(array, types.usm_ndarray);
     if (!fields) {
@@ -286,7 +286,7 @@ CallKey::extent CallKey::extent_of(const UsmArray &fields) {
     return {whole.pointer, whole.pointer + whole.nbytes, fields.data};
 }
 
-// Plans differ by whether the result overlaps an input, and whether it is one.
+// Plans depend on whether the result overlaps an input, and whether it is one.
 void CallKey::add_sharing() {
     const UsmArray &fields = *usm_array(out, types.usm_ndarray);
     const extent result = extent_of(fields);

@@ -7,61 +7,61 @@
 
 namespace sycl_dnn {
 
-// The Python classes that calls are made of. The extension reads their attributes only.
+// The Python classes used by calls. The extension only reads their attributes.
 struct ArrayTypes {
     py::object ndarray;              // dpnp.ndarray: `_array_obj`
     py::object usm_ndarray;          // the class of that
     py::object carried;              // sycl_dnn.Array: `data`, `dtype`
     py::object frozen;               // Frozen: `_array`, `_token`, `packed`
-    std::vector<py::object> memory;  // dpctl.memory classes, the one that wins first
-    // Of the constructor of usm_ndarray. Not a static variable: making it may let another thread
-    // run, which would wait for it.
+    std::vector<py::object> memory;  // dpctl.memory classes, in order of precedence
+    // Arguments of usm_ndarray's constructor. Not a static variable: its initialization may let
+    // another thread run, which would wait for it.
     py::tuple keywords = py::make_tuple("dtype", "buffer", "strides");
     Py_ssize_t array_slot = slot_offset(ndarray, "_array_obj");
 
-    // What a dpnp.ndarray holds, and one that holds this; dpnp's own function for it is Python.
+    // Converts between dpnp.ndarray and usm_ndarray; dpnp's own function for it is in Python.
     py::object array_of(py::handle ndarray) const;
     py::object wrapped(const py::object &array) const;
 };
 
-// The classes, shapes, strides and data types of arrays as bytes; None where one is of another
-// class than dpnp.ndarray or sycl_dnn.Array.
+// The classes, shapes, strides and data types of arrays as bytes; None if one is neither a
+// dpnp.ndarray nor a sycl_dnn.Array.
 py::object kinds_of(const ArrayTypes &types, const py::tuple &arrays);
 
-// What is found in the arguments of one call: a key of plain bytes, and the arrays.
+// The key of a call, as plain bytes, and the arrays in its arguments.
 //
-// Arrays, numbers, strings, None, tuples, lists and dicts have a key; `is_known` is false if there
-// is anything else, arrays of different queues for instance. Bytes that are addresses belong to
-// objects in `holds`, which must be kept as long as the key.
+// Arrays, numbers, strings, None, tuples, lists and dicts have a key; `is_known` is false for
+// anything else, such as arrays on different queues. Bytes may contain addresses of the objects in
+// `holds`, which must live as long as the key.
 class CallKey {
   public:
-    // `keeps`: whether `holds` is filled in.
+    // `keeps`: whether to fill `holds`.
     explicit CallKey(const ArrayTypes &t, bool keeps = false);
 
     void add_object(py::handle object);  // by identity
     void add_kind(py::handle array);     // what `kinds_of` returns for one
-    // Tuples and lists of such, numbers, and the present value of a context variable.
+    // Tuples and lists of such, numbers, and the current value of a context variable.
     void add_identity(py::handle value);
-    // What distinguishes a function: its code, or the result of `key_of`.
+    // The identity of a function: its code, or the result of `key_of`.
     void add_function(py::handle function, const py::object &key_of);
     void add(py::handle value);
     void add_constant(py::handle value);  // arrays by identity
     void add_out(py::handle out);
-    void add_place();  // queue and class of memory; after all arrays
-    // Whether it is known, and these are its arrays in this order: trees take dicts by sorted keys,
-    // while a key keeps their order.
+    void add_place();  // queue and memory class; call after all arrays
+    // Whether the call is known and its arrays are these, in this order: trees sort the keys of
+    // dicts, while the key preserves their order.
     bool are_arrays(const py::list &found) const;
 
     bool is_known = true;
     bool holds_frozen = false;  // frozen arrays are constants as well
     std::string bytes;
-    std::vector<py::object> arrays;                     // usm_ndarrays in order
-    std::vector<py::object> given;                      // as the caller has them
-    std::vector<std::pair<size_t, py::object>> frozen;  // by number of the array
+    std::vector<py::object> arrays;                     // usm_ndarrays, in order
+    std::vector<py::object> given;                      // as passed by the caller
+    std::vector<std::pair<size_t, py::object>> frozen;  // by index of the array
     std::vector<py::object> holds;
     py::object out;
     const void *queue = nullptr;  // dpctl's reference
-    size_t memory_rank = 0;       // of the class that results have
+    size_t memory_rank = 0;       // precedence of the results' class
 
   private:
     using adder = void (CallKey::*)(py::handle);

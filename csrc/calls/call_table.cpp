@@ -48,12 +48,12 @@ CallKey CallTable::key_of(py::handle function, py::handle subject, py::handle ar
     return key;
 }
 
-// The referent of a weak reference; None if it no longer exists.
+// The referent of a weak reference; None if it is gone.
 static py::object referred(const py::object &reference) {
     return py::reinterpret_borrow<py::object>(PyWeakref_GetObject(reference.ptr()));
 }
 
-// The arrays that the function holds now; None if it holds other values than before.
+// The captured arrays; None if other captured values have changed.
 static py::object held_now(const py::object &guard, py::handle function) {
     static PyObject *const nothing = PyTuple_New(0);
     if (guard.is_none()) return py::reinterpret_borrow<py::object>(nothing);
@@ -77,7 +77,7 @@ py::object CallTable::call(py::handle function, py::handle subject, py::handle a
     const py::object owner = referred(known->owner);
     const py::object held = owner.is_none() ? owner : held_now(known->guard, function);
     if (held.is_none()) {
-        // Another call may have put another one there while the guard ran.
+        // Another call may have replaced the entry while the guard ran.
         const auto now = entries.find(key.bytes);
         if (now != entries.end() && now->second == known) entries.erase(now);
         return missed;
@@ -111,9 +111,9 @@ void CallTable::remember(py::handle function, py::handle subject, py::handle arg
     CallKey key = key_of(function, subject, args, kwargs, out, true);
     if (!key.are_arrays(arrays)) return;
     if (key.out && made.plan->form.single() == ResultForm::none) return;
-    // Entries of plans that the cache has dropped are noticed only when they are looked up.
+    // Entries of evicted plans are noticed only on lookup.
     if (entries.size() >= 2 * capacity) forget();
-    // The queue's address is part of the key, so it must not become another queue's.
+    // The key includes the queue's address, which must not be reused for another queue.
     key.holds.push_back(key.arrays.front().attr("sycl_queue"));
     made.holds = std::move(key.holds);
     const auto added = std::make_shared<entry>(std::move(made));
@@ -135,7 +135,7 @@ std::vector<py::object> CallTable::used() {
 }
 
 void CallTable::forget_dropped() {
-    std::vector<std::shared_ptr<entry>> dropped;  // destroyed at the end, as in `forget`
+    std::vector<std::shared_ptr<entry>> dropped;  // destroyed on return, as in `forget`
     for (auto here = entries.begin(); here != entries.end();) {
         if (!referred(here->second->owner).is_none()) {
             ++here;
@@ -152,7 +152,7 @@ void CallTable::clear() {
 }
 
 void CallTable::forget() {
-    decltype(entries) dropped;  // destroyed at the end: that may run Python code that calls
+    decltype(entries) dropped;  // destroyed on return, since that may run Python code
     dropped.swap(entries);
 }
 

@@ -8,40 +8,41 @@
 
 namespace sycl_dnn {
 
-// How the arguments of a call make its key.
+// How keys are made from arguments.
 struct CallRules {
-    bool holds_frozen = false;           // frozen arrays are constants, distinguished by identity
-    py::object constants = py::tuple();  // numbers and names of arguments whose arrays are
-    py::object key_of = py::none();      // key_of(function) distinguishes functions; None: one
+    bool holds_frozen = false;           // frozen arrays are constants, compared by identity
+    py::object constants = py::tuple();  // positions and names of other constant arguments
+    py::object key_of =
+        py::none();  // key_of(function) identifies a function; None: there is only one
     bool is_constant(py::handle name) const { return constants.contains(name); }
 };
 
-// Repeated calls without Python code: an index into the plans of a cache (call/cache.py).
+// Repeats calls without running Python code: an index into a cache of plans (call/cache.py).
 // Unknown calls are handled by Python, which then adds them.
 class CallTable {
   public:
-    // What a known call runs, and how long the entry is valid.
+    // A known call: what it runs, and how long the entry is valid.
     struct entry {
         std::shared_ptr<CallPlan> plan;
-        py::object owner;  // weak reference to what the cache keeps: gone when that is dropped
+        py::object owner;  // weak reference to the plan in the cache
         py::object stream, pool;
-        py::object key;      // of the cache
-        py::object guard;    // weak reference to a check; None: nothing that is held can change
+        py::object key;      // key in the cache
+        py::object guard;    // weak reference to a check; None: nothing captured can change
         py::object reverse;  // class with the slots `_plan`, `_kept`: the pullback; or None
         std::vector<py::object> holds;
-        size_t used = 0;  // last use, counted in calls; 0: not since it was added
+        size_t used = 0;  // last use, counted in calls; 0: never
     };
 
     CallTable(ArrayTypes types, CallRules rules);
 
-    // The result; NotImplemented if Python must do it. Calls are distinguished by `subject`, by
-    // the identity of its items; `function` is passed to the guard.
+    // The result, or NotImplemented if Python must handle the call. Calls are identified by the
+    // items of `subject`; `function` is passed to the guard.
     py::object call(py::handle function, py::handle subject, py::handle args, py::handle kwargs,
                     py::handle out);
-    // Adds such a call, if `arrays` are those that it finds in it, in this order.
+    // Adds a call, if `arrays` are the arrays found in it, in this order.
     void remember(py::handle function, py::handle subject, py::handle args, py::handle kwargs,
                   py::handle out, const py::list &arrays, entry made);
-    // The keys of plans that were used since the last time, in order.
+    // The keys of plans used since the last call of this function, in order.
     std::vector<py::object> used();
     void forget_dropped();
     void clear();

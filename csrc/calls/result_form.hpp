@@ -7,12 +7,12 @@
 
 namespace sycl_dnn {
 
-// How the results of a call are nested.
+// The structure of a call's results.
 class ResultForm {
   public:
-    // Of nested tuples, the first item of which says what it is:
-    //   ("array", number, carried dtype or None)   a new array over the memory of this number
-    //   ("given", number)                          the caller's own argument
+    // Parsed from nested tuples whose first item is the kind:
+    //   ("array", number, carried dtype or None)   a new array over the memory with this index
+    //   ("given", number)                          the caller's argument
     //   ("object", value)                          a value that is not an array
     //   ("tuple", items), ("list", items), ("dict", names, items)
     //   ("made", function, items)                  the function's result for the items
@@ -21,7 +21,7 @@ class ResultForm {
     using array_maker = std::function<py::object(size_t number, const py::object &carried_dtype)>;
     py::object build(const array_maker &array, const std::vector<py::object> &given) const;
 
-    // The number of the array that is the only result; none otherwise.
+    // The index of the array if it is the only result; none otherwise.
     size_t single() const { return what == kind::array ? number : none; }
     static constexpr size_t none = static_cast<size_t>(-1);
 

@@ -13,7 +13,7 @@
 
 namespace sycl_dnn {
 
-// Blocks of one size that are tried before a new one is made.
+// Number of blocks of one size to try before allocating.
 static constexpr size_t newest_examined = 16;
 static constexpr size_t smallest_step = 256;
 
@@ -25,12 +25,12 @@ size_t ResultPool::rounded(size_t nbytes) {
     return std::max((nbytes + step - 1) / step, size_t{1}) * step;
 }
 
-// A free block of the pool, or `unpooled` with a new one.
+// A free block of the pool, or `unpooled` with a new allocation.
 ResultPool::block &ResultPool::taken(py::handle kind, size_t nbytes, block &unpooled) {
     const size_t size = rounded(nbytes);
     blocks &known = by_size[{kind.ptr(), size}];
     for (size_t n = std::min(known.size(), newest_examined); n > 0; --n) {
-        // What was freed last is the likeliest to be in the processor's cache.
+        // The block freed last is most likely to be in the processor's cache.
         if (is_free(known.front())) return known.front();
         known.push_back(std::move(known.front()));
         known.pop_front();
@@ -63,7 +63,7 @@ py::object ResultPool::take_array(const ArrayTypes &types, py::handle kind, cons
     return made;
 }
 
-// The blocks may have moved since: making an array may let other threads run.
+// The blocks may have moved: creating an array may let other threads run.
 void ResultPool::note_array(py::handle kind, size_t nbytes, const py::object &memory,
                             const py::object &array) {
     blocks &known = by_size[{kind.ptr(), rounded(nbytes)}];
@@ -78,7 +78,7 @@ py::object ResultPool::made(py::handle kind, size_t size) const {
     return block;
 }
 
-// dpctl's own error is not a MemoryError.
+// dpctl's allocation error is not a MemoryError.
 static bool is_refusal(const py::error_already_set &error) {
     return error.matches(PyExc_MemoryError) ||
            error.matches(py::module_::import("dpctl.memory").attr("USMAllocationError"));
@@ -118,7 +118,7 @@ ResultPool::block &ResultPool::added(py::handle kind, size_t size, blocks &known
 }
 
 void ResultPool::drop_unused() {
-    blocks dropped;  // freed at the end: freeing may run other Python code
+    blocks dropped;  // freed on return: freeing may run other Python code
     for (auto &[key, known] : by_size) {
         for (size_t n = known.size(); n > 0; --n) {
             block one = std::move(known.front());

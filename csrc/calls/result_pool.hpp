@@ -8,7 +8,7 @@
 
 namespace sycl_dnn {
 
-// What a call allocates: an array, or bytes in one of oneDNN's own layouts.
+// An allocation of a call: an array, or bytes in one of oneDNN's own layouts.
 struct Blank {
     size_t nbytes;
     py::object shape;    // None: bytes
@@ -17,32 +17,32 @@ struct Blank {
     ArrayFacts facts;
 };
 
-// Reuses the memory of dropped results: new pages cost more than many operations.
+// Reuses the memory of dropped results, since new pages cost more than many operations.
 //
-// A block is free when only the pool refers to it: arrays, views and unfinished work all
-// do. What dpnp has submitted and no longer refers to is ordered before the next call on the
-// queue, so a pool must not serve another queue. Call everything with the GIL.
+// A block is free if only the pool refers to it: arrays, views and unfinished work refer to it too.
+// Work of dpnp whose arrays were dropped is ordered before the next call on the queue, so a pool
+// must serve only one queue. Call everything with the GIL.
 class ResultPool {
   public:
     ResultPool(const py::object &queue, size_t most);
 
-    // A dpctl.memory object of class `kind` with at least that many bytes.
+    // A dpctl.memory object of class `kind` with at least `nbytes` bytes.
     py::object take(py::handle kind, size_t nbytes);
-    // A usm_ndarray over such an object, or the object itself without a shape. The previous array
-    // is reused if it is the same: making one is slow.
+    // A usm_ndarray over such an object, or the object itself if there is no shape. The previous
+    // array over the block is reused if it is equal, since creating one is slow.
     py::object take_array(const ArrayTypes &types, py::handle kind, const Blank &blank);
     // Frees the unused blocks.
     void drop_unused();
-    // The size of the block for that many bytes: up to an eighth more, so that there are few sizes.
+    // The block size for `nbytes`: up to an eighth more, so that there are few sizes.
     static size_t rounded(size_t nbytes);
 
-    size_t most;  // bytes that the pool may hold, in use or not
+    size_t most;  // maximum bytes in the pool, used or unused
     size_t held = 0;
 
   private:
     struct block {
         py::object memory;
-        py::object array;  // the last one over it, which refers to it once; or null
+        py::object array;  // the last array over it, with one reference to it; or null
     };
     using blocks = std::deque<block>;
     static bool is_free(const block &b) {

@@ -11,7 +11,7 @@
 
 namespace sycl_dnn {
 
-// How many nestings and layouts of gradients one plan keeps.
+// Maximum number of gradient structures and layouts per plan.
 static constexpr size_t most_known = 8;
 
 py::tuple kept_of(const CallFrame &frame, const CallPlan &plan, const py::object &stream,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python side of groups of processes.
+// Python bindings of process groups.
 #include "base/dpctl_api.hpp"
 #include "base/gil.hpp"
 #include "base/interruptible.hpp"
@@ -27,7 +27,7 @@ static collective collective_of(const std::string &name) {
     throw invalid_arguments("Communicator.submit: name must be that of a collective, got " + name);
 }
 
-// An object with an address, and the bytes from there to the first element.
+// An object with an address, and a byte offset to the first element.
 using usm_place = std::pair<py::object, size_t>;
 
 static char *address_of_place(const usm_place &place) {
@@ -64,7 +64,7 @@ static py::object submit_collective(const py::object &self, const Stream &stream
     return note_submitted(stream, order, done, {self, src.first, dst.first}, dst_bytes);
 }
 
-// A collective that later work overlaps with, until `join`.
+// A collective that later work may overlap with, until `join`.
 struct StartedCollective {
     std::shared_ptr<SubmittedCollective> own;
     owner_list owners;
@@ -74,7 +74,7 @@ struct StartedCollective {
     StartedCollective(std::shared_ptr<SubmittedCollective> s, owner_list o, size_t n, std::string w)
         : own(std::move(s)), owners(std::move(o)), nbytes(n), words(std::move(w)) {}
     StartedCollective(const StartedCollective &) = delete;
-    // What it uses must stay alive until it ends.
+    // Keeps what it uses alive until it ends.
     ~StartedCollective() {
         if (!own) return;
         ReleasedGil nogil;

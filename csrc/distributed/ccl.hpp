@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneCCL's C interface, opened at run time: building needs nothing of oneCCL.
+// oneCCL's C interface, loaded at run time: building does not require oneCCL.
 #pragma once
 
 #include <climits>
@@ -8,7 +8,7 @@
 
 namespace sycl_dnn {
 
-// The part of oneapi/ccl.h that is used, by value: the interface is NCCL's and stable.
+// The parts of oneapi/ccl.h that are used, by value: the interface is NCCL's and stable.
 namespace ccl {
 
 struct unique_id {

@@ -7,7 +7,7 @@
 namespace sycl_dnn {
 
 // On a CPU oneCCL blocks the calling thread. A collective that overlaps with later work runs on
-// this thread: as a host task it would block one of SYCL's few threads, and a program uses one of
+// this thread: as a host task it would occupy one of SYCL's few threads, and a program needs one of
 // them.
 namespace collective_thread {
 
@@ -16,7 +16,7 @@ struct task {
     bool is_ready = false, is_done = false;
 };
 
-// Runs after those that were added before it, once it is `ready`.
+// Runs after the tasks added before it, once it is `ready`.
 std::shared_ptr<task> add(std::function<void()> run);
 void ready(task &t);
 void wait(const task &t);

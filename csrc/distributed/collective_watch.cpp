@@ -20,7 +20,8 @@ namespace {
 using steady = std::chrono::steady_clock;
 
 constexpr auto look_interval = 50ms;
-// How long a collective may continue without one of its members: data under way still arrives.
+// How long a collective may continue without one of its members, since data in flight still
+// arrives.
 constexpr double grace_after_death = 1, grace_after_leaving = 2, grace_after_interrupt = 0.4;
 constexpr int status_of_timeout = 124, status_of_interrupt = 130, status_of_loss = 1;
 
@@ -28,7 +29,7 @@ struct watch_state {
     std::mutex guard;
     std::optional<WatchedCall> running;
     steady::time_point since;
-    std::string last;  // the one that ended
+    std::string last;  // the last one that ended
     std::shared_ptr<ControlLink> link;
     double timeout = 600;
 };
@@ -46,7 +47,7 @@ double seconds_since(steady::time_point t) {
     return std::chrono::duration<double>(steady::now() - t).count();
 }
 
-// Records the time for the watch; Python's own handler does the rest.
+// Records the time for the watch; Python's handler does the rest.
 void on_interrupt(int number, siginfo_t *info, void *context) {
     if (!interrupted_at) interrupted_at = steady::now().time_since_epoch().count();
     if (python_handler.sa_flags & SA_SIGINFO)
@@ -71,7 +72,7 @@ std::string place_of(const WatchedCall &call) {
     return call.words + " (number " + std::to_string(call.number) + " of group " + call.group + ")";
 }
 
-// What a rank reports to the hub: group, number, whether it still runs, description.
+// The state that a rank reports to the hub: group, number, running or ended, description.
 std::string told_state(const watch_state &w) {
     if (w.running)
         return w.running->group + "\n" + std::to_string(w.running->number) + "\nin\n" +
@@ -96,7 +97,7 @@ told parse(const std::string &text) {
     return found;
 }
 
-// For each member that is not in this collective, says what it did last.
+// Describes what each member outside this collective did last.
 std::string who_is_missing(const WatchedCall &call, const std::vector<std::string> &states) {
     std::string text;
     for (const int member : call.members) {
@@ -198,7 +199,7 @@ void watch_end() {
     watch_state &w = watched();
     const std::lock_guard<std::mutex> lock(w.guard);
     if (!w.running) return;
-    // The call itself has ended: others may still be in it.
+    // The call itself has ended, while others may still be in it.
     w.last = w.running->group + "\n" + std::to_string(w.running->number) + "\nended\n" +
              place_of(*w.running);
     w.running.reset();

@@ -9,17 +9,17 @@
 
 namespace sycl_dnn {
 
-// One collective, as the watch reports it.
+// A collective, as reported by the watch.
 struct WatchedCall {
     std::string group;         // its name
     std::vector<int> members;  // ranks of the whole job
-    size_t number;             // among those of the group
-    std::string words;         // what it is: kind, dtype, size
+    size_t number;             // index among the group's collectives
+    std::string words;         // description: kind, dtype, size
 };
 
-// oneCCL waits forever if a rank has gone, and cannot be stopped. A thread checks the
-// running collective, and ends the process with a reason: when it takes longer than `timeout`,
-// when one of its members has gone, and when Ctrl-C is not handled.
+// oneCCL waits forever for a rank that has ended, and cannot be interrupted. So a thread monitors
+// the running collective, and ends the process with a reason if it exceeds `timeout`, if a member
+// has ended, or if Ctrl-C is not handled.
 void start_watch(std::shared_ptr<ControlLink> link, double timeout);
 
 // Called by the thread that runs the collective.

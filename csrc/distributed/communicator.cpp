@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On a CPU oneCCL blocks the thread that calls it, so a collective is a host task. Its SYCL side
-// requires Level Zero and an in-order queue: that part follows its documentation and is untested.
+// On a CPU oneCCL blocks the calling thread, so a collective is a host task. Its SYCL interface
+// requires Level Zero and an in-order queue; that path follows the documentation and is untested.
 #include "distributed/communicator.hpp"
 
 #include <chrono>
@@ -12,7 +12,7 @@ namespace sycl_dnn {
 
 namespace {
 
-// Under one lock: a process has one order of collectives, whatever their groups.
+// One lock: a process has a single order of collectives across groups.
 struct sequence {
     std::mutex guard;
     std::shared_ptr<SubmittedCollective> last;
@@ -53,7 +53,7 @@ void note_failure(const std::string &what) {
     s.has_failed = true;
 }
 
-// Incomplete results are filled with NaN, so that they cannot be mistaken for results.
+// Incomplete results are filled with NaN, so that they cannot be mistaken for valid ones.
 void run_on_host(const CollectiveCall &call, ccl::communicator comm, const WatchedCall &watched) {
     if (!collectives().has_failed) {
         watch_begin(watched);
@@ -67,8 +67,7 @@ void run_on_host(const CollectiveCall &call, ccl::communicator comm, const Watch
     if (call.dst_bytes) std::memset(call.dst, 0xff, call.dst_bytes);
 }
 
-// A task that only waits: it blocks one of SYCL's threads, so it runs when nothing else is left to
-// do, after `depends`.
+// A task that only waits. It occupies one of SYCL's threads, so it starts only after `depends`.
 sycl::event end_with_lock(sycl::queue &queue, const std::vector<sycl::event> &depends,
                           SubmittedCollective &started) {
     if (started.task) {
@@ -144,7 +143,7 @@ std::shared_ptr<SubmittedCollective> Communicator::start(sycl::queue &queue,
     sequence &s = collectives();
     const std::lock_guard<std::mutex> lock(s.guard);
     refuse_if_closed();
-    // Earlier ones may begin: the thread keeps the order.
+    // Earlier ones may start first: the thread keeps the order.
     if (s.last) depends.push_back(s.last->event);
     ++n_submitted;
     auto made = std::make_shared<SubmittedCollective>();

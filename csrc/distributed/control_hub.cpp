@@ -13,7 +13,7 @@ namespace sycl_dnn {
 
 namespace {
 
-// What the members of a group send under one key, passed to all of them once it is complete.
+// Data sent by the members of a group under one key, distributed once complete.
 struct gathering {
     std::vector<int> members;
     std::map<int, std::string> said;
@@ -112,7 +112,7 @@ class Hub {
 
 }  // namespace
 
-// Lives as long as the process: others may still send when this rank has finished.
+// Lives as long as the process: others may still send after this rank has finished.
 void start_hub(int port, int size) {
     auto *hub = new Hub(Socket::listening(port), size);
     std::thread([hub] { hub->serve(); }).detach();

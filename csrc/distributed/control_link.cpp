@@ -94,7 +94,7 @@ std::vector<std::string> ControlLink::gather(const std::string &key,
     while (!is_answered()) {
         for (const int member : members)
             if (const auto found = gone.find(member); found != gone.end()) {
-                // It may have sent its part before it went.
+                // It may have sent its part before it ended.
                 if (changed.wait_for(lock, 200ms, is_answered)) break;
                 throw std::runtime_error(about + ": " + gone_words(*gone.find(member)));
             }

@@ -18,8 +18,8 @@ class ControlLink {
   public:
     ControlLink(const std::string &host, int port, int rank, int size, double timeout);
 
-    // What all `members` send under `key`, in their order. Throws std::runtime_error that names who
-    // did not answer within `timeout` seconds, or who has gone; `about` begins it.
+    // The data of all `members` under `key`, in order. Throws std::runtime_error naming those that
+    // did not answer within `timeout` seconds or have ended; the message begins with `about`.
     std::vector<std::string> gather(const std::string &key, const std::vector<int> &members,
                                     const std::string &text, double timeout,
                                     const std::string &about);
@@ -29,10 +29,10 @@ class ControlLink {
     std::optional<std::vector<std::string>> states(double timeout);
     // Announces that this rank ends normally.
     void leave();
-    // How the first of `members` that has gone ended: "died" or "left".
+    // How the first of `members` that has ended did so: "died" or "left".
     std::optional<std::pair<int, std::string>> first_gone(const std::vector<int> &members);
 
-    // The loop of the thread that reads.
+    // The loop of the reading thread.
     void read();
 
     const int rank, size;
@@ -46,7 +46,7 @@ class ControlLink {
     std::mutex sending;
     std::mutex guard;
     std::condition_variable changed;
-    std::map<std::string, message> answers;  // by key, those that are waited for
+    std::map<std::string, message> answers;  // awaited ones, by key
     std::map<std::string, message> missing;
     std::optional<message> told;  // states
     std::map<int, std::string> gone;

@@ -30,7 +30,7 @@ Socket::~Socket() {
     if (fd >= 0) close(fd);
 }
 
-// No delay, and keep-alive that notices within a minute if the other host has gone.
+// No delay, and keep-alive that notices within a minute if the other host is gone.
 static void set_up(int fd) {
     const int on = 1, idle = 30, interval = 10, count = 3;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -40,7 +40,7 @@ static void set_up(int fd) {
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 }
 
-// A resolver that answers "try again" is asked again for so long.
+// How long to retry if the resolver answers "try again".
 static constexpr auto resolver_patience = 5s;
 
 [[noreturn]] static void throw_unresolved(const std::string &host, int status) {

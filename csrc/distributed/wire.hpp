@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between ranks besides their data: lists of byte strings over TCP.
+// Control messages between ranks: lists of byte strings over TCP.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ class Socket {
     Socket &operator=(Socket &&other) noexcept;
     ~Socket();
 
-    // Tries for `seconds`; throws std::runtime_error, at once if the host has no address.
+    // Retries for `seconds`; throws std::runtime_error, immediately if the host has no address.
     static Socket connected(const std::string &host, int port, double seconds);
     // Listens on all addresses of this host.
     static Socket listening(int port);
 
-    bool send(const message &m) const;  // false: the other side has gone
-    // Reads what has arrived; false: the other side has gone.
+    bool send(const message &m) const;  // false: the connection is closed
+    // Reads available data; false: the connection is closed.
     bool receive();
     // Removes the next complete message; false: there is none yet.
     bool take(message &m);

@@ -23,7 +23,7 @@ struct known_engine {
     dnnl::engine handle;
 };
 
-// Never destroyed: work that is still queued at exit refers to the handles.
+// Never destroyed: work still queued at exit refers to the handles.
 dnnl::engine engine_of(const sycl::queue &queue) {
     static auto *guard = new std::mutex;
     static auto *engines = new std::list<known_engine>;
@@ -36,7 +36,7 @@ dnnl::engine engine_of(const sycl::queue &queue) {
     return engines->back().handle;
 }
 
-// As oneDNN numbers the devices of a kind.
+// By oneDNN's index among the devices of a kind.
 py::object numbered_device(dnnl::engine::kind kind, int64_t index) {
     const std::string name = dnnl_engine_kind2str(static_cast<dnnl_engine_kind_t>(kind));
     if (kind == dnnl::engine::kind::any)
@@ -54,7 +54,7 @@ py::object queue_for(const py::object &target) {
     if (is_queue(target)) return target;
     const auto make_queue = py::module_::import("dpctl").attr("SyclQueue");
     py::detail::make_caster<dnnl::engine::kind> kind;
-    // A string is a filter of dpctl's.
+    // A string is a dpctl filter.
     if (py::isinstance<py::str>(target) || !kind.load(target, false)) return make_queue(target);
     return make_queue(numbered_device(kind, 0));
 }

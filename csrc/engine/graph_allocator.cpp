@@ -10,7 +10,7 @@ namespace sycl_dnn {
 
 namespace {
 
-// Above this an idle buffer is freed instead of kept.
+// Above this, idle buffers are freed rather than kept.
 constexpr size_t comfortable = size_t{256} << 20;
 constexpr size_t granule = size_t{4} << 10;
 constexpr size_t least_alignment = 64;
@@ -107,7 +107,7 @@ void *lend_or_null(size_t size, size_t alignment, const void *dev, const void *c
     }
 }
 
-// A buffer whose state is unknown stays in use.
+// A buffer whose state is unknown remains in use.
 void take_back_quietly(void *pointer, const void *, const void *, void *event) noexcept {
     try {
         take_back(pointer, event);
@@ -126,7 +126,7 @@ dnnl::engine make_graph_engine(const sycl::device &device, const sycl::context &
 
 dnnl::engine make_graph_engine(const sycl::device &device, const sycl::context &context,
                                void *allocate, void *deallocate) {
-    // Engines live as long as the process, as unfinished work may refer to them.
+    // Engines live as long as the process, since unfinished work may refer to them.
     const auto *allocator = new dnnl::graph::allocator(dnnl::graph::sycl_interop::make_allocator(
         reinterpret_cast<dnnl_graph_sycl_allocate_f>(allocate),
         reinterpret_cast<dnnl_graph_sycl_deallocate_f>(deallocate)));

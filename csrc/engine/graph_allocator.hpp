@@ -12,11 +12,11 @@ class device;
 
 namespace sycl_dnn {
 
-// An engine whose graph partitions allocate from a pool: a buffer that the library gives back
-// with the event of its last use is reused when that is complete. Nothing waits.
+// An engine whose graph partitions allocate from a pool: a buffer returned with the event of its
+// last use is reused once that is complete. Nothing waits.
 dnnl::engine make_graph_engine(const sycl::device &device, const sycl::context &context);
 
-// An engine whose graph partitions call these two custom functions.
+// An engine whose graph partitions call two custom functions.
 dnnl::engine make_graph_engine(const sycl::device &device, const sycl::context &context,
                                void *allocate, void *deallocate);
 

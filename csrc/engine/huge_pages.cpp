@@ -13,7 +13,7 @@ static constexpr size_t smallest = size_t{4} << 20;
 
 static void advise(const sycl::device &device, void *begin, size_t nbytes, int advice) {
     if (nbytes < smallest || !device.is_cpu()) return;
-    // Only whole pages: the rest may belong to others.
+    // Only whole pages: the rest may belong to other allocations.
     const auto address = reinterpret_cast<uintptr_t>(begin);
     const uintptr_t first = (address + huge_page - 1) & ~(huge_page - 1);
     const uintptr_t end = (address + nbytes) & ~(huge_page - 1);

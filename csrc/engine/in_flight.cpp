@@ -12,13 +12,13 @@
 
 namespace sycl_dnn {
 
-// SYCL keeps some 400 bytes for every event of a queue until there is a wait for the whole queue.
+// SYCL keeps some 400 bytes for every event of a queue until someone waits for the whole queue.
 static constexpr size_t drains_per_queue_wait = 64;
-// Querying the state of a GPU's event makes the driver submit what it has gathered: 3 to 4 us
-// per call if done for 16 at a time. So it is done rarely, unless much memory depends on it.
+// Querying the event of a GPU makes the driver submit its batch: 3 to 4 us per call if done for 16
+// at a time. So it is done rarely, unless much memory depends on it.
 static constexpr size_t most_added = 64, most_added_bytes = size_t{256} << 20;
 static constexpr auto polling_time = std::chrono::microseconds(50);
-// Work may wait for what the caller does later, so waits for it have a time limit.
+// Work may depend on what the caller does later, so waits for it are limited.
 static constexpr auto longest_finish = std::chrono::seconds(2);
 static constexpr auto settling_time = std::chrono::microseconds(100);
 
@@ -27,14 +27,14 @@ struct registry {
     std::mutex guard;
     std::list<std::shared_ptr<InFlight>> all;
 };
-// Never destroyed: entries may outlive the interpreter's own clean-up.
+// Never destroyed: entries may outlive the interpreter's cleanup.
 registry &known() {
     static auto *instance = new registry;
     return *instance;
 }
 }  // namespace
 
-// Removes queues that have no stream and whose work is done.
+// Removes queues without a stream whose work is done.
 std::list<std::shared_ptr<InFlight>> InFlight::take_unused(std::vector<entry> &finished) {
     std::list<std::shared_ptr<InFlight>> &all = known().all, unused;
     for (auto one = all.begin(); one != all.end();) {
@@ -169,8 +169,8 @@ void InFlight::wait(std::vector<sycl::event> events) {
         ReleasedGil nogil;
         is_done = polled(events) && finish(std::try_to_lock);
     }
-    // A wait returns too early if another thread waits for the queue: SYCL has passed all its
-    // events to that thread. Waits for single events are right.
+    // A wait for the queue returns too early if another thread waits too: SYCL has passed all its
+    // events to that thread. Waits for single events are correct.
     if (!is_done)
         run_interruptibly([events = std::move(events), all = queue, alone = finishing]() mutable {
             for (sycl::event &event : events) event.wait();
@@ -217,7 +217,7 @@ void InFlight::finish_cpu() {
             const auto deadline = std::chrono::steady_clock::now() + longest_finish;
             while (!is_done() && std::chrono::steady_clock::now() < deadline)
                 std::this_thread::sleep_for(settling_time);
-            // SYCL releases what waited for the last event right after it.
+            // SYCL releases tasks that waited for the last event right after it.
             std::this_thread::sleep_for(settling_time);
         }
         one->prune();

@@ -18,15 +18,15 @@ inline bool is_complete(const sycl::event &event) {
            sycl::info::event_command_status::complete;
 }
 
-// What the unfinished executions of one queue use. An entry keeps its Python objects (memories,
-// primitive) until its event completes; nothing is submitted to the device for that.
+// The objects used by unfinished executions of one queue. An entry keeps its Python objects
+// (memories, primitive) until its event completes; nothing is submitted for that purpose.
 //
-// On the CPU device the number of unfinished executions is bounded as well: a chain of dependent
-// host tasks takes quadratic time from some hundreds on, and waiting for 8 at a time is also the
-// fastest mode, because the waiting thread polls instead of being woken across CPUs.
+// On the CPU device the number of unfinished executions is bounded too: chains of more than some
+// hundred dependent host tasks take quadratic time, and waiting for 8 at a time is also the fastest
+// mode, because the waiting thread polls instead of being woken.
 class InFlight {
   public:
-    // The one of this queue; every stream on it shares it. Call with the GIL.
+    // The object of a queue, shared by all its streams. Call with the GIL.
     static std::shared_ptr<InFlight> of(const sycl::queue &queue);
     // Waits for everything on every queue and releases it.
     static void finish_all();
@@ -41,25 +41,26 @@ class InFlight {
     static void hold_with(const py::handle &memory, const py::object &owner);
     // Keeps `owners` alive until the event completes. Call with the GIL.
     void hold(const sycl::event &event, owner_list &&owners);
-    // Call after `hold`, whose owners keep `nbytes` of tensors alive: releases others if
+    // Call after `hold`, whose owners keep `nbytes` of tensors alive: releases finished entries if
     // there are many. Call with the GIL; may wait without it.
     void tidy(size_t nbytes);
     // Releases what finished executions used. Call with the GIL.
     void prune();
-    // The same where queries are free, on the CPU: a result then reuses the memory of the one
-    // before, which is still in the cache, and not that of eight calls ago.
+    // The same if queries are cheap, as on the CPU: a result then reuses the memory of the previous
+    // one, which is still in the cache.
     void prune_if_cheap() {
         if (is_cpu) prune();
     }
-    // Waits for these events and the whole queue, without the GIL, then prunes. A Ctrl-C ends it.
+    // Waits for these events and the whole queue without the GIL, then prunes. Ctrl-C interrupts
+    // it.
     void wait(std::vector<sycl::event> events);
     size_t size();
-    // Waits for the whole queue; false if another thread does. Call without the GIL.
+    // Waits for the whole queue; false if another thread is waiting. Call without the GIL.
     bool finish(std::try_to_lock_t) const;
     // On the CPU: waits for these events, polling briefly before it blocks. Call without the GIL.
     void wait_polling(const std::vector<sycl::event> &events) const;
-    // Notes a step of a program that ends with `last`, and waits for it if `most` were submitted
-    // since the last wait, in this call or in earlier ones. Call without the GIL.
+    // Counts a step of a program that ends with `last`, and waits for it if `most` steps were
+    // submitted since the last wait. Call without the GIL.
     void bound_steps(const sycl::event &last, size_t most, bool polls);
 
     // Measured optimum on 2 cores; see benchmarks/README.md.
@@ -81,12 +82,12 @@ class InFlight {
     std::vector<sycl::event> events_of_all();
 
     std::atomic<size_t> drains{0};
-    // Held while waiting for the whole queue: two threads in OpenCL's clFinish end the process.
+    // Held while waiting for the whole queue: two threads in OpenCL's clFinish crash the process.
     const std::shared_ptr<std::mutex> finishing = std::make_shared<std::mutex>();
     std::atomic<size_t> ahead{0};  // steps of programs since the last wait
     std::mutex guard;
     std::deque<entry> entries;
-    size_t added = 0, added_bytes = 0;  // since the last search for finished ones
+    size_t added = 0, added_bytes = 0;  // since the last pruning
 };
 
 }  // namespace sycl_dnn

@@ -10,8 +10,8 @@
 
 namespace sycl_dnn {
 
-// dpctl 0.22 hangs if two threads are the first to pass it an event: one initializes a static
-// variable and releases the GIL meanwhile, the other waits for that while it holds the GIL.
+// dpctl 0.22 may deadlock if two threads are the first to pass it an event: one initializes a
+// static variable and releases the GIL meanwhile, the other waits for it while holding the GIL.
 static py::object prepared_managers() {
     const py::object managers = py::module_::import("dpctl.utils").attr("SequentialOrderManager");
     const py::object none = make_event(sycl::event());
@@ -28,7 +28,7 @@ static const py::object &known_managers() {
 
 void prepare_order() { known_managers(); }
 
-// The map is looked up at each call: it depends on the context of contextvars.
+// The map is looked up in each call because it depends on the context of contextvars.
 static py::object manager_of(const Stream &stream) {
     return or_park([&]() -> py::object { return known_managers()[stream.queue]; });
 }

@@ -8,13 +8,13 @@
 
 namespace sycl_dnn {
 
-// Uses dpctl's order manager once: several threads must not do so for the first time together.
+// Uses dpctl's order manager once: concurrent first uses are not safe.
 void prepare_order();
 
-// Adds one call to the sequence of dpnp's work on the queue, if the stream is ordered.
+// Orders one call with dpnp's work on the queue, if the stream is ordered.
 class OrderedCall {
   public:
-    // Appends what the call must wait for.
+    // Appends the events that the call must wait for.
     OrderedCall(const Stream &stream, std::vector<sycl::event> &depends);
     // Registers the call's (Python) event with dpnp.
     void submitted(const py::object &event) const;

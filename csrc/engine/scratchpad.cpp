@@ -7,7 +7,7 @@
 
 namespace sycl_dnn {
 
-// Above this a pool prefers waiting on the device to growing.
+// Above this a pool waits on the device rather than growing.
 static constexpr size_t comfortable = size_t{256} << 20;
 static constexpr size_t granule = size_t{64} << 10;
 

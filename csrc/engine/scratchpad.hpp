@@ -9,9 +9,8 @@
 
 namespace sycl_dnn {
 
-// Device memory that primitives use while they run. A buffer has the event of its last use and
-// is reused when that is complete; when the pool is full, the next use waits on the
-// device for the last one.
+// Device memory that primitives use while they run. A buffer is reused once the event of its last
+// use is complete; if the pool is full, the next use waits on the device for the previous one.
 class ScratchpadPool {
   public:
     struct buffer {
@@ -33,14 +32,14 @@ class ScratchpadPool {
 
     ScratchpadPool(const sycl::queue &queue, const dnnl::engine &engine);
 
-    // Never less than `nbytes`; may append to `depends` what must finish first. A `chained` call
-    // waits for all before it anyway, so it takes a buffer in use rather than a new one.
+    // At least `nbytes`; may append to `depends` what must finish first. A `chained` call waits for
+    // all previous ones anyway, so it uses a busy buffer rather than a new one.
     buffer &lease(size_t nbytes, std::vector<sycl::event> &depends, bool chained = false);
     void give_back(buffer &used, const sycl::event &last_use);
     void give_back(buffer &unused);
 
   private:
-    // Buffers are in the order of their last use, so the first is the most likely to be idle.
+    // Buffers are ordered by last use, so the first is the most likely to be idle.
     buffer *smallest_idle(size_t nbytes);
     buffer *smallest_busy(size_t nbytes);
     buffer &allocate(size_t nbytes);
@@ -54,8 +53,8 @@ class ScratchpadPool {
     std::list<buffer> buffers;
 };
 
-// Lends a buffer to one call: it returns to the pool when the call is submitted or has failed.
-// Nothing is lent for no bytes.
+// Lends a buffer to one call; it returns to the pool when the call is submitted or has failed. Null
+// for zero bytes.
 class ScratchpadLease {
   public:
     ScratchpadLease(ScratchpadPool &pool, size_t nbytes, std::vector<sycl::event> &depends,

@@ -15,7 +15,7 @@
 
 namespace sycl_dnn {
 
-// oneDNN compares only the device kind and silently accepts a queue of another context.
+// oneDNN compares only the device kind and silently accepts a queue with another context.
 static void check_queue(const Engine &engine, const sycl::queue &queue) {
     const sycl::queue &own = queue_of(engine.queue);
     if (queue.get_device() == own.get_device() && queue.get_context() == own.get_context()) return;
@@ -24,7 +24,7 @@ static void check_queue(const Engine &engine, const sycl::queue &queue) {
                             queue.get_device().get_info<sycl::info::device::name>());
 }
 
-// Without a given queue, in order by default, as in C++.
+// Without a queue, in-order by default, as in C++.
 static Stream make_stream(const Engine &engine, const py::object &queue,
                           std::optional<bool> ordered) {
     refuse_after_fork();

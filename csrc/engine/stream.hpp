@@ -10,8 +10,8 @@ namespace sycl_dnn {
 class InFlight;
 class ScratchpadPool;
 
-// A oneDNN stream over a dpctl.SyclQueue. `ordered` executions take their dependencies from, and
-// register their events with, dpctl.utils.SequentialOrderManager, as dpnp does.
+// A oneDNN stream over a dpctl.SyclQueue. Executions on an `ordered` stream take their dependencies
+// from dpctl.utils.SequentialOrderManager and register their events there, as dpnp does.
 struct Stream {
     dnnl::stream handle;
     Engine engine;

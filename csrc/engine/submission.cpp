@@ -28,7 +28,7 @@ void raise_failure(const failure_text &text) {
 
 py::object note_submitted(const Stream &stream, const OrderedCall &order, const sycl::event &event,
                           owner_list &&owners, size_t nbytes) {
-    // First: the work is under way, whatever fails later.
+    // First of all: the work is in flight even if something fails later.
     stream.flight->hold(event, std::move(owners));
     const py::object made = make_event(event);
     if (stream.ordered && stream.flight->is_cpu && has_several_threads()) {

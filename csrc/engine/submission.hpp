@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What submissions of primitives, programs and partitions have in common.
+// Shared by submissions of primitives, programs and partitions.
 #pragma once
 
 #include <sycl/sycl.hpp>
@@ -11,14 +11,13 @@
 
 namespace sycl_dnn {
 
-// What the error of a failed submission says.
+// Wording of the error for a failed submission.
 struct failure_text {
     const char *about;   // prefix of the message; null: none
     const char *memory;  // what `nbytes` of device memory are for
     size_t nbytes;
 };
-// Raises the exception that is being handled as one of sycl_dnn.errors, if it is one of oneDNN's
-// or SYCL's.
+// Raises the current exception as a class of sycl_dnn.errors, if it is one of oneDNN's or SYCL's.
 [[noreturn]] void raise_failure(const failure_text &text);
 
 // Runs `submit` without the GIL; exceptions become errors of sycl_dnn.errors.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SYCL's queue.wait() returns too early in one thread while another one waits: see InFlight::wait.
-// Code that uses only dpnp calls nothing else, so no work of ours may be pending on a CPU
-// when there is another thread.
+// Code that only uses dpnp relies on it, so no work of ours may be pending on a CPU if there is
+// another thread.
 #include "engine/threads.hpp"
 
 #include <link.h>
@@ -45,16 +45,16 @@ void prepare_dpnp() {
 
 static void begin_thread() {
     if (was_forked()) return;
-    // A process that has used no device may still fork.
+    // A process that has not used a device may still fork.
     if (dl_iterate_phdr(is_adapter, nullptr)) prepare_dpnp();
     try {
         InFlight::finish_cpu();
-    } catch (...) {  // a wait for the work itself raises the error
+    } catch (...) {  // reported by the next wait for the work
     }
 }
 
 // Python has no hook for the start of a thread (3.12 has an audit event, 3.11 does not), so the
-// function of `threading` that starts one is wrapped.
+// function in `threading` that starts one is wrapped.
 static void watch(const char *name) {
     const py::module_ threading = py::module_::import("threading");
     if (!py::hasattr(threading, name)) return;
@@ -76,10 +76,10 @@ void watch_threads() {
 
 bool has_several_threads() {
     const unsigned long here = PyThread_get_thread_ident();
-    // Threads that Python did not start are known by their calls.
+    // Threads that Python did not start are noticed when they call.
     if (here != first_thread && !is_known(here)) has_unknown_threads = true;
     if (here != first_thread || PyDict_Size(active) > 1) return true;
-    // A thread of SYCL's that releases Python objects is sometimes among those.
+    // It may be a thread of SYCL's that releases Python objects.
     return has_unknown_threads && is_another_there();
 }
 

@@ -3,12 +3,12 @@
 
 namespace sycl_dnn {
 
-// From now on watches the start of Python threads, and finishes pending work before it. Call with
+// Starts watching for new Python threads, and finishes pending work before one starts. Call with
 // the GIL.
 void watch_threads();
 
-// Whether another Python thread may use a queue meanwhile; costs nothing before the first one
-// starts. Call with the GIL.
+// Whether another Python thread may use a queue concurrently; free before the first one starts.
+// Call with the GIL.
 bool has_several_threads();
 
 // Uses dpnp's extension modules for the first time, once. Call with the GIL.

@@ -17,11 +17,11 @@ struct OpGraph {
     graph::graph handle;
     dnnl::engine::kind kind;
     std::map<size_t, graph::op::kind> kinds;
-    // oneDNN's graph may be changed by one thread at a time; finding partitions changes it too.
+    // oneDNN's graph may be modified by one thread at a time; partitioning modifies it too.
     std::unique_ptr<std::mutex> guard = std::make_unique<std::mutex>();
 };
 
-// Its holder may wait for the GIL, so no thread waits for it while holding the GIL.
+// The holder may wait for the GIL, so no thread waits for the mutex while holding the GIL.
 std::unique_lock<std::mutex> taken(const OpGraph &g) {
     std::unique_lock<std::mutex> lock(*g.guard, std::try_to_lock);
     if (lock) return lock;
@@ -44,7 +44,7 @@ graph::status add_unless_known(OpGraph &g, const GraphOp &op) {
     if (g.handle.is_finalized())
         throw invalid_arguments("Graph.add_op: the graph must not be finalized yet, got " +
                                 text_of(op));
-    // oneDNN silently omits an operation whose number is in use.
+    // oneDNN silently drops an operation whose id is in use.
     if (g.kinds.count(op.id))
         throw invalid_arguments("Graph.add_op: the number of an operation must be new, got " +
                                 text_of(op));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of one execution's tensors. oneDNN matches them by position, computes nonsense from
-// swapped ones and reads past the end of short lists.
+// Validation of an execution's tensors. oneDNN matches them by position, computes garbage if they
+// are swapped and reads past the end of short lists.
 #include "graph/graph_call.hpp"
 
 #include <algorithm>
@@ -27,11 +27,11 @@ void check_fit(const CompiledPartition &p, const logical &wanted, const GraphTen
     if (output && !given.writable) refuse(what + describe(wanted) + " must be writable");
 }
 
-// oneDNN matches tensors by position and ignores their numbers.
+// oneDNN matches tensors by position and ignores their ids.
 given_list in_order(const CompiledPartition &p, const std::vector<logical> &wanted,
                     const py::sequence &given, bool output, graph_call &c) {
     given_list found, all;
-    // A sequence may make new items at each access.
+    // A sequence may create new items at each access.
     for (const py::object item : given) {
         c.owners.push_back(item);
         all.push_back(&item.cast<const GraphTensor &>());

@@ -7,16 +7,16 @@ namespace sycl_dnn {
 
 using tensor_list = std::vector<const_dnnl_graph_tensor_t>;
 
-// What one execution of a partition passes to oneDNN and keeps alive.
+// What an execution of a partition passes to oneDNN and keeps alive.
 struct graph_call {
     tensor_list inputs, outputs;  // in oneDNN's order
     const_dnnl_graph_tensor_t scratchpad = nullptr;
     owner_list owners;  // of these as well
     size_t nbytes = 0;
-    std::string label;  // of records; the partition's may change meanwhile
+    std::string label;  // for profiles; the partition's own may change
 };
 
-// Matches the tensors of one execution by number and checks them; throws before anything is
+// Matches the tensors of one execution by id and validates them; throws before anything is
 // submitted.
 graph_call collect(const CompiledPartition &p, const py::sequence &inputs,
                    const py::sequence &outputs, const py::object &scratchpad);

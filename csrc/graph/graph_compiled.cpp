@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python class CompiledPartition, and what its executions need to know of it.
+// Python class CompiledPartition, and the properties that its executions need.
 #include "graph/graph_compiled.hpp"
 
 #include <algorithm>

@@ -16,7 +16,7 @@ struct CompiledPartition {
     std::vector<std::pair<size_t, size_t>> inplace;
     logical scratchpad;
     size_t scratchpad_bytes;
-    std::string label;  // of records
+    std::string label;  // for profiles
 };
 
 CompiledPartition make_compiled(const graph::compiled_partition &handle,

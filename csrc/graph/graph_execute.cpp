@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One execution of a partition: submitted in an order that oneDNN keeps, and what it uses kept
-// alive.
+// Execution of a partition, with an order that oneDNN respects.
 #include "graph/graph_execute.hpp"
 
 #include <oneapi/dnnl/dnnl_graph_sycl.h>
@@ -33,14 +32,14 @@ sycl::event submit_to(const CompiledPartition &p, dnnl_stream_t stream, graph_ca
               p.handle.get(), stream, c.inputs.size(), c.inputs.data(), c.outputs.size(),
               c.outputs.data(), scratchpad, &depends, &event),
           "could not execute the compiled partition");
-    // On GPUs as well: readers of the results are on another queue than the partition.
+    // On GPUs too: readers of the results use another queue than the partition.
     if (p.needs_order) event.wait();
     return event;
 }
 
-// oneDNN loses events in three ways. On any device a reshape copies regardless of them, and so
-// do copies of constant scales and zero points. On the CPU an index that it generates forgets the
-// copies of host scalars before it. An in-order queue keeps copies in sequence.
+// oneDNN loses events in three cases. On any device, a reshape copies without waiting, and so do
+// copies of constant scales and zero points. On the CPU, index generation does not wait for copies
+// of host scalars. An in-order queue keeps copies in sequence.
 struct ordered_stream {
     dnnl_engine_t engine;
     bool has_times;
@@ -65,7 +64,7 @@ dnnl_stream_t in_order_stream(const CompiledPartition &p, const sycl::queue &que
     return known->back().handle.get();
 }
 
-// Returns where to submit; on the CPU after all that it must wait for.
+// Returns the stream to submit to; on the CPU, after waiting for all dependencies.
 dnnl_stream_t heeded(const CompiledPartition &p, const Stream &stream,
                      std::vector<sycl::event> &depends) {
     if (p.engine.is_cpu()) {

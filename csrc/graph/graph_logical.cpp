@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python class LogicalTensor: what a tensor of a graph is, without its data.
+// Python class LogicalTensor: the description of a graph's tensor, without data.
 #include "base/errors.hpp"
 #include "graph/graph_types.hpp"
 #include "memory/memory_desc.hpp"
@@ -27,7 +27,7 @@ static dims dims_from(const py::sequence &given) {
     return made;
 }
 
-// Above this, oneDNN's arithmetic on sizes overflows and small buffers seem large enough.
+// Above this, oneDNN's size computations overflow, and small buffers seem large enough.
 static void check_size(const dims &shape, const dims &strides = {}) {
     if (!is_countable(shape))
         throw invalid_arguments(

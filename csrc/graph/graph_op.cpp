@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python class Op: an operation with its attributes, before it is part of a graph.
+// Python class Op: an operation with attributes, before it is added to a graph.
 #include "base/errors.hpp"
 #include "graph/graph_types.hpp"
 
@@ -11,7 +11,7 @@ namespace {
 
 enum class kind_of_value { number, numbers, integer, integers, truth, text };
 
-// The header's numbers come in blocks, one for each kind of value.
+// The header groups attribute numbers by the type of their value.
 kind_of_value kind_of(attr a) {
     if (a < attr::scales) return kind_of_value::number;
     if (a < attr::axis) return kind_of_value::numbers;
@@ -66,7 +66,7 @@ bool fits(kind_of_value kind, const py::object &v) {
     }
 }
 
-// oneDNN treats an empty list as a missing one.
+// oneDNN treats an empty list as missing.
 template <class T>
 std::vector<T> list_of(const py::object &v) {
     auto made = v.cast<std::vector<T>>();
@@ -100,7 +100,7 @@ std::string label(const GraphOp &op) {
     return std::string(py::str(py::cast(op.kind).attr("name"))) + " '" + op.name + "'";
 }
 
-// Attributes of the windows of convolutions and pools: oneDNN divides by some of them.
+// Window attributes of convolutions and pooling: oneDNN divides by some of them.
 bool is_of_windows(attr a) {
     return a == attr::strides || a == attr::dilations || a == attr::kernel;
 }
@@ -139,7 +139,7 @@ GraphOp make_op(size_t id, const py::object &kind, const std::vector<logical> &i
 
 }  // namespace
 
-// oneDNN's kernels of gradients read as many sizes as diff_dst has axes, whatever they are given.
+// oneDNN's gradient kernels read as many sizes as diff_dst has axes.
 void check_gradient_axes(const GraphOp &op) {
     const auto check = [&](const char *name, int given, const logical &diff_dst) {
         const int wanted = rank_of(diff_dst);

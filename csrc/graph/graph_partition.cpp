@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python class Partition: operations that run as one, and how they are compiled.
+// Python class Partition: operations that run as one, and their compilation.
 #include <algorithm>
 #include <future>
 #include <set>
@@ -21,7 +21,7 @@ Partition single(const GraphOp &op, const py::object &kind) {
             op.kind == graph::op::kind::Quantize || op.kind == graph::op::kind::Dequantize};
 }
 
-// oneDNN matches them by position, so they are put into the order of the partition's ports.
+// oneDNN matches tensors by position, so they are sorted by the partition's ports.
 std::vector<logical> in_port_order(const std::vector<logical> &ports,
                                    const std::vector<logical> &given, const char *what) {
     std::vector<logical> sorted;
@@ -72,7 +72,7 @@ graph::compiled_partition compile_or_raise(const Partition &p, const std::vector
     } catch (const dnnl::error &e) {
         raise_status(e.status, about + "oneDNN refuses this partition with these tensors");
     } catch (const std::future_error &) {
-        // Its cache waits for a compilation that ended with an exception.
+        // oneDNN's cache waits for a compilation that ended with an exception.
         raise_status(dnnl_runtime_error, about + "oneDNN failed to compile this partition");
     } catch (const std::exception &e) {
         raise_status(dnnl_runtime_error, about + e.what());

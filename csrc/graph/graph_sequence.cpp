@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of a graph whose partitions and arrays are known to fit.
+// One call of a graph whose partitions and arrays were validated before.
 #include "graph/graph_sequence.hpp"
 
 #include "base/fork.hpp"

@@ -8,16 +8,16 @@
 
 namespace sycl_dnn {
 
-// Compiled partitions that run one after the other over numbered arrays.
+// Compiled partitions that run in sequence over indexed arrays.
 struct PartitionSequence {
     struct step {
         py::object compiled;
-        std::vector<size_t> inputs, outputs;  // numbers, in the partition's order
+        std::vector<size_t> inputs, outputs;  // indices, in the partition's order
     };
     std::vector<step> steps;
     size_t nbytes = 0;  // of all their tensors
 
-    // Adds a partition; `numbers` has the number of the array of each of its tensors.
+    // Adds a partition; `numbers` maps tensor ids to array indices.
     void add(const py::object &compiled, const std::unordered_map<size_t, size_t> &numbers);
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of the Graph API that hold for the whole process.
+// Process-wide settings of the Graph API.
 #include "base/errors.hpp"
 #include "base/gil.hpp"
 #include "engine/graph_allocator.hpp"
@@ -29,7 +29,7 @@ void bind_graph_settings(py::module_ &m) {
                 throw invalid_arguments(
                     "set_compiled_partition_cache_capacity: capacity must not be negative, got " +
                     std::to_string(capacity));
-            ReleasedGil nogil;  // as what is dropped may wait for the device
+            ReleasedGil nogil;  // evicted partitions may wait for the device
             graph::set_compiled_partition_cache_capacity(capacity);
         },
         py::arg("capacity"), "Number of compiled partitions that oneDNN keeps; 0 keeps none.");

@@ -15,7 +15,7 @@ static void require(bool ok, const std::string &rule, const logical &got) {
     if (!ok) throw invalid_arguments("Tensor: " + rule + ", got " + describe(got));
 }
 
-// Where the tensor begins in the memory; throws unless it fits there.
+// The tensor's start address in the memory; throws unless it fits.
 static char *address_in(const logical &layout, const Engine &engine, const py::object &memory,
                         size_t offset) {
     const usm_buffer buffer = buffer_of(memory);
@@ -49,7 +49,7 @@ static GraphTensor wrap(const logical &layout, const Engine &engine, const py::o
             has_no_gaps(layout)};
 }
 
-// A new oneDNN object: executions keep the one that they were submitted with.
+// A new oneDNN object: executions already submitted keep the old one.
 static void set_data_handle(const py::object &self, const py::object &memory, size_t offset,
                             const py::object &owner, bool writable) {
     auto &tensor = self.cast<GraphTensor &>();
@@ -65,7 +65,7 @@ static void set_data_handle(const py::object &self, const py::object &memory, si
     tensor.first = first;
 }
 
-// `bytes` is the value in the tensor's data type, as the Python side converted it.
+// `bytes` is the value converted to the tensor's data type by Python.
 static GraphTensor host_scalar(const logical &layout, const py::bytes &bytes) {
     std::string value = bytes;
     require(layout.get_property_type() == logical::property_type::host_scalar,

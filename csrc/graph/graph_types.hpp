@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the Graph API share.
+// Shared by the files of the Graph API.
 #pragma once
 
 #include <oneapi/dnnl/dnnl_graph.hpp>
@@ -18,14 +18,14 @@ std::string describe(const logical &tensor);
 bool has_known_shape(const logical &tensor);
 // Whether a strided one has all its strides; true for others.
 bool has_known_strides(const logical &tensor);
-// DNNL_GRAPH_UNKNOWN_NDIMS if it is not known.
+// DNNL_GRAPH_UNKNOWN_NDIMS if unknown.
 int rank_of(const logical &tensor);
 // Bytes from the first element to the end of the last one.
 size_t extent(const logical &tensor);
 bool has_no_gaps(const logical &tensor);
-// With the strides that `canonical_strides` gives, if it is strided and known.
+// With the strides of `canonical_strides`, if it is strided and known.
 logical canonical(const logical &tensor);
-// Whether memory laid out as `given` can serve as `wanted`.
+// Whether memory with layout `given` can be used as `wanted`.
 bool same_layout(const logical &wanted, const logical &given);
 
 struct GraphOp {
@@ -37,16 +37,16 @@ struct GraphOp {
     py::dict attributes;
 };
 
-// A partition may be compiled after its graph is gone; it holds what it needs.
+// May be compiled after its graph is gone; keeps what it needs.
 struct Partition {
     graph::partition handle;
-    // Kinds at which oneDNN loses events.
+    // Operations for which oneDNN loses events.
     bool reshapes;  // has a StaticReshape
     bool indexes;   // has a GenIndex
     bool scales;    // has constant scales or zero points
 };
 
-// Throws where oneDNN would crash: a gradient whose tensors have different numbers of axes.
+// Throws if oneDNN would crash: a gradient whose tensors differ in rank.
 void check_gradient_axes(const GraphOp &op);
 
 // Memory in the layout of a logical tensor. Immutable.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about logical tensors that oneDNN does not provide.
+// Properties of logical tensors that oneDNN does not provide.
 #include <algorithm>
 
 #include "graph/graph_types.hpp"
@@ -14,7 +14,7 @@ using property_type = logical::property_type;
 static std::string name_of(const py::object &member) { return py::str(member.attr("name")); }
 
 int rank_of(const logical &t) {
-    // The wrapper throws for an unknown rank; there is no other query.
+    // The wrapper throws for an unknown rank, and there is no other query.
     try {
         return static_cast<int>(t.get_dims().size());
     } catch (const dnnl::error &) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python class MemoryDesc: dnnl::memory::desc itself.
+// Python class MemoryDesc: dnnl::memory::desc.
 #include "memory/make_memory_desc.hpp"
 #include "memory/memory_desc.hpp"
 #include "memory/memory_desc_blob.hpp"
@@ -12,7 +12,7 @@ static size_t hash_of(const desc &d) {
     const dims shape = d.get_dims(), strides = d.get_strides();
     for (size_t i = 0; i < shape.size(); ++i) {
         key += "," + std::to_string(shape[i]);
-        // Equality ignores the stride of a dimension of size 1.
+        // Equality ignores the stride of dimensions of size 1.
         if (i < strides.size() && shape[i] != 1) key += ":" + std::to_string(strides[i]);
     }
     for (auto block : d.get_inner_blks()) key += ";" + std::to_string(block);

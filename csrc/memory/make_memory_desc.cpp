@@ -17,7 +17,7 @@ static void require(bool ok, const std::string &message, const char *where = "Me
     if (!ok) throw invalid_arguments(where + (": " + message));
 }
 
-// If oneDNN refuses for another reason, the error has the values that it was given.
+// If oneDNN refuses for another reason, the error includes the values.
 template <class Create, class Values>
 static desc or_explain(const Create &create, const Values &values) {
     try {
@@ -49,20 +49,21 @@ static void check_shape(const dims &shape, dt type) {
 
 // --- plain and blocked ones ---
 
-// `layout()` is "strides (1, 3)" or similar, for the message.
+// `layout()` returns "strides (1, 3)" or similar, for the message.
 template <class Text, class... Layout>
 static desc make(const dims &shape, dt type, const Text &layout, const Layout &...given) {
     return or_explain([&] { return desc(shape, type, given...); },
                       [&] {
                           const std::string values = shape_and_type(shape, type) + layout();
-                          // Two such elements share a byte; a row must not begin in its middle.
+                          // Two such elements share a byte; a row must not begin in the middle of a
+                          // byte.
                           require(bits_of(type) != 4 || type == dt::f4_e3m0,
                                   "strides must be 1 or even for 4-bit types, got " + values);
                           return values;
                       });
 }
 
-// Where the bytes of a descriptor hold its strides, which no function of oneDNN can change.
+// Offset of the strides in a descriptor's bytes: oneDNN has no function to change them.
 static size_t place_of_strides() {
     const dims marked{7654321, 1234567};
     const std::vector<uint8_t> bytes = desc({2, 2}, dt::f32, marked).get_blob();
@@ -89,7 +90,7 @@ desc make_row_major(const dims &shape, dt type) {
     return make(shape, type, [] { return ""; }, dims{});
 }
 
-// "aBcd16b" has four dimensions, which its letters name.
+// "aBcd16b" has four dimensions, named by its letters.
 static int rank_of(const std::string &tag) {
     int rank = 0;
     for (const char c : tag)
@@ -134,7 +135,7 @@ static desc make_sparse(const dims &shape, dt type, int64_t nnz, const Create &c
     return or_explain(create, [&] { return shape_and_type(shape, type); });
 }
 
-// An element without a type has the size -1, which makes the total size a huge unsigned number.
+// An element without a type has size -1, which makes the total size a huge unsigned number.
 static void check_index(dt type, const char *name) {
     require(type != dt::undef, std::string(name) + " must not be undef");
 }

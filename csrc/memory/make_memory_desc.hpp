@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes and transforms memory descriptors. Checks come first: oneDNN's own errors name no value,
-// and it accepts some mistakes.
+// Creation and transformation of memory descriptors. Arguments are validated first: oneDNN's errors
+// include no values, and it accepts some invalid arguments.
 #pragma once
 
 #include "base/enums.hpp"
@@ -15,8 +15,8 @@ desc make_csr(const dims &shape, memory::data_type type, int64_t nnz, memory::da
 desc make_coo(const dims &shape, memory::data_type type, int64_t nnz, memory::data_type index);
 desc make_packed(const dims &shape, memory::data_type type, int64_t nnz);
 
-// With the strides that `canonical_strides` gives. Only what a plain layout says is made anew: a
-// part keeps its offset, weights what they carry.
+// With the strides of `canonical_strides`. Only plain layouts are rebuilt: slices keep their
+// offset, weights their extra data.
 desc canonical(const desc &d);
 desc submemory_of(const desc &whole, const dims &shape, const dims &offsets);
 desc reshaped(const desc &d, const dims &shape);

@@ -15,7 +15,7 @@
 
 namespace sycl_dnn {
 
-// A dpctl.memory object and the byte at which the tensor starts in it.
+// A dpctl.memory object and the byte offset of the tensor in it.
 using span = std::pair<py::object, size_t>;
 
 static void check_span(const Engine &engine, const usm_buffer &buffer, size_t offset,
@@ -40,7 +40,7 @@ static void check_desc(const desc &d) {
             describe(d));
 }
 
-// Elements that share an address would be written more than once.
+// Elements that share an address would be written several times.
 static bool repeats(const desc &d) {
     if (d.get_format_kind() != memory::format_kind::blocked || !element_count(d)) return false;
     const dims shape = d.get_dims(), strides = d.get_strides();
@@ -92,7 +92,7 @@ static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> 
             has_no_gaps(d, nbytes)};
 }
 
-// A part of another tensor in the same allocation.
+// A slice of another tensor in the same allocation.
 static Memory part_of(const Memory &whole, const dims &shape, const dims &offsets) {
     const desc d = submemory_of(whole.layout, shape, offsets);
     const auto &engine = whole.engine_object.cast<const Engine &>();
@@ -118,12 +118,12 @@ static void check_zero(const Memory &memory, const Stream &stream) {
             describe(stream.engine));
 }
 
-// First byte of the tensor in buffer `index`, and how many there are.
+// Offset of the tensor's first byte in buffer `index`, and its number of bytes.
 static std::pair<size_t, size_t> bytes_of(const Memory &memory, int index) {
     const desc &d = memory.layout;
     if (memory.allocated) return {0, std::max(needed_bytes(d, index), d.get_size(index))};
     const size_t skipped = d.get_submemory_offset() * bits_of(d.get_data_type()) / 8;
-    // get_size counts whole strides, also of a part with one row.
+    // get_size counts whole strides, even for a slice with one row.
     return {skipped, is_plain(d) ? std::max(extent(d), skipped) - skipped : d.get_size(index)};
 }
 
@@ -138,7 +138,7 @@ static sycl::event submit_zero(const Memory &memory, sycl::queue &queue,
     return after.front();
 }
 
-// Zero bytes everywhere, in the padding of blocked layouts too, after the events `depends`.
+// Fills with zero bytes, including the padding of blocked layouts, after the events `depends`.
 static py::object zero(const py::object &self, const Stream &stream, const py::object &depends) {
     const auto &memory = self.cast<const Memory &>();
     refuse_after_fork();
@@ -151,7 +151,8 @@ static py::object zero(const py::object &self, const Stream &stream, const py::o
     return make_event(done);
 }
 
-// The memory of an absent tensor, which C++ makes from the descriptor of an unused workspace.
+// The memory of an absent tensor, which C++ code creates from the descriptor of an unused
+// workspace.
 static Memory absent(const desc &d, const Engine &engine) {
     if (!d.is_zero() || d.get_format_kind() != memory::format_kind::undef)
         throw invalid_arguments("Memory: buffers must be given for desc " + describe(d));
@@ -167,7 +168,7 @@ static Memory absent(const desc &d, const Engine &engine) {
             true};
 }
 
-// Replaces a memory's oneDNN object. Executions keep the one that they were submitted with.
+// Replaces a memory's oneDNN object. Executions already submitted keep the old one.
 static void replace_handle(const py::object &self, dnnl::memory handle, const py::object &owner) {
     auto &memory = self.cast<Memory &>();
     const py::capsule old(new dnnl::memory(memory.handle),
@@ -196,7 +197,7 @@ static size_t get_data_handle(const Memory &memory, int index) {
     return reinterpret_cast<size_t>(memory.handle.get_data_handle(index));
 }
 
-// `bytes` is the value in the desc's data type, as the Python side converted it.
+// `bytes` is the value converted to the desc's data type by Python.
 static Memory host_scalar(const desc &d, const py::bytes &bytes) {
     const std::string value = bytes;
     if (d.get_format_kind() != memory::format_kind::host_scalar || value.size() != d.get_size())

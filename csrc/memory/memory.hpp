@@ -6,8 +6,8 @@
 
 namespace sycl_dnn {
 
-// oneDNN's memory object and its owners. A new address means a new oneDNN object: one that
-// is in flight does not change.
+// oneDNN's memory object and its owners. A new address means a new oneDNN object: one in use by an
+// execution does not change.
 struct Memory {
     dnnl::memory handle;
     desc layout;
@@ -15,11 +15,11 @@ struct Memory {
     py::object engine_object;  // the Engine, or None
     py::object owner;          // the array or the dpctl.memory objects, kept alive
     bool writable;
-    bool allocated;  // for this tensor alone, so that gaps in its layout belong to nothing else
-    // Of the first buffer, to find arguments that share it. Stored: querying the
-    // descriptor at every execution would take as long as submitting it.
+    bool allocated;  // only for this tensor, so that gaps in its layout are unused
+    // Address of the first buffer, to find arguments that share it. Cached: querying the descriptor
+    // in every execution would take as long as submitting it.
     void *first;
-    size_t nbytes;  // up to the tensor's last element
+    size_t nbytes;  // through the tensor's last element
     bool dense;     // without gaps
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about memory descriptors that oneDNN does not provide.
+// Properties of memory descriptors that oneDNN does not provide.
 #include "memory/memory_desc.hpp"
 
 #include <oneapi/dnnl/dnnl_debug.h>
@@ -53,7 +53,7 @@ bool is_plain(const desc &d) {
            d.get_dims() == d.get_padded_dims();
 }
 
-// The smallest step from one element to another; 1 if there is none.
+// The smallest distance between two elements; 1 if there is only one.
 static int64_t least_step(const dims &shape, const dims &strides) {
     int64_t least = 0;
     for (size_t i = 0; i < shape.size(); ++i)
@@ -61,15 +61,15 @@ static int64_t least_step(const dims &shape, const dims &strides) {
     return std::max<int64_t>(least, 1);
 }
 
-// The step along the last axis that leads anywhere; 1 if there is none.
+// The stride of the last axis of size greater than 1; 1 if there is none.
 static int64_t last_step(const dims &shape, const dims &strides) {
     for (size_t i = shape.size(); i-- > 0;)
         if (shape[i] > 1) return std::max<int64_t>(strides[i], 1);
     return 1;
 }
 
-// An axis of length 1 lies outside of the axes behind it, and the last one inside of that before
-// it. If all others have gaps between their elements, it is what was cut from the innermost axis.
+// Axes of length 1 are nested outside the following axes, and the last one inside the previous
+// axis. If all others have gaps between their elements, it is a slice of the innermost axis.
 dims canonical_strides(const dims &shape, const dims &strides) {
     if (has_unknown(shape) || has_unknown(strides)) return strides;
     const bool is_empty = element_count(shape) == 0;
@@ -130,7 +130,7 @@ std::string text_of(const dims &values) {
     return text + (values.size() == 1 ? ",)" : ")");
 }
 
-// The order of the dimensions from the outermost to the innermost, by stride.
+// The dimensions from outermost to innermost, by stride.
 static std::vector<int> nesting(const dims &outer, const dims &strides) {
     std::vector<int> order(outer.size());
     std::iota(order.begin(), order.end(), 0);
@@ -161,7 +161,7 @@ std::string dense_tag(const desc &d) {
     return tag;
 }
 
-// A view has the strides of the whole; for a dimension of size 1 nothing else shows that.
+// A view has the strides of the whole tensor; for a dimension of size 1 nothing else shows that.
 static bool strides_fit(const desc &d) {
     int64_t elements = 1;
     for (const auto n : d.get_padded_dims()) elements *= n;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory descriptors as bytes. oneDNN accepts any bytes as a descriptor, and they may be
-// untrusted: their contents are checked before oneDNN uses them.
+// Serialization of memory descriptors. oneDNN accepts any bytes as a descriptor, and bytes may be
+// untrusted, so their contents are validated first.
 #include "memory/memory_desc_blob.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace sycl_dnn {
 using kind = memory::format_kind;
 using dt = memory::data_type;
 
-// A mark, the version and a checksum, against damage; not against malice.
+// A magic string, the version and a checksum, to detect damage but not malice.
 static constexpr char blob_mark[] = "sycl_dnn.md1";
 
 static uint64_t checksum(const uint8_t *data, size_t size) {
@@ -32,8 +32,8 @@ static std::string blob_header(const std::vector<uint8_t> &payload) {
            std::to_string(checksum(payload.data(), payload.size())) + "\n";
 }
 
-// oneDNN does not initialize fields that a layout does not use. Here they are 0: blobs
-// of equal descriptors are equal, and they leak no memory of the process.
+// oneDNN leaves fields that a layout does not use uninitialized. They are zeroed, so that blobs of
+// equal descriptors are equal and no process memory is leaked.
 static std::vector<uint8_t> without_unused(desc d) {
     std::vector<uint8_t> payload = d.get_blob();
     for (size_t at = 0; at + 4 <= payload.size(); at += 4) {
@@ -61,14 +61,14 @@ static std::vector<uint8_t> payload_of(const std::string &text) {
         end != std::string::npos && text.compare(0, sizeof(blob_mark) - 1, blob_mark) == 0,
         "must come from MemoryDesc.blob");
     const std::vector<uint8_t> payload(text.begin() + end + 1, text.end());
-    // oneDNN copies as many bytes as its descriptors have.
+    // oneDNN copies the size of its own descriptors.
     static const size_t size = desc().get_blob().size();
     require_valid(blob_header(payload) == text.substr(0, end + 1) && payload.size() == size,
                   "is damaged or was written by another oneDNN version: " + text.substr(0, end));
     return payload;
 }
 
-// Enumerations as numbers too: whether they have a valid value is what is checked.
+// Enumerators as integers too, since their validity is to be checked.
 static int number(const desc &d, dnnl_query_t what, int index = 0) {
     int value{};
     require_valid(dnnl_memory_desc_query_v2(d.get(), what, index, &value) == dnnl_success,
@@ -90,14 +90,14 @@ static void check_sparse(const desc &d) {
         check_type(d, i);
 }
 
-// Sizes whose product exceeds 64 bits.
+// Refuses sizes whose product exceeds 64 bits.
 static void check_sizes(const dims &sizes) {
     for (const auto n : sizes)
         require_valid(n >= 0 || n == DNNL_RUNTIME_DIM_VAL, "has a size of " + std::to_string(n));
     require_valid(is_countable(sizes), "has sizes " + text_of(sizes));
 }
 
-// Numbers of entries first: oneDNN's getters copy as many from arrays of twelve.
+// Counts first: oneDNN's getters copy that many entries from arrays of twelve.
 static void check_numbers(const desc &d) {
     const int ndims = number(d, dnnl_query_ndims_s32);
     const int format = number(d, dnnl_query_format_kind);
@@ -121,7 +121,7 @@ static void check_numbers(const desc &d) {
         require_valid(block > 0, "has a block of " + std::to_string(block));
 }
 
-// A descriptor of the same strides within a larger tensor, so that its first element is `offset`.
+// A descriptor with the same strides in a larger tensor, so that its first element is at `offset`.
 static desc with_offset(const desc &d, int64_t offset) {
     const dims strides = d.get_strides();
     dims shape = d.get_dims(), offsets(shape.size(), 0);
@@ -169,7 +169,7 @@ static desc remade_sparse(const desc &d) {
     }
 }
 
-// The same descriptor by the functions that check their arguments.
+// The same descriptor, rebuilt by functions that validate their arguments.
 static desc remade(const desc &d) {
     switch (d.get_format_kind()) {
         case kind::undef:

@@ -7,7 +7,7 @@
 
 namespace sycl_dnn {
 
-// The device itself, or its parent device.
+// The device itself, or its root device.
 static sycl::device whole_of(sycl::device device) {
     using sycl::info::partition_property;
     const auto is_part = [](const sycl::device &d) {
@@ -18,7 +18,7 @@ static sycl::device whole_of(sycl::device device) {
     return device;
 }
 
-// GPUs of one platform share a context, but not each other's memory.
+// GPUs of one platform share a context but not memory.
 static bool is_of_another_device(const sycl::queue &own, const usm_buffer &buffer) {
     const sycl::device there = buffer.queue->get_device(), here = own.get_device();
     return there != here && whole_of(there) != whole_of(here) &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the device of an engine may use an allocation.
+// Checks whether an engine's device can use an allocation.
 #pragma once
 
 #include <string>

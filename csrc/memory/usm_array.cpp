@@ -15,7 +15,7 @@ bool are_sizes(const Py_ssize_t *sizes, const py::tuple &expected) {
     return true;
 }
 
-// Whether the struct agrees with the attributes of an array.
+// Whether the struct matches the attributes of an array.
 bool agrees(const UsmArray &fields, py::handle array) {
     const auto size = reinterpret_cast<PyTypeObject *>(Py_TYPE(array.ptr()))->tp_basicsize;
     if (size < static_cast<Py_ssize_t>(sizeof(UsmArray))) return false;
@@ -37,7 +37,8 @@ const UsmArray *usm_array(py::handle array, const py::object &type) {
     if (reinterpret_cast<PyObject *>(Py_TYPE(array.ptr())) != type.ptr()) return nullptr;
     const auto *fields = reinterpret_cast<const UsmArray *>(array.ptr());
     if (known == verdict::unknown) {
-        // An array without axes or elements shows too little of the struct: the next one decides.
+        // An array without axes or elements tells too little about the struct: the next one
+        // decides.
         if (!py::bool_(array.attr("shape")) || !array.attr("size").cast<Py_ssize_t>())
             return nullptr;
         known = agrees(*fields, array) ? verdict::right : verdict::wrong;

@@ -5,9 +5,9 @@
 
 namespace sycl_dnn {
 
-// The fields of a dpnp.tensor.usm_ndarray, as dpnp/tensor/_usmarray.h declares them. Reading them
-// makes no Python objects, unlike the attributes `shape`, `strides` and `dtype`. dpnp may
-// change them: `NEEDED` of sycl_dnn/_dpnp.py lists the struct, and without it calls are slow.
+// The fields of a dpnp.tensor.usm_ndarray, as declared in dpnp/tensor/_usmarray.h. Reading them
+// creates no Python objects, unlike the attributes `shape`, `strides` and `dtype`. dpnp may change
+// them: `NEEDED` in sycl_dnn/_dpnp.py lists the struct, without which calls are slow.
 struct UsmArray {
     PyObject_HEAD void *methods;
     char *data;  // the first element
@@ -24,14 +24,14 @@ struct UsmArray {
     bool is_row_major() const { return flags & c_contiguous; }
 };
 
-// The fields of an array of exactly this class; null if the struct differs: then
-// its attributes must be read.
+// The fields of an array of exactly this class; null if the struct does not match, so that its
+// attributes must be read.
 const UsmArray *usm_array(py::handle array, const py::object &type);
 
 // Strides in elements.
 std::vector<Py_ssize_t> strides_of(const UsmArray &fields);
 
-// The form of an array over a block of memory, from its first byte.
+// The properties of an array over a block of memory, starting at its first byte.
 struct ArrayFacts {
     std::vector<Py_ssize_t> shape, strides;
     int typenum;
@@ -39,7 +39,7 @@ struct ArrayFacts {
 
     // `strides` is None for a row-major array.
     ArrayFacts(const py::tuple &shape, const py::object &strides, const py::object &dtype);
-    // Whether a writable array has this form.
+    // Whether a writable array has these properties.
     bool are_those_of(const UsmArray &fields) const;
 
   private:

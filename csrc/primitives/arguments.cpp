@@ -6,7 +6,7 @@
 
 namespace sycl_dnn {
 
-// oneDNN keeps at most this many post-ops in one attribute.
+// Maximum number of post-ops in an attribute.
 static constexpr int max_post_ops = 32;
 
 static const std::map<std::string_view, int> &base_arguments() {
@@ -86,7 +86,7 @@ struct family {
     std::string_view prefix;
     int bits;
 };
-// Prefixes whose ids are combined (bitwise or) with that of the argument that follows.
+// Prefixes whose ids are or-ed with that of the following argument.
 static constexpr family families[] = {
     {"attr_scales_", DNNL_ARG_ATTR_SCALES},
     {"attr_zero_points_", DNNL_ARG_ATTR_ZERO_POINTS},
@@ -98,7 +98,7 @@ static bool starts_with(std::string_view text, std::string_view prefix) {
     return text.substr(0, prefix.size()) == prefix;
 }
 
-// Reads the number at the start of `text` and removes it; -1 if there is none.
+// Parses and removes the number at the start of `text`; -1 if there is none.
 static int take_number(std::string_view &text) {
     int number = -1;
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -157,7 +157,7 @@ int require_argument_id(std::string_view name) {
 }
 
 py::object for_message(const argument &arg) {
-    std::string_view best;  // the plain one of several: src, not src_0, src_layer or from
+    std::string_view best;  // the plainest: src rather than src_0, src_layer or from
     for (const auto &[name, id] : base_arguments())
         if (id == arg.id && name != "from" && name != "to" &&
             (best.empty() || name.size() < best.size()))

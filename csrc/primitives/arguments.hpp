@@ -8,19 +8,19 @@
 
 namespace sycl_dnn {
 
-// The id of an argument name, composed ones (attr_scales_src, multiple_src_3,
-// attr_post_op_0_src_1) included; -1 if there is none.
+// The id of an argument name, including composed ones (attr_scales_src, multiple_src_3,
+// attr_post_op_0_src_1); -1 if there is none.
 int argument_id(std::string_view name);
-// The same, but InvalidArguments names the bad argument.
+// The same, but raises InvalidArguments for an unknown name.
 int require_argument_id(std::string_view name);
 
-// An argument as attribute setters accept it: a name, or a DNNL_ARG_* number.
+// An argument of attribute setters: a name, or a DNNL_ARG_* number.
 struct argument {
     int id;
 };
-// The id in a Python int; refuses numbers of more than 32 bits.
+// The id in a Python int; refuses numbers beyond 32 bits.
 int argument_number(PyObject *number);
-// Its name in messages; a composed one stays a number.
+// The name for messages; composed ids remain numbers.
 py::object for_message(const argument &arg);
 
 }  // namespace sycl_dnn

@@ -9,7 +9,7 @@ namespace sycl_dnn {
 
 using kind = dnnl::primitive::kind;
 
-// The name of an argument id in this primitive's own words.
+// The name of an argument id for this primitive.
 static std::string name_in(const std::vector<Slot> &slots, int id) {
     if (id & DNNL_ARG_ATTR_POST_OP_DW)
         return "post_op_dw_" + name_in(slots, id & ~DNNL_ARG_ATTR_POST_OP_DW);
@@ -68,8 +68,8 @@ static void add_random(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
     slots.push_back(mask);
 }
 
-// oneDNN has no descriptor for them: f32, one per index of the dimensions in the mask. It reads
-// them with the channels innermost, whatever the order of dst.
+// oneDNN has no descriptor for them: f32, one per index of the dimensions in the mask, read in
+// channels-last order regardless of dst.
 static Slot prelu_weights(const PrimitiveDesc &pd, const std::string &name, int index) {
     quantization q{0, {}, memory::data_type::f32, false, false};
     pd.attr->handle.get_post_ops().get_params_prelu(index, q.mask);

@@ -9,8 +9,8 @@ namespace sycl_dnn {
 
 using dt = memory::data_type;
 
-// oneDNN's own scratchpads tie a primitive to one execution at a time, so primitives always take
-// one from outside: from the caller, or from the pool.
+// oneDNN's own scratchpads limit a primitive to one execution at a time, so primitives always use
+// an external one: the caller's, or one from the pool.
 PrimitiveAttr::PrimitiveAttr() { handle.set_scratchpad_mode(dnnl::scratchpad_mode::user); }
 
 PrimitiveAttr::PrimitiveAttr(const PrimitiveAttr &other)
@@ -35,7 +35,7 @@ py::object replay(py::object target, const py::iterable &calls) {
     return target;
 }
 
-// Post-ops are the only arguments that can be changed, and what is recorded must not be.
+// Post-ops are the only mutable arguments, and recorded calls must not change.
 py::tuple handed_out(const call_list &calls) {
     py::list copies;
     for (const auto &call : calls) {
@@ -116,7 +116,7 @@ void bind_modes(attr_class &c) {
                  "Zero results at random before the post-ops; arguments attr_dropout_*.");
 }
 
-// set_post_ops records a copy: oneDNN copies too, and later changes must not show.
+// set_post_ops records a copy: oneDNN copies too, so later changes have no effect.
 void bind_post_ops_setter(attr_class &c) {
     c.def(
         "set_post_ops",

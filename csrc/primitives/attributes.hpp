@@ -9,7 +9,7 @@
 
 namespace sycl_dnn {
 
-// What was called on an object, in order: for repr, equality, pickling and replay on other objects.
+// Calls on an object in order: for repr, equality, pickling and replay.
 using call_list = py::list;
 inline call_list copy_of(const call_list &calls) { return calls.attr("copy")(); }
 
@@ -19,7 +19,7 @@ struct PostOps {
 };
 std::shared_ptr<PostOps> copy_of(const PostOps &ops);
 
-// Scales, zero points or precomputed sums of one argument; oneDNN has no getter for them.
+// Scales, zero points or precomputed sums of one argument, for which oneDNN has no getter.
 struct quantization {
     int mask;
     dims groups;
@@ -51,13 +51,13 @@ using attr_class = py::class_<PrimitiveAttr, std::shared_ptr<PrimitiveAttr>>;
 py::object replay(py::object target, const py::iterable &calls);
 std::string describe(const char *name, const call_list &calls);
 
-// A copy of the calls, for callers that may change it.
+// A copy of the calls, for callers that may modify it.
 py::tuple handed_out(const call_list &calls);
-// Raises oneDNN's error with the values that it refused.
+// Raises oneDNN's error with the refused values.
 [[noreturn]] void refuse_setting(const char *setter, const py::tuple &given,
                                  const dnnl::error &error);
 
-// A value as it is recorded: lists become tuples, which are immutable.
+// A value in recorded form: lists become tuples, which are immutable.
 template <class T>
 py::object recorded(const T &value) {
     const py::object object = py::cast(value);
@@ -68,7 +68,7 @@ py::object for_message(const T &value) {
     return recorded(value);
 }
 
-// Binds a setter so that the call is also recorded.
+// Binds a setter that also records the call.
 template <class Owner, class... A, class Class, class... Extra>
 void def_recorded(Class &c, const char *name, void (*apply)(Owner &, A...), const Extra &...extra) {
     c.def(
@@ -84,7 +84,7 @@ void def_recorded(Class &c, const char *name, void (*apply)(Owner &, A...), cons
         extra...);
 }
 
-// Equality, repr and pickling from the recorded calls.
+// Equality, repr and pickling based on the recorded calls.
 template <class Owner, class Class>
 void def_from_calls(Class &c, const char *name) {
     c.def_property_readonly(

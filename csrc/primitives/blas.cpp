@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN's matrix products without descriptors. They run on the host and are complete
-// when they return; sycl_dnn/onednn/blas.py checks the arrays and passes addresses.
+// oneDNN's matrix products without descriptors. They run on the host and are complete on return;
+// sycl_dnn/onednn/blas.py validates the arrays and passes addresses.
 #include "base/bind.hpp"
 #include "base/errors.hpp"
 #include "base/gil.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of one execution's arguments. oneDNN itself only counts them.
+// Validation of an execution's arguments. oneDNN itself only counts them.
 #include "primitives/call.hpp"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ const Memory &memory_of(const Primitive &p, const Slot &slot, PyObject *value) {
 }
 
 void bind_argument(const Primitive &p, const Slot &slot, PyObject *value, call &c) {
-    // Held at once: any Python code that runs from here on may remove it from the arguments.
+    // Referenced immediately: Python code that runs from here on may remove it from the arguments.
     c.owners.push_back(py::reinterpret_borrow<py::object>(value));
     const Memory &given = memory_of(p, slot, value);
     check_fit(p.pd->name, slot, given);
@@ -70,8 +70,8 @@ void bind_argument(const Primitive &p, const Slot &slot, PyObject *value, call &
     refuse(p, "an argument must be given once, got it under two names");
 }
 
-// Whether two tensors without gaps have bytes in common. Views with gaps may interleave, which
-// only their owner can judge.
+// Whether two tensors without gaps have bytes in common. Views with gaps may interleave, which only
+// their owner can judge.
 bool overlap(const Memory &a, const Memory &b) {
     if (!a.first || !b.first || !a.nbytes || !b.nbytes) return false;
     const char *pa = static_cast<char *>(a.first), *pb = static_cast<char *>(b.first);

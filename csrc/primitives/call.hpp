@@ -13,17 +13,17 @@ namespace sycl_dnn {
 struct Primitive {
     dnnl::primitive handle{};
     std::shared_ptr<PrimitiveDesc> pd;
-    Engine runs_on;  // one of the descriptor's two; streams must be on it
+    Engine runs_on;  // one of the descriptor's two engines; streams must use it
     std::vector<Slot> slots;
     size_t scratchpad_bytes = 0;
     bool may_run_in_place = false;
     bool has_runtime_dims = false;
-    bool inserted = false;  // by sycl_dnn, to change a layout or data type on the way
+    bool inserted = false;  // by sycl_dnn, to convert a layout or data type
     std::optional<EmptyProduct> empty{};
-    bool is_idle = false;  // no elements, for which oneDNN would launch work all the same
+    bool is_idle = false;  // no elements, although oneDNN would launch work
 };
 
-// What one execution passes to oneDNN and keeps alive.
+// What an execution passes to oneDNN and keeps alive.
 struct call {
     std::vector<dnnl_exec_arg_t> args;
     owner_list owners;  // of what follows as well
@@ -33,7 +33,7 @@ struct call {
 
 // "src, weights -> dst, scratchpad (optional)", for messages.
 std::string signature(const Primitive &p);
-// Checks the arguments of one execution by name; throws before anything is submitted.
+// Validates the arguments of one execution by name; throws before anything is submitted.
 call collect(const Primitive &p, const py::dict &args);
 
 }  // namespace sycl_dnn

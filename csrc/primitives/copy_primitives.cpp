@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of reorder, concat and sum, whose constructors are unlike the others.
+// Rows of reorder, concat and sum, whose constructors differ from the others.
 #include "primitives/primitive_row.hpp"
 
 namespace sycl_dnn {
 
 using namespace dnnl;
 
-// oneDNN divides by zero on an axis out of range.
+// oneDNN divides by zero for an axis out of range.
 static void check_axis(int axis, const std::vector<desc> &srcs) {
     if (srcs.empty()) throw invalid_arguments("concat: srcs must hold at least one descriptor");
     const int ndims = srcs.front().get_ndims();
@@ -15,7 +15,7 @@ static void check_axis(int axis, const std::vector<desc> &srcs) {
                                 "), got " + std::to_string(axis));
 }
 
-// One empty source makes oneDNN leave the whole result unwritten, so empty ones are left out.
+// One empty source makes oneDNN leave the whole result unwritten, so empty ones are dropped.
 static std::vector<desc> without_empty(const std::vector<desc> &srcs) {
     std::vector<desc> kept;
     for (const desc &src : srcs)

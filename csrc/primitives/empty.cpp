@@ -19,7 +19,7 @@ bool belongs_to_factor(int id) {
     return id < DNNL_ARG_ATTR_MULTIPLE_POST_OP_BASE && is_factor(id & ~families);
 }
 
-// The attributes without those of the factors.
+// The attributes except those of the factors.
 static dnnl::primitive_attr attr_of_result(const PrimitiveAttr &attr) {
     PrimitiveAttr kept;
     py::object target = py::cast(&kept, py::return_value_policy::reference);

@@ -8,8 +8,8 @@
 
 namespace sycl_dnn {
 
-// What runs instead of a matmul with K = 0, whose result oneDNN leaves unwritten: the same matmul
-// with K = 1 over zeros, so that bias, post-ops and the scales of dst apply as they should.
+// Replaces a matmul with K = 0, whose result oneDNN leaves unwritten: the same matmul with K = 1
+// over zeros, so that bias, post-ops and scales of dst are applied.
 struct EmptyProduct {
     dnnl::primitive handle;
     desc scratchpad;
@@ -17,12 +17,12 @@ struct EmptyProduct {
     dnnl::memory src, weights;
 };
 
-// Nothing unless `pd` is a matmul with K = 0 and a result that is not empty.
+// None unless `pd` is a matmul with K = 0 and a nonempty result.
 std::optional<EmptyProduct> empty_product(const PrimitiveDesc &pd);
 // Whether it has nothing to do and must not run: oneDNN launches prelu over no elements on GPUs,
-// which ends the process or overwrites other memory.
+// which crashes or overwrites other memory.
 bool is_idle(const PrimitiveDesc &pd);
-// Whether the argument belongs to a factor of the product, which the zeros replace.
+// Whether the argument belongs to a factor of the product, which is replaced by zeros.
 bool belongs_to_factor(int id);
 
 }  // namespace sycl_dnn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One execution of a primitive: submitted, and what it uses kept alive.
+// Execution of a primitive: submission, and lifetime of what it uses.
 #include "primitives/execute.hpp"
 
 #include <oneapi/dnnl/dnnl_sycl.h>
@@ -36,8 +36,8 @@ sycl::event submit(const Primitive &p, const Stream &stream, call &c,
     return event;
 }
 
-// A reorder between engines runs on only one of the two: the GPU's if the other is a CPU, else
-// src's. For a stream of the other one oneDNN says only "invalid arguments".
+// A reorder between engines runs on only one of them: the GPU's if the other is a CPU, else src's.
+// For a stream of the other one oneDNN reports only "invalid arguments".
 void check_stream(const Primitive &p, const Stream &stream) {
     if (stream.engine.handle.get() == p.runs_on.handle.get()) return;
     const PrimitiveDesc &pd = *p.pd;

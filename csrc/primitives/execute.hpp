@@ -6,7 +6,7 @@
 
 namespace sycl_dnn {
 
-// Primitive.execute: checks `args` by name and submits after the events `depends`; returns the
+// Primitive.execute: validates `args` by name, submits after the events `depends`, and returns the
 // event.
 py::object execute(const py::object &primitive, const Stream &stream, const py::dict &args,
                    const py::object &depends);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a memory can serve as an execution argument.
+// Whether a memory is valid as an execution argument.
 #include "memory/memory.hpp"
 #include "primitives/slots.hpp"
 
@@ -27,7 +27,7 @@ static bool fits_values(const Slot &slot, const desc &given) {
     const bool is_host = given.get_format_kind() == memory::format_kind::host_scalar;
     if (is_host || slot.on_host) return is_host && slot.on_host;
     if (slot.count >= 0 && element_count(given) != slot.count) return false;
-    // oneDNN reads them one after the other, whatever the descriptor says.
+    // oneDNN reads them contiguously, regardless of the descriptor.
     return slot.channels_last ? is_channels_last(given) : is_row_major(given);
 }
 

@@ -31,7 +31,7 @@ struct fault_watch {
     std::set<std::string> rows;
     py::object check, is_avoided;
 };
-// Never destroyed: it holds a Python function past the interpreter's end.
+// Never destroyed: it holds a Python function beyond the interpreter's lifetime.
 fault_watch &watch() {
     static auto *instance = new fault_watch;
     return *instance;
@@ -42,7 +42,7 @@ bool is_avoided(const std::string &name, const py::object &pd) {
     return watch().rows.count(name) && watch().is_avoided(pd).cast<bool>();
 }
 
-// Passes a new descriptor to sycl_dnn/onednn/faults.py, if its row has known faults.
+// Passes a new descriptor to sycl_dnn/onednn/faults.py if its row has known faults.
 static void warn_of_faults(const char *name, const py::object &pd) {
     if (watch().rows.count(name)) watch().check(pd);
 }
@@ -67,7 +67,7 @@ py::object describe_or_raise(const char *name, const char *signature, const Engi
         raise_status(dnnl_out_of_memory,
                      std::string(name) + ": oneDNN could not allocate what it computes in advance");
     } catch (const std::future_error &) {
-        // Its cache waits for a creation that ended with an exception.
+        // oneDNN's cache waits for a creation that ended with an exception.
         raise_status(dnnl_runtime_error,
                      std::string(name) + ": oneDNN failed to create the same primitive before");
     }

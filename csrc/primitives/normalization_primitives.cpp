@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of the normalizations: batch, group, layer and local response.
+// Rows of the normalizations: batch, group, layer and local response.
 #include "primitives/primitive_row.hpp"
 
 namespace sycl_dnn {
@@ -15,7 +15,7 @@ static void check_local_size(const char *name, dim size) {
                                 std::to_string(size));
 }
 
-// Without spatial dimensions the implementation writes outside its arrays.
+// Without spatial dimensions the implementation writes out of bounds.
 static void check_has_space(const char *name, const desc &src) {
     if (src.get_ndims() == 1 || src.get_ndims() == 2)
         throw invalid_arguments(std::string(name) +

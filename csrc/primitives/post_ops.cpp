@@ -19,7 +19,7 @@ static void append_binary(PostOps &p, algorithm alg, const desc &src1,
         throw invalid_arguments(
             std::string("append_binary: src2_desc must ") +
             (selects ? "be given with binary_select" : "be None except with binary_select"));
-    // oneDNN's primitive cache ignores the condition, so its type must be constant.
+    // oneDNN's primitive cache ignores the condition, so its type must be fixed.
     if (src2 && src2->get_data_type() != dt::s8)
         throw invalid_arguments("append_binary: src2_desc must be s8, got " + describe(*src2));
     if (src2)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python class Primitive, and how it is made.
+// Python class Primitive, and its creation.
 #include <algorithm>
 
 #include "base/fork.hpp"
@@ -25,8 +25,8 @@ bool runs_in_place(dnnl::primitive::kind k) {
     return std::find(std::begin(kinds), std::end(kinds), k) != std::end(kinds);
 }
 
-// With an empty input these do not write their non-empty outputs. (Gradients of RNN weights
-// are accumulated, so there it is right.)
+// With an empty input these do not write their nonempty outputs. (Gradients of RNN weights are
+// accumulated, for which that is correct.)
 void refuse_unwritten(const PrimitiveDesc &pd, const std::vector<Slot> &slots) {
     const std::string_view name = pd.name;
     const bool forward_rnn =
@@ -54,7 +54,7 @@ Primitive make_primitive(const std::shared_ptr<PrimitiveDesc> &pd, bool inserted
     refuse_after_fork();
     const bool is_recorded = profile::is_on();
     const int64_t begin = is_recorded ? profile::now() : 0;
-    // next_impl() changes the descriptor, perhaps in another thread now, but not this primitive.
+    // next_impl() in another thread may change the descriptor, but must not affect this primitive.
     PrimitiveDesc now = *pd;
     now.handle = pd->snapshot();
     refuse_unsafe(now);

@@ -14,7 +14,7 @@ namespace sycl_dnn {
 using pd_class = py::class_<PrimitiveDesc, std::shared_ptr<PrimitiveDesc>>;
 using base = dnnl::primitive_desc_base;
 
-// For an operand that a post-op does not have, oneDNN reads another member of its union.
+// For a post-op without the operand, oneDNN reads another member of its union.
 static bool post_op_has(const dnnl::post_ops &ops, int id) {
     using kind = dnnl::primitive::kind;
     const int index = id / DNNL_ARG_ATTR_MULTIPLE_POST_OP_BASE - 1;
@@ -36,7 +36,7 @@ desc PrimitiveDesc::argument_desc(int id) const {
     return canonical(handle.query_md(dnnl::query::exec_arg_md, id));
 }
 
-// Lists of several (concat, sum) and reorders have one implementation, and a clone would forget a
+// Descriptors of concat, sum and reorder have a single implementation, and a clone would lose a
 // reorder's second engine.
 dnnl::primitive_desc_base PrimitiveDesc::snapshot() const {
     using kind = dnnl::primitive::kind;
@@ -57,7 +57,7 @@ bool next_impl(const py::object &self) {
     return true;
 }
 
-// Some queries apply to one kind only; for other kinds they return 0 or an empty list, as in
+// Some queries apply only to certain kinds; for others they return 0 or an empty list, as in
 // oneDNN.
 static void bind_queries(pd_class &c) {
     const auto property = [&c](const char *name, auto getter) {
@@ -159,7 +159,7 @@ static void bind_argument_descs(pd_class &c, const py::dict &arguments) {
     }
 }
 
-// dnnl.hpp's own names for some of them.
+// dnnl.hpp's additional names for some of them.
 static void bind_other_names(pd_class &c, const py::dict &arguments) {
     static constexpr std::pair<const char *, const char *> names[] = {
         {"src0_desc", "src_0"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one template that binds every primitive: a row names the C++ class, the types of its
+// The template that binds every primitive: a row specifies the C++ class, the types of its
 // constructor's arguments, their Python names and the execution arguments.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace sycl_dnn {
 
-// Makes a descriptor from the converted arguments of a row.
+// Creates a descriptor from the converted arguments of a row.
 template <class... A>
 using creator = dnnl::primitive_desc_base (*)(const dnnl::engine &, const dnnl::primitive_attr &,
                                               const typename arg<A>::value &...);
@@ -20,7 +20,7 @@ struct row_facts {
     creator<A...> create;
 };
 
-// The names and defaults of a row's arguments; with py::arg each row would be another type.
+// Names and defaults of a row's arguments; with py::arg each row would be a different type.
 struct row_names {
     const std::vector<std::string> &names;
     void (*const *add)(const char *name, py::detail::function_record *record);
@@ -35,7 +35,7 @@ void add_name(const char *name, py::detail::function_record *record) {
     add_argument(arg<A>::name(name), record);
 }
 
-// The function of all rows with these types of arguments.
+// The function shared by all rows with these argument types.
 template <class... A>
 void def_function(py::module_ &m, const row_facts<A...> *facts) {
     static constexpr void (*add[])(const char *, py::detail::function_record *) = {&add_name<A>...};
@@ -73,7 +73,7 @@ void def_row(py::module_ &m, const char *name, const char *parameters, const cha
     def_function(m, new row_facts<erased_t<A>...>{name, signature, std::move(names), create});
 }
 
-// A row whose descriptor class has its arguments in the order of the types.
+// A row whose descriptor class takes its arguments in the order of the types.
 template <class Primitive, class... A>
 void row(py::module_ &m, const char *name, const char *parameters, const char *signature) {
     def_row<A...>(m, name, parameters, signature,

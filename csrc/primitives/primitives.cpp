@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row per primitive of dnnl.hpp. The third string lists the execution arguments,
-// "inputs -> outputs"; those that a descriptor does not use are dropped. Here: products of tensors
-// and element-wise operations. The other rows are in copy_, normalization_, window_ and
-// rnn_primitives.cpp.
+// One row per primitive of dnnl.hpp. The third string lists the execution arguments, "inputs ->
+// outputs"; those that a descriptor does not use are dropped. This file has products of tensors and
+// element-wise operations; other rows are in copy_, normalization_, window_ and rnn_primitives.cpp.
 #include "primitives/primitive_row.hpp"
 
 namespace sycl_dnn {
@@ -69,7 +68,7 @@ static void bind_elementwise(py::module_ &m) {
     row<softmax_backward, algorithm, desc, desc, desc, int, hint<softmax_forward>>(
         m, "softmax_backward", "algorithm diff_src diff_dst dst axis hint_fwd_pd",
         "dst diff_dst -> diff_src");
-    // The overload with a third source refuses an absent one.
+    // The overload with a third source does not accept an absent one.
     def_row<algorithm, desc, desc, opt, desc>(
         m, "binary", "algorithm src0 src1 src2 dst", "src_0 src_1 src_2 -> dst",
         [](const engine &e, const primitive_attr &attr, algorithm a, const desc &src0,

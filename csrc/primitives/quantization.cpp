@@ -64,7 +64,7 @@ void set_precomputed_reductions(PrimitiveAttr &a, argument arg, int mask, const 
     a.reductions[arg.id] = {mask, groups, type, false, false};
 }
 
-// If the first one is DNNL_RUNTIME_F32_VAL, oneDNN keeps a short list whatever its length.
+// If the first one is DNNL_RUNTIME_F32_VAL, oneDNN keeps a truncated list.
 void check_finite(const char *setter, const std::vector<float> &scales) {
     for (const float scale : scales)
         if (!std::isfinite(scale))
@@ -125,8 +125,8 @@ static std::string argument_name(std::string parameter) {
     return parameter;
 }
 
-// The parameter of a row that describes an execution argument, with the argument's name; the
-// entries of "srcs" are multiple_src_<i>.
+// The row's parameter that describes an execution argument, with the argument's name; entries of
+// "srcs" are multiple_src_<i>.
 static std::optional<std::pair<std::string, desc>> tensor_of(const py::dict &parameters, int id) {
     for (const auto &[key, value] : parameters) {
         const std::string name = argument_name(py::str(key));

@@ -25,7 +25,7 @@ bool starts_with(std::string_view text, std::string_view prefix) {
 
 // --- condition of a select post-op ---
 
-// Whether each element of two blocked tensors of one shape has the same offset.
+// Whether each element of two blocked tensors of equal shape has the same offset.
 bool same_places(const desc &a, const desc &b) {
     if (a.get_format_kind() != b.get_format_kind() || a.get_dims() != b.get_dims()) return false;
     if (a.get_format_kind() != memory::format_kind::blocked) return true;
@@ -38,8 +38,8 @@ bool same_places(const desc &a, const desc &b) {
     return true;
 }
 
-// oneDNN's generated code reads the condition in the layout of dst, whatever its descriptor says,
-// and its primitive cache ignores that descriptor.
+// oneDNN's generated code reads the condition in the layout of dst regardless of its descriptor,
+// which its primitive cache ignores.
 void check_condition(const PrimitiveDesc &pd, const dnnl::post_ops &ops, int index) {
     dnnl::algorithm algorithm;
     desc operand, asked;
@@ -79,7 +79,7 @@ bool is_decompression(const PrimitiveDesc &pd) {
            !is_integer(pd.argument_desc(DNNL_ARG_SRC).get_data_type());
 }
 
-// The rule that the implementation needs, "" if it follows the descriptor.
+// The rule that the implementation violates, "" if it follows the descriptor.
 std::string broken_rule(const PrimitiveDesc &pd, const factor &f, const quantization &q,
                         bool is_scale) {
     const std::string impl = pd.handle.impl_info_str();
@@ -125,7 +125,7 @@ void check_weights_scales(const PrimitiveDesc &pd, const desc &weights, const ch
     const float *scales;
     check(get(pd.attr->handle.get(), &count, &mask, &scales), setter);
     if (weights.is_zero() || has_runtime_dims(weights)) return;
-    // A reorder of states has the attributes of a cell, and uses only those of the states.
+    // A reorder of states has the attributes of a cell, and uses only those for states.
     if (mask >> weights.get_ndims()) return;
     const int64_t wanted = value_count(weights, {mask, {}, dt::f32, false, false});
     if (count != wanted && !(mask == 0 && count == 1))

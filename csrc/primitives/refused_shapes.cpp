@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes and strides that end the process inside oneDNN, or make it write out of bounds.
+// Shapes and strides for which oneDNN crashes or writes out of bounds.
 #include <string_view>
 #include <utility>
 
@@ -43,7 +43,7 @@ void refuse_empty_weights(std::string_view name, const tensors &all) {
                                 ", which must not be 0, got " + describe(d));
 }
 
-// The blocks of brgemm are parts of the samples.
+// brgemm divides the samples into blocks.
 void refuse_no_samples(std::string_view name, const tensors &all) {
     const desc *src = is_recurrent(name) ? find(all, "src_layer") : nullptr;
     if (src && src->get_ndims() == 3 && src->get_dims()[1] == 0)
@@ -68,7 +68,7 @@ void refuse_empty_on_gpu(std::string_view name, const Engine &engine, const tens
                             describe(*src));
 }
 
-// oneDNN copies lists of ndims - 2 numbers before it checks the number of axes.
+// oneDNN copies lists of ndims - 2 numbers before it validates the number of axes.
 void refuse_flat_images(std::string_view name, const tensors &all) {
     if (name.rfind("pooling", 0) != 0 && name.find("convolution") == name.npos) return;
     for (const auto &[tensor, d] : all)
@@ -77,8 +77,8 @@ void refuse_flat_images(std::string_view name, const tensors &all) {
                                     " must have at least 3 axes, got " + describe(d));
 }
 
-// oneDNN tries block sizes one by one, which takes minutes for a width like this, or keeps two
-// coefficients for each place of an axis.
+// For such widths oneDNN tries block sizes one by one, which takes minutes, or keeps two
+// coefficients per position of an axis.
 void refuse_endless_images(std::string_view name, const tensors &all) {
     constexpr int64_t most = int64_t{1} << 30;
     if (name.find("convolution") == name.npos && name.rfind("resampling", 0) != 0) return;
@@ -91,7 +91,7 @@ void refuse_endless_images(std::string_view name, const tensors &all) {
     }
 }
 
-// The rows of the matrix then have length 0, by which oneDNN divides.
+// The rows of the matrix have length 0, by which oneDNN divides.
 void refuse_repeated_rows(std::string_view name, const tensors &all) {
     if (name.rfind("inner_product", 0) != 0) return;
     const desc *src = find(all, "src");
@@ -117,7 +117,7 @@ void refuse_unlike_shapes(std::string_view name, const tensors &all) {
                                     "), got " + describe(d));
 }
 
-// Whether the elements of both have the same offsets; true if a layout is unknown.
+// Whether corresponding elements have the same offsets; true if a layout is unknown.
 bool lie_alike(const desc *a, const desc *b) {
     if (!a || !b || a->get_format_kind() != memory::format_kind::blocked ||
         b->get_format_kind() != memory::format_kind::blocked)

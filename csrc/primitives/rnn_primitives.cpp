@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of the six RNN cells. Backward goes through the C functions, because the C++
-// constructors hide `flags` (overwrite the weight gradients instead of adding to them).
+// Rows of the six RNN cells. Backward ones call the C functions, because the C++ constructors do
+// not expose `flags` (overwrite the weight gradients instead of accumulating).
 #include <list>
 
 #include "base/errors.hpp"
@@ -10,7 +10,7 @@ namespace sycl_dnn {
 
 using namespace dnnl;
 
-// Converts a row's unwrapped argument to what the C functions accept.
+// Converts a row's argument to the type of the C functions.
 static const_dnnl_memory_desc_t to_c(const desc &d) { return d.get(); }
 static const_dnnl_primitive_desc_t to_c(const primitive_desc_base &pd) { return pd.get(); }
 static dnnl_prop_kind_t to_c(prop_kind kind) { return static_cast<dnnl_prop_kind_t>(kind); }
@@ -37,8 +37,7 @@ static const char *keep(std::string text) {
     return kept->emplace_back(std::move(text)).c_str();
 }
 
-// The tensors of a cell in the order of its constructors. A gradient has the same list again
-// with "diff_" before each name.
+// The tensors of a cell in constructor order. A gradient repeats the list with the prefix "diff_".
 struct cell {
     std::string inputs, outputs;
 
@@ -47,7 +46,7 @@ struct cell {
         for (const auto &name : words(names.c_str())) text += " diff_" + name;
         return text;
     }
-    // Parameter `attention` is executed as `augru_attention`.
+    // Parameter `attention` has the execution argument `augru_attention`.
     static std::string executed(std::string names) {
         for (size_t at = names.find("attention"); at != std::string::npos;
              at = names.find("attention", at + sizeof("augru_attention")))

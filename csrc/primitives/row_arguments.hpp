@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of the rows of primitive_row.hpp: how each is converted from Python, checked and
-// passed to the C++ constructor. What depends on one type alone is out of line, so that some
-// fifty rows of up to thirty arguments do not repeat it.
+// Arguments of the rows in primitive_row.hpp: how each is converted from Python, validated and
+// passed to the C++ constructor. Code that depends on a single type is out of line, so that it is
+// not repeated in some fifty rows with up to thirty arguments.
 #pragma once
 
 #include <optional>
@@ -12,22 +12,22 @@
 
 namespace sycl_dnn {
 
-// A descriptor that may be None: oneDNN's zero descriptor stands for an absent tensor.
+// A descriptor that may be None: oneDNN's zero descriptor means an absent tensor.
 struct opt {};
-// The descriptor of the forward primitive that a backward one belongs to.
+// The descriptor of the matching forward primitive.
 template <class Forward>
 struct hint {};
-// The same for what does not depend on its class.
+// The same for code that does not depend on its class.
 struct any_hint {};
 
-// One number per spatial dimension that may be None: zeros, as many as there are strides.
+// Optional numbers, one per spatial dimension: as many zeros as there are strides by default.
 struct opt_dims {};
-// A number that is 0 unless given.
+// A number that defaults to 0.
 struct zero {};
-// A list of factors that may be left out.
+// An optional list of factors.
 struct opt_factors {};
 
-// The type of one argument in Python (`type`), and what a creator receives (`value`).
+// The type of an argument in Python (`type`), and as passed to a creator (`value`).
 template <class T>
 struct arg {
     using type = T;
@@ -85,7 +85,7 @@ struct arg<any_hint> {
     static py::arg name(const char *n) { return std::move(py::arg(n).none(false)); }
 };
 
-// Rows that differ in the class of their hint only share one function.
+// Rows that differ only in the class of their hint share one function.
 template <class T>
 struct erased {
     using type = T;
@@ -111,7 +111,7 @@ inline void check_length(const char *name, const std::string &argument, int ndim
         std::to_string(ndims - 2) + "), got " + std::string(py::str(py::tuple(py::cast(given)))));
 }
 
-// The arguments of one call of a row. `take` each in order, then read the `value` of each.
+// The arguments of one call of a row: `take` each in order, then read the `value` of each.
 class row_call {
   public:
     row_call(const char *name, const std::vector<std::string> &names) : name(name), names(names) {}
@@ -120,11 +120,11 @@ class row_call {
     [[gnu::noinline]] void take(const T &given) {
         const std::string &argument = names[count++];
         if constexpr (std::is_same_v<T, desc>) ndims = ndims ? ndims : given.get_ndims();
-        // oneDNN refuses lists that are too short, but cuts longer ones off silently.
+        // oneDNN refuses lists that are too short, but silently truncates longer ones.
         if constexpr (std::is_same_v<T, dims>) take_lengths(argument, &given);
         if constexpr (std::is_same_v<T, std::optional<dims>>)
             take_lengths(argument, given ? &*given : nullptr);
-        // A descriptor may switch to its next implementation while the GIL is released.
+        // A descriptor may advance to its next implementation while the GIL is released.
         if constexpr (std::is_same_v<T, std::shared_ptr<PrimitiveDesc>>)
             forward = given->snapshot();
         parameters[argument.c_str()] = py::cast(given);
@@ -146,7 +146,7 @@ class row_call {
     py::dict parameters;
 
   private:
-    // The first list is `strides`; absent ones get as many zeros.
+    // The first list is `strides`; absent lists get as many zeros.
     void take_lengths(const std::string &argument, const dims *given) {
         if (given) check_length(name, argument, ndims, *given);
         if (given && !std::exchange(has_strides, true)) zeros.assign(given->size(), 0);

@@ -47,7 +47,7 @@ static bool has_flag(const PrimitiveDesc &pd, normalization_flags flag) {
     return pd.handle.get_flags<unsigned>() & static_cast<unsigned>(flag);
 }
 
-// Normalizations describe their statistics and parameters whether an execution uses them or not.
+// Normalizations describe statistics and parameters even if an execution does not use them.
 static bool normalization_uses(const PrimitiveDesc &pd, const std::string &name, bool output) {
     const prop_kind prop = pd.handle.get_prop_kind();
     const bool forward =
@@ -57,7 +57,7 @@ static bool normalization_uses(const PrimitiveDesc &pd, const std::string &name,
         return has_flag(pd, normalization_flags::fuse_norm_add_relu);
     if (name == "scale") return has_flag(pd, normalization_flags::use_scale);
     if (name == "shift") return has_flag(pd, normalization_flags::use_shift);
-    // Two of the three count these gradients among their outputs even for backward_data.
+    // Two of the three list these gradients among their outputs even for backward_data.
     const bool has_gradients =
         prop == prop_kind::backward || pd.handle.get_kind() != kind::layer_normalization;
     if (name == "diff_scale") return has_gradients && has_flag(pd, normalization_flags::use_scale);
@@ -84,8 +84,8 @@ static bool uses(const PrimitiveDesc &pd, const std::string &name, int id, bool 
     return !pd.argument_desc(id).is_zero();
 }
 
-// Sources of concat and sum. Empty ones are checked like the others but not passed on, and do not
-// count in oneDNN's numbering, as they were left out of the descriptor.
+// Sources of concat and sum. Empty ones are validated like the others but not passed on, and are
+// not counted in oneDNN's numbering, since they are not part of the descriptor.
 static void add_sources(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
     const auto srcs = pd.parameters["srcs"].cast<std::vector<desc>>();
     const bool all_empty = std::all_of(srcs.begin(), srcs.end(),
@@ -114,7 +114,7 @@ static void add_tensors(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
     }
 }
 
-// C++ passes a workspace to both directions of these, whether the implementation has one or not.
+// C++ code passes a workspace in both directions for these, even if the implementation has none.
 static void add_unused_workspace(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
     static constexpr kind kinds[] = {kind::lrn, kind::pooling, kind::batch_normalization,
                                      kind::rnn};

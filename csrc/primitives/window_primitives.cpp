@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows that move along the axes of an image: pooling, resampling, shuffle.
+// Rows of pooling, resampling and shuffle.
 #include <algorithm>
 
 #include "primitives/primitive_row.hpp"
@@ -8,10 +8,10 @@ namespace sycl_dnn {
 
 using namespace dnnl;
 
-// The same memory of one pixel with the strides of its resized image. oneDNN's kernels use the
-// stride of the last axis as the number of channels, or as 1 in row-major images, but it is any
-// number if that axis has size 1: they write past the end of dst, and its cache considers
-// descriptors equal that differ in such strides.
+// The memory of one-pixel images with the strides of the resized images. oneDNN's kernels use the
+// stride of the last axis as the number of channels, or as 1 in row-major images, but for size 1 it
+// is arbitrary: they would write past the end of dst, and oneDNN's cache treats descriptors that
+// differ only in such strides as equal.
 static desc with_known_pixel(const desc &images, const desc &resized) {
     const dims shape = images.get_dims();
     const auto is_one = [](memory::dim n) { return n == 1; };

@@ -18,7 +18,7 @@ namespace sycl_dnn::profile {
 std::atomic<int> n_on{0};
 std::atomic<int> n_waiting{0};
 
-// Never destroyed: executions may outlive the interpreter's own clean-up.
+// Never destroyed: executions may outlive the interpreter's cleanup.
 registry &registry::instance() {
     static auto *instance = new registry;
     return *instance;
@@ -84,7 +84,7 @@ static void read_times(record &r, const sycl::event &event) {
     }
 }
 
-// An event is large. Querying a GPU's often makes its driver submit what it has gathered.
+// Events are large. Querying a GPU's often would make its driver submit its batch each time.
 void Recorder::settle_finished() {
     static constexpr size_t most_open = 1024;
     while (open.size() > most_open && is_complete(open.front().event)) {

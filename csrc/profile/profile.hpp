@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs, recorded while a profile is open: sycl_dnn.profile.
+// Recording of executions while a profile is open: sycl_dnn.profile.
 #pragma once
 
 #include <atomic>
@@ -22,12 +22,12 @@ struct PrimitiveAttr;
 
 namespace sycl_dnn::profile {
 
-// Recorders that are on. Submissions check this and, without any, nothing else.
+// Number of active recorders. Submissions check this and, if it is 0, nothing else.
 extern std::atomic<int> n_on;
 extern std::atomic<int> n_waiting;
 inline bool is_on() { return n_on.load(std::memory_order_relaxed) != 0; }
 
-// Nanoseconds of the clock of Python's time.perf_counter_ns.
+// Nanoseconds on the clock of Python's time.perf_counter_ns.
 int64_t now();
 
 struct tensor {
@@ -36,18 +36,18 @@ struct tensor {
     std::string layout;
 };
 
-// What ran, kept once for all its executions.
+// What was executed, stored once for all its executions.
 struct subject {
     std::string kind;  // primitive, fill, partition, dpnp, create, trace
     std::string name, implementation;
     bool inserted = false;
-    std::optional<bool> was_cached;  // of created primitives: whether oneDNN had it cached
+    std::optional<bool> was_cached;  // for created primitives: whether it was in oneDNN's cache
     std::vector<tensor> tensors;
     std::shared_ptr<const PrimitiveAttr> attr;
     std::shared_ptr<const void> keep;  // so that its address is not reused
 };
 
-// Where a record's times of execution come from.
+// The source of a record's execution times.
 enum class clock { none, device, host_task, wall };
 
 struct record {
@@ -59,8 +59,8 @@ struct record {
     int64_t submitted = 0, started = 0, finished = 0;
 };
 
-// One open record of everything that the process runs. All are guarded by one mutex, and hold
-// Python objects: destroyed with the GIL.
+// A recorder of everything that the process runs. All are guarded by one mutex and hold Python
+// objects: destroy with the GIL.
 class Recorder {
   public:
     Recorder(size_t most, bool waits) : most(most), waits(waits) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python class Recorder, and notes from Python code: the C++ side of sycl_dnn.profile.
+// Python class Recorder, and records made by Python code: the C++ side of sycl_dnn.profile.
 #include "engine/in_flight.hpp"
 #include "profile/profile_registry.hpp"
 
@@ -47,7 +47,7 @@ py::dict row_of(const InFlight &flight) {
     return row;
 }
 
-// A copy under the mutex, since making Python objects may run other threads.
+// A copy made under the mutex, since creating Python objects may run other threads.
 template <class T>
 std::vector<T> copied(const std::vector<T> &values, size_t from) {
     std::lock_guard<std::mutex> lock(registry::instance().guard);

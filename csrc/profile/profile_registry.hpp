@@ -7,11 +7,11 @@
 
 namespace sycl_dnn::profile {
 
-// The recorders that are on, and the mutex that guards them and all that they hold.
+// The active recorders, and the mutex that guards them and their contents.
 struct registry {
     static registry &instance();
 
-    // Informs each recorder. What ran is identified by an address and a string, and described
+    // Informs each recorder. An execution is identified by an address and a string, and described
     // only when a recorder first sees it; `describe` must not need the GIL.
     void add(const record &r, const void *address, const std::string &variant,
              const std::function<subject()> &describe, const std::shared_ptr<InFlight> &flight = {},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The submissions that are recorded: primitives, fills, partitions of graphs, and creations.
+// Recorded submissions: primitives, fills, partitions of graphs, and creations.
 #include <oneapi/dnnl/dnnl.h>
 
 #include "engine/in_flight.hpp"
@@ -10,7 +10,7 @@
 #include "profile/profile_registry.hpp"
 #include "program/kernel.hpp"
 
-// oneDNN's library exports it for its own tests.
+// oneDNN's library exports this function for its own tests.
 int dnnl_test_is_pd_in_cache(const_dnnl_primitive_desc_t pd) __attribute__((weak));
 
 namespace sycl_dnn::profile {
@@ -21,7 +21,7 @@ struct family {
     int bits;
     const char *prefix;
 };
-// The reverse of arguments.cpp, larger numbers first.
+// The inverse of arguments.cpp, larger numbers first.
 constexpr family families[] = {
     {DNNL_ARG_ATTR_POST_OP_DW, "attr_post_op_dw_"},
     {DNNL_ARG_ATTR_ZERO_POINTS, "attr_zero_points_"},
@@ -31,7 +31,7 @@ constexpr family families[] = {
     {DNNL_ARG_ATTR_PRECOMPUTED_REDUCTIONS, "attr_precomputed_reductions_"},
 };
 
-// Several names have one number: the primitive's own is used.
+// Several names share a number: the primitive's own is used.
 std::string argument_name(int id, const std::vector<std::string> &own) {
     constexpr int post_op = DNNL_ARG_ATTR_MULTIPLE_POST_OP_BASE;
     if (id >= post_op)
@@ -60,7 +60,7 @@ desc desc_of(dnnl_memory_t memory) {
     return desc(copy);
 }
 
-// The descriptor of the primitive: the one in Python may have switched to another implementation.
+// The primitive's own descriptor: the Python object may have advanced to another implementation.
 std::string implementation_of(const dnnl::primitive &p) {
     const_dnnl_primitive_desc_t pd;
     const char *name = "";
@@ -191,7 +191,7 @@ static subject described(const CompiledPartition &p, const std::string &label) {
 
 sycl::event run_partition(const CompiledPartition &p, const std::string &label,
                           const Stream &stream, const events &depends, const submission &submit) {
-    // Partitions on the CPU device are complete when the call returns.
+    // Partitions on the CPU device are complete on return.
     const clock from = p.engine.is_cpu() ? clock::wall : clock::device;
     std::string shapes = label;
     for (const logical &t : p.inputs) shapes += text_of(t.get_dims());

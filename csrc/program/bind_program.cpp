@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python class Program: how sycl_dnn.call passes a traced function.
+// Python class Program: the form in which sycl_dnn.call submits a traced function.
 #include <algorithm>
 
 #include "program/host_lane.hpp"
@@ -67,7 +67,7 @@ std::unique_ptr<Program> make_program(const Engine &engine, const py::list &valu
                                       size_t arena_bytes) {
     std::vector<Program::value> made;
     for (const auto &row : values) made.push_back(value_of(row.cast<py::tuple>(), n_arguments));
-    // A memory may get another address later; the program keeps the present one.
+    // A memory may get another address later; the program keeps the current one.
     py::list held;
     for (const auto &row : values)
         if (py::isinstance<Memory>(row.cast<py::tuple>()[1]))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python class BoundProgram: a program whose arrays and intermediate memory stay the same, so that
-// one call has nothing to prepare.
+// Python class BoundProgram: a program with fixed arrays and intermediate memory, so that a call
+// needs no preparation.
 #include <memory>
 #include <mutex>
 
@@ -15,9 +15,9 @@ struct BoundProgram {
     py::object program;
     py::object stream;
     py::object owners;  // arrays and arena
-    py::object result;  // what a call returns
+    py::object result;  // the result of a call
     Program::frame frame;
-    // Calls share the intermediate memory, so each waits on the device for the one before.
+    // Calls share the intermediate memory, so each waits on the device for the previous one.
     std::unique_ptr<std::mutex> turn = std::make_unique<std::mutex>();
 };
 
@@ -33,7 +33,7 @@ BoundProgram bind_arrays(const py::object &program, const py::object &stream,
             p.bind(arguments_of(p, arrays), space)};
 }
 
-// Submits after the previous call, which works in the same memory.
+// Submits after the previous call, which uses the same memory.
 void submit_in_turn(BoundProgram &bound, const Program &p, const Stream &stream,
                     std::vector<sycl::event> &events, sycl::event &last) {
     const std::lock_guard<std::mutex> lock(*bound.turn);
@@ -54,7 +54,7 @@ py::object call_bound(const py::object &self) {
 
 py::object submit_all(const py::sequence &programs) {
     if (programs.size() == 0) return py::none();
-    const py::tuple all(programs);  // what the sequence holds may change meanwhile
+    const py::tuple all(programs);  // the sequence may change meanwhile
     std::vector<BoundProgram *> sequence;
     std::vector<const Program *> plans;
     for (const auto &item : all) {

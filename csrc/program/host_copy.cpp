@@ -30,7 +30,7 @@ void convert(bfloat16 from, float &to) {
     std::memcpy(&to, &u, sizeof to);
 }
 
-// To nearest even; NaN is the quiet one.
+// Rounds to nearest even; NaN becomes quiet.
 void convert(float from, bfloat16 &to) {
     const uint32_t u = bits_of(from);
     const bool is_nan = (u & 0x7fffffffu) > 0x7f800000u;
@@ -41,7 +41,7 @@ template <class From, class To>
 void copy_row(const void *src, void *dst, int64_t n, int64_t src_step, int64_t dst_step) {
     const auto *p = static_cast<const From *>(src);
     auto *q = static_cast<To *>(dst);
-    if (src_step == 1 && dst_step == 1) {  // apart, so that the compiler writes vectors
+    if (src_step == 1 && dst_step == 1) {  // a separate loop, so that it is vectorized
         for (int64_t i = 0; i < n; ++i) convert(p[i], q[i]);
         return;
     }

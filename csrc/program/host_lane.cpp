@@ -14,8 +14,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// How often the watcher checks, and after how many checks without progress the lane closes: while
-// a program is under way (a primitive may take long), and when none is.
+// The interval of the watcher, and the number of intervals without progress after which the lane
+// closes: while a program is running (a primitive may take long), and otherwise.
 constexpr auto period = 4ms;
 constexpr int most_looks_busy = 5, most_looks_idle = 1;
 
@@ -27,14 +27,14 @@ size_t pool_size() {
 struct state {
     std::mutex guard;
     std::condition_variable ended;
-    std::optional<sycl::queue> queue;  // of the tasks that do nothing
+    std::optional<sycl::queue> queue;  // of the idle tasks
     const InFlight *owner = nullptr;
     size_t holders = 0;  // programs being submitted
     size_t steps = 0;    // submitted so far
-    size_t resting = 0;  // tasks that occupy a thread, or will
+    size_t resting = 0;  // tasks that occupy a thread or are queued
     bool open = false;   // the tasks continue
     size_t times = 0;    // how often it was opened
-    sycl::event last;    // of the program that was submitted last
+    sycl::event last;    // of the last program submitted
 };
 
 // Never destroyed: SYCL's threads may outlive static objects.
@@ -95,7 +95,7 @@ HostLane::HostLane(const InFlight &flight, size_t n_steps) {
         return;
     }
     if (!s.open) {
-        if (s.resting) return;  // those of the last lane have not ended yet
+        if (s.resting) return;  // tasks of the last lane have not ended yet
         enter(s, flight, n_threads);
     }
     ++s.holders;

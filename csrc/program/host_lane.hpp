@@ -9,11 +9,11 @@ namespace sycl_dnn {
 
 // Keeps the host tasks of a long program on one thread of SYCL's pool.
 //
-// dpnp needs a pool of several threads. A chain of oneDNN's CPU primitives then moves from thread
-// to thread: each is another TBB master, whose workers and caches are cold. While a program is
-// under way, tasks that do nothing occupy all threads but one. They leave when nothing is under
-// way any more, when another queue is used, and when nothing progresses for a while, so that a task
-// that waits for another one gets a thread.
+// dpnp needs a pool of several threads. A chain of oneDNN's CPU primitives then moves between
+// threads: each is a different TBB master with cold workers and caches. While a program is running,
+// idle tasks occupy all threads but one. They end when no program is running, when another queue is
+// used, and when nothing progresses for a while, so that a task that waits for another one gets a
+// thread.
 class HostLane {
   public:
     HostLane(const InFlight &flight, size_t n_steps);
@@ -21,7 +21,7 @@ class HostLane {
     HostLane(const HostLane &) = delete;
 
     bool is_held() const { return held; }
-    // Records that a step was submitted.
+    // Records the submission of a step.
     void moved(const sycl::event &event);
 
     // Closes the lane and waits until its tasks have ended. Call without the GIL.
@@ -31,7 +31,7 @@ class HostLane {
 
     // Shorter programs gain less than the lane costs.
     static constexpr size_t fewest_steps = 8;
-    // How many steps may be unfinished. Waiting for them must not poll: a core is busy already.
+    // Maximum number of unfinished steps. Waiting for them must not poll, since all cores are busy.
     static constexpr size_t most_ahead = 32;
 
   private:

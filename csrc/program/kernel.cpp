@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python class Kernel: a kernel compiled at run time, to be a step of a Program.
+// Python class Kernel: a kernel compiled at run time, as a step of a Program.
 #include "program/kernel.hpp"
 
 #include "base/dpctl_programs.hpp"

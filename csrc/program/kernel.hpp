@@ -13,8 +13,8 @@
 
 namespace sycl_dnn {
 
-// A kernel that was compiled at run time, as a step of a Program. Its parameters are the addresses
-// of the step's values in their order, followed by `numbers`. Or, in its place, a copy by the host.
+// A kernel compiled at run time, as a step of a Program. Its parameters are the addresses of the
+// step's values in order, followed by `numbers`. Alternatively, a copy by the host.
 struct Kernel {
     using number = std::variant<int32_t, float>;
 
@@ -22,7 +22,7 @@ struct Kernel {
     std::optional<sycl::kernel> handle;
     std::shared_ptr<const HostCopy> copy;
     std::vector<number> numbers;
-    size_t global;  // work-items in all, a multiple of `local`
+    size_t global;  // total work-items, a multiple of `local`
     size_t local;
 
     // Call without the GIL.

@@ -56,7 +56,7 @@ Program::frame Program::make_frame() const {
     return made;
 }
 
-// Frames that are searched for one with the right addresses.
+// Number of frames to search for one with the right addresses.
 static constexpr size_t frames_examined = 16;
 
 bool Program::is_placed(const frame &f, const arguments &given, char *arena) const {
@@ -79,14 +79,14 @@ Program::frame &Program::lease_frame(const arguments &given, char *arena) {
     size_t n = 0;
     for (auto f = frames.begin(); f != frames.end() && n < frames_examined; ++f, ++n)
         if (!f->leased && is_placed(*f, given, arena) && is_complete(f->last_use)) return lend(f);
-    // The one that was submitted longest ago is the likeliest to be complete.
+    // The one submitted longest ago is the most likely to be complete.
     if (!frames.empty() && !frames.front().leased && is_complete(frames.front().last_use))
         return lend(frames.begin());
     frames.push_back(make_frame());
     return frames.back();
 }
 
-// Returns the frame when the call is submitted, or has failed.
+// Returns the frame once the call is submitted or has failed.
 class Program::frame_lease {
   public:
     frame_lease(Program &p, const arguments &given, char *arena)

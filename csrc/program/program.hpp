@@ -13,25 +13,24 @@
 
 namespace sycl_dnn {
 
-// A fixed sequence of primitives and kernels over numbered values, submitted by one call. Layouts
-// are checked when it is made; a call only says where the arrays are.
+// A fixed sequence of primitives and kernels over indexed values, submitted by one call. Layouts
+// are validated at creation; a call only provides the arrays.
 class Program {
   public:
     enum class place { array, arena, memory, scalar };
     struct value {
         place where;
-        size_t index;   // of the array or scalar among the arguments of a call
+        size_t index;   // of the array or scalar among a call's arguments
         size_t offset;  // bytes from the start of the array or arena
         desc layout;
         dnnl::memory memory;  // place::memory only
     };
     struct step {
-        const Primitive
-            *primitive;  // null: a kernel, or if there is none, fill the value with zero bytes
+        const Primitive *primitive;  // null: a kernel, or else a fill with zero bytes
         const Kernel *kernel;
-        std::vector<std::pair<int, int>> args;  // oneDNN's number of the argument, value
+        std::vector<std::pair<int, int>> args;  // oneDNN's argument id, value
     };
-    // Addresses by array, and the bytes of the scalars by value.
+    // Addresses by array, and bytes of scalars by value.
     struct arguments {
         std::vector<char *> arrays;
         std::vector<std::string> scalars;
@@ -40,8 +39,8 @@ class Program {
     Program(const Engine &engine, std::vector<value> values, std::vector<step> steps,
             size_t n_arguments, size_t arena_bytes, const py::object &owners);
 
-    // oneDNN's memory objects of one call. An unfinished execution would see a changed address, so
-    // a frame serves another call only when its last one is complete.
+    // oneDNN's memory objects of one call. Changing an address would affect an unfinished
+    // execution, so a frame is reused only when its last call is complete.
     struct frame {
         std::vector<dnnl::memory> memories;
         std::vector<std::vector<dnnl_exec_arg_t>> args;
@@ -54,7 +53,7 @@ class Program {
     // occasionally on a CPU.
     void submit(const Stream &stream, const arguments &given, std::vector<sycl::event> &depends,
                 sycl::event &last);
-    // The same over a frame whose addresses are constant.
+    // The same with a frame whose addresses are constant.
     void submit(const Stream &stream, frame &f, std::vector<sycl::event> &depends,
                 sycl::event &last) const;
     frame bind(const arguments &given, char *arena) const;
@@ -64,13 +63,13 @@ class Program {
     const std::vector<step> steps;
     const size_t n_arguments;
     const size_t arena_bytes;
-    const size_t array_bytes;  // of all arrays of a call
+    const size_t array_bytes;  // total size of a call's arrays
     const py::object owners;   // primitives and memories
 
   private:
     class frame_lease;
     bool is_placed(const frame &f, const arguments &given, char *arena) const;
-    // One with these addresses already, if possible: setting them queries the driver.
+    // Preferably one with these addresses: setting them queries the driver.
     frame &lease_frame(const arguments &given, char *arena);
     frame make_frame() const;
     void place_values(frame &f, const arguments &given, char *arena) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of kernels as binaries of the driver's compiler. OpenCL only.
+// Kernel programs as binaries of the driver's compiler. OpenCL only.
 #include "program/program_binary.hpp"
 
 #include <dlfcn.h>
@@ -21,7 +21,7 @@ constexpr auto opencl = sycl::backend::opencl;
 
 template <class Function>
 Function *found(const char *name) {
-    // The library that SYCL has opened already, with its layers; nothing links against it.
+    // The library that SYCL has already loaded, with its layers; nothing links against it.
     static void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_NOLOAD);
     auto *function = library ? dlsym(library, name) : nullptr;
     if (!function) throw unimplemented(std::string("OpenCL is not loaded, or lacks ") + name);

@@ -15,7 +15,7 @@ char *address_of(py::handle array) {
     return static_cast<char *>(found);
 }
 
-// Arrays give their address, host scalars come as bytes in the value's data type.
+// Arrays provide their address; host scalars are bytes in the value's data type.
 Program::arguments arguments_of(const Program &p, const py::list &given) {
     const size_t n = given.size();
     if (n != p.n_arguments)

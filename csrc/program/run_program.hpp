@@ -9,13 +9,13 @@ namespace sycl_dnn {
 
 // The address of a usm_ndarray or dpctl.memory object.
 char *address_of(py::handle array);
-// The arguments of one call: arrays give their address, host scalars come as bytes in the value's
+// The arguments of one call: arrays provide their address, host scalars are bytes in the value's
 // data type.
 Program::arguments arguments_of(const Program &p, const py::list &given);
 
-// Runs `submit(last)` without the GIL, which sets `last` at each step: if a later one fails,
-// the earlier ones are under way and use `owners`. Returns the event.
-// `nbytes` is the size of the tensors.
+// Runs `submit(last)` without the GIL, which sets `last` at each step: if a later step fails, the
+// earlier ones are in flight and use `owners`. Returns the event. `nbytes` is the size of the
+// tensors.
 template <class Submit>
 py::object submit_steps(const failure_text &text, size_t nbytes, const Stream &stream,
                         const OrderedCall &order, owner_list &&owners, const Submit &submit) {
@@ -45,7 +45,7 @@ py::object submit_program(const Program &p, const Stream &stream, const OrderedC
 py::object run_program(const py::object &program, const Stream &stream, const py::list &arrays,
                        const py::object &depends);
 
-// The same over addresses; `owners` keep program and arrays alive.
+// The same over addresses; `owners` keep the program and the arrays alive.
 py::object run_over(Program &p, const Stream &stream, const Program::arguments &arguments,
                     owner_list &&owners);
 
