@@ -10,6 +10,7 @@ from sphinx import addnodes
 import sycl_dnn
 
 sys.path.insert(0, str(Path(__file__).parent))
+import example_gallery  # noqa: E402
 import written_pages  # noqa: E402
 
 project = "sycl_dnn"
@@ -85,7 +86,7 @@ def setup(app):
     """Show diagrams as their text, which reads well; the hosting site draws them."""
     from pygments.lexers.special import TextLexer
 
-    app.connect("builder-inited", lambda app: written_pages.write())
+    app.connect("builder-inited", lambda app: (written_pages.write(), example_gallery.write()))
     app.connect("source-read", links_stay_on_the_site)
     app.connect("autodoc-process-signature", public_names)
     app.connect("autodoc-process-docstring", public_text)

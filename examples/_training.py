@@ -162,11 +162,12 @@ def out_path(name: str) -> Path:
 
 
 def save_picture(images: Any, name: str, columns: int = 8) -> Path:
-    """Write grey images (N, 1, H, W) from -1 to 1 side by side into ``out``; return the path."""
+    """Write gray images (N, 1, H, W) from -1 to 1, framed, into ``out``; return the path."""
     from matplotlib import image
 
     path = out_path(f"{name}.png")
     values = np.clip(dpnp.asnumpy(images)[:, 0] / 2 + 0.5, 0, 1)
+    values = np.pad(values, ((0, 0), (1, 1), (1, 1)), constant_values=0.4)
     rows = [
         np.concatenate(list(values[i : i + columns]), 1) for i in range(0, len(values), columns)
     ]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import dpnp
 import numpy as np
-from _common import finish, make_parser, open_queue
+from _common import make_parser, open_queue
+from _training import finish
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -95,7 +96,7 @@ def main() -> None:
     (first, before), (last, after) = history[0], history[-1]
     print(f"loss {first:.2f} to {last:.2f}, penalty {before:.3f} to {after:.3f}")
     assert options.no_check or (last < first and after < before)
-    finish(options, "gradient_penalty")
+    finish(options, "gradient_penalty", [loss for loss, _ in history])
 
 
 if __name__ == "__main__":

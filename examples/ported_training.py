@@ -9,7 +9,8 @@ import math
 from pathlib import Path
 
 import numpy as np
-from _common import finish, make_parser, start
+from _common import make_parser, start
+from _training import finish
 from sklearn.datasets import load_digits
 
 import sycl_dnn
@@ -188,7 +189,7 @@ def main():
             csv.writer(file).writerows(rows)
     if not options.no_check and rows and rows[-1][3] < 0.85:
         raise SystemExit("failed: the held-out accuracy must be at least 0.85")
-    finish(options, "ported_training")
+    finish(options, "ported_training", [loss for _, loss, _, _ in rows])
 
 
 if __name__ == "__main__":

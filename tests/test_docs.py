@@ -4,6 +4,7 @@
 import re
 from pathlib import Path
 
+import example_gallery
 import pytest
 import written_pages
 from run_examples import run_all
@@ -29,7 +30,10 @@ def is_ours(page):
 PAGES = sorted(page for page in ROOT.rglob("*.md") if is_ours(page))
 #: Pages that are there once the site is built -> the function that returns their text.
 WRITTEN = {ROOT / "docs" / file: make for file, make in written_pages.PAGES.items()}
-WRITTEN |= {ROOT / "docs" / file: str for file in (*written_pages.EXPLAINED, *written_pages.MATRIX)}
+WRITTEN |= {
+    ROOT / "docs" / file: str
+    for file in (*written_pages.EXPLAINED, *written_pages.MATRIX, *example_gallery.PAGES)
+}
 PROGRAM_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 

@@ -54,7 +54,7 @@ QUICK = {
 CURVES = {
     *(["transfer_from_torch"] if FROM_TORCH == "passed" else []),
     *("diffusion_digits", "finetune_language_model", "gpt_text", "lstm_sequence", "lstm_text"),
-    *("resnet_cifar_like", "resume"),
+    *("gradient_penalty", "ported_training", "resnet_cifar_like", "resume"),
     *("sklearn_pipeline", "train_digits_distributed", "train_digits_functional"),
     *("train_digits_nn", "vae"),
 }

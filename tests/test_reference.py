@@ -5,6 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import example_gallery
 import pytest
 import written_pages
 
@@ -47,7 +48,12 @@ def test_every_function_is_on_the_page_of_its_family():
 def test_what_the_build_writes_is_not_committed():
     files = [
         f"docs/{file}"
-        for file in (*written_pages.PAGES, *written_pages.EXPLAINED, *written_pages.MATRIX)
+        for file in (
+            *written_pages.PAGES,
+            *written_pages.EXPLAINED,
+            *written_pages.MATRIX,
+            *example_gallery.PAGES,
+        )
     ]
     command = ["git", "ls-files", "--others", "--cached", "--exclude-standard", "--", *files]
     seen = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
