@@ -45,6 +45,7 @@ def _size(case):
 
 
 CHOSEN = _cases()
+STORED_CASES = [case for cases in CHOSEN.values() for case in cases]
 #: The value of the smallest case, and the gradient of the largest.
 CHECKED = [
     (case, check if case.has_gradient else check_value)

@@ -10,24 +10,7 @@ from functional.on_device import to_device
 import sycl_dnn
 from sycl_dnn import functional as F
 
-
-def log_softmax(x, dim=None, dtype=None):
-    axis = dim if dim is not None else 0 if x.ndim in (0, 1, 3) else 1
-    if x.ndim == 0:
-        return np.zeros(())
-    top = x.max(axis, keepdims=True, initial=-np.inf) if x.size else 0.0
-    return x - top - np.log(np.exp(x - top).sum(axis, keepdims=True))
-
-
-def softmax(x, dim=None, dtype=None):
-    return np.exp(log_softmax(x, dim))
-
-
-def softmin(x, dim=None, dtype=None):
-    return softmax(-x, dim)
-
-
-FUNCTIONS = {"softmax": softmax, "log_softmax": log_softmax, "softmin": softmin}
+FUNCTIONS = ("softmax", "log_softmax", "softmin")
 SPECS = [
     (Spec((3, 5, 7)), 0), (Spec((3, 5, 7)), 1), (Spec((3, 5, 7)), -1), (Spec((11,)), 0),
     (Spec((2, 6, 3, 5), layout="channels_last"), 1),
@@ -42,7 +25,7 @@ SPECS = [
 
 def make(name, spec, dim, dtype="float32"):
     words = f"{name}-{'x'.join(map(str, spec.shape)) or 'scalar'}-{spec.layout}-{dim}"
-    return Case(words, getattr(F, name), FUNCTIONS[name], (spec, dim), torch=name, dtype=dtype)
+    return Case(words, getattr(F, name), (spec, dim), torch=name, dtype=dtype)
 
 
 CASES = [make(n, *s) for n in FUNCTIONS for s in SPECS]
@@ -73,7 +56,8 @@ def test_implicit_dim(shape, queue):
     sycl_dnn.cache.clear()
     with pytest.warns(UserWarning, match="softmax: dim should be given"):
         got = F.softmax(to_device(x, "float32", queue))
-    np.testing.assert_allclose(dpnp.asnumpy(got), softmax(x), rtol=1e-5)
+    wanted = F.softmax(to_device(x, "float32", queue), 0 if x.ndim in (0, 1, 3) else 1)
+    np.testing.assert_allclose(dpnp.asnumpy(got), dpnp.asnumpy(wanted), rtol=1e-5)
 
 
 def test_dtype(queue):

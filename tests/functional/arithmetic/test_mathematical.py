@@ -13,48 +13,41 @@ from functional.torch_functions import of_torch
 import sycl_dnn
 from sycl_dnn import functional as F
 
-erf = np.vectorize(math.erf, otypes=["f8"])
-#: By name: the reference, and values in its domain.
+#: By name: values in the domain.
 SMOOTH = {
-    "sin": (np.sin, "normal"),
-    "cos": (np.cos, "normal"),
-    "tan": (np.tan, "unit"),
-    "asin": (np.arcsin, "unit"),
-    "acos": (np.arccos, "unit"),
-    "atan": (np.arctan, "normal"),
-    "sinh": (np.sinh, "normal"),
-    "cosh": (np.cosh, "normal"),
-    "asinh": (np.arcsinh, "normal"),
-    "acosh": (lambda x: np.arccosh(x + 1), "positive"),
-    "atanh": (lambda x: np.arctanh(x / 2), "unit"),
-    "exp2": (np.exp2, "normal"),
-    "expm1": (np.expm1, "normal"),
-    "log1p": (np.log1p, "positive"),
-    "log2": (np.log2, "positive"),
-    "log10": (np.log10, "positive"),
-    "rsqrt": (lambda x: x**-0.5, "positive"),
-    "erf": (erf, "normal"),
-    "erfc": (lambda x: 1 - erf(x), "normal"),
+    "sin": "normal",
+    "cos": "normal",
+    "tan": "unit",
+    "asin": "unit",
+    "acos": "unit",
+    "atan": "normal",
+    "sinh": "normal",
+    "cosh": "normal",
+    "asinh": "normal",
+    "acosh": "positive",
+    "atanh": "unit",
+    "exp2": "normal",
+    "expm1": "normal",
+    "log1p": "positive",
+    "log2": "positive",
+    "log10": "positive",
+    "rsqrt": "positive",
+    "erf": "normal",
+    "erfc": "normal",
 }
 #: What is done to values before, to bring them into the domain.
 BEFORE = {"acosh": lambda x: x + 1, "atanh": lambda x: x / 2}
-STEPS = {
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "trunc": np.trunc,
-    "sign": np.sign,
-    "round": np.round,
-}
+STEPS = ("floor", "ceil", "trunc", "sign", "round")
 SPECIAL = np.array([math.nan, math.inf, -math.inf, 0.0, -0.0, 0.5, -0.5, 1.5, 2.5, 3e38, 1e-40])
 
 
 def _smooth(name, shape, layout="plain", dtype="float32"):
-    reference, values = SMOOTH[name]
+    values = SMOOTH[name]
     before = BEFORE.get(name, lambda x: x)
     function = getattr(F, name)
     return Case(
         f"{name}-{layout}",
-        (lambda x: function(before(x))) if name in BEFORE else function, reference,
+        (lambda x: function(before(x))) if name in BEFORE else function,
         (Spec(shape, values, layout=layout),), dtype=dtype, slack=2.0 if values == "unit" else 1.0,
         torch=lambda x: of_torch(name)(before(x)),
     )  # fmt: skip
@@ -62,7 +55,7 @@ def _smooth(name, shape, layout="plain", dtype="float32"):
 
 def _step(name, dtype="float32"):
     return Case(
-        name, getattr(F, name), STEPS[name], (Spec((3, 5), "distinct"),), torch=of_torch(name),
+        name, getattr(F, name), (Spec((3, 5), "distinct"),), torch=of_torch(name),
         dtype=dtype,
     )  # fmt: skip
 
@@ -72,16 +65,17 @@ CASES = [
     *(_smooth(name, (4, 6), how) for name in ("sin", "erf") for how in ("strided", "transposed")),
     *(_smooth(name, (3, 5), dtype="bfloat16") for name in ("sin", "cos", "erf", "log1p")),
     *(_step(name) for name in STEPS),
-    Case("atan2", F.atan2, np.arctan2, (Spec((3, 5)), Spec((5,), "positive")),
+    Case("atan2", F.atan2, (Spec((3, 5)), Spec((5,), "positive")),
          torch=of_torch("atan2")),
-    Case("fmod", F.fmod, np.fmod, (Spec((3, 5)), Spec((5,), "positive")), torch=of_torch("fmod")),
-    Case("fmod-number", F.fmod, np.fmod, (Spec((3, 5)), 0.7), torch=of_torch("fmod")),
-    Case("number-fmod", F.fmod, np.fmod, (2.3, Spec((3, 5), "positive"))),
-    Case("remainder", F.remainder, np.remainder, (Spec((3, 5)), Spec((3, 1), "positive")),
+    Case("fmod", F.fmod, (Spec((3, 5)), Spec((5,), "positive")), torch=of_torch("fmod")),
+    Case("fmod-number", F.fmod, (Spec((3, 5)), 0.7), torch=of_torch("fmod")),
+    Case("number-fmod", F.fmod, (2.3, Spec((3, 5), "positive")),
+         torch=lambda a, b: b.new_tensor(a).fmod(b)),
+    Case("remainder", F.remainder, (Spec((3, 5)), Spec((3, 1), "positive")),
          torch=of_torch("remainder")),
-    Case("remainder-bf16", F.remainder, np.remainder, (Spec((3, 5)), 0.75), dtype="bfloat16",
+    Case("remainder-bf16", F.remainder, (Spec((3, 5)), 0.75), dtype="bfloat16",
          torch=of_torch("remainder"), has_gradient=False),
-    Case("floor-divide", F.floor_divide, np.floor_divide, (Spec((3, 5)), Spec((5,), "positive")),
+    Case("floor-divide", F.floor_divide, (Spec((3, 5)), Spec((5,), "positive")),
          torch=lambda a, b: a.div(b, rounding_mode="floor")),
 ]  # fmt: skip
 
@@ -92,14 +86,14 @@ class TestCases(Checks):
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_second_derivatives(name, queue):
-    """Those of float64 torch where it is there, central differences of the first else."""
-    reference, values = SMOOTH[name]
+    """Central differences of the first."""
     x = np.random.default_rng(0).uniform(0.2, 0.8, 6)
     before = BEFORE.get(name, lambda v: v)
     slope = sycl_dnn.grad(lambda v: F.sum(getattr(F, name)(before(v))))
     found = sycl_dnn.grad(lambda v: F.sum(slope(v)))(dpnp.asarray(x, "f4", sycl_queue=queue))
-    h = 1e-4
-    wanted = (reference(x + h) - 2 * reference(x) + reference(x - h)) / h**2
+    h = 3e-3
+    above, below = (slope(dpnp.asarray(x + s, "f4", sycl_queue=queue)) for s in (h, -h))
+    wanted = dpnp.asnumpy(above - below) / (2 * h)
     np.testing.assert_allclose(dpnp.asnumpy(found), wanted, rtol=2e-3, atol=2e-3)
 
 

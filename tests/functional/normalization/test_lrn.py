@@ -45,7 +45,7 @@ _LRN = {
 }
 
 CASES = [
-    Case(name, F.local_response_norm, local_response_norm,
+    Case(name, F.local_response_norm,
          (Spec(shape, layout=layout[0] if layout else "plain"), *rest),
          torch="local_response_norm")
     for name, (shape, rest, *layout) in _LRN.items()

@@ -8,20 +8,6 @@ from functional.on_device import to_device, to_numpy
 import sycl_dnn
 from sycl_dnn import functional as F
 
-
-def max_unpool(x, indices, kernel, stride=None, padding=0, output_size=None):
-    """As torch says it, place by place."""
-    rank = kernel if isinstance(kernel, int) else len(kernel)
-    rank = x.ndim - 2 if isinstance(kernel, int) else rank
-    each = [(v,) * rank if isinstance(v, int) else v for v in (kernel, stride or kernel, padding)]
-    sizes = [(n - 1) * s + k - 2 * p for n, k, s, p in zip(x.shape[-rank:], *each, strict=True)]
-    sizes = sizes if output_size is None else list(output_size)[-rank:]
-    made = np.zeros((*x.shape[:-rank], int(np.prod(sizes))))
-    for at in np.ndindex(*x.shape):
-        made[(*at[:-rank], indices[at])] = x[at]
-    return made.reshape(*x.shape[:-rank], *sizes)
-
-
 #: name: shape of the input, sizes of the result, arguments after the indices.
 WINDOWS = {
     "1d": ((2, 3, 5), (10,), (2,)),
@@ -41,7 +27,7 @@ def case(name, dtype="float32", layout="plain"):
     places = Spec(shape, "places", high=int(np.prod(sizes)), layout=layout)
     args = (Spec(shape, layout=layout), places, *rest)
     name = f"max_unpool-{name}-{layout}"
-    return Case(name, getattr(F, function), max_unpool, args, torch=function, dtype=dtype)
+    return Case(name, getattr(F, function), args, torch=function, dtype=dtype)
 
 
 CASES = [case(n) for n in WINDOWS]

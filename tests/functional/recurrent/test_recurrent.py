@@ -9,7 +9,7 @@ import pytest
 from functional.case import Case, Spec
 from functional.checks import Checks
 from functional.on_device import to_device, to_numpy
-from functional.recurrent_reference import GATES, by_torch, reference
+from functional.recurrent_reference import GATES, by_torch
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -35,7 +35,7 @@ def case(kind, name, t=4, n=3, c=5, h=7, states=True, p=None, x_layout="plain", 
     params = params_of(kind, c, h, layers, sides, kwargs.get("bias", True), p, w_layout)
     args = (Spec((t, c) if alone else x, layout=x_layout), hx if states else None, params)
     return Case(
-        f"{kind}-{name}", getattr(F, kind), reference(kind), args, kwargs, by_torch(kind),
+        f"{kind}-{name}", getattr(F, kind), args, kwargs, by_torch(kind),
         slack=slack, on_gpu=name == "plain",
     )  # fmt: skip
 

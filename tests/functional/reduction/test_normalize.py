@@ -9,15 +9,6 @@ from functional.on_device import to_numpy
 import sycl_dnn
 from sycl_dnn import functional as F
 
-
-def normalize(x, p=2.0, dim=1, eps=1e-12):
-    if p == np.inf:
-        length = abs(x).max(axis=dim, keepdims=True)
-    else:
-        length = (abs(x) ** p).sum(axis=dim, keepdims=True) ** (1 / p)
-    return x / np.maximum(length, eps)
-
-
 #: name: shape of the input, the other arguments, layout.
 _NORMALIZE = {
     "rows": ((3, 7),),
@@ -35,7 +26,7 @@ _NORMALIZE = {
     "reversed": ((3, 7), (), "reversed"),
 }
 CASES = [
-    Case(name, F.normalize, normalize,
+    Case(name, F.normalize,
          (Spec(shape, layout=rest[1] if len(rest) > 1 else "plain"), *(rest[0] if rest else ())),
          torch="normalize", slack=3)
     for name, (shape, *rest) in _NORMALIZE.items()

@@ -12,24 +12,11 @@ from functional.on_device import to_device
 import sycl_dnn
 from sycl_dnn import functional as F
 
-MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-
-
-def pad(x, widths, mode="constant", value=None):
-    pairs = list(zip(widths[::2], widths[1::2], strict=True))[::-1]
-    pairs = [(0, 0)] * (x.ndim - len(pairs)) + pairs
-    added = [(max(b, 0), max(a, 0)) for b, a in pairs]
-    cut = tuple(slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(x.shape, pairs, strict=True))
-    if mode in ("constant", "circular"):
-        more = {"constant_values": value or 0} if mode == "constant" else {}
-        return np.pad(x[cut], added, MODES[mode], **more)
-    whole = np.pad(x, added, MODES[mode])
-    end = [slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(whole.shape, pairs, strict=True)]
-    return whole[tuple(end)]
+MODES = ("constant", "reflect", "replicate", "circular")
 
 
 CASES = [
-    named(f"pad-{mode}-{name}", F.pad, pad, (Spec(shape), widths, mode), "pad")
+    named(f"pad-{mode}-{name}", F.pad, (Spec(shape), widths, mode), "pad")
     for mode in MODES
     for name, shape, widths in (
         ("1d", (2, 3, 7), (2, 1)),
@@ -45,22 +32,22 @@ CASES = [
     )
 ]
 CASES += [
-    named(f"pad-{mode}-{layout}", F.pad, pad, (Spec(IMAGE, layout=layout), (2, 1, 1, 3), mode),
+    named(f"pad-{mode}-{layout}", F.pad, (Spec(IMAGE, layout=layout), (2, 1, 1, 3), mode),
            "pad", on_gpu=mode == "constant")
     for mode in MODES
     for layout in LAYOUTS[1:]
 ]  # fmt: skip
 CASES += [
-    named(f"pad-{mode}-wide{layout}", F.pad, pad, (Spec((2, 3, 7, 8), layout=layout or "plain"),
+    named(f"pad-{mode}-wide{layout}", F.pad, (Spec((2, 3, 7, 8), layout=layout or "plain"),
           (5, 6, 6, 2), mode), "pad")
     for mode, layout in (("reflect", ""), ("reflect", "channels_last"), ("replicate", ""))
 ]  # fmt: skip
 CASES += [
-    named("pad-value", F.pad, pad, (X, (1, 2)), "pad", value=-2.5),
-    named("pad-all_axes", F.pad, pad, (X, (1, 0, -1, 2, 3, 4)), "pad", value=1.0),
-    named("pad-from_nothing", F.pad, pad, (Spec((2, 0)), (1, 2)), "pad", value=3.0),
-    named("pad-to_nothing", F.pad, pad, (X, (-3, -2)), "pad"),
-    named("pad-no_axes", F.pad, pad, (X, ()), "pad"),
+    named("pad-value", F.pad, (X, (1, 2)), "pad", value=-2.5),
+    named("pad-all_axes", F.pad, (X, (1, 0, -1, 2, 3, 4)), "pad", value=1.0),
+    named("pad-from_nothing", F.pad, (Spec((2, 0)), (1, 2)), "pad", value=3.0),
+    named("pad-to_nothing", F.pad, (X, (-3, -2)), "pad"),
+    named("pad-no_axes", F.pad, (X, ()), "pad"),
 ]
 NARROW = (
     "pad-reflect-wide",
@@ -111,9 +98,9 @@ def test_wide_borders_are_a_few_steps(mode, queue):
     """It was one for each row and column."""
     x = to_device(np.arange(2 * 3 * 64 * 64).reshape(2, 3, 64, 64), "float32", queue)
     compiled = sycl_dnn.compile(lambda x: F.pad(x, (40, 40, 40, 40), mode))
-    np.testing.assert_array_equal(
-        dpnp.asnumpy(compiled(x)), pad(dpnp.asnumpy(x), (40, 40, 40, 40), mode)
-    )
+    in_numpy = {"replicate": "edge", "circular": "wrap"}.get(mode, mode)
+    wanted = np.pad(dpnp.asnumpy(x), ((0, 0), (0, 0), (40, 40), (40, 40)), in_numpy)
+    np.testing.assert_array_equal(dpnp.asnumpy(compiled(x)), wanted)
     assert compiled.explain(x).n_steps <= 5
     gradient = sycl_dnn.compile(sycl_dnn.grad(lambda x: F.sum(F.pad(x, (40, 40, 40, 40), mode))))
     assert float(gradient(x).sum()) == 2 * 3 * 144 * 144

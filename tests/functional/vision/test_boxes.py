@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec, queue_of
-from functional.checks import Checks, check_value
+from functional.checks import Checks
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -29,7 +29,7 @@ def point(image, y, x):
 
 
 def aligned_boxes(x, size, scale=1.0, ratio=-1, aligned=False):
-    made = np.zeros((len(BOXES), x.shape[1], *size))
+    made = x.new_zeros((len(BOXES), x.shape[1], *size))
     for k, (n, *corners) in enumerate(BOXES):
         x1, y1, x2, y2 = np.array(corners) * scale - (0.5 if aligned else 0)
         sides = np.array([y2 - y1, x2 - x1])
@@ -54,18 +54,23 @@ def roi_align(x, size, *more):
 
 X = Spec((2, 3, 6, 5))
 CASES = [
-    Case("roi-align", roi_align, aligned_boxes, (X, (2, 3), 1.0, 2)),
-    Case("roi-align-aligned", roi_align, aligned_boxes, (X, (2, 2), 0.5, 1, True)),
+    Case("roi-align", roi_align, (X, (2, 3), 1.0, 2), torch=aligned_boxes),
+    Case("roi-align-aligned", roi_align, (X, (2, 2), 0.5, 1, True), torch=aligned_boxes),
+    *(
+        Case(
+            f"roi-align-adaptive-{a}",
+            roi_align,
+            (X, (2, 2), 1.0, -1, a),
+            torch=aligned_boxes,
+            has_gradient=False,
+        )
+        for a in (False, True)
+    ),
 ]
 
 
 class TestCases(Checks):
     cases = CASES
-
-
-@pytest.mark.parametrize("aligned", [False, True])
-def test_as_many_samples_as_a_box_has_points(aligned, queue):
-    check_value(Case("adaptive", roi_align, aligned_boxes, (X, (2, 2), 1.0, -1, aligned)), queue)
 
 
 def test_boxes_of_each_image_and_traces(queue):

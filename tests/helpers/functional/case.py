@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A case of a function: its arguments, and the reference for its results."""
+"""A case of a function: its arguments, and the same function in PyTorch."""
 
 from __future__ import annotations
 
@@ -37,14 +37,12 @@ class Spec:
 class Case:
     """One call, forward and gradient.
 
-    ``reference`` accepts the arguments of the call, with float64 (or integer) NumPy arrays in
-    place of dpnp arrays, and returns an array or nested arrays. ``torch`` is the name in
-    torch.nn.functional, or a function over torch tensors; None if there is no counterpart.
+    ``torch`` is the name in torch.nn.functional, or a function over torch tensors: what it returns
+    is stored (`answers`).
     """
 
     name: str
     function: Callable[..., Any]
-    reference: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any] = field(default_factory=dict)
     torch: Any = None

@@ -19,7 +19,7 @@ def by_torch(name):
     return call
 
 
-def named(name, function, reference, args, torch="", **kwargs):
+def named(name, function, args, torch="", **kwargs):
     options = {k: kwargs.pop(k) for k in ("dtype", "slack", "on_gpu") if k in kwargs}
     torch = by_torch(function.__name__) if torch == "" else torch
-    return Case(name, function, reference, args, kwargs, torch, **options)
+    return Case(name, function, args, kwargs, torch, **options)

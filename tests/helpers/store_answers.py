@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write again what PyTorch answers to the cases of functions.
+
+PYTHONPATH=<folder with PyTorch> python tests/helpers/store_answers.py
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from functional import answers  # noqa: E402
+
+if __name__ == "__main__":
+    answers.write()
