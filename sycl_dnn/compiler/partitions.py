@@ -20,7 +20,8 @@ from sycl_dnn.compiler.step_graph import Node, Refusal, has_only_post_ops
 from sycl_dnn.graph import Graph
 from sycl_dnn.graph.compiled_graph import constant_tensor
 from sycl_dnn.graph.nodes import Value
-from sycl_dnn.onednn import dtypes
+from sycl_dnn.onednn import dtypes, faults
+from sycl_dnn.onednn.fault import GraphOp
 from sycl_dnn.onednn.memory import KINDS
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.trace import layout
@@ -104,6 +105,8 @@ class PartitionGraph:
         self._values: dict[Any, Value] = {}
         #: Inputs, by value id.
         self.inputs: dict[int, Tensor] = {}
+        #: What the register of faults is asked about.
+        self._told: list[GraphOp] = []
 
     def _value(self, tensor: Tensor) -> Value:
         desc = tensor.desc
@@ -134,6 +137,9 @@ class PartitionGraph:
     def _matmul(self, node: Node) -> Value:
         names = ("src", "weights")
         src, weights = (self._value(node.inputs[n]) for n in names)
+        dims = [node.inputs[n].desc.dims for n in names]
+        result = node.dst.desc.dims
+        self._told.append(GraphOp("matmul", dims, result=result, dtype=src.dtype))
         # Scores may be wider than the operands, starting with the product.
         kind = node.dst.desc.data_type.name
         given = {} if kind == src.dtype else {"dtype": kind}
@@ -154,11 +160,15 @@ class PartitionGraph:
         if op.kind == "eltwise" and op.label in ELTWISE:
             return ELTWISE[op.label](self._graph, value, op.alpha, op.beta)
         if op.kind == "binary" and op.algorithm in BINARY:
-            return getattr(self._graph, BINARY[op.algorithm])(value, self._value(op.operand))
+            name = BINARY[op.algorithm]
+            self._told.append(GraphOp(name, [op.operand.desc.dims]))
+            return getattr(self._graph, name)(value, self._value(op.operand))
         raise NoPartition(f"{op.label} has no operation")
 
     def compiled(self, result: Tensor) -> CompiledNodes:
         """Return the single partition, compiled for the layouts of the inputs and the result."""
+        if reason := faults.why_wrong(self._told, self._engine.kind.name):
+            raise NoPartition(reason)
         (last,) = self._graph.outputs
         partitions = self._graph.partitions()
         if len(partitions) != 1 or not partitions[0].is_supported:

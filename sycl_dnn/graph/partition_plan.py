@@ -61,6 +61,7 @@ def _told(
             layout=node.attributes.get("data_format", ""),
             strides=[strides(v) for v in node.values],
             result=shapes[node.outputs[0].id] if node.outputs else None,
+            dtype=str(node.values[0].dtype) if node.values else "",
         )
         for node in group
     ]

@@ -13,6 +13,9 @@ from sycl_dnn.onednn.fault import GraphOp, Operands, is_channels_last, narrow_la
 
 # --- implementations and parameters ---
 
+#: Data types whose products do not run in AMX tiles.
+_WITHOUT_TILES = ("f32", "f64", "float32", "float64")
+
 #: Longest row for which the generated code has a reasonable size.
 _LONGEST_ROW = 1 << 22
 
@@ -53,6 +56,29 @@ def strided_lone_batch(pd: Any) -> bool:
         return False
     descs = (pd.src_desc, pd.weights_desc, pd.dst_desc)
     return any(_has_small_lone_batch(d) for d in descs if d.is_plain)
+
+
+def _spans_batches(operand: Sequence[int], result: Sequence[int]) -> bool:
+    """Whether an operand is one matrix for two batch axes."""
+    is_matrix = len(operand) == 4 and tuple(operand[:2]) == (1, 1) and min(operand[2:]) > 1
+    return is_matrix and len(result) == 4 and min(result[:2]) > 1
+
+
+def mask_of_two_batch_axes(pd: Any) -> bool:
+    """Match a product in AMX tiles with a post-op operand (1, 1, M, N)."""
+    if "brg_matmul" not in pd.impl_info or "amx" not in pd.impl_info:
+        return False
+    return any(_spans_batches(d.dims, pd.dst_desc.dims) for d in _given_operands(pd))
+
+
+def mask_operation_of_two_batch_axes(ops: Sequence[GraphOp]) -> bool:
+    """Match the same in graphs."""
+    if "amx" not in _core.get_effective_cpu_isa().name:
+        return False
+    products = [op for op in ops if op.name.lower() == "matmul" and op.dtype not in _WITHOUT_TILES]
+    results = [op.result for op in products if op.result is not None]
+    operands = [s for op in ops if op not in products for s in op.shapes]
+    return any(_spans_batches(s, result) for s in operands for result in results)
 
 
 def spread_over_no_order(pd: Any) -> bool:

@@ -109,6 +109,20 @@ FAULTS: tuple[Fault, ...] = (
         avoids=rules.strided_lone_batch,
     ),
     Fault(
+        "matmul-mask-of-batches",
+        title="`matmul`",
+        when=(
+            "`brg_matmul` in AMX tiles (bf16, int8), a result of four axes, binary post-op by an "
+            "operand (1, 1, M, N), as masks of attention are"
+        ),
+        wrong="elements of other rows of the operand are used",
+        instead="another implementation; three axes or an operand (1, B, M, N) are right",
+        met="rerouted",
+        rows=("matmul",),
+        avoids=rules.mask_of_two_batch_axes,
+        partition=rules.mask_operation_of_two_batch_axes,
+    ),
+    Fault(
         "binary-lone-axis",
         title="`binary`",
         when=(

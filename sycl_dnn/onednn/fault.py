@@ -64,7 +64,7 @@ class GraphOp(NamedTuple):
     """An operation of a partition with the known properties of its operands and result.
 
     ``layout`` is "NCX", "NXC" or ""; ``strides`` is None for operands computed within the
-    partition.
+    partition; ``dtype`` is that of the first operand.
     """
 
     name: str
@@ -72,6 +72,7 @@ class GraphOp(NamedTuple):
     layout: str = ""
     strides: Sequence[Any] = ()
     result: Any = None
+    dtype: str = ""
 
 
 _LEFT_TO_RIGHT = _core.rnn_direction.unidirectional_left2right

@@ -44,11 +44,14 @@ def test_attention_is_one_partition(form, dtype, make):
         dtype=dtype, lowering="partitions", tolerance=TOLERANCE[dtype],
     )  # fmt: skip
     made = partitions(report)
+    isa = _core.get_effective_cpu_isa().name
+    if dtype == "bfloat16" and "amx" in isa and form.startswith(("masked", "causal")):
+        # oneDNN adds a mask of all heads wrongly in AMX tiles.
+        assert bool(made) is (form == "masked by head")
+        return
     assert made
     assert all(p.implementation.startswith("MatMul") for p in made)
-    if dtype == "bfloat16" and not _core.get_effective_cpu_isa().name.startswith(
-        ("avx512_core_bf16", "avx10")
-    ):
+    if dtype == "bfloat16" and not isa.startswith(("avx512_core_bf16", "avx10")):
         return  # products of bfloat16 add their mask apart where instructions for it are missing
     assert all(p.implementation.endswith("SoftMax + MatMul") for p in made)
     assert not any(p.row in ("softmax_forward", "matmul") for p in report.parts)

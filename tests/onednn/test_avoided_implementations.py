@@ -228,6 +228,46 @@ def test_stride_of_a_lone_batch_means_nothing(cpu_stream):
     np.testing.assert_allclose(got, right, atol=1e-5)
 
 
+def mask_of_batches(stream, dtype="bf16", batch=(2, 4), lead=(1, 1)):
+    """Return a product (*batch, 32, 48) plus a mask (*lead, 32, 48)."""
+    rng = np.random.default_rng(3)
+    a, b = (rng.integers(-3, 4, (*batch, *s)) for s in ((32, 16), (16, 48)))
+    mask = rng.integers(-9, 9, (*lead, 32, 48))
+    src, weights = (_converted(v, dtype, stream) for v in (a, b))
+    operand = _converted(mask, "f32", stream)
+    ops, attr = dnnl.PostOps(), dnnl.PrimitiveAttr()
+    ops.append_binary("binary_add", operand.desc)
+    attr.set_post_ops(ops)
+    dst = dnnl.Memory(dnnl.MemoryDesc((*batch, 32, 48), "f32"), stream.engine)
+    given = {"src": src.desc, "weights": weights.desc, "dst": dst.desc}
+    args = {"src": src, "weights": weights, "dst": dst, "attr_post_op_0_src_1": operand}
+    dnnl.Primitive(dnnl.matmul(stream.engine, attr=attr, **given)).execute(stream, args).wait()
+    return dst.to_array().asnumpy(), (a @ b + mask).astype("f8")
+
+
+def _converted(values, dtype, stream):
+    """Return a memory of small integers in a data type."""
+    array = dpnp.asarray(values.astype("i1" if dtype == "s8" else "f4"),
+                         sycl_queue=stream.sycl_queue)  # fmt: skip
+    given = dnnl.Memory(dnnl.MemoryDesc(values.shape, "s8" if dtype == "s8" else "f32"),
+                        stream.engine, array)  # fmt: skip
+    made = dnnl.Memory(dnnl.MemoryDesc(values.shape, dtype), stream.engine)
+    pd = dnnl.reorder(stream.engine, src=given.desc, dst=made.desc)
+    dnnl.Primitive(pd).execute(stream, {"src": given, "dst": made}).wait()
+    return made
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "s8"])
+@pytest.mark.parametrize(
+    ("batch", "lead"),
+    [((2, 4), (1, 1)), ((2, 4), (2, 1)), ((2, 4), (1, 4)), ((1, 4), (1, 1)), ((4, 1), (1, 1)),
+     ((2, 2, 2), (1, 1, 1)), ((8,), (1,))],
+)  # fmt: skip
+def test_a_mask_of_all_batches_is_added_row_by_row(dtype, batch, lead, cpu_stream):
+    got, right = mask_of_batches(cpu_stream, dtype, batch, lead)
+    np.testing.assert_array_equal(got, right)
+
+
 def lone_axis(stream):
     """Return heads of one token times a row: the third axis has the stride of the tokens."""
     rng, shape, strides = np.random.default_rng(5), (8, 12, 1, 64), (768, 64, 768, 1)
@@ -349,6 +389,7 @@ FAULTY = {
     "layer-norm-post-op-operands": ("layer", (3, 8, 16), (1, 0, 2), [0], None),
     "prelu-slopes-between": ((2, 12, 3, 16), (0, 3, 1, 2)),
     "matmul-lone-batch": lone_batch,
+    "matmul-mask-of-batches": mask_of_batches,
     "binary-lone-axis": lone_axis,
     "conv-narrow-strided-weights": ("convolution", 3),
     "conv-narrow-strided-weights of transposed": ("deconvolution", 3),
