@@ -6,13 +6,13 @@ import os
 import zlib
 from pathlib import Path
 
-# Kernels that dpnp compiles at their first use are kept for further processes. Before dpctl is
-# loaded, which reads it; simulated GPUs and layers over a driver compile for themselves.
+# dpnp's kernels are cached across processes. Set before dpctl is imported, which reads it;
+# simulated GPUs and layers over a driver have their own compilers.
 if not {"SetCommandStreamReceiver", "EXECUTING_GPU"} & set(os.environ):
     os.environ.setdefault("SYCL_CACHE_PERSISTENT", "1")
     os.environ.setdefault("SYCL_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "kernels"))
 
-# Kernels of this package as well, and not among the user's own.
+# So are the kernels of this package, separately from the user's own.
 os.environ.setdefault("SYCL_DNN_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "kept"))
 
 import compared_with_torch
@@ -40,7 +40,7 @@ def _is_wanted(item, device, part, parts):
 
 
 def _lacks_float64(item):
-    """Whether a test of float64 has a device that cannot hold it, as Arc and Tiger Lake."""
+    """Whether a test of float64 runs on a device without it, such as Arc and Tiger Lake."""
     of = getattr(getattr(item, "callspec", None), "params", {})
     kind = of.get("queue") or of.get("kind")
     if kind not in KINDS or usable_devices(kind)[0].has_aspect_fp64:
@@ -51,19 +51,19 @@ def _lacks_float64(item):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config):
-    """Run all tests in two processes, and what is named on the command line in one."""
+    """Run all tests in two processes, but tests named on the command line in one."""
     of = config.option
-    # Each of the processes comes here as well, with the same arguments.
+    # Each of the processes calls this as well, with the same arguments.
     is_first = not hasattr(config, "workerinput")
     is_whole = is_first and config.args_source is config.ArgsSource.TESTPATHS
     if is_whole and config.pluginmanager.hasplugin("xdist") and not (of.usepdb or of.device):
         of.numprocesses = 2 if of.numprocesses is None else of.numprocesses
-        # A file's programs, processes and compiled kernels are made once.
+        # Programs, processes and compiled kernels of a file are created once.
         of.dist = "loadfile" if of.dist == "no" else of.dist
 
 
 def pytest_itemcollected(item):
-    """Mark all but a share of a sweep as slow, and what compares with the installed PyTorch."""
+    """Mark all but a part of a sweep as slow, and tests that need PyTorch installed."""
     sweep = item.get_closest_marker("sweep")
     if sweep is not None and zlib.crc32(item.name.encode()) % sweep.args[0]:
         item.add_marker(pytest.mark.slow)
@@ -87,7 +87,7 @@ def _leave_out(config, items, is_left_out):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out what the options do, and skip what the devices cannot hold."""
+    """Deselect what the options exclude, and skip what the devices do not support."""
     for item in items:
         if _lacks_float64(item):
             item.add_marker(pytest.mark.skip(reason="dpnp refuses float64 on this device"))
@@ -99,14 +99,14 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """Keep the garbage collector from walking the tests themselves, each time one calls it."""
+    """Keep the garbage collector from traversing the tests themselves."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(params=KINDS or ["none"])
 def queue(request):
-    """An out-of-order queue on each kind of device; a machine without any fails."""
+    """An out-of-order queue on each kind of device; without any device tests fail."""
     assert KINDS, sycl_dnn.device.explain_absence()
     return dpctl.SyclQueue(usable_devices(request.param)[0])
 
@@ -123,7 +123,7 @@ def stream(engine, queue):
 
 @pytest.fixture
 def clean_cache():
-    """Nothing is planned before the test, nor after it."""
+    """Clear the caches before and after the test."""
     sycl_dnn.cache.clear()
     yield
     sycl_dnn.cache.resize(1024)

@@ -36,7 +36,7 @@ def test_the_second_call_finds_the_plan_of_the_first(queue):
     ],
     ids=["strides", "view", "dtype", "shape"],
 )
-def test_another_layout_or_dtype_is_another_plan(queue, other, monkeypatch):
+def test_each_layout_and_dtype_has_its_own_plan(queue, other, monkeypatch):
     monkeypatch.setattr(policy, "_said", set())
     x = array(queue, 3, 4)
     F.tanh(x)
@@ -48,7 +48,7 @@ def test_another_layout_or_dtype_is_another_plan(queue, other, monkeypatch):
     assert sycl_dnn.cache.info().misses == misses + 1
 
 
-def test_the_least_recently_used_plan_goes_first(queue):
+def test_the_least_recently_used_plan_is_evicted(queue):
     sycl_dnn.cache.resize(2)
     a, b, c = (array(queue, n) for n in (2, 3, 4))
     for x in (a, b, a, c, a):
@@ -61,7 +61,7 @@ def test_resize_refuses_a_negative_capacity():
         sycl_dnn.cache.resize(-1)
 
 
-def test_without_a_cache_everything_still_works(queue):
+def test_calls_work_without_a_cache(queue):
     sycl_dnn.cache.resize(0)
     for _ in range(3):
         assert float(F.relu(array(queue, 3)).sum()) == 3.0
@@ -81,7 +81,7 @@ for n in range(1, 6001):
 """
 
 
-# A separate process: what earlier tests left in the heap gives or takes tens of megabytes.
+# A separate process: the heap left by earlier tests changes memory by tens of megabytes.
 @pytest.mark.slow
 def test_memory_is_bounded_over_many_shapes():
     early, late = map(int, fresh_process.output(SHAPES).split())
@@ -99,7 +99,7 @@ def forward_and_gradient(x, w):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("call", [forward, forward_and_gradient])
-def test_dropped_plans_go_without_a_garbage_collection(queue, call):
+def test_evicted_plans_are_freed_without_garbage_collection(queue, call):
     x, w = array(queue, 1, 2, 5, 5), array(queue, 3, 2, 3, 3)
     gc.collect()
     gc.disable()
@@ -119,7 +119,7 @@ def test_the_policy_is_part_of_the_key(queue):
     assert sycl_dnn.cache.info().misses == 2
 
 
-def test_scalars_that_compare_equal_are_told_apart(queue):
+def test_scalars_of_different_types_that_compare_equal_have_separate_plans(queue):
     from sycl_dnn.call.arguments import Collected
 
     tokens = {Collected().token(v) for v in (1, 1.0, True)}
@@ -144,5 +144,5 @@ print(cache.plans.calls.hits - before)
 @pytest.mark.parametrize(
     "first", ["x[0, 0]", "x[:0]", "x[::-1]", "dpnp.broadcast_to(x, (4, 2, 3))"]
 )
-def test_repeated_calls_are_found_whatever_the_first_array_of_the_process_is(first):
+def test_repeated_calls_hit_the_cache_for_any_first_array_of_the_process(first):
     assert fresh_process.output(FIRST.format(first=first)) == "2"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sycl_dnn.cache`` sees plans of eager calls and gradients, compiled programs and graphs."""
+"""``sycl_dnn.cache`` covers plans of eager calls and gradients, compiled programs and graphs."""
 
 import gc
 
@@ -27,7 +27,7 @@ def graph(queue):
 
 
 @pytest.mark.slow
-def test_info_counts_all_kinds(x, graph):
+def test_info_counts_plans_programs_and_graphs(x, graph):
     size = sycl_dnn.cache.info().size
     F.relu(x)
     assert sycl_dnn.cache.info().size == size + 1
@@ -46,7 +46,7 @@ def test_info_counts_all_kinds(x, graph):
 
 
 @pytest.mark.slow
-def test_clear_and_resize_reach_all_kinds(x, graph):
+def test_clear_and_resize_apply_to_plans_programs_and_graphs(x, graph):
     compiled = sycl_dnn.compile(lambda x: F.relu(x))
     for n in (1, 2, 3, 4):
         compiled(x[:n])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No stale captures: each call computes with what its function sees now."""
+"""No stale captures: each call computes with the current values of captured variables."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ TRANSFORMS = {
 
 
 class _Planned:
-    """A plan is made once for its arguments, and called again and again."""
+    """A plan is created once for its arguments and called repeatedly."""
 
     def __init__(self, function):
         self._function, self._bound = function, None
@@ -179,7 +179,7 @@ def test_bound_methods_and_modules_in_lists(transform, ones):
     assert float(f(x)) == 30
 
 
-def test_a_configuration_of_the_module(transform, ones, state):
+def test_module_level_configuration(transform, ones, state):
     def loss(x):
         return F.sum(x * config.scale + config.nested["shift"][0] + settings.rate)
 
@@ -239,7 +239,7 @@ def test_partial_functions_enums_and_named_tuples(transform, ones):
     assert float(f(x)) == 48
 
 
-def test_attributes_by_computed_names(transform, ones):
+def test_attributes_with_computed_names(transform, ones):
     layer = Layer(ones(3))
 
     def loss(x):
@@ -268,7 +268,7 @@ def test_methods_of_base_classes(transform, ones, state):
     assert float(f(x)) == 21
 
 
-def test_attributes_by_getters_and_dictionaries(transform, ones):
+def test_attributes_through_getters_and_dictionaries(transform, ones):
     layer = Layer(ones(3))
     f, x = transform(lambda x: F.sum(x * attrgetter("w")(layer))), ones(3)
     g = transform(lambda x: F.sum(x * layer.__dict__["w"]))
@@ -277,7 +277,7 @@ def test_attributes_by_getters_and_dictionaries(transform, ones):
     assert (float(f(x)), float(g(x))) == (6, 6)
 
 
-def test_decorated_cached_and_managed_functions(transform, ones):
+def test_decorated_cached_and_context_managed_functions(transform, ones):
     factor = 2.0
 
     def decorator(function):
@@ -313,7 +313,7 @@ def test_decorated_cached_and_managed_functions(transform, ones):
     assert float(f(x)) == 54
 
 
-def test_numpy_arrays_that_are_held(ones):
+def test_captured_numpy_arrays(ones):
     table = np.array([1.0, 2.0])
     f, x = (lambda x: F.sum(x * float(table[1]))), ones(3)
     assert float(sycl_dnn.vjp(f, x)[0]) == 6
@@ -321,7 +321,7 @@ def test_numpy_arrays_that_are_held(ones):
     assert float(sycl_dnn.vjp(f, x)[0]) == 15
 
 
-def test_what_no_guard_foresees_is_traced_anew(ones):
+def test_changes_that_guards_cannot_see_cause_a_retrace(ones):
     values = iter([1.0, 2.0, 3.0])
     x = ones(3)
     f = sycl_dnn.value_and_grad(lambda x: F.sum(x * next(values)))
@@ -342,7 +342,7 @@ def test_what_no_guard_foresees_is_traced_anew(ones):
     assert float(sycl_dnn.vjp(h, x)[0]) == 9
 
 
-def test_values_read_from_a_held_array_are_read_anew(ones):
+def test_values_read_from_a_captured_array_are_read_again(ones):
     w = ones(3)
 
     def by_number(x):
@@ -364,7 +364,7 @@ def test_values_read_from_a_held_array_are_read_anew(ones):
     assert [float(sycl_dnn.vjp(f, x)[0]) for f in (by_number, by_array)] == [3, 1.5]
 
 
-def test_a_vjp_reads_held_arrays_at_each_call(ones):
+def test_a_vjp_reads_captured_arrays_at_each_call(ones):
     w = ones(3)
     f, x = (lambda x: F.sum(x * w)), ones(3)
     assert float(sycl_dnn.vjp(f, x)[0]) == 3
@@ -372,7 +372,7 @@ def test_a_vjp_reads_held_arrays_at_each_call(ones):
     assert float(sycl_dnn.vjp(f, x)[0]) == 15
 
 
-def test_a_held_array_of_another_queue_is_refused(queue, ones):
+def test_a_captured_array_of_another_queue_is_refused(queue, ones):
     import dpctl
 
     w = ones(3)
@@ -384,7 +384,7 @@ def test_a_held_array_of_another_queue_is_refused(queue, ones):
         sycl_dnn.vjp(f, x)
 
 
-def test_frozen_and_bfloat16_arrays_that_are_held(queue, ones):
+def test_captured_frozen_and_bfloat16_arrays(queue, ones):
     w = sycl_dnn.freeze(ones(3, 3))
     b = sycl_dnn.asarray(ones(3, 3), dtype="bfloat16")
     f = lambda x: F.sum(F.matmul(x, w)) + F.sum(b.astype("float32"))  # noqa: E731
@@ -394,7 +394,7 @@ def test_frozen_and_bfloat16_arrays_that_are_held(queue, ones):
     assert float(sycl_dnn.vjp(f, x)[0]) == 45
 
 
-def test_a_new_lambda_at_each_step_costs_no_trace(ones):
+def test_a_new_lambda_at_each_step_is_not_traced_again(ones):
     x = ones(3)
     sycl_dnn.cache.clear()
     for step in range(20):
@@ -419,7 +419,7 @@ def test_a_loss_inside_the_step_function_leaves_one_plan(ones):
 
 
 @pytest.mark.slow
-def test_nothing_of_the_users_is_kept_alive(ones):
+def test_user_objects_are_not_kept_alive(ones):
     class Batch:
         def __init__(self, x):
             self.x = x
@@ -435,7 +435,7 @@ def test_nothing_of_the_users_is_kept_alive(ones):
 
 
 @pytest.mark.slow
-def test_a_compiled_function_drops_what_was_rebound(ones, request):
+def test_a_compiled_function_releases_rebound_arrays(ones, request):
     gc.collect()
     gc.disable()
     request.addfinalizer(gc.enable)
@@ -450,7 +450,7 @@ def test_a_compiled_function_drops_what_was_rebound(ones, request):
     assert f.cache_info().size == 1
 
 
-def test_grad_of_different_functions_does_not_mix(ones):
+def test_gradients_of_different_functions_are_not_mixed_up(ones):
     x = ones(3)
     made = [sycl_dnn.grad(f) for f in (lambda x: F.sum(x * 2), lambda x: F.sum(x * 3))]
     for _ in range(2):
@@ -488,7 +488,7 @@ def test_a_recursive_function_and_an_instance_that_holds_itself(ones):
     assert float(sycl_dnn.vjp(loss, ones(3))[0]) == 24
 
 
-def test_what_is_not_read_costs_no_trace(ones):
+def test_changes_to_unread_values_cause_no_retrace(ones):
     net = Net([Layer(ones(3))])
     f = sycl_dnn.compile(lambda x: net.loss(x))
     for i in range(3):
@@ -498,7 +498,7 @@ def test_what_is_not_read_costs_no_trace(ones):
 
 
 @pytest.mark.slow
-def test_guards_hold_in_many_threads(ones):
+def test_guards_are_thread_safe(ones):
     x = ones(3)
     wrong = []
 
@@ -516,7 +516,7 @@ def test_guards_hold_in_many_threads(ones):
 
 
 def test_guards_are_few_instructions_long(ones):
-    # One line or two for each value: what a check costs is counted here, not timed.
+    # One or two lines per value: the cost of a check is counted here, not timed.
     names = {f"w{i}": ones(2) for i in range(100)}
     source = "lambda x: x + " + " + ".join(names)
     function = eval(source, {**names})

@@ -54,7 +54,7 @@ def _kept_bytes(pullback):
 
 
 @pytest.mark.slow
-def test_gradients_of_checkpointed_blocks_are_equal_and_memory_falls(operands):
+def test_checkpointed_blocks_have_equal_gradients_and_need_less_memory(operands):
     value, pullback = sycl_dnn.vjp(_net(_block), *operands)
     again, lean = sycl_dnn.vjp(_net(sycl_dnn.checkpoint(_block)), *operands)
     assert _same((value, pullback(1.0)), (again, lean(1.0)))
@@ -74,7 +74,7 @@ def test_compiled_steps_with_checkpointed_blocks_need_less_memory(operands):
 
 
 @pytest.mark.slow
-def test_dropout_drops_the_same_elements_again(operands):
+def test_dropout_is_replayed_with_the_same_mask(operands):
     made = []
     for block in (_with_dropout, sycl_dnn.checkpoint(_with_dropout)):
         sycl_dnn.manual_seed(3)
@@ -83,7 +83,7 @@ def test_dropout_drops_the_same_elements_again(operands):
     assert _same(*made)
 
 
-def test_weights_that_a_checkpointed_function_holds_have_gradients(operands):
+def test_captured_weights_of_a_checkpointed_function_have_gradients(operands):
     (first, *_), x = operands
 
     def loss(w, x):
@@ -124,6 +124,6 @@ def test_second_derivatives_of_checkpointed_functions(operands):
         np.testing.assert_allclose(dpnp.asnumpy(g), dpnp.asnumpy(w), rtol=0, atol=1e-5 * scale)
 
 
-def test_outside_of_gradients_it_is_the_function(operands):
+def test_checkpoint_is_the_identity_outside_of_gradients(operands):
     (first, *_), x = operands
     assert _same(sycl_dnn.checkpoint(_block)(x, first), _block(x, first))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of every construct of Python: traced without errors, and never with an old global."""
+"""Every construct of Python is traced without errors, and never with an outdated global."""
 
 import contextlib
 import importlib
@@ -192,7 +192,7 @@ def test_every_construct(package, ones, name, way):
         del package.GONE
 
 
-def test_modules_that_vary_are_not_frozen(ones):
+def test_changing_modules_are_not_treated_as_constants(ones):
     def noisy(x):
         from numpy import random
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs on the CPU for the arrays of a device that lacks it."""
+"""Fallback to the CPU for arrays of a device that lacks an operation."""
 
 import dpnp
 import numpy as np
@@ -15,7 +15,7 @@ from sycl_dnn.trace.steps import NeedsAnotherDevice
 
 @pytest.fixture
 def lack(monkeypatch):
-    """A CPU device takes the part of the one that lacks something; then there is no warning."""
+    """Let a CPU device stand in for one that lacks something, without a warning."""
     monkeypatch.setattr(cpu_fallback, "_announce", lambda *about: None)
     return NeedsAnotherDevice("row", sycl_dnn.Unimplemented.__new__(sycl_dnn.Unimplemented))
 
@@ -34,7 +34,7 @@ def _averaged(x, mean, var, momentum):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("by_name", [False, True])
-def test_updates_reach_the_arrays_of_the_caller(dtype, by_name, lack, queue):
+def test_updates_are_written_to_the_arrays_of_the_caller(dtype, by_name, lack, queue):
     x, mean, var = _arguments(dtype, queue)
     wanted = _averaged(*map(to_numpy, (x, mean, var)), 0.3)
     args = (x,) if by_name else (x, mean, var)
@@ -63,7 +63,7 @@ def test_updates_with_a_gradient(lack, queue):
     assert pullback(dpnp.ones_like(y))[0].shape == x.shape
 
 
-def test_nothing_else_is_written(lack, queue):
+def test_other_arrays_are_not_written(lack, queue):
     x, mean, var = _arguments("float32", queue)
     before = [to_numpy(a) for a in (x, mean, var)]
     cpu_fallback.run_on_cpu(F.batch_norm.operation, lack, queue, (x, mean, var), {}, None)

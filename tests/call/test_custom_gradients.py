@@ -51,7 +51,7 @@ def test_a_gradient_that_is_stopped_has_no_second_derivative(x, is_compiled):
     np.testing.assert_allclose(got, [3, 12, 27], rtol=1e-6)
 
 
-def test_a_stopped_value_in_a_checkpointed_function_stays_stopped(x):
+def test_stop_gradient_holds_inside_a_checkpointed_function(x):
     block = sycl_dnn.checkpoint(lambda v: v * sycl_dnn.stop_gradient(v) * v)
 
     def penalty(v):
@@ -70,7 +70,7 @@ def straight_through(v):
 straight_through.defvjp(lambda v: (F.where(v > 0, v * 0 + 1, v * 0 - 1), None), lambda _, dy: (dy,))
 
 
-def test_the_rule_is_taken_for_the_gradient(x, is_compiled):
+def test_the_custom_rule_computes_the_gradient(x, is_compiled):
     value = straight_through(x)
     np.testing.assert_array_equal(dpnp.asnumpy(value), [1, 1, -1])
     (got,) = grad(lambda v: F.sum(straight_through(v) * v), x, is_compiled=is_compiled)
@@ -102,7 +102,7 @@ def test_residuals_and_gradients_are_trees(x, is_compiled):
     np.testing.assert_allclose(dpnp.asnumpy(got["b"]), [3, 6, -9], rtol=1e-6)
 
 
-def test_second_derivatives_are_those_of_the_rule(x, is_compiled):
+def test_second_derivatives_differentiate_the_custom_rule(x, is_compiled):
     def penalty(a, b):
         grads = sycl_dnn.vjp(lambda p: F.sum(scaled_product(p, 3.0)), {"a": a, "b": b})[1](1.0)[0]
         return F.sum(grads["a"] * a) + F.sum(grads["b"] * grads["b"])
@@ -114,7 +114,7 @@ def test_second_derivatives_are_those_of_the_rule(x, is_compiled):
     np.testing.assert_allclose(got[1], 6 * a, rtol=1e-6)
 
 
-def test_a_rule_that_does_not_fit_is_refused(x):
+def test_invalid_rules_are_refused(x):
     @sycl_dnn.custom_vjp
     def bad(v):
         return v
@@ -140,7 +140,7 @@ def steep(v):
 steep.defvjp(lambda v: (v, None), lambda _, dy: (dy * _factor,))
 
 
-def test_what_a_rule_reads_is_looked_at_in_each_call(x, is_compiled, monkeypatch):
+def test_values_that_a_rule_reads_are_checked_at_each_call(x, is_compiled, monkeypatch):
     run = lambda v: sycl_dnn.vjp(lambda u: F.sum(steep(u)), v)[1](1.0)[0]  # noqa: E731
     run = sycl_dnn.compile(run) if is_compiled else run
     assert dpnp.asnumpy(run(x)).tolist() == [2, 2, 2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``debug_nans`` names the function that makes the first NaN or infinity, and the user's line."""
+"""``debug_nans`` names the function that produces the first NaN or infinity, and its line."""
 
 import math
 
@@ -38,7 +38,7 @@ def test_infinities_are_found(queue):
         F.exp(array(queue, 200.0))
 
 
-def test_nan_of_the_arguments_is_no_news(queue):
+def test_nan_arguments_are_not_reported(queue):
     with sycl_dnn.debug_nans():
         assert math.isnan(float(F.sum(array(queue, math.nan, 1.0))))
 
@@ -52,7 +52,7 @@ def test_step_and_line_are_named(how, queue):
         "grad": sycl_dnn.grad(network),
     }[how]
     x = array(queue, -1.0, 2.0)
-    run(x)  # what is in the caches is looked at as well
+    run(x)  # cached calls are checked as well
     with sycl_dnn.debug_nans():
         for _ in range(2):
             with pytest.raises(sycl_dnn.NonFiniteError) as error:
@@ -62,7 +62,7 @@ def test_step_and_line_are_named(how, queue):
     run(x)
 
 
-def test_pullbacks_are_looked_at(queue):
+def test_pullbacks_are_checked(queue):
     def root(x):
         return F.sqrt(x)
 
@@ -74,7 +74,7 @@ def test_pullbacks_are_looked_at(queue):
         assert float(sycl_dnn.grad(lambda x: F.sum(root(x)))(array(queue, 4.0))[0]) == 0.25
 
 
-def test_narrow_arrays_are_looked_at(queue):
+def test_bfloat16_and_float16_arrays_are_checked(queue):
     x = sycl_dnn.asarray(array(queue, 0.0), "bfloat16")
     with sycl_dnn.debug_nans(), pytest.raises(sycl_dnn.NonFiniteError, match="^reciprocal"):
         F.reciprocal(x)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``_core.CallTable`` lets go of may call it again."""
+"""Objects that ``_core.CallTable`` releases may call it reentrantly."""
 
 import weakref
 
@@ -11,7 +11,7 @@ from sycl_dnn.call.arguments import ARRAY_TYPES
 
 
 class Key:
-    """The key of a remembered call; runs ``work`` when nothing needs it any more."""
+    """The key of a remembered call; runs ``work`` when it is released."""
 
     def __init__(self, work):
         self.work = work
@@ -50,7 +50,7 @@ def test_a_call_remembered_while_others_are_forgotten(queue, table):
     assert asked == list(range(20))
 
 
-def test_calls_go_with_what_the_cache_keeps(queue, table):
+def test_calls_are_dropped_with_their_cached_plan(queue, table):
     x = dpnp.zeros(4, dtype="f4", sycl_queue=queue)
     plan = _core.CallPlan(None, [], 1, [], [], [], ("given", 0))
     pool, owner, key = _core.ResultPool(queue, 0), Owner(), Owner()

@@ -90,7 +90,7 @@ def test_several_arguments_and_negative_numbers(queue, rng):
     assert_near(sycl_dnn.grad(net_loss, argnums=1)(*given), dpnp.asnumpy(both[1]))
 
 
-def test_what_else_a_function_returns(queue):
+def test_auxiliary_results(queue):
     x = dpnp.arange(3, dtype="f4", sycl_queue=queue)
 
     def loss(x):
@@ -226,7 +226,7 @@ def test_errors_name_function_argument_and_path(queue):
         sycl_dnn.vjp(lambda x: [object()], w)
 
 
-# --- Functions that hold a value of the function around them, and are given plain arrays
+# --- Inner functions that capture a traced value of the enclosing function
 
 
 def held_by_vjp(x, w):
@@ -260,7 +260,7 @@ HELD = {
 
 
 @pytest.mark.parametrize("function", HELD, ids=lambda f: f.__name__)
-def test_functions_that_hold_a_value_of_the_function_around_them(queue, function):
+def test_inner_functions_that_capture_a_traced_value(queue, function):
     x, w = np.array([1.0, 2, 3]), np.array([2.0, 3, 4])
     value, gradient = (f(x, w) for f in HELD[function])
     gx, gw = (dpnp.asarray(a, dtype="f4", sycl_queue=queue) for a in (x, w))
@@ -273,5 +273,5 @@ def test_functions_that_hold_a_value_of_the_function_around_them(queue, function
     assert_near(slope, gradient)
     assert_near(sycl_dnn.compile(outer)(gw), np.float64(value.sum()))
     assert_near(sycl_dnn.compile(sycl_dnn.grad(outer))(gw), gradient)
-    # Without a function around it, the same code runs by itself.
+    # Without the enclosing trace, the same code runs by itself.
     assert_near(outer(gw), np.float64(value.sum()))

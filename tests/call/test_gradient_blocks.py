@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks without gradients: values unchanged, what they compute is a constant to gradients."""
+"""``no_grad`` blocks: values are unchanged, and their results are constants to gradients."""
 
 import dpnp
 import numpy as np
@@ -100,7 +100,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("function", CONSTANT + GRADIENTS)
-def test_gradients_pass_blocks_as_torchs(function, way):
+def test_gradients_in_no_grad_blocks_match_torch(function, way):
     x = F.arange(1, 4, dtype="float32")
     values = dpnp.asnumpy(x)
     want = np.full(3, np.square(values).sum())
@@ -118,7 +118,7 @@ def test_values_are_unchanged(function):
 
 
 class Head(nn.Module):
-    """A backbone without gradients, by a decorated method, and a head."""
+    """A backbone without gradients, through a decorated method, and a head."""
 
     def __init__(self):
         super().__init__()

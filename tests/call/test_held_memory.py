@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resident memory stays flat while functions are made again at each step."""
+"""Resident memory stays constant while functions are created again at each step."""
 
 import pytest
 from fresh_process import run
@@ -42,9 +42,10 @@ for name, body in BODIES.items():
 
 @pytest.fixture(scope="module")
 def grown():
-    """MB that 100 steps take after 50, by what is made again at each step."""
-    # glibc raises its threshold once an array is freed, and then puts arrays of 4 MB into a heap
-    # whose gaps grow to 8 of them. A fixed threshold gives each its own mapping, freed at once.
+    """MB that 100 steps add after 50, by what is created at each step."""
+    # glibc raises its mmap threshold once an array is freed, and then puts arrays of 4 MB on the
+    # heap, whose gaps grow to 8 of them. A fixed threshold maps each separately and frees it at
+    # once.
     done = run("-c", STEPS, GLIBC_TUNABLES="glibc.malloc.mmap_threshold=1048576")
     assert done.returncode == 0, done.stderr
     return {name: float(size) for name, size in (s.split(":") for s in done.stdout.splitlines())}

@@ -76,7 +76,7 @@ def test_a_bound_method_can_be_compiled(ones):
 
 
 @pytest.mark.parametrize("again", [lambda f: pickle.loads(pickle.dumps(f)), copy.deepcopy])
-def test_compiled_functions_pickle_and_deepcopy_by_their_source_function(ones, again):
+def test_compiled_functions_are_pickled_and_copied_with_their_source_function(ones, again):
     x = ones(3) * -1
     made = again(sycl_dnn.compile(plain, cache_size=7))
     assert (made.__name__, made.cache_info().capacity) == ("plain", 7)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floats among arguments are values of the call; what needs one is traced for it."""
+"""Python floats among arguments are run-time values; code that needs the value is retraced."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ EXPRESSIONS = {
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
-def test_another_value_costs_no_program(x, name):
+def test_another_value_compiles_nothing(x, name):
     function = EXPRESSIONS[name]
     compiled = sycl_dnn.compile(function)
     sycl_dnn.cache.clear()
@@ -61,7 +61,7 @@ def test_another_value_costs_no_program(x, name):
     assert compiled.cache_info().misses == 1
 
 
-def test_an_optimiser_step_is_compiled_once(x, queue):
+def test_an_optimizer_step_is_compiled_once(x, queue):
     rng = np.random.default_rng(1)
     state = [rng.standard_normal(5), rng.standard_normal(5), np.zeros(5), np.zeros(5)]
     given = [dpnp.asarray(s, dtype="f4", sycl_queue=queue) for s in state]
@@ -92,7 +92,7 @@ def test_gradients_at_other_values(x):
     assert sycl_dnn.cache.info().misses == 1
 
 
-def test_what_needs_the_value_is_traced_for_it(x):
+def test_code_that_needs_the_value_is_traced_for_each_value(x):
     @sycl_dnn.compile
     def function(x, scale, slope, power):
         if power > 1:
@@ -107,7 +107,7 @@ def test_what_needs_the_value_is_traced_for_it(x):
     assert function.cache_info().misses == 2
 
 
-def test_code_that_takes_nothing_but_floats(x):
+def test_functions_of_floats_only(x):
     def function(x, s):
         if not isinstance(s, float):
             raise TypeError("s must be a float")
@@ -120,7 +120,7 @@ def test_code_that_takes_nothing_but_floats(x):
         )
 
 
-def test_numbers_come_back_as_they_were(x):
+def test_returned_numbers_are_unchanged(x):
     compiled = sycl_dnn.compile(lambda x, s: {"y": x, "s": s, "text": f"{s:.1f}"})
     assert compiled(x, 0.5)["s"] == 0.5
     assert compiled(x, 1.5)["s"] == 1.5
@@ -152,7 +152,7 @@ def test_float64_arrays_keep_the_digits(queue):
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
-def test_narrow_arrays_cost_no_trace_either(x, dtype):
+def test_bfloat16_and_float16_arrays_cause_no_retrace(x, dtype):
     traces = []
 
     def step(x, s):
@@ -184,7 +184,7 @@ def test_ints_stay_static(x):
     assert [compiled(x, n).shape for n in (1, 2, 3)] == [(1, 6), (2, 3), (3, 2)]
 
 
-def test_eight_misses_of_one_argument_bring_one_warning_that_names_it(x):
+def test_eight_retraces_for_one_argument_give_one_warning_that_names_it(x):
     compiled = sycl_dnn.compile(lambda x, n, mode: x * n)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -196,7 +196,7 @@ def test_eight_misses_of_one_argument_bring_one_warning_that_names_it(x):
     assert "'n' alone" in texts[0]
 
 
-def test_other_shapes_bring_no_warning(queue):
+def test_changing_shapes_give_no_warning(queue):
     compiled = sycl_dnn.compile(lambda x: x * 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeated calls that take the short way (``_core.CallTable``) give what the long way gives."""
+"""Repeated calls on the fast path (``_core.CallTable``) return what the slow path returns."""
 
 import functools
 import gc
@@ -35,14 +35,14 @@ def twice(call):
     ],
     ids=["one", "two", "keyword", "list", "out", "frozen anew"],
 )
-def test_the_second_call_is_short_and_right(queue, call):
+def test_the_second_call_takes_the_fast_path(queue, call):
     x, w = array(queue, 4, 4, value=2.0), array(queue, 4, 4)
     long = dpnp.asnumpy(call(x, w))
     short = call(x, w)
     np.testing.assert_array_equal(dpnp.asnumpy(short), long)
 
 
-def test_frozen_weights_are_short_once_they_are_packed(queue):
+def test_frozen_weights_take_the_fast_path_once_packed(queue):
     x, w = array(queue, 1, 8, 9, 9), sycl_dnn.freeze(array(queue, 8, 8, 3, 3))
     _, hits = twice(lambda: F.conv2d(x, w))
     assert hits == 1
@@ -55,7 +55,7 @@ def test_frozen_weights_are_short_once_they_are_packed(queue):
     assert float(y.max()) == 2 * 72
 
 
-def test_carried_dtypes_come_back_as_they_are(queue):
+def test_bfloat16_results_keep_their_dtype(queue):
     x = sycl_dnn.asarray(np.arange(-3.0, 4.0, dtype="f4"), "bfloat16", sycl_queue=queue)
     y, hits = twice(lambda: F.relu(x))
     assert hits == 1
@@ -75,7 +75,7 @@ def test_carried_dtypes_come_back_as_they_are(queue):
     ],
     ids=["value", "type", "strides", "view", "dtype", "frozen"],
 )
-def test_another_call_is_not_mistaken(queue, other):
+def test_a_different_call_does_not_hit_the_entry(queue, other):
     x = array(queue, 4, 6, value=-1.0)
     twice(lambda: F.leaky_relu(x, 0.1))
     try:
@@ -85,7 +85,7 @@ def test_another_call_is_not_mistaken(queue, other):
     assert hits == 0
 
 
-def test_results_have_the_memory_that_the_arrays_ask_for(queue):
+def test_results_have_the_usm_type_of_the_arguments(queue):
     for kind in ("device", "shared", "host"):
         x = array(queue, 4, 4, usm_type=kind)
         y, hits = twice(lambda x=x: F.add(x, x))
@@ -105,7 +105,7 @@ def test_arrays_of_two_queues_are_refused_again(queue):
             F.add(x, array(other, 4, 4))
 
 
-def test_out_that_overlaps_is_told_from_out_that_does_not(queue):
+def test_overlapping_out_is_distinguished_from_separate_out(queue):
     both = dpnp.arange(12, dtype="f4", sycl_queue=queue)
     x, apart = both[:8], array(queue, 8)
     twice(lambda: F.mul(x, x, out=apart))
@@ -123,7 +123,7 @@ def test_a_read_only_out_is_refused_again(queue):
             F.relu(x, out=out)
 
 
-def test_a_plan_that_the_cache_dropped_is_not_run(queue):
+def test_an_evicted_plan_is_not_run(queue):
     x = array(queue, 4, 4)
     twice(lambda: F.relu(x))
     sycl_dnn.cache.clear()
@@ -136,7 +136,7 @@ def test_a_plan_that_the_cache_dropped_is_not_run(queue):
 
 
 @pytest.mark.slow
-def test_nothing_keeps_the_arrays_of_a_call(queue):
+def test_arrays_of_a_call_are_not_kept_alive(queue):
     x = array(queue, 4, 4)
     y, _ = twice(functools.partial(F.relu, x))
     dropped = weakref.ref(x.get_array())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls among dpnp's own work, from several threads, with arrays that are gone."""
+"""Calls interleaved with dpnp's work, from several threads, with arrays already deleted."""
 
 import dpctl
 import dpnp
@@ -18,8 +18,8 @@ def any_queue(request, queue):
 
 
 @pytest.mark.slow
-def test_dpnp_before_and_after_without_a_wait(any_queue):
-    """200 of 200: a product between an addition and another one of dpnp's."""
+def test_order_with_dpnp_without_waiting(any_queue):
+    """200 of 200: a product between two additions by dpnp."""
     n = 64
     eye = dpnp.eye(n, dtype="f4", sycl_queue=any_queue)
     one = dpnp.ones((n, n), dtype="f4", sycl_queue=any_queue)
@@ -44,7 +44,7 @@ def test_arrays_may_be_dropped_while_work_is_queued(queue):
 
 def test_eight_threads_share_functions_and_plans(queue):
     w = sycl_dnn.freeze(dpnp.eye(32, dtype="f4", sycl_queue=queue))
-    queue.wait()  # dpnp keeps no order between threads
+    queue.wait()  # dpnp does not order work between threads
     failures = []
 
     def work(number):

@@ -34,7 +34,7 @@ def test_a_plan_writes_to_out(make):
     np.testing.assert_allclose(dpnp.asnumpy(y), linear(x, w, b), atol=1e-5)
 
 
-def test_rebind_takes_another_input_and_packs_weights_again(make):
+def test_rebind_replaces_the_input_and_repacks_weights(make):
     x, w, b = make(2, 3, 8, 8), make(4, 3, 3, 3), make(4)
     plan = sycl_dnn.plan(F.conv2d, x, w, b, constants="weight")
     before = dpnp.asnumpy(plan()).copy()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeated calls of ``vjp``, pullbacks and ``value_and_grad`` that go without Python."""
+"""Repeated calls of ``vjp``, pullbacks and ``value_and_grad`` that bypass Python."""
 
 import gc
 import weakref
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("clean_cache")
 
 
 def both(function, *args, dy=None):
-    """Return the numbers of a value and of its gradients."""
+    """Return the values of a result and of its gradients."""
     y, pullback = sycl_dnn.vjp(function, *args)
     grads = pullback(y if dy is None else dy)
     return [dpnp.asnumpy(y), *(dpnp.asnumpy(g) for g in grads if g is not None)]
@@ -31,7 +31,7 @@ def both(function, *args, dy=None):
     [F.relu, F.exp, lambda x: F.mul(x, x), lambda x: F.softmax(F.cat([F.exp(x), x]), dim=0)],
     ids=["relu", "exp", "user", "two steps"],
 )
-def test_the_second_vjp_is_short_and_right(queue, function):
+def test_the_second_vjp_takes_the_fast_path(queue, function):
     x = array(queue, 3, 4, value=0.5)
     long = both(function, x)
     short, hits = taken(lambda: both(function, x))
@@ -84,7 +84,7 @@ def scaled(x):
     return F.mul(x, W)
 
 
-def test_captured_arrays_are_those_of_now(queue):
+def test_captured_arrays_are_read_at_each_call(queue):
     global W
     x = array(queue, 4, value=2.0)
     for value in (1.0, 2.0, 3.0, 4.0):
@@ -104,7 +104,7 @@ def test_captured_arrays_are_those_of_now(queue):
             both(scaled, x)
 
 
-def test_a_captured_number_is_that_of_now(queue):
+def test_a_captured_number_is_read_at_each_call(queue):
     factor = 2.0
 
     def function(x):
@@ -125,7 +125,7 @@ def test_floats_are_values_of_the_call(queue):
 
 
 @pytest.mark.slow
-def test_a_new_function_each_step_pins_nothing(queue):
+def test_a_new_function_at_each_step_keeps_nothing_alive(queue):
     x = array(queue, 4)
     dropped = []
     for _ in range(3):
@@ -153,7 +153,7 @@ def test_frozen_arguments_and_their_packed_copies(queue):
             assert float(gw.max()) == 49
 
 
-def test_results_that_are_arguments_come_back_as_they_are(queue):
+def test_results_that_are_arguments_are_returned_unchanged(queue):
     def function(x, aux):
         return F.relu(x), aux
 
@@ -188,7 +188,7 @@ def test_gradients_of_the_number_one_are_not_shared(queue):
         g *= 5
 
 
-def test_errors_of_value_and_grad_come_each_time(queue):
+def test_value_and_grad_raises_at_each_call(queue):
     x = array(queue, 3)
     for _ in range(3):
         with pytest.raises(ValueError, match="must return an array of one element"):
@@ -197,7 +197,7 @@ def test_errors_of_value_and_grad_come_each_time(queue):
             sycl_dnn.grad(F.sum)(dpnp.ones(3, dtype="i4", sycl_queue=queue))
 
 
-def test_second_derivatives_as_before(queue):
+def test_second_derivatives_of_repeated_calls(queue):
     def cube(x):
         return F.sum(F.mul(F.mul(x, x), x))
 
@@ -210,7 +210,7 @@ def test_second_derivatives_as_before(queue):
         assert dpnp.asnumpy(sycl_dnn.grad(cube)(x)).tolist() == [3, 12, 27]
 
 
-def test_carried_dtypes(queue):
+def test_bfloat16_arguments(queue):
     x = sycl_dnn.asarray(np.arange(-2.0, 3.0, dtype="f4"), "bfloat16", sycl_queue=queue)
     for _ in range(3):
         y, pullback = sycl_dnn.vjp(F.relu, x)
@@ -219,7 +219,7 @@ def test_carried_dtypes(queue):
         assert dpnp.asnumpy(g.astype("float32")).tolist() == [0, 0, 0, 1, 2]
 
 
-def test_dropout_draws_anew(queue):
+def test_dropout_draws_a_new_mask_at_each_call(queue):
     x = array(queue, 64)
     seen = set()
     for _ in range(4):
@@ -230,7 +230,7 @@ def test_dropout_draws_anew(queue):
     assert len(seen) > 1
 
 
-def test_regions_of_autocast_are_told_apart(queue):
+def test_autocast_regions_have_separate_plans(queue):
     x, w = array(queue, 4, 4), array(queue, 4, 4)
     narrow = "bfloat16" if multiplies(place_of(queue)[0].engine, "bfloat16") else "float32"
     for _ in range(3):
@@ -244,7 +244,7 @@ def test_regions_of_autocast_are_told_apart(queue):
     assert hits == 1
 
 
-def test_eight_threads_take_gradients(queue):
+def test_gradients_in_eight_threads(queue):
     inputs = [array(queue, 5, i + 1, value=float(i + 1)) for i in range(8)]
     wrong = []
 

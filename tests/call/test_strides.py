@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays whose strides oneDNN cannot describe: negative, zero, overlapping; given and held."""
+"""Arrays with strides that oneDNN cannot describe: negative, zero, overlapping."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_every_call_takes_every_view(queue, view, call):
     np.testing.assert_allclose(dpnp.asnumpy(made), rows @ VIEWS[view](values), rtol=1e-5, atol=1e-5)
 
 
-def test_what_a_vjp_or_a_plan_holds_is_read_at_each_call(queue):
+def test_captured_arrays_of_a_vjp_or_plan_are_read_at_each_call(queue):
     base = dpnp.arange(15, dtype="f4", sycl_queue=queue).reshape(3, 5)
     held, x = base[::-1], dpnp.ones((4, 3), dtype="f4", sycl_queue=queue)
 
@@ -61,13 +61,13 @@ def test_what_a_vjp_or_a_plan_holds_is_read_at_each_call(queue):
         np.testing.assert_array_equal(dpnp.asnumpy(slope)[0], dpnp.asnumpy(held).sum(1))
 
 
-def test_gradients_of_such_arguments(queue):
+def test_gradients_of_unsupported_strides(queue):
     x = dpnp.arange(-3, 3, dtype="f4", sycl_queue=queue)[::-1]
     (slope,) = sycl_dnn.vjp(F.relu, x)[1](dpnp.ones(6, dtype="f4", sycl_queue=queue))
     np.testing.assert_array_equal(dpnp.asnumpy(slope), dpnp.asnumpy(x) > 0)
 
 
-def test_nothing_is_written_to_a_copy(queue):
+def test_outputs_with_negative_strides_are_refused(queue):
     x = dpnp.arange(-3, 3, dtype="f4", sycl_queue=queue)
     with pytest.raises(ValueError, match="out must have positive strides"):
         F.relu(x[::-1], inplace=True)

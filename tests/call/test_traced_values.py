@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traced values behave like dpnp arrays, or say what to call instead, in every transform."""
+"""Traced values behave like dpnp arrays, or suggest a replacement, in every transformation."""
 
 import copy
 import operator
@@ -164,13 +164,13 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_functions_of_dpnp_and_numpy_say_what_to_call(name, run, make):
+def test_functions_of_dpnp_and_numpy_suggest_a_replacement(name, run, make):
     function, said = FOREIGN[name]
     with pytest.raises(TypeError, match=f"{name} accepts no traced arrays.*{said}"):
         run(function, make(3, 4))
 
 
-def test_names_that_are_said_exist():
+def test_suggested_names_exist():
     from sycl_dnn.trace.refusals import NAMES
 
     assert not [twin for twin in NAMES.values() if not hasattr(F, twin)]
@@ -240,7 +240,7 @@ METHODS = {
     "__iter__": lambda x: list(x),
 }
 
-#: What is no array, by name: a function that gives it of an array.
+#: Properties, by name: a function that reads it from an array.
 FACTS = {
     "dtype": lambda x: x.dtype == np.float32 and str(x.dtype),
     "itemsize": lambda x: x.itemsize,
@@ -256,7 +256,7 @@ FACTS = {
 
 VALUES = "not known while a function is traced"
 MEMORY = "a traced array has no memory"
-#: Refused methods: a use, and what it says.
+#: Refused methods: a use, and the error message.
 REFUSED = {
     "__array__": (lambda x: x.__array__(), VALUES),
     "__array_namespace__": (lambda x: x.__array_namespace__(), "sycl_dnn.functional"),
@@ -292,7 +292,7 @@ REFUSED = {
 NO_ATTRIBUTES = ["__sycl_usm_array_interface__", "__usm_ndarray__", "_array_obj", "data", "flags",
                  "flat", "usm_type"]  # fmt: skip
 
-#: What the other tests of this file cover, and what makes no sense to ask of a value.
+#: Covered by other tests of this file, or meaningless for traced values.
 ELSEWHERE = {
     *(f"__{prefix}{name}__" for prefix in ("", "r", "i")
       for name in ("add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "matmul", "and", "or",
@@ -305,9 +305,9 @@ ELSEWHERE = {
 }  # fmt: skip
 
 
-def test_every_method_of_dpnp_arrays_is_here():
+def test_every_method_of_dpnp_arrays_is_covered():
     class Plain:
-        """Has what every class has; newer Pythons give classes more names."""
+        """Has what every class has; newer Pythons add attributes to classes."""
 
     inherited = set(dir(Plain)) - {"__reduce__"}
     names = set(dir(dpnp.ndarray)) - inherited
@@ -319,20 +319,20 @@ def test_every_method_of_dpnp_arrays_is_here():
 @pytest.mark.sweep(4)
 @pytest.mark.filterwarnings("ignore:.*is deprecated for non-2D")
 @pytest.mark.parametrize("name", METHODS)
-def test_methods_are_those_of_dpnp_arrays(name, run, make):
+def test_methods_match_dpnp_arrays(name, run, make):
     a = make(3, 4)
     assert_same(run(METHODS[name], a), METHODS[name](a))
 
 
 @pytest.mark.parametrize("name", FACTS)
-def test_facts_are_those_of_dpnp_arrays(name, make):
+def test_properties_match_dpnp_arrays(name, make):
     a, seen = make(3, 4), []
     for transform in TRANSFORMS.values():
         transform(lambda x: seen.append(FACTS[name](x)) or F.relu(x), a)
     assert seen == [FACTS[name](a)] * 3
 
 
-def test_arrays_can_be_made_where_a_traced_value_is(run, make):
+def test_arrays_can_be_created_on_the_queue_of_a_traced_value(run, make):
     a = make(3, 4)
 
     def function(x):
@@ -342,7 +342,7 @@ def test_arrays_can_be_made_where_a_traced_value_is(run, make):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_needs_values_or_memory_is_refused_by_name(name, run, make):
+def test_methods_that_need_values_or_memory_are_refused_by_name(name, run, make):
     function, said = REFUSED[name]
     with pytest.raises(TypeError, match=said):
         run(function, make(3, 4))
@@ -354,7 +354,7 @@ def test_attributes_of_memory_are_refused_by_name(name, make):
         sycl_dnn.vjp(lambda x: getattr(x, name), make(3, 4))
 
 
-def test_shapes_and_texts(make):
+def test_shapes_and_repr(make):
     seen = []
 
     def function(x):
@@ -431,7 +431,7 @@ def test_indexing_with_arrays_of_integers(name, run, make, queue):
     j = dpnp.asarray([[1, 3], [0, 0]], sycl_queue=queue)
     key = KEYS[name]
     assert_same(run(lambda a: a[key(i, j)], x), x[key(i, j)])
-    # The numbers may be traced as well.
+    # The indices may be traced as well.
     assert_same(run(lambda a, m, n: a[key(m, n)], x, i, j), x[key(i, j)])
 
 
@@ -441,7 +441,7 @@ def test_indexing_with_a_traced_number(run, make, queue):
     assert_same(run(lambda a: a[a[:, 0].argmax()], x), x[int(x[:, 0].argmax())])
 
 
-def test_indexing_with_numbers_of_the_host(run, make):
+def test_indexing_with_python_integers(run, make):
     x = make(3, 4)
     many = np.arange(200) % 3
     assert_same(run(lambda a: (a[[2, 0]], a[many], a[:, np.array([[0, 1]])]), x),
@@ -451,7 +451,7 @@ def test_indexing_with_numbers_of_the_host(run, make):
     assert_same(run(lambda a: a[np.array([True, False, True])], x), x[::2])
 
 
-def test_gradient_of_indexing_adds_up(make, queue):
+def test_gradient_of_indexing_accumulates(make, queue):
     x, i = make(3, 4), dpnp.asarray([2, 0, 2, -1], sycl_queue=queue)
     for function, wanted in (
         (lambda a: a[i], np.repeat([[1.0], [0.0], [3.0]], 4, axis=1)),
@@ -467,7 +467,7 @@ def test_gradient_of_indexing_adds_up(make, queue):
         np.testing.assert_allclose(got, wanted)
 
 
-def test_numbers_out_of_range(run, make, queue):
+def test_indices_out_of_range(run, make, queue):
     x = make(3, 4)
     with pytest.raises(IndexError, match="3 is out of range for axis 0 of size 3"):
         run(lambda a: a[3], x)
@@ -493,6 +493,6 @@ def test_numbers_out_of_range(run, make, queue):
         (lambda x: (..., ...), IndexError, "one ..."),
     ],
 )
-def test_keys_that_are_refused(key, error, said, run, make):
+def test_refused_keys(key, error, said, run, make):
     with pytest.raises(error, match=said):
         run(lambda x: x[key(x)], make(3, 4))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leaked traced values, arrays of another queue, and dpnp's code inside a trace."""
+"""Leaked traced values, arrays of another queue, and dpnp code inside a trace."""
 
 import dpctl
 import dpnp
@@ -98,7 +98,7 @@ def test_a_captured_array_of_another_queue_raises(wrap, run, x, other):
         run(lambda x: F.add(x, held), x)
 
 
-def test_a_plan_that_is_known_raises_on_another_queue(x, other):
+def test_a_cached_plan_raises_on_another_queue(x, other):
     held = dpnp.ones((3, 4), dtype="f4", sycl_queue=x.sycl_queue)
 
     def function(x):
@@ -118,7 +118,7 @@ def test_a_plan_that_is_known_raises_on_another_queue(x, other):
     np.testing.assert_allclose(bound().asnumpy(), 2 * (x.asnumpy() + 1))
 
 
-def test_a_graph_takes_arrays_of_its_queue_alone(x, other):
+def test_a_graph_takes_only_arrays_of_its_queue(x, other):
     def built(constant):
         g = graph.Graph("cpu" if x.sycl_queue.sycl_device.is_cpu else "gpu")
         g.output(g.add(g.input((3, 4), "f32"), g.constant(constant)))
@@ -207,7 +207,7 @@ def test_gradients_of_several_results(x):
 
 
 @pytest.mark.slow
-def test_array_function_gets_the_arrays_that_dpnp_lacks(run, x):
+def test_array_function_receives_arrays_of_dtypes_that_dpnp_lacks(run, x):
     narrow = sycl_dnn.asarray(x, "bfloat16")
 
     def doubled(a, *dy):
@@ -245,7 +245,7 @@ def test_array_function_without_a_gradient_says_so(x):
     ],
 )
 @pytest.mark.parametrize("is_traced", [False, True])
-def test_array_function_checks_what_is_declared(call, error, said, is_traced, x):
+def test_array_function_checks_declared_results(call, error, said, is_traced, x):
     def function(x):
         inner, arrays, shape, dtype = call(x)
         return sycl_dnn.array_function(inner, *arrays, shape=shape, dtype=dtype)

@@ -43,7 +43,7 @@ tree.register(Ring, lambda r: (r.items, r.size), lambda size, items: Ring(list(i
         {1: "x", "1": "y"},
     ],
 )
-def test_a_tree_is_built_again_from_its_leaves(value):
+def test_a_tree_is_rebuilt_from_its_leaves(value):
     found, structure = tree.flatten(value)
     again = tree.unflatten(structure, found)
     assert again == value
@@ -69,7 +69,7 @@ def test_registered_classes_are_containers():
         tree.register(Ring, lambda r: ((), None), lambda a, c: Ring([], 0))
 
 
-def test_map_takes_several_trees_and_names_the_place_where_they_differ():
+def test_map_of_several_trees_names_the_path_where_they_differ():
     assert tree.map(lambda a, b: a + b, {"x": (1, 2)}, {"x": (3, 4)}) == {"x": (4, 6)}
     with pytest.raises(ValueError, match=r'tree\.map: tree 1\["x"\] must be a tuple of 2, got int'):
         tree.map(lambda a, b: a, {"x": (1, 2)}, {"x": 3})

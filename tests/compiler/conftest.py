@@ -13,14 +13,14 @@ sys.path += [str(Path(__file__).parents[2] / name) for name in ("benchmarks", "e
 
 @pytest.fixture
 def make(queue):
-    """Return a maker of random float32 arrays by shape."""
+    """Return a function that creates random float32 arrays of a shape."""
     rng = np.random.default_rng(0)
     return lambda *shape: dpnp.asarray(rng.standard_normal(shape).astype("f4"), sycl_queue=queue)
 
 
 @pytest.fixture
 def on_device(queue):
-    """Return a copier of dicts of NumPy arrays."""
+    """Return a function that copies dicts of NumPy arrays to the device."""
     return lambda p: {name: dpnp.asarray(v, sycl_queue=queue) for name, v in p.items()}
 
 

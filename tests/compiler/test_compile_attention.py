@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of any form reads its heads where they lie, and computes the same."""
+"""Attention in any form reads its heads in place, with equal results."""
 
 import dpnp
 import numpy as np
@@ -59,7 +59,7 @@ def test_attention(form, dtype, queue):
     assert_same(compiled(*args), function(*args), 2e-5 if dtype is None else 6e-2)
 
 
-def test_no_copies_are_left(make, queue):
+def test_no_copies_remain(make, queue):
     w = make(3 * 64, 64) / 8
 
     def attention(x):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions drawn at random compute the same compiled as step by step."""
+"""Random functions give the same results compiled and step by step."""
 
 import dpnp
 import numpy as np
@@ -33,11 +33,11 @@ def compare(case, queue, dtype):
 @pytest.mark.slow
 @RARE
 @given(case=drawn)
-def test_compiled_is_eager(case, queue):
+def test_compiled_functions_equal_eager_calls(case, queue):
     compare(case, queue, None)
 
 
-#: What loses the digits that bfloat16 has, or says itself which dtype to take.
+#: Functions too sensitive to bfloat16 rounding, or that choose a dtype themselves.
 _TOO_FINE = ("div", "sub", "sub_r", "square", "layer", "bfloat16", "flip")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs and compiled functions on CPUs with fewer instructions: some tests, run as there."""
+"""Some tests of graphs and compiled functions, run as on CPUs with fewer instructions."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from descriptors import require_isa
 from fresh_process import run
 
 TESTS = Path(__file__).parents[1]
-#: Files, and which of their tests.
+#: Files, and which of their tests to run.
 CHOSEN = {
     "compiler/int8/test_int8_quantization.py": "rounded_operands or mixed or concatenations",
     "compiler/passes/test_fusing.py": "conv-norm or linear-gelu or layer-norm or attention",
@@ -22,9 +22,9 @@ CHOSEN = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("isa", "count"), [("avx2", 80), ("avx512_core", 30)])
-def test_values_are_right(isa, count):
+def test_values_are_correct(isa, count):
     require_isa(isa)
-    # AVX-512 without VNNI differs in integers only.
+    # AVX-512 without VNNI differs only for integers.
     of = [n for n in CHOSEN if isa == "avx2" or "int" in n or "capabilities" in n]
     files = [str(TESTS / name) for name in of]
     chosen = " or ".join(f"({CHOSEN[n]})" for n in of if CHOSEN[n])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole networks and their parts: the right numbers in few steps, lowered and in integers too."""
+"""Whole networks and their parts: correct values in few steps, in float32, bfloat16 and int8."""
 
 import dataclasses
 from collections.abc import Callable
@@ -31,15 +31,15 @@ DEPTHWISE = (mobilenet.Block(5, 24, 16, True, "hardswish", 1),)
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    """A function of parameters and arrays, and the steps that it becomes."""
+    """A function of parameters and arrays, and the steps it compiles to."""
 
     name: str
     parameters: Callable[[], dict[str, np.ndarray]]
     function: Callable[..., Any]
     shapes: tuple[Any, ...]
-    #: By row, copies and concatenations, which may become copies, left out.
+    #: By row; copies and concatenations, which may become copies, are not counted.
     steps: dict[str, int]
-    #: Largest norm of the error in integers.
+    #: Largest norm of the error in int8.
     integer_error: float = 0.06
 
     def __str__(self) -> str:
@@ -100,9 +100,9 @@ def test_network(network, dtype, make, on_device):
     args = _arguments(network.shapes, make)
     function = lambda *given: network.function(p, *given)  # noqa: E731
     report = compiled_as_eager(function, *args, dtype=dtype, tolerance=TOLERANCE[dtype])
-    # With AVX-512 oneDNN wants the weights of few pixels in another layout for post-ops.
+    # With AVX-512 oneDNN wants another layout of the weights of few pixels for post-ops.
     refused = [p for p in report.parts if any("weights in another" in text for text in p.refused)]
-    # What is not appended is a kernel.
+    # What is not concatenated in place is a kernel.
     rows = [
         p.row
         for p in report.parts
@@ -172,7 +172,7 @@ def test_a_block_on_odd_sizes(make, queue, resnet_parameters):
     assert compiled.cache_info().size == 3
 
 
-def test_a_step_grows_the_cache(make, on_device):
+def test_a_decoding_step_extends_the_cache(make, on_device):
     p = on_device(gpt.random_parameters(GPT))
     compiled = sycl_dnn.compile(lambda x, k, v: gpt.step(p, GPT, x, k, v))
     keys = values = [make(1, 4, 3, 16) for _ in range(2)]
@@ -187,7 +187,7 @@ def test_a_step_grows_the_cache(make, on_device):
 
 
 def _packed(queue, batch):
-    """Return how oneDNN wants the weights of the block's convolutions for images of 8 x 8."""
+    """Return the layout that oneDNN wants for the block's weights with images of 8 x 8."""
     found = []
     for n_in, n_out, k in ((256, 64, 1), (64, 64, 3), (64, 256, 1)):
         src, dst = (dnnl.MemoryDesc((batch, n, 8, 8), dnnl.data_type.f32, "nhwc")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cannot be compiled is told in words that help."""
+"""Errors for functions that cannot be compiled."""
 
 import dpnp
 import numpy as np
@@ -53,7 +53,7 @@ def _uses_ufunc(x):
         (lambda x: object(), "must return arrays"),
     ],
 )
-def test_what_cannot_be_traced_is_told(function, said, make):
+def test_untraceable_functions_are_reported(function, said, make):
     compiled = sycl_dnn.compile(function)
     for _ in range(2):
         with pytest.raises(TypeError, match=said):
@@ -61,7 +61,7 @@ def test_what_cannot_be_traced_is_told(function, said, make):
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_dtype_that_the_device_lacks_is_float32_with_a_warning(dtype, make, queue):
+def test_unsupported_dtype_falls_back_to_float32_with_a_warning(dtype, make, queue):
     x, w = make(4, 32), make(8, 32)
 
     def lowered(a):
@@ -82,7 +82,7 @@ def test_dtype_that_the_device_lacks_is_float32_with_a_warning(dtype, make, queu
     assert compiled(x).dtype == "float32"
 
 
-def test_arguments_of_compile_are_checked():
+def test_compile_checks_its_arguments():
     for options in ({"dtype": "int8"}, {"cache_size": 0}, {"fallback": "never"}):
         with pytest.raises(ValueError, match="compile: "):
             sycl_dnn.compile(lambda x: x, **options)

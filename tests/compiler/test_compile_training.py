@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps, forward and reverse pass and update, as one compiled program."""
+"""Training steps, forward, backward and update, as one compiled program."""
 
 import dpnp
 import numpy as np
@@ -56,7 +56,7 @@ def one(queue):
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_step_is_that_of_eager_calls(name, make, one):
+def test_compiled_step_equals_eager_calls(name, make, one):
     function, shapes = NETWORKS[name]
     args = [make(*s) / 2 for s in shapes]
     compiled = sycl_dnn.compile(lambda *a: step(function, one, *a))
@@ -66,7 +66,7 @@ def test_step_is_that_of_eager_calls(name, make, one):
     assert len(compiled.explain(*args).parts) < compiled.explain(*args).n_recorded
 
 
-def test_a_loss_falls_over_steps(make, one, queue):
+def test_the_loss_decreases(make, one, queue):
     labels = dpnp.asarray(np.arange(32) % 4, sycl_queue=queue)
     x = make(32, 16) + labels[:, None].astype("f4") * 2.0
 
@@ -87,7 +87,7 @@ def test_a_loss_falls_over_steps(make, one, queue):
     assert update.cache_info().misses == 1
 
 
-def test_arguments_have_gradients_of_their_own(make, one):
+def test_each_argument_has_its_own_gradient(make, one):
     def product(a, b, unused):
         return F.sum(F.mul(a, b)) + a.sum()
 
@@ -125,7 +125,7 @@ def test_planned_steps(make, one):
     assert_same(plan(), function(*args))
 
 
-def test_what_has_no_gradients_inside_is_refused(make, one):
+def test_functions_without_gradients_are_refused(make, one):
     function, shapes = NETWORKS["perceptron"]
     args = [make(*s) for s in shapes]
     with pytest.raises(TypeError, match="vjp: a function compiled with its own dtype"):

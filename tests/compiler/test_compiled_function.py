@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How compiled functions are called: arguments, results, places for them, threads."""
+"""How compiled functions are called: arguments, results, ``out``, threads."""
 
 import dpnp
 import numpy as np
@@ -114,13 +114,13 @@ def test_inside_plan_and_other_compiled_functions(make, weights):
     assert_same((y, pullback(y)), (F.linear(x, weights), F.matmul(y, weights)))
 
 
-def test_integers_and_tables(make, queue):
+def test_integers_and_embeddings(make, queue):
     table = make(10, 16)
     function = sycl_dnn.compile(lambda i: F.relu(F.embedding(i, table) * 2.0))
     numbers = dpnp.asarray(np.array([[1, 2], [9, 0]]), sycl_queue=queue)
     assert_same(function(numbers), F.relu(F.embedding(numbers, table) * 2.0))
     ways = [p.way for p in function.explain(numbers).parts]
-    assert ("dpnp" in ways) == (queue.sycl_device.is_gpu)  # on CPUs a kernel looks rows up
+    assert ("dpnp" in ways) == (queue.sycl_device.is_gpu)  # on CPUs a kernel gathers the rows
     low = sycl_dnn.compile(lambda i: F.relu(F.embedding(i, table)), dtype="bfloat16")
     assert_same(low(numbers), F.relu(F.embedding(numbers, table)), 1e-2)
 
@@ -158,7 +158,7 @@ def test_inputs_may_be_freed_before_the_work_is_done(make, weights):
         np.testing.assert_allclose(dpnp.asnumpy(got), wanted, atol=1e-5)
 
 
-def test_dropout_draws_anew(make):
+def test_dropout_draws_a_new_mask_at_each_call(make):
     x = dpnp.ones_like(make(64, 64))
     function = sycl_dnn.compile(lambda a: F.dropout(a, 0.5))
     first, second = dpnp.asnumpy(function(x)), dpnp.asnumpy(function(x))
@@ -181,7 +181,7 @@ def test_a_bound_call_sees_new_input(make, weights):
     assert_same(backwards()["y"], F.relu(F.linear(x[::-1], weights)))
 
 
-#: What the function computes with, and in which order the call names its arguments.
+#: What the function computes, and the order in which the call names its arguments.
 ORDERS = [
     (lambda a, b, c: a * 4 + b * 2 + c, ("b", "a", "c")),
     (lambda a, b, c: a * 4 + b * 2 + c, ("c", "b", "a")),

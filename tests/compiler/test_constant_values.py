@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What compiled functions take as constant: arrays they hold, named and frozen arguments."""
+"""Constants of compiled functions: captured arrays, named and frozen arguments."""
 
 import gc
 import weakref
@@ -42,7 +42,7 @@ def test_plain_arguments_may_change(make, weights):
     assert_same(function(x, weights), F.relu(F.linear(x, weights)))
 
 
-def test_clear_reads_constants_anew(make):
+def test_clear_reads_constants_again(make):
     w, v = make(16, 3, 3, 3), make(16)
     function = sycl_dnn.compile(lambda x: F.conv2d(x, w) * v[:, None, None])
     x = make(2, 3, 8, 8)
@@ -52,7 +52,7 @@ def test_clear_reads_constants_anew(make):
     assert_same(function(x), F.conv2d(x, w) * v[:, None, None])
 
 
-def test_a_function_that_returns_what_it_got(make, weights):
+def test_a_function_that_returns_its_argument(make, weights):
     x = make(3, 16)
     function = sycl_dnn.compile(lambda a: (a, weights, F.relu(a)))
     same, constant, made = function(x)
@@ -61,7 +61,7 @@ def test_a_function_that_returns_what_it_got(make, weights):
 
 
 @pytest.mark.slow
-def test_a_dropped_function_lets_go_of_its_constants(make):
+def test_a_deleted_function_frees_its_constants(make):
     weights = make(16, 16)
     compiled = sycl_dnn.compile(lambda x: F.linear(x, weights))
     compiled(make(4, 16))
@@ -74,7 +74,7 @@ def test_a_dropped_function_lets_go_of_its_constants(make):
 @pytest.mark.parametrize("form", [("int8", 0, None), ("int4", 1, 16), ("uint4", 1, 16)])
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
 @pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
-def test_weights_of_integers(form, dtype, make):
+def test_integer_weights(form, dtype, make):
     weight, b, x = F.quantize_dynamic(make(16, 32), *form), make(16), make(3, 32)
     function = lambda a: F.relu(F.linear(a, weight, b)) + 1.0  # noqa: E731
     compiled = sycl_dnn.compile(function, dtype=dtype)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that results are written over: only those that were given away, and never too early."""
+"""Donated arguments are overwritten by results; others are not, and never too early."""
 
 import copy
 import pickle
@@ -22,7 +22,7 @@ def adding(x, y):
 
 @pytest.fixture
 def array(queue):
-    """Return a maker of arrays that are large enough to be written over."""
+    """Return a function that creates arrays large enough to be overwritten."""
     rng = np.random.default_rng(0)
 
     def make():
@@ -50,7 +50,7 @@ def training(opt):
 
 @pytest.mark.parametrize("kind", [optim.AdamW, optim.SGD, optim.Lion, optim.Adam])
 @pytest.mark.parametrize("kernels", ["always", "never"])
-def test_a_training_step_writes_over_parameters_and_moments(queue, array, kind, kernels):
+def test_a_training_step_overwrites_parameters_and_moments(queue, array, kind, kernels):
     layers = [nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.LayerNorm(WIDTH)]
     net = nn.Sequential(*layers).to(queue)
     opt = kind(1e-2, **({"momentum": 0.9} if kind is optim.SGD else {}))
@@ -75,7 +75,7 @@ def test_a_training_step_writes_over_parameters_and_moments(queue, array, kind, 
         np.testing.assert_array_equal(dpnp.asnumpy(got), dpnp.asnumpy(wanted))
 
 
-def test_arguments_that_are_not_named_stay(array):
+def test_arguments_that_are_not_donated_are_unchanged(array):
     x, y = array(), array()
     before = dpnp.asnumpy(x), dpnp.asnumpy(y)
     made = sycl_dnn.compile(adding, donate="x")(x, y)
@@ -84,12 +84,12 @@ def test_arguments_that_are_not_named_stay(array):
     np.testing.assert_array_equal(dpnp.asnumpy(made), sum(before))
 
 
-def test_nothing_is_overwritten_unless_asked(array):
+def test_nothing_is_overwritten_by_default(array):
     x, y = array(), array()
     assert not overwritten(sycl_dnn.compile(adding), x, y)
 
 
-def test_what_is_read_later_is_not_written_over(array):
+def test_arrays_that_are_read_later_are_not_overwritten(array):
     def twice(x, y):
         doubled = F.matmul(x, F.transpose(y, 0, 1)) @ y
         return doubled, F.matmul(F.exp(doubled * 1e-3), F.transpose(x, 0, 1)) @ x
@@ -106,7 +106,7 @@ def test_what_is_read_later_is_not_written_over(array):
     "overlapping",
     [lambda a: (a, a), lambda a: (a, a[:]), lambda a: (a[:-1], a[1:]), lambda a: (a[1:], a[:-1])],
 )
-def test_arrays_that_overlap_others_stay(array, overlapping):
+def test_overlapping_arrays_are_not_overwritten(array, overlapping):
     whole = array()
     before = dpnp.asnumpy(whole)
     x, y = overlapping(whole)
@@ -120,7 +120,7 @@ def test_arrays_that_overlap_others_stay(array, overlapping):
     assert address(compiled(*apart)) == address(apart[0])
 
 
-def test_an_array_that_the_function_holds_stays(array):
+def test_a_captured_array_is_not_overwritten(array):
     held, y = array(), array()
     before = dpnp.asnumpy(held)
     compiled = sycl_dnn.compile(lambda x, y: F.exp(x + y) * held, donate="x")
@@ -129,7 +129,7 @@ def test_an_array_that_the_function_holds_stays(array):
     assert address(compiled(y, held)) == address(y)
 
 
-def test_a_read_only_array_stays(array):
+def test_a_read_only_array_is_not_overwritten(array):
     x, y = array(), array()
     before = dpnp.asnumpy(x)
     x.flags["WRITABLE"] = False
@@ -138,7 +138,7 @@ def test_a_read_only_array_stays(array):
     np.testing.assert_array_equal(dpnp.asnumpy(x), before)
 
 
-def test_an_argument_that_is_a_result_itself_stays(array):
+def test_an_argument_that_is_returned_is_not_overwritten(array):
     compiled = sycl_dnn.compile(lambda x, y: (x, x + y), donate="x")
     x, y = array(), array()
     before = dpnp.asnumpy(x)
@@ -148,7 +148,7 @@ def test_an_argument_that_is_a_result_itself_stays(array):
     np.testing.assert_array_equal(dpnp.asnumpy(made), before + dpnp.asnumpy(y))
 
 
-def test_out_goes_where_it_is_asked_for(array):
+def test_out_takes_precedence_over_donation(array):
     x, y, out = array(), array(), array()
     before = dpnp.asnumpy(x)
     assert sycl_dnn.compile(adding, donate="x")(x, y, out=out) is out
@@ -156,7 +156,7 @@ def test_out_goes_where_it_is_asked_for(array):
 
 
 @pytest.mark.slow
-def test_a_search_for_nan_keeps_the_arguments(array):
+def test_debug_nans_keeps_the_arguments(array):
     x, y = array(), array()
     x[0] = np.nan
     compiled = sycl_dnn.compile(lambda x, y: F.log(F.relu(x * 0 - 1) - 1) + y, donate=("x", "y"))
@@ -165,7 +165,7 @@ def test_a_search_for_nan_keeps_the_arguments(array):
     assert not overwritten(compiled._undonated, x, y)
 
 
-def test_a_bound_call_steps_on(array):
+def test_a_bound_call_can_be_repeated(array):
     x, y = array(), array()
     wanted = dpnp.asnumpy(x) + dpnp.asnumpy(y) + dpnp.asnumpy(y)
     bound = sycl_dnn.compile(adding, donate="x").bind(x, y)
@@ -174,7 +174,7 @@ def test_a_bound_call_steps_on(array):
     np.testing.assert_array_equal(dpnp.asnumpy(x), wanted)
 
 
-def test_copies_of_the_function_give_the_same_away(array):
+def test_copies_of_the_function_donate_the_same_arguments(array):
     compiled = sycl_dnn.compile(adding, donate="x")
     for other in (copy.deepcopy(compiled), pickle.loads(pickle.dumps(compiled))):
         x, y = array(), array()
@@ -186,6 +186,6 @@ def test_copies_of_the_function_give_the_same_away(array):
     [({"donate": "z"}, "donate must name parameters.*'z'"),
      ({"donate": "x", "constants": "x"}, "donate must not name constants.*'x'")],
 )  # fmt: skip
-def test_names_are_checked(options, reason):
+def test_donated_names_are_validated(options, reason):
     with pytest.raises(ValueError, match=reason):
         sycl_dnn.compile(adding, **options)

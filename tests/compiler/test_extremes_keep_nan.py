@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maxima and minima keep the NaN of both operands, also where one is fused with what made it."""
+"""Maxima and minima propagate the NaN of both operands, also where one is fused."""
 
 import dpnp
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another shape of a function that is known: the program of a compile anew, with less work."""
+"""A second shape of a compiled function gets the program of a fresh compilation, with less work."""
 
 import compile_time
 import pytest
@@ -8,7 +8,7 @@ from comparing import compiled_as_eager
 import sycl_dnn
 from sycl_dnn import functional as F  # noqa: N812
 
-#: Workloads in sizes that take little time.
+#: Workloads in sizes that compile quickly.
 LAYERS = {name: 5 for name in compile_time.WORKLOADS if name != "resnet"}
 
 
@@ -21,7 +21,7 @@ def _two_shapes(name):
 
 
 def _described(graph):
-    """Return what runs: primitives, what was fused and refused, and which values they share."""
+    """Describe the program: primitives, fusions and refusals, and which values they share."""
     numbers = {}
 
     def look(tensor):
@@ -39,7 +39,7 @@ def _described(graph):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LAYERS)
-def test_another_shape_is_compiled_as_by_a_function_that_is_new(name):
+def test_another_shape_gets_the_program_of_a_fresh_compilation(name):
     first, second = _two_shapes(name)
     known, new = compile_time.compiled(name), compile_time.compiled(name)
     known._program(first, {})
@@ -50,7 +50,7 @@ def test_another_shape_is_compiled_as_by_a_function_that_is_new(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpt", "adam", "dense"])
-def test_updates_of_parameters_are_known_for_another_batch(name):
+def test_parameter_updates_are_reused_for_another_batch(name):
     first, second = _two_shapes("gpt" if name == "gpt" else name)
     function = compile_time.compiled(name)
     function._program(first, {})
@@ -67,7 +67,7 @@ def test_updates_of_parameters_are_known_for_another_batch(name):
 
 
 @pytest.mark.parametrize("name", ["images", "reader", "bert"])
-def test_weights_are_packed_once_where_both_shapes_take_one_layout(name):
+def test_weights_are_packed_once_if_both_shapes_use_one_layout(name):
     first, second = _two_shapes(name)
     function = compile_time.compiled(name)
     function._program(first, {})
@@ -76,7 +76,7 @@ def test_weights_are_packed_once_where_both_shapes_take_one_layout(name):
     assert 0 < len(function._pool._found) <= packed * 1.1
 
 
-def test_operands_that_are_one_value_are_told_from_two(make):
+def test_shared_operands_are_distinguished_from_separate_ones(make):
     def function(x, y):
         a = F.relu(x)
         return a * x, F.relu(y) * x, F.relu(x) + x, F.relu(y) + y, F.exp(y) * y * x
@@ -84,14 +84,14 @@ def test_operands_that_are_one_value_are_told_from_two(make):
     compiled_as_eager(function, make(4, 8), make(4, 8))
 
 
-def test_numbers_that_are_fused_count(make):
+def test_fused_numbers_are_part_of_the_key(make):
     def function(x):
         return [F.relu(x) * v + v for v in (1.5, 2.5, 3.5)] + [F.exp(x) ** v for v in (2, 3)]
 
     compiled_as_eager(function, make(4, 8))
 
 
-def test_what_reports_say_is_the_same(make):
+def test_reports_are_the_same(make):
     def function(x, y):
         return F.gelu(F.tanh(x) * 2.0 + 1.0) * y, F.gelu(F.tanh(y) * 2.0 + 1.0) * x
 
@@ -100,7 +100,7 @@ def test_what_reports_say_is_the_same(make):
     assert first == second
 
 
-def test_dropping_what_was_compiled_drops_what_was_fused(make):
+def test_clearing_the_cache_clears_known_fusions(make):
     function = sycl_dnn.compile(lambda x: F.relu(x) * 2.0)
     function(make(4, 8))
     assert function._fusions.n_asked

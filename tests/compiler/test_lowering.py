@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What models write about shapes, axes, dtypes and elements, traced as on arrays."""
+"""Models' use of shapes, axes, dtypes and elements, traced as on arrays."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def test_models_read_shapes_and_axes(name, make):
         assert_same(compiled(x), SAME[name](x))
 
 
-def test_sizes_are_those_of_each_shape(make):
+def test_sizes_are_specialized_on_each_shape(make):
     function = sycl_dnn.compile(lambda x: x.reshape(x.shape[0], -1) * (1.0 / x.shape[1]))
     for shape in ((2, 3, 4), (5, 2, 4), (2, 3, 4)):
         x = make(*shape)
@@ -69,14 +69,14 @@ TOLD = {
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_what_depends_on_values_is_told_with_its_line(name, make):
+def test_value_dependent_code_is_reported_with_its_line(name, make):
     function, words = TOLD[name]
     with pytest.raises(TypeError, match=words) as error:
         sycl_dnn.compile(function)(make(3, 4))
     assert Path(__file__).name in str(error.value)
 
 
-def test_numbers_out_of_range_are_refused(make):
+def test_indices_out_of_range_are_refused(make):
     with pytest.raises(IndexError, match="4 is out of range for axis 1 of size 4"):
         sycl_dnn.compile(lambda x: x[:, np.array([0, 4])])(make(3, 4))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled functions over operands whose axes are in any order in memory, against eager calls.
+"""Compiled functions of operands with axes in any memory order, compared with eager calls.
 
-Eager calls copy such operands; compiled functions read them in place where they can. With CI_LONG=1
-many are drawn, otherwise a few of each function.
+Eager calls copy such operands; compiled functions read them in place if they can. Many are drawn
+with CI_LONG=1, otherwise a few for each function.
 """
 
 import os
@@ -20,7 +20,7 @@ DRAWN = 150 if LONG else 5
 
 
 def laid_out(draw, shape, queue):
-    """Return random numbers whose axes are in any order in memory, perhaps with gaps."""
+    """Return random numbers whose axes have any order in memory, possibly with gaps."""
     order = list(range(len(shape)))
     draw.shuffle(order)
     numbers = np.random.default_rng(draw.randrange(1 << 30)).standard_normal(shape).astype("f4")
@@ -34,7 +34,7 @@ def laid_out(draw, shape, queue):
     return array.transpose([int(i) for i in np.argsort(order)])
 
 
-# --- functions, and the shapes of their operands: both drawn
+# --- functions, and the shapes of their operands: both random
 
 
 def _product(draw):
@@ -59,7 +59,7 @@ def _linear(draw):
 
 
 def _two_products(draw):
-    """Weights of the second product are a result in the order of the first one's operands."""
+    """Weights of the second product are a result in the layout of the first one's operands."""
     batch, heads = draw.choice((1, 2)), draw.choice((1, 3, 4))
     n, k, m = (draw.choice((1, 2, 6)) for _ in range(3))
 
@@ -119,7 +119,7 @@ def _transposed(draw):
 
 
 def _rows_and_more(draw):
-    """Normalised or softmaxed rows, or slopes, then operands that broadcast."""
+    """Normalized or softmaxed rows, or slopes, then operands that broadcast."""
     shape = draw.choice([(2, 12, 3, 16), (1, 5, 3, 8), (2, 1, 3, 8), (3, 8, 16), (2, 16, 1, 1)])
     axis = draw.randrange(len(shape))
     kind = draw.choice(("softmax", "log_softmax", "layer_norm", "rms_norm", "prelu", "max"))
@@ -159,7 +159,7 @@ def told(arrays):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_compiled_is_eager_in_any_layout(name, queue):
+def test_compiled_functions_equal_eager_calls_in_any_layout(name, queue):
     wrong = []
     for number in range(DRAWN):
         draw = Random(f"{name} {number}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention and products as partitions of the Graph API: equal to primitives, and told of."""
+"""Attention and products as partitions of the Graph API: equal to primitives, and reported."""
 
 import dpnp
 import pytest
@@ -52,14 +52,14 @@ def test_attention_is_one_partition(form, dtype, make):
     assert made
     assert all(p.implementation.startswith("MatMul") for p in made)
     if dtype == "bfloat16" and not isa.startswith(("avx512_core_bf16", "avx10")):
-        return  # products of bfloat16 add their mask apart where instructions for it are missing
+        return  # products of bfloat16 add their mask separately without instructions for it
     assert all(p.implementation.endswith("SoftMax + MatMul") for p in made)
     assert not any(p.row in ("softmax_forward", "matmul") for p in report.parts)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
-def test_heads_that_lie_between_one_another(dtype, make):
-    """Queries, keys and values are parts of one product, and the result lies as the next needs."""
+def test_interleaved_heads(dtype, make):
+    """Queries, keys and values are parts of one product, and the result has the layout of the next."""
     w, o = make(3 * 64, 64) / 8, make(64, 64) / 8
 
     def layer(x):
@@ -108,14 +108,14 @@ def test_product_with_post_ops_is_one_partition(chain, dtype, make):
 
 
 @pytest.mark.parametrize("op", [F.add, F.sub, F.mul, F.div])
-def test_operands_of_post_ops_come_in(op, make):
+def test_post_op_operands_become_partition_inputs(op, make):
     w, row = make(24, 32), make(24) + 5.0
     function = lambda x, y: op(op(F.linear(x, w), row), y)  # noqa: E731
     report = compiled_as_eager(function, make(40, 32), make(40, 24) + 5.0, lowering="partitions")
     assert len(partitions(report)) == 1
 
 
-def test_what_has_no_operation_stays_a_primitive_and_is_told(make):
+def test_unsupported_steps_stay_primitives_and_are_reported(make):
     w, slopes = make(24, 32), make(24)
     told = {
         "matmul has a post-op of another kind": lambda x: F.prelu(F.linear(x, w), slopes),
@@ -127,7 +127,7 @@ def test_what_has_no_operation_stays_a_primitive_and_is_told(make):
         assert any(f"partition: {words}" in part.refused for part in report.parts), str(report)
 
 
-def test_measured_tells_both_times_and_takes_the_smaller(make):
+def test_measured_reports_both_times_and_selects_the_faster(make):
     w = make(64, 64)
 
     def function(q, k, v):
@@ -156,7 +156,7 @@ def attend(q):
     return F.scaled_dot_product_attention(F.relu(q), q, q) * 2.0
 
 
-def test_results_go_where_the_caller_wants_them(make):
+def test_results_are_written_to_out(make):
     q = make(2, 4, 8, 16)
     function = sycl_dnn.compile(attend, lowering="partitions")
     for out in (dpnp.zeros_like(q), dpnp.zeros((2, 8, 4, 16), dtype="f4").transpose(0, 2, 1, 3)):
@@ -202,8 +202,8 @@ def test_threads_share_a_partition(make):
     assert_same(made, wanted)
 
 
-def test_calls_of_dpnp_write_to_out_as_well(make):
-    """What a call over arrays makes was once left in its own array."""
+def test_dpnp_calls_write_to_out(make):
+    """A dpnp call once left its result in a separate array."""
     function = lambda x: F.pow(F.abs(x) + 0.5, F.abs(x))  # noqa: E731
     x = make(6, 7)
     out = dpnp.zeros_like(x)

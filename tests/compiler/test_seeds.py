@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers of compiled functions go on from a state, whether a program is there or not."""
+"""Random numbers of compiled functions continue from a state, before and after compilation."""
 
 import dpnp
 import numpy as np
@@ -17,8 +17,8 @@ def make_step(net, opt):
     return sycl_dnn.compile(step)
 
 
-def test_the_first_call_draws_what_later_ones_do(queue):
-    """A program with constants to compute is made without drawing."""
+def test_the_first_call_draws_like_later_ones(queue):
+    """Compiling a program with constants to compute draws no random numbers."""
     net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1)).to(queue)
     opt, x = optim.AdamW(optim.schedules.cosine(1e-2, 100)), F.randn(64, 4, device=queue)
     state, losses = opt.init(net), []
@@ -30,7 +30,7 @@ def test_the_first_call_draws_what_later_ones_do(queue):
     assert losses[0][0] != losses[0][1]
 
 
-def test_numbers_beside_constants(queue):
+def test_random_numbers_next_to_constants(queue):
     held = dpnp.asarray(np.arange(4, dtype="f4"), sycl_queue=queue)
     draw = sycl_dnn.compile(lambda x: F.add(F.mul(x, F.exp(held)), F.randn(16, 4)))
     x, found = F.zeros(16, 4, device=queue), []

@@ -17,7 +17,7 @@ def nodes_of(count):
     return [Node(None, {}, {}) for _ in range(count)]
 
 
-def test_drawn_insertions_and_removals_keep_the_order():
+def test_random_insertions_and_removals_keep_the_order():
     draw = random.Random(0)
     wanted = nodes_of(5)
     order = Order(wanted)
@@ -38,7 +38,7 @@ def test_drawn_insertions_and_removals_keep_the_order():
     assert [order.before(n) for n in wanted] == [None, *wanted[:-1]]
 
 
-def test_many_insertions_in_one_place_deal_numbers_out_anew():
+def test_many_insertions_in_one_place_renumber_the_nodes():
     first, last = nodes_of(2)
     order = Order([first, last])
     made = nodes_of(200)
@@ -50,7 +50,7 @@ def test_many_insertions_in_one_place_deal_numbers_out_anew():
     assert order.renumbered < 10
 
 
-def test_a_node_is_in_the_order_once():
+def test_a_node_cannot_be_inserted_twice():
     (node,) = nodes_of(1)
     with pytest.raises(ValueError, match="order: zeros is among the nodes already"):
         Order([node]).insert([node], node)
@@ -117,7 +117,7 @@ def test_writes_between_two_nodes_are_seen(trace, value):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", compile_time.WORKLOADS)
-def test_twice_the_layers_are_twice_the_rewrites(name):
+def test_rewrites_scale_linearly_with_layers(name):
     found = []
     for layers in (5, 10):
         function, arguments = compile_time.compiled(name), compile_time.WORKLOADS[name][1]

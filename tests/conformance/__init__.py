@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether oneDNN's primitives and graphs are right: cases, their references, two commands."""
+"""Conformance of oneDNN's primitives and graphs: cases, references, two commands."""

@@ -41,5 +41,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
     except BrokenPipeError:
-        # The reader of the output is gone; Python must not write to it at exit.
+        # The reader of the output has gone; Python must not write to it at exit.
         os._exit(1)

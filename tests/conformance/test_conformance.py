@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A subset of the case files, one line a test; `python tests/conformance verify` runs the whole."""
+"""A subset of the case files, one test per line; `python tests/conformance verify` runs all."""
 
 import random
 from collections import Counter
@@ -45,7 +45,7 @@ def test_case(case, conformance_stream):
 
 @pytest.mark.parametrize("driver", ALL_DRIVERS)
 def test_every_driver_has_cases_that_pass(driver, conformance_stream):
-    """Refusals alone would say nothing: some case of each driver must give numbers."""
+    """Refusals alone prove nothing: some case of each driver must compute results."""
     statuses = Counter(run_case(case, conformance_stream).status for case in EACH[driver][:12])
     assert statuses["PASSED"] > 0
 
@@ -60,18 +60,18 @@ def test_refusals_have_reasons(conformance_stream):
     assert refusal.value.reasons
 
 
-def test_there_are_enough_cases():
+def test_minimum_number_of_cases():
     assert all(len(cases) >= 40 for cases in EACH.values())
     assert sum(map(len, EACH.values())) >= 2000
 
 
 @pytest.mark.slow
-def test_one_file_names_all_of_them():
+def test_one_file_includes_all_case_files():
     lines = {case.line for case in read_file(FOLDER / "all.in")}
     assert lines == {case.line for cases in EACH.values() for case in cases}
 
 
-def test_lines_that_replay_read_back_to_the_same_case():
+def test_replay_lines_parse_to_the_same_case():
     from conformance.verify.case_reader import Reader
     from sycl_dnn.tools.cases.case_files import words_of_text
 

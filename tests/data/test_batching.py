@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``Batches`` and ``Metrics``: rows together, orders by seed; means as NumPy's."""
+"""``Batches`` and ``Metrics``: rows stay together, order by seed; means equal NumPy's."""
 
 import dpnp
 import numpy as np
@@ -28,7 +28,7 @@ def rows(batches):
 
 
 @pytest.mark.parametrize("kind", ["numpy", "dpnp", "bfloat16"])
-def test_rows_stay_together_and_each_comes_once(kind):
+def test_rows_stay_together_and_appear_exactly_once(kind):
     given = arrays(kind)
     assert rows(data.Batches(given, 4)) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]]
     shuffled = data.Batches(given, 4, shuffle=True, seed=3)
@@ -38,7 +38,7 @@ def test_rows_stay_together_and_each_comes_once(kind):
     for epoch in (first, second):
         assert [len(batch) for batch in epoch] == [4, 4, 3]
         assert sorted(sum(epoch, [])) == list(range(11))
-    # The orders are those of the seed and the epoch, on all devices.
+    # The order depends on the seed and the epoch alone, on all devices.
     again = data.Batches(arrays("numpy"), 4, shuffle=True, seed=3)
     again.epoch = 1
     assert rows(again) == second
@@ -65,7 +65,7 @@ def test_batches_can_be_prefetched():
         assert rows(data.Prefetcher(batches)) == wanted
 
 
-def test_means_are_numpys_however_many_there_are():
+def test_means_equal_numpy_for_any_number_of_values():
     rng = np.random.default_rng(0)
     losses = rng.standard_normal(300).astype("f4")
     weights = rng.integers(1, 9, 300)
@@ -77,12 +77,12 @@ def test_means_are_numpys_however_many_there_are():
     assert metrics.result()["loss"] == pytest.approx(np.average(losses, weights=weights), rel=1e-5)
     found = plain.result(reset=True)
     assert found == {"loss": pytest.approx(losses.mean(), rel=1e-5), "fixed": 2.0}
-    # 300 values are four sums of 64 and the rest.
+    # 300 values are four sums of 64 and a remainder.
     assert [len(level) for level in metrics._sums["loss"].levels] == [300 % 64, 4]
     assert plain.result() == {}
 
 
-def test_values_that_are_not_finite_show():
+def test_nonfinite_values_are_kept():
     metrics = data.Metrics()
     metrics.add(loss=F.full((), float("nan")))
     assert np.isnan(metrics.result()["loss"])

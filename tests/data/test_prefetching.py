@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``Prefetcher``: order, values, memory used again, errors, threads that end."""
+"""``Prefetcher``: order, values, reused memory, errors, threads that terminate."""
 
 import gc
 import threading
@@ -17,7 +17,7 @@ from sycl_dnn import functional as F
 PATIENCE = 300
 
 
-def test_batches_come_in_order_from_memory_that_is_used_again(queue):
+def test_batches_arrive_in_order_in_reused_memory(queue):
     buffer = np.empty((4, 256), "f4")
 
     def source():
@@ -55,7 +55,7 @@ def test_trees_of_all_kinds_of_arrays():
     assert (int(made[8][0]), made[8][0].shape, made[8][1]) == (5, (), 7)
 
 
-def test_torchs_loader_and_dtypes():
+def test_torch_dataloader_and_dtypes():
     torch = pytest.importorskip("torch")
     x, labels = torch.randn(10, 3), torch.arange(10)
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, labels), 4)
@@ -69,7 +69,7 @@ def test_torchs_loader_and_dtypes():
     np.testing.assert_array_equal(narrow.asnumpy(), x.bfloat16().float().numpy())
 
 
-def test_errors_come_at_their_place_and_once():
+def test_errors_are_raised_once_at_their_position():
     def source():
         yield np.ones(1)
         yield np.ones(2)
@@ -85,7 +85,7 @@ def test_errors_come_at_their_place_and_once():
     assert not batches._thread.is_alive()
 
 
-def test_no_more_than_size_are_made_ahead():
+def test_at_most_size_batches_are_prefetched():
     made, third = [], threading.Event()
 
     def source():
@@ -96,7 +96,7 @@ def test_no_more_than_size_are_made_ahead():
             yield np.full(2, number)
 
     batches = iter(data.Prefetcher(source(), 2))
-    # Two are ready, and a third waits for its place.
+    # Two are ready, and a third waits for a slot.
     assert third.wait(PATIENCE)
     assert made == [0, 1, 2]
     next(batches)
@@ -129,7 +129,7 @@ def test_the_thread_ends_when_the_iterator_is_dropped():
     assert closed.wait(PATIENCE)
 
 
-def test_several_readers_get_each_batch_once():
+def test_each_batch_goes_to_one_of_several_readers():
     batches, found, lock = iter(data.Prefetcher(np.arange(60).reshape(60, 1))), [], threading.Lock()
 
     def read():
@@ -160,7 +160,7 @@ print(next(batches).shape)
 
 
 @pytest.mark.slow
-def test_a_process_ends_with_a_thread_that_copies():
+def test_a_process_exits_while_a_thread_copies():
     assert output(PROGRAM) == "(64, 64)"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of Python: loops, conditions on shapes and numbers, closures, containers."""
+"""Lines of Python: loops, branches on shapes and numbers, closures, containers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def contained(d: Drawing) -> None:
 
 
 def stopped(d: Drawing) -> None:
-    """A value that is used many times."""
+    """A value with many uses."""
     x = d.float()
     d.line(
         d.choice(

@@ -3,7 +3,7 @@
 
     python tests/differential/differ.py --programs 5000 --seed 7 --jobs 2 --log found.jsonl
 
-A worker that dies or hangs is reported with the seed that it was at, and another continues.
+A worker that crashes or hangs is reported with its current seed, and another one continues.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BATCH, LONGEST = 100, 240
 
 
 def work(seeds: list[int], is_layers: bool) -> None:
-    """Play programs; write one line before and one after each."""
+    """Run programs; write one line before and one after each."""
     import warnings
 
     warnings.simplefilter("ignore")
@@ -54,7 +54,7 @@ def work(seeds: list[int], is_layers: bool) -> None:
 
 
 class Run:
-    """Seeds that are shared among processes, and what came of them."""
+    """Seeds distributed over processes, and their outcomes."""
 
     def __init__(self, seeds: list[int], log: Any, is_layers: bool) -> None:
         self.left, self.log, self.is_layers = seeds, log, is_layers

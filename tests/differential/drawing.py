@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw random programs: each line is tried by the reference before it is kept."""
+"""Generate random programs: each line is tried with the reference before it is kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FUNCTIONS = TorchFunctions(torch.float64)
 
 
 class Unsuitable(Exception):
-    """A line cannot be drawn from what there is."""
+    """A line cannot be generated from the current values."""
 
 
 class Drawing:
@@ -64,7 +64,7 @@ class Drawing:
     def product(self, x: str, y: str) -> str:
         """Return ``x @ y``, or ``F.matmul`` where an operand repeats elements.
 
-        Of dpnp's arrays ``@`` is dpnp's own, which then gives wrong values or raises.
+        dpnp's own ``@`` gives wrong values or raises for such arrays.
         """
         given = [eval(text, dict(self.scope)) for text in (x, y)]
         repeats = any(
@@ -113,7 +113,7 @@ class Drawing:
         return str(self.choice(options))
 
     def floats(self, ndim: int | None = None, least: int = 0) -> list[str]:
-        """Return the names of float values, of a number of axes if that is given."""
+        """Return the names of float values, optionally with a given number of axes."""
         return [
             n
             for n in self.names
@@ -124,7 +124,7 @@ class Drawing:
         ]
 
     def float(self, ndim: int | None = None, least: int = 0) -> str:
-        """Return a float value's name, often one that nothing has used yet."""
+        """Return the name of a float value, preferably an unused one."""
         found = self.floats(ndim, least)
         if found:
             fresh = [n for n in found if n in self.unused]
@@ -152,7 +152,7 @@ class Drawing:
         return self.line(f"F.reshape({name}, {tuple(parts)})")
 
     def operand(self, shape: Any, values: str = "normal") -> str:
-        """Return a value of exactly this shape: one that there is, or a new argument."""
+        """Return a value of exactly this shape: an existing one, or a new argument."""
         shape = tuple(shape)
         found = [n for n in self.floats() if tuple(self.scope[n].shape) == shape]
         if found and values == "normal" and self.chance(0.6):
@@ -190,7 +190,7 @@ class Drawing:
                 raise Unsuitable(f"{text}: {highest}")
 
     def made(self) -> Program:
-        """Return the program: its results are what nothing has used, at most three."""
+        """Return the program: its results are unused values, at most three."""
         used = {word for line in self.lines for word in re.findall(r"\w+", line)}
         inputs = tuple(i for i in self.inputs if i.name in used)
         ends = [n for n in self.unused if n.startswith("v")][-3:]
@@ -215,7 +215,7 @@ def draw(seed: int, only: str | None = None) -> Program:
         try:
             drawing.choice(weighted)(drawing)
         except Unsuitable:
-            # Lines before the one that failed stay; arguments that it wanted go.
+            # Lines before the failed one are kept; arguments that it added are removed.
             if len(drawing.lines) == lines:
                 del drawing.inputs[kept[0] :]
                 drawing.names, drawing.unused = kept[1], kept[2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program is expected to return, and the loss whose gradients are compared."""
+"""Expected results of a program, and the loss whose gradients are compared."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines with indices: gathering, scattering, tables, one-hot."""
+"""Lines with indices: gather, scatter, embedding tables, one-hot."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def indexed(d: Drawing) -> None:
     elif kind in ("scatter", "scatter_add"):
         other = tuple(d.int(1, max(n, 1)) for n in shape)
         if kind == "scatter":
-            # Each element is written once: the order of several is not defined.
+            # Each element is written once: the order of several writes is undefined.
             order = f"F.argsort({d.operand(shape)}, {axis})"
             d.line(f"F.scatter({x}, {axis}, {order}, {d.choice(('0.5', d.operand(shape)))})")
         else:

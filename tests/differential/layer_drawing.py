@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw random stacks of layers, an optimiser and its options; ``torch.nn`` tries each layer."""
+"""Generate random stacks of layers, an optimizer and its options; ``torch.nn`` tries each layer."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ LARGEST = 2000
 
 @dataclass(frozen=True)
 class Stack:
-    """A module as text, the shape of its input, and how it is trained."""
+    """A module as source text, the shape of its input, and how it is trained."""
 
     seed: int
     layers: tuple[str, ...]

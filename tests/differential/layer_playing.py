@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Play one stack of layers: forward in both modes, gradients, steps of an optimiser."""
+"""Run one stack of layers: forward in both modes, gradients, optimizer steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STEPS, RATE = 3, 0.01
 
 
 def _parameters(stack: Stack) -> dict[str, Any]:
-    """Return values for torch's state dict, none of them at its simple default."""
+    """Return values for torch's state dict, none of them at its default."""
     torch.manual_seed(stack.seed % 2**31)
     rng = np.random.default_rng(stack.seed)
     found = {}
@@ -122,7 +122,7 @@ def reference_of(
 
 
 class Player:
-    """A stack on a device, and what its calls return."""
+    """A stack on a device, and the results of its calls."""
 
     def __init__(
         self, stack: Stack, queue: Any, sizes: tuple[float, ...], roundings: int = 1
@@ -219,6 +219,6 @@ def play_stack(seed: int, queue: Any) -> tuple[Stack, Player, list[Finding]]:
 def play_drawn(stack: Stack, queue: Any) -> Player:
     player = _play(stack, queue, (3e-7, 3e-7))
     if any(f.kind == "wrong" for f in player.findings):
-        # What cancels is exact in float64: only float32 shows how large the rest is.
+        # What cancels is exact in float64: only float32 shows how large the residue is.
         player = _play(stack, queue, (1e-7, 3e-7, 1e-6, 3e-6, 1e-5), roundings=6)
     return player

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values as arrays of a device in any layout: permuted, strided, reversed, offset, expanded."""
+"""Values as device arrays in any layout: permuted, strided, reversed, offset, expanded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _along(axis: int, part: slice) -> tuple[slice, ...]:
 
 
 def placed(values: Any, layout: str, queue: Any) -> Any:
-    """Return a view with these values, whose memory is laid out as ``layout`` says."""
+    """Return a view with these values in the named layout."""
     if isinstance(values, float):
         return values
     kind, *rest = layout.split()

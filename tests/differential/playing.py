@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Play one program: reference, all ways to call, and what remains after a second look."""
+"""Run one program: reference, all ways to call it, and the differences that persist."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def seed_of(run: int, index: int) -> int:
 def play(
     program: Program, queue: Any, extra: bool, only: str | None = None, order: int = 2
 ) -> tuple[Caller, list[Finding]]:
-    """Return the calls, and the findings that are no matter of rounding."""
+    """Return the calls, and the findings that rounding does not explain."""
     values = program.values(0), program.values(1)
     references = [refer(program, v, order) for v in values]
     caller = call_all(program, queue, *references, extra, only)
     if any(f.kind == "wrong" for f in caller.findings):
-        # Larger disturbances and more roundings find what depends on the last digits.
+        # Larger perturbations and more roundings reveal results that depend on the last digits.
         sizes = (1e-7, 1e-6, 3e-6, 1e-5, 3e-5)
         references = [refer(program, v, order, sizes, roundings=6) for v in values]
         caller = call_all(program, queue, *references, extra, only)

@@ -134,7 +134,7 @@ def attention(d: Drawing) -> None:
 
 
 def heads(d: Drawing) -> None:
-    """Attention as models write it: heads split from a row and joined again."""
+    """Attention as in models: heads split from a row and joined again."""
     x = d.float(3)
     b, n, e = d.value(x).shape
     count = d.choice([g for g in (1, 2, 4) if e and e % g == 0] or [1])
@@ -153,7 +153,7 @@ def heads(d: Drawing) -> None:
 
 def recurrent(d: Drawing) -> None:
     if d.is_special:
-        # oneDNN's recurrent kernels rectify NaN to 0.
+        # oneDNN's recurrent kernels turn NaN into 0.
         raise Unsuitable
     kind = d.choice(("lstm", "gru", "rnn_tanh", "rnn_relu"))
     x = d.float(3)

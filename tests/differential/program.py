@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A random program: its arrays, its lines and its results, as data and as text."""
+"""A random program: its arrays, its lines and its results, as data and as source text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-#: What lines use beside ``F``; the reference has its own ``turned``.
+#: What lines use besides ``F``; the reference has its own ``turned``.
 PRELUDE = "def turned(x, dim):\n    return x[(slice(None),) * dim + (slice(None, None, -1),)]\n"
 
 
@@ -26,7 +26,7 @@ class Input:
     #: dense, offset, "permuted i j ..", "strided i n", "negative i", "expanded i", "column i".
     layout: str = "dense"
     specials: tuple[float, ...] = ()
-    #: PyTorch has no gradient for it.
+    #: PyTorch has no gradient with respect to it.
     is_constant: bool = False
 
     @property
@@ -35,7 +35,7 @@ class Input:
         return self.dtype == "float32" and self.values != "number" and not self.is_constant
 
     def draw(self, seed: int) -> Any:
-        """Return the values as NumPy has them: float32, integers or bool; numbers as floats."""
+        """Return the values as NumPy arrays: float32, integers or bool; numbers as floats."""
         rng = np.random.default_rng([seed, *self.name.encode()])
         shape = list(self.shape)
         if self.layout.startswith("expanded"):
@@ -69,7 +69,7 @@ class Program:
     inputs: tuple[Input, ...]
     lines: tuple[str, ...]
     results: tuple[str, ...]
-    #: Values that float16 or bfloat16 has rounded are compared loosely.
+    #: Values rounded to float16 or bfloat16 are compared loosely.
     is_loose: bool = False
     #: NaN and infinities are expected: values are compared, gradients are not.
     is_special: bool = False
@@ -92,11 +92,11 @@ class Program:
         return scope["program"]
 
     def values(self, variant: int = 0) -> dict[str, Any]:
-        """Return the arguments' values; another variant has others of the same kinds."""
+        """Return the arguments' values; another variant has other values of the same kinds."""
         return {i.name: i.draw(self.seed + 1_000_003 * variant) for i in self.inputs}
 
     def standing_alone(self) -> str:
-        """Return a text that calls the program, to be pasted into a report."""
+        """Return source text that calls the program, to paste into a report."""
         rows = "".join(
             f"    # {i.name}: {i.dtype} {i.shape}, {i.values}, {i.layout} {i.specials or ''}\n"
             for i in self.inputs

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with what PyTorch computed of them in float64, in one file.
+"""Programs with PyTorch's results in float64, in one file.
 
     PYTHONPATH=<folder with PyTorch> python tests/differential/recorded_programs.py
 

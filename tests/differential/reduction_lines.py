@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of reductions, softmax, norms and sums along an axis."""
+"""Lines of reductions, softmax, normalization and cumulative sums."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _axes(d: Drawing, n: int, single: bool = False) -> str:
 
 
 def _check_extreme(d: Drawing, x: str, axis: int | None) -> None:
-    """Refuse an array whose extremes are equal but for rounding: their places are not said."""
+    """Refuse an array whose extremes differ only by rounding: their index is undefined."""
     values = d.value(x).detach()
     values = values.flatten() if axis is None else values.movedim(axis, -1)
     steps = values.sort(-1).values.diff(dim=-1)
@@ -86,10 +86,10 @@ def sorted_(d: Drawing) -> None:
     ))  # fmt: skip
     neighbors = d.value(x).sort(axis).values.diff(dim=axis)
     if "topk" in text and bool((neighbors == 0).any()):
-        # Which of equal elements has the gradient is not said.
+        # Which of equal elements gets the gradient is undefined.
         raise Unsuitable
     if not text.endswith("[0]"):
-        # Which of equal elements comes first is not said: what the numbers name is.
+        # Which of equal elements comes first is undefined, but not the values at the indices.
         text = f"F.gather({x}, {axis}, {text})"
     d.line(text)
 
@@ -121,7 +121,7 @@ def normalized(d: Drawing) -> None:
         x = d.float(least=1)
         axis = d.int(0, d.value(x).ndim - 1)
         if d.value(x).shape[axis] == 1:
-            # Signs: their gradient is nothing but rounding.
+            # Signs: their gradient is only rounding error.
             raise Unsuitable
         d.line(f"F.normalize({x}, dim={axis}{d.choice(('', ', p=1', ', p=3.0'))})")
         return

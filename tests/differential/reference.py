@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program and its derivatives are in float64, and how far float32 may be from that."""
+"""Values and derivatives of a program in float64, and how far float32 may deviate."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _expected(
     """Return values with tolerances: a part of their size, and several times their deviation."""
     made = []
     absolute = 1e-5 if order == 0 else 5e-5
-    # Where terms cancel, what remains is as exact as its neighbours.
+    # Where terms cancel, what remains is as exact as its neighbors.
     unit = max([1.0, *(np.abs(v[np.isfinite(v)]).max(initial=0.0) for v in exact)])
     for index, value in enumerate(exact):
         seen = [other[index] for other in others]
@@ -95,7 +95,7 @@ def _expected(
         spread = np.sqrt(np.mean(off[is_known] ** 2)) if is_known.any() else 0.0
         size = np.where(is_known, np.abs(value), 0.0)
         tolerance = base * (size + 0.3 * largest) + 10 * off + 3 * spread + absolute * unit
-        # What is not finite is compared as it is, unless it depends on the last digits.
+        # Values that are not finite are compared exactly, unless they depend on the last digits.
         is_number = ~np.isnan(value)
         unsteady = np.any(
             [(s != value) & ~np.isfinite(s + value) & (is_number | ~np.isnan(s)) for s in seen],

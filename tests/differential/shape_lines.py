@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines that change shapes: views, slices, joins and creation."""
+"""Lines that change shapes: views, slices, concatenation and creation."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def created(d: Drawing) -> None:
 
 
 def shuffled(d: Drawing) -> None:
-    """Channels and pixels in another order."""
+    """Reordering of channels and pixels."""
     x = d.float(4)
     n, c, h, w = d.value(x).shape
     if not d.value(x).numel():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make a failing program small: fewer results, lines and arguments, plainer layouts.
+"""Reduce a failing program: fewer results, lines and arguments, simpler layouts.
 
 python tests/differential/shrinking.py 7000123
 """
@@ -63,7 +63,7 @@ def _values(program: Program) -> dict[str, Any]:
 
 
 def smaller(program: Program) -> Iterator[Program]:
-    """Yield programs that are a step simpler."""
+    """Yield programs that are one step simpler."""
     for name in program.results:
         if len(program.results) > 1:
             yield pruned(replace(program, results=(name,)))
@@ -72,10 +72,10 @@ def smaller(program: Program) -> Iterator[Program]:
         names = [n for n in sorted(_words(program.lines[index])) if re.match(r"v\d", n)]
         for name in names:
             value = scope.get(name)
-            # The value becomes a result: what follows is left out.
+            # The value becomes a result: what follows is removed.
             if isinstance(value, torch.Tensor) and (name,) != program.results:
                 yield pruned(replace(program, results=(name,)))
-            # The value becomes an argument: what precedes is left out.
+            # The value becomes an argument: what precedes is removed.
             defines = re.match(rf"{name} = ", program.lines[index].split("\n")[0])
             if isinstance(value, torch.Tensor) and value.dtype == torch.float64 and defines:
                 given = Input(name, tuple(value.shape))
@@ -92,7 +92,7 @@ def smaller(program: Program) -> Iterator[Program]:
 
 
 def shrink(program: Program, fails: Callable[[Program], bool]) -> Program:
-    """Return a program that fails as well and of which no part can be left out."""
+    """Return a failing program of which no part can be removed."""
     found = True
     while found:
         found = False

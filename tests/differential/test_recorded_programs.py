@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs in all ways to call, against what PyTorch computed in float64."""
+"""Random programs, called in every way, compared with PyTorch's results in float64."""
 
 import pytest
 
@@ -17,9 +17,9 @@ def test_the_file_is_small_and_complete():
 
 @pytest.mark.sweep(20)
 @pytest.mark.parametrize("index", range(len(PROGRAMS)))
-def test_a_program_does_as_torch_in_every_way_to_call(index):
+def test_programs_match_torch_in_every_way_to_call(index):
     program, references = PROGRAMS[index]
-    # What programs create is on the default queue.
+    # Arrays that programs create are on the default queue.
     caller = call_all(program, sycl_dnn.default_queue(), *references, extra=index % 8 == 0)
     found = [f"{f.way}: {f.kind}: {f.text}" for f in suspicious(caller)]
     assert not found, program.standing_alone() + "\n".join(found)

@@ -13,7 +13,7 @@ def turned(x: Any, dim: int) -> Any:
 
 
 class TorchFunctions:
-    """What programs call as ``F``; the program's float32 is ``float_dtype`` here."""
+    """The ``F`` of reference programs; a program's float32 is ``float_dtype`` here."""
 
     def __init__(self, float_dtype: torch.dtype) -> None:
         self._float = float_dtype
@@ -32,7 +32,7 @@ class TorchFunctions:
             return x.to(getattr(torch, dtype)).to(self._float)
         return x.to(self.dtype(dtype))
 
-    # Of these torch.nn.functional has others under the name.
+    # torch.nn.functional has other functions under these names.
     def max(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         return torch.max(x, *args, **kwargs)
 
@@ -43,8 +43,8 @@ class TorchFunctions:
         eps = torch.finfo(torch.float32).eps if eps is None else eps
         return torch.nn.functional.rms_norm(x, shape, weight, eps)
 
-    # Of norms PyTorch folds mean and weight into one factor and one summand, which makes NaN of
-    # infinite weights.
+    # PyTorch folds mean and weight of a normalization into one factor and one summand, which turns
+    # infinite weights into NaN.
     def batch_norm(
         self, x: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
         training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
@@ -91,8 +91,8 @@ class TorchFunctions:
         self, query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
         is_causal: bool = False, scale: Any = None, enable_gqa: bool = False,
     ) -> Any:  # fmt: skip
-        """Attention by its definition: of NaN PyTorch's blocked code makes numbers."""
-        # PyTorch says what does not fit.
+        """Attention by its definition: PyTorch's blocked code turns NaN into numbers."""
+        # PyTorch raises for inconsistent shapes.
         torch.nn.functional.scaled_dot_product_attention(
             query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
         )
@@ -106,7 +106,7 @@ class TorchFunctions:
             hidden = torch.zeros((), dtype=scores.dtype).masked_fill(~attn_mask, -torch.inf)
             scores = scores + (hidden if is_bool else attn_mask)
         if is_causal:
-            # What no query sees is not read, whatever it is.
+            # Keys that no query sees are not read, whatever their values.
             count = min(scores.shape[-2:])
             scores, value = scores[..., :count], value[..., :count, :]
             seen = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
@@ -115,7 +115,7 @@ class TorchFunctions:
         weights = scores.masked_fill(sees_none, 0.0).softmax(-1)
         return weights.masked_fill(sees_none, 0.0) @ value
 
-    # Equal elements keep their order, which PyTorch promises of these alone.
+    # Equal elements keep their order, which PyTorch guarantees only for stable sorts.
     def argsort(self, x: Any, dim: int = -1, descending: bool = False) -> Any:
         return torch.argsort(x, dim=dim, descending=descending, stable=True)
 
@@ -156,7 +156,7 @@ class TorchFunctions:
         return self._with_mean(torch.var, x, *args, **kwargs)
 
     def _with_mean(self, function: Any, x: Any, dim: Any = None, **given: Any) -> Any:
-        # PyTorch's own update of the mean makes NaN of infinities.
+        # PyTorch's own update of the mean turns infinities into NaN.
         mean = torch.mean(x, dim, given.get("keepdim", False))
         return function(x, dim, **given), mean
 

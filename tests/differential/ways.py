@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All ways to call a program with sycl_dnn, and what of that differs from the reference."""
+"""All ways to call a program with sycl_dnn, and how each differs from the reference."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from differential.placing import placed
 from differential.program import Program
 from sycl_dnn import functional as F
 
-#: What a call may be refused by, if it says who refuses and why.
+#: Errors that a call may raise, if they name the function and the reason.
 REFUSALS = (ValueError, TypeError, NotImplementedError, sycl_dnn.DnnlError)
 _NAMED = re.compile(r"^[A-Za-z_][\w.]*(\(.*?\))?( of .*?)?: ")
 
 
 @dataclass
 class Finding:
-    """One way that did not do as the reference: ``wrong``, ``crash`` or ``refused``."""
+    """One call that did not match the reference: ``wrong``, ``crash`` or ``refused``."""
 
     way: str
     kind: str
@@ -32,7 +32,7 @@ class Finding:
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether an error is a refusal that says who refuses."""
+    """Whether an error names the function that refuses."""
     if isinstance(error, sycl_dnn.DnnlError):
         return True
     return isinstance(error, REFUSALS) and _NAMED.match(str(error)) is not None
@@ -52,7 +52,7 @@ def difference(got: Any, value: Any, tolerance: Any, is_any_dtype: bool = False)
         with np.errstate(all="ignore"):
             same = (got == value) | (np.isnan(got) & np.isnan(value))
             bad = ~same & ~(np.abs(got - value) <= tolerance) & ~np.isinf(tolerance)
-            # What overflows float32 may do so.
+            # Results beyond the range of float32 may overflow.
             bad &= ~((np.abs(value) > 3e38) & np.isinf(got) & (np.sign(got) == np.sign(value)))
     if not bad.any():
         return None
@@ -85,7 +85,7 @@ class Caller:
         }
 
     def check(self, way: str, call: Callable[[], Any], compare: Callable[[Any], Any]) -> Any:
-        """Call one way; note what goes wrong."""
+        """Call in one way; record failures."""
         if self.only not in (None, way):
             return None
         try:
@@ -129,7 +129,7 @@ class Caller:
         return floats, {n: v for n, v in args.items() if n not in floats}
 
     def loss(self, reference: Reference) -> Callable[..., Any]:
-        """Return the scalar of which gradients are taken."""
+        """Return the scalar loss that is differentiated."""
         is_float = [e.values.dtype.kind == "f" for e in reference.outputs]
         chosen = [e.values for e, known in zip(reference.outputs, is_float, strict=True) if known]
         weights = [dpnp.asarray(w, sycl_queue=self.queue) for w in weights_of(self.program, chosen)]
@@ -166,10 +166,10 @@ def call_all(
     extra: bool,
     only: str | None = None,
 ) -> Caller:
-    """Call a program in all ways, or ``only`` in one; the findings are in the returned object."""
+    """Call a program in all ways, or in one with ``only``; the returned object has the findings."""
     caller = Caller(program, queue)
     caller.only = only
-    # By default NaN may be lost, as docs/supported.md says: such programs ask for it.
+    # By default NaN may be lost, as docs/supported.md says, so such programs enable propagation.
     with sycl_dnn.nan_mode("propagate" if program.is_special else "fast"):
         _call_plainly(caller, reference, other)
     if extra and not program.is_special:
@@ -246,10 +246,10 @@ def _call_seconds(
 
 
 def suspicious(caller: Caller) -> list[Finding]:
-    """Return what is to be reported: anything wrong, and refusals that other ways do not share."""
+    """Return the findings to report: wrong results, and refusals in only some of the ways."""
     found = [f for f in caller.findings if f.kind != "refused"]
     refused = [f for f in caller.findings if f.kind == "refused"]
-    # What has no derivative is refused in each way to take it.
+    # A function without a derivative is refused in each way to take it.
     for f in refused:
         partners = [
             w for w in caller.passed if (_order(w), _mode(w)) == (_order(f.way), _mode(f.way))

@@ -23,7 +23,7 @@ def _each(d: Drawing, n: int, low: int, high: int) -> str:
 
 def convolved(d: Drawing) -> None:
     if d.is_special:
-        # Padding times a weight that is not finite: NaN in PyTorch, skipped by kernels.
+        # Padding times a nonfinite weight: NaN in PyTorch, skipped by kernels.
         raise Unsuitable
     n, x, shape = _spatial(d)
     channels = shape[1]
@@ -70,7 +70,7 @@ def pooled(d: Drawing) -> None:
             end += ", divisor_override=3"
         d.line(f"F.avg_pool{n}d({x}, {kernel}, {stride}, {padding}, {ceil}{end})")
     elif kind == "max":
-        # A window that is nothing but padding makes PyTorch write outside its arrays.
+        # A window that is entirely padding makes PyTorch write out of bounds.
         dilation = d.choice(("1", "1", "2")) if padding == "0" else "1"
         d.line(f"F.max_pool{n}d({x}, {kernel}, {stride}, {padding}, {dilation}, {ceil})")
     else:
@@ -123,7 +123,7 @@ def sampled(d: Drawing) -> None:
     if not n * c * h * w:
         raise Unsuitable("nothing to sample")
     if d.is_special:
-        # A gradient of a place that is no number ends PyTorch's process.
+        # A gradient at a NaN coordinate crashes PyTorch.
         raise Unsuitable
     corners = d.choice((True, False))
     if d.chance(0.5):

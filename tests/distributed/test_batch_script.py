@@ -46,7 +46,7 @@ def run_job(folder, number, *words, **variables):
     return done.returncode, done.stdout + done.stderr
 
 
-def test_a_resubmitted_job_has_the_settings_and_options_of_the_first(folder):
+def test_a_resubmitted_job_keeps_settings_and_options(folder):
     words = ["resume.py", "--steps", "9"]
     given = {"SETTINGS": "settings", "AGAIN": "2", "VENV": "venv"}
     for number in (1, 2):
@@ -64,7 +64,7 @@ def test_a_resubmitted_job_has_the_settings_and_options_of_the_first(folder):
     assert "steps are left after 0 more jobs" in text
 
 
-def test_a_job_without_options_is_resubmitted_without(folder):
+def test_a_job_without_options_is_resubmitted_without_options(folder):
     status, text = run_job(folder, 1, "resume.py", VENV="venv")
     assert status == 0, text
     assert (

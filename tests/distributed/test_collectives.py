@@ -17,18 +17,18 @@ VALUES = [(2, "device shared host", 2040), (3, "device", 628)]
 
 @needs_oneccl
 @pytest.mark.parametrize(("ranks", "kinds", "count"), VALUES)
-def test_values_are_numpys(ranks, kinds, count):
+def test_values_match_numpy(ranks, kinds, count):
     lines = run_ranks(ranks, "collective_values.py", kinds)
     assert sorted(lines) == [f"[{rank}] {count} right" for rank in range(ranks)]
 
 
-def test_the_guide_says_how_many_values_are_compared():
+def test_the_guide_states_the_number_of_compared_values():
     text = (ROOT / "docs" / "distributed.md").read_text()
     assert re.findall(r"([\d,]+)\s+(?:results )?on each", text) == [f"{v[2]:,}" for v in VALUES]
 
 
 @needs_oneccl
-def test_collectives_are_in_the_order_of_the_queue():
+def test_collectives_run_in_queue_order():
     lines = run_ranks(2, "collective_order.py")
     grown = [float(line.split()[2]) for line in lines if "growth" in line]
     assert sorted(line for line in lines if "growth" not in line) == [
@@ -45,7 +45,7 @@ def test_groups_trees_and_refusals():
     assert sorted(lines) == [f"[{rank}] groups right" for rank in range(4)]
 
 
-def test_alone_everything_is_the_identity(monkeypatch):
+def test_collectives_of_one_rank_are_the_identity(monkeypatch):
     for name in ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"):
         monkeypatch.delenv(name, raising=False)
     group = dist.init()

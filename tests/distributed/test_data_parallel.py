@@ -28,7 +28,7 @@ def by_one(tmp_path_factory):
         (4, "digits:compiled gpt:sharded lstm:wrapped"),
     ],
 )
-def test_ranks_train_as_one_process(ranks, cases, by_one, tmp_path):
+def test_ranks_train_like_one_process(ranks, cases, by_one, tmp_path):
     """The program itself compares the parameters of all ranks bit by bit."""
     path = tmp_path / "several.npz"
     run_ranks(ranks, "trained_networks.py", cases, path)
@@ -44,7 +44,7 @@ def test_ranks_train_as_one_process(ranks, cases, by_one, tmp_path):
 
 
 @needs_oneccl
-def test_sharded_state_goes_on_at_another_number_of_ranks(by_one, tmp_path):
+def test_sharded_state_resumes_with_another_number_of_ranks(by_one, tmp_path):
     path, file, losses = tmp_path / "part.npz", tmp_path / "state.safetensors", []
     for ranks, first, end in ((2, 0, 4), (4, 4, 8), (1, 8, 12)):
         run_ranks(ranks, "trained_networks.py", "digits:sharded", path, first, end, file)
@@ -56,7 +56,7 @@ def test_sharded_state_goes_on_at_another_number_of_ranks(by_one, tmp_path):
 
 
 @needs_oneccl
-def test_a_job_that_lost_a_rank_goes_on_from_its_last_checkpoint(tmp_path):
+def test_a_job_that_lost_a_rank_resumes_from_its_last_checkpoint(tmp_path):
     def last_words(file, dying, *options):
         lines = run_ranks(2, "restarted_training.py", tmp_path / file, dying, options=options)
         return next(line for line in lines if "began at" in line).partition("began at ")[2].split()
@@ -80,7 +80,7 @@ def test_buckets_hold_the_last_arrays_first():
     assert list(buckets(mixed, 1 << 20)) == [[2, 0], [1]]
 
 
-def test_averages_refuse_what_has_no_mean():
+def test_averages_refuse_arrays_without_a_mean():
     with pytest.raises(TypeError, match="grads must be floating-point, got int32"):
         dist.average_gradients({"a": dpnp.ones(2, dtype="int32")})
     with pytest.raises(ValueError, match="bucket_bytes must not be negative"):
@@ -99,7 +99,7 @@ def test_parts_of_the_data():
         dist.own_part(0)
 
 
-def test_a_sharded_optimiser_alone_is_the_optimiser():
+def test_a_sharded_optimizer_on_one_rank_equals_the_optimizer():
     params = {"w": F.ones(3, 5), "b": F.ones(2), "h": F.ones(3, dtype="bfloat16")}
     grads = tree.map(lambda p: F.mul(p, 0.5), params)
     chosen = {"groups": [(lambda name: name == "b", {"lr": 0.5})], "max_norm": 0.7}
@@ -120,12 +120,12 @@ def test_a_sharded_optimiser_alone_is_the_optimiser():
 
 
 @needs_oneccl
-def test_a_sharded_optimiser_divides_rows_with_empty_parameters():
+def test_a_sharded_optimizer_shards_rows_with_empty_parameters():
     lines = run_ranks(3, "empty_parameters.py")
     assert sorted(lines) == [f"[{rank}] 5 right" for rank in range(3)]
 
 
-def test_a_sharded_optimiser_refuses_what_it_cannot_divide():
+def test_a_sharded_optimizer_refuses_unshardable_states():
     with pytest.raises(TypeError, match="Muon reads whole arrays"):
         dist.ShardedOptimizer(optim.Muon(0.1))
     opt, params = dist.ShardedOptimizer(optim.SGD(0.1)), {"w": F.ones(3), "v": F.ones(2)}
@@ -133,7 +133,7 @@ def test_a_sharded_optimiser_refuses_what_it_cannot_divide():
         opt.update({"w": F.ones(3), "v": None}, opt.init(params), params)
 
 
-def test_modules_alone_are_the_ordinary_ones():
+def test_parallel_modules_on_one_rank_equal_ordinary_ones():
     net = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Linear(6, 2))
     x = dpnp.asarray(np.random.default_rng(0).standard_normal((5, 4)), dtype="float32")
     wanted = dpnp.asnumpy(net(x))

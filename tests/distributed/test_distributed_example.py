@@ -22,7 +22,7 @@ def trained_by_two(name, folder, *options):
 
 
 @needs_oneccl
-def test_digits_are_learnt_by_two_ranks_with_the_state_in_parts(tmp_path):
+def test_two_ranks_learn_digits_with_sharded_state(tmp_path):
     text = trained_by_two("train_digits_distributed", tmp_path, "--sharded", "--steps", "20")
     assert "[0] 2 ranks, loss " in text
 
@@ -46,7 +46,7 @@ def losses(text):
         pytest.param("transfer_from_torch", [], marks=pytest.mark.torch),
     ],
 )
-def test_two_ranks_have_the_losses_of_one_process(name, more, tmp_path):
+def test_losses_of_two_ranks_equal_those_of_one_process(name, more, tmp_path):
     """Batch statistics too; dropout draws masks for each rank's own rows."""
     options = ["--steps", "4", *more]
     command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), *options, "--no-check"]
@@ -63,7 +63,7 @@ def test_two_ranks_have_the_losses_of_one_process(name, more, tmp_path):
 
 
 @needs_oneccl
-def test_another_number_of_ranks_goes_on_from_a_checkpoint(tmp_path):
+def test_another_number_of_ranks_resumes_from_a_checkpoint(tmp_path):
     options = ["--dropout", "0", "--checkpoint", str(tmp_path / "file.safetensors"), "--steps", "4"]
     text = trained_by_two("resume", tmp_path, *options, "--every", "2")
     assert "[1] from step 0 of 4" in text
@@ -77,7 +77,7 @@ def test_another_number_of_ranks_goes_on_from_a_checkpoint(tmp_path):
 
 @needs_oneccl
 @pytest.mark.parametrize("name", ["vae", "lstm_sequence", "gpt_text", "diffusion_digits"])
-def test_both_ranks_have_the_loss_of_all_rows(name, tmp_path):
+def test_both_ranks_print_the_loss_over_all_rows(name, tmp_path):
     short = ["--letters", "5"] if name == "gpt_text" else []
     text = trained_by_two(name, tmp_path, "--steps", "3", *short)
     first = dict(

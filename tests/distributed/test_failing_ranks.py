@@ -24,7 +24,7 @@ def said(lines, words):
 
 
 @needs_oneccl
-def test_ranks_that_differ_are_told_both_sides():
+def test_mismatched_ranks_are_reported_with_both_sides():
     lines = run_ranks(2, "faults.py", f"late {' '.join(DIFFERENT)}", status=3)
     differences = {
         "other_size": "all_reduce(float32, 4 elements, sum)",
@@ -75,7 +75,7 @@ def test_an_error_of_one_rank_ends_the_others(case, words):
 
 @needs_oneccl
 @pytest.mark.parametrize("case", ["never_comes", "stopped"])
-def test_a_rank_that_stays_away_is_named_at_the_timeout(case):
+def test_an_absent_rank_is_named_at_the_timeout(case):
     lines = run_ranks(2, "faults.py", case, 3, "never", status=124)
     # A stopped rank may not have told what it did last.
     last = f"it ended {SUM}" if case == "never_comes" else "it "
@@ -104,7 +104,7 @@ def test_a_stopped_rank_is_named_where_collectives_are_compared():
 
 
 @needs_oneccl
-def test_interrupts_are_heard_in_a_collective():
+def test_interrupts_are_handled_in_a_collective():
     lines = run_ranks(2, "faults.py", "interrupted", 600, "never", status=130)
     assert said(lines, f"{SUM} (number 2 of group world) was interrupted")
 
@@ -116,7 +116,7 @@ def shared_files():
 
 @needs_oneccl
 @pytest.mark.parametrize(("case", "status"), [("late", 0), ("killed_later", 137)])
-def test_memory_that_ranks_share_is_removed(case, status):
+def test_shared_memory_of_ranks_is_removed(case, status):
     """By each rank at its end, by the launcher for one that was killed."""
     if not os.access("/dev/shm", os.W_OK) or os.statvfs("/dev/shm").f_bavail < 1 << 16:
         pytest.skip("/dev/shm has no 256 MB for two ranks")

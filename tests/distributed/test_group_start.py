@@ -43,7 +43,7 @@ from sycl_dnn.distributed.rank_environment import DEFAULT_PORT, read_environment
         ),
     ],
 )  # fmt: skip
-def test_what_launchers_say(variables, expected):
+def test_rank_and_size_from_launcher_variables(variables, expected):
     found = read_environment(variables)
     assert (found.rank, found.size, found.local_rank, found.address, found.port) == expected
 
@@ -82,14 +82,14 @@ def test_ranks_inside_a_batch_job(variables, expected):
     assert (found.rank, found.size) == expected
 
 
-def test_wrong_variables_are_named():
+def test_invalid_variables_are_named():
     with pytest.raises(ValueError, match="RANK must be below WORLD_SIZE, got 2 and 2"):
         read_environment({"RANK": "2", "WORLD_SIZE": "2"})
     with pytest.raises(ValueError, match="WORLD_SIZE must be a number, got 'two'"):
         read_environment({"RANK": "0", "WORLD_SIZE": "two"})
 
 
-def test_wrong_arguments_are_named():
+def test_invalid_arguments_are_named():
     with pytest.raises(ValueError, match="checking must be one of always, first, never"):
         group._joined(1.0, "sometimes", None)
     with pytest.raises(ValueError, match="timeout must be positive"):
@@ -114,7 +114,7 @@ def run_without(python, tmp_path, *arguments, **variables):
 
 
 @pytest.mark.slow
-def test_alone_nothing_needs_oneccl(no_oneccl, tmp_path):
+def test_one_rank_does_not_need_oneccl(no_oneccl, tmp_path):
     code = """
 import importlib.metadata
 import dpnp
@@ -128,7 +128,7 @@ print(group.size, dist.all_reduce(dpnp.ones(2, sycl_queue=group.queue)).tolist()
 
 
 @pytest.mark.slow
-def test_several_ranks_say_what_to_install(no_oneccl, tmp_path):
+def test_several_ranks_without_oneccl_say_what_to_install(no_oneccl, tmp_path):
     words = "several ranks need oneCCL, which is not installed; type: " + oneccl_library.INSTALL
     # Before it waits for rank 0, which is not running.
     code = "import sycl_dnn.distributed as dist; dist.init(timeout=600)"
@@ -142,7 +142,7 @@ def test_several_ranks_say_what_to_install(no_oneccl, tmp_path):
 
 
 @needs_oneccl
-def test_a_record_without_the_library_counts_as_not_installed(tmp_path):
+def test_package_metadata_without_the_library_counts_as_not_installed(tmp_path):
     site = linked_venv.make(tmp_path / "venv", ("libccl",))
     linked_venv.copy_sources(site)
     linked_venv.install_extension(site)
@@ -157,7 +157,7 @@ oneccl_library.open_oneccl(False)
     assert "NoOneCcl: several ranks need oneCCL, which is not installed" in done.stderr
 
 
-def test_each_rank_takes_a_device_that_oneccl_knows():
+def test_each_rank_selects_a_device_that_oneccl_supports():
     gpus = [d for d in usable_devices("gpu") if d.backend == dpctl.backend_type.level_zero]
     for rank in range(3):
         device = group._queue_of_rank(rank, None).sycl_device

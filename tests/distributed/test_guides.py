@@ -50,7 +50,7 @@ def assert_shown(got, shown):
 
 
 @needs_oneccl
-def test_the_tutorial_prints_what_it_shows(tmp_path):
+def test_the_tutorial_prints_its_documented_output(tmp_path):
     text = (DOCS / "two_processes.md").read_text().partition("## 3. Run it twice")[2]
     shown = by_rank(re.search(r"^```text\n(.*?)^```$", text, re.M | re.S)[1])
     assert [len(lines) for lines in shown] == [6, 2]

@@ -18,7 +18,7 @@ def model(monkeypatch):
     del sys.modules["scale_model"]
 
 
-def test_the_page_has_what_the_model_predicts(model, monkeypatch, capsys):
+def test_the_page_shows_the_predictions_of_the_model(model, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["scale_model.py"])
     model.main()
     printed = {row.split()[0]: row.split()[1:] for row in capsys.readouterr().out.splitlines()[1:]}
@@ -31,7 +31,7 @@ def test_the_page_has_what_the_model_predicts(model, monkeypatch, capsys):
         assert found == wanted[-len(found) :], name
 
 
-def test_limits_of_the_two_ways(model):
+def test_limits_of_both_algorithms(model):
     link = model.Link(1e-5, 1e10)
     assert model.all_reduce(1, 1e9, link) == 0
     # Small arrays cost messages, large ones twice their bytes.

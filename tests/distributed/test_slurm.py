@@ -95,7 +95,7 @@ def test_a_batch_job_of_two_hosts(cluster, tmp_path):
     assert "[0] 2 ranks, loss " in text
 
 
-def test_each_job_of_an_array_has_its_line(cluster, tmp_path):
+def test_each_job_of_an_array_runs_its_line(cluster, tmp_path):
     tasks, folder = tmp_path / "tasks", tmp_path / "%a"
     line = f"resume.py --steps {{0}} --checkpoint {tmp_path}/{{0}}.npz --device cpu\n"
     tasks.write_text(line.format(3) + line.format(4))
@@ -115,7 +115,9 @@ WARNINGS = [("train_digits.slurm", ["--batch"], ONE_HOST), ("train_nodes.slurm",
 
 
 @pytest.mark.parametrize(("script", "to", "asked"), WARNINGS)
-def test_a_job_that_is_warned_is_requeued_and_goes_on(cluster, tmp_path, script, to, asked):
+def test_a_job_warned_of_its_time_limit_is_requeued_and_resumes(
+    cluster, tmp_path, script, to, asked
+):
     log = tmp_path / "log"
     more = ["--device", "cpu"] if to else []  # several ranks have one each
     whole = 1000  # more than a job can do before the warning reaches it
@@ -149,7 +151,7 @@ def test_a_batch_script_without_srun_says_so(cluster, tmp_path, before):
     assert "start it with srun" in text
 
 
-def test_the_shell_of_salloc_is_a_group_of_one(cluster):
+def test_a_salloc_shell_is_a_group_of_one(cluster):
     shell = ["salloc", "--immediate=600", "-n", "2", "srun", "--interactive", "--preserve-env"]
     text = run([*shell, sys.executable, PROGRAMS / "started.py"], cluster)
     assert "rank 0, 0 here, of 1: [1, 1, 1]" in text

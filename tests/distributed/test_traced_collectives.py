@@ -15,7 +15,7 @@ def test_values_and_gradients_in_traces(ranks):
 
 @needs_oneccl
 @pytest.mark.parametrize("ranks", [2, 3, 4])
-def test_layers_in_parts_are_whole_ones(ranks):
+def test_partitioned_layers_equal_whole_ones(ranks):
     lines = run_ranks(ranks, "parallel_layers.py")
     assert sorted(lines) == sorted(
         f"[{r}] {c} right" for r in range(ranks) for c in ("products", "norm")

@@ -29,6 +29,6 @@ print("alive:", sum(r() is not None for r in alive))
 """
 
 
-def test_memories_of_dropped_queues_are_released():
+def test_memory_of_deleted_queues_is_released():
     """The last queue's may live until the next queue comes."""
     assert int(output(CODE).split("alive: ")[1]) <= 1

@@ -46,7 +46,7 @@ while _core.host_lane()[0] == opened:
 """
 
 
-def test_host_tasks_of_a_long_program_are_over():
+def test_host_tasks_of_a_long_program_have_finished():
     """Those that keep SYCL's other threads busy end before the process does."""
     assert output(CODE + LONG, SYCL_QUEUE_THREAD_POOL_SIZE="6").endswith("False")
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("way", ["multiprocessing", "fork"])
 @pytest.mark.parametrize("state", ["idle", "busy"])
-def test_each_way_into_a_device_is_refused_in_a_child(way, state):
+def test_every_use_of_a_device_is_refused_in_a_forked_child(way, state):
     *refusals, code, parent = lines_of("forked", way, state)
     queue = sycl_dnn.default_queue()
     ways = {**forked.arrays_of(queue), **forked.objects_of(queue), **forked.graphs_of(queue)}
@@ -20,6 +20,6 @@ def test_each_way_into_a_device_is_refused_in_a_child(way, state):
     assert (code, parent) == ("exit code 0", "the parent goes on: True")
 
 
-def test_children_work_where_no_device_was_used_before():
+def test_forked_children_work_if_no_device_was_used_before():
     right, code = "the product is right: True", "exit code 0"
     assert lines_of("forked_before") == [right, code, right, code, right]

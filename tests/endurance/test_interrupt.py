@@ -9,7 +9,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("work", ["array_work", "dpnp_work", "primitive_work"])
-def test_a_wait_is_interrupted_while_the_work_goes_on(work):
+def test_a_wait_can_be_interrupted_without_stopping_the_work(work):
     assert lines_of("interrupted", work) == [
         "interrupted, open: False",
         "the result is right: True",
@@ -17,7 +17,7 @@ def test_a_wait_is_interrupted_while_the_work_goes_on(work):
     ]
 
 
-def test_an_interrupt_during_a_submission_is_heard_behind_it():
+def test_an_interrupt_during_a_submission_is_handled_after_it():
     """The device goes on right after the signal, so either may come first."""
     interrupted, *rest = lines_of("interrupted", "submission")
     assert interrupted.startswith("interrupted")

@@ -35,7 +35,7 @@ def test_in_order_queue(queue):
     assert (crew.wrong, crew.errors) == ([], [])
 
 
-def test_each_thread_has_a_queue_of_its_own(queue):
+def test_each_thread_with_its_own_queue(queue):
     crews = [Crew(Shared(dpctl.SyclQueue(queue.sycl_device), n), N_CALLS) for n in range(4)]
     threads = [threading.Thread(target=c.work, args=(n,)) for n, c in enumerate(crews)]
     for thread in threads:
@@ -45,7 +45,7 @@ def test_each_thread_has_a_queue_of_its_own(queue):
     assert [(c.wrong, c.errors) for c in crews] == [([], [])] * 4
 
 
-def test_profile_counts_what_eight_threads_do(queue):
+def test_profile_counts_calls_of_eight_threads(queue):
     """One primitive for each call of these kinds, and profiles come and go meanwhile."""
     shared = Shared(queue)
     shared.kinds = ("relu", "primitive")
@@ -68,7 +68,7 @@ def test_profile_counts_what_eight_threads_do(queue):
     assert sorted(threads.values()) == [N_CALLS] * N_THREADS
 
 
-def test_first_calls_of_a_process_by_eight_threads():
+def test_first_calls_of_a_process_from_eight_threads():
     """dpctl hangs where the first two events are handed to it at once; so they never are."""
     for _ in range(3):
         assert lines_of("first_calls") == ["8"]

@@ -15,7 +15,7 @@ from endurance.readers import SHAPE, Readers, network
 pytestmark = pytest.mark.slow
 
 
-def test_no_result_is_read_too_early_by_eight_threads():
+def test_eight_threads_never_read_a_result_too_early():
     """``python -m endurance.readers 100000`` is the long version.
 
     Without the waits 4 to 6 % of such reads are early. A call submits some 40 primitives, which
@@ -27,7 +27,7 @@ def test_no_result_is_read_too_early_by_eight_threads():
 
 
 @pytest.mark.parametrize("options", [[], ["inside"]])
-def test_first_uses_of_dpnp_by_eight_threads_do_not_hang(options):
+def test_first_use_of_dpnp_from_eight_threads_does_not_hang(options):
     """Two of its threads wait for each other where its extension modules were not used before.
 
     One of some hundred runs ended with SIGSEGV on a busy machine. Its place was not seen; programs
@@ -44,7 +44,7 @@ def test_first_uses_of_dpnp_by_eight_threads_do_not_hang(options):
 
 
 @pytest.mark.parametrize("order", [[], ["in_order"]])
-def test_results_under_way_when_the_first_threads_start(order):
+def test_pending_results_when_the_first_threads_start(order):
     """A thread that starts and waits must not let those through that wait for older work."""
     queue = dpctl.SyclQueue("cpu", property=order)
     readers, early = Readers(queue), []
@@ -64,7 +64,7 @@ def test_results_under_way_when_the_first_threads_start(order):
     assert early == []
 
 
-def test_one_thread_alone_does_not_wait(queue):
+def test_a_single_thread_does_not_wait(queue):
     """A call returns while its work is under way, after threads have come and gone as well."""
     threading.Thread(target=lambda: None).start()
     x = dpnp.ones(SHAPE, dtype="f4", sycl_queue=queue)

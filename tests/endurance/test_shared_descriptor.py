@@ -8,6 +8,6 @@ from endurance.processes import lines_of
 pytestmark = pytest.mark.slow
 
 
-def test_descriptors_that_move_on_while_primitives_are_made():
+def test_descriptors_advanced_while_primitives_are_created():
     """oneDNN does not guard them: one thread read what the other was freeing."""
     assert lines_of("shared_descriptor", 25) == ["True set()"]

@@ -8,6 +8,6 @@ from endurance.processes import lines_of
 pytestmark = pytest.mark.slow
 
 
-def test_a_graph_that_threads_build_and_split_together():
+def test_a_graph_built_and_partitioned_by_several_threads():
     """Without a turn for each this ends the process within some hundred rounds."""
     assert lines_of("shared_graph", 100) == ["60"]

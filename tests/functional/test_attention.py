@@ -134,7 +134,7 @@ class TestCases(Checks):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", [c for c in CASES if "causal" in c.name], ids=str)
-def test_large_masks_are_made_in_the_call(case, queue, monkeypatch):
+def test_large_masks_are_created_in_the_call(case, queue, monkeypatch):
     monkeypatch.setattr(attention_mask, "_KEPT", 0)
     sycl_dnn.cache.clear()
     check_gradient(case, queue)
@@ -142,7 +142,7 @@ def test_large_masks_are_made_in_the_call(case, queue, monkeypatch):
 
 
 @pytest.mark.parametrize("groups", [1, 3])
-def test_causal_blocks_hold_few_scores(groups, queue):
+def test_causal_blocks_store_few_scores(groups, queue):
     """No result of the plan is as large as all scores of the queries would be."""
     rows, size = 2048, 8
     case = Case("long", attention, (Spec((groups, rows, size)),
@@ -186,7 +186,7 @@ def test_queries_without_keys_give_zeros(shape, kind, dtype, queue):
     assert not (to_numpy(got) * hidden).any()
 
 
-def test_masked_gradients_like_torch(queue):
+def test_masked_gradients_match_torch(queue):
     torch = pytest.importorskip("torch")
     visible = np.random.default_rng(1).random((2, 1, 5, 7)) > 0.4
     visible[0, 0, 2] = False
@@ -199,7 +199,7 @@ def test_masked_gradients_like_torch(queue):
         np.testing.assert_allclose(to_numpy(got), want.numpy(), atol=2e-5)
 
 
-def test_scores_that_are_large(queue):
+def test_large_scores(queue):
     q, k, v = (40 * t for t in _operands(queue))
     truth = reference(*(to_numpy(t) for t in (q, k, v)))
     np.testing.assert_allclose(to_numpy(attention(q, k, v)), truth, atol=2e-3)

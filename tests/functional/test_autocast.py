@@ -157,7 +157,7 @@ def _has_bfloat16(queue):
         pytest.skip(f"oneDNN multiplies no bfloat16 on {queue.sycl_device.name} ({isa})")
 
 
-def test_the_lists_name_functions_and_each_is_called_here():
+def test_every_listed_function_is_tested():
     known = {n for n in F.__all__ if getattr(F, n, None) is not None}
     listed = NARROW | WIDE | WIDEST
     assert len(listed) == len(NARROW) + len(WIDE) + len(WIDEST)
@@ -215,7 +215,7 @@ def test_other_functions_keep_the_dtype_of_their_input(name, dtype, queue):
         assert names(KEPT[name](Values(queue, dtype))) == {dtype}
 
 
-def test_mixed_operands_meet_in_the_widest(queue):
+def test_mixed_operands_promote_to_the_widest(queue):
     h, x = Values(queue, "bfloat16")("rows"), Values(queue)("rows")
     mask = dpnp.ones((4, 8), dtype="?", sycl_queue=queue)
     with sycl_dnn.autocast("bfloat16"):
@@ -350,7 +350,7 @@ def test_one_compiled_function_inside_and_outside_of_a_region(queue):
     assert found == ["float32", "bfloat16"] * 2
 
 
-def test_a_plan_keeps_its_region_when_it_is_bound_again(queue):
+def test_a_plan_keeps_its_region_when_rebound(queue):
     v = Values(queue)
     with sycl_dnn.autocast("bfloat16"):
         bound = sycl_dnn.plan(F.linear, v("rows"), v("weight"))
@@ -392,7 +392,7 @@ def test_regions_nest_and_end(queue):
     assert dtype() == "float32"
 
 
-def test_a_region_is_that_of_its_thread(queue):
+def test_regions_are_thread_local(queue):
     v, found = Values(queue), []
     with sycl_dnn.autocast():
         work = threading.Thread(
@@ -403,7 +403,7 @@ def test_a_region_is_that_of_its_thread(queue):
     assert found == ["float32"]
 
 
-def test_what_is_not_cast(queue):
+def test_functions_that_are_not_cast(queue):
     v = Values(queue)
     weight = F.quantize_dynamic(v("weight"), "int8", 0)
     out = dpnp.empty((4, 6), dtype="f4", sycl_queue=queue)
@@ -496,7 +496,7 @@ def test_other_dtypes_are_refused_by_name(dtype, words):
         pass
 
 
-def test_float16_is_refused_or_warned_of_where_the_device_lacks_it(queue):
+def test_float16_is_refused_or_warned_about_if_unsupported(queue):
     v = Values(queue)
     has_it = multiplies(place_of(queue)[0].engine, "float16")
     with sycl_dnn.autocast("float16"):

@@ -11,7 +11,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.functional import docstring_examples
 
 
-def test_every_function_has_one():
+def test_every_function_has_an_example():
     assert set(docstring_examples.read()) == set(F.__all__)
 
 
@@ -25,7 +25,7 @@ def test_example_runs(name):
 
 
 @pytest.mark.parametrize("name", F.__all__)
-def test_parameters_begin_with_an_entry(name):
+def test_parameter_sections_start_with_an_entry(name):
     text = inspect.getdoc(getattr(F, name))
     found = re.search(r"^Parameters\n-+\n(.*)", text, re.MULTILINE)
     assert not found or re.match(r"\*{0,2}\w+(, \*{0,2}\w+)*( : |$)", found[1])

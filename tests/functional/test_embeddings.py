@@ -114,7 +114,7 @@ OUTSIDE = {"int32": [-1, 3, -(2**31), 2**31 - 1], "int64": [-1, 3, -(2**63), 2**
 @pytest.mark.sweep(4)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "int32", "bool"])
 @pytest.mark.parametrize("numbers", OUTSIDE)
-def test_numbers_outside_the_table(numbers, dtype, queue):
+def test_indices_out_of_range(numbers, dtype, queue):
     """Rows of NaN or zeros, whatever lies there in memory; the gradient is that of the others."""
     indices = np.array([0, *OUTSIDE[numbers], 2, 0])
     known = (indices >= 0) & (indices < 3)
@@ -132,7 +132,7 @@ def test_numbers_outside_the_table(numbers, dtype, queue):
 
 
 @pytest.mark.parametrize("numbers", OUTSIDE)
-def test_classes_outside(numbers, queue):
+def test_classes_out_of_range(numbers, queue):
     indices = np.array([0, *OUTSIDE[numbers], 2, 0])
     made = dpnp.asnumpy(F.one_hot(to_device(indices, numbers, queue), 3))
     np.testing.assert_array_equal(made, indices[:, None] == np.arange(3))

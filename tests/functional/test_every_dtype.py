@@ -153,7 +153,7 @@ def reference(name, dtype, queue):
 @pytest.mark.sweep(8)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("name", "dtype"), DRAWN)
-def test_each_dtype_is_right_or_refused_by_name(name, dtype, queue):
+def test_each_dtype_is_correct_or_refused_by_name(name, dtype, queue):
     refusal = None
     try:
         made = dpnp.asnumpy(called(name, dtype, "both", queue))
@@ -178,7 +178,7 @@ def test_each_dtype_is_right_or_refused_by_name(name, dtype, queue):
 
 
 @pytest.mark.parametrize("name", ["sum", "prod"])
-def test_wide_sums_keep_what_they_add_up(name, queue):
+def test_wide_sums_are_exact(name, queue):
     function = getattr(F, name)
     large = dpnp.asarray(np.array([2**64 - 1], "u8"), sycl_queue=queue)
     assert int(function(large)) == 2**64 - 1

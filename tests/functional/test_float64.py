@@ -108,7 +108,7 @@ def test_functions_without_cases(queue):
         _either(lambda name=name, a=args, k=kwargs: getattr(F, name)(x, *a, **k))
 
 
-def test_every_function_is_looked_at():
+def test_every_function_is_covered():
     assert set(F.__all__) == set(CHOSEN) | set(OTHERS) | ELSEWHERE
 
 
@@ -141,7 +141,7 @@ def _mixed(queue):
     }  # fmt: skip
 
 
-def test_one_answer(queue):
+def test_refusals_have_one_message(queue):
     if not queue.sycl_device.is_cpu:
         pytest.skip("oneDNN computes float64 on GPUs that have it")
     for name, calls in _mixed(queue).items():
@@ -159,7 +159,7 @@ def test_one_answer(queue):
         (lambda x: F.where(x, x, x), "where: condition must have dtype bool, got float64"),
     ],
 )
-def test_indices_and_conditions_are_not_answered_so(call, words, queue):
+def test_float64_indices_and_conditions_have_other_messages(call, words, queue):
     with pytest.raises(TypeError, match=words):
         call(to_device(np.ones((2, 3)), "float64", queue))
 
@@ -194,14 +194,14 @@ def test_networks_in_float64(queue):
     np.testing.assert_allclose(dpnp.asnumpy(made), wanted, rtol=1e-12, atol=1e-13)
 
 
-def test_nothing_narrows_float64_unasked(queue):
+def test_float64_is_never_narrowed_implicitly(queue):
     """What would compute in float32 inside is refused."""
     x = to_device(np.ones((1, 2, 3, 4)), "float64", queue)
     for call in (lambda: F.local_response_norm(x, 2), lambda: F.interpolate(x, (6, 8))):
         _either(lambda c=call: np.testing.assert_equal(c().dtype, np.float64))
 
 
-def test_gradients_of_overlapping_pieces_are_not_added_as_integers(queue):
+def test_gradients_of_overlapping_windows_accumulate_in_float64(queue):
     """What only copies forward adds up backward."""
     x = to_device(np.arange(2 * 3 * 5.0).reshape(1, 2, 3, 5), "float64", queue)
 
@@ -215,7 +215,7 @@ def test_gradients_of_overlapping_pieces_are_not_added_as_integers(queue):
     _either(call)
 
 
-def test_numbers_stay_float64(queue):
+def test_copies_of_float64_keep_every_bit(queue):
     """What is left to dpnp and to copies keeps every bit."""
     values = np.random.default_rng(0).standard_normal((3, 5))
     x = to_device(values, "float64", queue)
@@ -239,7 +239,7 @@ def test_exponentials_are_exact_and_have_gradients(queue):
     np.testing.assert_allclose(dpnp.asnumpy(pullback(dpnp.ones_like(y))[0]), shares, rtol=1e-12)
 
 
-def test_where_float64_meets_another_dtype_the_remedy_is_named(queue):
+def test_mixing_float64_with_another_dtype_suggests_a_remedy(queue):
     wide, narrow = (to_device(np.ones((2, 4)), d, queue) for d in ("float64", "float32"))
     net = nn.Linear(4, 3).to(queue)
     for call in (lambda: net(wide), lambda: net.double()(narrow), lambda: F.matmul(wide, narrow.T)):

@@ -71,7 +71,7 @@ def test_rows_of_masks(queue, kind, dtype, mode):
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("number", [-np.inf, np.inf, np.nan])
-def test_slices_of_one_number(queue, number, dtype, axis):
+def test_constant_slices(queue, number, dtype, axis):
     """NaN as a whole, by default; their logarithm of sums is the number, with NaN as gradient."""
     values = np.random.default_rng(0).standard_normal((3, 4, 5)).astype("f4")
     place = tuple(slice(None) if a == axis % 3 else 1 for a in range(3))
@@ -108,7 +108,7 @@ def _scores_as_keys(queue, scores):
 
 @pytest.mark.parametrize("mode", ["fast", "propagate"])
 @pytest.mark.parametrize("rule", ["causal", "bool", "numbers", "both"])
-def test_hidden_keys_do_not_replace_scores_of_minus_infinity(queue, rule, mode):
+def test_masked_keys_do_not_replace_scores_of_minus_infinity(queue, rule, mode):
     """A query whose visible scores are all minus infinity gives NaN or 0."""
     seen = np.tril(np.ones((3, 3), bool))
     mask = None
@@ -128,7 +128,7 @@ def test_hidden_keys_do_not_replace_scores_of_minus_infinity(queue, rule, mode):
 
 
 @pytest.mark.parametrize("score", [np.inf, -np.inf, np.nan])
-def test_causal_rule_hides_scores_that_are_no_numbers(queue, score):
+def test_causal_mask_hides_nonfinite_scores(queue, score):
     def attention(q, k, v):
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
@@ -139,7 +139,7 @@ def test_causal_rule_hides_scores_that_are_no_numbers(queue, score):
         assert np.isnan(made[2]) != (score == -np.inf)
 
 
-def test_lowest_finite_numbers_of_a_mask_hide_nothing_by_themselves(queue):
+def test_rows_of_lowest_finite_masks_average_all_keys(queue):
     """Scores vanish beside them, so that a row of them is a mean, as in PyTorch."""
     mask = dpnp.full((3, 3), np.finfo("f4").min, dtype="f4", sycl_queue=queue)
     made = F.scaled_dot_product_attention(*_scores_as_keys(queue, [0, 1, 2]), attn_mask=mask)

@@ -26,7 +26,7 @@ def fits(number, dtype):
 @pytest.mark.sweep(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", NAMES)
-def test_number_is_an_array_of_it(name, dtype, queue):
+def test_a_number_equals_an_array_of_it(name, dtype, queue):
     x = dpnp.asarray(VALUES.astype(dtype), sycl_queue=queue)
     function = getattr(F, name)
     for number in NUMBERS:
@@ -71,7 +71,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_zeros_of_both_signs_are_told_apart(way, queue):
+def test_zeros_of_both_signs_are_distinguished(way, queue):
     x = dpnp.asarray(np.float32([1, 2]), sycl_queue=queue)
     for number in (-0.0, 0.0, -0.0):
         got = dpnp.asnumpy(WAYS[way](x, number))

@@ -65,7 +65,7 @@ def column(array, queue):
 
 @pytest.mark.parametrize("view", [with_gaps, reversed_view, column])
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_values_and_gradients_are_those_of_dense_arrays(queue, name, view):
+def test_values_and_gradients_equal_those_of_dense_arrays(queue, name, view):
     function, *arrays = ARGUMENTS[name]
     dense = [dpnp.asarray(a, sycl_queue=queue) for a in arrays]
     views = [view(a, queue) for a in arrays]
@@ -77,7 +77,7 @@ def test_values_and_gradients_are_those_of_dense_arrays(queue, name, view):
         np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-4, atol=1e-4)
 
 
-def test_a_repeated_number_is_a_bias(queue):
+def test_an_expanded_number_as_a_bias(queue):
     x, w = (dpnp.asarray(a, sycl_queue=queue) for a in (ROWS, numbers(8, 8)))
     bias = dpnp.broadcast_to(dpnp.asarray(2.5, dtype="f4", sycl_queue=queue), (8,))
     made = F.linear(x, w, bias).asnumpy()

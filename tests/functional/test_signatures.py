@@ -55,7 +55,7 @@ def _rows(signature):
 
 
 @pytest.mark.parametrize("name", sorted(set(F.__all__) - OWN - SEQUENCES - SEVERAL))
-def test_parameters_are_those_of_torch(name):
+def test_parameters_match_torch(name):
     theirs = _rows(TORCH["functions"][name])
     mine = _rows(torch_signatures.signature(getattr(F, name)))
     theirs = [row for row in theirs if row[0] not in MISSING.get(name, ())]
@@ -76,7 +76,7 @@ def test_exceptions_are_needed():
     assert set(F.__all__) >= listed
 
 
-def test_stored_signatures_are_those_of_the_installed_torch():
+def test_stored_signatures_match_the_installed_torch():
     torch = pytest.importorskip("torch")
     made = torch_signatures.made(torch)
     # As the file has it: a list for a tuple.
@@ -86,7 +86,7 @@ def test_stored_signatures_are_those_of_the_installed_torch():
 @pytest.mark.parametrize("rank", [1, 3])
 @pytest.mark.parametrize("stem", sorted(n[:-2] for n in F.__all__ if f"{n[:-2]}2d" in F.__all__
                                         and n.endswith("1d") and "quantized" not in n))  # fmt: skip
-def test_functions_of_signals_and_volumes_tell_all_of_their_own_shapes(stem, rank):
+def test_functions_of_1d_and_3d_document_their_own_shapes(stem, rank):
     function = getattr(F, f"{stem}{rank}d")
     text = inspect.getdoc(function)
     shape = {1: "(N, C, W)", 3: "(N, C, D, H, W)"}[rank]

@@ -304,13 +304,13 @@ def skip_what_gpus_compute_otherwise(case, queue):
 
 @pytest.mark.sweep(6)
 @pytest.mark.parametrize(("given", "case", "dtype"), CHOSEN, ids=case_id)
-def test_special_values_are_those_of_pytorch(given, case, dtype, queue):
+def test_special_values_match_pytorch(given, case, dtype, queue):
     skip_what_gpus_compute_otherwise(case, queue)
     check(given, case, dtype, queue)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_table_is_what_pytorch_gives(dtype):
+def test_table_matches_pytorch(dtype):
     torch = pytest.importorskip("torch")
     for given, case in PAIRS:
         wanted, slope = TABLE.get(f"{given}: {case}: {dtype}", (None, None))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled functions in integers: against exact arithmetic, chains, residuals, methods."""
+"""Compiled int8 functions: against exact arithmetic, chains, residuals, methods."""
 
 import dpnp
 import numpy as np
@@ -27,9 +27,9 @@ def _as_uint8(values):
 
 @pytest.mark.parametrize(("form", "rest"), [(F.linear, ()), (F.conv2d, (1, 1))])
 @pytest.mark.parametrize("sign", [dpnp.abs, lambda a: a], ids=["positive", "mixed"])
-def test_a_product_is_that_of_rounded_operands(form, rest, sign, make, queue):
+def test_a_product_is_exact_for_rounded_operands(form, rest, sign, make, queue):
     x, w, b = sign(make(5, 32, *rest)), make(24, 32, *rest), make(24)
-    # All weights at the ends of their range: what saturates in 16 bits is far off.
+    # All weights at the ends of their range: saturation in 16 bits gives large errors.
     w = dpnp.sign(w) * 0.7 + w * 1e-3
     made, _ = sycl_dnn.quantize(sycl_dnn.compile(lambda a: form(a, w, b)), [x])
     got = dpnp.asnumpy(made(x)).reshape(5, 24)
@@ -90,7 +90,7 @@ def test_a_chain_with_a_residual_stays_in_integers(make):
 
 
 def test_a_residual_of_another_type_than_the_result(make):
-    """Signed integers below a sum that relu makes unsigned: some kernels read them as unsigned."""
+    """Signed integers added to a sum that relu makes unsigned: some kernels misread them."""
     w = [make(16, 16, 1, 1) / 4 for _ in range(4)]
 
     def block(x):
@@ -106,8 +106,8 @@ def test_a_residual_of_another_type_than_the_result(make):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [32, 64])
-def test_pools_that_have_no_fast_integers_compute_in_float32(n, make):
-    """On GPUs larger images have a fast pool of float32 alone; quantisation did not end there."""
+def test_pooling_without_fast_integer_kernels_computes_in_float32(n, make):
+    """On GPUs larger images have fast pooling only in float32; quantization did not terminate."""
     w, last = make(64, 3, 7, 7), make(64, 64, 1, 1)
 
     def stem(x):
@@ -120,7 +120,7 @@ def test_pools_that_have_no_fast_integers_compute_in_float32(n, make):
     assert_same(made(x), stem(x), 0.1)
 
 
-def test_other_shapes_take_the_same_ranges(make):
+def test_other_shapes_use_the_same_ranges(make):
     w, b = make(24, 16, 3, 3), make(24)
     compiled = sycl_dnn.compile(lambda x: F.relu(F.conv2d(x, w, b, padding=1)))
     made, _ = sycl_dnn.quantize(compiled, [make(2, 16, 8, 8), make(1, 16, 8, 8)])
@@ -129,7 +129,7 @@ def test_other_shapes_take_the_same_ranges(make):
     assert any("x int8" in t for p in made.explain(x).parts for t in p.fused)
 
 
-def test_percentiles_leave_outliers_out(make):
+def test_percentiles_exclude_outliers(make):
     w, x = make(24, 64, 1, 1), make(2000, 64, 1, 1)
     x[0, 0] = 1000.0
     compiled = sycl_dnn.compile(lambda a: F.conv2d(a, w))
@@ -141,7 +141,7 @@ def test_percentiles_leave_outliers_out(make):
     assert errors["percentile"] < errors["minmax"] / 10
 
 
-def test_what_cannot_be_quantized_is_told(make):
+def test_unquantizable_functions_are_reported(make):
     x = make(3, 4)
     with pytest.raises(TypeError, match="compiled must be a Compiled"):
         sycl_dnn.quantize(F.relu, [x])
@@ -166,7 +166,7 @@ def _skip(w):
 
 
 def _joined_dtype(report):
-    """Return the dtype of the values that are joined, by a step of its own or in place."""
+    """Return the dtype of the concatenated values, by a separate step or in place."""
     in_place = "writes its part of a concatenation"
     (dtype,) = {p.dtype for p in report.parts if p.row == "concat" or in_place in p.fused}
     return dtype
@@ -186,7 +186,7 @@ def test_concatenations_stay_in_integers_of_one_scale(dtype, make):
     assert_same(made(x), function(x), 0.1)
 
 
-def test_concatenation_that_is_read_as_numbers_is_one_of_numbers(make):
+def test_concatenation_read_in_float_is_computed_in_float(make):
     w, x = [make(8, 8, 1, 1) / 3 for _ in range(3)], make(2, 8, 5, 5)
 
     def function(a):
@@ -198,7 +198,7 @@ def test_concatenation_that_is_read_as_numbers_is_one_of_numbers(make):
     assert all(a.relative < 0.05 for a in accuracy)
 
 
-def test_parts_in_integers_are_written_into_place(make):
+def test_integer_parts_are_written_in_place(make):
     w, x = [make(16, 16) / 4, make(24, 16) / 4, make(8, 40) / 6], make(5, 16)
 
     def function(a):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches whose values do not fit into the cache go through their steps part by part."""
+"""Batches whose values exceed the cache run through their steps slice by slice."""
 
 import pytest
 from comparing import assert_same, compiled_as_eager
@@ -19,7 +19,7 @@ def _of_a_cpu(request):
 
 @pytest.fixture
 def small_cache(monkeypatch):
-    """Let a cache be so small that little examples do not fit in."""
+    """Make the assumed cache so small that small examples exceed it."""
     monkeypatch.setattr(batch_slicing, "cache_bytes", lambda device: 64 << 10)
 
 
@@ -41,7 +41,7 @@ def _block(make, channels=16):
 
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
 @pytest.mark.parametrize(("batch", "times"), [(8, 8), (12, 12), (5, 5)])
-def test_parts_give_the_same_in_less_memory(batch, times, dtype, small_cache, make):
+def test_slicing_gives_equal_results_in_less_memory(batch, times, dtype, small_cache, make):
     function, x = _block(make), make(batch, 16, 24, 24)
     options = {"dtype": dtype, "tolerance": TOLERANCE[dtype]}
     report = compiled_as_eager(function, x, **options)
@@ -77,14 +77,14 @@ def test_the_last_part_may_be_shorter(batch, sizes, monkeypatch, make):
     ("batch", "most", "size"),
     [(397, 13, 13), (397, 1, 1), (12, 5, 4), (12, 100, 6), (2, 1, 1), (14, 6, 5), (5, 4, 3)],
 )
-def test_parts_are_even_or_nearly_as_large_as_may_be(batch, most, size):
+def test_parts_are_even_or_nearly_of_the_maximum_size(batch, most, size):
     found = batch_slicing.size_of_parts(batch, most)
     assert found == size
     assert -(-batch // found) <= 2 * -(-batch // most)
 
 
 @pytest.mark.slow
-def test_a_batch_of_a_prime_number_is_no_step_for_each_image(monkeypatch, make):
+def test_a_prime_batch_is_not_split_into_single_images(monkeypatch, make):
     # Three quarters of a step's values fit, of 13 images.
     monkeypatch.setattr(batch_slicing, "cache_bytes", lambda device: 4 * (13 * 2 * 16 * 8 * 8 * 4))
     report = compiled_as_eager(_block(make), make(397, 16, 8, 8))
@@ -99,7 +99,7 @@ def test_one_image_and_small_batches_stay_whole(small_cache, make):
 
 
 @pytest.mark.slow
-def test_values_that_others_need_are_written_whole(small_cache, make):
+def test_values_needed_elsewhere_are_written_whole(small_cache, make):
     function = _block(make)
 
     def two(x):
@@ -112,7 +112,7 @@ def test_values_that_others_need_are_written_whole(small_cache, make):
 
 
 @pytest.mark.slow
-def test_statistics_over_the_batch_are_not_cut(small_cache, make):
+def test_statistics_over_the_batch_are_not_sliced(small_cache, make):
     def function(x):
         y = F.relu(F.max_pool2d(x, 3, 1, 1))
         return F.relu(F.max_pool2d(F.batch_norm(y, None, None, training=True), 3, 1, 1))
@@ -136,7 +136,7 @@ def test_integers_in_parts(small_cache, make):
     assert_same(made(x), sycl_dnn.quantize(whole, [x])[0](x), 1e-5)
 
 
-def test_another_batch_is_cut_anew(small_cache, make):
+def test_another_batch_size_is_sliced_separately(small_cache, make):
     function = _block(make)
     compiled = sycl_dnn.compile(function)
     for batch in (8, 3, 8, 1):
@@ -149,7 +149,7 @@ def test_another_batch_is_cut_anew(small_cache, make):
 
 
 @pytest.mark.slow
-def test_convolutions_inside_others_are_cut_with_them(make, monkeypatch):
+def test_fused_convolutions_are_sliced_together(make, monkeypatch):
     monkeypatch.setattr(batch_slicing, "cache_bytes", lambda device: 2 << 20)
     w, d = make(96, 16, 1, 1) / 4, make(96, 1, 3, 3) / 3
     after = make(16, 96, 1, 1) / 10
@@ -160,13 +160,13 @@ def test_convolutions_inside_others_are_cut_with_them(make, monkeypatch):
 
     report = compiled_as_eager(function, make(12, 16, 112, 112))
     parts = [p for p in report.parts if p.times > 1]
-    # Some CPUs fuse the whole batch and not a part of it; the report says so.
+    # Some CPUs fuse the whole batch and not a slice of it; the report says so.
     assert parts or "parts of the batch in turn: " in str(report), str(report)
     apart = {"fuse_depthwise": False}
     assert len(compiled_as_eager(function, make(12, 16, 112, 112), passes=apart).parts) > 1
 
 
-def test_a_result_over_its_input_is_not_cut(small_cache, make):
+def test_in_place_results_are_not_sliced(small_cache, make):
     w = make(16, 16, 3, 3) / 12
     function = lambda x: F.conv2d(F.relu(F.max_pool2d(x, 3, 1, 1)), w, padding=1)  # noqa: E731
     x = make(8, 16, 24, 24)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Depthwise convolutions inside the 1x1 convolutions before them, and where they stay outside."""
+"""Depthwise convolutions fused into the preceding 1x1 convolutions, and where they are not."""
 
 import pytest
 from comparing import assert_same, compiled_as_eager
@@ -14,7 +14,7 @@ TOLERANCE = {None: 2e-5, "bfloat16": 5e-2}
 
 @pytest.fixture
 def on_avx512():
-    """Only there has oneDNN 1x1 convolutions with the post-op for all of these shapes."""
+    """Only with AVX-512 does oneDNN take the post-op in 1x1 convolutions of all these shapes."""
     require_isa("avx512_core")
 
 
@@ -86,7 +86,7 @@ APART = {
 
 @pytest.mark.sweep(3)
 @pytest.mark.parametrize("form", APART)
-def test_what_the_post_op_cannot_do_stays_outside(form, make):
+def test_depthwise_convolutions_that_the_post_op_cannot_do_are_not_fused(form, make):
     sizes, function = APART[form]
     p = block(make, **sizes)
     x = make(10, p[0].shape[1], 53, 64)
@@ -94,7 +94,7 @@ def test_what_the_post_op_cannot_do_stays_outside(form, make):
     assert not any(FUSED in part.fused for part in report.parts)
 
 
-def test_small_images_stay_outside_for_onednn_has_no_kernel(make):
+def test_small_images_are_not_fused(make):
     p = block(make)
     x = make(1, 16, 7, 7)
     report = compiled_as_eager(lambda x: run(x, p), x)
@@ -103,7 +103,7 @@ def test_small_images_stay_outside_for_onednn_has_no_kernel(make):
 
 
 @pytest.mark.slow
-def test_in_integers_the_two_stay_apart(make):
+def test_int8_convolutions_are_not_fused(make):
     p = block(make)
     x = make(10, 16, 53, 64)
     fast, _ = sycl_dnn.quantize(sycl_dnn.compile(lambda x: run(x, p)), [x])

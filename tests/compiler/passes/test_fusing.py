@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each fusion: the right numbers, one step where there were several, no reference kernel."""
+"""Each fusion: correct values, one step where there were several, no reference kernel."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ C = (2, 32, 6, 6)
 
 @dataclass(frozen=True)
 class Fusion:
-    """A function of one input and constants that becomes this many steps, copies left out."""
+    """A function of one input and constants, and its number of steps, not counting copies."""
 
     name: str
     function: Callable[..., Any]
@@ -101,7 +101,7 @@ def _arrays(fusion, make):
     x, *rest = (make(*shape) for shape in fusion.shapes)
     if "norm" in fusion.name and len(rest) > 4:
         rest[-3] = dpnp.abs(rest[-3]) + 0.5
-    # Weights that keep the size of values.
+    # Weights that preserve the magnitude of values.
     return x, [a / 4 if a.ndim in (2, 4) else a for a in rest]
 
 
@@ -112,13 +112,13 @@ def test_fused(fusion, dtype, make, queue):
     function = lambda a: fusion.function(a, *rest)  # noqa: E731
     report = compiled_as_eager(function, x, dtype=dtype, tolerance=2e-5 if dtype is None else 5e-2)
     steps = [p for p in report.parts if p.row != "reorder"]
-    # There layer normalization has no kernel with post-ops.
+    # Layer normalization has no kernel with post-ops there.
     is_apart = fusion.name == "layer-norm-relu" and is_older_than_avx2(queue)
     assert len(steps) == fusion.n_steps + is_apart, str(report)
     assert not slow_parts(report, queue), str(report)
 
 
-def test_what_cannot_be_fused_is_told(make):
+def test_unfused_steps_are_reported(make):
     x, w = make(*C), make(*K1)
     compiled = sycl_dnn.compile(lambda a: (lambda y: (F.relu(y), y))(F.conv2d(a, w)))
     assert_same(compiled(x), (F.relu(F.conv2d(x, w)), F.conv2d(x, w)))
@@ -137,7 +137,7 @@ def test_a_residual_is_added_in_place(make):
     assert_same(compiled(x), F.relu(F.conv2d(F.tanh(x), w) + F.tanh(x)) * 2.0)
 
 
-def test_rounding_that_the_function_asks_for_stays(make):
+def test_explicit_rounding_is_kept(make):
     x, w = make(*L), make(*W)
 
     def rounded(a):
@@ -157,8 +157,8 @@ PAIRS = {
 
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.parametrize("combine", [F.mul, F.sub, F.maximum], ids=lambda f: f.__name__)
-def test_views_of_one_value_are_both_read(make, combine, pair):
-    """What is fused with its producer is not written, so that no other view of it may be read."""
+def test_two_views_of_one_value_are_both_read(make, combine, pair):
+    """The result of a step fused into its producer is not written, so no other view may read it."""
     (first, second), w = PAIRS[pair], make(4, 4)
     for produce in (lambda x: x - F.tanh(x), lambda x: F.linear(x, w), lambda x: F.relu(x)):
 

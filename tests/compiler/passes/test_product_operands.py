@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights of products with one or two rows lie in the order that is read fastest."""
+"""Weights of products with one or two rows have the layout that is read fastest."""
 
 import pytest
 from comparing import compiled_as_eager
@@ -16,7 +16,7 @@ TOLERANCE = {None: 2e-5, "bfloat16": 5e-2}
 
 
 def _takes_blocks(queue, dtype):
-    """Whether oneDNN has a fast kernel for such weights: bfloat16 without its instructions not."""
+    """Whether oneDNN has a fast kernel for such weights; bfloat16 needs its instructions."""
     if dtype is None:
         return True
     src, weights, dst = (
@@ -37,8 +37,8 @@ def _packed(report):
 @pytest.mark.skipif(not IS_MEASURED, reason="the layouts are for AVX-512 without AMX")
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
 @pytest.mark.parametrize(("rows", "expected"), [(1, 2), (2, 2), (3, 0)])
-def test_few_rows_have_weights_in_blocks(rows, expected, dtype, make, queue):
-    # Small weights in float32 are read as fast where they lie.
+def test_few_rows_use_blocked_weights(rows, expected, dtype, make, queue):
+    # Small float32 weights are read as fast in their own layout.
     n = 70 if dtype else 22_000
     w, b, v, x = make(n, 48) / 7, make(n), make(70, n) / n**0.5, make(rows, 48)
     function = lambda a: F.linear(F.gelu(F.linear(a, w, b)), v)  # noqa: E731
@@ -50,12 +50,12 @@ def test_few_rows_have_weights_in_blocks(rows, expected, dtype, make, queue):
     assert report.n_steps == apart.n_steps
 
 
-def test_weights_that_are_arguments_stay(make):
+def test_weights_that_are_arguments_are_not_repacked(make):
     report = compiled_as_eager(F.linear, make(1, 48), make(70, 48))
     assert not _packed(report)
 
 
-def test_residuals_and_integers_stay_right(make):
+def test_residuals_and_integers_stay_correct(make):
     w, v, x, z = make(64, 48), make(48, 64), make(1, 48), make(1, 48)
     function = lambda a, c: F.linear(F.relu(F.linear(a, w)), v) + c  # noqa: E731
     compiled_as_eager(function, x, z)

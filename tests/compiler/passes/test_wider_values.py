@@ -54,12 +54,12 @@ def test_views_of_columns_of_a_wider_matrix(trace, name, start):
     assert moved.storage is wide.storage
 
 
-def test_views_across_rows_have_no_place_in_wider_ones(trace):
+def test_views_across_rows_cannot_be_placed_in_wider_values(trace):
     old, wide = value(trace, (4, 6)), value(trace, (4, 10))
     found = place(old.desc, wide.storage, wide.strides, 0)
     assert found.of(old.view((24,), (1,))) is None
     assert found.of(old.view((3, 8), (8, 1))) is None
-    # As wide as what it lies in, it may be seen in any shape.
+    # As wide as its container, it may be viewed in any shape.
     whole = place(old.desc, wide.storage, old.strides, 0)
     assert whole.of(old.view((3, 8), (8, 1))).desc.dims == (3, 8)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is concatenated is written into place where oneDNN can, and copied where it cannot."""
+"""Concatenated values are written in place where oneDNN can, and copied otherwise."""
 
 import pytest
 from comparing import compiled_as_eager, slow_parts
@@ -58,12 +58,12 @@ def _written(report):
 )  # fmt: skip
 @pytest.mark.parametrize("rows", [1, 2, 7])
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
-def test_parts_are_written_into_place(function, n_written, rows, dtype, make, queue):
+def test_parts_are_written_in_place(function, n_written, rows, dtype, make, queue):
     w, x = make(16, 16) / 4, make(rows, 16)
     options = {"dtype": dtype, "tolerance": TOLERANCE[dtype]}
     report = compiled_as_eager(lambda a: function(a, w), x, **options)
     if n_written is not None and not (rows < 3 and function is _of_views):
-        # In bfloat16 what converts the argument writes into place as well.
+        # In bfloat16 the conversion of the argument writes in place as well.
         has_conversion = dtype is not None and function not in (_features, _read_by_others)
         assert n_written <= _written(report) <= n_written + has_conversion, str(report)
     off = {"write_into_parts": False}
@@ -72,7 +72,7 @@ def test_parts_are_written_into_place(function, n_written, rows, dtype, make, qu
     assert not slow_parts(report, queue) or report.slow == apart.slow, str(report)
 
 
-def test_convolutions_do_not_become_references(make, queue):
+def test_convolutions_keep_fast_implementations(make, queue):
     w, x = make(8, 8, 3, 3) / 8, make(2, 8, 6, 6)
 
     def skip(a):
@@ -84,7 +84,7 @@ def test_convolutions_do_not_become_references(make, queue):
     assert "instead of" in str(report)
 
 
-def test_images_one_below_the_other_are_written_at_once(make, queue):
+def test_vertically_stacked_images_are_written_in_one_step(make, queue):
     w, x = make(8, 8, 3, 3) / 8, make(1, 8, 6, 6)
 
     def stacked(a):

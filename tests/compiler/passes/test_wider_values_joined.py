@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of one source become one product whose parts are read where they lie."""
+"""Products of one source become one product, whose parts are read in place."""
 
 from dataclasses import replace
 
@@ -34,9 +34,9 @@ def test_queries_keys_and_values_are_one_product(shape, dtype, make, on_device):
     assert not _joined(apart)
 
 
-def test_in_integers_each_output_keeps_its_scale(make, on_device, queue):
+def test_int8_outputs_keep_their_own_scales(make, on_device, queue):
     p, x = on_device(bert.random_parameters(BERT)), make(2, 16, 64)
-    # Weights of three sizes: one scale for all of them would lose the smallest.
+    # Weights of three magnitudes: a common scale would lose the smallest.
     for name, factor in (("query", 1.0), ("key", 1e-3), ("value", 30.0)):
         p[f"layer.0.attention.self.{name}.weight"] *= factor
     function = lambda a: bert.forward(p, BERT, a)  # noqa: E731
@@ -47,7 +47,7 @@ def test_in_integers_each_output_keeps_its_scale(make, on_device, queue):
     assert_in_integers(replace(report, parts=(part,)), queue)
 
 
-def test_integers_of_one_product_are_those_of_several(make):
+def test_joined_int8_products_equal_separate_ones(make):
     w = [make(n, 32) * size for n, size in ((8, 1.0), (24, 1e-3), (16, 50.0))]
     b, x = make(24), make(5, 32)
 
@@ -108,7 +108,7 @@ def _flattened(x, w, b):
 )  # fmt: skip
 @pytest.mark.parametrize("rows", [1, 2, 9])
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
-def test_readers_decide(function, n_joined, rows, dtype, make):
+def test_products_are_joined_depending_on_their_readers(function, n_joined, rows, dtype, make):
     w, b = [make(16, 32) / 6 for _ in range(3)], [make(16) for _ in range(3)]
     x = make(rows, 32)
     wanted = function(x, w, b)
@@ -116,7 +116,7 @@ def test_readers_decide(function, n_joined, rows, dtype, make):
     for _ in range(2):
         assert_same(compiled(x), wanted, TOLERANCE[dtype])
     found = _joined(compiled.explain(x))
-    # Rows of one row are dense wherever they lie, others may be where nothing fast reads them.
+    # A single row is dense anywhere; several may not be where no fast kernel reads them.
     assert len(found) <= 1
     if not n_joined and rows > 1:
         assert not found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families of primitives as tables of options, and the cells they make: one case each."""
+"""Families of primitives as tables of options, and the cells they expand to: one case each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Family:
 
 
 def same(options: tuple[str, ...], tags: Texts) -> Texts:
-    """Give several options one tag each time."""
+    """Return one tag for several options at once, by tag."""
     return {name: " ".join(f"--{o}={tag}" for o in options) for name, tag in tags.items()}
 
 
@@ -379,9 +379,9 @@ def cells(drivers: Iterable[str] = FAMILIES) -> Iterator[Cell]:
                 yield Cell(*place, case)
 
 
-# --- Few rows for many cells: cells that have the same answers become one row
+# --- Merging cells with equal answers into rows
 
-#: What is merged first: fields of a cell.
+#: Order of merging: fields of a cell.
 _ORDER = ("layout", "direction", "types", "kind")
 _FIELDS = ("kind", "types", "direction", "layout")
 

@@ -107,7 +107,7 @@ def table(header: list[str], rows: Iterable[Iterable[Any]]) -> list[str]:
 
 
 def short(text: str) -> str:
-    """Return what a cell of a table shows for an answer."""
+    """Return the text of an answer in a table cell."""
     state = state_of(text)
     if state in ("refused", "invalid", "died"):
         return {"refused": "-", "invalid": "wrong", "died": "**died**"}[state]
@@ -157,7 +157,7 @@ def _summary(record: Record, asked: dict[str, list[Cell]]) -> list[str]:
 
 
 def _between_cpus(record: Record, asked: dict[str, list[Cell]]) -> list[str]:
-    """Return how many cases another level of the CPU computes by better or worse code."""
+    """Return how many cases another CPU level computes with better or worse code."""
     levels = [name for name, facts in record.targets.items() if facts["kind"] == "cpu"]
     if len(levels) < 2:
         return []
@@ -236,7 +236,7 @@ def _driver(record: Record, driver: str, found: list[Cell]) -> list[str]:
     ]
     header = ["kind", "types", "direction", "layout", *map(_heading, targets)]
     rows = [[*_cells_of(row, family), *row.answers] for row in fold(answers)]
-    # A column without a choice says nothing.
+    # A column with a single value carries no information.
     kept = [i for i, name in enumerate(header) if i > 3 or any(r[i] for r in rows)]
     body = table([header[i] for i in kept], ([r[i] for i in kept] for r in rows))
     reasons = _reasons(record, found)
@@ -254,7 +254,7 @@ def page(record: Record) -> str:
     Returns
     -------
     str
-        Markdown; cases that the present tables do not have are left out.
+        Markdown; cases missing from the current tables are omitted.
     """
     asked: dict[str, list[Cell]] = {}
     for cell in cells():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A measured matrix as a file, filled, and compared with another one.
+"""A measured matrix: stored in a file, filled, and compared with another one.
 
 The file is JSON with ``schema``, ``targets`` (name -> facts), ``answers`` (texts) and ``cases``
 (line -> one index into ``answers`` for each target, -1 where it was not asked). An answer is the
@@ -53,7 +53,7 @@ class Record:
     absent: list[str] = field(default_factory=list)
 
     def put(self, target: str, line: str, answer: Answer) -> None:
-        """Keep the answer of a target to a case."""
+        """Store the answer of a target to a case."""
         self.cases.setdefault(line, {})[target] = text_of(answer)
 
     def add(self, other: Record) -> None:
@@ -135,11 +135,11 @@ def counts(record: Record) -> dict[str, dict[str, list[int]]]:
     return found
 
 
-# --- Fill a record: the targets that a command selects, and all cells on each
+# --- Filling a record: the selected targets, and all cells on each
 
 
 def _is_meant(prober: Prober, absent: list[str]) -> bool:
-    """Whether the process has the requested level; keep the level if not."""
+    """Whether the machine has the requested level; record the level as absent otherwise."""
     if prober.isa in ("", prober.facts["isa"]) or prober.facts["kind"] != "cpu":
         return True
     absent.append(prober.isa)
@@ -193,7 +193,7 @@ def measure(
     return record
 
 
-# --- What differs between two matrices, and whether anything got worse
+# --- Differences between two matrices, and whether anything got worse
 
 _SHOWN = 200
 
@@ -209,7 +209,7 @@ class Change:
 
     @property
     def direction(self) -> int:
-        """Negative if the new answer is worth less: optimised, simple, ref, refused, died."""
+        """Negative if the new answer is worth less: optimized, simple, ref, refused, died."""
         old, new = (probe.rank(state_of(text)) for text in (self.old, self.new))
         return new - old
 

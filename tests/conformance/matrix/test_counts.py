@@ -18,7 +18,7 @@ def prober():
 
 
 @pytest.mark.slow
-def test_this_cpu_has_the_recorded_numbers_of_implementations(prober):
+def test_implementation_counts_match_the_record_of_this_cpu(prober):
     assert changed_counts(measure(["cpu"], (prober.facts["isa"],), [*cells()], print)) == {}
 
 
@@ -33,7 +33,7 @@ def test_the_page_has_each_driver_and_the_numbers(prober):
 
 
 @pytest.mark.slow
-def test_every_driver_is_tried_with_cells_that_differ():
+def test_every_driver_has_distinct_cells():
     assert FAMILIES.keys() == DRIVERS.keys()
     every = list(cells())
     assert len({cell.line for cell in every}) == len(every)
@@ -42,7 +42,7 @@ def test_every_driver_is_tried_with_cells_that_differ():
 
 
 @pytest.mark.slow
-def test_a_level_that_the_machine_lacks_is_told(prober):
+def test_an_unavailable_isa_level_is_reported(prober):
     part = list(cells(["sum"]))[:1]
     if prober.facts["isa"] != "avx10_2_amx_2":
         with pytest.raises(ProbeError, match="has none of the levels avx10_2_amx_2"):

@@ -42,7 +42,7 @@ def test_families(impl, family, state):
     assert short(impl) in (family, f"*{family}*")
 
 
-def test_a_file_reads_back(tmp_path):
+def test_a_record_round_trips_through_a_file(tmp_path):
     first = record(a="jit:avx2", b="refused: unsupported datatype: f64")
     first.absent = ["avx10_2"]
     second = Record({"Arc A770": {"simulated": True}})
@@ -56,7 +56,7 @@ def test_a_file_reads_back(tmp_path):
     assert "Arc A770" not in again.cases["--conv a"]
 
 
-def test_changes_on_another_device_are_shown_and_do_not_count():
+def test_changes_on_another_device_are_shown_but_are_not_failures():
     old, new = record(a="jit:avx2"), record(a="ref:any")
     assert len(compare.compare(old, new).failures) == 1
     new.targets["cpu:avx2"] = FACTS | {"device": "another CPU"}
@@ -67,7 +67,7 @@ def test_changes_on_another_device_are_shown_and_do_not_count():
     assert compare.compare(old, new).unknown == ["cpu:avx2"]
 
 
-def test_what_is_there_is_not_replaced():
+def test_existing_targets_are_not_replaced():
     first, second = record(a="jit:avx2"), record(a="ref:any")
     first.add(second)
     assert first.cases["--conv a"]["cpu:avx2"] == "jit:avx2"
@@ -78,14 +78,14 @@ def test_what_is_there_is_not_replaced():
     ["", "[]", "{", '{"schema": 1}', '{"schema": 99, "targets": {}}',
      '{"schema": 1, "absent": [], "targets": {"a": {}}, "answers": [], "cases": {"x": [3]}}'],
 )  # fmt: skip
-def test_files_that_are_no_matrix_are_refused(text, tmp_path):
+def test_invalid_files_are_refused(text, tmp_path):
     path = tmp_path / "bad.json"
     path.write_text(text)
     with pytest.raises(RecordError, match="bad.json: "):
         load(path)
 
 
-def test_better_worse_and_equal_are_told_apart():
+def test_changes_are_classified_as_better_worse_or_equal():
     old = record(a="jit:avx2", b="ref:any", c="jit:avx2", d="refused: no", gone="ref:any")
     new = record(a="ref:any", b="refused: why", c="brgemm:avx2", d="simple:any", new="ref:any")
     found = compare.compare(old, new)
@@ -104,7 +104,7 @@ def test_targets_of_one_side_only_are_not_compared():
     assert (found.compared, found.changes, found.only_old) == (0, [], 0)
 
 
-def test_folding_loses_nothing_and_adds_nothing():
+def test_folding_preserves_the_set_of_cells():
     """Each row is a full product, and the products are all cells, each once."""
     given = {}
     for i, cell in enumerate(cells_of_cells(["pool"])):
@@ -121,12 +121,12 @@ def test_folding_loses_nothing_and_adds_nothing():
     assert {place: answers for place, (_, answers) in given.items()} == dict(found)
 
 
-def test_tables_escape_what_would_end_a_cell():
+def test_table_cells_are_escaped():
     assert table(["a"], [["x|y"]])[-1] == "| x\\|y |"
 
 
 @pytest.mark.slow
-def test_the_command_writes_compares_and_says_what_got_worse(tmp_path, capsys):
+def test_the_command_writes_compares_and_reports_regressions(tmp_path, capsys):
     file, page_ = tmp_path / "m.json", tmp_path / "m.md"
     arguments = ["--device", "cpu", "--isa", "sse41", "--drivers", "sum,shuffle"]
     assert command.main([*arguments, "--json", str(file), "--markdown", str(page_)]) == 0
@@ -164,6 +164,6 @@ def test_another_file_adds_its_targets(tmp_path):
         (["--device", "nonsense", "--drivers", "sum"], "device must be one of"),
     ],
 )
-def test_arguments_that_cannot_be_used(arguments, message, capsys):
+def test_invalid_arguments_are_refused(arguments, message, capsys):
     assert command.main(arguments) == 2
     assert message in capsys.readouterr().err

@@ -61,7 +61,7 @@ def _statistics(params, arrays, view):
 
 
 def _normalised(params, arrays, view):
-    """Return the normalised source and the factor it was multiplied by, both in the view."""
+    """Return the normalized source and the factor it was multiplied by, both in the view."""
     mean, variance = _statistics(params, arrays, view)
     factor = 1 / np.sqrt(variance + params["epsilon"])
     return (arrays["src"].reshape(view.shape) - mean) * factor, factor
@@ -83,7 +83,7 @@ def _fused_relu(params):
 
 
 def forward(params, arrays, view):
-    """Normalise: src, [mean, variance, scale, shift, src_1] -> dst, [mean, variance]."""
+    """Normalize: src, [mean, variance, scale, shift, src_1] -> dst, [mean, variance]."""
     shape, flags = arrays["src"].shape, params["flags"]
     hat = _normalised(params, arrays, view)[0].reshape(shape)
     dst = _affine(hat, params, arrays, view)

@@ -182,7 +182,7 @@ def binary(params, arrays, shapes):
 
 
 def softmax_forward(params, arrays, shapes):
-    """Normalise exponentials along ``axis``: src -> dst of the same shape.
+    """Normalize exponentials along ``axis``: src -> dst of the same shape.
 
     ``softmax_accurate`` gives probabilities, ``softmax_log`` their logarithms.
     """

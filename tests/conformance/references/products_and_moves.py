@@ -106,14 +106,14 @@ def shuffle_forward(params, arrays, shapes):
 
 
 def shuffle_backward(params, arrays, shapes):
-    """Put the elements back: diff_dst -> diff_src."""
+    """Undo the transposition: diff_dst -> diff_src."""
     return {"diff_src": _transpose_axis(arrays["diff_dst"], params["axis"], params["group_size"])}
 
 
 def interpolation(n_src, n_dst, algorithm):
     """Return the matrix (n_dst, n_src) that resamples one axis.
 
-    Elements are cells, so the centre of output cell o is at (o + 1/2) n_src / n_dst - 1/2.
+    Elements are cells, so the center of output cell o is at (o + 1/2) n_src / n_dst - 1/2.
     Coordinates outside the source use its edge. Nearest rounds halves up.
     """
     at = (np.arange(n_dst) + 0.5) * n_src / n_dst - 0.5

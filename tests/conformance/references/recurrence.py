@@ -266,7 +266,7 @@ def _state(inputs, name, layer, direction, channels):
 
 
 def _stored(params):
-    """Return the form of a state between steps: ``state`` rounds it if a cell is quantised."""
+    """Return the form of a state between steps: ``state`` rounds it if a cell is quantized."""
     if "state" not in params:
         return lambda h: h
     return lambda h: Node(params["state"](h.value))

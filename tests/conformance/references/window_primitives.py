@@ -6,8 +6,8 @@ bias (O,); S, T and K have one to three axes. Deconvolution has its weights in t
 (destination channels first). It is the convolution's gradient with source and destination
 exchanged, so it does not need a separate contraction.
 
-dst = src * base ** -beta with base = k + alpha / n * (sum of src**2 over the neighbourhood).
-The neighbourhood extends (local_size - 1) // 2 elements to both sides on each of its axes, so
+dst = src * base ** -beta with base = k + alpha / n * (sum of src**2 over the neighborhood).
+The neighborhood extends (local_size - 1) // 2 elements to both sides on each of its axes, so
 an even size covers one element less, but n is local_size to the power of the number of axes.
 """
 
@@ -246,7 +246,7 @@ def pooling_backward(params, arrays, shapes):
     return {"diff_src": crop_spatial(padded, low, shape[2:])}
 
 
-# --- Local response normalization over neighbouring channels or over spatial neighbours
+# --- Local response normalization over neighboring channels or over spatial neighbors
 
 
 def _axes(params, ndim):
@@ -254,7 +254,7 @@ def _axes(params, ndim):
 
 
 def _neighbourhood(x, params):
-    """Sum of ``x`` over the neighbourhood of each element; 0 outside ``x``."""
+    """Sum of ``x`` over the neighborhood of each element; 0 outside ``x``."""
     reach = (params["local_size"] - 1) // 2
     for axis in _axes(params, x.ndim):
         n = x.shape[axis]
@@ -271,13 +271,13 @@ def _base(src, params):
 
 
 def lrn_forward(params, arrays, shapes):
-    """Normalise: src (N, C, *S) -> dst."""
+    """Normalize: src (N, C, *S) -> dst."""
     src = arrays["src"]
     return {"dst": src * _base(src, params)[0] ** -params["beta"]}
 
 
 def lrn_backward(params, arrays, shapes):
-    """Gradient: src, diff_dst -> diff_src; the neighbourhood is its own transpose."""
+    """Gradient: src, diff_dst -> diff_src; the neighborhood is its own transpose."""
     src, diff_dst, beta = arrays["src"], arrays["diff_dst"], params["beta"]
     base, factor = _base(src, params)
     spread = _neighbourhood(diff_dst * src * base ** (-beta - 1), params)

@@ -25,16 +25,16 @@ def replay(line: str, settings: Iterable[str] = ()) -> str:
 
 
 def key_of(case: Case) -> str:
-    """Return what the data depends on: the line, without the folder of a graph's file."""
+    """Return what the data depends on: the line, without the directory of a graph file."""
     name = case.problem.rpartition("/")[2].removeprefix(PREFIX)
     return case.line.replace(case.problem, name)
 
 
 def _located(word: Word, folder: Path) -> Word:
-    """Return ``--case=FILE`` with the path relative to the current folder.
+    """Return ``--case=FILE`` with the path relative to the current directory.
 
-    The file is searched for next to the case file, in the folders above that, and in the
-    current folder.
+    The file is searched for next to the case file, in its parent directories, and in the current
+    directory.
     """
     own_graphs.written()
     given = Path(word.text.removeprefix(PREFIX))

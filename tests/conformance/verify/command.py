@@ -66,7 +66,7 @@ def _settings(options: argparse.Namespace) -> list[str]:
 
 
 def _obstacle(options: argparse.Namespace) -> str:
-    """Return what would make the whole run useless; "" if nothing does."""
+    """Return what would make the whole run pointless; "" if nothing does."""
     for name, path in (("json", options.json), ("csv", options.csv)):
         if path and not path.resolve().parent.is_dir():
             return f"--{name} must name a file in a folder that exists, got {str(path)!r}"
@@ -85,7 +85,7 @@ def _terminate(number: int, frame: Any) -> None:
     raise _Terminated
 
 
-#: What ends a run early -> what the table says about it, and the exit status.
+#: What ends a run early -> its text in the table, and the exit status.
 _ENDS: dict[type[BaseException], tuple[str, int]] = {
     KeyboardInterrupt: ("interrupted", 130),
     _Terminated: ("terminated", 143),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call should write, by the references: its attributes applied, scales found.
+"""The reference result of a call, with its attributes and dynamic scales applied.
 
 Source: oneDNN's guide on quantization (dynamic quantization, MX and others).
 """
@@ -178,7 +178,7 @@ def _scaled_to_fit(call: Call, x: np.ndarray) -> Arrays:
 
 
 def _real_states(call: Call, arrays: Arrays) -> Arrays:
-    """Return the inputs of a quantised recurrent network as real numbers."""
+    """Return the inputs of a quantized recurrent network as real numbers."""
     quantisation, found = call.facts["rnn_quantisation"], dict(arrays)
     scale, shift = quantisation["data"]
     for name in ("src_layer", "src_iter", "augru_attention"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runner sees wrong numbers, watches memory, gives reasons and writes files."""
+"""The runner detects wrong results, limits memory, gives reasons and writes files."""
 
 import csv
 import json
@@ -46,7 +46,7 @@ WATCHED = {
 
 
 @pytest.mark.parametrize("driver", WATCHED)
-def test_a_wrong_number_is_seen(driver, verify_stream, monkeypatch):
+def test_wrong_results_are_detected(driver, verify_stream, monkeypatch):
     problem, output = WATCHED[driver]
     case = Case(driver, problem)
     assert run_case(case, verify_stream).status == "PASSED"
@@ -62,7 +62,7 @@ def test_a_wrong_number_is_seen(driver, verify_stream, monkeypatch):
     assert (result.status, output in result.reason) == ("FAILED", True)
 
 
-def test_too_much_memory_is_refused_before_it_is_taken(verify_stream):
+def test_too_much_memory_is_refused_before_allocation(verify_stream):
     case = Case("softmax", "1099511627776x1024")
     result = run_case(case, verify_stream)
     assert result.status == "LIMITS"
@@ -81,7 +81,7 @@ def test_known_faults_are_listed(verify_stream):
 
 
 @pytest.mark.slow
-def test_command_runs_writes_and_tells(tmp_path):
+def test_command_runs_cases_and_writes_reports(tmp_path):
     names = [str(tmp_path / name) for name in ("r.json", "r.csv")]
     words = ["--conv", "mb1ic3ih7oc4kh3", "--alg=DIRECT,WINO", "--dt=f32,bf16", "--jobs=2"]
     done = command(*words, f"--json={names[0]}", f"--csv={names[1]}")
@@ -99,7 +99,7 @@ def test_command_runs_writes_and_tells(tmp_path):
 
 
 @pytest.mark.slow
-def test_command_tells_where_a_line_is_wrong(tmp_path):
+def test_command_reports_the_location_of_an_invalid_line(tmp_path):
     (tmp_path / "a.in").write_text("--conv\n\nic3oc4ih5kh9")
     done = command(f"--batch={tmp_path / 'a.in'}", "--conv")
     assert done.returncode == 2
@@ -147,7 +147,7 @@ DYNAMIC = {
 
 
 @pytest.mark.parametrize(("policy", "largest", "scale"), DYNAMIC.values(), ids=DYNAMIC)
-def test_scales_that_onednn_finds(policy, largest, scale):
+def test_scales_computed_by_onednn(policy, largest, scale):
     (quantity,) = options.scales(f"dst:{policy}")
     values = np.zeros((2, 64))
     values[1, 40] = -largest
@@ -174,8 +174,8 @@ def test_a_broken_rule_gives_exit_status_1_unless_expected(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_ended_run_prints_the_table_and_writes_json(number, status, tmp_path):
-    """The first case is done at once; the sleeping second one is what the signal finds."""
+def test_an_interrupted_run_prints_the_table_and_writes_json(number, status, tmp_path):
+    """The first case finishes at once; the signal arrives during the second, which sleeps."""
     path = tmp_path / "r.json"
     code = (
         f"import sys, time; sys.path[:0] = {[str(PROGRAM.parent / n) for n in ('', 'helpers')]!r}\n"

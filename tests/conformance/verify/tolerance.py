@@ -84,7 +84,7 @@ def _accept(call: Call, name: str, got: np.ndarray, want: np.ndarray, dtype: str
         good |= score <= rule.threshold
         good |= diff <= rule.absolute
     if dtype in storage.INTEGERS:
-        # The result for a NaN is not defined.
+        # The result for a NaN is undefined.
         good |= np.isnan(want)
         good |= _near_half(want, rule.absolute) & (diff <= 1)
         if dtype == "s32":
@@ -129,7 +129,7 @@ def check(
         )
         return Verdict(text, float(score[worst]))
     zeros = 100.0 * np.count_nonzero(got == 0) / max(got.size, 1)
-    # Without any input the result must be zeros.
+    # Without any input elements the result must be zeros.
     empty = any(0 in t.dims for t in call.tensors.values())
     all_dropped = call.attr.dropout is not None and call.attr.dropout.p == 1
     trusted = bool(got.size < 10 or zeros <= rule.zeros or empty or all_dropped)

@@ -65,7 +65,7 @@ def test_mean_and_variance_are_preserved(name, shape, lead, p, dtype, queue):
 
 
 @pytest.mark.parametrize(("name", "shape", "lead"), [*CHANNELS[::2], *SELU])
-def test_every_call_draws_and_the_seed_repeats(name, shape, lead, queue):
+def test_each_call_draws_a_new_mask_and_the_seed_reproduces_it(name, shape, lead, queue):
     x, function = to_device(np.ones(shape), "float32", queue), getattr(F, name)
     noisy = sycl_dnn.compile(lambda x: (function(x, training=True), function(x, training=True)))
     found = []
@@ -125,7 +125,7 @@ def test_refused(queue):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dim", [0, 1, -1])
-def test_choices_have_the_probabilities_of_the_logits(dim, queue):
+def test_samples_follow_the_probabilities_of_the_logits(dim, queue):
     odds = np.array([0.1, 0.2, 0.7])
     rows = np.broadcast_to(np.log(odds), (4000, 2, 3))
     logits = to_device(np.moveaxis(rows, 2, dim), "float32", queue)
@@ -139,7 +139,7 @@ def test_choices_have_the_probabilities_of_the_logits(dim, queue):
     np.testing.assert_array_equal(soft.argmax(dim), hard.argmax(dim))
 
 
-def test_noise_is_that_of_the_gumbel_distribution(queue):
+def test_noise_follows_the_gumbel_distribution(queue):
     logits = to_device(np.zeros((20000, 2)), "float32", queue)
     soft = to_numpy(F.gumbel_softmax(logits, seed=3)).astype("f8")
     # The difference of two Gumbel numbers is logistic: its logistic function is uniform.
@@ -150,7 +150,7 @@ def test_noise_is_that_of_the_gumbel_distribution(queue):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-def test_hard_choices_have_the_gradient_of_the_shares(dtype, queue):
+def test_hard_samples_have_the_gradient_of_soft_ones(dtype, queue):
     rng = np.random.default_rng(2)
     logits = to_device(rng.standard_normal((5, 4)), dtype, queue)
     dy = to_device(rng.standard_normal((5, 4)), dtype, queue)
@@ -165,7 +165,7 @@ def test_hard_choices_have_the_gradient_of_the_shares(dtype, queue):
     np.testing.assert_allclose(wanted, slope, atol=limit)
 
 
-def test_every_compiled_call_chooses_again(queue):
+def test_each_compiled_call_draws_a_new_sample(queue):
     logits = to_device(np.zeros((64, 5)), "float32", queue)
     call = sycl_dnn.compile(lambda x: F.gumbel_softmax(x, hard=True))
     assert (to_numpy(call(logits)) != to_numpy(call(logits))).any()

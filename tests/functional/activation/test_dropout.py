@@ -70,7 +70,7 @@ def test_manual_seed(queue):
     np.testing.assert_array_equal(first, again)
 
 
-def test_a_new_seed_costs_no_trace(queue):
+def test_a_new_seed_causes_no_retrace(queue):
     x = to_device(values_of((10, 10)), "float32", queue)
     sycl_dnn.cache.clear()
     for seed in range(5):
@@ -106,7 +106,7 @@ def test_each_call_of_a_bound_plan_draws(queue):
     assert (made[0] != made[1]).any()
 
 
-def test_what_drops_nothing_returns_the_input(queue):
+def test_dropout_that_drops_nothing_returns_the_input(queue):
     x = to_device(values_of((3, 4)), "float32", queue)
     assert F.dropout(x, 0.0) is x
     assert F.dropout(x, training=False) is x
@@ -150,7 +150,7 @@ def test_refusals(queue):
         sycl_dnn.vjp(lambda x: F.dropout(x, inplace=True), x)
 
 
-def test_no_warning_of_the_only_implementation(queue):
+def test_no_reference_warning_where_no_other_implementation_exists(queue):
     sycl_dnn.cache.clear()
     policy._said.clear()
     with warnings.catch_warnings():

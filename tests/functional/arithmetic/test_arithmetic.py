@@ -123,7 +123,7 @@ def test_comparisons_give_bool(name, dtype, queue):
     np.testing.assert_array_equal(dpnp.asnumpy(by_number), getattr(np, IN_NUMPY[name])(a, 2))
 
 
-def test_nan_is_kept_and_equals_nothing(queue):
+def test_nan_propagates_and_equals_nothing(queue):
     x = to_device(np.array([np.nan, 1.0, -1.0]), "float32", queue)
     assert list(dpnp.asnumpy(F.eq(x, x))) == [False, True, True]
     for got in (F.maximum(x, 0), F.minimum(x, 0), F.clamp(x, 0, 1)):
@@ -141,7 +141,7 @@ def test_nan_is_kept_and_equals_nothing(queue):
         (("bool", "int32"), "int32"),
     ],
 )
-def test_promotion_is_that_of_torch(dtypes, wanted, queue):
+def test_promotion_matches_torch(dtypes, wanted, queue):
     a, b = (to_device(np.array([1, 0, 1]), d, queue) for d in dtypes)
     got = F.add(a, b)
     assert str(got.dtype) == wanted

@@ -65,7 +65,7 @@ def test_arrays_share_the_gradient_of_equal_elements(queue):
     assert _gradients(queue, [0.0, 1.0], [0.0, 0.0]) == [[0.5, 1], [0.5, 0]]
 
 
-def test_nan_stays(queue):
+def test_nan_propagates(queue):
     x = to_device(np.array([np.nan, 1.0, 0.5]), "float32", queue)
     low = to_device(np.array([0.0, np.nan, 1.0]), "float32", queue)
     np.testing.assert_array_equal(dpnp.asnumpy(F.clamp(x, 0.75, 2.0)), [np.nan, 1, 0.75])

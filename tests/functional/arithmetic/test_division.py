@@ -40,7 +40,7 @@ TRUNCATED = [3, -3, INF, -INF, np.nan, INF, 0, 0, 60, -7, np.nan, -60]
 
 
 @pytest.mark.parametrize(("mode", "wanted"), [("floor", FLOORED), ("trunc", TRUNCATED)])
-def test_delicate_quotients(mode, wanted, queue):
+def test_quotients_near_rounding_boundaries(mode, wanted, queue):
     a, b = (to_device(np.array(v), "float32", queue) for v in (NUMERATORS, DENOMINATORS))
     np.testing.assert_array_equal(to_numpy(F.div(a, b, rounding_mode=mode)), wanted)
 

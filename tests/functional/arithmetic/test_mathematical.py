@@ -99,7 +99,7 @@ def test_second_derivatives(name, queue):
 
 @pytest.mark.parametrize("name", [*SMOOTH, *STEPS])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_special_values_are_torchs(name, queue):
+def test_special_values_match_torch(name, queue):
     torch = pytest.importorskip("torch")
     x = SPECIAL.astype("f4")
     wanted = getattr(torch, name)(torch.tensor(x)).numpy()
@@ -113,7 +113,7 @@ def test_special_values_are_torchs(name, queue):
 
 @pytest.mark.parametrize("name", ["isnan", "isinf", "isfinite", "logical_not"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "bool"])
-def test_logic_of_one(name, dtype, queue):
+def test_unary_logic(name, dtype, queue):
     values = SPECIAL if dtype in ("float32", "bfloat16") else np.array([0, 1, 1, 0])
     x = sycl_dnn.asarray(values.astype("f4" if dtype == "bfloat16" else dtype), dtype,
                          sycl_queue=queue)  # fmt: skip
@@ -124,7 +124,7 @@ def test_logic_of_one(name, dtype, queue):
 
 
 @pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
-def test_logic_of_two(name, queue):
+def test_binary_logic(name, queue):
     a, b = (
         dpnp.asarray(v, dtype="f4", sycl_queue=queue)
         for v in ([[0.0], [2.0]], [0.0, 1.0, math.nan])
@@ -165,7 +165,7 @@ OF_TWO = {
 
 
 @pytest.mark.parametrize("name", OF_TWO)
-def test_gradients_at_special_values_are_torchs(name, queue):
+def test_gradients_at_special_values_match_torch(name, queue):
     operands, wanted = OF_TWO[name]
     given = [dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in operands]
 

@@ -72,7 +72,7 @@ SPECIAL = np.array([np.nan, np.inf, -np.inf, 1.5, -2.0])
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("given", [{}, {"nan": 1.0, "posinf": 2.0, "neginf": -3.0}])
-def test_nan_to_num_is_torchs(given, dtype, queue):
+def test_nan_to_num_matches_torch(given, dtype, queue):
     torch = pytest.importorskip("torch")
     wanted = torch.tensor(SPECIAL).to(getattr(torch, dtype)).nan_to_num(**given).double()
     found = F.astype(F.nan_to_num(to_device(SPECIAL, dtype, queue), **given), "float32")

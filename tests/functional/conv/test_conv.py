@@ -92,7 +92,7 @@ def test_result_is_channels_last(queue):
     assert F.conv2d(x, w).get_array().strides == (3 * 4 * 4, 1, 4 * 4, 4)
 
 
-def test_gradient_of_no_batch_is_zero(queue):
+def test_gradient_of_an_empty_batch_is_zero(queue):
     x, w = (dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in ((0, 3, 5, 5), (4, 3, 3, 3)))
     y, pullback = sycl_dnn.vjp(F.conv2d, x, w)
     dx, dw = pullback(y)

@@ -19,7 +19,7 @@ CALLS = (
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_values_and_dtypes_are_torchs(call, queue):
+def test_values_and_dtypes_match_torch(call, queue):
     torch = pytest.importorskip("torch")
     wanted = eval(call, {n: getattr(torch, n) for n in dir(torch)}).numpy()
     names = {n: getattr(F, n) for n in dir(F)} | {"int64": "int64", "float32": "float32"}
@@ -32,7 +32,7 @@ def test_values_and_dtypes_are_torchs(call, queue):
         np.testing.assert_allclose(made, wanted, rtol=1e-6)
 
 
-def test_traced_constants_have_the_place_of_the_arrays(queue):
+def test_traced_constants_are_on_the_device_of_the_arrays(queue):
     x = dpnp.ones((2, 3), dtype="f4", sycl_queue=queue)
 
     def function(x):

@@ -80,7 +80,7 @@ class TestCases(Checks):
     may_be_slow = CASES
 
 
-def test_what_is_chosen_and_added_has_second_derivatives(queue):
+def test_gather_and_scatter_have_second_derivatives(queue):
     x = dpnp.asarray(np.arange(6.0), dtype="f4", sycl_queue=queue)
     index = dpnp.asarray([5, 0, 0, 2], sycl_queue=queue)
 
@@ -106,7 +106,7 @@ def test_what_is_chosen_and_added_has_second_derivatives(queue):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int64", "bool"])
-def test_integers_are_chosen_and_written(dtype, queue):
+def test_integers_are_gathered_and_scattered(dtype, queue):
     x = np.array([[3, 0, 1], [1, 2, 0]]).astype(dtype)
     index = np.array([[0, 2], [1, 1]])
     a, i = (dpnp.asarray(v, sycl_queue=queue) for v in (x, index))
@@ -120,7 +120,7 @@ def test_integers_are_chosen_and_written(dtype, queue):
         np.testing.assert_array_equal(added.asnumpy(), floats.asnumpy())
 
 
-def test_nothing_chosen_has_every_dtype(queue):
+def test_empty_selections_of_every_dtype(queue):
     """oneDNN has no descriptors of zeros for some of them."""
     for dtype in ("int16", "uint32", "float64", "complex64"):
         x = dpnp.ones((2, 3), dtype=dtype, sycl_queue=queue)
@@ -130,7 +130,7 @@ def test_nothing_chosen_has_every_dtype(queue):
                 assert (made.shape, made.dtype) == ((0, 3), dtype)
 
 
-def test_numbers_out_of_range_are_not_read_and_not_written(queue):
+def test_indices_out_of_range_are_neither_read_nor_written(queue):
     x = dpnp.asarray([1.0, 2.0], dtype="f4", sycl_queue=queue)
     wrong = dpnp.asarray([5, -1, 1], sycl_queue=queue)
     np.testing.assert_array_equal(F.gather(x, 0, wrong).asnumpy(), [np.nan, np.nan, 2])
@@ -148,7 +148,7 @@ def test_masks_take_one_value(queue):
         F.index_put(x, (x > 2,), x)
 
 
-def test_wrong_arguments_are_named(queue):
+def test_invalid_arguments_are_named(queue):
     x = dpnp.ones((2, 3), dtype="f4", sycl_queue=queue)
     i = dpnp.zeros((2, 3), dtype="i8", sycl_queue=queue)
     for call, error, words in (

@@ -222,7 +222,7 @@ def test_views(name, view, queue):
 
 @pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", [n for n in ROWS if n != "max_unpool2d"])
-def test_parts_of_int32(name, queue):
+def test_int32_indices_with_an_offset(name, queue):
     _compared(ROWS[name], "offset", "int32", queue)
 
 
@@ -313,7 +313,7 @@ def test_without_axes(name, queue):
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "uint32", "uint64"])
 @pytest.mark.parametrize("name", [n for n, row in ROWS.items() if row.is_traceable
                                   and any(v.dtype.kind == "i" for v in row.arrays)])  # fmt: skip
-def test_other_integers_are_right_or_refused_by_name(name, dtype, queue):
+def test_other_integer_dtypes_are_correct_or_refused_by_name(name, dtype, queue):
     row = ROWS[name]
     given = _on_device(row.arrays, queue, dtype, _offset)
     for call in _calls(row):

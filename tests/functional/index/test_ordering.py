@@ -43,7 +43,7 @@ def test_ties_and_nan(queue):
 
 
 @pytest.mark.slow
-def test_what_differs_and_what_is_not_0(queue):
+def test_unique_and_nonzero(queue):
     x = dpnp.asarray([[3.0, 1.0, 3.0], [1.0, 0.0, 3.0]], dtype="f4", sycl_queue=queue)
     values, inverse, counts = F.unique(x, return_inverse=True, return_counts=True)
     assert values.asnumpy().tolist() == [0, 1, 3]
@@ -101,7 +101,7 @@ def test_order_is_stable_with_nan_as_the_largest(shape, dtype, queue):
             np.testing.assert_array_equal(dpnp.asnumpy(values), np.take_along_axis(a, wanted, axis))
 
 
-def test_the_largest_of_long_rows_need_no_dpnp(queue):
+def test_topk_of_long_rows_does_not_use_dpnp(queue):
     x = dpnp.asarray(_special((2, 5000), "float32"), sycl_queue=queue)
     assert "dpnp" not in str(sycl_dnn.compile(lambda x: F.topk(x, 20)).explain(x))
     assert "dpnp" not in str(sycl_dnn.compile(lambda x: F.sort(x[:, :100])).explain(x))

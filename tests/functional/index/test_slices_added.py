@@ -14,7 +14,7 @@ X = np.random.default_rng(0).standard_normal((2, 3, 4)).round(2)
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize(("dim", "alpha"), [(0, 1), (1, 2.0), (-1, -0.5)])
-def test_value_and_gradients_are_torchs(dim, alpha, dtype, queue):
+def test_value_and_gradients_match_torch(dim, alpha, dtype, queue):
     torch = pytest.importorskip("torch")
     numbers = np.array([1, 0, 1, 1, 0])
     shape = list(X.shape)

@@ -69,7 +69,7 @@ class TestCases(Checks):
     cases = CASES
 
 
-def test_no_rows(queue):
+def test_empty_batch(queue):
     x = to_device(np.ones((0, 5)), "float32", queue)
     t = to_device(np.ones(0), "int64", queue)
     assert F.cross_entropy(x, t, reduction="none").shape == (0,)
@@ -79,7 +79,7 @@ def test_no_rows(queue):
     assert pullback(y)[0].shape == (0, 5)
 
 
-def test_nothing_that_counts(queue):
+def test_all_targets_ignored(queue):
     x = to_device(np.ones((3, 5)), "float32", queue)
     t = to_device(np.full(3, -100), "int64", queue)
     assert np.isnan(float(F.cross_entropy(x, t)))
@@ -144,7 +144,7 @@ def test_refusals(queue):
 
 
 @pytest.mark.parametrize("far", [2**32, 2**40 + 2, -(2**32), 2**31, 2**63 - 1, -(2**63), 2**24 + 1])
-def test_classes_are_not_taken_modulo_2_to_the_32(far, queue):
+def test_classes_do_not_wrap_at_32_bits(far, queue):
     x = dpnp.asarray(np.log([[0.2, 0.3, 0.5]] * 2), dtype="f4", sycl_queue=queue)
     target = dpnp.asarray([1, far], dtype="i8", sycl_queue=queue)
     for loss in (F.nll_loss, F.cross_entropy):
@@ -155,7 +155,7 @@ def test_classes_are_not_taken_modulo_2_to_the_32(far, queue):
         assert ignored[1] == 0
 
 
-def test_classes_that_float32_does_not_tell_apart(queue):
+def test_classes_beyond_float32_precision(queue):
     x = dpnp.zeros((1, 2**24 + 2), dtype="f4", sycl_queue=queue)
     x[0, 2**24 + 1] = -3.0
     for at, wanted in ((2**24 + 1, 3.0), (2**24, 0.0)):
@@ -176,7 +176,7 @@ def test_gradient_is_0_where_all_targets_are_ignored(weighted, queue):
 
 @pytest.mark.parametrize("ignored", [-1, -100, 255])
 @pytest.mark.parametrize("loss", [F.nll_loss, F.cross_entropy])
-def test_weighted_means_leave_out_ignored_targets_that_are_no_classes(loss, ignored, queue):
+def test_weighted_means_exclude_ignored_targets_out_of_range(loss, ignored, queue):
     rng = np.random.default_rng(3)
     x, weight = rng.standard_normal((5, 4)).astype("f4"), rng.random(4).astype("f4")
     given, kept = (dpnp.asarray(v, sycl_queue=queue) for v in (x, x[:4]))

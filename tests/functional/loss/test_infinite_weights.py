@@ -26,7 +26,7 @@ def numbers(array):
 
 
 @pytest.mark.parametrize("name", ["nll_loss", "cross_entropy"])
-def test_other_rows_count_by_their_own_weights(name, given):
+def test_other_rows_keep_their_weights(name, given):
     x, target, weight = given
     plain = numbers(getattr(F, name)(x, target, reduction="none"))
     for mode in ("fast", "propagate"):
@@ -36,7 +36,7 @@ def test_other_rows_count_by_their_own_weights(name, given):
 
 
 @pytest.mark.parametrize("name", ["nll_loss", "cross_entropy"])
-def test_gradients_of_other_rows_are_numbers(name, given):
+def test_gradients_of_other_rows_are_finite(name, given):
     x, target, weight = given
 
     def loss(x):
@@ -52,7 +52,7 @@ def test_gradients_of_other_rows_are_numbers(name, given):
         np.testing.assert_array_equal(numbers(slope)[1], [0.0, -np.inf, 0.0])
 
 
-def test_classes_within_the_margin_alone_meet_the_weight(given):
+def test_only_classes_within_the_margin_use_the_weight(given):
     x, _, weight = given
     rows = F.stack([x[1], F.mul(x[1], float("nan")), x[0]])
     # The second class of each row: above the others by less than the margin; NaN; above them.

@@ -109,7 +109,7 @@ def test_long_sums_are_accurate(queue):
     assert float(F.mse_loss(x, 0.1 * x)) == pytest.approx(0.81, rel=1e-6)
 
 
-def test_old_names_of_reduction(queue):
+def test_deprecated_reduction_arguments(queue):
     x = to_device(np.array([1.0, 2.0]), "float32", queue)
     for average, reduce, ndim in [(None, False, 1), (False, None, 0), (None, True, 0)]:
         sycl_dnn.cache.clear()

@@ -71,7 +71,7 @@ def _of_torch(torch, args, n_floats, dtype="float32"):
 
 
 @pytest.mark.parametrize(("name", "module", "args", "n_floats", "options"), _CASES)
-def test_value_and_gradients_are_those_of_torch(name, module, args, n_floats, options, queue):
+def test_value_and_gradients_match_torch(name, module, args, n_floats, options, queue):
     torch = pytest.importorskip("torch")
     theirs = _of_torch(torch, args, n_floats)
     arrays = {k: torch.tensor(v) if isinstance(v, np.ndarray) else v for k, v in options.items()}
@@ -109,7 +109,7 @@ def test_bfloat16(name, args, queue):
 
 
 @pytest.mark.parametrize("name", ["hinge_embedding_loss", "soft_margin_loss", "poisson_nll_loss"])
-def test_bad_numbers_stay_bad(name, queue):
+def test_nonfinite_values_propagate(name, queue):
     torch = pytest.importorskip("torch")
     x = np.array([np.nan, np.inf, 0.0, -3.0, 1.0], "f4")
     t = np.array([1, 1, -1, -1, 1], "f4")
@@ -135,7 +135,7 @@ def test_bad_numbers_stay_bad(name, queue):
         (lambda x: F.soft_margin_loss(x, x, reduction="all"), "reduction must be one of"),
     ],
 )
-def test_wrong_calls(call, text):
+def test_invalid_calls(call, text):
     with pytest.raises(ValueError, match=text):
         call(dpnp.asarray(_A))
 

@@ -84,13 +84,13 @@ def compare(name, values, queue, **kwargs):
     np.testing.assert_allclose(got, slope.numpy(), 1e-5, 1e-6)
 
 
-def test_certain_logits(queue):
+def test_extreme_logits(queue):
     x = np.array([-1e4, -100, -30, -17, -1e-6, 0, 1e-6, 17, 30, 100, 1e4], np.float32)
     for target in (0.0, 0.25, 1.0):
         compare(LOGITS, [x, np.full_like(x, target)], queue)
 
 
-def test_certain_probabilities(queue):
+def test_probabilities_of_0_and_1(queue):
     p = np.array([0, 1, 1e-30, 1e-6, 1 - 2**-20, 0.5], np.float32)
     for target in (0.0, 0.25, 1.0):
         t = np.full_like(p, target)
@@ -104,7 +104,7 @@ def test_certain_probabilities(queue):
     compare("binary_cross_entropy", [p[2:], np.full_like(p[2:], 0.25)], queue)
 
 
-def test_certain_probabilities_have_infinite_gradients_of_targets(queue):
+def test_probabilities_of_0_and_1_have_infinite_target_gradients(queue):
     """As in torch: only the loss bounds logarithms."""
     p, t = ([0.0, 1.0, 0.25, 1e-30], [0.0, 1.0, 0.5, 0.5])
     given = [dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (p, t)]
@@ -118,11 +118,11 @@ def test_divergence_from_zero(queue):
     compare("kl_div", [np.array([-1, 0, -5, -0.5], np.float32), t], queue)
 
 
-def test_short_name():
+def test_short_alias():
     assert F.bce_with_logits is F.binary_cross_entropy_with_logits
 
 
-def test_divergence_warns_of_mean(queue):
+def test_divergence_warns_about_reduction_mean(queue):
     sycl_dnn.cache.clear()
     x = to_device(np.ones((2, 3)), "float32", queue)
     with pytest.warns(UserWarning, match="kl_div: reduction='mean' divides by the number"):

@@ -88,7 +88,7 @@ def test_lengths_and_classes_out_of_range_give_nan(form, queue):
         assert np.isfinite(np.delete(slope, wrong, 1)).all()
 
 
-def test_probabilities_that_are_not_used_are_not_read(queue):
+def test_unused_probabilities_are_not_read(queue):
     """NaN of a class that a first step cannot have; torch's value."""
     x = np.log(np.full((2, 1, 3), 1 / 3, "f4"))
     x[0, 0, 2] = np.nan
@@ -97,7 +97,7 @@ def test_probabilities_that_are_not_used_are_not_read(queue):
     np.testing.assert_allclose(float(made), 2 * np.log(3), rtol=1e-6)
 
 
-def test_wrong_arguments_are_named(queue):
+def test_invalid_arguments_are_named(queue):
     x = dpnp.ones((5, 2, 4), dtype="f4", sycl_queue=queue)
     targets = dpnp.ones((2, 3), dtype="i8", sycl_queue=queue)
     single = F.ctc_loss(F.log_softmax(x[:, 0], 1), targets[0], 5, 3, reduction="none")

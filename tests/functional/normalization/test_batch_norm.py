@@ -157,7 +157,7 @@ def test_update_after_a_use_with_gradient_is_refused(queue):
         sycl_dnn.vjp(both, x)
 
 
-def test_statistics_that_cannot_be_written(queue):
+def test_invalid_running_statistics_are_refused(queue):
     x, mean, var = _made(queue, 4, 5, 9), _made(queue, 5), _made(queue, 5)
     frozen = sycl_dnn.freeze(mean)
     with pytest.raises(ValueError, match="batch_norm: running_mean must be an array of the caller"):
@@ -219,7 +219,7 @@ def test_float64_without_support_says_so(queue):
 
 
 @pytest.mark.parametrize("layout", ["row-major", "channels-last"])
-def test_off_centre_it_is_as_exact_as_torch(layout, queue):
+def test_large_means_are_as_accurate_as_torch(layout, queue):
     """Mean/std = 100: torch's error is 7e-6; it was 1e-4 forward; channels-last is kept."""
     rng = np.random.default_rng(0)
     values = (100 + rng.standard_normal((8, 32, 28, 28))).astype("f4")
@@ -254,7 +254,7 @@ _EXACT = {"auto": (2, 2, 2, 2), "never": (2, 6, 6, 6)}
 
 @pytest.mark.parametrize("kernels", _EXACT)
 @pytest.mark.parametrize("layout", ["row-major", "channels-last"])
-def test_off_centre_errors_are_at_most_twice_those_of_torch(layout, kernels, queue):
+def test_errors_with_large_means_are_at_most_twice_those_of_torch(layout, kernels, queue):
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)
     shape = (8, 32, 28, 28)

@@ -77,7 +77,7 @@ def test_integers_are_refused(queue):
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e25])
-def test_other_windows_do_not_depend_on_a_channel(value, queue):
+def test_nonfinite_channels_affect_only_their_windows(value, queue):
     """Sums over windows are products with zeros and ones; infinity times 0 is NaN."""
     x = np.arange(1, 41, dtype="f4").reshape(1, 8, 5, 1)
     wanted = local_response_norm(x, 3)

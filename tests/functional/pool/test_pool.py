@@ -134,7 +134,7 @@ def test_maxima_of_integers(dtype, wants_indices, queue):
         assert (array == truth).all()
 
 
-def test_no_batch(queue):
+def test_empty_batch(queue):
     x = dpnp.ones((0, 3, 8, 8), dtype="f4", sycl_queue=queue)
     calls = [(F.max_pool2d, 2), (F.avg_pool2d, 2), (F.adaptive_avg_pool2d, 3),
              (F.adaptive_max_pool2d, 4)]  # fmt: skip
@@ -180,7 +180,7 @@ def test_refused_dtypes(queue):
 @pytest.mark.parametrize(
     ("name", "size"), [("max_pool2d", 2), ("adaptive_max_pool2d", 4)], ids=["max", "adaptive"]
 )
-def test_indices_are_in_the_kind_of_memory_of_the_input(name, size, kind, queue):
+def test_indices_have_the_usm_type_of_the_input(name, size, kind, queue):
     values = np.random.default_rng(7).standard_normal((2, 3, 8, 8)).astype("f4")
     x = dpnp.asarray(values, sycl_queue=queue, usm_type=kind)
 

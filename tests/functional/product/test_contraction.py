@@ -74,7 +74,7 @@ def test_lists_of_axes_and_integers(queue):
 
 
 @pytest.mark.slow
-def test_integers_that_are_summed_first_keep_their_dtype(queue):
+def test_integer_sums_follow_torch_promotion(queue):
     """As in torch: sums of one operand are of int64, products and axes of one element not."""
     a, b = (dpnp.ones(s, dtype="i4", sycl_queue=queue) for s in ((2, 3), (1, 2)))
     for equation, given, wanted, dtype in (
@@ -87,7 +87,7 @@ def test_integers_that_are_summed_first_keep_their_dtype(queue):
         assert (made.tolist(), made.dtype) == (wanted, dtype)
 
 
-def test_it_has_second_derivatives_compiled(queue):
+def test_compiled_second_derivatives(queue):
     x = dpnp.asarray(np.arange(9.0).reshape(3, 3) / 9, dtype="f4", sycl_queue=queue)
 
     def energy(v):
@@ -108,7 +108,7 @@ def test_it_has_second_derivatives_compiled(queue):
     np.testing.assert_allclose(dpnp.asnumpy(curve(x)), wanted, rtol=1e-3, atol=1e-3)
 
 
-def test_wrong_equations_are_named(queue):
+def test_invalid_equations_are_reported(queue):
     x = dpnp.ones((2, 3), dtype="f4", sycl_queue=queue)
     for args, words in (
         (("ij,jk->ik", x), "a term for each of 1 operands"),

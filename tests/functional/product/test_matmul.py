@@ -117,7 +117,7 @@ def test_integers_are_exact(queue):
     np.testing.assert_array_equal(dpnp.asnumpy(got), a @ b)
 
 
-def test_frozen_weights_give_the_same(queue):
+def test_frozen_weights_give_equal_results(queue):
     x, w = np.random.default_rng(0).standard_normal((2, 5, 8)).astype("f4")
     x, w = to_device(x, "float32", queue), to_device(w, "float32", queue)
     frozen = sycl_dnn.freeze(w)

@@ -45,7 +45,7 @@ def test_linear_and_its_gradients(sizes, with_compile, queue):
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_weights_by_rows(sizes, queue):
+def test_row_major_weights(sizes, queue):
     """``x @ w`` and the gradients of both, which multiply a turned matrix."""
     values, given = _values(*sizes, queue)
     x, w = values[0], values[1].T
@@ -60,7 +60,7 @@ def test_weights_by_rows(sizes, queue):
         )
 
 
-def test_the_way_depends_on_sizes_alone(queue):
+def test_the_algorithm_depends_only_on_sizes(queue):
     """Two processes that resume a training must round alike."""
     engine = sycl_dnn.onednn.Engine(queue)
     if has_avx512(engine):

@@ -17,7 +17,7 @@ COMPRESSED = [(None, None, False), (0, None, False), (0, None, True), (1, 16, Fa
 
 @pytest.mark.parametrize("dtype", RANGES)
 @pytest.mark.parametrize(("axis", "group", "zero"), COMPRESSED)
-def test_linear_with_quantised_weights(dtype, axis, group, zero, queue, recwarn):
+def test_linear_with_quantized_weights(dtype, axis, group, zero, queue, recwarn):
     w = Sample(queue, (6, 64), dtype, axis, group, zero)
     x = np.random.default_rng(2).integers(-4, 5, (2, 3, 64)).astype("f4")
     bias = np.arange(6.0)
@@ -34,14 +34,14 @@ def test_linear_with_quantised_weights(dtype, axis, group, zero, queue, recwarn)
 
 
 @pytest.mark.parametrize(("axis", "group"), [(None, None), (1, None), (0, 16)])
-def test_matmul_with_quantised_weights(axis, group, queue):
+def test_matmul_with_quantized_weights(axis, group, queue):
     w = Sample(queue, (32, 6), "int8", axis, group)
     x = np.random.default_rng(2).integers(-4, 5, (3, 32)).astype("f4")
     got = F.matmul(array(x, queue), w.tensor)
     np.testing.assert_allclose(dpnp.asnumpy(got), x @ w.numbers, rtol=1e-5, atol=1e-5)
 
 
-def test_gradient_through_quantised_weights(queue):
+def test_gradient_through_quantized_weights(queue):
     w = Sample(queue, (6, 32), "int4", 1, 16)
     x, bias = array(np.ones((3, 32)), queue), array(np.zeros(6), queue)
     y, pullback = sycl_dnn.vjp(lambda x, b: F.linear(x, w.tensor, b), x, bias)

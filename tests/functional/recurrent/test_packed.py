@@ -10,7 +10,7 @@ from sycl_dnn import functional as F
 
 
 @pytest.mark.parametrize("batch_first", [False, True])
-def test_packing_and_padding_are_torchs(batch_first, queue):
+def test_packing_and_padding_match_torch(batch_first, queue):
     torch = pytest.importorskip("torch")
     rnn = torch.nn.utils.rnn
     x = np.random.default_rng(0).standard_normal((4, 3, 2) if not batch_first else (3, 4, 2))
@@ -27,7 +27,7 @@ def test_packing_and_padding_are_torchs(batch_first, queue):
     assert list(mine_counts) == counts.tolist() == lengths
 
 
-def test_gradients_leave_the_padding_out(queue):
+def test_gradients_ignore_the_padding(queue):
     x = dpnp.ones((3, 2, 2), dtype="f4", sycl_queue=queue)
 
     def function(x):

@@ -118,7 +118,7 @@ def test_frozen_weights_are_packed_once(kind, queue):
 
 
 @pytest.mark.parametrize("kind", GATES)
-def test_calls_without_states_begin_with_zeros(kind, queue):
+def test_missing_states_are_zeros(kind, queue):
     """Whatever a call in between left in the scratchpad."""
     x, hx, params = _arrays(kind, queue)
     large, zeros = (
@@ -143,7 +143,7 @@ def test_gradient_with_frozen_weights(kind, queue):
 
 
 @pytest.mark.parametrize("kind", GATES)
-def test_no_samples(kind, queue):
+def test_empty_batch(kind, queue):
     x, hx, params = _arrays(kind, queue, n=0)
     y, pullback = sycl_dnn.vjp(getattr(F, kind), x, hx, params)
     assert y[0].shape == (3, 0, 5)
@@ -153,7 +153,7 @@ def test_no_samples(kind, queue):
 
 
 @pytest.mark.parametrize("kind", GATES)
-def test_dropout_lies_between_layers(kind, queue):
+def test_dropout_is_applied_between_layers(kind, queue):
     x, _, params = _arrays(kind, queue)
     function = getattr(F, kind)
     once = to_numpy(function(x, None, params)[0])
@@ -168,7 +168,7 @@ def test_dropout_lies_between_layers(kind, queue):
     )
 
 
-def test_every_call_drops_others(queue):
+def test_each_call_draws_a_new_mask(queue):
     x, _, params = _arrays("gru", queue)
     options = {"num_layers": 2, "dropout": 0.5, "training": True}
     twice = [*params, *(to_device(np.ones((15, 5)), "float32", queue),) * 2, *params[2:]]

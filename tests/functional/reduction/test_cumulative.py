@@ -51,7 +51,7 @@ def test_products_with_infinities(queue):
 
 
 @pytest.mark.slow
-def test_products_with_zeros_have_torchs_derivatives(queue):
+def test_derivatives_of_products_with_zeros_match_torch(queue):
     """First and second, where a division by the element would give NaN."""
     a = np.array([2.0, 0.0, 3.0, 0.0, -1.0])
     x = dpnp.asarray(a, dtype="f4", sycl_queue=queue)
@@ -77,7 +77,7 @@ def test_products_with_zeros_have_torchs_derivatives(queue):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["cumsum", "cumprod"])
-def test_integers_become_int64_and_nan_stays(name, queue):
+def test_integers_become_int64_and_nan_propagates(name, queue):
     function, reference = getattr(F, name), getattr(np, name)
     x = np.array([[True, True, True], [True, False, True]])
     made = function(dpnp.asarray(x, sycl_queue=queue), 1)
@@ -94,7 +94,7 @@ def test_integers_become_int64_and_nan_stays(name, queue):
         function(dpnp.ones((2, 3), dtype="f4", sycl_queue=queue), 2)
 
 
-def test_lengths_of_zero_vectors(queue):
+def test_norms_of_zero_vectors(queue):
     zero = dpnp.zeros((2, 3), dtype="f4", sycl_queue=queue)
     y, pullback = sycl_dnn.vjp(F.cosine_similarity, zero, zero)
     np.testing.assert_array_equal(dpnp.asnumpy(y), [0, 0])

@@ -86,7 +86,7 @@ class TestCases(Checks):
 
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 @pytest.mark.parametrize("dim", [None, 0, -1])
-def test_places(name, dim, queue):
+def test_indices(name, dim, queue):
     x = np.random.default_rng(3).permutation(60).reshape(3, 4, 5)
     for dtype in ("float32", "bfloat16", "int64"):
         got = getattr(F, name)(to_device(x, dtype, queue), dim)
@@ -104,7 +104,7 @@ def test_integers_are_exact(name, queue):
     assert F.sum(to_device(x % 100, "uint8", queue), dtype="float32").dtype == np.float32
 
 
-def test_ties_share_the_gradient_of_amax_and_the_first_has_that_of_max(queue):
+def test_ties_share_the_gradient_of_amax_but_not_of_max(queue):
     x = to_device(np.array([[2.0, 2.0, 1.0]]), "float32", queue)
     dy = to_device(np.ones(1), "float32", queue)
     _, pullback = sycl_dnn.vjp(F.amax, x, 1)
@@ -139,14 +139,14 @@ def test_mean_of_nothing_and_variance_of_one_are_nan(queue):
     assert np.isnan(dpnp.asnumpy(F.var(to_device(np.ones((1, 2)), "float32", queue), 0))).all()
 
 
-def test_bias_gradient_is_a_product_with_ones(queue):
+def test_bias_gradient_is_computed_as_a_product_with_ones(queue):
     """Sums over leading axes are oneDNN's reference reduction otherwise."""
     if queue.sycl_device.is_cpu:
         case = _case("sum", 0, (64, 32))
         assert [row for row, _ in implementations(case, queue, training=False)] == ["matmul"]
 
 
-def test_autocast_leaves_sums_exact(queue):
+def test_autocast_keeps_sums_in_float32(queue):
     x = to_device(np.full((300, 2), 1.001), "float32", queue)
     with sycl_dnn.autocast("bfloat16"):
         got = dpnp.asnumpy(F.sum(x, 0))
@@ -174,7 +174,7 @@ def test_errors_name_the_argument(call, error, words, queue):
 @pytest.mark.parametrize(
     "name", ["sum", "mean", "prod", "amax", "amin", "any", "all", "var", "std", "norm", "logsumexp"]
 )
-def test_results_without_elements(name, shape, dim, queue):
+def test_empty_results(name, shape, dim, queue):
     if name in ("prod", "any", "all") and not isinstance(dim, int):
         dim = dim[-1]
     x = dpnp.zeros(shape, dtype="float32", sycl_queue=queue)
@@ -185,7 +185,7 @@ def test_results_without_elements(name, shape, dim, queue):
 
 
 @pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
-def test_places_without_elements(name, queue):
+def test_indices_of_empty_arrays(name, queue):
     x = dpnp.zeros((3, 0), dtype="float32", sycl_queue=queue)
     found = getattr(F, name)(x, dim=0)
     for part in found if isinstance(found, tuple) else (found,):

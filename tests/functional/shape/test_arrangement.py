@@ -50,7 +50,7 @@ class TestCases(Checks):
     may_be_slow = CASES
 
 
-def test_counts_are_read_or_given(queue):
+def test_repeat_counts_with_or_without_output_size(queue):
     x = dpnp.asarray(np.arange(6.0).reshape(3, 2), dtype="f4", sycl_queue=queue)
     counts = dpnp.asarray([2, 0, 3], sycl_queue=queue)
     wanted = np.repeat(dpnp.asnumpy(x), [2, 0, 3], 0)
@@ -86,7 +86,7 @@ def test_every_dtype_is_moved(dtype, queue):
         np.testing.assert_array_equal(dpnp.asnumpy(made), wanted)
 
 
-def test_results_are_arrays_of_their_own_and_nan_is_cleared(queue):
+def test_results_are_new_arrays_and_nan_is_cleared(queue):
     x = dpnp.asarray([[1.0, np.nan]], dtype="f4", sycl_queue=queue)
     made = F.flip(x, 0)
     made[...] = 0

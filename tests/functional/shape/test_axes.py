@@ -43,7 +43,7 @@ class TestCases(Checks):
     may_be_slow = [c for c in CASES if c.function is F.diag]
 
 
-def test_nan_beside_a_diagonal_remains_outside(queue):
+def test_nan_off_the_diagonal_does_not_leak(queue):
     x = dpnp.asarray(np.array([np.nan, 1.0], "f4"), sycl_queue=queue)
     np.testing.assert_array_equal(dpnp.asnumpy(F.diag(x)), [[np.nan, 0], [0, 1]])
 

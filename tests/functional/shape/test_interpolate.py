@@ -71,7 +71,7 @@ class TestCases(Checks):
 
 
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
-def test_nearest_is_that_of_torch_for_many_sizes(mode, queue):
+def test_nearest_matches_torch_for_many_sizes(mode, queue):
     torch = pytest.importorskip("torch")
     for n, t in [
         (2, 41),
@@ -90,7 +90,7 @@ def test_nearest_is_that_of_torch_for_many_sizes(mode, queue):
         assert (dpnp.asnumpy(made) == wanted.numpy()).all(), (n, t)
 
 
-def test_nearest_keeps_infinities_apart(queue):
+def test_nearest_does_not_mix_infinities(queue):
     values = np.array([[[1.0, np.inf, 3.0]]], "f4")
     made = F.interpolate(dpnp.asarray(values, sycl_queue=queue), 5)
     assert dpnp.asnumpy(made).tolist() == [[[1, 1, np.inf, np.inf, 3]]]
@@ -105,7 +105,7 @@ def test_nearest_of_integers(dtype, size, queue):
     assert (made == F.interpolate(dpnp.asarray(values, dtype="f4", sycl_queue=queue), size)).all()
 
 
-def test_no_batch(queue):
+def test_empty_batch(queue):
     x = dpnp.ones((0, 3, 4, 4), dtype="f4", sycl_queue=queue)
     for rest in [
         {"size": 8},

@@ -29,7 +29,7 @@ LAYOUTS = {
 @pytest.mark.parametrize(("sizes", "factor", "taken", "counts"), ROWS, ids=str)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("way", ["eager", "compiled"])
-def test_nearest_where_the_size_is_kept_or_doubled(sizes, factor, taken, counts, layout, way):
+def test_nearest_with_kept_or_doubled_size(sizes, factor, taken, counts, layout, way):
     values = np.random.default_rng(0).standard_normal((2, 4, *sizes)).astype("f4")
     x = LAYOUTS[layout](F.asarray(values))
     call = lambda x: F.interpolate(x, scale_factor=factor)  # noqa: E731
@@ -64,7 +64,7 @@ def test_the_same_size_is_a_copy_in_every_mode(mode, options):
 @pytest.mark.parametrize("sizes", [(5,), (4, 6), (3, 2, 5)], ids=str)
 @pytest.mark.parametrize("factor", [1.0, 1.1, 1.19, 2.0, 2.1])
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
-def test_second_derivatives_are_torchs(sizes, factor, mode):
+def test_second_derivatives_match_torch(sizes, factor, mode):
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)
     values = rng.standard_normal((2, 3, *sizes)).astype("f4")

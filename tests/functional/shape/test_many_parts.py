@@ -69,7 +69,7 @@ APART = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", APART)
-def test_apart_and_joined(name, queue):
+def test_split_and_joined(name, queue):
     function, values = APART[name], _values(MANY, 3)
     x = dpnp.asarray(values, sycl_queue=queue)
     for call in (function, sycl_dnn.compile(function)):
@@ -104,7 +104,7 @@ def _compiling(n, queue):
 
 
 @pytest.mark.slow
-def test_time_to_compile_grows_with_the_number(queue):
+def test_compile_time_is_linear_in_the_number_of_parts(queue):
     """Quadratic time would be 64 times as much."""
     _compiling(500, queue)
     few = min(_compiling(500, queue) for _ in range(3))

@@ -84,7 +84,7 @@ def test_refusals(call, words, queue):
 
 
 @pytest.mark.parametrize("value", [None, 2.0])
-def test_array_without_axes_stays_as_it_is(value, queue):
+def test_array_without_axes_is_unchanged(value, queue):
     x = dpnp.asarray(3.0, dtype="f4", sycl_queue=queue)
     got, pullback = sycl_dnn.vjp(lambda x: F.pad(x, (), value=value), x)
     assert got.shape == ()
@@ -94,7 +94,7 @@ def test_array_without_axes_stays_as_it_is(value, queue):
 
 
 @pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
-def test_wide_borders_are_a_few_steps(mode, queue):
+def test_wide_borders_take_few_steps(mode, queue):
     """It was one for each row and column."""
     x = to_device(np.arange(2 * 3 * 64 * 64).reshape(2, 3, 64, 64), "float32", queue)
     compiled = sycl_dnn.compile(lambda x: F.pad(x, (40, 40, 40, 40), mode))

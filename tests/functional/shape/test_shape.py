@@ -52,7 +52,7 @@ class TestCases(Checks):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int64", "int32", "int8", "uint8", "bool", "int16"])
-def test_every_dtype_has_shapes(dtype, queue):
+def test_every_dtype_can_be_reshaped(dtype, queue):
     values = (np.arange(24).reshape(2, 3, 4) % 2 == 0 if dtype == "bool"
               else np.arange(24).reshape(2, 3, 4)).astype(dtype)  # fmt: skip
     x = dpnp.asarray(values, sycl_queue=queue)
@@ -137,7 +137,7 @@ def test_refusals(call, words, queue):
         call(to_device(np.zeros((2, 3, 4)), "float32", queue))
 
 
-def test_what_dpnp_computed_loses_its_only_axis(queue):
+def test_squeezing_the_only_axis_of_a_dpnp_result(queue):
     """Shapes () and (1,) have one descriptor."""
     x = dpnp.ones((1,), dtype="f4", sycl_queue=queue)
     for function in (lambda x: F.reshape(F.sin(x), ()), lambda x: F.cumsum(F.reshape(x, ()), 0)):

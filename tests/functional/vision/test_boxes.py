@@ -88,7 +88,7 @@ def test_boxes_of_each_image_and_traces(queue):
         F.roi_align(x, whole[:, 1:], 2, 1.0, 2)
 
 
-def test_infinities_outside_of_a_box_are_without_effect(queue):
+def test_infinities_outside_of_a_box_have_no_effect(queue):
     """The largest box has 4 samples along a side; those the small one lacks are not read."""
     image = np.ones((1, 1, 6, 6), "f4")
     image[..., 3:] = np.inf
@@ -102,7 +102,7 @@ def test_infinities_outside_of_a_box_are_without_effect(queue):
     np.testing.assert_allclose(adaptive, [1, np.inf], rtol=1e-6)
 
 
-def test_boxes_that_cannot_be_give_nan_or_are_refused(queue):
+def test_invalid_boxes_give_nan_or_are_refused(queue):
     x = dpnp.ones((2, 1, 4, 4), dtype="f4", sycl_queue=queue)
     rows = [
         [0, 0, 0, 2, 2],
@@ -127,7 +127,7 @@ def test_many_images_of_narrow_boxes(queue):
     np.testing.assert_array_equal(dpnp.asnumpy(made).ravel(), np.arange(300))
 
 
-def test_nms_of_more_boxes_than_are_compared_at_a_time(queue):
+def test_nms_of_more_boxes_than_one_block(queue):
     rng = np.random.default_rng(0)
     corners = np.floor(rng.random((700, 2)) * 12) * 4
     boxes = np.concatenate([corners, corners + [4, 4]], 1)
@@ -139,7 +139,7 @@ def test_nms_of_more_boxes_than_are_compared_at_a_time(queue):
     assert F.nms(*given, 0.5).tolist() == list(best.values())
 
 
-def test_nms_keeps_the_best_of_those_that_overlap(queue):
+def test_nms_keeps_the_best_of_overlapping_boxes(queue):
     boxes = [[0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30], [0, 0, 9, 10], [21, 20, 30, 31]]
     given = dpnp.asarray(boxes, dtype="f4", sycl_queue=queue)
     scores = dpnp.asarray([0.8, 0.9, 0.3, 0.7, 0.6], dtype="f4", sycl_queue=queue)

@@ -43,7 +43,7 @@ class TestCases(Checks):
 
 
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
-def test_places_that_are_none_are_torchs(padding, queue):
+def test_nonfinite_coordinates_match_torch(padding, queue):
     torch = pytest.importorskip("torch")
     image = np.random.default_rng(0).random((1, 2, 3, 3)).astype("f4")
     grid = np.array([[[[np.nan, 0], [5, 5]], [[0, np.inf], [-1, 1]]]], "f4")
@@ -97,7 +97,7 @@ SPECIAL = {
 
 
 @pytest.mark.parametrize("name", SPECIAL)
-def test_points_that_are_not_used_are_without_effect(name, queue):
+def test_unused_points_have_no_effect(name, queue):
     """Times 0, an infinite point is NaN: what a place does not touch must not be multiplied."""
     image, grid, options, *wanted = SPECIAL[name]
     given = [dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (image, grid)]
@@ -113,7 +113,7 @@ def test_points_that_are_not_used_are_without_effect(name, queue):
             np.testing.assert_allclose(dpnp.asnumpy(made).ravel(), value, rtol=1e-5, atol=1e-5)
 
 
-def test_places_that_are_none_in_volumes(queue):
+def test_nonfinite_coordinates_in_volumes(queue):
     """They are outside, or the last point of an axis, and never NaN as in images: torch's rule."""
     image = np.arange(1.0, 9).reshape(1, 1, 2, 2, 2)
     grid = [[[[[nan, 0, 0], [0, inf, 0], [0, 0, -inf], [-0.5, -0.5, -0.5]]]]]
@@ -124,7 +124,7 @@ def test_places_that_are_none_in_volumes(queue):
 
 
 @pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
-def test_images_of_one_point_along_an_axis_compile(mode, queue):
+def test_images_with_an_axis_of_length_1_compile(mode, queue):
     """The place along it is a constant, which calls over arrays read."""
     x = dpnp.asarray(np.arange(8.0).reshape(1, 2, 1, 4), dtype="f4", sycl_queue=queue)
     grid = dpnp.asarray([[[[0.3, 0.2], [-2, 3]]]], dtype="f4", sycl_queue=queue)
@@ -192,7 +192,7 @@ def test_a_spatial_transformer_has_second_derivatives_compiled(queue):
     np.testing.assert_allclose(dpnp.asnumpy(curve(theta)), second, rtol=1e-2, atol=1e-2)
 
 
-def test_wrong_arguments_are_named(queue):
+def test_invalid_arguments_are_named(queue):
     x = dpnp.ones((1, 2, 3, 3), dtype="f4", sycl_queue=queue)
     grid = dpnp.zeros((1, 2, 2, 2), dtype="f4", sycl_queue=queue)
     for call, words in (

@@ -149,13 +149,13 @@ def partitions(text: str) -> int:
     return int(text)
 
 
-# --- Shapes of results from those of inputs; everything that must fit them is adjusted
+# --- Shapes of results inferred from those of inputs; dependent attributes are adjusted
 
 LETTERS = "abcdefghijkl"
 
 
 def order_of(tensor: TensorText) -> str:
-    """Return the permutation that the strides of a tensor mean, outermost axis first."""
+    """Return the permutation that the strides of a tensor imply, outermost axis first."""
     strides = tensor.strides
     if strides is None:
         return LETTERS[: len(tensor.shape)]
@@ -171,7 +171,7 @@ def set_shape(tensor: TensorText, dims: tuple[int, ...]) -> None:
 
 
 def _resize_channels(op: OpText, shape: tuple[int, ...]) -> None:
-    """Give quantisation by channel one scale and zero point for each channel."""
+    """Give quantization by channel one scale and zero point for each channel."""
     if op.attrs.get("qtype") != "per_channel" or not op.attrs.get("scales"):
         return
     wanted = shape[rules.axis_of(op.attributes(), len(shape))]
@@ -225,7 +225,7 @@ def infer(op: OpText, document: Document, asked: dict[str, Any]) -> None:
             set_shape(document.tensors[number], tuple(int(n) for n in shape))
 
 
-# --- Change a graph as options say: shapes, attributes, kinds, data types, properties
+# --- Changes that options request: shapes, attributes, kinds, data types, properties
 
 _FLOATS = ("f32", "bf16", "f16")
 #: Operations that are defined by their data types: --dt cannot change them.

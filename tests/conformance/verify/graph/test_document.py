@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of graph cases: those of others are checked, ours are what they say."""
+"""Graph case files: untrusted ones are validated, ours contain what they claim."""
 
 import json
 import random
@@ -64,7 +64,7 @@ def test_broken_files_are_refused_with_operation_and_rule(change, message):
 @pytest.mark.parametrize(
     "whole", ["", "[]", "{}", '{"graph": []}', '{"graph": 3}', "[" * 100_000, '{"graph": [3]}']
 )
-def test_what_is_no_graph_is_refused(whole):
+def test_files_that_are_not_graphs_are_refused(whole):
     with pytest.raises(Broken):
         parse(whole)
 
@@ -78,8 +78,8 @@ def _leaves(value, path=()):
 
 
 @pytest.mark.slow
-def test_files_with_anything_anywhere_never_get_further_than_the_checks():
-    """Every refusal is `Broken`, whatever stands in the place of whatever."""
+def test_mutated_files_are_refused_by_the_checks():
+    """Every refusal is `Broken`, whatever value replaces any other."""
     rng, junk = random.Random(7), [None, -1, 2**70, 1e300, "x", "", [], {}, True, [[]], -(2**63)]
     refused = 0
     for path in rng.sample(FILES, 40):
@@ -99,14 +99,14 @@ def test_files_with_anything_anywhere_never_get_further_than_the_checks():
     assert refused > 500
 
 
-def test_texts_cut_anywhere_are_refused():
+def test_truncated_files_are_refused():
     whole = CHAIN.read_text()
     for at in range(0, len(whole.rstrip()) - 1, 97):
         with pytest.raises(Broken):
             parse(whole[:at])
 
 
-def test_writing_and_reading_give_the_same_graph():
+def test_graphs_round_trip_through_files():
     g = Graph("cpu")
     x, s = g.input((4, 8), "bf16", name="x"), g.scalar("f32", name="s")
     g.softmax(g.multiply(g.type_cast(x, dtype="f32"), s), axis=-1)
@@ -120,7 +120,7 @@ def test_writing_and_reading_give_the_same_graph():
         text(open_shape)
 
 
-def test_files_are_found_beside_the_case_file(tmp_path):
+def test_graph_files_are_found_next_to_the_case_file(tmp_path):
     (tmp_path / "deep").mkdir()
     (tmp_path / "x.json").write_text(MATMUL.read_text())
     (tmp_path / "deep" / "a.in").write_text("--graph --case=x.json")

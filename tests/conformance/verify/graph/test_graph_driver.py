@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graph cases that run: data that suits them, tolerances, wrong numbers that are found."""
+"""Running graph cases: suitable data, tolerances, detection of wrong results."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_wrong_results_fail_with_a_line_that_replays(graph_stream, monkeypatch):
     assert replay(case(CHAIN, mb="5").line).endswith(f"--graph --mb=5 --case={CHAIN}")
 
 
-def test_what_cases_come_to(graph_stream):
+def test_statuses_of_cases(graph_stream):
     assert run_case(case(CHAIN), graph_stream).status == "PASSED"
     result = run_case(case(FOLDER / "op" / "pow.json"), graph_stream)
     assert (result.status, "got Pow" in result.reason) == ("UNIMPLEMENTED", True)
@@ -78,7 +78,7 @@ def test_what_cases_come_to(graph_stream):
     assert result.status == "SUBMITTED"
 
 
-def test_a_fault_of_pooling_is_known(graph_stream):
+def test_a_pooling_fault_is_recognized(graph_stream):
     document = read(FOLDER / "pattern" / "pool_binary.json")
     shapes = f"{document.inputs()[0]}:1x16x8x8+{document.inputs()[1]}:1x16x4x4"
     result = run_case(case(FOLDER / "pattern" / "pool_binary.json", in_shapes=shapes), graph_stream)

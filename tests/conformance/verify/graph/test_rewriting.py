@@ -28,7 +28,7 @@ from sycl_dnn.tools.cases.case_files import words_of_text
         ("expected_n_partitions", "-1", "must be an integer from 0"),
     ],
 )
-def test_options_say_what_is_wrong(name, value, message):
+def test_invalid_options_are_refused(name, value, message):
     with pytest.raises(ValueError, match=message):
         rewritten(MATMUL, **{name: value})
 
@@ -45,12 +45,12 @@ def test_options_say_what_is_wrong(name, value, message):
         ({"dt": "9:f32"}, "--dt: tensor"),
     ],
 )
-def test_options_that_do_not_fit_the_graph(texts, message):
+def test_options_inconsistent_with_the_graph_are_refused(texts, message):
     with pytest.raises(Broken, match=message):
         rewritten(MATMUL, **texts)
 
 
-def test_shapes_strides_and_what_follows_from_them():
+def test_changed_shapes_and_strides_propagate():
     graph = rewritten(CHAIN, in_shapes="0:3x16*ba")
     assert (graph.tensors[0].shape, graph.tensors[0].strides) == ((3, 16), (1, 3))
     assert [graph.tensors[n].shape for n in (4, 6)] == [(3, 12), (3, 12)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elementwise operations, quantisation, reductions, norms, and moves of elements."""
+"""Elementwise operations, quantization, reductions, normalization, and data movement."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _prelu(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
     return [made["diff_src"], made["diff_weights"].reshape(t["slope"].shape)]
 
 
-# --- Quantisation by tensor, channel and group; results are rounded and saturated
+# --- Quantization by tensor, channel and group; results are rounded and saturated
 
 
 def _scales(t: Tensors, a: Attrs, ndim: int) -> tuple[Array, Array]:
@@ -200,7 +200,7 @@ def _end(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
     return []
 
 
-# --- Normalisations and softmax
+# --- Normalization and softmax
 
 
 def _affine(x: Array, t: Tensors, shape: tuple[int, ...]) -> Array:
