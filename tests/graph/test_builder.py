@@ -80,6 +80,16 @@ REFUSED = {
     "convolution_backward_data: dst_shape must have": lambda g, x: g.convolution_backward_data(
         g.input((2, 6, 6, 5)), g.input((3, 3, 4, 5)), dst_shape=[], **ONES, dilations=(1, 1)
     ),
+    "convolution_backward_data: weights must have 4 axes": lambda g, x: g.convolution_backward_data(
+        g.input((2, 6, 6, 5)), g.input((3, 3, 4)), dst_shape=g.input((4,), "s32"), **ONES,
+        dilations=(1, 1),
+    ),
+    "convolution_backward_weights: src must have 4 axes": lambda g, x: (
+        g.convolution_backward_weights(
+            g.input((2, 8, 7)), g.input((2, 6, 6, 6)), weights_shape=g.input((4,), "s32"), **ONES,
+            dilations=(1, 1),
+        )
+    ),
     "convolution_backward_weights: diff_dst must have shape": lambda g, x: (
         g.convolution_backward_weights(
             g.input((2, 8, 7, 4)), g.input((2, 6, 6, 6)), weights_shape=(3, 3, 4, 6), **ONES,
