@@ -188,7 +188,7 @@ def _weights(scores: Tensor, dtype: str) -> Tensor:
     """Return the softmax of float32 scores over the keys, converted to ``dtype``."""
     if nan_kept.is_asked_for(scores):
         # As in torch, a query whose scores are all minus infinity sees no key, even without a mask.
-        best = reduce(algorithm.reduction_max, scores, [scores.ndim - 1], keeps_nan=True)
+        best = reduce(algorithm.reduction_max, scores, [scores.ndim - 1])
         sees_none = binary(algorithm.binary_le, best, nan_kept.number(best, LOW / 2), "bool")
         zero = nan_kept.number(scores, 0.0)
         made = select(sees_none, zero, scores)

@@ -12,19 +12,12 @@ from sycl_dnn.ir.node import Node, number
 from sycl_dnn.lower.algorithms import FUNCTIONS, PAIRS
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.ops import arithmetic as ops
-from sycl_dnn.ops import reduction as reductions
-from sycl_dnn.ops.shape import SUM
 from sycl_dnn.trace.pointwise import IS_POSITIVE, SIGN
 from sycl_dnn.trace.recording import computes_doubles
 from sycl_dnn.trace.values import Tensor
 
 Steps = tuple[tuple[Any, ...], ...]
 
-
-_REDUCTIONS = {
-    A.reduction_sum: SUM, A.reduction_mean: reductions.MEAN, A.reduction_max: reductions.MAX,
-    A.reduction_min: reductions.MIN,
-}  # fmt: skip
 #: Step sequences with a float64 equivalent that avoids float32 constants.
 _JOINT: tuple[tuple[Steps, Callable[[Node], Node]], ...] = (
     (SIGN, ops.SIGN),
@@ -105,15 +98,6 @@ def _slope(kind: A, x: Tensor, dy: Tensor, alpha: float, beta: float) -> Tensor:
         return made
 
     return computed(definition, x, dy)
-
-
-@computes_doubles("reduce")
-def _reduce(kind: A, x: Tensor, axes: tuple[int, ...], dtype: str) -> Tensor:
-    def definition(node: Node) -> Node:
-        made = _REDUCTIONS[kind](ops.cast(node, "float64"), axes=tuple(sorted(axes)))
-        return ops.cast(made, dtype)
-
-    return computed(definition, x)
 
 
 @computes_doubles("convert")

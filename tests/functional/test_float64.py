@@ -55,7 +55,8 @@ CHECKED = [
 #: Functions without a list of cases: arguments after a float64 matrix of 0.5.
 OTHERS = {
     "all": ((), {}), "any": ((1,), {}),
-    "argmax": ((1,), {}), "argmin": ((1,), {}), "dropout": ((0.5,), {"seed": 1}),
+    "argmax": ((1,), {}), "argmin": ((1,), {}), "cummax": ((1,), {}),
+    "cummin": ((1,), {}), "logcumsumexp": ((1,), {}), "dropout": ((0.5,), {"seed": 1}),
     "eq": ((0.5,), {}), "ge": ((0.5,), {}), "gt": ((0.5,), {}), "le": ((0.5,), {}),
     "lt": ((0.5,), {}), "ne": ((0.5,), {}), "quantize_dynamic": ((), {}),
     "acosh": ((), {}), "atanh": ((), {}), "isfinite": ((), {}), "isinf": ((), {}),
@@ -78,7 +79,7 @@ ELSEWHERE = {"PackedSequence", "ctc_loss", "nms", "pack_padded_sequence", "pad_p
              "quantized_matmul", "where", "cosine_embedding_loss", "gaussian_nll_loss",
              "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
              "multilabel_margin_loss", "multilabel_soft_margin_loss", "poisson_nll_loss",
-             "soft_margin_loss", "triplet_margin_loss",
+             "soft_margin_loss", "triplet_margin_loss", "linear_recurrence",
              "triplet_margin_with_distance_loss", "from_numpy", "tensor"}  # fmt: skip
 
 

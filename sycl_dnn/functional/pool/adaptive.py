@@ -14,7 +14,7 @@ from sycl_dnn.functional.conv.windows import Sizes, batched, describe, per_axis,
 from sycl_dnn.functional.pool.maximum import INTEGERS, maxima
 from sycl_dnn.functional.pool.windowed import adaptive_runs, check_dtype, pooled
 from sycl_dnn.functional.product.along_axes import Taps, along_axes
-from sycl_dnn.kernels.position_averages import averaged
+from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.values import Tensor
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def adaptive_avg_pool(name: str, rank: int, input: Tensor, output_size: Any) -> 
     # Equal windows are pooled; others are matrix products.
     pairs = list(zip(x.shape[2:], sizes, strict=True))
     uneven = {axis: Taps.of(_averages(n, t)) for axis, (n, t) in enumerate(pairs, start=2) if n % t}
-    made = averaged(x) if all(n == 1 for n in sizes) and x.dtype != "float64" else None
-    if made is not None:
+    if all(n == 1 for n in sizes) and not (x.trace.is_compiled and not x.trace.training):
+        made = reduce(algorithm.reduction_mean, x, range(2, x.ndim))
         return unbatched(made, input)
     made = x
     if len(uneven) < rank:

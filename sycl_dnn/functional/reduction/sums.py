@@ -18,7 +18,6 @@ from sycl_dnn.functional.arithmetic.operands import by_nodes, check_unpacked
 from sycl_dnn.functional.shape.reshaping import check_axis
 from sycl_dnn.ir.node import Node
 from sycl_dnn.kernels.expression import REGISTERS
-from sycl_dnn.kernels.position_averages import averaged
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.reduction import ALL as ALL_TRUE
 from sycl_dnn.ops.reduction import ANY as ANY_TRUE
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 
-A = algorithm
 _DOC = """{summary}
 
 Parameters
@@ -165,18 +163,14 @@ def _of_integers(
 def _reduced(
     name: str, kind: algorithm, function: Any, x: Tensor, dim: Any, keepdim: bool, dtype: Any
 ) -> Tensor:
-    """Sum or multiply: floats by oneDNN, integers in 64 bits by a generated kernel."""
+    """Sum or multiply by a generated kernel: narrow floats in float32, integers in 64 bits."""
     axes = axes_of(name, dim, x.ndim)
     dtype = dtypes.name_of(dtype) if dtype is not None else _wide(x)
     if x.dtype.startswith("complex") and not dtype.startswith("complex"):
         raise TypeError(f"{name}: dtype must be complex for input of {x.dtype}, got {dtype}")
     if not dtypes.is_float(dtype):
         return _of_integers(name, function, x, axes, keepdim, dtype)
-    given = converted(x, dtype)
-    made = None
-    if kind is not A.reduction_mul and x.ndim > 2 and sorted(axes) == list(range(2, x.ndim)):
-        made = averaged(given, kind)
-    return without(reduce(kind, given, axes) if made is None else made, axes, keepdim)
+    return without(reduce(kind, converted(x, dtype), axes), axes, keepdim)
 
 
 def _wide(x: Tensor) -> str:
@@ -200,7 +194,7 @@ def sum(
     dtype: Any = None,
 ) -> dpnp.ndarray | Array:
     """Return the sum over axes."""
-    return _reduced("sum", A.reduction_sum, dpnp.sum, input, dim, keepdim, dtype)
+    return _reduced("sum", algorithm.reduction_sum, dpnp.sum, input, dim, keepdim, dtype)
 
 
 @operation
@@ -217,7 +211,7 @@ def mean(
     wanted = dtypes.name_of(dtype) if dtype is not None else input.dtype
     if not dtypes.is_float(wanted):
         raise TypeError(f"mean: input must have a floating-point dtype, got {wanted}")
-    return _reduced("mean", A.reduction_mean, None, input, dim, keepdim, wanted)
+    return _reduced("mean", algorithm.reduction_mean, None, input, dim, keepdim, wanted)
 
 
 @operation
@@ -231,4 +225,4 @@ def prod(
     dtype: Any = None,
 ) -> dpnp.ndarray | Array:
     """Return the product over axes."""
-    return _reduced("prod", A.reduction_mul, dpnp.prod, input, dim, keepdim, dtype)
+    return _reduced("prod", algorithm.reduction_mul, dpnp.prod, input, dim, keepdim, dtype)
