@@ -59,7 +59,7 @@ def test_attention_is_one_partition(form, dtype, make):
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 def test_interleaved_heads(dtype, make):
-    """Queries, keys and values are parts of one product, and the result has the layout of the next."""
+    """Queries, keys and values are parts of one product; the result has the layout of the next."""
     w, o = make(3 * 64, 64) / 8, make(64, 64) / 8
 
     def layer(x):

@@ -115,9 +115,7 @@ WARNINGS = [("train_digits.slurm", ["--batch"], ONE_HOST), ("train_nodes.slurm",
 
 
 @pytest.mark.parametrize(("script", "to", "asked"), WARNINGS)
-def test_a_job_warned_of_its_time_limit_is_requeued_and_resumes(
-    cluster, tmp_path, script, to, asked
-):
+def test_a_job_near_its_time_limit_is_requeued_and_resumes(cluster, tmp_path, script, to, asked):
     log = tmp_path / "log"
     more = ["--device", "cpu"] if to else []  # several ranks have one each
     whole = 1000  # more than a job can do before the warning reaches it

@@ -68,7 +68,7 @@ def test_an_engine_with_an_allocator_takes_memory_from_it(cpu_queue, constants):
     assert not pool.lent, "and so were the constants"
 
 
-def test_functions_of_c_run_without_python(cpu_queue, constants):
+def test_c_functions_run_without_python(cpu_queue, constants):
     """Their addresses go to the library as they are."""
     pool = Pool(cpu_queue)
     give = ctypes.CFUNCTYPE(ctypes.c_void_p, *[ctypes.c_size_t] * 2, *[ctypes.c_void_p] * 2)(
@@ -84,7 +84,7 @@ def test_functions_of_c_run_without_python(cpu_queue, constants):
     assert pool.given >= 1
 
 
-def test_what_is_no_function_is_refused(queue):
+def test_non_callables_are_refused(queue):
     with pytest.raises(TypeError, match="allocate must be callable or an address, got str"):
         dnnl.make_allocator("x", print)
     with pytest.raises(TypeError, match="allocate and deallocate must be of one kind"):
@@ -107,7 +107,7 @@ def test_set_data_handle_moves_a_tensor(engine):
     assert (np.asarray(dpnp.asnumpy(tensor.to_array())) == 2).all()
 
 
-def test_set_data_handle_checks_as_a_new_tensor_does(engine):
+def test_set_data_handle_checks_like_a_new_tensor(engine):
     lt = graph.LogicalTensor(0, "f32", (2, 3))
     tensor = graph.Tensor(lt, engine)
     queue = engine.sycl_queue

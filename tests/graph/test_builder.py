@@ -17,7 +17,7 @@ def g():
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.op != "end"], ids=str)
-def test_own_shapes_are_those_of_onednn(case):
+def test_inferred_shapes_match_onednn(case):
     """Compiled without output shapes, oneDNN infers the same."""
     dtype = case.dtypes[0]
     graph, _ = build(case, dtype)
@@ -41,7 +41,7 @@ def test_own_shapes_are_those_of_onednn(case):
         assert made.query_logical_tensor(value.id).dims == value.shape
 
 
-def test_unknown_sizes_stay_unknown_until_a_call(g):
+def test_unknown_sizes_are_resolved_at_the_call(g):
     x = g.input((None, 4))
     y = g.relu(x)
     assert (x.shape, y.shape, y.dtype) == ((None, 4), None, "f32")
@@ -63,7 +63,7 @@ def test_data_format_of_the_graph_is_the_default():
     assert g.bias_add(y, g.input((2,)), data_format="NCX").shape == y.shape
 
 
-def test_channels_are_last_unless_said_otherwise(g):
+def test_channels_are_last_by_default(g):
     y = g.convolution(g.input((1, 8, 8, 4)), g.input((3, 3, 4, 6)), **ONES, dilations=(1, 1))
     assert y.shape == (1, 6, 6, 6)
 
@@ -180,7 +180,7 @@ MISTYPED = {
 
 
 @pytest.mark.parametrize("words", MISTYPED)
-def test_wrong_types_are_type_errors(g, words):
+def test_invalid_types_raise_type_error(g, words):
     x = g.input((2, 3))
     with pytest.raises(TypeError, match=words):
         MISTYPED[words](g, x)

@@ -111,7 +111,7 @@ def test_exit_while_work_is_queued():
     assert done.stdout.strip() == "end"
 
 
-def test_strides_of_inputs_are_taken_as_they_are(queue, kind):
+def test_strides_of_inputs_are_used_without_a_copy(queue, kind):
     compiled = mlp(kind, 6).compile(queue)
     a = np.arange(24, dtype="f4").reshape(6, 4)
     w = np.arange(36, dtype="f4").reshape(6, 6)
@@ -162,7 +162,7 @@ def test_target_must_be_of_the_graphs_kind(queue, kind):
         mlp(other).compile(queue)
 
 
-def test_marked_values_are_results_though_they_are_read(queue, kind):
+def test_marked_values_are_outputs_even_if_read(queue, kind):
     g = Graph(kind)
     x = g.input((4, 6), name="x")
     first = g.output(g.exp(x))
@@ -183,7 +183,7 @@ def test_constants_are_part_of_the_graph(queue, kind):
     assert np.allclose(dpnp.asnumpy(got), w.sum(0) * 0.5 + 1)
 
 
-def test_debug_policy_runs_each_operation_alone(queue, kind):
+def test_debug_policy_runs_each_operation_separately(queue, kind):
     compiled = mlp(kind).compile(queue, policy="debug")
     assert [len(p.ops) for p in compiled.partitions] == [1, 1]
     x = dpnp.ones((2, 64), dtype="f4", sycl_queue=queue)

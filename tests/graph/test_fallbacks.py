@@ -13,7 +13,7 @@ from sycl_dnn.graph import Graph
 from sycl_dnn.graph.partition_plan import FallbackStep, PartitionStep
 
 
-def test_function_of_the_user_stands_between_partitions(queue, kind):
+def test_user_function_between_partitions(queue, kind):
     g = Graph(kind)
     x = g.relu(g.input((4, 5)))
     (y,) = g.wildcard(lambda a: dpnp.cumsum(a, axis=1), x, shapes=[(4, 5)], dtypes=["f32"])
@@ -59,7 +59,7 @@ def test_dropout_alone_and_fused(queue, kind, behind):
 
 
 @pytest.mark.parametrize("dtype", ["bf16", "f16"])
-def test_types_that_the_device_lacks_are_f32_inside(queue, kind, dtype):
+def test_unsupported_types_are_computed_in_f32(queue, kind, dtype):
     """As one graph, so that oneDNN fuses it; with a warning, or not at all if that is asked."""
     g = Graph(kind)
     x, w = g.input((None, 6), dtype), g.input((6, 6), dtype)
@@ -108,7 +108,7 @@ def test_f16_and_partitions_meet_in_one_graph(queue, kind):
 
 
 @pytest.mark.parametrize("dtype", ["f8_e4m3", "f8_e5m2"])
-def test_float8_goes_there_and_back(queue, kind, dtype):
+def test_float8_round_trip(queue, kind, dtype):
     g = Graph(kind)
     y = g.quantize(g.input((4, 6)), dtype=dtype, scales=(0.5,))
     g.dequantize(y, scales=(0.5,))
@@ -119,7 +119,7 @@ def test_float8_goes_there_and_back(queue, kind, dtype):
 
 @pytest.mark.parametrize("reflected", [False, True])
 @pytest.mark.parametrize("op", ["add", "subtract", "multiply", "divide"])
-def test_arithmetic_with_a_number_of_the_host(queue, kind, op, reflected):
+def test_arithmetic_with_a_host_scalar(queue, kind, op, reflected):
     """oneDNN has no partition of it and leaves its cache with a broken promise."""
     g = Graph(kind)
     operands = [g.input((2, 3), name="x"), g.scalar("f32", name="s")]
@@ -134,7 +134,7 @@ def test_arithmetic_with_a_number_of_the_host(queue, kind, op, reflected):
             np.testing.assert_allclose(download(got), getattr(np, op)(*values), rtol=1e-6)
 
 
-def test_what_nothing_computes_is_refused_by_name(queue, kind):
+def test_unsupported_operations_are_refused_by_name(queue, kind):
     g = Graph(kind)
     g.interpolate(
         g.input((1, 4, 4, 2)), mode="nearest", sizes=(8, 8),

@@ -36,7 +36,7 @@ def _assert_is_one_partition(compiled):
 @pytest.mark.parametrize(
     ("name", "build", "dtype", "kwargs"), RUNS, ids=[f"{r[0]}-{r[2]}" for r in RUNS]
 )
-def test_pattern_is_one_partition_and_right(name, build, dtype, kwargs, queue):
+def test_pattern_is_one_partition_and_correct(name, build, dtype, kwargs, queue):
     graph = Graph("cpu" if queue.sycl_device.is_cpu else "gpu")
     given = build(graph, dtype, **kwargs) or {}
     values = values_of(graph, name, given)

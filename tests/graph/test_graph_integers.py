@@ -21,7 +21,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("source", ["uint8", "int8"])
 @pytest.mark.parametrize("through", [None, "bf16"])
-def test_largest_integers_are_multiplied_right(form, source, through, queue, kind):
+def test_largest_integers_are_multiplied_correctly(form, source, through, queue, kind):
     g, (of_x, of_w, product) = Graph(kind), FORMS[form]
     x = g.dequantize(g.input(of_x, source), scales=(0.5,), zps=(0,))
     w = g.dequantize(g.input(of_w, "int8"), scales=(0.25,))

@@ -8,7 +8,7 @@ from sycl_dnn import graph as sg
 from sycl_dnn import onednn as dnnl
 
 
-def test_logical_tensor_says_what_it_was_given():
+def test_logical_tensor_returns_its_arguments():
     t = sg.LogicalTensor(7, "bf16", (2, None, 4), layout_type="any", property_type="constant")
     assert (t.id, t.dims, t.strides, t.layout_id) == (7, (2, None, 4), None, None)
     assert t.data_type is sg.logical_data_type.bf16
@@ -25,7 +25,7 @@ def test_one_number_is_a_shape_and_no_rank():
     assert sg.LogicalTensor(0, "f32", ()).dims == ()
 
 
-def test_equality_is_that_of_all_parts():
+def test_equality_compares_all_fields():
     t = sg.LogicalTensor(0, "f32", (2, 3))
     assert t.is_equal(sg.LogicalTensor(0, "f32", (2, 3), strides=(3, 1)))
     assert not t.is_equal(sg.LogicalTensor(0, "f32", (2, 3), strides=(1, 2)))
@@ -43,7 +43,7 @@ def test_equality_is_that_of_all_parts():
         ({"dims": (2,), "property_type": "host_scalar"}, "host scalar must have dims"),
     ],
 )
-def test_logical_tensor_names_the_rule(arguments, words):
+def test_invalid_logical_tensors_are_refused(arguments, words):
     with pytest.raises(InvalidArguments, match=words):
         sg.LogicalTensor(0, "f32", **arguments)
 
@@ -72,7 +72,7 @@ def test_every_kind_of_attribute_is_kept():
     assert sg.Op(0, "Elu", attrs=values).attributes == values
 
 
-def test_a_number_is_used_once():
+def test_operation_ids_are_unique():
     """oneDNN leaves the second operation out without a word."""
     x, y = sg.LogicalTensor(0, "f32", (2,)), sg.LogicalTensor(1, "f32", (2,))
     g = sg.Graph("cpu")

@@ -13,7 +13,7 @@ ELSEWHERE = {"dropout", "wildcard"}
 
 
 @pytest.mark.parametrize(("case", "dtype"), CASES_BY_TYPE, ids=lambda v: str(v))
-def test_operation_alone(case, dtype, queue):
+def test_single_operation(case, dtype, queue):
     kind = "cpu" if queue.sycl_device.is_cpu else "gpu"
     graph, arrays = build(case, dtype, kind)
     compiled, results = execute(graph, arrays, queue)
@@ -27,5 +27,5 @@ def test_operation_alone(case, dtype, queue):
         assert is_close(got, wanted, coarsest, case.tolerance), value
 
 
-def test_every_operation_is_tried():
+def test_every_operation_is_covered():
     assert {case.op for case in CASES} | ELSEWHERE == set(OPERATIONS)

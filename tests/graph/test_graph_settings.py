@@ -28,7 +28,7 @@ def test_caches_have_capacities(kind):
         sg.set_compiled_partition_cache_capacity(before)
 
 
-def test_pool_lends_a_buffer_again(kind, engine, stream, queue):
+def test_pool_reuses_a_buffer(kind, engine, stream, queue):
     """Without a scratchpad of the caller's oneDNN would ask the allocator; constants always do."""
     sg.set_constant_tensor_cache_capacity(kind, 16)
     try:
@@ -82,7 +82,7 @@ def _weights_changed_in_place(kind, engine, stream, queue, property_type):
     return results
 
 
-def test_constants_are_read_anew_unless_the_cache_is_on(kind, engine, stream, queue):
+def test_constants_are_reread_unless_the_cache_is_on(kind, engine, stream, queue):
     assert sg.get_constant_tensor_cache_capacity(kind) == 0
     assert _weights_changed_in_place(kind, engine, stream, queue, "constant") == [1, 1]
 

@@ -62,7 +62,7 @@ print(dpnp.asnumpy(dst.to_array()).sum())
     assert output(code) == "4.0"
 
 
-def test_with_the_cache_on_constants_go_by_their_addresses(kind, queue):
+def test_the_constant_cache_is_keyed_by_addresses(kind, queue):
     """Off, as it is unless turned on, each call reads what the array then holds."""
     for capacity, second in ((64, 1.0), (0, 3.0)):
         sg.set_constant_tensor_cache_capacity(kind, capacity)
@@ -89,7 +89,7 @@ def test_channels_are_last_in_data_and_weights(kind, make, queue):
     np.testing.assert_allclose(dpnp.asnumpy(g.compile(queue)(x, w)), expected, atol=1e-4)
 
 
-def test_backward_operations_take_the_result_unless_told(kind, make, queue):
+def test_backward_operations_take_the_result_by_default(kind, make, queue):
     y, dy = make(4, 8), make(4, 8)
     for options, expected in (({}, 1 - y * y), ({"use_dst": False}, 1 - dpnp.tanh(y) ** 2)):
         g = Graph(kind)
@@ -98,7 +98,7 @@ def test_backward_operations_take_the_result_unless_told(kind, make, queue):
         np.testing.assert_allclose(dpnp.asnumpy(made), dpnp.asnumpy(dy * expected), atol=1e-5)
 
 
-def test_softmax_is_along_axis_1_unless_told(kind, make, queue):
+def test_softmax_is_along_axis_1_by_default(kind, make, queue):
     x = make(2, 3, 4)
     g = Graph(kind)
     g.softmax(g.input(x.shape))
@@ -106,7 +106,7 @@ def test_softmax_is_along_axis_1_unless_told(kind, make, queue):
     np.testing.assert_allclose(sums, np.ones((2, 4)), atol=1e-5)
 
 
-def test_another_engine_over_the_same_context_is_the_same(kind, engine, queue):
+def test_engines_over_the_same_context_are_equal(kind, engine, queue):
     """oneDNN compares engines by address."""
     x, y = sg.LogicalTensor(0, "f32", (4,)), sg.LogicalTensor(1, "f32", (4,))
     made = sg.Partition(sg.Op(0, "ReLU", [x], [y]), kind).compile([x], [y], engine)

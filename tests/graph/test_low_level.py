@@ -32,7 +32,7 @@ def test_partitions_need_a_finalized_graph(kind):
         sg.Graph(kind).get_partitions()
 
 
-def test_partition_tells_its_ports(kind, engine):
+def test_partition_lists_its_ports(kind, engine):
     partition, x, w, y = matmul_relu(kind)
     assert [t.id for t in partition.input_ports] == [0, 1]
     assert [t.id for t in partition.output_ports] == [3]
@@ -88,7 +88,7 @@ def test_windows_have_positive_sizes_and_steps(name):
         ([0, 1], [0], "must hold a logical tensor for 3"),
     ],
 )
-def test_compile_goes_by_numbers(kind, engine, inputs, outputs, words):
+def test_compile_matches_tensors_by_id(kind, engine, inputs, outputs, words):
     partition, x, w, y = matmul_relu(kind)
     by_id = {0: x, 1: w, 3: y}
     with pytest.raises(InvalidArguments, match=words):
@@ -137,7 +137,7 @@ def test_missing_and_foreign_tensors_are_refused(made, engine, stream, queue):
             made.execute(stream, inputs, outputs)
 
 
-def test_layout_and_type_of_a_tensor_must_be_those_compiled(made, engine, stream, queue):
+def test_layout_and_type_of_a_tensor_must_match_the_compiled_ones(made, engine, stream, queue):
     _, _, x, w = arrays(queue)
     ins, y = tensors(made, engine, x, w)
     for wrong in (

@@ -18,9 +18,7 @@ def _pooled(x, name):
 @pytest.mark.parametrize("channels", [3, 8, 16, 24])
 @pytest.mark.parametrize("data_format", ["NCX", "NXC"])
 @pytest.mark.parametrize("operation", ["add", "multiply", "maximum"])
-def test_an_operand_as_large_as_what_was_pooled(
-    name, channels, data_format, operation, queue, kind
-):
+def test_a_post_op_operand_of_the_pooled_shape(name, channels, data_format, operation, queue, kind):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((2, channels, 12, 12), "f4")
     other = rng.standard_normal((2, channels, 6, 6), "f4")
@@ -80,7 +78,7 @@ def test_constant_scales_are_copied_in_order():
 
 @pytest.mark.parametrize("data_format", ["NCX", "NXC"])
 @pytest.mark.parametrize("mode", ["nearest", "bilinear"])
-def test_one_pixel_is_resized(data_format, mode, queue, kind):
+def test_resizing_an_image_of_one_pixel(data_format, mode, queue, kind):
     """The kernel of oneDNN takes the stride of that pixel for the number of channels."""
     axes = (2, 3) if data_format == "NCX" else (1, 2)
     x = np.random.default_rng(0).standard_normal((2, 15), "f4")

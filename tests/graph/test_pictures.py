@@ -64,7 +64,7 @@ def test_summary_of_a_graph_lists_partitions(g):
     assert [line.split()[-1] for line in lines[2:]] == ["yes", "no", "yes"]
 
 
-def test_summary_of_a_compiled_graph_tells_how_and_how_long(g, cpu_queue):
+def test_summary_of_a_compiled_graph_reports_implementations_and_times(g, cpu_queue):
     compiled = g.compile(cpu_queue)
     lines = compiled.summary().splitlines()
     assert "oneDNN partition" in lines[2]
@@ -83,7 +83,7 @@ def test_summary_needs_shapes(cpu_queue):
         g.compile(cpu_queue).summary()
 
 
-def test_summary_names_what_was_not_compiled_as_one(cpu_queue):
+def test_summary_lists_operations_outside_partitions(cpu_queue):
     """Groups of 8 are too small for oneDNN's products of 4-bit weights."""
     g = Graph("cpu", "bf16")
     g.set_fpmath_mode("bf16", True)

@@ -49,7 +49,7 @@ def expected(x, w):
     return h, e / e.sum(axis=1, keepdims=True)
 
 
-def test_the_second_call_is_short_and_right(queue, two):
+def test_the_second_call_takes_the_fast_path(queue, two):
     rng = np.random.default_rng(1)
     for n in range(4):
         x, w = rng.standard_normal((4, 8), "f4"), rng.standard_normal((8, 8), "f4")
@@ -69,7 +69,7 @@ def test_arguments_by_name_in_any_order(queue, two):
     assert two._plans.calls.hits >= 6
 
 
-def test_what_does_not_fit_is_refused_each_time(queue, two):
+def test_mismatched_arguments_are_refused_each_time(queue, two):
     x, w = array(queue, 4, 8), array(queue, 8, 8)
     other = array(dpctl.SyclQueue(queue.sycl_device), 4, 8)
     for _ in range(2):
@@ -84,7 +84,7 @@ def test_what_does_not_fit_is_refused_each_time(queue, two):
             two(x)
 
 
-def test_shapes_and_strides_are_told_apart(queue):
+def test_shapes_and_strides_are_distinguished(queue):
     graph = Graph(kind_of(queue))
     graph.relu(graph.input((None, None), "f32", name="x"))
     run = graph.compile(queue)
@@ -96,7 +96,7 @@ def test_shapes_and_strides_are_told_apart(queue):
             np.testing.assert_array_equal(dpnp.asnumpy(run(view)), np.maximum(wanted, 0))
 
 
-def test_bfloat16_comes_back_as_an_array(queue):
+def test_bfloat16_results_are_arrays(queue):
     graph = Graph(kind_of(queue))
     graph.relu(graph.input((4,), "bf16", name="x"))
     run = graph.compile(queue)

@@ -25,18 +25,18 @@ def header():
     return Path(found.locate()).read_text()
 
 
-def test_names_are_those_of_the_header():
+def test_names_match_the_header():
     found = re.findall(r"dnnl_graph_op_(?!attr_|kind|last_symbol|t\b)(\w+)", header())
     names = set(found) - {"kind_t", "attr_t"}
     assert names == set(OPERATIONS)
     assert len(OPERATIONS) == 88
 
 
-def test_kinds_are_those_of_the_enumeration():
+def test_kinds_match_the_enumeration():
     assert {row.kind for row in OPERATIONS.values()} == set(sg.op_kind.__members__)
 
 
-def test_kinds_of_attributes_are_those_of_the_header():
+def test_attribute_kinds_match_the_header():
     body = header().split("dnnl_graph_op_attr_undef = 0,")[1].split("dnnl_graph_op_attr_end")[0]
     parts = re.split(r"dnnl_graph_op_attr_\w+ = 0x", body)
     firsts = re.findall(r"dnnl_graph_op_attr_(\w+) = 0x", body)
@@ -90,7 +90,7 @@ SCHEMAS = [name for name in OPERATIONS if name != "wildcard"]
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_schema_takes_what_the_row_requires_and_nothing_less(name):
+def test_schema_requires_exactly_what_the_row_requires(name):
     row = OPERATIONS[name]
     attributes = _minimal(row) | EXTRA.get(name, {})
     dtype = "f32"
@@ -109,7 +109,7 @@ def _status(op):
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_schema_takes_all_attributes_and_choices(name):
+def test_schema_accepts_all_attributes_and_choices(name):
     row = OPERATIONS[name]
     least = _minimal(row) | EXTRA.get(name, {})
     for attribute in row.attributes:
@@ -138,7 +138,7 @@ def test_help_shows_tensors_and_attributes(name):
         assert f"\n{word}\n" in method.__doc__
 
 
-def test_stub_of_the_methods_is_in_step():
+def test_stub_matches_the_methods():
     assert STUB.read_text() == methods.stub(), "type: python tests/graph/test_rows.py"
 
 

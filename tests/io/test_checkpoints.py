@@ -64,7 +64,7 @@ class Training:
     [("eager", ".npz"), ("compiled", ".safetensors"), ("bfloat16", ".safetensors"),
      pytest.param("eager", ".pt", marks=pytest.mark.torch)],
 )  # fmt: skip
-def test_resumed_is_uninterrupted_bit_for_bit(way, suffix, tmp_path):
+def test_resumed_training_equals_uninterrupted_training_bit_for_bit(way, suffix, tmp_path):
     path = tmp_path / f"run{suffix}"
     sycl_dnn.manual_seed(7)
     whole = Training(way)
@@ -81,7 +81,7 @@ def test_resumed_is_uninterrupted_bit_for_bit(way, suffix, tmp_path):
         assert bits(fresh.parts[name]) == bits(whole.parts[name]), name
 
 
-def test_the_form_in_place_is_resumed_too(tmp_path):
+def test_in_place_training_is_resumed(tmp_path):
     def goes_on(net, opt, n):
         for _ in range(n):
             x = F.randn(4, 6)
@@ -98,7 +98,7 @@ def test_the_form_in_place_is_resumed_too(tmp_path):
     assert bits(found["net"]) == bits(net)
 
 
-def test_a_damaged_checkpoint_leaves_random_numbers(tmp_path):
+def test_a_damaged_checkpoint_does_not_change_the_random_state(tmp_path):
     path = tmp_path / "run.npz"
     sycl_dnn.save(path, {"step": 1, "rng_state": "nothing"})
     before = sycl_dnn.get_rng_state()
@@ -114,7 +114,7 @@ def test_a_damaged_checkpoint_leaves_random_numbers(tmp_path):
     assert sycl_dnn.get_rng_state() == before
 
 
-def test_state_dicts_of_torchs_files_load(tmp_path):
+def test_state_dicts_in_torch_files_load(tmp_path):
     torch = pytest.importorskip("torch")
     layers = [torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.Flatten()]
     theirs, path = torch.nn.Sequential(*layers), tmp_path / "net.pth"
@@ -157,7 +157,7 @@ def test_a_missing_library_is_named(name, suffix, message, tmp_path, monkeypatch
     assert path.read_bytes() == b"anything"
 
 
-def test_files_of_safetensors_are_the_librarys(tmp_path):
+def test_safetensors_files_match_the_library(tmp_path):
     from safetensors.numpy import load_file, save_file
 
     path = tmp_path / "tree.safetensors"

@@ -32,7 +32,7 @@ def same(a, b):
             assert (type(x), x) == (type(y), y)
 
 
-def test_trees_come_back_bit_for_bit(path):
+def test_trees_round_trip_bit_for_bit(path):
     value = {
         "a": [F.randn(2, 3), F.astype(F.randn(3), "bfloat16")], "n": F.arange(4), "step": 3,
         "scalar": F.ones(()), "rate": 0.5, "name": "é", "flag": True, "empty": F.zeros(0, 2),
@@ -46,7 +46,7 @@ def test_trees_come_back_bit_for_bit(path):
     assert os.listdir(path.parent) == [path.name]
 
 
-def test_training_resumed_is_training_uninterrupted(path):
+def test_resumed_training_equals_uninterrupted_training(path):
     def step(net, state, x):
         grads = sycl_dnn.grad(lambda net: F.mean(F.square(net(x))))(net)
         return opt.update(grads, state, net)
@@ -64,7 +64,7 @@ def test_training_resumed_is_training_uninterrupted(path):
     same(step(loaded["net"], loaded["state"], x), whole)
 
 
-def test_a_module_has_torchs_names(path):
+def test_modules_are_saved_under_torch_names(path):
     net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2))
     sycl_dnn.save(path, net)
     assert sorted(sycl_dnn.load(path)) == sorted(net.state_dict())
@@ -112,7 +112,7 @@ def test_archives_that_contradict_themselves_are_refused(tmp_path, note, message
         sycl_dnn.load(path)
 
 
-def test_nothing_in_a_file_is_run(tmp_path):
+def test_no_code_in_a_file_is_executed(tmp_path):
     class Bomb:
         def __reduce__(self):
             return os.mkdir, (str(tmp_path / "ran"),)
@@ -126,7 +126,7 @@ def test_nothing_in_a_file_is_run(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_failed_save_leaves_the_old_file(path):
+def test_a_failed_save_keeps_the_old_file(path):
     sycl_dnn.save(path, {"a": F.ones(2)})
     with pytest.raises(TypeError, match="save: b must be an array, a number or string, got object"):
         sycl_dnn.save(path, {"a": F.zeros(2), "b": object()})
@@ -134,7 +134,7 @@ def test_a_failed_save_leaves_the_old_file(path):
     assert os.listdir(path.parent) == [path.name]
 
 
-def test_a_file_has_the_permissions_of_any_new_one(tmp_path):
+def test_files_have_default_permissions(tmp_path):
     before, path = os.umask(0o027), tmp_path / "tree.npz"
     try:
         sycl_dnn.save(path, {"a": F.ones(2)})

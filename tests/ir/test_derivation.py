@@ -19,12 +19,12 @@ def _value(node, **leaves):
     return values_of([node], found)[0]
 
 
-def test_an_operand_given_twice_has_the_sum():
+def test_a_repeated_operand_gets_the_sum_of_gradients():
     (g,) = pullback([X * X], [ONE], [X])
     assert _value(g, x=3.0) == 6.0
 
 
-def test_an_operand_given_twice_to_a_defined_operation_has_the_sum():
+def test_a_repeated_operand_of_a_composite_operation_gets_the_sum():
     twice = Operation(
         "product_of_two_for_a_test",
         lambda inputs: (inputs[0].shape, inputs[0].dtype),
@@ -37,7 +37,7 @@ def test_an_operand_given_twice_to_a_defined_operation_has_the_sum():
         del OPERATIONS[twice.name]
 
 
-def test_results_given_twice_have_both_seeds():
+def test_repeated_results_accumulate_both_seeds():
     y = X * X
     (g,) = pullback([y, y], [ONE, ONE], [X])
     assert _value(g, x=3.0) == 12.0
@@ -47,7 +47,7 @@ def test_a_result_may_be_a_variable():
     assert pullback([X], [Y], [X]) == (Y,)
 
 
-def test_the_gradient_ends_at_the_first_variable_that_it_meets():
+def test_the_gradient_stops_at_the_first_variable():
     inner = X * X
     outer = inner * X
     by_inner, by_x = pullback([outer], [ONE], [inner, X])
@@ -55,13 +55,13 @@ def test_the_gradient_ends_at_the_first_variable_that_it_meets():
     assert _value(by_x, x=3.0) == 9.0
 
 
-def test_no_path_is_none():
+def test_the_gradient_without_a_path_is_none():
     assert pullback([X * X], [ONE], [Y]) == (None,)
     assert pullback([arithmetic.STOP_GRADIENT(X)], [ONE], [X]) == (None,)
     assert pullback([arithmetic.FLOOR(X)], [ONE], [X]) == (None,)
 
 
-def test_integers_on_the_way_end_the_path():
+def test_integers_on_a_path_stop_the_gradient():
     whole = arithmetic.cast(X, "int64")
     assert pullback([arithmetic.cast(whole, "float64")], [ONE], [X]) == (None,)
 
@@ -100,7 +100,7 @@ def test_forward_mode_needs_no_gradient_of_the_result():
     assert _value(tangents[1], x=0.5) == 1.0
 
 
-def test_every_operation_has_a_rule_or_is_known_to_have_none():
+def test_every_operation_has_a_gradient_rule_or_is_listed_without():
     without = {
         name
         for name, op in OPERATIONS.items()

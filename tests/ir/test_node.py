@@ -13,7 +13,7 @@ X = leaf("x", (2, 3), "float32")
 Y = leaf("y", (3,), "float32")
 
 
-def test_equal_structure_is_one_object():
+def test_nodes_of_equal_structure_are_one_object():
     assert leaf("x", (2, 3), "float32") is X
     assert (X + Y) * X is (X + Y) * X
     assert ops.shape.transpose(X, (1, 0)) is ops.shape.transpose(X, (-1, -2))
@@ -24,7 +24,7 @@ def test_equal_structure_is_one_object():
     [(0.0, -0.0), (1.0, 1.5), (math.nan, 0.0), (math.inf, -math.inf)],
     ids=["signed zeros", "values", "nan", "infinities"],
 )
-def test_numbers_that_differ_are_different_nodes(a, b):
+def test_different_numbers_are_different_nodes(a, b):
     assert number(a, "float32") is not number(b, "float32")
     assert number(a, "float32") is number(a, "float32")
 
@@ -35,7 +35,7 @@ def test_one_and_true_are_different_attributes():
     assert op(X, low=1.0, high=None) is not op(X, low=1, high=None)
 
 
-def test_a_number_beside_a_node_has_its_dtype():
+def test_a_number_takes_the_dtype_of_the_other_operand():
     assert (X * 2).inputs[1].dtype == "float32"
     assert value_of((leaf("n", (2,), "int64") * 2).inputs[1]) == 2
 
@@ -45,7 +45,7 @@ def test_order_of_operands_is_kept():
     assert (1 - X).inputs[1] is X
 
 
-def test_nodes_without_references_are_forgotten():
+def test_unreferenced_nodes_are_freed():
     gc.collect()
     before = len(nodes._nodes)
     z = X
@@ -57,7 +57,7 @@ def test_nodes_without_references_are_forgotten():
     assert len(nodes._nodes) == before
 
 
-def test_long_chains_are_built_sorted_and_forgotten():
+def test_long_chains_are_built_sorted_and_freed():
     z = X
     for _ in range(50_000):
         z = z + Y
@@ -84,6 +84,6 @@ def test_names_of_operations_are_unique():
         (lambda: OPERATIONS["max"](leaf("e", (0,), "float32"), axes=(0,)), ValueError, "empty"),
     ],
 )
-def test_wrong_calls_are_refused(call, error, text):
+def test_invalid_calls_are_refused(call, error, text):
     with pytest.raises(error, match=text):
         call()

@@ -42,7 +42,7 @@ def formula(name, steps, lr, decay):
 @pytest.mark.parametrize("mode", ["auto", "always", "never"])
 @pytest.mark.parametrize("name", ["Adam", "AdamW"])
 @pytest.mark.parametrize("schedule", [False, True])
-def test_numbers_of_the_formula(mode, name, schedule, queue):
+def test_the_step_matches_the_formula(mode, name, schedule, queue):
     rate = optim.schedules.constant(0.01) if schedule else 0.01
     opt = getattr(optim, name)(rate, weight_decay=0.1)
     params = tree_of(queue, 0)
@@ -63,7 +63,7 @@ def steps_of(opt, queue, mode):
         return str(step.explain(params, opt.init(params), params))
 
 
-def test_where_it_is_taken(queue):
+def test_the_kernel_is_used_where_supported(queue):
     assert steps_of(optim.AdamW(0.01), queue, "always").count("adam_step") >= 2
     assert "adam_step" not in steps_of(optim.AdamW(0.01), queue, "never")
     assert "adam_step" not in steps_of(optim.AdamW(0.01, amsgrad=True), queue, "always")

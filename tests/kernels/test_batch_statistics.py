@@ -84,7 +84,7 @@ def test_without_weight_or_bias(queue, layout, given):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_as_exact_off_centre_as_torch(queue, layout):
+def test_large_means_are_as_accurate_as_torch(queue, layout):
     """The mean is a hundred deviations off: at most twice the error of torch's own float32."""
     arrays, dy = _data((8, 64, 28, 28), centre=100.0)
     given, slope = _placed(arrays, dy, queue, layout)
@@ -96,7 +96,7 @@ def test_as_exact_off_centre_as_torch(queue, layout):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_centre_row_that_is_far_from_the_rest(queue, layout):
+def test_a_first_row_far_from_the_rest(queue, layout):
     arrays, dy = _data((4, 16, 5, 5), centre=100.0)
     arrays[0][2, :, 0, 0] = 0.0
     given, slope = _placed(arrays, dy, queue, layout)
@@ -120,7 +120,7 @@ def test_running_statistics(queue, layout):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_nan_and_infinity_stay_in_their_channel(queue, layout, value):
+def test_nonfinite_values_stay_in_their_channel(queue, layout, value):
     arrays, _ = _data((2, 8, 5, 5))
     arrays[0][1, 3, 2, 2] = value
     given, _ = _placed(arrays, arrays[0], queue, layout)
@@ -178,7 +178,7 @@ def test_modes_and_sizes(queue):
         sycl_dnn.set_kernels("sometimes")
 
 
-def test_odd_layouts_are_left_to_onednn(queue):
+def test_other_layouts_run_in_onednn(queue):
     arrays, _ = _data((4, 6, 9, 9))
     x, w, b = _placed(arrays, arrays[0], queue, "channels_last")[0]
     assert not kernels_of(_ours, x, w, b)
@@ -198,7 +198,7 @@ def test_without_a_compiler(queue, monkeypatch, clean_cache):
         assert error(host(_ours(*given)), expected.astype(np.float64)) < 1e-5
 
 
-def test_programs_are_kept_and_bounded(queue, monkeypatch):
+def test_the_program_cache_is_bounded(queue, monkeypatch):
     monkeypatch.setattr(building, "_made", type(building._made)())
     monkeypatch.setattr(building, "_MOST", 2)
     sources = [f"__kernel void f(__global int *p) {{ *p = {i}; }}" for i in range(3)]

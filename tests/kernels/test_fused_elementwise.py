@@ -71,7 +71,7 @@ def test_an_array_without_axes(on_queue):
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "maximum", "minimum", "fmod", "remainder"])
-def test_integers_are_those_of_numpy(name, dtype, on_queue):
+def test_integers_match_numpy(name, dtype, on_queue):
     a, b = _numbers((7, 33), dtype), _numbers((33,), dtype)
     b[b == 0] = 3
     reference = {"sub": "subtract", "mul": "multiply"}.get(name, name)
@@ -81,7 +81,7 @@ def test_integers_are_those_of_numpy(name, dtype, on_queue):
 
 @pytest.mark.parametrize("mode", ["floor", "trunc"])
 @pytest.mark.parametrize("dtype", INTEGERS)
-def test_quotients_by_zero_and_of_the_smallest_number_end_no_process(dtype, mode, on_queue):
+def test_integer_division_by_zero_or_overflow_does_not_crash(dtype, mode, on_queue):
     limits = np.iinfo(dtype)
     a = np.array([limits.min, limits.min, limits.max, 5, 0], dtype)
     b = np.array([0, -1 if limits.min else 1, 0, 0, 0], dtype)
@@ -119,7 +119,7 @@ def test_bfloat16_is_rounded_to_nearest_even(on_queue):
 
 
 @pytest.mark.parametrize("name", ["left_shift", "right_shift"])
-def test_shifts_by_any_number_of_places(name, on_queue):
+def test_shifts_by_any_number_of_bits(name, on_queue):
     a = np.array([1, -1, 5, -5, 7, -7, 3], "i4")
     b = np.array([0, 1, 31, 31, 32, 40, -1], "i4")
     sign = "<<" if name == "left_shift" else ">>"
@@ -143,7 +143,7 @@ def test_new_shapes_need_no_compiler(on_queue):
     assert len(building._made) == known
 
 
-def test_a_form_has_no_shape():
+def test_a_kernel_form_does_not_depend_on_the_shape():
     def form(n):
         x, y = leaf("x", (2, n), "float32"), leaf("y", (n,), "float32")
         result = ops.SIN(x + y)
@@ -165,7 +165,7 @@ def test_a_form_has_no_shape():
         ((3, 4), [(4, 1), (1, 3)], (3, 4)),
     ],
 )
-def test_axes_are_joined_where_all_arrays_allow_it(sizes, strides, wanted):
+def test_axes_are_merged_where_contiguous_in_all_arrays(sizes, strides, wanted):
     assert grid_of(sizes, strides).sizes == wanted
 
 

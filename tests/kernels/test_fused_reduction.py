@@ -147,7 +147,7 @@ def test_parts_of_long_axes(shape, name, on_queue):
 
 
 @pytest.mark.parametrize("shape", [(100, 700), (700, 100), (70_001,), (3, 5, 7)])
-def test_not_a_number_is_the_extreme_and_its_place_the_first(shape, on_queue):
+def test_nan_is_the_extreme_and_its_index_the_first(shape, on_queue):
     a = RNG.uniform(-1, 1, shape).astype("f4")
     a[RNG.uniform(0, 1, shape) < 0.02] = np.nan
     a[RNG.uniform(0, 1, shape) < 0.02] = -np.inf
@@ -177,7 +177,7 @@ def test_sums_of_infinities(on_queue):
         np.testing.assert_array_equal(made.ravel(), [np.inf, np.nan, np.nan, np.inf])
 
 
-def test_no_elements(on_queue):
+def test_empty_arrays(on_queue):
     x = on_queue(np.zeros((3, 0, 2), "f4"))
     wanted = {"sum": 0, "prod": 1, "any": False, "all": True}
     for name, value in wanted.items():
@@ -196,7 +196,7 @@ def test_an_array_without_axes(on_queue):
 
 
 @pytest.mark.parametrize("shape", [(1 << 22,), (1 << 19, 8), (8, 1 << 19)])
-def test_sums_lose_little(shape, on_queue):
+def test_sums_are_accurate(shape, on_queue):
     a = RNG.uniform(0, 1, shape).astype("f4")
     axis = int(np.argmax(shape))
     made = reduced(lambda v: SUM(v, axes=(axis,)), on_queue(a)).asnumpy()
@@ -204,7 +204,7 @@ def test_sums_lose_little(shape, on_queue):
     assert np.max(np.abs(made - wanted) / np.spacing(wanted.astype("f4"))) < 1.5
 
 
-def test_narrow_floats_are_added_in_float32(on_queue):
+def test_bfloat16_and_float16_accumulate_in_float32(on_queue):
     for dtype in ("bfloat16", "float16"):
         x = F.astype(on_queue(np.full((2, 3001), 0.5, "f4")), dtype)
         made = reduced(lambda v: SUM(v, axes=(1,)), x).astype("float32").asnumpy()
@@ -265,7 +265,7 @@ def test_nested_reductions(name, shape, on_queue):
         np.testing.assert_allclose(made, reference(a.astype("f8"), axes), rtol=2e-5, atol=2e-5)
 
 
-def test_operands_of_other_shapes_are_read_through(on_queue):
+def test_broadcast_operands_are_fused(on_queue):
     a, b, c = (RNG.uniform(-1, 1, s).astype("f4") for s in ((4, 30, 50), (50,), (30, 1)))
 
     def definition(x, y, z):
@@ -311,12 +311,12 @@ def test_new_shapes_need_no_compiler(on_queue):
         ((1, 1), "kr", [(1, 1), (0, 0)], ((1,), "r")),
     ],
 )
-def test_axes_of_one_kind_are_joined(sizes, kinds, strides, wanted):
+def test_only_axes_of_one_kind_are_merged(sizes, kinds, strides, wanted):
     made = reduction_grid(sizes, kinds, strides)
     assert (made.sizes, made.kinds) == wanted
 
 
-def test_vectors_lie_along_an_axis_that_is_long_enough():
+def test_vectors_run_along_a_sufficiently_long_axis():
     def lanes(sizes, kinds):
         strides = np.cumprod([1, *sizes[:0:-1]])[::-1]
         return whole_schedule(reduction_grid(sizes, kinds, [strides]), 1, is_cpu=True).lanes
@@ -340,7 +340,7 @@ def test_a_plan_of_parts_covers_the_axis():
     assert plan.form.kinds == "kr"
 
 
-def test_stages_hand_on_the_extremes_beside_their_places():
+def test_stages_pass_extremes_with_their_indices():
     x = leaf("x", (10,), "bfloat16")
     stages = Stages(expression_of([r.ARGMAX(x, axes=(0,)) + 1], [x]))
     assert [t.operation for t in stages.first.terms] == ["max", "argmax"]
@@ -349,7 +349,7 @@ def test_stages_hand_on_the_extremes_beside_their_places():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_equal_elements_have_no_deviation(queue, dtype):
+def test_equal_elements_have_zero_deviation(queue, dtype):
     """Nor a gradient of it: what rounding leaves of the mean would be most of both."""
     x = sycl_dnn.asarray(dpnp.full((9, 7), 0.3, dtype="f4", sycl_queue=queue), dtype)
     for function in (F.var, F.std):

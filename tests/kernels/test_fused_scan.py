@@ -141,7 +141,7 @@ def test_integers_wrap_in_the_dtype_of_the_result(on_queue):
     np.testing.assert_array_equal(big.asnumpy(), np.cumprod(np.full((2, 40), 3, "i4"), 1, "i4"))
 
 
-def test_not_a_number_and_infinities(on_queue):
+def test_nan_and_infinities(on_queue):
     a = RNG.choice([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -3.0], (200, 37)).astype("f4")
     with np.errstate(all="ignore"):
         for axis in (0, 1):
@@ -165,13 +165,13 @@ def test_products_after_a_zero_are_zero_however_large_they_were(on_queue):
     np.testing.assert_array_equal(made[:, 0], 2.0**100)
 
 
-def test_long_sums_lose_nothing(on_queue):
+def test_long_sums_are_accurate(on_queue):
     a = RNG.uniform(0, 1, (1 << 21,)).astype("f4")
     made, wanted = F.cumsum(on_queue(a), 0).asnumpy(), np.cumsum(a.astype("f8"))
     assert np.max(np.abs(made - wanted) / np.spacing(wanted.astype("f4"))) < 1.0
 
 
-def test_terms_around_a_scan_are_part_of_its_kernel(on_queue):
+def test_elementwise_terms_are_fused_into_the_scan(on_queue):
     def definition(x, y):
         sums = scan.CUMSUM(ops.SIN(x) * y + ops.cast(iota(50, 1, 2), "float32"), axis=1,
                            is_reversed=False)  # fmt: skip
@@ -185,7 +185,7 @@ def test_terms_around_a_scan_are_part_of_its_kernel(on_queue):
     assert sum(r.kind == "primitive" for r in p.records) == 1
 
 
-def test_values_and_places_are_one_kernel(on_queue):
+def test_values_and_indices_are_one_kernel(on_queue):
     with sycl_dnn.profile() as p:
         F.cummax(on_queue(np.ones((30, 50), "f4")), 1)
     assert sum(r.kind == "primitive" for r in p.records) == 1
@@ -203,7 +203,7 @@ def test_new_shapes_need_no_compiler(on_queue):
 # --- Recurrences
 
 
-def test_a_recurrence_begins_with_a_state(on_queue):
+def test_a_recurrence_with_an_initial_state(on_queue):
     a, b, h = (RNG.uniform(-1, 1, s).astype("f4") for s in ((3, 20, 4), (20, 1), (3, 1, 4)))
     made = F.linear_recurrence(on_queue(a), on_queue(b), 1, on_queue(h)).asnumpy()
     wanted = recurrence(a, b, 1, h[:, 0].astype("f8"))
@@ -255,12 +255,12 @@ def test_gradients_of_a_recurrence(on_queue):
         (lambda x: F.cummax(F.astype(x, "complex64"), 0), "cummax: input must have a real dtype"),
     ],
 )
-def test_wrong_calls_name_the_rule(call, message, on_queue):
+def test_invalid_calls_are_refused(call, message, on_queue):
     with pytest.raises((TypeError, ValueError), match=message):
         call(on_queue(np.ones((3, 4), "f4")))
 
 
-def test_no_elements(on_queue):
+def test_empty_arrays(on_queue):
     x = on_queue(np.zeros((0, 3), "f4"))
     for name in ("cumsum", "cumprod", "logcumsumexp"):
         assert getattr(F, name)(x, 0).shape == (0, 3)
@@ -270,7 +270,7 @@ def test_no_elements(on_queue):
     assert sycl_dnn.grad(lambda x: F.sum(F.cumsum(x, 0)))(x).shape == (0, 3)
 
 
-def test_lanes_are_shifted_with_a_value_where_none_came_from():
+def test_shifted_lanes_are_filled_with_a_value():
     k = spirv.Kernel("shifted", [("pointer", "f32")], 1)
     (pointer,) = k.parameters
     at = k.constant(0, "i32")

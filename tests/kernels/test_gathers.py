@@ -86,7 +86,7 @@ def test_values(name, dtype, run):
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_an_index_outside_counts_as_the_nearest_one(dtype, run):
+def test_indices_out_of_range_are_clamped(dtype, run):
     a, index = _numbers((5, 70), "float32"), RNG.integers(-9, 80, (5, 33)).astype(dtype)
     made = run(lambda x, i: t.gather(x, [i], (1,)), a, index)
     np.testing.assert_array_equal(made, np.take_along_axis(a, np.clip(index, 0, 69), 1))
@@ -103,7 +103,7 @@ def test_rows_and_points_of_images(run):
     np.testing.assert_array_equal(made, wanted)
 
 
-def test_what_is_gathered_is_computed_first_and_what_reduces_reads_it(run):
+def test_gathers_of_computed_values_and_reductions_of_gathers(run):
     a, rows = _numbers((9, 40), "float32"), RNG.integers(0, 9, (5, 1))
 
     def definition(x, i):
@@ -115,7 +115,7 @@ def test_what_is_gathered_is_computed_first_and_what_reduces_reads_it(run):
     np.testing.assert_allclose(run(definition, a, rows), wanted, rtol=1e-5)
 
 
-def test_gradient_adds_what_is_gathered_more_than_once(run):
+def test_gradient_accumulates_repeated_indices(run):
     a, index = _numbers((5, 7), "float32"), RNG.integers(-1, 8, (5, 9))
 
     def gradient(x, i):
@@ -128,7 +128,7 @@ def test_gradient_adds_what_is_gathered_more_than_once(run):
     np.testing.assert_allclose(run(gradient, a, index), wanted, rtol=1e-5, atol=1e-4)
 
 
-def test_arrays_in_other_orders_of_axes_keep_them(queue):
+def test_permuted_layouts_are_kept(queue):
     x = dpnp.asarray(_numbers((2, 5, 6, 7), "float32").transpose(0, 3, 1, 2), sycl_queue=queue)
     made = F.pad(x, (1, 2, 3, 0), mode="reflect")
     assert made.strides[1] == 4
@@ -136,7 +136,7 @@ def test_arrays_in_other_orders_of_axes_keep_them(queue):
     np.testing.assert_array_equal(made.asnumpy(), wanted)
 
 
-def test_bfloat16_moves_bits(queue):
+def test_bfloat16_is_moved_without_conversion(queue):
     x = sycl_dnn.asarray(dpnp.asarray(_numbers((3, 40), "float32"), sycl_queue=queue), "bfloat16")
     for made, wanted in (
         (F.flip(x, 1), x.asnumpy()[:, ::-1]),

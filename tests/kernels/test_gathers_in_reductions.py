@@ -71,7 +71,7 @@ def test_rows_by_index(shape, dtype, on_queue):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_places_of_extremes_among_gathered_elements(shape, on_queue):
+def test_indices_of_extremes_of_gathered_elements(shape, on_queue):
     a = RNG.integers(-9, 9, shape).astype("f4")
     rows = RNG.integers(0, shape[0], (shape[0], 1))
     for axes in ((0,), (1,)):
@@ -109,7 +109,7 @@ def test_a_masked_softmax_is_one_kernel(on_queue):
     ],
     ids=["triangle", "pad", "flip", "roll", "border"],
 )
-def test_moved_elements_are_read_where_they_are(definition, on_queue):
+def test_moved_elements_are_read_in_place(definition, on_queue):
     """The same as with the moved elements in memory, in one launch."""
     a = RNG.uniform(-2, 2, (60, 80)).astype("f4")
     made, count = n_kernels(lambda: reduced(definition, on_queue(a)).asnumpy())
@@ -123,7 +123,7 @@ def test_moved_elements_are_read_where_they_are(definition, on_queue):
     np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-5)
 
 
-def test_an_index_after_a_reduction_reads_memory(on_queue):
+def test_a_gather_after_a_reduction_reads_memory(on_queue):
     """What is gathered of a result is another kernel; so is what is computed of its places."""
     a = RNG.uniform(-2, 2, (40, 50)).astype("f4")
 
@@ -138,7 +138,7 @@ def test_an_index_after_a_reduction_reads_memory(on_queue):
     np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-4)
 
 
-def test_gradients_through_what_is_gathered(on_queue):
+def test_gradients_through_gathers(on_queue):
     a, index = RNG.uniform(-1, 1, (20, 30)).astype("f4"), RNG.integers(0, 20, 45)
     places = on_queue(index)
     slope = sycl_dnn.grad(lambda x: F.sum(F.square(F.index_select(x, 0, places))))

@@ -88,7 +88,7 @@ def test_second_derivative(queue):
     assert error(made, 2 * factor**2 * host(v)) < 1e-5
 
 
-def test_nan_and_infinity_stay_where_they_are(queue):
+def test_nonfinite_values_do_not_spread(queue):
     x, _, (mean, variance, weight, bias) = _arrays(
         queue, (1, 8, 4, 4), "channels_last", "float32", "float32"
     )

@@ -79,7 +79,7 @@ def test_second_derivative_of_group_norm(queue, layout):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_nan_and_infinity_stay_in_their_group(queue, layout, value):
+def test_nonfinite_values_stay_in_their_group(queue, layout, value):
     x, w, b = _data((2, 16, 5, 5))
     x[1, 3, 2, 2] = value
     with sycl_dnn.kernel_mode("always"):
@@ -91,7 +91,7 @@ def test_nan_and_infinity_stay_in_their_group(queue, layout, value):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("shape", [(3, 24, 9, 7), (1, 64, 5, 5), (5, 16, 33, 32)])
-def test_average_of_positions(queue, shape, dtype, layout):
+def test_average_over_positions(queue, shape, dtype, layout):
     given = placed(_data(shape)[0], queue, layout, dtype)
     slope = placed(_slope((*shape[:2], 1, 1)), queue, dtype=dtype)
     made = both_passes(lambda x: F.adaptive_avg_pool2d(x, 1), [given], slope)

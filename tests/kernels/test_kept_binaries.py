@@ -137,7 +137,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged_files_are_written_anew(build, kept, damage):
+def test_damaged_files_are_rewritten(build, kept, damage):
     assert build()
     path = _only(kept)
     content = path.read_bytes()
@@ -147,7 +147,7 @@ def test_damaged_files_are_written_anew(build, kept, damage):
     assert not build()
 
 
-def test_another_kernels_file_is_not_taken(build, kept):
+def test_a_file_of_another_kernel_is_not_used(build, kept):
     build()
     mine = _only(kept)
     build(SOURCE + "\n// another")
@@ -156,7 +156,7 @@ def test_another_kernels_file_is_not_taken(build, kept):
     assert build()
 
 
-def test_what_the_driver_refuses_is_written_anew(build, kept, queue):
+def test_binaries_that_the_driver_refuses_are_rewritten(build, kept, queue):
     name = kept_binaries.key(queue, SOURCE, building._OPTIONS)
     kept_binaries.keep(name, b"no program of any device")
     assert kept_binaries.load(name) == b"no program of any device"
@@ -164,7 +164,7 @@ def test_what_the_driver_refuses_is_written_anew(build, kept, queue):
     assert not build()
 
 
-def test_bytes_that_are_no_program(queue):
+def test_invalid_binaries(queue):
     program = create_program_from_source(queue, SOURCE)
     binary = _core.Kernel.program_binary(program, queue)
     assert _runs(queue, _core.Kernel.program_of_binary(queue, binary))
@@ -176,7 +176,7 @@ def test_bytes_that_are_no_program(queue):
         _core.Kernel.program_of_binary(3, binary)
 
 
-def test_off(build, tmp_path, monkeypatch):
+def test_disabled_cache(build, tmp_path, monkeypatch):
     monkeypatch.setenv("SYCL_DNN_CACHE_DIR", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert build()
@@ -184,7 +184,7 @@ def test_off(build, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_where_the_folder_is(monkeypatch, tmp_path):
+def test_location_of_the_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("SYCL_DNN_CACHE_DIR")
     monkeypatch.setenv("HOME", "/home/anybody")
     for cache, base in (("/x", "/x"), ("", "/home/anybody/.cache"), ("x", "/home/anybody/.cache")):
@@ -195,7 +195,7 @@ def test_where_the_folder_is(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("place", ["/dev/null", "/proc/self", "/proc/self/fd/nothing"])
-def test_a_folder_that_cannot_be_written(build, monkeypatch, place):
+def test_a_read_only_folder(build, monkeypatch, place):
     monkeypatch.setenv("SYCL_DNN_CACHE_DIR", place)
     assert build()
     assert build()
@@ -221,7 +221,7 @@ def test_only_the_user_may_read_or_write(build, kept):
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o702])
-def test_folders_that_others_may_write(build, kept, mode):
+def test_folders_writable_by_others_are_not_used(build, kept, mode):
     build()
     kept.chmod(mode)
     assert build()
@@ -229,14 +229,14 @@ def test_folders_that_others_may_write(build, kept, mode):
     assert not build()
 
 
-def test_folders_of_somebody_else(build, kept, monkeypatch):
+def test_folders_of_another_user_are_not_used(build, kept, monkeypatch):
     build()
     uid = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: uid + 1)
     assert build()
 
 
-def test_links_are_not_followed(build, kept, tmp_path):
+def test_symbolic_links_are_not_followed(build, kept, tmp_path):
     build()
     path = _only(kept)
     path.rename(tmp_path / "elsewhere")
@@ -248,7 +248,7 @@ def test_links_are_not_followed(build, kept, tmp_path):
     assert build()
 
 
-def test_the_key_knows_device_and_driver(kept, queue, monkeypatch):
+def test_the_key_includes_device_and_driver(kept, queue, monkeypatch):
     device = queue.sycl_device
     facts = kept_binaries._device_facts(queue)
     assert {device.name, device.driver_version, device.sycl_platform.name} <= set(facts)
@@ -270,13 +270,13 @@ def test_processors_differ_by_their_features():
     assert "MHz" not in features, "what changes while a machine runs"
 
 
-def test_without_facts_nothing_is_kept(build, kept, monkeypatch):
+def test_nothing_is_cached_without_device_facts(build, kept, monkeypatch):
     monkeypatch.setattr(kept_binaries, "_processor", lambda: "")
     assert build()
     assert not kept.exists()
 
 
-def test_bounded(kept, monkeypatch):
+def test_the_cache_is_bounded(kept, monkeypatch):
     monkeypatch.setattr(kept_binaries, "_LIMIT", 5_000)
     names = [f"{n:064x}" for n in range(6)]
     kept_binaries.keep(names[0], b"x" * 1_000)

@@ -77,7 +77,7 @@ _EVERYWHERE = ("compile", "compiled value_and_grad")
 
 @pytest.mark.sweep(8)
 @pytest.mark.parametrize(("kernel", "following", "layout"), list(_cases()))
-def test_kernels_beside_primitives(queue, kernel, following, layout):
+def test_kernels_next_to_primitives(queue, kernel, following, layout):
     rng = np.random.default_rng(3)
     arrays = [placed(rng.standard_normal((2, 8, 6, 8)), queue, layout)]
     arrays.append(placed(rng.uniform(0.5, 1.5, 8), queue))

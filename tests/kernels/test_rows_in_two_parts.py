@@ -56,7 +56,7 @@ def test_products_have_the_error_of_the_weights_only(queue):
 
 @pytest.mark.parametrize("strange", [np.nan, np.inf])
 @pytest.mark.parametrize("at", [3, 18])
-def test_a_row_that_is_not_finite_gives_nan(queue, strange, at):
+def test_nonfinite_rows_give_nan(queue, strange, at):
     x = rows(3, 20)
     x[2, at] = strange
     w = to_int8(np.eye(20, dtype="f4"), queue)

@@ -67,7 +67,7 @@ def test_values_written_and_added(case, dtype, kind, run):
     np.testing.assert_allclose(made, wanted, rtol=tolerance, atol=30 * tolerance)
 
 
-def test_sums_are_the_same_each_time(run):
+def test_sums_are_deterministic(run):
     values, index = RNG.normal(size=(5000, 70)).astype("f4"), RNG.integers(0, 9, (5000, 1))
     definition = lambda v, i: SCATTER_ADD(v, i, axis=0, shape=(9, 70))  # noqa: E731
     first = run(definition, values, index)

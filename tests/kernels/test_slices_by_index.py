@@ -45,28 +45,28 @@ def test_slices_and_their_gradient(case, kind, queue):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "bool", "float16", "float64"])
-def test_other_dtypes_are_copied_as_they_are(dtype, queue):
+def test_other_dtypes_are_copied_unchanged(dtype, queue):
     table = dpnp.asarray(np.arange(60).reshape(12, 5) % 7, dtype=dtype, sycl_queue=queue)
     index = dpnp.asarray([3, 0, 11, 3], sycl_queue=queue)
     found = F.embedding(index, table)
     np.testing.assert_array_equal(dpnp.asnumpy(found), dpnp.asnumpy(table)[[3, 0, 11, 3]])
 
 
-def test_negative_numbers_of_an_embedding_are_out_of_range(queue):
+def test_negative_embedding_indices_are_out_of_range(queue):
     table = dpnp.ones((4, 20), dtype="f4", sycl_queue=queue)
     index = dpnp.asarray([-1, 2, 4], sycl_queue=queue)
     found = dpnp.asnumpy(F.embedding(index, table))
     assert np.isnan(found).all(1).tolist() == [True, False, True]
 
 
-def test_strided_numbers_and_a_transposed_table(queue):
+def test_strided_indices_and_a_transposed_table(queue):
     table = dpnp.asarray(np.arange(48, dtype="f4").reshape(6, 8), sycl_queue=queue)
     index = dpnp.asarray([1, 9, 5, 9, 0, 9], sycl_queue=queue)[::2]
     found = F.embedding(index, table.T)
     np.testing.assert_array_equal(dpnp.asnumpy(found), dpnp.asnumpy(table).T[[1, 5, 0]])
 
 
-def test_padding_has_no_gradient_and_sums_repeat_bit_for_bit(queue):
+def test_padding_has_no_gradient_and_sums_are_deterministic(queue):
     rng = np.random.default_rng(3)
     table, dy = (dpnp.asarray(rng.standard_normal(s).astype("f4"), sycl_queue=queue)
                  for s in ((30, 96), (2000, 96)))  # fmt: skip
@@ -83,7 +83,7 @@ def test_padding_has_no_gradient_and_sums_repeat_bit_for_bit(queue):
     assert all(np.array_equal(first, gradient()) for _ in range(3))
 
 
-def test_gradient_of_a_gradient(queue):
+def test_second_derivative(queue):
     table = dpnp.asarray(np.arange(32, dtype="f4").reshape(4, 8), sycl_queue=queue)
     index = dpnp.asarray([1, 1, 3], sycl_queue=queue)
     first = sycl_dnn.grad(lambda w: (F.embedding(index, w) ** 3).sum())
@@ -92,7 +92,7 @@ def test_gradient_of_a_gradient(queue):
     np.testing.assert_allclose(dpnp.asnumpy(second(table)), 6 * counts * dpnp.asnumpy(table))
 
 
-def test_a_compiled_step_calls_nothing_of_dpnp(queue):
+def test_a_compiled_step_does_not_call_dpnp(queue):
     step = sycl_dnn.compile(sycl_dnn.grad(lambda w, i: F.embedding(i, w).sum()))
     table = dpnp.ones((5, 16), dtype="f4", sycl_queue=queue)
     index = dpnp.asarray([[1, 2], [2, 2]], sycl_queue=queue)

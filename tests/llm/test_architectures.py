@@ -23,7 +23,7 @@ def test_every_case_is_stored():
 
 @pytest.mark.sweep(8)
 @pytest.mark.parametrize("case", CASES_STORED)
-def test_logits_are_those_of_transformers(case):
+def test_logits_match_transformers(case):
     stored = CASES_STORED[case]
     got = dpnp.asnumpy(decoder(stored["config"])(dpnp.asarray(IDS)))
     np.testing.assert_allclose(got[STORED], stored["logits"], atol=1e-4)
@@ -37,7 +37,7 @@ OVER_A_CACHE = [
 
 @pytest.mark.sweep(10)
 @pytest.mark.parametrize("case", OVER_A_CACHE)
-def test_logits_over_a_cache_are_those_of_the_whole(case):
+def test_cached_logits_equal_those_of_the_whole_sequence(case):
     net = decoder(CASES_STORED[case]["config"])
     lm = llm.LanguageModel(net)
     rows = [IDS[0].tolist(), IDS[1, :5].tolist()]
@@ -47,7 +47,7 @@ def test_logits_over_a_cache_are_those_of_the_whole(case):
     np.testing.assert_allclose(made, wanted, atol=1e-4)
 
 
-def test_names_are_those_of_hugging_face():
+def test_names_match_hugging_face():
     names = set(decoder().state_dict())
     assert "model.layers.1.self_attn.q_proj.weight" in names
     assert {n.split(".")[0] for n in names} == {"model", "lm_head"}
@@ -69,7 +69,7 @@ def test_unknown_configs_are_refused_by_name(change, said):
         llm.Config.of({**CONFIG, **change})
 
 
-def test_early_keys_of_rotations_are_read():
+def test_legacy_rope_keys_are_read():
     old = llm.Config.of({**CONFIG, "rope_theta": 5e5, "rope_scaling": {
         "type": "linear", "factor": 4.0}})  # fmt: skip
     new = llm.Config.of({**CONFIG, "rope_parameters": {
