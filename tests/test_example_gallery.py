@@ -51,6 +51,6 @@ def test_notebook_runs_in_an_empty_folder(name, tmp_path):
     assert (tmp_path / "out" / f"{name}_loss.png").exists()
 
 
-def test_output_has_no_bars_of_progress():
+def test_output_has_no_progress_bars():
     output = "device: opencl:cpu:0\ntraining:   0%\rtraining: 100%\nloss 1 to 2\n\nvae: passed\n"
     assert example_gallery.last_lines(output) == ["loss 1 to 2", "vae: passed"]

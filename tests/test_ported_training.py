@@ -35,7 +35,7 @@ def trained(tmp_path):
     return train
 
 
-def test_float32_losses_are_the_same_across_interruptions_until_both_stop_early(trained):
+def test_float32_losses_match_across_interruptions_until_early_stopping(trained):
     theirs = trained(THEIRS, ["--until", "3"], ["--resume"])
     ours = trained(OURS, ["--until", "2"], ["--resume"])
     assert 60 * 3 < len(theirs) == len(ours) < 60 * 12

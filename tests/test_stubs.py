@@ -67,7 +67,7 @@ def test_interface_number_goes_with_the_interface():
 
 
 @pytest.mark.parametrize("path", stub_writing.STUBS, ids=lambda path: path.parent.name)
-def test_python_stub_is_in_step(path):
+def test_python_stub_matches_the_package(path):
     made, known = ast.parse(stub_writing.STUBS[path]()), ast.parse(path.read_text())
     assert _bodies(made) == _bodies(known), (
         "a stub is out of step; type: python tests/helpers/stub_writing.py"

@@ -18,7 +18,7 @@ OPTIMIZERS = [
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_parameters_are_no_rate(name):
+def test_parameters_are_not_accepted_as_a_rate(name):
     net, kind = nn.Linear(2, 2), getattr(optim, name)
     line = rf"{name}: lr must be a number or a schedule, .* opt = optim.{name}\(lr=1e-3\)"
     arrays = net.parameters
@@ -59,12 +59,12 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("call", "error", "line"), ROWS, ids=[r[2] for r in ROWS])
-def test_names_of_torch_are_answered_by_the_line_to_write(call, error, line):
+def test_torch_names_suggest_the_line_to_write(call, error, line):
     with pytest.raises(error, match=re.escape(line)):
         call()
 
 
-def test_names_without_a_meaning_get_no_line():
+def test_unknown_names_get_no_suggestion():
     for value in (OPTIMIZER, SCALER, optim, schedules, data, sycl_dnn, nn.Linear(1, 1)):
         assert not hasattr(value, "no_such_name")
     with pytest.raises(AttributeError, match="Adam has no attribute 'no_such_name'$"):

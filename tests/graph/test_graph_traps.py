@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traps of graph execution that are documented in docs/graph.md, and that each has a test."""
+"""Pitfalls of graph execution documented in docs/graph.md, one test for each."""
 
 import re
 from pathlib import Path
@@ -26,7 +26,9 @@ def make(queue):
 
 
 def test_page_names_tests_that_exist():
-    rows = re.findall(r"^\| .* \|$", PAGE.read_text().split("## Traps")[1].split("\n## ")[0], re.M)
+    rows = re.findall(
+        r"^\| .* \|$", PAGE.read_text().split("## Pitfalls")[1].split("\n## ")[0], re.M
+    )
     named = [re.findall(r"`(test_\w+)`", row) for row in rows[2:]]
     assert len(named) > 10
     source = "".join(path.read_text() for path in (HERE.parent).glob("*/test_*.py"))

@@ -30,7 +30,7 @@ def by_hand(net, ids, n):
     return ids[-n:]
 
 
-def test_greedy_tokens_are_the_largest_logits(bare):
+def test_greedy_tokens_have_the_largest_logits(bare):
     prompt = [5, 20, 33]
     wanted = by_hand(bare.module, prompt, 4)
     assert bare.generate(prompt, 4) == wanted
@@ -38,13 +38,13 @@ def test_greedy_tokens_are_the_largest_logits(bare):
     assert bare.generate(np.array(prompt), 4) == wanted
 
 
-def test_prompts_of_a_batch_do_not_see_each_other(bare):
+def test_prompts_of_a_batch_are_independent(bare):
     prompts = [[5, 20, 33], [7], list(range(10, 30))]
     together = bare.generate(prompts, max_tokens=6)
     assert together == [bare.generate(p, max_tokens=6) for p in prompts]
 
 
-def test_long_prompts_are_read_in_chunks():
+def test_long_prompts_are_processed_in_chunks():
     given = padded([[1] * (2 * CHUNK + 3), [2] * 5])
     assert given.chunks == (8, CHUNK, CHUNK)
     assert given.ids.shape == (2, 2 * CHUNK + 8)
@@ -53,14 +53,14 @@ def test_long_prompts_are_read_in_chunks():
     assert padded([[1] * CHUNK]).chunks == (CHUNK,)
 
 
-def test_chunks_have_the_logits_of_the_whole(bare, monkeypatch):
+def test_chunked_logits_equal_those_of_the_whole_prompt(bare, monkeypatch):
     monkeypatch.setattr("sycl_dnn.llm.generation.CHUNK", 8)
     prompt = list(range(3, 40))
     assert padded([prompt]).chunks == (8,) * 5
     assert bare.generate(prompt, 3) == by_hand(bare.module, prompt, 3)
 
 
-def test_a_stream_has_the_pieces_of_the_text(lm):
+def test_a_stream_yields_the_pieces_of_the_text(lm):
     whole = lm.generate("the cat", max_tokens=12)
     pieces = list(lm.generate("the cat", max_tokens=12, stream=True))
     assert "".join(pieces) == whole
@@ -86,13 +86,13 @@ def test_seeds_make_texts_reproducible(bare):
     assert one != bare.generate([4, 5], seed=2, **options)
 
 
-def test_a_penalty_changes_what_repeats(bare):
+def test_a_repetition_penalty_changes_the_text(bare):
     plain = bare.generate([5, 20, 33], 30)
     other = bare.generate([5, 20, 33], 30, repetition_penalty=5.0)
     assert len(set(other)) > len(set(plain))
 
 
-def test_a_chat_has_the_form_of_the_template(lm):
+def test_a_chat_follows_the_template(lm):
     text = lm.tokenizer.chat([{"role": "user", "content": "hi"}])
     assert text == "<|user|>hi<|assistant|>"
     ids = lm.tokenizer.encode(text, False)
@@ -102,7 +102,7 @@ def test_a_chat_has_the_form_of_the_template(lm):
     assert answer == lm.generate(ids, max_tokens=6)
 
 
-def test_the_context_bounds_a_text(bare):
+def test_the_context_limits_the_length(bare):
     assert len(bare.generate([5] * 60, max_tokens=50)) == 5
     with pytest.raises(ValueError, match=r"at most 64 tokens, the context of the model, got 65"):
         bare.generate([5] * 65)
@@ -118,12 +118,12 @@ def test_the_context_bounds_a_text(bare):
     (lambda lm: lm.generate([1], temperature=-1), "temperature must be at least 0"),
     (lambda lm: lm.generate([1], top_p=0), r"top_p must be in \(0, 1\]"),
 ])  # fmt: skip
-def test_what_makes_no_sense_is_refused(bare, call, said):
+def test_invalid_arguments_are_refused(bare, call, said):
     with pytest.raises(ValueError, match=said):
         call(bare)
 
 
-def test_a_score_is_the_logarithm_of_the_probability(bare):
+def test_a_score_is_the_log_probability(bare):
     ids = list(range(20, 45))
     logits = dpnp.asnumpy(bare.module(dpnp.asarray([ids], dtype="i4")))[0].astype(float)
     p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)

@@ -25,14 +25,14 @@ CONFIGS["gemma3_linear"] |= {
 LESS = ("llama_dynamic", "mistral_window", "qwen2_windows")
 
 
-def test_every_architecture_is_here():
+def test_every_architecture_is_covered():
     kinds = {CASES[case][0] for case in CONFIGS if case not in LESS}
     assert kinds == set(llm.ARCHITECTURES)
 
 
 @pytest.mark.sweep(8)
 @pytest.mark.parametrize("case", [c for c in CONFIGS if c not in LESS])
-def test_logits_are_those_of_hugging_face_s_names(tmp_path, case):
+def test_logits_equal_those_of_the_hugging_face_model(tmp_path, case):
     config = CONFIGS[case]
     wanted = dpnp.asnumpy(decoder(config)(dpnp.asarray(IDS)))
     lm = llm.load(write_gguf(tmp_path / "a.gguf", config=config))
@@ -41,7 +41,7 @@ def test_logits_are_those_of_hugging_face_s_names(tmp_path, case):
 
 @pytest.mark.sweep(8)
 @pytest.mark.parametrize("case", ["llama_biases", "smollm3", "gemma3", "phi3", "gpt2"])
-def test_blocks_are_turned_with_their_rows(tmp_path, case):
+def test_blocks_are_permuted_with_their_rows(tmp_path, case):
     """Rows are permuted, joined or transposed in the file; 16-bit blocks change no number."""
     config = CONFIGS[case]
     path = write_gguf(tmp_path / "a.gguf", gguf.GGMLQuantizationType.F16, config=config)

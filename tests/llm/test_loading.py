@@ -36,13 +36,13 @@ def logits():
     return dpnp.asnumpy(decoder()(IDS))
 
 
-def test_a_folder_has_the_values_of_its_files(folder, logits):
+def test_a_folder_loads_the_values_of_its_files(folder, logits):
     lm = sycl_dnn.llm.load(folder)
     np.testing.assert_array_equal(dpnp.asnumpy(lm.module(IDS)), logits)
     assert not lm.module.training
 
 
-def test_a_gguf_file_has_the_values_of_its_model(file, logits):
+def test_a_gguf_file_loads_the_values_of_its_model(file, logits):
     lm = llm.load(str(file))
     np.testing.assert_array_equal(dpnp.asnumpy(lm.module(IDS)), logits)
     eps = np.float32(1e-5).item()
@@ -64,7 +64,7 @@ def test_shards_and_float16_are_read(tmp_path, folder, logits):
 
 
 @pytest.mark.parametrize(("dtype", "most"), [("bfloat16", 0.03), ("int8", 0.06)])
-def test_narrow_weights_have_small_errors(folder, logits, dtype, most):
+def test_reduced_precision_weights_have_small_errors(folder, logits, dtype, most):
     lm = llm.load(folder, dtype=dtype)
     held = {str(v.dtype) for v in lm.module.state_dict().values() if v.ndim == 2}
     assert held == {dtype}
@@ -167,7 +167,7 @@ def test_blocks_are_exact(tmp_path, kind, count, of_block):
 
 
 @pytest.mark.parametrize("kind", ["F16", "BF16", "Q8_0", "Q4_0", "Q4_1"])
-def test_weights_are_those_of_the_file(tmp_path, kind):
+def test_weights_equal_those_of_the_file(tmp_path, kind):
     kind = gguf.GGMLQuantizationType[kind]
     found = llm.load(write_gguf(tmp_path / "a.gguf", kind)).module.state_dict()
     for name, values in decoder().state_dict().items():
@@ -261,7 +261,7 @@ def test_changed_bytes_are_read_or_refused(tmp_path, file):
             assert "llm: " in str(error)  # noqa: PT017
 
 
-def test_an_index_must_not_lead_outside(tmp_path):
+def test_a_shard_index_must_not_escape_the_folder(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(CONFIG))
     index = {"weight_map": {"x": "../other/model.safetensors"}}
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))

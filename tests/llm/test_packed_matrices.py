@@ -44,7 +44,7 @@ def way(request, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", BLOCKS)
-def test_rows_are_those_of_the_library(kind, way):
+def test_rows_match_the_gguf_library(kind, way):
     raw, wanted = blocks(kind)
     data = dpnp.asarray(raw)
     got = sycl_dnn.compile(lambda data: decoded(data, kind))(data)
@@ -53,7 +53,7 @@ def test_rows_are_those_of_the_library(kind, way):
 
 @pytest.mark.parametrize("kind", BLOCKS)
 @pytest.mark.parametrize("rows", [1, 3, 8, 9, 40])
-def test_products_are_those_of_the_decoded_matrix(kind, rows, monkeypatch):
+def test_products_equal_those_of_the_decoded_matrix(kind, rows, monkeypatch):
     raw, weights = blocks(kind)
     x = RNG.standard_normal((rows, weights.shape[1])).astype("f4")
     wanted = x.astype("f8") @ weights.T.astype("f8")
@@ -76,7 +76,7 @@ def test_any_axes_and_no_rows():
     assert packed_linear(dpnp.zeros((0, 64), dtype="f4"), data, "Q4_1").shape == (0, 24)
 
 
-def test_what_is_not_a_number_stays():
+def test_nan_propagates():
     raw, _ = blocks("Q8_0")
     x = np.ones((3, 64), "f4")
     x[0, 5], x[1, 63] = np.nan, np.inf
@@ -98,7 +98,7 @@ def test_the_gradient_of_the_other_operand(rows):
 
 
 @pytest.mark.parametrize("kind", ["F16", "BF16", "Q8_0", "Q4_0", "Q4_1"])
-def test_a_file_stays_as_it_is(tmp_path, kind):
+def test_weights_of_a_file_stay_packed(tmp_path, kind):
     path = write_gguf(tmp_path / "a.gguf", gguf.GGMLQuantizationType[kind])
     wanted, lm = llm.load(path), llm.load(path, dtype="stored")
     held = sum(v.nbytes for v in lm.module.state_dict().values())
@@ -113,7 +113,7 @@ def test_a_file_stays_as_it_is(tmp_path, kind):
     "model_type": "gpt2", "vocab_size": 96, "n_embd": 64, "n_layer": 1, "n_head": 4,
     "n_positions": 64,
 }])  # fmt: skip
-def test_a_folder_of_16_bits_stays_as_it_is(tmp_path, config):
+def test_weights_of_a_16_bit_folder_stay_in_16_bits(tmp_path, config):
     folder = write_folder(tmp_path / "folder", config, dtype=np.float16)
     wanted, lm = llm.load(folder), llm.load(folder, dtype="stored")
     matrices = [v for n, v in lm.module.state_dict().items() if v.ndim == 2]

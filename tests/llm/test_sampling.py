@@ -24,7 +24,7 @@ def test_temperature_sharpens():
     np.testing.assert_allclose(drawn(temperature=0.5), wanted, atol=0.03)
 
 
-def test_temperature_0_is_the_largest():
+def test_temperature_0_is_greedy():
     assert drawn(10, temperature=0.0).tolist() == [1, 0, 0, 0, 0]
 
 
@@ -33,16 +33,16 @@ def test_temperature_0_is_the_largest():
     ({"min_p": 0.25}, [5, 2, 1.5]), ({"top_k": 3, "min_p": 0.35}, [5, 2]),
     ({"top_k": 9}, [10, 4, 3, 2, 1]), ({"top_p": 1.0, "min_p": 0.0}, [10, 4, 3, 2, 1]),
 ])  # fmt: skip
-def test_limits_leave_the_most_probable(options, left):
+def test_limits_keep_the_most_probable(options, left):
     wanted = np.array(left + [0] * (5 - len(left))) / sum(left)
     np.testing.assert_allclose(drawn(temperature=1.0, **options), wanted, atol=0.03)
 
 
-def test_ties_are_kept_by_number():
+def test_ties_are_resolved_by_token_id():
     assert drawn(10, np.zeros(5), temperature=1.0, top_k=1).max() == 1
 
 
-def test_a_penalty_divides_what_is_positive_and_multiplies_what_is_not():
+def test_a_penalty_divides_positive_logits_and_multiplies_others():
     logits = np.array([3.0, 2.5, -1.0, -1.5])
     sampling = Sampling(repetition_penalty=2.0)
     rng = np.random.default_rng(0)
@@ -52,7 +52,7 @@ def test_a_penalty_divides_what_is_positive_and_multiplies_what_is_not():
     assert logits.tolist() == [3.0, 2.5, -1.0, -1.5]
 
 
-def test_what_is_out_of_range_is_refused():
+def test_out_of_range_options_are_refused():
     for name, value in (("top_k", -1), ("min_p", 1.5), ("repetition_penalty", 0.0)):
         with pytest.raises(ValueError, match=f"generate: {name} must be"):
             Sampling(**{name: value})

@@ -29,7 +29,7 @@ def test_pieces_are_merged_in_the_order_of_the_file():
     assert made.ends == {2}
 
 
-def test_special_tokens_are_whole_and_left_out_of_text():
+def test_special_tokens_are_not_split_and_not_in_the_text():
     made = Tokenizer.of_gguf(fields(add_bos_token=True))
     assert made.encode("<|user|>a</s>") == [1, 3, vocabulary().index("a"), 2]
     assert made.encode("a", special=False) == [vocabulary().index("a")]
@@ -40,7 +40,7 @@ def test_special_tokens_are_whole_and_left_out_of_text():
     ("smollm", ["a", "1", "2", "3", "4"]), ("qwen2", ["a", "1", "2", "3", "4"]),
     ("llama-bpe", ["a", "123", "4"]), ("gpt-2", ["a", "1234"]),
 ])  # fmt: skip
-def test_numbers_are_split_as_the_file_names_it(pre, pieces):
+def test_numbers_are_split_by_the_pre_tokenizer_of_the_file(pre, pieces):
     made = Tokenizer.of_gguf(fields(pre=pre))
     split = made.inner.pre_tokenizer.pre_tokenize_str("a1234")
     assert [piece for piece, _ in split] == pieces
@@ -61,7 +61,7 @@ def sentence_pieces():
     }  # fmt: skip
 
 
-def test_sentence_pieces_are_merged_by_score_and_other_signs_are_bytes():
+def test_sentence_pieces_merge_by_score_with_byte_fallback():
     found = sentence_pieces()
     tokens = found["tokenizer.ggml.tokens"]
     made = Tokenizer.of_gguf(found)
@@ -99,7 +99,7 @@ def test_templates_see_messages_and_special_tokens():
     assert chat("{{ messages | tojson }}") == '[{"role": "user", "content": "hi"}]'
 
 
-def test_what_a_template_refuses_is_said():
+def test_template_errors_are_reported():
     with pytest.raises(ValueError, match="refuses the messages: roles must alternate"):
         chat("{{ raise_exception('roles must alternate') }}")
     with pytest.raises(ValueError, match="has no chat template"):
@@ -110,7 +110,7 @@ def test_what_a_template_refuses_is_said():
     "{{ ''.__class__.__mro__[1].__subclasses__() }}", "{{ messages.append(1) }}",
     "{{ cycler.__init__.__globals__.os.system('true') }}", "{% for %}",
 ])  # fmt: skip
-def test_templates_reach_nothing_else(template):
+def test_templates_are_sandboxed(template):
     with pytest.raises(ValueError, match="refuses the messages"):
         chat(template)
 
@@ -132,17 +132,17 @@ def pieces(text, stops=(), more=()):
     return [found.add(b) for b in (*text.encode(), *more)] + [found.rest()]
 
 
-def test_characters_come_whole():
+def test_characters_are_not_split():
     assert pieces("aé€") == ["a", "", "é", "", "", "€", ""]
 
 
-def test_what_may_begin_a_stop_word_waits():
+def test_possible_stop_word_prefixes_are_held_back():
     assert pieces("abxaby", ["aby"]) == ["", "", "abx", "", "", "", ""]
     assert joined(pieces("abxab", ["aby"])) == "abxab"
     assert joined(pieces("one two", ["two", "e t"])) == "on"
 
 
-def test_the_end_ends_the_text():
+def test_the_end_token_ends_the_text():
     assert pieces("ab", more=(0, 65)) == ["a", "b", "", "", ""]
     found = Pieces(Letters(), ())
     assert [found.add(0), found.is_done] == ["", True]

@@ -35,7 +35,7 @@ def trained(net, opt, ids, n):
 
 @pytest.mark.slow
 @pytest.mark.smoke
-def test_50_steps_have_the_losses_of_torch():
+def test_losses_of_50_steps_match_torch():
     config = json.loads(ANSWERS.read_text().splitlines()[0])["llama"]["config"]
     opt = optim.AdamW(lr=1e-3, weight_decay=0.01)
     _, losses = trained(decoder(config).train(), opt, dpnp.asarray(TRAINED), 50)
@@ -44,7 +44,7 @@ def test_50_steps_have_the_losses_of_torch():
 
 @pytest.mark.slow
 @pytest.mark.smoke
-def test_a_trained_module_writes_what_it_learned(tmp_path):
+def test_a_trained_module_generates_what_it_learned(tmp_path):
     lm = llm.load(write_folder(tmp_path / "folder"))
     ids = [5, 9, 13, 17, 21, 25, 29, 33]
     before = lm.generate("cat", max_tokens=4)

@@ -31,7 +31,7 @@ def close(a, b):
 
 
 @pytest.mark.parametrize("way", ["eager", "compiled"])
-def test_all_clusters_are_torchs(way):
+def test_all_clusters_match_torch(way):
     own, other = pair()
     x = np.random.default_rng(0).standard_normal((8, 16)).astype("f4")
     given = torch.tensor(x, requires_grad=True)
@@ -53,7 +53,7 @@ def test_all_clusters_are_torchs(way):
         close(gradient, theirs[name].grad)
 
 
-def test_probabilities_and_predictions_are_torchs():
+def test_probabilities_and_predictions_match_torch():
     own, other = pair()
     x = 3 * np.random.default_rng(1).standard_normal((40, 16)).astype("f4")
     close(own.log_prob(on_device(x)), other.log_prob(torch.tensor(x)))
@@ -80,7 +80,7 @@ def test_classes_out_of_range_give_nan():
     assert np.isnan(dpnp.asnumpy(made.output)).tolist() == [True, False, True]
 
 
-def test_wrong_use_is_named():
+def test_invalid_use_is_refused():
     for cutoffs in ([], [3, 3], [5, 2], [0, 4], [4, 20], [2.5]):
         with pytest.raises(ValueError, match="cutoffs must be different increasing integers"):
             nn.AdaptiveLogSoftmaxWithLoss(16, 20, cutoffs)

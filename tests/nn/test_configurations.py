@@ -192,7 +192,7 @@ class Net(Mixin, nn.Module, typing.Generic[T]):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_forward_reads_what_the_configuration_holds(case):
+def test_forward_reads_values_of_the_configuration(case):
     make, read = CASES[case]
     configuration, seen = make(), []
     want = read(configuration)
@@ -208,7 +208,7 @@ def test_forward_reads_what_the_configuration_holds(case):
         assert read(copy.deepcopy(net).configuration) == want
 
 
-def test_programs_differ_by_what_a_dataclass_computed():
+def test_programs_are_specialized_on_computed_dataclass_fields():
     first, second = Computed(3), Computed(3)
     second.inner = 5
 
@@ -224,7 +224,7 @@ def test_programs_differ_by_what_a_dataclass_computed():
     assert Scaled(second)(F.ones(1)).tolist() == [5]
 
 
-def test_arrays_that_a_dataclass_computed_are_leaves():
+def test_computed_dataclass_arrays_are_leaves():
     @dataclass
     class State:
         width: int
@@ -275,7 +275,7 @@ def test_changed_contents_of_attributes_are_read(queue):
             assert float(value) == wanted
 
 
-def test_modules_with_lists_are_walked_once():
+def test_modules_with_lists_are_traversed_once():
     from sycl_dnn.nn import module_tree
 
     net = nn.Sequential(_Listed(), _Listed())

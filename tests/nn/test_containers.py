@@ -19,11 +19,11 @@ def listed(library):
     return [*made, library.Sequential(linear(2, 2), linear(2, 2)), library.Sequential(*made[4:])]
 
 
-def test_equal_neighbours_share_an_entry():
+def test_equal_neighbors_share_an_entry():
     text = repr(nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Tanh(), nn.ReLU()]))
     assert text == "ModuleList(\n  (0-1): 2 x ReLU()\n  (2): Tanh()\n  (3): ReLU()\n)"
 
 
-def test_texts_are_torchs():
+def test_repr_matches_torch():
     torch = pytest.importorskip("torch")
     assert list(map(repr, listed(nn))) == list(map(repr, listed(torch.nn)))

@@ -61,7 +61,7 @@ def check_equal(net, other):
 
 @pytest.mark.parametrize("copied", COPIES, ids=["pickle", "deepcopy"])
 @pytest.mark.parametrize("name", CLASSES)
-def test_each_module_is_copied_with_what_it_holds(name, copied):
+def test_each_module_is_copied_with_its_attributes(name, copied):
     arguments = ARGUMENTS.get(name)
     if arguments is None:
         needed = [
@@ -145,11 +145,11 @@ class Own(nn.Linear):
         self.__dict__["note"] += ", loaded"
 
 
-def test_overridden_states_of_pickles_are_used():
+def test_overridden_pickle_states_are_used():
     assert pickle.loads(pickle.dumps(nn.Sequential(Own(2, 2))))[0].note == "stored, loaded"
 
 
-def test_a_copy_of_a_list_of_modules_shares_what_they_share():
+def test_a_copy_of_a_list_of_modules_keeps_shared_parameters():
     layer = nn.Linear(2, 2)
     first, second = copy.deepcopy([nn.Sequential(layer), nn.Sequential(layer)])
     assert first[0] is second[0]

@@ -66,7 +66,7 @@ def test_examples_of_layers_and_of_the_package_run(module, least):
 
 
 @pytest.mark.parametrize("module", [sycl_dnn, nn, distributed, sycl_dnn.tree])
-def test_everything_that_users_call_has_an_example(module):
+def test_every_public_callable_has_an_example(module):
     described = {name: inspect.getdoc(value) or "" for name, value in callables(module)}
     assert sorted(name for name, text in described.items() if ">>>" not in text) == []
 
@@ -76,7 +76,7 @@ def test_results_are_named_in_the_package_and_are_types():
     assert all(isinstance(getattr(sycl_dnn, name), type) for name in RESULTS)
 
 
-def test_optimisers_files_and_data_have_examples():
+def test_optimizers_files_and_data_have_examples():
     from sycl_dnn import data, optim
 
     for module in (optim, data, nn.utils):
@@ -85,6 +85,6 @@ def test_optimisers_files_and_data_have_examples():
             assert not callable(value) or ">>>" in value.__doc__, name
 
 
-def test_builders_of_graphs_have_examples():
+def test_graph_builders_have_examples():
     for value in (graph.Graph, graph.CompiledGraph, graph.Tensor, graph.Value):
         assert ">>>" in value.__doc__, value

@@ -46,7 +46,7 @@ def x():
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_values_are_those_of_numpy(case, x):
+def test_values_match_numpy(case, x):
     want = case(einops, dpnp.asnumpy(x))
     net = Apply(case)
     for found in (case(einops, x), net(x), sycl_dnn.compile(lambda net, x: net(x))(net, x)):
@@ -54,7 +54,7 @@ def test_values_are_those_of_numpy(case, x):
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_gradients_are_sums_of_differences(case, x):
+def test_gradients_match_finite_differences(case, x):
     net = Apply(case)
 
     def loss(net, x):

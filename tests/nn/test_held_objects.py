@@ -156,7 +156,7 @@ def x():
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_parameters_reached_otherwise_have_the_gradients_of_the_plain_layer(way, x):
+def test_indirectly_reached_parameters_have_gradients_of_the_plain_layer(way, x):
     net = Net(way)
     want = sycl_dnn.grad(lambda w, b: F.sum(F.square(F.linear(x, w, b))), argnums=(0, 1))(
         net.layer.weight, net.layer.bias
@@ -171,7 +171,7 @@ def test_parameters_reached_otherwise_have_the_gradients_of_the_plain_layer(way,
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_steps_train_what_is_reached_otherwise(way, x):
+def test_indirectly_reached_parameters_are_trained(way, x):
     net, opt = Net(way), optim.SGD(0.01)
 
     @sycl_dnn.compile
@@ -198,7 +198,7 @@ def test_copies_have_their_own_parameters(way, x):
     assert float(loss(net, x)) > 0
 
 
-def test_what_a_closure_assigns_to_is_shared_with_copies(x):
+def test_closure_variables_are_shared_with_copies(x):
     seen = []
 
     def way(net):

@@ -74,7 +74,7 @@ def pair():
     return torch, own, other
 
 
-def test_eager_hooks_see_and_change_what_torchs_do():
+def test_eager_hooks_behave_as_in_torch():
     torch, own, other = pair()
     plain = arrays(own(on_device(X)))
     own.load_state_dict(other.state_dict())
@@ -119,7 +119,7 @@ def test_traced_hooks_change_values_and_gradients(way):
         np.testing.assert_allclose(arrays(found), p.grad.numpy(), rtol=1e-3, atol=1e-5)
 
 
-def test_compiled_functions_notice_hooks_that_come_and_go():
+def test_compiled_functions_notice_added_and_removed_hooks():
     net = nn.Sequential(nn.Linear(4, 2), nn.Tanh())
     run = sycl_dnn.compile(lambda net, x: net(x))
     x = on_device(X)
@@ -135,7 +135,7 @@ def test_compiled_functions_notice_hooks_that_come_and_go():
     np.testing.assert_array_equal(arrays(run(net, x)), plain)
 
 
-def test_copies_have_the_hooks_and_handles_know_their_module():
+def test_copies_keep_hooks_and_handles_belong_to_their_module():
     net, calls = nn.Linear(4, 2), []
     handle = net.register_forward_hook(lambda m, args, y: calls.append(m))
     other = copy.deepcopy(net)
@@ -169,7 +169,7 @@ def test_hooks_after_a_failure():
         net(on_device(X))
 
 
-def test_wrong_use_is_named():
+def test_invalid_use_is_refused():
     net = nn.Linear(4, 2)
     with pytest.raises(TypeError, match="Linear: hook must be callable, got int"):
         net.register_forward_hook(3)

@@ -78,7 +78,7 @@ def _read_by_a_method(x, write):
     ],
     ids=["relu", "silu", "dropout", "ReLU", "Dropout"],
 )
-def test_what_torch_would_have_changed_is_not_read(name, write, use):
+def test_values_that_torch_would_have_changed_cannot_be_read(name, write, use):
     class Reader(nn.Module):
         def forward(self, x):
             return use(x * 1.0, write)
@@ -100,7 +100,7 @@ def test_outside_of_modules_it_writes_the_input_and_is_refused_in_traces():
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_its_docstring_says_so(name):
+def test_the_docstring_documents_inplace(name):
     text = " ".join(getattr(F, name).__doc__.split())
     assert "it writes nothing, and later reads of the input raise RuntimeError" in text
 

@@ -32,7 +32,7 @@ def in_steps(net, x, axis, caches, run):
 @pytest.mark.slow
 @pytest.mark.parametrize("batch_first", [True, False])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_steps_are_the_whole_sequence(dtype, batch_first):
+def test_steps_equal_the_whole_sequence(dtype, batch_first):
     layer = nn.TransformerEncoderLayer(E, 4, 32, batch_first=batch_first, norm_first=True)
     net = nn.TransformerEncoder(layer, 2, nn.LayerNorm(E)).eval().to(dtype)
     x = F.astype(F.randn(*((N, T, E) if batch_first else (T, N, E))), dtype)
@@ -48,7 +48,7 @@ def test_steps_are_the_whole_sequence(dtype, batch_first):
     assert step.cache_info().misses == 2
 
 
-def test_attention_with_a_cache_is_torchs_and_runs_in_eager():
+def test_attention_with_a_cache_matches_torch_and_runs_eagerly():
     torch = pytest.importorskip("torch")
     own, other = (m.MultiheadAttention(E, 4, batch_first=True) for m in (nn, torch.nn))
     own.load_state_dict(other.state_dict())
@@ -87,7 +87,7 @@ class Speaker(nn.Module):
 
 
 @pytest.mark.slow
-def test_a_module_generates_as_without_a_cache():
+def test_a_module_generates_equal_text_with_a_cache():
     sycl_dnn.manual_seed(3)
     net, cache = Speaker().eval(), nn.KVCache.empty(1, 4, 16, 4)
     ids = F.astype(F.arange(5), "int64").reshape(1, 5)
@@ -117,12 +117,12 @@ def test_a_module_generates_as_without_a_cache():
         (lambda: nn.MultiheadAttention(8, 2, kdim=3).step(F.ones(1, 1, 8), None), "kdim=3"),
     ],
 )  # fmt: skip
-def test_wrong_use_is_refused_by_name(call, message):
+def test_invalid_use_is_refused_by_name(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
 
-def test_positions_beyond_the_capacity_are_refused_and_never_lost():
+def test_positions_beyond_the_capacity_are_refused():
     rows = F.ones(1, 1, 3, 2)
     cache = nn.KVCache.empty(1, 1, 4, 2).append(rows, rows)
     with pytest.raises(ValueError, match="KVCache: there must be room for 3 more positions, got 3"):
@@ -148,7 +148,7 @@ def test_a_compiled_step_writes_a_cache_in_place():
     assert numbers(cache.keys)[0, 1, :4, 5].tolist() == [1, 2, 3, 0]
 
 
-def test_nan_of_one_position_stays_its_own():
+def test_nan_of_one_position_does_not_spread():
     rows = dpnp.asarray([[[[1.0], [float("nan")], [3.0]]]], dtype="f4")
     cache = nn.KVCache.empty(1, 1, 4, 1).append(rows, rows)
     np.testing.assert_array_equal(numbers(cache.keys).ravel(), [1, np.nan, 3, 0])

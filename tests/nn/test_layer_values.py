@@ -32,7 +32,7 @@ def test_a_new_rms_norm_scales_by_one():
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
-def test_a_packed_batch_is_its_sequences_one_by_one(kind):
+def test_a_packed_batch_equals_its_separate_sequences(kind):
     net, x, lengths = kind(5, 3, 2, batch_first=True, bidirectional=True), dpnp.asarray(X), [4, 6]
     packed = F.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
     made, states = net(packed)
@@ -49,13 +49,13 @@ def test_a_packed_batch_is_its_sequences_one_by_one(kind):
             close(state[:, k], dpnp.asnumpy(end)[:, 0])
 
 
-def test_upsampled_corners_stay():
+def test_upsampled_corners_are_kept():
     x = dpnp.asarray(np.float32([[[[0, 3], [6, 9]]]]))
     rows = np.float32([0, 1, 2, 3])
     close(nn.UpsamplingBilinear2d((4, 4))(x), [[[rows, rows + 2, rows + 4, rows + 6]]])
 
 
-def test_modules_are_numbered_again_where_some_come_or_go():
+def test_modules_are_renumbered_after_insertions_and_deletions():
     first, second, third, last = (nn.Linear(n, n) for n in range(1, 5))
     net = nn.ModuleList([first, second, third, last])
     del net[1]
@@ -75,7 +75,7 @@ def test_a_buffer_is_registered_where_it_is_assigned():
     assert [n for n, _ in nn.Sequential(net).named_buffers()] == ["0.kept", "0.shed"]
 
 
-def test_gains_are_those_of_the_activations():
+def test_gains_match_the_activations():
     found = {name: nn.init.calculate_gain(name) for name in ("linear", "conv2d", "sigmoid", "relu")}
     assert found == {"linear": 1.0, "conv2d": 1.0, "sigmoid": 1.0, "relu": np.sqrt(2)}
     assert nn.init.calculate_gain("tanh") == 5 / 3

@@ -139,7 +139,7 @@ def total(module, xs, weights):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
-def test_layer_is_torchs(row):
+def test_layer_matches_torch(row):
     own, other = pair(row)
     rng = np.random.default_rng(0)
     values = inputs_of(row[2], rng)

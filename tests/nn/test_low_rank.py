@@ -17,7 +17,7 @@ def network():
     return nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))
 
 
-def test_training_starts_from_the_network_and_changes_small_matrices_only():
+def test_training_changes_only_the_low_rank_matrices():
     x, t = F.randn(16, 6), F.randn(16, 3)
     plain, net = network(), lora(network(), rank=2, targets=["0", "2"])
     np.testing.assert_array_equal(dpnp.asnumpy(net(x)), dpnp.asnumpy(plain(x)))
@@ -43,7 +43,7 @@ def test_training_starts_from_the_network_and_changes_small_matrices_only():
     np.testing.assert_allclose(dpnp.asnumpy(merged(x)), before, atol=1e-5)
 
 
-def test_transposed_weights_are_merged_as_they_are():
+def test_transposed_weights_are_merged_in_their_layout():
     sizes = {"vocab_size": 32, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 8}
     net = decoder({"model_type": "gpt2", **sizes})
     ids = dpnp.asarray([[1, 5, 9]], dtype="i4")
@@ -60,6 +60,6 @@ def test_transposed_weights_are_merged_as_they_are():
     ({"targets": ["q_proj"]}, "targets must be names of layers"),
     ({"targets": ["1"]}, "1 must have a weight of two axes"),
 ])  # fmt: skip
-def test_what_makes_no_sense_is_refused(options, said):
+def test_invalid_options_are_refused(options, said):
     with pytest.raises(ValueError, match=f"lora: {said}"):
         lora(network(), **options)

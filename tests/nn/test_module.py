@@ -62,7 +62,7 @@ def close(a, b, tolerance=2e-5):
     np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
-def test_names_are_torchs(net):
+def test_names_match_torch(net):
     assert list(net.state_dict()) == [
         "scale", "conv.weight", "conv.bias", "norm.weight", "norm.bias", "norm.running_mean",
         "norm.running_var", "norm.num_batches_tracked", "head.1.weight", "head.1.bias",
@@ -74,7 +74,7 @@ def test_names_are_torchs(net):
     assert net.get_parameter("head.1.bias") is net.head[1].bias
 
 
-def test_a_call_is_the_functions(net, x):
+def test_a_call_equals_the_functions(net, x):
     net.eval()
     close(net(x), by_functions(net, x))
     compiled = sycl_dnn.compile(net)
@@ -84,7 +84,7 @@ def test_a_call_is_the_functions(net, x):
 
 
 @pytest.mark.slow
-def test_gradients_are_those_of_the_functions(net, x):
+def test_gradients_equal_those_of_the_functions(net, x):
     net.eval()
     labels = dpnp.asarray(LABELS)
     value, grads = sycl_dnn.value_and_grad(loss)(net, x, labels)
@@ -147,7 +147,7 @@ def test_a_compiled_step_learns_and_compiles_once(net, x):
     assert step.cache_info().size == 2
 
 
-def test_mode_hyper_parameters_and_outer_values_are_seen(x):
+def test_mode_hyper_parameters_and_captured_values_are_tracked(x):
     class Drop(nn.Module):
         def __init__(self):
             super().__init__()
@@ -187,7 +187,7 @@ def test_frozen_parameters_have_no_gradient(net, x):
     assert len(list(net.named_parameters(trainable=True))) == 7
 
 
-def test_tied_parameters_are_one(x):
+def test_tied_parameters_are_one_array(x):
     class Tied(nn.Module):
         def __init__(self):
             super().__init__()
@@ -217,7 +217,7 @@ def test_tied_parameters_are_one(x):
     assert moved.head.weight is moved.table.weight
 
 
-def test_state_dicts_go_there_and_back(net, x):
+def test_state_dicts_round_trip(net, x):
     other = Net().eval()
     assert other.load_state_dict(net.state_dict()) == ([], [])
     close(other(x), net.eval()(x))
@@ -237,7 +237,7 @@ def test_state_dicts_go_there_and_back(net, x):
         (lambda s: s.update(scale=F.ones(4)), r"size mismatch for scale.*\(4,\).*\(3,\)"),
     ],
 )
-def test_wrong_state_dicts_are_refused_by_name(net, change, message):
+def test_invalid_state_dicts_are_refused_by_name(net, change, message):
     state, before = net.state_dict(), net.scale
     change(state)
     with pytest.raises(RuntimeError, match=message):
@@ -265,7 +265,7 @@ def test_copies_dtypes_and_text(net, x):
     assert kinds == ["Conv2d", "BatchNorm2d", "Flatten", "Linear", "Sequential", "Net"]
 
 
-def test_one_seed_gives_one_network():
+def test_equal_seeds_give_equal_networks():
     made = []
     for _ in range(2):
         sycl_dnn.manual_seed(11)
@@ -330,7 +330,7 @@ def test_a_buffer_that_forward_assigns_is_written():
             F.randn(5, 2, 8), is_causal=True), ValueError, "is_causal must come with attn_mask"),
     ],
 )  # fmt: skip
-def test_wrong_use_is_refused_by_name(call, error, message):
+def test_invalid_use_is_refused_by_name(call, error, message):
     with pytest.raises(error, match=message):
         call()
 
@@ -355,7 +355,7 @@ def test_a_summary_counts_layers_parameters_and_operations(net, x):
     assert int(net.norm.num_batches_tracked) == 0
 
 
-def test_a_module_that_is_shared_counts_once_and_has_both_names():
+def test_a_shared_module_counts_once_and_has_both_names():
     one = nn.Linear(4, 4)
     net = nn.Sequential(one, nn.ReLU(), one)
     assert len(list(net.parameters())) == 2

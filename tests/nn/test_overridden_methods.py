@@ -79,7 +79,7 @@ class AlwaysDropout(nn.Dropout):
         return super().train(True)
 
 
-def test_modes_that_submodules_keep_count():
+def test_overridden_modes_of_submodules_are_respected():
     net = nn.Sequential(FrozenNorm(3), AlwaysDropout(0.5))
     x = F.randn(64, 3) + 5
     net.train()(x)
@@ -109,7 +109,7 @@ class Merging(nn.Linear):
         return result if self.merged else result + x @ self.down.T @ self.up.T
 
 
-def test_weights_that_train_merges_give_the_same_results():
+def test_weights_merged_by_train_give_equal_results():
     net, x = nn.Sequential(Merging(3), nn.ReLU()), F.randn(5, 3)
     before, weight = dpnp.asnumpy(net(x)), dpnp.asnumpy(net[0].weight)
     np.testing.assert_allclose(dpnp.asnumpy(net.eval()(x)), before, rtol=1e-4, atol=1e-5)
@@ -141,7 +141,7 @@ class Turning(nn.Module):
         return F.exp(self.given).transpose(0, 1)
 
 
-def test_what_builds_weights_is_written_as_for_torch():
+def test_weight_initialization_code_runs_as_in_torch():
     given = F.randn(3, 3)
     exp = np.exp(dpnp.asnumpy(given))
     for _ in range(3):  # the second call finds what the first one made
@@ -160,7 +160,7 @@ def test_what_builds_weights_is_written_as_for_torch():
         assert type(F.exp(given)) is dpnp.ndarray
 
 
-def test_results_in_other_threads_stay_plain():
+def test_results_in_other_threads_are_plain_arrays():
     given, kinds = F.randn(3), []
     F.exp(given)
 
@@ -177,7 +177,7 @@ def test_results_in_other_threads_stay_plain():
     assert kinds[1] is not dpnp.ndarray
 
 
-def test_a_step_with_a_cache_does_not_pass_by_an_overridden_part():
+def test_a_step_with_a_cache_calls_overridden_submodules():
     class Layer(nn.TransformerEncoderLayer):
         def _sa_block(self, x, *masks, is_causal=False):
             return x
@@ -255,7 +255,7 @@ def test_nothing_is_loaded_when_a_submodule_refuses():
     assert net[0].weight is before
 
 
-def test_state_dicts_are_added_to_a_given_one():
+def test_state_dict_extends_a_given_dict():
     found = {"other": 1}
     nn.Linear(2, 2).state_dict(destination=found, prefix="layer.")
     assert list(found) == ["other", "layer.weight", "layer.bias"]
@@ -282,7 +282,7 @@ class Computed(nn.Module):
         return F.linear(x, self.weight, self.bias) * self.doubled
 
 
-def test_attributes_by_own_methods_count_in_forward():
+def test_attributes_from_custom_getattr_are_tracked_in_forward():
     net, x = Computed(), F.randn(4, 2)
     want = dpnp.asnumpy(net.inner(x)) * 6
     np.testing.assert_allclose(dpnp.asnumpy(net(x)), want, rtol=1e-5)

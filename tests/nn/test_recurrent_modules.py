@@ -40,7 +40,7 @@ def flat(states):
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]}-{row[1]}")
 @pytest.mark.parametrize("way", ["eager", "compiled"])
-def test_packed_sequences_are_torchs(row, way):
+def test_packed_sequences_match_torch(row, way):
     name, options, has_states, lengths = row
     rng = np.random.default_rng(0)
     own, other = (getattr(m, name)(4, 3, **options) for m in (nn, torch.nn))
@@ -96,7 +96,7 @@ def test_a_module_returns_a_packed_sequence():
 
 @pytest.mark.parametrize("name", ["RNNCell", "LSTMCell", "GRUCell"])
 @pytest.mark.parametrize("shape", [(2,), ()])
-def test_cells_with_states_are_torchs(name, shape):
+def test_cells_with_states_match_torch(name, shape):
     own, other = (getattr(m, name)(4, 3) for m in (nn, torch.nn))
     own.load_state_dict(other.state_dict())
     rng = np.random.default_rng(1)
@@ -148,7 +148,7 @@ def test_training_under_autocast_computes_in_bfloat16(name, way):
         assert 1e-5 < error < 0.05, "bfloat16 rounds, and only that"
 
 
-def test_ctc_loss_is_torchs():
+def test_ctc_loss_matches_torch():
     logits = np.random.default_rng(2).standard_normal((6, 2, 5)).astype("f4")
     targets, lengths = np.array([[1, 2, 3], [4, 4, 0]]), ([6, 5], [3, 2])
     own, other = nn.CTCLoss(reduction="sum"), torch.nn.CTCLoss(reduction="sum")

@@ -37,7 +37,7 @@ def test_most_layers_are_shared():
 
 
 @pytest.mark.parametrize("name", [n for n in SHARED if DIFFERENCES.get(n, ()) is not None])
-def test_constructor_is_torchs(name):
+def test_constructor_matches_torch(name):
     found, wanted = torch_signatures.signature(getattr(nn, name)), TORCH[name]
     differs = DIFFERENCES.get(name, set())
     names = ({row[0] for row in rows} for rows in (found, wanted))

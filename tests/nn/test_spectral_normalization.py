@@ -39,7 +39,7 @@ def pair(layer, way, **options):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("layer", LAYERS)
-def test_values_buffers_and_gradients_are_torchs(layer, way):
+def test_values_buffers_and_gradients_match_torch(layer, way):
     own, theirs, x, their_x = pair(layer, way, n_power_iterations=2)
     for _ in range(2):
         out = theirs(their_x)
@@ -71,7 +71,7 @@ def test_copies_and_training(way, copied):
     assert repr(other) == repr(net)
 
 
-def test_removal_leaves_the_present_weight():
+def test_removal_keeps_the_current_weight():
     layer = nn.utils.spectral_norm(nn.Linear(4, 3)).eval()
     want = dpnp.asnumpy(layer.weight)
     nn.utils.remove_spectral_norm(layer)
@@ -104,7 +104,7 @@ class Symmetric(nn.Module):
         return weight.triu()
 
 
-def test_parametrizations_of_ones_own_train_and_are_copied():
+def test_custom_parametrizations_train_and_are_copied():
     net, x = nn.Sequential(nn.Linear(3, 3)), F.randn(4, 3)
     before = dpnp.asnumpy(net(x))
     register = nn.utils.parametrize.register_parametrization

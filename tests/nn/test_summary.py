@@ -46,7 +46,7 @@ def test_a_single_layer_has_a_row(net, shapes, flop):
     assert type(net).__name__ in str(found)
 
 
-def test_arguments_by_name_count_as_well():
+def test_keyword_arguments_are_counted():
     x = F.ones(L, N, E)
     found = nn.MultiheadAttention(E, 2).summary(value=x, key=x, query=x)
     assert found.rows[0].flop == attention_flop(L, L, N)

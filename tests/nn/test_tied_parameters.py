@@ -37,7 +37,7 @@ def loss(net):
 
 
 @pytest.mark.parametrize("keys", [("embed", "head"), ("head", "embed")])
-def test_the_last_of_different_arrays_counts(keys):
+def test_the_last_of_different_arrays_is_loaded(keys):
     torch = pytest.importorskip("torch")
     given = {f"{key}.weight": np.full((5, 4), i, "f4") for i, key in enumerate(keys)}
     theirs = torch.nn.ModuleDict(
@@ -82,7 +82,7 @@ class Wrapped(nn.Module):
 
 @pytest.mark.parametrize("is_frozen_before", [False, True])
 @pytest.mark.parametrize("taken", [lambda net: net, copy.deepcopy])
-def test_the_name_that_a_layer_froze_counts_for_its_wrapper(is_frozen_before, taken):
+def test_a_frozen_layer_freezes_the_tied_name_of_its_wrapper(is_frozen_before, taken):
     net = taken(Wrapped(is_frozen_before))
     assert [n for n, _ in net.named_parameters()] == ["weight", "bias", "scale"]
     assert [n for n, _ in net.named_parameters(trainable=True)] == ["bias", "scale"]
@@ -109,7 +109,7 @@ def test_a_name_that_was_never_read_is_frozen_and_trained_with_the_other():
 
 
 @pytest.mark.parametrize("opt", [optim.SGD(0.1, momentum=0.9), optim.AdamW(0.1), optim.Muon(0.1)])
-def test_an_optimiser_moves_it_once(opt, tmp_path):
+def test_an_optimizer_updates_it_once(opt, tmp_path):
     net = Tied()
     state, grads = opt.init(net), sycl_dnn.grad(loss)(net)
     assert len(tree.leaves(grads)) == 1
@@ -123,7 +123,7 @@ def test_an_optimiser_moves_it_once(opt, tmp_path):
     np.testing.assert_array_equal(dpnp.asnumpy(found.head.weight), dpnp.asnumpy(moved.embed.weight))
 
 
-def test_modules_that_share_an_array_are_not_parted():
+def test_modules_that_share_an_array_cannot_be_optimized_separately():
     trunk = nn.Linear(3, 3)
     nets = {"a": nn.Sequential(trunk, nn.Linear(3, 1)), "b": [nn.Sequential(trunk)]}
     opt = optim.SGD(0.1)
@@ -141,7 +141,7 @@ def test_modules_that_share_an_array_are_not_parted():
     opt.init({"v": same, "w": same})  # arrays of no module are values
 
 
-def test_steps_of_threads_are_not_lost():
+def test_steps_of_several_threads_are_not_lost():
     net, opt = nn.Linear(4, 4), optim.SGD(1.0)
     for p in net.parameters():
         p.fill_(0.0)

@@ -143,7 +143,7 @@ def total(outputs):
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_text_computes_the_same_in_eager_and_compiled(name):
+def test_source_gives_equal_results_eager_and_compiled(name):
     sycl_dnn.manual_seed(2)
     net = made(name, nn=nn, F=F, torch=torch_names)
     xs = [dpnp.asarray(x) for x in inputs(name)]
@@ -155,7 +155,7 @@ def test_text_computes_the_same_in_eager_and_compiled(name):
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_text_is_torchs(name):
+def test_source_matches_torch(name):
     torch = pytest.importorskip("torch")
     torch.manual_seed(1)
     theirs = made(name, nn=torch.nn, F=torch.nn.functional, torch=torch)
@@ -190,11 +190,11 @@ def _leaves(value):
     return [value]
 
 
-def test_there_are_twenty():
+def test_there_are_at_least_twenty():
     assert len(TEXTS) >= 20
 
 
-def test_modules_hand_out_arrays_with_torchs_methods():
+def test_parameters_have_torch_methods():
     net = nn.Linear(3, 2)
     weight = net.weight
     assert isinstance(weight, dpnp.ndarray)
@@ -264,7 +264,7 @@ class Reader(nn.Module):
         (lambda v: v.unsqueeze(0).view(3, -1), lambda v: v.reshape(3, 2)),
     ],
 )
-def test_what_a_traced_function_holds_has_torchs_methods_in_forward(read, wanted):
+def test_captured_arrays_have_torch_methods_in_forward(read, wanted):
     """The module or its input: dpnp's std has another divisor, its repeat another order."""
     net, values = Reader(read), np.arange(6.0).reshape(2, 3)
     x = dpnp.asarray(values * 4, dtype="f4")
@@ -336,7 +336,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_stays_refused_is_named(name):
+def test_refused_constructs_are_named(name):
     call, message = REFUSED[name]
 
     class Net(nn.Module):

@@ -73,7 +73,7 @@ class Net(nn.Module):
 
 
 @pytest.mark.parametrize("text", METHODS)
-def test_methods_are_torchs(text):
+def test_methods_match_torch(text):
     rng = np.random.default_rng(7)
     values = rng.standard_normal((2, 3, 4)).astype("f4")
     want = scope(text)(torch.from_numpy(values.copy())).numpy()
@@ -107,7 +107,7 @@ class Both:
 
 
 @pytest.mark.parametrize("text", FUNCTIONS)
-def test_functions_take_torchs_words(text):
+def test_functions_accept_torch_keywords(text):
     values = np.random.default_rng(8).standard_normal((2, 3, 4)).astype("f4")
     want = eval(text, {"F": Both(), "x": torch.from_numpy(values.copy())}).numpy()
     net = Net(lambda x: eval(text, {"F": F, "x": x}))
@@ -115,7 +115,7 @@ def test_functions_take_torchs_words(text):
     np.testing.assert_allclose(dpnp.asnumpy(found), want, rtol=2e-5, atol=2e-6)
 
 
-def test_words_that_would_change_the_result_are_refused():
+def test_keywords_that_would_change_the_result_are_refused():
     x = F.ones(2)
     with pytest.raises(TypeError, match="zeros_like: requires_grad must be False, got True"):
         F.zeros_like(x, requires_grad=True)
@@ -129,7 +129,7 @@ def test_words_that_would_change_the_result_are_refused():
         F.var(x, unbiased=False, correction=0)
 
 
-def test_arrays_of_numbers_have_torchs_dtypes():
+def test_arrays_from_numbers_have_torch_dtypes():
     for data in (1, 1.5, True, [1, 2], [1.0, 2], [[True]], np.ones(2), np.ones(2, "i4")):
         assert str(F.tensor(data).dtype) == str(torch.tensor(data).numpy().dtype), data
     values = np.ones((2, 3), "f4")

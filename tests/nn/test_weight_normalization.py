@@ -37,7 +37,7 @@ def close(a, b, tolerance=3e-5):
 @pytest.mark.filterwarnings("ignore:.*weight_norm. is deprecated")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]}-{row[3]}-{row[4]}")
-def test_weight_norm_is_torchs(row, way):
+def test_weight_norm_matches_torch(row, way):
     name, args, shape, weight, dim = row
     own, other = (WAYS[way](m)(getattr(m, name)(*args), weight, dim) for m in (nn, torch.nn))
     assert repr(own) == repr(other)
@@ -99,14 +99,14 @@ def test_a_normalized_net_trains_and_keeps_what_is_frozen():
         (lambda: nn.utils.remove_weight_norm(nn.Linear(2, 2)), "weight of Linear must be normal"),
     ],
 )
-def test_wrong_use_is_refused_by_name(call, message):
+def test_invalid_use_is_refused_by_name(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
 
 @pytest.mark.parametrize("kind", [2.0, 1.0, 3.0, math.inf])
 @pytest.mark.parametrize("way", ["eager", "compiled"])
-def test_gradients_are_clipped_in_place_as_by_torch(kind, way):
+def test_gradients_are_clipped_in_place_as_in_torch(kind, way):
     rng = np.random.default_rng(1)
     values = [rng.standard_normal(s).astype("f4") for s in ((3, 4), (5,))]
     theirs = [torch.zeros(v.shape, requires_grad=True) for v in values]
@@ -148,7 +148,7 @@ def test_gradients_of_a_module_are_clipped_inside_a_step():
     assert float(F.astype(narrow[0], "float32")[0]) == 0.5
 
 
-def test_norms_that_are_not_finite_are_named():
+def test_nonfinite_norms_raise():
     bad = [F.full((2,), math.nan)]
     with pytest.raises(RuntimeError, match="order 2.0 for gradients .* is non-finite"):
         nn.utils.clip_grad_norm_(bad, 1.0, error_if_nonfinite=True)

@@ -51,7 +51,7 @@ class Net(nn.Module):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_values_and_gradients_are_torchs(name):
+def test_values_and_gradients_match_torch(name):
     torch = pytest.importorskip("torch")
     call = CALLS[name]
     net, arrays = Net(call), [dpnp.asarray(v) for v in VALUES]
@@ -84,7 +84,7 @@ READERS = {
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("write", [lambda x: x.add_(1), lambda x: F.relu(x, inplace=True)])
-def test_what_torch_would_have_changed_is_not_read(reader, write):
+def test_values_that_torch_would_have_changed_cannot_be_read(reader, write):
     net = Net(lambda x, y: READERS[reader](x, write))
     x = dpnp.asarray(VALUES[0])
     for call in (net, lambda x, y: sycl_dnn.compile(lambda net, x, y: net(x, y))(net, x, y)):
@@ -109,7 +109,7 @@ class Counting(nn.Module):
     [lambda m: m.count.add_(1), lambda m: m.count[:1].zero_(), lambda m: m.weight.mul_(2),
      lambda m: F.relu(m.count, inplace=True)],
 )  # fmt: skip
-def test_state_is_written_by_assignment_alone(write):
+def test_state_is_written_only_by_assignment(write):
     x = F.ones(3)
     with pytest.raises(TypeError, match="written to in a forward only by an assignment"):
         Counting(write)(x)
@@ -123,7 +123,7 @@ def test_state_is_written_by_assignment_alone(write):
     assert net.count.tolist() == [2, 2, 2]
 
 
-def test_random_numbers_are_written_as_those_of_the_functions():
+def test_in_place_random_numbers_equal_those_of_the_functions():
     x = F.ones(100, 50)
     calls = {
         "bernoulli_": (lambda x, y: x.new_empty(x.shape).bernoulli_(0.3), 0.3, 0.21),
@@ -145,7 +145,7 @@ def test_random_numbers_are_written_as_those_of_the_functions():
         (lambda x, y: x.long().mul_(0.5), TypeError, "must have dtype int64, got float32"),
     ],
 )
-def test_results_that_do_not_fit_are_refused(call, error, words):
+def test_results_of_another_shape_are_refused(call, error, words):
     with pytest.raises(error, match=words):
         Net(call)(*(dpnp.asarray(v) for v in VALUES))
 

@@ -36,7 +36,7 @@ def test_values(queue, dtype, first):
 
 
 @pytest.mark.parametrize("rows", [1, 4])
-def test_a_cache_that_is_given_away_is_written_in_place(queue, rows):
+def test_a_donated_cache_is_written_in_place(queue, rows):
     (old, new), (cache, fresh) = given(queue, "float32", (2, 3, 64, 16), rows)
     step = sycl_dnn.compile(write_slots, donate="cache")
     place = cache.get_array()._pointer
@@ -47,14 +47,14 @@ def test_a_cache_that_is_given_away_is_written_in_place(queue, rows):
     assert cache.get_array()._pointer == place
 
 
-def test_a_cache_that_is_kept_is_copied(queue):
+def test_a_cache_that_is_not_donated_is_copied(queue):
     (old, new), (cache, fresh) = given(queue, "float32", (2, 3, 64, 16), 1)
     got = sycl_dnn.compile(write_slots)(cache, fresh, dpnp.asarray(np.int32(5), sycl_queue=queue))
     np.testing.assert_array_equal(dpnp.asnumpy(got), expected(old, new, 5))
     np.testing.assert_array_equal(dpnp.asnumpy(cache), old)
 
 
-def test_gradients_flow_to_what_is_kept_and_to_what_is_new(queue):
+def test_gradients_flow_to_kept_and_new_rows(queue):
     _, (cache, fresh) = given(queue, "float32")
     at = dpnp.asarray(np.int32(8), sycl_queue=queue)
     _, pullback = sycl_dnn.vjp(lambda c, n: write_slots(c, n, at), cache, fresh)

@@ -82,7 +82,7 @@ def test_arrays_for_buffers_and_frozen_parameters_are_ignored(way):
     assert float(state["step"]) == 1
 
 
-def test_gradients_nested_otherwise_are_refused_by_name():
+def test_gradients_of_another_structure_are_refused_by_name():
     class Pair(nn.Module):
         def __init__(self, first, second):
             super().__init__()
@@ -129,7 +129,7 @@ def test_sums_of_trees():
         optim.accumulate(None, nn.Linear(2, 2).parameters())
 
 
-def test_new_rates_of_a_step_are_values_of_the_call():
+def test_a_new_learning_rate_causes_no_retrace():
     params, opt = {"w": F.ones(2)}, optim.SGD(0.5, groups=[(lambda n: n == "v", {"lr": 0.25})])
     step = sycl_dnn.compile(lambda state, params, lr: opt.update(params, state, params, lr=lr)[0])
     state = opt.init(params)

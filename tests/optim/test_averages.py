@@ -28,7 +28,7 @@ def test_the_average_follows_slow_decay(dtype):
     np.testing.assert_allclose(dpnp.asnumpy(found), DECAY**STEPS, rtol=1e-5)
 
 
-def test_narrow_values_are_widened_before_they_are_scaled():
+def test_bfloat16_and_float16_values_are_widened_before_scaling():
     ema, value = optim.EMA(0.9), F.astype(F.full(2, 1.0078125), "bfloat16")
     average = ema.update(ema.init([F.astype(F.zeros(2), "bfloat16")]), [value])
     np.testing.assert_allclose(dpnp.asnumpy(average[0]), 0.10078125, rtol=1e-6)
@@ -63,7 +63,7 @@ def trained_on(net, other):
 @pytest.mark.parametrize("way", ["eager", "compiled"])
 @pytest.mark.parametrize("kind", ["EMA", "SWA"])
 @pytest.mark.parametrize("use_buffers", [False, True])
-def test_buffers_are_those_of_the_newest_module(kind, way, use_buffers):
+def test_buffers_are_taken_from_the_newest_module(kind, way, use_buffers):
     net = nn.BatchNorm1d(2)
     new = trained_on(net, sycl_dnn.tree.map(lambda a: a * 0 + 3, net))
     rule = optim.EMA(0.5, use_buffers=use_buffers) if kind == "EMA" else optim.SWA(
@@ -102,7 +102,7 @@ def test_integer_buffers_and_frozen_parameters():
         assert made.mask.tolist() == [False, False]
 
 
-def test_averages_are_torchs():
+def test_averages_match_torch():
     torch = pytest.importorskip("torch")
     averages = torch.optim.swa_utils
     rows = {

@@ -59,7 +59,7 @@ def clipped(way, grads, order):
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("kind", VALUES)
 @pytest.mark.parametrize("way", ["in place", "in place, compiled", "new", "new, compiled"])
-def test_norms_of_every_order_see_nan(way, kind, order):
+def test_norms_of_every_order_propagate_nan(way, kind, order):
     wanted, scaled = expected(VALUES[kind], order)
     norm, found = clipped(way, [on_device(v) for v in VALUES[kind]], order)
     np.testing.assert_allclose(float(norm), wanted, rtol=2e-5)
@@ -68,7 +68,7 @@ def test_norms_of_every_order_see_nan(way, kind, order):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_norms_are_torchs(order):
+def test_norms_match_torch(order):
     torch = pytest.importorskip("torch")
     for values in VALUES.values():
         theirs = torch.nn.utils.get_total_norm([torch.tensor(v) for v in values], order)
@@ -110,7 +110,7 @@ def test_dtypes_may_differ_and_trees_may_be_empty(order):
         assert float(nn.utils.clip_grad_norm_(empty, 1.0, order)) == 0
 
 
-def test_values_of_nan_are_kept_by_clamping():
+def test_clamping_keeps_nan():
     grads = [on_device([NAN, 5.0, -INF])]
     assert array(optim.clip_grad_value(grads, 1.0)[0]).tolist()[1:] == [1.0, -1.0]
     nn.utils.clip_grad_value_(grads, 2.0)
@@ -145,7 +145,7 @@ def test_parameters_in_place_of_gradients_are_refused(call):
 
 @pytest.mark.parametrize("name", ["amax", "amin", "max", "min"])
 @pytest.mark.parametrize("dim", [None, 0, 1])
-def test_extremes_are_nan_if_an_element_is(name, dim):
+def test_extremes_of_arrays_with_nan_are_nan(name, dim):
     values = np.array([[1.0, NAN, 2.0], [-INF, -INF, -INF], [INF, -1.0, 3.0]], "f4")
     call = lambda x: getattr(F, name)(x) if dim is None else getattr(F, name)(x, dim)  # noqa: E731
     wanted = getattr(np, name)(values, axis=dim)

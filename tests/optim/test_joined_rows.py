@@ -34,7 +34,7 @@ def run(opt, queue, dtype="float32"):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adamax", "RMSprop", "Adagrad", "Lion"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_the_same_numbers_as_one_by_one(name, dtype, queue, monkeypatch):
+def test_joined_updates_equal_separate_ones(name, dtype, queue, monkeypatch):
     options = {"master_weights": dtype == "bfloat16", "weight_decay": 0.1, "max_norm": 2.0,
                "groups": [(lambda n: n == "b", {"lr": 0.5})]}  # fmt: skip
     made = run(getattr(optim, name)(0.01, **options), queue, dtype)
@@ -47,7 +47,7 @@ def test_the_same_numbers_as_one_by_one(name, dtype, queue, monkeypatch):
         np.testing.assert_array_equal(to_host(found), to_host(array))
 
 
-def test_parts_are_arrays_of_their_own(queue):
+def test_parts_are_separate_arrays(queue):
     params, state = run(optim.AdamW(0.01), queue)
     names = [n for n, s in SHAPES.items() if joined_rows._APART <= np.prod(s) <= joined_rows.MOST]
     assert len({params[n].get_array().usm_data._pointer for n in names}) == 1
@@ -59,7 +59,7 @@ def test_parts_are_arrays_of_their_own(queue):
     assert all(again[n].get_array()._pointer % 64 == 0 for n in names)
 
 
-def test_what_overlaps_is_copied(queue):
+def test_overlapping_parameters_are_copied(queue):
     opt = optim.SGD(0.1)
     params = tree_of(queue, 0)
 
@@ -78,7 +78,7 @@ def test_what_overlaps_is_copied(queue):
         np.testing.assert_array_equal(to_host(array), wanted[name])
 
 
-def test_a_step_of_many_small_parameters_is_few_operations(queue):
+def test_a_step_of_many_small_parameters_takes_few_operations(queue):
     opt = optim.AdamW(0.01)
     params = {str(i): F.ones(16, 16, device=queue) for i in range(50)}
     step = sycl_dnn.compile(lambda grads, state, params: opt.update(grads, state, params))
@@ -86,7 +86,7 @@ def test_a_step_of_many_small_parameters_is_few_operations(queue):
     assert len(report.parts) < 40
 
 
-def test_places_of_the_callers(queue):
+def test_out_arrays_of_the_caller(queue):
     opt = optim.SGD(0.1, momentum=0.9)
     params, grads = tree_of(queue, 0), tree_of(queue, 1)
     state = opt.init(params)

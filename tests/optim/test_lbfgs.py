@@ -49,7 +49,7 @@ def test_a_convex_loss_is_minimized(search, way):
 
 
 @pytest.mark.slow
-def test_a_curved_valley_needs_the_search():
+def test_rosenbrock_needs_the_line_search():
     params, _, losses = run(optim.LBFGS(line_search_fn="strong_wolfe"), rosenbrock, 5)
     np.testing.assert_allclose(params["w"].tolist(), 1.0, atol=1e-3)
     assert losses[-1] < 1e-8 < losses[0]
@@ -64,7 +64,7 @@ def test_a_curved_valley_needs_the_search():
     ids=str,
 )  # fmt: skip
 @pytest.mark.parametrize("loss", [logistic, rosenbrock])
-def test_iterations_are_torchs(loss, options):
+def test_iterations_match_torch(loss, options):
     torch = pytest.importorskip("torch")
     functional = torch.nn.functional
     w, b = torch.tensor(W, requires_grad=True), torch.zeros(1, requires_grad=True)
@@ -115,7 +115,7 @@ def test_modules_buffers_frozen_parameters_and_steps_in_place():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_narrow_parameters_keep_their_dtype(dtype):
+def test_bfloat16_and_float16_parameters_keep_their_dtype(dtype):
     params, _, losses = run(
         optim.LBFGS(line_search_fn="strong_wolfe", max_iter=5), logistic, 2, dtype
     )
@@ -136,7 +136,7 @@ def test_a_state_from_a_file_continues(tmp_path):
     assert (usual["w"] == other["w"]).all()
 
 
-def test_rates_may_be_schedules_or_values_of_the_call():
+def test_rates_may_be_schedules_or_arguments():
     rate = schedules.linear(1e-3, 0.0, 2)
     params = {"w": F.asarray(W), "b": F.zeros(1)}
     by_schedule, state, _ = run(optim.LBFGS(rate, max_iter=2), rosenbrock, 2, params=params)
@@ -158,7 +158,7 @@ def test_nothing_moves_at_a_minimum():
     assert (int(state["iterations"]), int(state["evaluations"])) == (0, 1)
 
 
-def test_cubics_are_least_where_their_slope_is_zero():
+def test_the_cubic_minimum_has_zero_slope():
     point = lambda t: line_search.Point(t, t**3 - 3 * t, None, 3 * t * t - 3)  # noqa: E731
     assert line_search.cubic_minimum(point(0.0), point(2.0)) == pytest.approx(1.0)
     assert line_search.cubic_minimum(point(2.0), point(0.0)) == pytest.approx(1.0)
@@ -180,7 +180,7 @@ def test_cubics_are_least_where_their_slope_is_zero():
          TypeError, "no value while a function is traced"),
     ],
 )  # fmt: skip
-def test_wrong_use_is_refused_by_name(call, error, message):
+def test_invalid_use_is_refused_by_name(call, error, message):
     with pytest.raises(error, match=message):
         call()
 

@@ -22,7 +22,7 @@ def numbers(scale):
 
 
 @pytest.mark.parametrize("way", ["eager", "compiled"])
-def test_the_scale_follows_torchs_rule(way):
+def test_the_scale_follows_the_rule_of_torch(way):
     torch = pytest.importorskip("torch")
     options = {"init_scale": 64.0, "growth_factor": 4.0, "backoff_factor": 0.25,
                "growth_interval": 3}  # fmt: skip
@@ -50,7 +50,7 @@ def test_the_scale_follows_torchs_rule(way):
     assert float(state["step"]) == 11
 
 
-def test_a_scale_that_overflows_stays():
+def test_an_overflowing_scale_is_kept():
     scaler = optim.GradScaler(2.0**127, growth_interval=1)
     scale = scaler.adjusted(scaler.init(), F.eq(F.ones(()), 1.0))
     assert numbers(scale) == (2.0**127, 0)
@@ -58,7 +58,7 @@ def test_a_scale_that_overflows_stays():
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("bad", BAD)
-def test_one_bad_number_skips_the_step(bad, dtype):
+def test_one_nonfinite_gradient_skips_the_step(bad, dtype):
     scaler, opt = optim.GradScaler(), optim.Adam()
     params = {"a": on_device(np.ones((3, 4)), dtype), "b": on_device(np.ones(5))}
     state, scale = opt.init(params), scaler.init()
@@ -75,7 +75,7 @@ def test_one_bad_number_skips_the_step(bad, dtype):
     assert numbers(made[2]) == (2.0**15, 0)
 
 
-def test_gradients_that_float16_loses_arrive():
+def test_gradients_that_would_underflow_in_float16_survive():
     """Without a scale these are zero."""
     x, w = on_device(np.full((4, 8), 2e-4)), on_device(np.ones((4, 8)))
 
@@ -140,6 +140,6 @@ def test_modules_train_in_float16_as_in_float32():
         (lambda: optim.GradScaler().unscale([None], optim.GradScaler().init()), "got none"),
     ],
 )
-def test_wrong_use_is_refused_by_name(call, message):
+def test_invalid_use_is_refused_by_name(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -46,7 +46,7 @@ def trained(way):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["autocast", "parameters"])
-def test_the_loss_is_that_of_float32_within_a_percent(way):
+def test_the_loss_is_within_a_percent_of_float32(way):
     wanted = trained("float32")
     assert wanted < 0.1
     assert trained(way) == pytest.approx(wanted, rel=0.01)

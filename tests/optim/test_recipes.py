@@ -155,7 +155,7 @@ class Ours:
 
 @pytest.mark.parametrize(("kind", "name", "has"), RECIPES, ids=[" ".join(r) for r in RECIPES])
 @pytest.mark.parametrize("way", ["eager", "compiled"])
-def test_recipes_are_torchs(kind, name, has, way, tmp_path):
+def test_recipes_match_torch(kind, name, has, way, tmp_path):
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
     theirs = Theirs(torch, kind, name, has.split())

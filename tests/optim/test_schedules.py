@@ -19,13 +19,13 @@ def rates(schedule, steps):
     return found
 
 
-def test_one_cycle_ends_at_its_end():
+def test_one_cycle_reaches_the_final_rate():
     found = rates(schedules.one_cycle(1.0, 20), (0, 5, 19, 20, 25, 38, 1000))
     assert found == pytest.approx([0.04, 1.0, *[0.04 / 1e4] * 5])
 
 
 @pytest.mark.parametrize("steps", [1, 2, 10])
-def test_one_cycle_without_a_rise_starts_at_the_peak(steps):
+def test_one_cycle_without_warmup_starts_at_the_peak(steps):
     found = rates(schedules.one_cycle(1.0, steps, pct_start=1 / steps), range(steps + 1))
     assert found[0] == 1.0
     assert found == sorted(found, reverse=True)
@@ -48,13 +48,13 @@ def test_one_cycle_whose_peak_is_before_the_first_step_only_falls():
         theirs.step()
 
 
-def test_wrong_shares_are_refused():
+def test_invalid_fractions_are_refused():
     for share in (-0.1, 1.1):
         with pytest.raises(ValueError, match=r"one_cycle: pct_start must be in \[0, 1\], got"):
             schedules.one_cycle(1.0, 10, share)
 
 
-def test_step_decay_has_its_name_in_its_text():
+def test_step_decay_has_its_name_in_repr():
     assert "``every``" in schedules.step_decay.__doc__
     assert rates(schedules.step_decay(1.0, every=3), (2, 3, 6)) == pytest.approx([1.0, 0.1, 0.01])
 
@@ -94,7 +94,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_rates_are_torchs(name):
+def test_rates_match_torch(name):
     schedule, make = ROWS[name]
     found = rates(schedule, range(60))
     assert found == pytest.approx(theirs(make, 60), rel=1e-6, abs=1e-9)
@@ -137,7 +137,7 @@ LOSSES = [
      {"patience": 1, "mode": "max", "factor": 0.5}, {"patience": 0, "eps": 0.2}],
     ids=str,
 )  # fmt: skip
-def test_a_plateau_is_torchs(options):
+def test_plateau_matches_torch(options):
     torch = pytest.importorskip("torch")
     opt = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.5)
     scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, **options)
@@ -179,6 +179,6 @@ def test_a_plateau_inside_a_step():
         (lambda: schedules.multi_step(optim.SGD(), [3]), TypeError, "start must be a number"),
     ],
 )  # fmt: skip
-def test_wrong_schedules_are_refused(call, error, message):
+def test_invalid_schedules_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()

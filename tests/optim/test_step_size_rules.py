@@ -122,7 +122,7 @@ def close(a, b, dtype="float32"):
 @pytest.mark.parametrize("way", ["eager", "compiled"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("rate", RATES)
-def test_steps_are_those_of_the_formula(name, formula, options, way, dtype, rate):
+def test_steps_follow_the_formula(name, formula, options, way, dtype, rate):
     found, state = trained(getattr(optim, name)(RATES[rate], **options), way, dtype)
     wanted, states = by_formula(formula, options, RATES[rate], dtype)
     close(found, wanted, dtype)
@@ -133,7 +133,7 @@ def test_steps_are_those_of_the_formula(name, formula, options, way, dtype, rate
 
 @pytest.mark.parametrize(("name", "options"), [(r[0], r[2]) for r in ROWS], ids=IDS)
 @pytest.mark.parametrize("maximize", [False, True])
-def test_steps_are_torchs(name, options, maximize):
+def test_steps_match_torch(name, options, maximize):
     torch = pytest.importorskip("torch")
     params = {n: torch.tensor(v.astype("f8")) for n, v in initial().items()}
     options = {**options, "maximize": maximize}
@@ -148,7 +148,7 @@ def test_steps_are_torchs(name, options, maximize):
 
 
 @pytest.mark.parametrize("beta", [0.999, 0.9999, 0.99, 0.9])
-def test_counts_of_squares_do_not_cancel(beta):
+def test_counts_of_squares_are_accurate(beta):
     for t in (1, 2, 3, 4, 5, 6, 7, 10, 100, 1000, 9999, 100000):
         power = math.exp(t * math.log(beta))
         wanted = 2 / (1 - beta) - 1 - 2 * t * power / -math.expm1(t * math.log(beta))
@@ -197,6 +197,6 @@ def test_groups_masks_files_and_modules(name, tmp_path):
         (lambda: optim.Rprop(etas=(1.2, 0.5)), "Rprop: etas must be below and above 1"),
     ],
 )
-def test_options_out_of_their_range_are_refused(call, message):
+def test_out_of_range_options_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()

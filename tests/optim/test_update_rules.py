@@ -194,14 +194,14 @@ def close(a, b, tolerance=2e-5):
 
 
 @pytest.mark.parametrize(("name", "options", "formula", "words"), ROWS, ids=IDS)
-def test_steps_are_those_of_the_formula_in_float64(name, options, formula, words):
+def test_steps_follow_the_formula_in_float64(name, options, formula, words):
     opt = getattr(optim, name)(LR, **options)
     close(trained(opt, 20), by_formula(formula, words, 20), 3e-5)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "options", "formula", "words"), ROWS, ids=IDS)
-def test_200_steps_are_those_of_the_formula_in_float64(name, options, formula, words):
+def test_200_steps_follow_the_formula_in_float64(name, options, formula, words):
     close(trained_by(name, tuple(options.items())), by_formula(formula, words), 3e-5)
 
 
@@ -220,7 +220,7 @@ def by_torch(torch, name, options):
 
 
 @pytest.mark.parametrize(("name", "options"), [r[:2] for r in ROWS], ids=IDS)
-def test_200_steps_are_those_of_torch(name, options):
+def test_200_steps_match_torch(name, options):
     torch = pytest.importorskip("torch")
     if not hasattr(torch.optim, name):
         pytest.skip(f"torch {torch.__version__} has no torch.optim.{name}")
@@ -243,13 +243,13 @@ def test_maximize_steps_along_the_gradient(name):
 
 
 @pytest.mark.parametrize("name", MAXIMIZE)
-def test_maximize_is_torchs(name):
+def test_maximize_matches_torch(name):
     torch = pytest.importorskip("torch")
     options = {"maximize": True}
     close(trained_by(name, tuple(options.items())), by_torch(torch, name, options), 3e-5)
 
 
-def test_what_torch_can_maximize():
+def test_maximize_is_offered_where_torch_has_it():
     torch = pytest.importorskip("torch")
     theirs = [n for n in dir(torch.optim) if isinstance(getattr(torch.optim, n), type)]
     wanted = [n for n in theirs if hasattr(optim, n) and "maximize" in inspect.signature(
@@ -264,7 +264,7 @@ def test_what_torch_can_maximize():
      {"ns_steps": 3, "momentum": 0.8, "weight_decay": 0.0}],
     ids=str,
 )  # fmt: skip
-def test_muon_is_torchs_up_to_its_bfloat16(options):
+def test_muon_matches_torch_within_bfloat16(options):
     torch = pytest.importorskip("torch")
     params, opt = on_device({"w": initial()["w"]}), optim.Muon(LR, **options)
     theirs = torch.tensor(initial()["w"].astype("f8"))
@@ -291,7 +291,7 @@ def test_muon_makes_matrices_orthogonal():
         opt.init(on_device(initial()))
 
 
-def test_first_update_of_a_warmup_has_a_rate():
+def test_the_first_warmup_update_has_a_nonzero_rate():
     rate = schedules.warmup(4, schedules.constant(0.2))
     assert [rate(step) for step in (0, 2, 4, 9)] == pytest.approx([0.05, 0.125, 0.2, 0.2])
     assert schedules.warmup(4, schedules.constant(0.2), start=0.0)(0) == 0
@@ -318,7 +318,7 @@ def test_groups_masks_norms_and_schedules():
 
 
 @pytest.mark.slow
-def test_a_compiled_step_is_the_eager_one_and_learns():
+def test_a_compiled_step_equals_the_eager_one_and_learns():
     sycl_dnn.manual_seed(4)
     net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 1))
     x, y = F.randn(16, 4), F.randn(16, 1)
@@ -350,7 +350,7 @@ def test_a_compiled_step_is_the_eager_one_and_learns():
         )
 
 
-def test_another_rate_is_seen_and_costs_no_trace():
+def test_another_rate_takes_effect_without_a_retrace():
     opt, params, grads = optim.SGD(1.0), on_device(initial()), on_device(initial())
     state = opt.init(params)
     for rate in (1.0, 0.5, 0.25):
@@ -363,7 +363,7 @@ def test_another_rate_is_seen_and_costs_no_trace():
     close({"w": dpnp.asnumpy(made["w"])}, {"w": initial()["w"] * 0.5})
 
 
-def test_frozen_parameters_stay_and_have_no_state():
+def test_frozen_parameters_do_not_change_and_have_no_state():
     net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
     net.freeze(lambda name: name.startswith("0."))
     opt, before = optim.Adam(0.1), net[0].weight
@@ -421,7 +421,7 @@ def test_bfloat16_parameters_with_master_weights_follow_float32():
          "no 'm' of w"),
     ],
 )  # fmt: skip
-def test_wrong_use_is_refused_by_name(call, error, message):
+def test_invalid_use_is_refused_by_name(call, error, message):
     with pytest.raises(error, match=message):
         call()
 
@@ -431,7 +431,7 @@ def _update(params, grads, state=None):
     opt.update(grads, opt.init(params) if state is None else state, params)
 
 
-def test_schedules_are_the_same_on_arrays_and_numbers_and_as_torchs():
+def test_schedules_of_arrays_and_numbers_match_torch():
     rates = [
         schedules.linear(0.1, 0.9, 7), schedules.cosine(0.5, 9, 0.1), schedules.step_decay(0.5, 3),
         schedules.exponential(0.5, 0.9), schedules.polynomial(0.5, 0.1, 8, 2.0),

@@ -39,7 +39,7 @@ def offsets(arena, *values):
     return [arena.offsets[id(v.storage)] // ALIGNMENT for v in values]
 
 
-def test_a_chain_takes_turns_in_two_places(value):
+def test_a_chain_alternates_between_two_places(value):
     x, *chain = (value(2) for _ in range(6))
     steps = [step([a], b) for a, b in zip([x, *chain], chain, strict=False)]
     arena = Arena(steps, {id(x.storage): 0})
@@ -55,14 +55,14 @@ def test_small_values_fill_gaps_under_large_ones(value):
     assert arena.nbytes == 5 * ALIGNMENT
 
 
-def test_a_value_that_lives_on_keeps_its_place(value):
+def test_a_live_value_keeps_its_place(value):
     x, kept, a, b, end = (value(1) for _ in range(5))
     steps = [step([x], kept), step([kept], a), step([a], b), step([kept, b], end)]
     arena = Arena(steps, {id(x.storage): 0, id(end.storage): 1})
     assert len({*offsets(arena, kept, a, b)}) == 3
 
 
-def test_what_has_a_place_or_is_a_memory_gets_none(value):
+def test_placed_values_and_memories_get_no_place(value):
     given, held, made = value(1), value(1, memory=object()), value(3)
     arena = Arena([step([given, held], made)], {id(given.storage): 0})
     assert list(arena.offsets) == [id(made.storage)]
@@ -88,7 +88,7 @@ def _plain_search(placed, nbytes, first, last):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_drawn_values_get_the_lowest_free_place(seed):
+def test_random_values_get_the_lowest_free_place(seed):
     draw = random.Random(seed)
     n_steps = draw.randint(1, 50)
     starts = [draw.randrange(n_steps) for _ in range(draw.randint(1, 80))]
@@ -101,7 +101,7 @@ def test_drawn_values_get_the_lowest_free_place(seed):
         placed.append((offset, offset + nbytes, first, last))
 
 
-def test_touching_spans_become_one():
+def test_adjacent_spans_are_merged():
     spans = Spans()
     for start, end in ((0, 2), (6, 8), (2, 4), (3, 6), (10, 12)):
         spans.add(start, end)

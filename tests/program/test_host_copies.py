@@ -115,7 +115,7 @@ def reorder(queue, source, target, shape=(64, 64), **attr):
     return _core.reorder(engine, src=descs[0], dst=descs[1], **attr)
 
 
-def test_what_is_left_to_onednn(queue):
+def test_copies_that_onednn_does(queue):
     scaled = _core.PrimitiveAttr()
     scaled.set_scales_mask("src", 0)
     with sycl_dnn.kernel_mode("always"):
@@ -135,7 +135,7 @@ def test_only_the_reference_is_replaced(queue):
     assert (host_copy(pd) is not None) == is_slow
 
 
-def test_joins_are_copies_where_concat_is_a_reference(queue):
+def test_concatenations_are_copies_where_onednn_has_only_a_reference(queue):
     x = placed(np.ones((8, 40)), queue, dtype="bfloat16")
     is_slow = queue.sycl_device.is_cpu and reorder(queue, "f32", "bf16").impl_info == "simple:any"
     copies = copies_of(lambda x: F.cat([x, x], 1), x, "auto")

@@ -62,7 +62,7 @@ def test_a_long_program_opens_a_lane_that_ends(cpu):
     until_closed()
 
 
-def test_a_short_program_opens_none(cpu):
+def test_a_short_program_opens_no_lane(cpu):
     run = sycl_dnn.compile(lambda x: F.softmax(F.softmax(x, -1), 0)).warmup(make(cpu))
     before, _ = _core.host_lane()
     run(make(cpu))
@@ -80,7 +80,7 @@ def test_calls_in_a_row_share_a_lane(cpu):
 
 
 @pytest.mark.slow
-def test_a_pool_of_one_thread_needs_none():
+def test_a_pool_of_one_thread_needs_no_lane():
     code = SETUP + "y = sycl_dnn.compile(long)(x); y.sycl_queue.wait(); print(_core.host_lane())"
     assert fresh_process.output(code, SYCL_QUEUE_THREAD_POOL_SIZE="1") == "(0, False)"
 
@@ -115,7 +115,7 @@ def test_queues_of_several_threads(cpu):
 
 
 @pytest.mark.slow
-def test_work_of_dpnp_goes_on_beside_a_lane(cpu):
+def test_dpnp_work_continues_beside_a_lane(cpu):
     """Calls of oneMKL through dpnp are why the pool has more threads than one."""
     x, run = make(cpu), sycl_dnn.compile(long)
     a = dpnp.eye(64, dtype="f4", sycl_queue=cpu) * 2
@@ -131,7 +131,7 @@ def test_work_of_dpnp_goes_on_beside_a_lane(cpu):
 
 
 @pytest.mark.parametrize("n_threads", [0, 1])
-def test_tasks_of_others_that_wait_for_each_other(cpu, n_threads):
+def test_other_tasks_that_wait_for_each_other_finish(cpu, n_threads):
     """They need two threads of the pool, which they get although programs keep coming."""
     x, run, over = make(cpu), sycl_dnn.compile(long).warmup(make(cpu)), threading.Event()
     other, second, seen = dpctl.SyclQueue(cpu.sycl_device), threading.Event(), []

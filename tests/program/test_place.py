@@ -8,7 +8,7 @@ import sycl_dnn
 from sycl_dnn import functional as F
 
 
-def test_a_queue_is_needed():
+def test_a_queue_is_required():
     with pytest.raises(TypeError, match="queue must be a dpctl.SyclQueue, got str"):
         sycl_dnn.synchronize("cpu")
 

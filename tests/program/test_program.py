@@ -40,7 +40,7 @@ def call(source, made):
     return ArrayStep(dpnp.copy, {"0": source}, {"0": made})
 
 
-def test_steps_that_nothing_needs_are_left_out(trace, value):
+def test_unused_steps_are_removed(trace, value):
     x, a, b, unused = value(argument=0), value(), value(), value()
     steps = [copy(trace, x, a), copy(trace, a, unused), copy(trace, a, b)]
     assert live_steps(steps, [b.storage]) == [steps[0], steps[2]]
@@ -53,7 +53,7 @@ def test_writes_to_arguments_are_kept(trace, value):
     assert live_steps(steps, []) == steps
 
 
-def test_calls_over_arrays_cut_stretches(trace, value):
+def test_calls_over_arrays_split_stretches(trace, value):
     x, a, b, c, d = value(argument=0), *(value() for _ in range(4))
     steps = [copy(trace, x, a), copy(trace, a, b), call(b, c), copy(trace, c, d)]
     assert stretches(steps) == [steps[:2], steps[2], steps[3:]]
@@ -87,7 +87,7 @@ def test_a_program_has_each_view_once(trace, value):
     assert segment.program.arena_bytes == 512
 
 
-def test_results_get_storages_of_their_own(trace, value):
+def test_results_get_their_own_storage(trace, value):
     x, a = value(argument=0), value()
     trace.steps.append(copy(trace, x, a))
     part = a.view((1, 64), (64, 1), 64)
@@ -98,7 +98,7 @@ def test_results_get_storages_of_their_own(trace, value):
     assert len(trace.steps) == 3
 
 
-def test_arrays_that_calls_made_are_results_as_they_are(trace, value):
+def test_arrays_from_calls_are_returned_without_a_copy(trace, value):
     x = value(argument=0)
     (made,) = trace.array_call(dpnp.copy, [x], [Out((2, 64), "int16")])
     assert made.desc is None
@@ -116,7 +116,7 @@ def test_captured_arrays_are_found_by_identity(trace, queue):
     assert [index for index, _, _ in trace.captured] == [0, 1, 2]
 
 
-def test_copies_are_made_once_until_the_array_is_written(trace, value):
+def test_copies_are_reused_until_the_array_is_written(trace, value):
     x = value(argument=0)
     wanted = layout.strided((2, 64), "float32", (1, 2))
     first = trace.reorder(x, wanted)
@@ -125,7 +125,7 @@ def test_copies_are_made_once_until_the_array_is_written(trace, value):
     assert trace.reorder(x, wanted) is not first
 
 
-def test_what_is_recorded_apart_shares_no_copies(trace, value):
+def test_separate_recordings_share_no_copies(trace, value):
     x = value(argument=0)
     wanted = layout.strided((2, 64), "float32", (1, 2))
     before = trace.reorder(x, wanted)

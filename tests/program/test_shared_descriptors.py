@@ -41,7 +41,7 @@ def test_equal_parameters_give_one_descriptor_and_primitive(engine):
     assert binary(made, engine, desc, A.binary_mul) is not first
 
 
-def test_signs_of_zeros_count_and_strides_of_single_elements_do_not(engine):
+def test_keys_distinguish_signed_zeros_but_not_strides_of_length_1(engine):
     made = Descriptors()
     by_row, by_column = (layout.strided((1, 4), "float32", s) for s in ((4, 1), (1, 1)))
     assert by_row == by_column
@@ -50,7 +50,7 @@ def test_signs_of_zeros_count_and_strides_of_single_elements_do_not(engine):
     assert eltwise(made, engine, 0.0) is eltwise(made, engine, 0.0)
 
 
-def test_attributes_count_by_what_they_say(engine):
+def test_attributes_are_compared_by_value(engine):
     def attr(alpha):
         ops, found = _core.PostOps(), _core.PrimitiveAttr()
         ops.append_eltwise(A.eltwise_relu, alpha, 0.0)
@@ -74,7 +74,7 @@ def test_refusals_are_remembered(engine):
         made.described(engine, "binary", params, None)
 
 
-def test_the_least_recently_used_goes_first(engine):
+def test_the_least_recently_used_is_evicted(engine):
     made = Descriptors(capacity=2)
     descs = [layout.row_major((n, 4), "float32") for n in (2, 3, 4)]
     kept, gone = binary(made, engine, descs[0]), binary(made, engine, descs[1])

@@ -60,7 +60,7 @@ def test_an_update_follows_its_gradient_with_the_numbers_it_reads(value):
     assert largest_need(lifetimes(ordered, places), len(ordered)) < 2 * LARGE * ALIGNMENT
 
 
-def test_a_copy_of_the_gradient_goes_along(value):
+def test_a_copy_of_the_gradient_moves_with_it(value):
     made, scale, updates, places = backward(value, 2)
     (first, second), copies = made, []
     for update in updates:
@@ -71,13 +71,13 @@ def test_a_copy_of_the_gradient_goes_along(value):
     assert ordered == [*scale, first, copies[0], updates[0], second, copies[1], updates[1]]
 
 
-def test_the_order_stays_where_it_saves_nothing(value):
+def test_the_order_is_kept_if_reordering_saves_nothing(value):
     a, b, c, end = (value(LARGE) for _ in range(4))
     steps = [step([a], b), step([b], c), step([c], end), step([], value(1))]
     assert freeing_early(steps, placed(a, end)) is steps
 
 
-def test_what_is_overwritten_is_read_before(value):
+def test_overwritten_values_are_read_before(value):
     made, scale, updates, places = backward(value)
     old, late = value(LARGE), value(1)
     # The last reader of a parameter comes after its gradient; the update has the same place.
@@ -104,7 +104,7 @@ def _values_written(steps, places):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_drawn_steps_compute_the_same_with_no_more_memory(value, seed):
+def test_random_steps_give_equal_results_without_more_memory(value, seed):
     draw = random.Random(seed)
     values = [value(draw.choice([1, 1, 2, 40, LARGE])) for _ in range(12)]
     places = {id(v.storage): draw.randrange(3) for v in values[:5]}

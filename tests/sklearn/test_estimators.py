@@ -32,7 +32,7 @@ OF_NUMPY = [(of, check) for of, check in CHECKS.args[1] if "array_api" not in st
 
 @pytest.mark.sweep(4)
 @pytest.mark.parametrize(("estimator", "check"), OF_NUMPY, **CHECKS.kwargs)
-def test_scikit_learns_checks(estimator, check):
+def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
@@ -47,7 +47,7 @@ def on_device(*arrays):
     return [dpnp.asarray(a, sycl_queue=queue) for a in arrays]
 
 
-def test_classes_are_learnt_by_name_and_pickled(iris):
+def test_string_classes_are_learned_and_pickled(iris):
     x, y = iris
     names = np.array(["one", "two", "three"])[y]
     net = MLPClassifier(**QUICK, random_state=0).fit(x, names)
@@ -64,7 +64,7 @@ def test_classes_are_learnt_by_name_and_pickled(iris):
 
 
 @pytest.mark.slow
-def test_arrays_of_a_device_stay_there(iris):
+def test_device_arrays_stay_on_the_device(iris):
     x, y = on_device(*iris)
     net = MLPClassifier(**QUICK, random_state=0).fit(x, y)
     made = net.predict(x)
@@ -79,7 +79,7 @@ def test_arrays_of_a_device_stay_there(iris):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("device", [None, "cpu", "queue"])
-def test_the_device_of_numpys_arrays_has_a_name_or_is_a_queue(iris, device):
+def test_the_device_option_takes_a_name_or_a_queue(iris, device):
     chosen = sycl_dnn.default_queue("cpu") if device == "queue" else device
     fitted = MLPClassifier(**QUICK, random_state=0, device=chosen).fit(*iris)
     assert fitted.score(*iris) > 0.9
@@ -97,7 +97,7 @@ def test_pipelines_cross_validate(iris):
 
 
 @pytest.mark.slow
-def test_regression_is_scikit_learns(iris):
+def test_regression_matches_scikit_learn(iris):
     from sklearn.neural_network import MLPRegressor as Theirs
 
     x, y = make_regression(200, 5, n_targets=2, random_state=1)
@@ -132,13 +132,13 @@ def test_optimizers_and_activations_learn(iris, optimizer):
         ({"batch_size": 0}, "batch_size must be 'auto' or at least 1, got 0"),
     ],
 )
-def test_wrong_parameters_are_refused_by_name(iris, options, message):
+def test_invalid_parameters_are_refused_by_name(iris, options, message):
     with pytest.raises(ValueError, match=f"MLPClassifier: {message}"):
         MLPClassifier(**options).fit(*iris)
 
 
 @pytest.mark.slow
-def test_wrong_arrays_of_a_device_are_refused_by_name(iris):
+def test_invalid_device_arrays_are_refused_by_name(iris):
     x, y = on_device(*iris)
     net = MLPClassifier(**QUICK)
     with pytest.raises(ValueError, match="X contains NaN or infinity"):
@@ -179,14 +179,14 @@ def test_early_stopping_keeps_the_weights_of_the_best_score(kind, iris):
     assert device.validation_scores_[0] == pytest.approx(scores[0], abs=1e-5)
 
 
-def test_bad_fractions_are_refused(iris):
+def test_invalid_fractions_are_refused(iris):
     with pytest.raises(ValueError, match="validation_fraction must lie between 0 and 1"):
         MLPClassifier(early_stopping=True, validation_fraction=1.5).fit(*iris)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
-def test_partial_fit_goes_on_where_it_was(iris, optimizer):
+def test_partial_fit_continues_from_the_current_state(iris, optimizer):
     x, y = iris
     options = {**QUICK, "optimizer": optimizer, "shuffle": False, "tol": 0.0}
     whole = MLPClassifier(**options, random_state=3).fit(x, y)
@@ -209,7 +209,7 @@ def test_partial_fit_goes_on_where_it_was(iris, optimizer):
 
 
 @pytest.mark.slow
-def test_partial_fit_takes_any_part_of_the_samples(iris):
+def test_partial_fit_accepts_batches_of_any_size(iris):
     x, y = iris
     names = np.array(["one", "two", "three"])[y]
     net = MLPClassifier((16,), learning_rate_init=0.03, random_state=0)
@@ -228,7 +228,7 @@ def test_partial_fit_takes_any_part_of_the_samples(iris):
     assert line.predict(a).shape == (120, 2)
 
 
-def test_wrong_use_of_partial_fit_is_named(iris):
+def test_invalid_use_of_partial_fit_is_refused(iris):
     x, y = iris
     net = MLPClassifier((4,))
     with pytest.raises(ValueError, match="classes must be passed on the first call"):

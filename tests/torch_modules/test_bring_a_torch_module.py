@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "bring_a_torch_module.md"
 BLOCK = re.compile(r"(<!-- varies -->\n)?^```(python|text)\n(.*?)^```$", re.M | re.S)
 
 
-def test_the_guide_prints_what_it_shows(tmp_path):
+def test_the_guide_prints_its_documented_output(tmp_path):
     blocks = [match.groups() for match in BLOCK.finditer(PAGE.read_text())]
     program = tmp_path / "guide.py"
     program.write_text("\n".join(text for _, kind, text in blocks if kind == "python"))

@@ -52,7 +52,7 @@ class Called(nn.Module):
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_forward_gradients_and_steps_are_those_of_torch(name):
+def test_forward_gradients_and_steps_match_torch(name):
     torch.manual_seed(0)
     net, *inputs = NETWORKS[name]()
     row = architectures.compared(net, *inputs)
@@ -76,7 +76,7 @@ class Normed(nn.Module):
         return self.tied(self.out(y))
 
 
-def test_names_dtypes_and_ties_are_those_of_torch():
+def test_names_dtypes_and_ties_match_torch():
     net = Normed()
     net.conv.weight.requires_grad_(False)
     made = sycl_dnn.from_torch(net, torch.randn(4, 3, 5))
@@ -130,14 +130,14 @@ def test_dropout_follows_the_mode_of_its_module():
     assert 400 < np.count_nonzero(dpnp.asnumpy(made(x))) < 600
 
 
-def test_recurrent_layers_stay_whole():
+def test_recurrent_layers_are_kept_whole():
     net, x = NETWORKS["BiLSTM"]()
     counts = operators(sycl_dnn.from_torch(net, x))
     assert counts["sycl_dnn.lstm"] == 1
     assert counts.total() < 12
 
 
-def test_what_depends_on_no_input_is_computed_at_the_conversion():
+def test_constants_are_folded_at_conversion():
     def forward(x):
         mask = torch.zeros(6, 6)
         mask[2:] = torch.arange(6.0)
@@ -162,7 +162,7 @@ def test_dynamic_sizes_are_bound_at_the_call():
         made(F.zeros((4, 16), dtype="int64"))
 
 
-def test_sizes_that_are_not_named_are_fixed():
+def test_sizes_are_fixed_by_default():
     net = Called(lambda x, y: x @ y)
     made = sycl_dnn.from_torch(net, torch.ones(2, 3), torch.ones(3, 4), dynamic=[{0: "n"}])
     assert made(F.ones(7, 3), F.ones(3, 4)).shape == (7, 4)
@@ -230,7 +230,7 @@ def test_control_flow_of_torch_takes_one_branch():
     assert made(-F.ones(3)).tolist() == [-2, -2, -2]
 
 
-def test_what_no_grad_computes_is_a_constant():
+def test_results_of_no_grad_are_constants():
     def forward(x):
         with torch.no_grad():
             y = x * 3
@@ -304,7 +304,7 @@ def test_a_pickled_module_needs_no_torch(tmp_path):
     subprocess.run([sys.executable, "-c", program, tmp_path], check=True)
 
 
-def test_a_part_refuses_to_run():
+def test_converted_parts_cannot_run_alone():
     made = sycl_dnn.from_torch(nn.Sequential(nn.Linear(2, 2)), torch.ones(1, 2))
     with pytest.raises(NotImplementedError, match="Linear: a part of a converted module"):
         made.part_at("0")(F.ones(1, 2))

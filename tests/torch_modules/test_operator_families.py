@@ -427,7 +427,7 @@ OF_IMAGES = [convolutions, pools, norms, sizes, attention]
 
 
 @pytest.mark.parametrize("family", [*OF_TWO, *OF_IMAGES], ids=lambda family: family.__name__)
-def test_operators_are_those_of_torch(family):
+def test_operators_match_torch(family):
     torch.manual_seed(0)
     shapes = [(4, 6), (4, 6)] if family in OF_TWO else [(2, 4, 8, 8)]
     inputs = [torch.randn(shape) for shape in shapes]

@@ -21,7 +21,7 @@ def large(queue, value=1.0, n=1 << 16):
     return dpnp.full(n, value, dtype="f4", sycl_queue=queue)
 
 
-def test_memory_of_a_dropped_result_is_used_again(queue):
+def test_memory_of_a_deleted_result_is_reused(queue):
     x = large(queue)
     places = set()
     for _ in range(1000):
@@ -88,7 +88,7 @@ def test_blocks_in_use_do_not_hide_the_free_ones(queue):
     assert blocks.nbytes <= held + 10 * ResultPool.rounded(1000)
 
 
-def test_clear_gives_unused_memory_back(queue):
+def test_clear_frees_unused_memory(queue):
     y = F.relu(large(queue))
     z = F.relu(large(queue))
     held = allocation.pool_of(queue).nbytes
@@ -108,7 +108,7 @@ def test_a_block_is_at_most_an_eighth_larger(nbytes):
     assert nbytes <= ResultPool.rounded(nbytes) <= max(nbytes * 9 / 8 + 1, nbytes + 256)
 
 
-def test_an_array_that_is_used_again_is_as_new(queue):
+def test_a_reused_array_is_as_new(queue):
     x = dpnp.ones((4, 4), dtype="f4", sycl_queue=queue)
 
     def result():

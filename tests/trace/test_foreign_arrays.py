@@ -157,7 +157,7 @@ def test_torch_holds_the_memory_and_waits_for_it(queue):
     assert (seen == 1).all()
 
 
-def test_a_copy_is_the_consumers_own(narrow, queue):
+def test_a_copy_belongs_to_the_consumer(narrow, queue):
     torch = pytest.importorskip("torch")
     seen = torch.from_dlpack(FromCpu(narrow, copy=True))
     narrow[0, 0] = 9.0

@@ -49,7 +49,7 @@ def test_gradient_of_a_gradient_keeps_its_second_order_terms():
     np.testing.assert_allclose(dpnp.asnumpy(got), [8, 16, 24], rtol=1e-6)
 
 
-def test_second_derivatives_are_those_of_torch(case):
+def test_second_derivatives_match_torch(case):
     torch = pytest.importorskip("torch")
     nested = Nested(case)
     wanted = nested.by_torch(torch)
@@ -63,7 +63,7 @@ def test_second_derivatives_inside_compile(case):
 
 
 @pytest.mark.sweep(8)
-def test_second_derivatives_are_finite_differences_of_first(case):
+def test_second_derivatives_match_finite_differences_of_the_first(case):
     nested = Nested(case)
     direction = nested.factors([a.shape for a in nested.operands], 3)
     pairs = list(zip(nested.gradients(), direction, strict=True))
@@ -93,7 +93,7 @@ def test_a_function_without_a_second_derivative_is_named():
         sycl_dnn.vjp(slope, x)[1](one)
 
 
-def test_a_result_that_an_argument_does_not_reach_has_gradient_zero():
+def test_gradients_of_unused_arguments_are_zero():
     one, x = on_device(np.ones(())), on_device(np.ones(3))
     first, second = sycl_dnn.vjp(lambda a, b: F.sum(a), x, x)[1](one)
     assert dpnp.asnumpy(first).tolist() == [1, 1, 1]
@@ -133,7 +133,7 @@ def test_first_derivatives_have_the_steps_that_they_had(name, monkeypatch):
     assert seen[1].count(wanted[0]) <= 4
 
 
-def test_a_step_of_learning_inside_a_loss_has_its_gradient():
+def test_a_learning_step_inside_a_loss_is_differentiable():
     rng = np.random.default_rng(0)
     w, x, t, u, s = (
         on_device(rng.normal(0, 1, n)) for n in ((3, 4), (8, 4), (8, 3), (6, 4), (6, 3))

@@ -133,7 +133,7 @@ SIGNS = {
 
 
 @pytest.mark.parametrize("name", SIGNS)
-def test_every_operator_gives_an_array_with_torchs_methods(name):
+def test_every_operator_returns_an_array_with_torch_methods(name):
     class Net(nn.Module):
         def __init__(self):
             super().__init__()

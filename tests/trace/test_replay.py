@@ -55,7 +55,7 @@ def test_another_shape_replays_what_does_not_depend_on_it(make):
     assert again.n_calls - calls - (again.n_replayed - replayed) == 2  # those of x
 
 
-def test_operands_that_are_one_array_are_told_from_two(make):
+def test_shared_operands_are_distinguished_from_separate_ones(make):
     def function(x, y):
         return F.mul(x, x) + F.mul(x, y) + F.mul(y, y) + F.mul(y, x)
 
@@ -63,7 +63,7 @@ def test_operands_that_are_one_array_are_told_from_two(make):
     compiled_as_eager(function, x, y)
 
 
-def test_views_of_one_array_are_told_apart(make):
+def test_views_of_one_array_are_distinguished(make):
     def function(x):
         a, b = x[:2], x[2:]
         return F.mul(a, b) + F.mul(b, b) + F.mul(a, a) + F.mul(b, a)
@@ -71,7 +71,7 @@ def test_views_of_one_array_are_told_apart(make):
     compiled_as_eager(function, make(4, 8))
 
 
-def test_numbers_count_with_their_signs_and_kinds(make):
+def test_numbers_are_keyed_with_sign_and_type(make):
     def function(x):
         return F.leaky_relu(x, 0.1), F.leaky_relu(x, 0.2), x * 0.0, x * -0.0, x * 1, x * True
 
@@ -79,7 +79,7 @@ def test_numbers_count_with_their_signs_and_kinds(make):
     assert (calls, replayed) == (6, 0)
 
 
-def test_layouts_and_regions_of_autocast_count(make):
+def test_layouts_and_autocast_regions_are_part_of_the_key(make):
     def function(x):
         y = F.transpose(x, 0, 1)
         with sycl_dnn.autocast("bfloat16"):
@@ -93,7 +93,7 @@ def test_layouts_and_regions_of_autocast_count(make):
         assert_same(a, b, 2e-5)
 
 
-def test_each_layer_of_dropout_draws_a_mask_of_its_own(queue):
+def test_each_dropout_layer_draws_its_own_mask(queue):
     ones = dpnp.ones((64, 64), dtype="f4", sycl_queue=queue)
     first, second = sycl_dnn.compile(lambda x: (F.dropout(x, 0.5), F.dropout(x, 0.5)))(ones)
     assert (dpnp.asnumpy(first) != dpnp.asnumpy(second)).any()
@@ -129,7 +129,7 @@ def test_updated_statistics_are_updated_in_each_layer(make):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
-def test_dropping_what_was_compiled_drops_what_was_recorded(make):
+def test_clearing_compiled_programs_clears_recorded_calls(make):
     compiled, calls, _ = _counted(_layers(2, make), make(4, 16))
     compiled.clear()
     assert compiled._replays.n_calls == 0 < calls
