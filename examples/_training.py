@@ -187,7 +187,7 @@ def save_curve(losses: Sequence[Any], path: Path) -> None:
     from matplotlib.figure import Figure
 
     values = np.array([float(v) for v in losses])
-    over = min(20, len(values))
+    over = max(1, min(20, len(values) // 5))
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
     axes.plot(np.arange(1, len(values) + 1), values, color="0.75", label="each step")
