@@ -144,7 +144,7 @@ def _asked(pd: Any, dtype: str | None, layout: str) -> dict[str, Any]:
 
 
 def _other_way(pd: Any, engine: Any) -> str:
-    """Return a dtype and layout in which a step has an optimised implementation, or "none"."""
+    """Return a dtype and layout in which a step has an optimized implementation, or "none"."""
     from sycl_dnn import onednn as dnnl
     from sycl_dnn.errors import DnnlError
     from sycl_dnn.onednn.reference_code import is_slow_reference

@@ -71,7 +71,7 @@ def main() -> None:
     options = parser.parse_args()
     link = Link(options.latency_us * 1e-6, options.gb_per_s * 1e9)
     alone = options.step_ms * 1e-3
-    # A reverse pass takes about twice as long as a forward one; the optimiser a tenth.
+    # A reverse pass takes about twice as long as a forward one; the optimizer a tenth.
     forward, reverse, update = 0.3 * alone, 0.6 * alone, 0.1 * alone
     n = max(1, round(options.mb / options.bucket_mb))
     print("devices  ring ms  tree ms   step ms: beside  after   efficiency: beside  after")

@@ -38,7 +38,7 @@ def alternate(
     """
     times: dict[str, list[float]] = {name: [] for name in runners}
     for block in range(blocks):
-        # The order alternates, so that a drift of the clock rate favours neither side.
+        # The order alternates, so that a drift of the clock rate favors neither side.
         order = list(runners) if block % 2 == 0 else list(reversed(runners))
         for name in order:
             times[name] += runners[name](warm_up + per_block)[warm_up:]

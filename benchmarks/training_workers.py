@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training steps in one library; `training.py` starts one process for each variant.
 
-A request is one line of JSON. ``["start", network, dtype, folder]`` creates network, optimiser and
+A request is one line of JSON. ``["start", network, dtype, folder]`` creates network, optimizer and
 step, and returns the losses of the first steps. ``["block"]`` returns times in ms.
 """
 

@@ -61,7 +61,7 @@ class Example:
         )
 
     def empty(self, layout: dnnl.MemoryDesc) -> dnnl.Memory:
-        """Return an uninitialised tensor."""
+        """Return an uninitialized tensor."""
         return dnnl.Memory(layout, self.engine)
 
     def reordered(

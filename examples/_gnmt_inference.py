@@ -57,7 +57,7 @@ class Stack:
         direction = dnnl.rnn_direction
         state = states(layers, directions, before)
         if name != "decoder":
-            # Zeros must be passed: on GPUs oneDNN 3.13 would start from uninitialised memory.
+            # Zeros must be passed: on GPUs oneDNN 3.13 would start from uninitialized memory.
             state = {given: state[given] for given in ("src_iter", "src_iter_c")}
         self.pd = dnnl.lstm_forward(
             example.engine,

@@ -50,7 +50,7 @@ class Relu(Plain):
 
 
 class LocalResponseNorm(Plain):
-    """Divides by the power of the neighbouring channels, as in AlexNet."""
+    """Divides by the power of the neighboring channels, as in AlexNet."""
 
     row, keeps = "lrn", {"src": "src", "workspace": None}
     parameters = {

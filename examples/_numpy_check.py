@@ -19,7 +19,7 @@ def patches(image: np.ndarray, kernel: int) -> np.ndarray:
 
 
 def over_channels(x: np.ndarray) -> np.ndarray:
-    """Sum over ``LOCAL_SIZE`` neighbouring channels of (C, H, W)."""
+    """Sum over ``LOCAL_SIZE`` neighboring channels of (C, H, W)."""
     half = LOCAL_SIZE // 2
     padded = np.pad(x, ((half, half), (0, 0), (0, 0)))
     return np.add.reduce([padded[i : i + len(x)] for i in range(LOCAL_SIZE)])

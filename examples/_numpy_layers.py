@@ -29,7 +29,7 @@ def max_pool(src: np.ndarray, kernel: int, stride: int, skipped: int = 0) -> np.
 def normalize_response(
     src: np.ndarray, size: int, alpha: float, beta: float, k: float
 ) -> np.ndarray:
-    """Divide by a power of the mean square of ``size`` neighbouring channels."""
+    """Divide by a power of the mean square of ``size`` neighboring channels."""
     squares = np.pad(src.astype("f8") ** 2, ((0, 0), (size // 2,) * 2, (0, 0), (0, 0)))
     total = sliding_window_view(squares, size, axis=1).sum(-1)
     return src * (k + alpha / size * total) ** -beta

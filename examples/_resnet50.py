@@ -85,7 +85,7 @@ class ResNet50:
     parameters : dict of numpy.ndarray
     queue : dpctl.SyclQueue
     dtype : {"float32", "bfloat16"}
-        Of weights and activations; parameters of normalisation remain in float32.
+        Of weights and activations; parameters of normalization remain in float32.
     """
 
     def __init__(self, parameters: dict[str, np.ndarray], queue, dtype: str = "float32") -> None:

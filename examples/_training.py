@@ -23,7 +23,7 @@ def begin(
     doc: str | None, *, steps: int, rate: float, more: Callable[[Any], Any] | None = None,
     own_steps: bool = True,
 ) -> tuple[argparse.Namespace, Any]:  # fmt: skip
-    """Read the command line; return options and queue. ``more(parser)`` adds options.
+    """Parse the command line; return options and queue. ``more(parser)`` adds options.
 
     The program's own steps can be compiled, and divided among ranks: see `own_rows`.
     """

@@ -64,7 +64,7 @@ def check_gradient(queue, rng) -> float:
 
 
 def main() -> None:
-    """Compute every form and compare it with NumPy."""
+    """Compute each form and compare it with NumPy."""
     options = make_parser(__doc__).parse_args()
     queue = open_queue(options.device)
     rng = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from sycl_dnn import functional as F
 from sycl_dnn import nn, optim
 
 TIMES, WIDTH = 50, 32
-#: Share of the image that remains at each time; arXiv:2102.09672, equation 17.
+#: Fraction of the image that remains at each time; arXiv:2102.09672, equation 17.
 LEFT = np.cos((np.arange(TIMES) + 1) / (TIMES + 1) * np.pi / 2).astype("f4") ** 2
 
 
@@ -57,7 +57,7 @@ def draw(net, count, queue):
 
 
 def main() -> None:
-    """Train; fail if too much of the noise remains; write a picture of generated digits."""
+    """Train; fail if too much noise remains; write a picture of generated digits."""
     options, queue = begin(__doc__, steps=600, rate=3e-3)
     images, _ = digit_images(queue)
     rng = np.random.default_rng(options.seed)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small Llama learns Python's documentation, then the Zen of Python by LoRA.
 
-``--model PATH`` takes a GGUF file or a folder of Hugging Face in place of the small one, and trains
+``--model PATH`` takes a GGUF file or a Hugging Face folder in place of the small model, and trains
 only LoRA's matrices.
 """
 
@@ -42,7 +42,7 @@ def loss(net: Any, ids: Any) -> Any:
 
 
 def windows(tokens: Any, rng: Any, queue: Any) -> Any:
-    """Yield batches of windows of a text, without end."""
+    """Yield endless batches of windows of a text."""
     while True:
         starts = rng.integers(0, len(tokens) - LENGTH, BATCH)
         rows = np.stack([tokens[s : s + LENGTH + 1] for s in starts])
@@ -50,7 +50,7 @@ def windows(tokens: Any, rng: Any, queue: Any) -> Any:
 
 
 def pretrained(options: Any, text: str, alphabet: str, rng: Any, queue: Any) -> Any:
-    """Return a small model over letters that was trained as a whole, and its losses."""
+    """Return a small character-level model trained from scratch, and its losses."""
     config = llm.Config.of({**SMALL, "vocab_size": len(alphabet)})
     net = llm.Decoder(config).to(queue)
     opt = optim.AdamW(optim.schedules.one_cycle(options.rate, options.steps), max_norm=1.0)
@@ -60,7 +60,7 @@ def pretrained(options: Any, text: str, alphabet: str, rng: Any, queue: Any) -> 
 
 
 def main() -> None:
-    """Train and write; fail if a loss does not decrease enough."""
+    """Train and generate text; fail if a loss does not decrease enough."""
     options, queue = begin(__doc__, steps=200, rate=4e-3, more=lambda parser: parser.add_argument(
         "--model", help="a GGUF file or a folder; a small model by default"))  # fmt: skip
     rng, losses = np.random.default_rng(options.seed), [0.0]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPT over letters learns Python's documentation, then writes text with a cache of keys.
+"""A character-level GPT learns Python's documentation, then generates text with a key-value cache.
 
-The text is the output of ``help()`` for keywords and operators. All letters are written by one
-compiled program.
+The text is the output of ``help()`` for keywords and operators. One compiled program generates all
+letters.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def loss(net, letters, following, mask):
 
 
 def write(net, start, n, queue, rng):
-    """Return the start and ``n`` letters that follow, one drawn after the other."""
+    """Return the start followed by ``n`` generated letters."""
 
     def one(net, letter, place, caches) -> Any:
         return net.step(letter, place, caches)
@@ -69,7 +69,7 @@ def write(net, start, n, queue, rng):
 
 
 def main() -> None:
-    """Train and write; fail if the loss does not decrease enough."""
+    """Train and generate text; fail if the loss does not decrease enough."""
     options, queue = begin(__doc__, steps=300, rate=4e-3, more=lambda parser: parser.add_argument(
         "--letters", type=int, default=50, help="how many to write, 50 at most"))  # fmt: skip
     raw = "\n".join(topics[name] for name in sorted(topics))

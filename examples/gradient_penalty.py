@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A critic with a gradient penalty (WGAN-GP): a loss that contains a gradient, in one program.
 
-The penalty keeps the norm of the critic's gradient in its input near 1. Its derivative in the
-weights is a second derivative: it is compared with finite differences, then the critic is trained.
+The penalty keeps the norm of the critic's gradient with respect to its input near 1. Its derivative
+with respect to the weights is a second derivative: it is compared with finite differences, then the
+critic is trained.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def penalty(params, images):
 
 
 def loss(params, real, drawn, mixed):
-    """Return the critic's loss, which rewards high numbers for real images, low for drawn ones."""
+    """Return the critic's loss: high scores for real images, low scores for generated ones."""
     margin = F.mean(critic(params, drawn)) - F.mean(critic(params, real))
     held = penalty(params, mixed)
     return margin + WEIGHT * held, held

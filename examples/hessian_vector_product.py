@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Newton's method without a Hessian: its products with vectors, by a gradient of a gradient.
 
-A regularised logistic regression is fitted by conjugate gradients on Hessian-vector products.
+A regularized logistic regression is fitted by conjugate gradients on Hessian-vector products.
 NumPy computes the whole Hessian in float64 for comparison.
 """
 

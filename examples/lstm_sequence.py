@@ -35,7 +35,7 @@ def loss(net, x, sums):
 
 
 def batch(rng, queue):
-    """Return numbers with two marks in each sequence, garbage after its end, and the sums."""
+    """Return numbers with two marks per sequence, garbage after its end, and the sums."""
     x = np.stack([rng.uniform(-1, 1, (len(LENGTHS), LENGTHS[0])), np.zeros((64, 20))], 2)
     sums = np.zeros(len(LENGTHS))
     for i, n in enumerate(LENGTHS):

@@ -10,7 +10,7 @@ from _example import Example, desc, run
 from sycl_dnn import onednn as dnnl
 
 M, K, N = 4, 8, 4
-# Largest number, and half the relative distance of neighbouring numbers.
+# Largest number, and half the relative distance of neighboring numbers.
 FORMATS = {"f8_e5m2": (57344.0, 2**-3), "f8_e4m3": (448.0, 2**-4)}
 
 

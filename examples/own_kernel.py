@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Your own kernel between two primitives, on the same memory: by events, then in order.
+"""Your own kernel between two primitives on the same memory: ordered by events, then by the queue.
 
 The kernel is OpenCL C, compiled at run time by ``dpctl.program``. It squares the result of a
-product, which softmax then reads. Nothing is copied, and the host waits once, at the end.
+product, which softmax then reads. Nothing is copied, and the host waits only once, at the end.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def blocked(example: Example, **tensors: dnnl.Memory) -> dnnl.Memory:
 
 
 def fused(example: Example, **tensors: dnnl.Memory) -> dnnl.Memory:
-    """Let the convolution rectify its results in registers."""
+    """Let the convolution apply ReLU to its results in registers."""
     pd = convolution(example, "any", post_ops(RELU))
     return example.run(pd, **tensors)["dst"]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train a network to read digits: the program of ``port/torch_training.py``, ported.
+"""Train a network to recognize digits: the program of ``port/torch_training.py``, ported.
 
 Functions have the same names in both. ``docs/pytorch.md`` shows them side by side.
 """
@@ -48,7 +48,7 @@ def load_data():
 
 
 def make_batches(training):
-    """Return shuffled batches of one size."""
+    """Return shuffled batches of equal size."""
     return data.Batches(
         training,
         BATCH,
@@ -120,7 +120,7 @@ def validate(average, images, labels):
 
 
 def restore(path, net, opt, ema):
-    """Read a checkpoint; new trees say how it is nested."""
+    """Read a checkpoint into trees of the same structure."""
     return sycl_dnn.load_checkpoint(
         path,
         net=net,
@@ -133,7 +133,7 @@ def restore(path, net, opt, ema):
 
 
 def run(options, queue):
-    """Train until the held-out loss no longer falls."""
+    """Train until the held-out loss stops decreasing."""
     sycl_dnn.manual_seed(0)
     training, held_out = load_data()
     batches, net = make_batches(training), Net().to(queue)

@@ -20,7 +20,7 @@ from sklearn.datasets import load_sample_image
 import sycl_dnn
 from sycl_dnn import functional as F
 
-#: Mean and deviation of ImageNet's colours, in 0..1.
+#: Mean and deviation of ImageNet's colors, in 0..1.
 MEAN = np.array([0.485, 0.456, 0.406], np.float32)[:, None, None]
 DEVIATION = np.array([0.229, 0.224, 0.225], np.float32)[:, None, None]
 TOLERANCE = {"float32": 1e-4, "bfloat16": 5e-2}
@@ -50,7 +50,7 @@ def check_sizes(parser, options) -> None:
 
 
 def photograph(queue, batch: int, size: int = 224):
-    """Return the centre of the photograph as (batch, 3, size, size), scaled and normalised."""
+    """Return the center of the photograph as (batch, 3, size, size), scaled and normalized."""
     pixels = load_sample_image("china.jpg").transpose(2, 0, 1)[None] / np.float32(255)
     image = dpnp.asarray((pixels - MEAN) / DEVIATION, sycl_queue=queue)
     image = F.interpolate(image, size=(size * 8 // 7, size * 12 // 7), mode="bilinear")

@@ -50,7 +50,7 @@ class ResNet(nn.Module):
 
 
 def coloured(images, seed):
-    """Return digits in a bright colour on a dark one, shifted by some pixels, with noise."""
+    """Return digits in a bright color on a dark one, shifted by some pixels, with noise."""
     rng, host = np.random.default_rng(seed), dpnp.asnumpy(images) / 2 + 0.5
     colours = rng.uniform(0.2, 1, (2, len(host), 3, 1, 1)).astype("f4")
     made = colours[0] * host - colours[1] * (1 - host) + 0.1 * rng.standard_normal(host.shape)
@@ -65,7 +65,7 @@ def loss(net, images, labels):
 
 
 def main() -> None:
-    """Train on three quarters of the images; fail if too few of the others are recognised."""
+    """Train on three quarters of the images; fail if too few of the others are recognized."""
     options, queue = begin(__doc__, steps=200, rate=0.01)
     images, labels = digit_images(queue, 32)
     images, n = coloured(images, options.seed), 1350

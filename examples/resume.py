@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training that is interrupted and continues from a file, bit for bit as without interruption.
+"""Training that is interrupted and resumed from a file, bit for bit as without interruption.
 
-``--steps`` is the total of all parts. With ``--checkpoint FILE`` the program is one job of several
-(batch/README.md): it continues from the file if there is one, and stops with status 75 when the
-scheduler announces the end of the job. With ``--distributed`` rank 0 writes; a different number of
-ranks may continue from the file.
+``--steps`` is the total over all parts. With ``--checkpoint FILE`` the program is one job of
+several (batch/README.md): it resumes from the file if there is one, and stops with status 75 when
+the scheduler announces the end of the job. With ``--distributed`` rank 0 writes; another number of
+ranks may resume from the file.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def loss(net, images, labels):
 
 
 def make_optimiser(options):
-    """Return an optimiser with the schedule of the whole training."""
+    """Return an optimizer with the schedule of the whole training."""
     return optim.AdamW(optim.schedules.cosine(options.rate, options.steps), max_norm=1.0)
 
 
@@ -69,7 +69,7 @@ def is_over(warned, options, queue):
 
 
 def one_job(options, queue) -> list[float]:
-    """Continue from the checkpoint; return losses, or SystemExit(75) if steps remain at its end."""
+    """Resume from the checkpoint; return losses, or raise SystemExit(75) if steps remain."""
     warned, whole, path = warnings_of_scheduler(), options.steps, options.checkpoint
     data, opt, net = digit_images(queue), make_optimiser(options), make_net(options, queue)
     now, seen = {"net": net, "state": opt.init(net), "step": 0}, []

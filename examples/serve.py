@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model behind HTTP: one device thread, a bounded queue, time-outs, metrics, a clean end.
+"""A model behind HTTP: one device thread, a bounded queue, timeouts, metrics, a clean shutdown.
 
-Alone, the program starts a server in another process, sends it requests from several clients,
-compares every answer and ends it by SIGTERM. With ``--serve`` it is that server:
+Without options, the program starts a server in another process, sends it requests from several
+clients, checks every answer and stops it with SIGTERM. With ``--serve`` it is that server:
 
     python examples/serve.py --serve --port 8000
     curl -d '{"row": [0, 0.1, 0.2, 0.3]}' localhost:8000/predict
@@ -37,21 +37,21 @@ WIDTH, BATCH = 4, 8
 
 
 def make_model(device):
-    """Return the compiled model, for one size of batches."""
+    """Return the compiled model, for one batch size."""
     sycl_dnn.manual_seed(0)
     net = nn.Sequential(nn.Linear(WIDTH, 64), nn.ReLU(), nn.Linear(64, 3)).to(device).eval()
     return sycl_dnn.compile(lambda x: F.softmax(net(x), -1))
 
 
 def answers(model, device, rows):
-    """Return the answers to at most BATCH rows, which are padded so that one program serves all."""
+    """Return the answers to at most BATCH rows, padded so that one program serves all."""
     padded = np.zeros((BATCH, WIDTH), "f4")
     padded[: len(rows)] = rows
     return model(sycl_dnn.asarray(padded, sycl_queue=device)).asnumpy()[: len(rows)].tolist()
 
 
 class Worker:
-    """The only thread that calls the device; it takes waiting requests together."""
+    """The only thread that calls the device; it batches waiting requests."""
 
     def __init__(self, device, capacity):
         self.waiting: queue.Queue[Any] = queue.Queue(capacity)
@@ -67,7 +67,7 @@ class Worker:
             raise self._error
 
     def stop(self):
-        """Answer what waits, then end."""
+        """Answer the waiting requests, then stop."""
         self.waiting.put(None)
         self._thread.join()
 
@@ -94,7 +94,7 @@ class Worker:
     def _answer(self, model, batch):
         try:
             found = answers(model, self._device, [row for row, _, _ in batch])
-        except Exception as error:  # the server survives what one batch raises
+        except Exception as error:  # the server survives an exception in one batch
             found = [error] * len(batch)
         self.counts["batches"] += 1
         for (_, future, loop), answer in zip(batch, found, strict=True):
@@ -186,7 +186,7 @@ def reference(device):
 
 
 def resident(process):
-    """Return the megabytes of memory that a process holds."""
+    """Return the resident memory of a process in megabytes."""
     with open(f"/proc/{process.pid}/status") as file:
         return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmRSS"))
 

@@ -2,8 +2,8 @@
 """A network as a scikit-learn estimator on a device, with scaling, a search and cross-validation.
 
 It has no ``--compile``, since estimators compile their steps themselves, and no ``--distributed``:
-the fits of a search are independent, so scikit-learn's ``n_jobs`` divides them among processes,
-without a collective.
+the fits of a search are independent, so scikit-learn's ``n_jobs`` distributes them over processes
+without collectives.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sycl_dnn.sklearn import MLPClassifier
 
 
 def main() -> None:
-    """Search for a width; fail if too few held-out digits are recognised."""
+    """Search for a width; fail if too few held-out digits are recognized."""
     options, _ = begin(__doc__, steps=20, rate=3e-3, own_steps=False)
     digits, classes = load_digits(return_X_y=True)
     x, held_out, y, wanted = train_test_split(digits, classes, random_state=options.seed)

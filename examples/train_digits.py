@@ -3,8 +3,9 @@
 
 Shows convolution, ReLU, LRN, max pool, inner product and log-softmax, forward and backward, on
 memory that they share with dpnp: dpnp writes the images, computes the loss and updates the weights
-in place, without a copy or a wait. The network is in ``_digits_net.py``. Several ranks share every
-batch: ``python -m sycl_dnn launch -n 2 examples/train_digits.py --distributed``.
+in place, without a copy or a wait. The network is in ``_digits_net.py``. With several ranks, each
+batch is split among them: ``python -m sycl_dnn launch -n 2 examples/train_digits.py
+--distributed``.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class MomentumDescent:
 
 
 def batches(data, size, random):
-    """Yield device arrays (images, one_hot) of one size in random order, without end."""
+    """Yield endless batches of device arrays (images, one_hot) in random order."""
     while True:
         order = dpnp.asarray(random.permutation(len(data)), sycl_queue=data.images.sycl_queue)
         images, one_hot = data.images[order], data.one_hot[order]
@@ -160,7 +161,7 @@ def draw(path, losses, data, found):
 
 
 def main() -> None:
-    """Train, test, draw; fail if too few held-out digits are recognised."""
+    """Train, test, draw; fail if too few held-out digits are recognized."""
     options, queue = parse_arguments()
     training, held_out = Digits.load(queue, options.seed)
     net = DigitsNet(queue, options.batch // ranks_of(options).size, seed=options.seed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train a classifier of digits on several processes, each with a part of every batch.
+"""Train a classifier of digits in several processes, each with a part of every batch.
 
     python examples/train_digits_distributed.py
     python -m sycl_dnn launch -n 2 examples/train_digits_distributed.py --distributed
@@ -38,7 +38,7 @@ def make_net() -> nn.Module:
 
 
 def batches(n: int, size: int, seed: int) -> Any:
-    """Yield this rank's part of batches without end."""
+    """Yield this rank's part of endless batches."""
     epoch = 0
     while True:
         yield from dist.own_batches(n, size, seed, epoch)
@@ -46,7 +46,7 @@ def batches(n: int, size: int, seed: int) -> Any:
 
 
 def main() -> None:
-    """Train and test; fail if too few held-out digits are recognised."""
+    """Train and test; fail if too few held-out digits are recognized."""
     options, queue = begin(__doc__, steps=200, rate=0.01, more=add_options)
     group = ranks_of(options)
     images, held_out, labels, held_out_labels = load(queue, options.seed)

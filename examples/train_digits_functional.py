@@ -37,7 +37,7 @@ def loss(parameters, images, labels):
 
 
 def initial_parameters(queue, seed):
-    """Return weights of He's size and zero biases."""
+    """Return weights with He initialization and zero biases."""
     rng = np.random.default_rng(seed)
     shapes = ((32, 1, 3, 3), (32,), (10, 512), (10,))
     values = [
@@ -79,7 +79,7 @@ def train(parameters, images, labels, options):
 
 
 def main() -> None:
-    """Train and test; fail if too few held-out digits are recognised."""
+    """Train and test; fail if too few held-out digits are recognized."""
     parser = make_parser(__doc__)
     parser.add_argument("--steps", type=int, default=600, help="steps of 64 images")
     parser.add_argument("--rate", type=float, default=0.1, help="learning rate at the start")

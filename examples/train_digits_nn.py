@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train a classifier of digits with modules and an optimiser: one compiled step.
+"""Train a classifier of digits with modules and an optimizer: one compiled step.
 
 Several ranks share every batch: ``python -m sycl_dnn launch -n 2 examples/train_digits_nn.py
 --distributed``.
@@ -31,7 +31,7 @@ def loss(net, images, labels):
 
 
 def main() -> None:
-    """Train and test; fail if too few held-out digits are recognised."""
+    """Train and test; fail if too few held-out digits are recognized."""
     options, queue = begin(__doc__, steps=300, rate=0.01, more=add_dropout)
     images, held_out, labels, held_out_labels = load(queue, options.seed)
     opt = optim.AdamW(optim.schedules.one_cycle(options.rate, options.steps), max_norm=1.0)

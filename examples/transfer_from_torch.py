@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Continue with a network trained by torch: load its state dict, freeze all but the head.
+"""Transfer learning from torch: load a state dict, freeze all but the head.
 
-torch learns the digits below 5, the new head those from 5 to 9. Without torch the program says so.
+torch learns the digits below 5, the new head those from 5 to 9. Without torch, it only prints a
+message.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def loss(net, images, labels):
 
 
 def main() -> None:
-    """Load, compare, train the head; fail if it recognises too few digits."""
+    """Load, compare, train the head; fail if it recognizes too few digits."""
     options, queue = begin(__doc__, steps=150, rate=0.01)
     if importlib.util.find_spec("torch") is None:
         print("transfer_from_torch: skipped, torch is not installed")

@@ -31,7 +31,7 @@ def make_softmax(engine, desc):
 
 
 def show(name, memory, pointer):
-    """Print the address of a tensor, which must be where the other library put it."""
+    """Print the address of a tensor, which must equal that of the other library."""
     print(f"{name:<22} at {pointer:#x}, in oneDNN at {memory.pointer:#x}")
     assert memory.pointer == pointer, "a copy was made"
 

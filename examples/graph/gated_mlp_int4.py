@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gated layer with 4-bit weights that are dequantised inside the partition.
+"""The gated layer with 4-bit weights that are dequantized inside the partition.
 
 Counterpart of oneDNN's gated_mlp_int4.
 """

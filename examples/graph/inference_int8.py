@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A quantised convolution: integers in and out, one partition.
+"""A quantized convolution: integers in and out, one partition.
 
 Counterpart of oneDNN's cpu_inference_int8.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train a network to read digits in PyTorch: the program that ``ported_training.py`` ports.
+"""Train a network to recognize digits in PyTorch: the program that ``ported_training.py`` ports.
 
 Functions have the same names in both. ``docs/pytorch.md`` shows them side by side.
 """
@@ -48,7 +48,7 @@ def load_data():
 
 
 class Order(Sampler):
-    """Rows in an order that follows from the epoch's number."""
+    """Rows in an order determined by the epoch number."""
 
     def __init__(self, rows):
         self.rows, self.epoch = rows, 0
@@ -63,7 +63,7 @@ class Order(Sampler):
 
 
 def make_batches(training):
-    """Return shuffled batches of one size."""
+    """Return shuffled batches of equal size."""
     order = Order(len(training))
     return DataLoader(
         training,
@@ -137,7 +137,7 @@ def save(path, parts, progress):
 
 
 def restore(path, parts, progress):
-    """Read a checkpoint; return how far the training was."""
+    """Read a checkpoint; return the progress of the training."""
     found = torch.load(path)
     for name, part in parts.items():
         part.load_state_dict(found[name])
@@ -146,7 +146,7 @@ def restore(path, parts, progress):
 
 
 def run(options):
-    """Train until the held-out loss no longer falls."""
+    """Train until the held-out loss stops decreasing."""
     torch.manual_seed(0)
     training, held_out = load_data()
     batches, net = make_batches(training), Net()

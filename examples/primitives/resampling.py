@@ -13,7 +13,7 @@ SHAPE, RESULT = (3, 3, 227, 227), (3, 3, 350, 350)
 
 
 def interpolation(n_out: int, n_in: int) -> np.ndarray:
-    """Return the matrix (n_out, n_in) that interpolates between the centres of pixels."""
+    """Return the matrix (n_out, n_in) that interpolates between the centers of pixels."""
     at = (np.arange(n_out) + 0.5) * n_in / n_out - 0.5
     away = np.abs(np.clip(at, 0, n_in - 1)[:, None] - np.arange(n_in))
     return np.maximum(1 - away, 0)

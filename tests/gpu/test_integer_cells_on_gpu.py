@@ -47,7 +47,7 @@ def memory(values, stream):
 
 
 def packed(weights, desc, stream):
-    """Return the memory of quantised weights and of their sums, which GPUs make from floats."""
+    """Return the memory of quantized weights and of their sums, which GPUs make from floats."""
     attr = dnnl.PrimitiveAttr()
     attr.set_rnn_weights_qparams(0, [WEIGHTS_SCALE])
     src, dst = (

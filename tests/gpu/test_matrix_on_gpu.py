@@ -59,7 +59,7 @@ def test_bench_measures_only_what_executes(capsys):
     assert ("simulated" in capsys.readouterr().err) is is_simulated("gpu")
 
 
-#: oneDNN's optimised pools that keep what the gradient needs take no float16.
+#: oneDNN's optimized pools that keep what the gradient needs take no float16.
 FASTER_IN_FLOAT32 = {
     (f"max_pool{n}", "float16", "pooling_forward ocl:ref:any", "f32, channels last: `ocl:xe`")
     for n in ("2d(3, 2, 1)", "3d(2)")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of layer normalisation that are not float32: oneDNN takes them and writes float32."""
+"""Statistics of layer normalization that are not float32: oneDNN takes them and writes float32."""
 
 import dpnp
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training on a GPU: modules, optimisers, loss scales, caches, data; values as on the CPU."""
+"""Training on a GPU: modules, optimizers, loss scales, caches, data; values as on the CPU."""
 
 import dpnp
 import numpy as np

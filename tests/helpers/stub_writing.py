@@ -163,7 +163,7 @@ def package_stub():
     return "\n".join([HEADER, *sorted(lines), "", "__version__: str"]) + "\n"
 
 
-# --- sycl_dnn.optim, whose optimisers get their options from a table ---
+# --- sycl_dnn.optim, whose optimizers get their options from a table ---
 
 _OPTIONS = {
     "lr": "float | Callable[[Any], Any]", "decay_mask": "Callable[[str, Any], bool] | None",
@@ -173,7 +173,7 @@ _OPTIONS = {
 
 
 def _option_type(name, default):
-    """Return the type of an option of an optimiser."""
+    """Return the type of an option of an optimizer."""
     if name in _OPTIONS:
         return _OPTIONS[name]
     if isinstance(default, tuple):

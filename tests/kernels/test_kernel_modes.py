@@ -99,7 +99,7 @@ def test_kernels_next_to_primitives(queue, kernel, following, layout):
 
 
 def test_no_kernel_has_the_name_of_a_primitive():
-    """Compiled functions recognise primitives by name."""
+    """Compiled functions recognize primitives by name."""
     folder = Path(sycl_dnn.__file__).parent / "kernels"
     texts = [path.read_text() for path in folder.glob("*.py")]
     names = [n for text in texts for n in re.findall(r"__kernel void (\w+)", text)]

@@ -154,5 +154,5 @@ def test_kernels_run_where_primitives_are_slower_or_missing(queue, dtype):
 
     assert chosen("auto") == expected
     assert chosen("never") == []
-    if dtype == "float32":  # as a primitive it can be joined with its neighbours
+    if dtype == "float32":  # as a primitive it can be joined with its neighbors
         assert kernels_of(sycl_dnn.compile(pooled), x, mode="auto") == []

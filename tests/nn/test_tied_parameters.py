@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One array under two names: state dicts, freezing, optimisers, checkpoints, pickles, copies."""
+"""One array under two names: state dicts, freezing, optimizers, checkpoints, pickles, copies."""
 
 import copy
 import pickle

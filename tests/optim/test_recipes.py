@@ -16,7 +16,7 @@ from sycl_dnn.optim import schedules
 STEPS, LR, DECAY = 12, 0.02, 0.1
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((STEPS, 16, 6)).astype("f4"), RNG.integers(0, 3, (STEPS, 16))
-#: The network, the optimiser, and what the recipe has.
+#: The network, the optimizer, and what the recipe has.
 RECIPES = [
     ("mlp", "AdamW", "freeze mask accumulate scale"),
     ("norm", "Adagrad", "accumulate average file"),

@@ -110,7 +110,7 @@ def muon(p, g, s, t, lr):
     return p * (1 - 0.1 * lr) - lr * math.sqrt(max(1, p.shape[0] / p.shape[1])) * x
 
 
-#: The optimiser, its options, the formula with its options, what torch calls the options.
+#: The optimizer, its options, the formula with its options, what torch calls the options.
 ROWS = [
     ("SGD", {}, sgd, {}), ("SGD", {"momentum": 0.9}, sgd, {"mu": 0.9}),
     ("SGD", {"momentum": 0.9, "dampening": 0.3, "weight_decay": 0.1}, sgd,

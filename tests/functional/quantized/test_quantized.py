@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of quantised arrays against integer-exact references."""
+"""Products of quantized arrays against integer-exact references."""
 
 import dpnp
 import numpy as np

@@ -17,7 +17,7 @@ class Spec:
 
     shape: tuple[int, ...]
     #: "normal", "positive" (0.5 to 2), "unit" (0 to 1), "distinct"; of integers below ``high``
-    #: "integer", and "places": as many neighbours as possible differ.
+    #: "integer", and "places": as many neighbors as possible differ.
     values: str = "normal"
     high: int = 1
     #: Its own dtype; None for that of the case.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ShardedOptimizer` with empty parameters against the optimiser alone."""
+"""`ShardedOptimizer` with empty parameters against the optimizer alone."""
 
 import dpnp
 import numpy as np

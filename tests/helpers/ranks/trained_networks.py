@@ -129,7 +129,7 @@ def train(name, way, group):
 
 
 def checked_state(opt, state, net):
-    """Return the whole state: the optimiser's own, whose parts are those of this rank."""
+    """Return the whole state: the optimizer's own, whose parts are those of this rank."""
     whole = opt.whole_state(state, net)
     plain = opt.optimizer.init(net)
     assert tree.names(whole) == tree.names(plain)
