@@ -85,7 +85,7 @@ def all_computed(
     known = _leaves_of(tensors)
     made = definition(*known)
     results = made if isinstance(made, tuple) else (made,)
-    return tuple(_recorded(results, known, list(known)))
+    return tuple(recorded(results, known, list(known)))
 
 
 def meaning(
@@ -103,7 +103,7 @@ def _leaves_of(operands: Sequence[Tensor]) -> Known:
     return {leaf(("operand", i), t.shape, str(t.dtype)): t for i, t in enumerate(operands)}
 
 
-def _recorded(results: Sequence[Node], known: Known, leaves: Sequence[Node]) -> list[Tensor]:
+def recorded(results: Sequence[Node], known: Known, leaves: Sequence[Node]) -> list[Tensor]:
     """Record nodes as one tape entry; ``leaves`` are the variables among the known ones."""
     trace = next(iter(known.values())).trace
     with untaped(trace):
@@ -138,7 +138,7 @@ def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gra
     known |= {results[int(name)]: tensor for name, tensor in entry.outputs.items()}
     for seed, n in zip(seeds, numbers, strict=True):
         known[seed] = trace.convert(grads[str(n)], seed.dtype)
-    made = _recorded([g for _, g in pairs], known, [*leaves, *seeds])
+    made = recorded([g for _, g in pairs], known, [*leaves, *seeds])
     return dict(zip([name for name, _ in pairs], made, strict=True))
 
 

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 import dpnp
 
-from sycl_dnn import _core, errors
+from sycl_dnn import _core
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout
@@ -28,16 +26,9 @@ from sycl_dnn.trace.views import (
     untaped,
 )
 
-ABS = (algorithm.eltwise_abs,)
-EXP = (algorithm.eltwise_exp,)
-LOG = (algorithm.eltwise_log,)
-RELU = (algorithm.eltwise_relu,)
 ROOT = (algorithm.eltwise_sqrt,)
 SQUARE = (algorithm.eltwise_square,)
-TANH = (algorithm.eltwise_tanh,)
 LARGEST = 3.4028234663852886e38
-#: Multiplying by it twice takes the smallest float32 beyond 1.
-_HUGE = (algorithm.eltwise_linear, 1e30, 0.0)
 
 
 #: What a product is shifted by that is only scaled: 0.0 would take the sign of its zeros.
@@ -64,29 +55,9 @@ def plus(tensor: Tensor) -> tuple[Any, ...]:
     return (algorithm.binary_add, tensor)
 
 
-def minus(tensor: Tensor) -> tuple[Any, ...]:
-    """Return the step that subtracts a tensor."""
-    return (algorithm.binary_sub, tensor)
-
-
 def times(tensor: Tensor) -> tuple[Any, ...]:
     """Return the step that multiplies by a tensor."""
     return (algorithm.binary_mul, tensor)
-
-
-#: -1, 0 or 1; NaN gives -1.
-SIGN = (_HUGE, _HUGE, clip(-1.0, 1.0))
-#: 1 where the value is positive, else 0.
-IS_POSITIVE = (_HUGE, _HUGE, clip(0.0, 1.0))
-
-
-def rectified(x: Tensor) -> tuple[Any, ...]:
-    """Return the step ``max(v, 0)`` for the engine of ``x``.
-
-    oneDNN's own multiplies negative values by its slope of 0 on GPUs: NaN for minus infinity.
-    """
-    on_gpu = x.trace.engine.kind is _core.engine_kind.gpu
-    return clip(0.0, math.inf) if on_gpu else RELU
 
 
 def _post_ops(
@@ -127,13 +98,14 @@ def fused(
 def _taped(
     row: str, inputs: dict[str, Tensor], made: Tensor, steps: tuple[Any, ...], **params: Any
 ) -> Tensor:
-    operands = {str(i): s[1] for i, s in enumerate(steps) if _is_binary(s)}
+    operands = {str(i): s[1] for i, s in enumerate(steps) if is_binary(s)}
     params["steps"] = steps
     made.trace.tape.append(Entry(row, {**inputs, **operands}, {"dst": made}, params))
     return made
 
 
-def _is_binary(step: tuple[Any, ...]) -> bool:
+def is_binary(step: tuple[Any, ...]) -> bool:
+    """Whether a step has a tensor as its right operand."""
     return len(step) == 2 and isinstance(step[1], Tensor)
 
 
@@ -156,56 +128,12 @@ def chain(x: Tensor, *steps: tuple[Any, ...], dtype: str | None = None) -> Tenso
     return fused(algorithm.binary_max, x, x, *steps, dtype=dtype)
 
 
-def choose(condition: Tensor, yes: Tensor, no: Tensor, *steps: tuple[Any, ...]) -> Tensor:
-    """Return ``yes`` where the int8 ``condition`` is not 0, else ``no``, after ``steps``.
-
-    ``no`` broadcasts to the shape of the others.
-    """
-    if yes.dtype == "float64":
-        return OF_DOUBLES["choose"](condition, yes, no, *steps)
-    given = {"src_0": yes, "src_1": no, "src_2": condition}
-    inputs = dict(given)
-    with untaped(yes.trace):
-        attr = _post_ops(yes, steps, inputs)
-        ask = {"src_0": yes, "src_1": yes if no.shape == yes.shape else no, "src_2": yes}
-        made = _binary(yes, inputs, ask, attr, algorithm.binary_select)
-    return _taped("chosen", given, made, steps)
-
-
 def _alike(tensor: Tensor, a: Tensor) -> Tensor:
     """Return a post-op's operand in the layout of ``a``, in a dtype that every engine accepts."""
     dtype = "float32" if tensor.dtype == "float16" else tensor.dtype
     like = a if tensor.shape == a.shape else tensor
     wanted = layout.like(like.desc, dtype)
     return tensor if tensor.desc == wanted else tensor.trace.reorder(tensor, wanted)
-
-
-def slope(kind: algorithm, x: Tensor, dy: Tensor, alpha: float = 0.0, beta: float = 0.0) -> Tensor:
-    """Return ``dy`` times the derivative of an element-wise function at ``x``."""
-    if x.dtype == "float64":
-        return OF_DOUBLES["slope"](kind, x, dy, alpha, beta)
-    desc = layout.like(x.desc, x.dtype)
-    given: dict[str, Any] = {"algorithm": kind, "alpha": alpha, "beta": beta}
-    training = _core.prop_kind.forward_training
-    try:
-        forward = _core.eltwise_forward(
-            x.trace.engine, prop_kind=training, src=desc, dst=desc, attr=None, **given
-        )
-    except errors.Unimplemented:
-        if x.dtype == "float32":
-            raise
-        wide, wide_dy = (x.trace.convert(t, "float32") for t in (x, dy))
-        return x.trace.convert(slope(kind, wide, wide_dy, alpha, beta), x.dtype)
-    made = x.trace.primitive(
-        "eltwise_backward",
-        {"src": x, "diff_dst": dy},
-        {"diff_src": Out(x.shape, x.dtype, x)},
-        ask={"src": x, "diff_dst": x},
-        data=desc,
-        hint_fwd_pd=forward,
-        **given,
-    )
-    return made["diff_src"]
 
 
 # --- Element-wise operations of two tensors that broadcast
@@ -343,19 +271,6 @@ def shown(made: Tensor, shape: tuple[int, ...], order: tuple[int, ...], dtype: s
     strides = layout.permuted_strides(shape, order)
     desc = layout.strided(shape, dtype, strides)
     return Tensor(made.trace, made.storage, desc, dtype, shape, made.offset, strides)
-
-
-def as_row(x: Tensor, order: Sequence[int], sizes: Sequence[int]) -> Tensor:
-    """Return all elements, in a given axis order, as one row of these ``sizes``."""
-    made = grid(laid_out(x, order), sizes)
-    return x.trace.view(x, made, partial(from_row, shape=x.shape, order=order))
-
-
-def from_row(x: Tensor, shape: tuple[int, ...], order: Sequence[int]) -> Tensor:
-    """Undo ``as_row``."""
-    dense = laid_out(x, range(x.ndim))
-    made = shown(dense, shape, tuple(order), x.dtype)
-    return x.trace.view(x, made, partial(as_row, order=order, sizes=x.shape))
 
 
 def binary(kind: algorithm, a: Tensor, b: Tensor, dtype: str | None = None) -> Tensor:

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 import dpnp
 import numpy as np
 
-from sycl_dnn._core import algorithm
 from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.elementwise import check_float, refuse_inplace
+from sycl_dnn.ir.node import Node
+from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.arithmetic import cast, where
 from sycl_dnn.trace.frozen import Seed
-from sycl_dnn.trace.pointwise import as_row, from_row, fused, linear_map, scale
+from sycl_dnn.trace.pointwise import linear_map, shown
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.torch_methods import is_torch, overwritten
 from sycl_dnn.trace.values import Tensor
@@ -154,22 +157,17 @@ def kept(trace: Any, seed: Tensor, n: int, p: float) -> Tensor:
 
 
 def _dropped(x: Tensor, p: float, seed: Tensor) -> Tensor:
-    shape, order = x.shape, axis_order(x, x.ndim)
-    sizes = (1, x.size)
-    masks: list[Tensor] = []
+    # oneDNN's own dropout keeps or drops groups of four neighboring elements together.
+    drawn = kept(x.trace, seed, x.size, p)
+    order = axis_order(x, x.ndim)
+    mask = shown(drawn, x.shape, order, "uint8")
+    wide = dtypes.wide(x.dtype)
 
-    def masked(tensor: Tensor) -> Tensor:
-        row = as_row(tensor, order, sizes)
-        return from_row(
-            fused(algorithm.binary_mul, row, masks[0], scale(1 / (1 - p))), shape, order
-        )
+    def masked(node: Node, stays: Node) -> Node:
+        scaled = cast(node, wide) * (1 / (1 - p))
+        return cast(where(cast(stays, "bool"), scaled, scaled * 0), x.dtype)
 
-    def value() -> Tensor:
-        # oneDNN's dropout drops elements in groups of four.
-        masks[:] = [kept(x.trace, seed, x.size, p)]
-        return masked(x)
-
-    return x.trace.closed({"x": x}, value, lambda dy: {"x": masked(dy)})
+    return computed(masked, x, mask)
 
 
 @operation

@@ -11,7 +11,11 @@ import numpy as np
 
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.ir.node import Node, Operation
-from sycl_dnn.lower import double_precision, reduced_tensors  # noqa: F401
+from sycl_dnn.lower import (  # noqa: F401
+    double_precision,
+    eltwise_gradients,
+    reduced_tensors,
+)
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast

@@ -13,6 +13,9 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.normalization.affine import empty_like
 from sycl_dnn.functional.product.product import product
+from sycl_dnn.ir.node import Node, number
+from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.ops.arithmetic import CLAMP, ISNAN, SQUARE, where
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.pointwise import LARGEST, ROOT, chain, clip, fused, plus, power, scale, times
 from sycl_dnn.trace.steps import Out
@@ -25,6 +28,13 @@ _INFINITE, _NAN = 2.0**126, -LARGEST
 #: Maps these values back to infinity, and multiplies others by 4. The clip keeps compiled
 #: functions from merging that factor with the next one.
 _MARKED = (scale(4), clip(-math.inf, math.inf))
+
+
+def _marked(x: Node, largest: float) -> Node:
+    """Return numbers in place of infinities and NaN."""
+    return where(ISNAN(x), number(_NAN, x.dtype), CLAMP(x, low=_NAN, high=largest))
+
+
 #: Wider windows have not been compared on GPUs.
 _WIDEST = 15
 
@@ -68,7 +78,7 @@ def _by_products(x: Tensor, size: int, alpha: float, beta: float, k: float) -> T
 
     def denominator() -> Tensor:
         """Return the square root of the base of the power."""
-        squares = fused(algorithm.binary_mul, rows, rows, clip(_NAN, _INFINITE))
+        squares = computed(lambda v: _marked(SQUARE(v), _INFINITE), rows)
         return chain(sums(squares, window), *_MARKED, scale(alpha / size / 4, k), ROOT)
 
     def divided(root: Tensor, values: Tensor, *more: Tensor) -> Tensor:
@@ -85,8 +95,8 @@ def _by_products(x: Tensor, size: int, alpha: float, beta: float, k: float) -> T
         direct = divided(root, dy)
         # d(v ** -beta) = -beta v ** -beta / v dv, ordered so that nothing overflows.
         slope = chain(root, power(-1), times(rows))
-        slope = fused(algorithm.binary_div, slope, root, times(direct), clip(-LARGEST, LARGEST))
-        around = sums(slope, window.T)
+        slope = fused(algorithm.binary_div, slope, root, times(direct))
+        around = sums(computed(lambda v: _marked(v, LARGEST), slope), window.T)
         # Infinity times 0 is NaN.
         steps = (*_MARKED, scale(0), plus(around), times(rows))
         made = chain(around, *steps, scale(-2.0 * beta * alpha / size), plus(direct))

@@ -55,7 +55,9 @@ def test_depthwise_is_fused(form, size, dtype, make, on_avx512):
             lambda x: run(x, p, **options), x, dtype=dtype, tolerance=TOLERANCE[dtype],
             passes={"fuse_depthwise": is_on},
         )  # fmt: skip
-        assert any(FUSED in part.fused for part in report.parts) is is_on
+        # Some kernels of 1x1 convolutions, such as those in AMX tiles, have no such post-op.
+        is_lacking = any("ref_fused" in text for part in report.parts for text in part.refused)
+        assert any(FUSED in part.fused for part in report.parts) is (is_on and not is_lacking)
 
 
 def both(x, p):

@@ -65,7 +65,10 @@ def test_parts_are_written_in_place(function, n_written, rows, dtype, make, queu
     if n_written is not None and not (rows < 3 and function is _of_views):
         # In bfloat16 the conversion of the argument writes in place as well.
         has_conversion = dtype is not None and function not in (_features, _read_by_others)
-        assert n_written <= _written(report) <= n_written + has_conversion, str(report)
+        # In AMX tiles weights lie in another way for results with gaps.
+        n_refused = sum("another layout" in text for part in report.parts for text in part.refused)
+        n_least = n_written - n_refused
+        assert n_least <= _written(report) <= n_written + has_conversion, str(report)
     off = {"write_into_parts": False}
     apart = compiled_as_eager(lambda a: function(a, w), x, **options, passes=off)
     assert not _written(apart)
