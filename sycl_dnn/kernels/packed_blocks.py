@@ -7,6 +7,7 @@ adds up in float32: it reads nothing but the blocks. Source of the blocks: ggml,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sycl_dnn.kernels.choice import DTYPES
@@ -84,26 +85,31 @@ void decode(__global const uchar *row, int part, float16 *lo, float16 *hi) {
 _KERNELS = """
 }
 
-/* y (M, n) = x (M, k) times the transposed weights (n, k). */
-__kernel void packed_product(__global const element *x, __global const uchar *w,
-                             __global float *y, int k, int n, int each) {
+/* y (M, n) = x (M, k) times the transposed weights (n, k), for several matrices. */
+__kernel void packed_products(__global const element *x, WEIGHTS ADDED RESULTS int k, NUMBERS
+                              int n, int each) {
     GROUP_MEMORY;
     const int first = (int)get_group_id(0) * each;
     const size_t wide = k / (32 * PARTS) * BYTES;
-    for (int row = first; row < min(first + each, n); ++row) {
+    for (int at = first; at < min(first + each, n); ++at) {
+        __global const uchar *w = w0;
+        __global float *y = y0;
+        int row = at, n_rows = n0;
+        CHOSEN
         vector made[M];
         for (int m = 0; m < M; ++m) made[m] = 0;
         for (int part = ITEM; part < k / 32; part += L) {
             vector lo, hi;
             decode(w + row * wide, part, &lo, &hi);
             for (int m = 0; m < M; ++m) {
-                __global const element *at = x + (size_t)m * k + part * 32;
-                made[m] += lo * LOAD(0, at) + hi * LOAD(16, at);
+                __global const element *of_x = x + (size_t)m * k + part * 32;
+                made[m] += lo * LOAD(0, of_x) + hi * LOAD(16, of_x);
             }
         }
         for (int m = 0; m < M; ++m) {
             const float all = group_sum(sum(made[m]));
-            if (ITEM == 0) y[(size_t)m * n + row] = all;
+            const size_t to = (size_t)m * n_rows + row;
+            if (ITEM == 0) y[to] = all PLUS;
         }
     }
 }
@@ -122,9 +128,21 @@ __kernel void packed_rows(__global const uchar *w, __global element *y, int tota
 """
 
 
-def _kernels(given: Tensor, kind: str, dtype: str, rows: int) -> Kernels:
+def _kernels(given: Tensor, kind: str, dtype: str, rows: int, n: int, is_added: bool) -> Kernels:
+    """Return the kernels for ``n`` matrices of a type."""
     block = BLOCKS[kind]
-    macros = [f"M {rows}", f"PARTS {block.n_elements // 32}", f"BYTES {block.n_bytes}"]
+
+    def each(form: str, first: int = 0) -> str:
+        return " ".join(form.format(i, i - 1) for i in range(first, n))
+
+    macros = [
+        f"M {rows}", f"PARTS {block.n_elements // 32}", f"BYTES {block.n_bytes}",
+        f"WEIGHTS {each('__global const uchar *w{0},')}",
+        f"RESULTS {each('__global float *y{0},')}", f"NUMBERS {each('int n{0},')}",
+        "CHOSEN " + each("if (w == w{1} && row >= n{1}) "
+                         "{{ row -= n{1}; w = w{0}; y = y{0}; n_rows = n{0}; }}", 1),
+        f"ADDED {'__global const float *added,' * is_added}", f"PLUS {'+ added[to]' * is_added}",
+    ]  # fmt: skip
     source = _DECODE + block.decoding + _KERNELS
     return Kernels(given.trace, source, dtype, 16, macros)
 
@@ -135,32 +153,40 @@ def width(data: Tensor, kind: str) -> int:
     return data.shape[1] // block.n_bytes * block.n_elements
 
 
-def packed_product(x: Tensor, data: Tensor, kind: str) -> Tensor | None:
-    """Return ``x @ weights.T`` (m, n) in float32, None if there is no kernel for it.
+def packed_products(
+    x: Tensor, matrices: Sequence[Tensor], kind: str, added: Tensor | None = None
+) -> list[Tensor] | None:
+    """Return ``x @ weights.T`` (m, n) in float32 for each matrix, None if no kernel accepts them.
 
     Parameters
     ----------
     x : Tensor (m, k)
-    data : Tensor (n, bytes) of uint8
+    matrices : sequence of Tensor (n, bytes) of uint8
     kind : str
         Of ``BLOCKS``.
+    added : Tensor (m, n), optional
+        float32; added to the product with a single matrix.
     """
-    (m, k), n = x.shape, data.shape[0]
-    is_small = 0 < m <= MOST_ROWS and 0 < n * k < _MOST
-    if not is_small or x.dtype not in DTYPES:
+    (m, k), sizes = x.shape, [w.shape[0] for w in matrices]
+    is_small = 0 < m <= MOST_ROWS and min(sizes) > 0 and max(sizes) * max(k, 32) < _MOST
+    if not is_small or not k or x.dtype not in DTYPES:
         return None
-    kernels = _kernels(x, kind, x.dtype, m)
-    if not kernels.can_run("packed_product"):
+    kernels = _kernels(x, kind, x.dtype, m, len(matrices), added is not None)
+    if not kernels.can_run("packed_products"):
         return None
+    n = sum(sizes)
     each, n_groups = shares(x, n) if kernels.n_items == 1 else (1, n)
-    given, out = {"x": dense(x), "w": dense(data)}, {"dst": Out((m, n), "float32")}
-    return kernels.record("packed_product", given, out, [k, n, each], n_groups)["dst"]
+    given = {"x": dense(x)} | {f"w{i}": dense(w) for i, w in enumerate(matrices)}
+    given |= {} if added is None else {"added": dense(added)}
+    out = {f"y{i}": Out((m, size), "float32") for i, size in enumerate(sizes)}
+    made = kernels.record("packed_products", given, out, [k, *sizes, n, each], n_groups)
+    return list(made.values())
 
 
 def packed_rows(data: Tensor, kind: str, dtype: str) -> Tensor | None:
     """Return the weights (n, k) of packed rows, None if there is no kernel for it."""
     n, k = data.shape[0], width(data, kind)
-    kernels = _kernels(data, kind, dtype, 1)
+    kernels = _kernels(data, kind, dtype, 1, 1, False)
     if not 0 < n * k < _MOST or not kernels.can_run("packed_rows"):
         return None
     each, n_groups = shares(data, n * k // 32)

@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn.llm.architectures import Config, Layer
 from sycl_dnn.llm.key_value_slots import Slots
-from sycl_dnn.llm.projections import Projection, Table, products
-from sycl_dnn.llm.rotary_frequencies import Rotation
+from sycl_dnn.llm.projections import Projection, Table, product_added, products
+from sycl_dnn.llm.turned_heads import Turn, turn_of
 from sycl_dnn.nn.containers import ModuleList
-from sycl_dnn.nn.key_value_cache import write_slots
+from sycl_dnn.nn.key_value_cache import slots_from, write_slots
 from sycl_dnn.nn.module import Module
 from sycl_dnn.nn.parameter import Parameter
 
@@ -61,55 +59,6 @@ def norm(config: Config, weights: Weights, name: str, width: int) -> Module:
     return RMSNorm(weights, name, width, config.norm_eps, kind == "rms_of_one")
 
 
-class Turn(NamedTuple):
-    """Rotary embedding of positions: ``x * cos + (x @ swap) * sin``."""
-
-    cos: Any
-    sin: Any
-    swap: Any
-
-    def __call__(self, x: Any) -> Any:
-        """Rotate (N, H, T, D)."""
-        y = F.mul(F.matmul(x, F.astype(self.swap, str(x.dtype))), self.sin)
-        return F.astype(F.add(F.mul(x, self.cos), y), str(x.dtype))
-
-
-def turn_of(rotation: Rotation, positions: Any) -> Turn:
-    """Return the rotary embedding of positions (N, T), in float32."""
-    n, dim = len(rotation.frequencies), rotation.head_dim
-    swap = np.zeros((dim, dim), np.float32)
-    swap[np.arange(n) + n, np.arange(n)] = -1.0
-    swap[np.arange(n), np.arange(n) + n] = 1.0
-    frequencies = F.tensor(rotation.frequencies)
-    if rotation.threshold is not None:
-        count = F.add(F.amax(positions), 1.0)
-        is_long = F.gt(count, float(rotation.threshold))
-        frequencies = F.where(is_long, _beyond(rotation, count), frequencies)
-    angles = F.mul(F.unsqueeze(positions, -1), frequencies)
-    still = dim - 2 * n
-    parts = [[F.mul(f(angles), rotation.factor)] * 2 for f in (F.cos, F.sin)]
-    if still:
-        shape = (*angles.shape[:-1], still)
-        parts[0].append(F.ones(shape))
-        parts[1].append(F.zeros(shape))
-    cos, sin = (F.unsqueeze(F.cat(p, -1), 1) for p in parts)
-    return Turn(cos, sin, F.tensor(swap))
-
-
-def _beyond(rotation: Rotation, count: Any) -> Any:
-    """Return the frequencies beyond the threshold of positions."""
-    if rotation.long_frequencies is not None:
-        return F.tensor(rotation.long_frequencies)
-    assert rotation.dynamic is not None
-    assert rotation.threshold is not None
-    n = len(rotation.frequencies)
-    ratio = F.mul(count, rotation.dynamic / rotation.threshold)
-    grown = F.log(F.clamp(F.sub(ratio, rotation.dynamic - 1.0), min=1.0))
-    # base' = base * growth ** (dim / (dim - 2)); frequencies are base ** (-2 i / dim).
-    exponents = F.tensor([-2.0 * i / (2 * n - 2) for i in range(n)])
-    return F.mul(F.tensor(rotation.frequencies), F.exp(F.mul(exponents, grown)))
-
-
 class Attention(Module):
     """Grouped-query self-attention, with or without a cache."""
 
@@ -152,7 +101,10 @@ class Attention(Module):
             made[:2] = [turn(t) for t in made[:2]]
         return made
 
-    def forward(self, x: Any, turns: Any, mask: Any, slots: Any = None, cache: Any = None) -> Any:
+    def forward(
+        self, x: Any, turns: Any, mask: Any, places: Any = None, cache: Any = None,
+        residual: Any = None,
+    ) -> Any:  # fmt: skip
         """Map (N, T, hidden) to the same shape, and return the updated cache.
 
         Parameters
@@ -161,20 +113,22 @@ class Attention(Module):
         turns : list of Turn
         mask : array or None
             Added to the scores (N, key heads, group * T, S); None means causal.
-        slots : Slots, optional
-            Where to write keys and values.
+        places : array, optional
+            Slots to write keys and values to, from ``slots_from``.
         cache : pair of arrays (N, heads, S, D), optional
+        residual : array (N, T, hidden), optional
+            Added to the result.
         """
         query, key, value = self.heads(x, turns)
         if cache is not None:
             key, value = cache = tuple(
-                write_slots(old, F.astype(new, str(old.dtype)), slots.first)
+                write_slots(old, F.astype(new, str(old.dtype)), places)
                 for old, new in zip(cache, (key, value), strict=True)
             )
             key, value = (F.astype(t, str(query.dtype)) for t in (key, value))
         made = self._attended(query, key, value, mask)
         made = F.reshape(F.permute(made, (0, 2, 1, 3)), (*x.shape[:2], -1))
-        return self._modules[self.out](made), cache
+        return product_added(self._modules[self.out], made, residual), cache
 
     def _attended(self, query: Any, key: Any, value: Any, mask: Any) -> Any:
         config = self.config
@@ -213,14 +167,16 @@ class MLP(Module):
                 weights, f"{name}.{part}", *size, config.mlp_bias, config.row.is_transposed
             ))  # fmt: skip
 
-    def forward(self, x: Any) -> Any:
-        """Map (N, T, hidden) to the same shape."""
+    def forward(self, x: Any, residual: Any = None) -> Any:
+        """Map (N, T, hidden) to the same shape, added to ``residual``."""
         parts = self._modules
         made = products([parts[name] for name in self.inputs], x)
         if self.is_gated:
             gate, up = made if len(made) == 2 else F.chunk(made[0], 2, -1)
-            return parts[self.down](F.mul(self._active(gate), up))
-        return parts[self.down](self._active(made[0]))
+            made = F.mul(self._active(gate), up)
+        else:
+            made = self._active(made[0])
+        return product_added(parts[self.down], made, residual)
 
     def _active(self, x: Any) -> Any:
         if self.activation == "gelu_tanh":
@@ -252,16 +208,16 @@ class Block(Module):
                 made_norm = norm(config, weights, f"{name}.{one}", config.hidden_size)
                 self.register_module(one, made_norm)
 
-    def forward(self, x: Any, turns: Any, mask: Any, slots: Any = None, cache: Any = None) -> Any:
+    def forward(self, x: Any, turns: Any, mask: Any, places: Any = None, cache: Any = None) -> Any:
         """Map (N, T, hidden) to the same shape, and return the updated cache."""
         parts = self._modules
         for i, (before, part, after) in enumerate(self.halves):
-            made = parts[before](x)
+            made, residual = parts[before](x), None if after else x
             if i == 0:
-                made, cache = parts[part](made, turns, mask, slots, cache)
+                made, cache = parts[part](made, turns, mask, places, cache, residual)
             else:
-                made = parts[part](made)
-            x = F.add(x, parts[after](made) if after else made)
+                made = parts[part](made, residual)
+            x = F.add(x, parts[after](made)) if after else made
         return x, cache
 
 
@@ -345,10 +301,11 @@ class Decoder(Module):
         positions, masks = self._places(ids.shape[1], cache, slots)
         x = base.embedded(ids, positions)
         turns = [turn_of(r, positions) for r in config.rotations]
+        places = None if slots is None else slots_from(slots.first, ids.shape[1])
         made = []
         for i, block in enumerate(base._modules[base.layers_name]):
             mask = masks[config.layers[i].window]
-            x, one = block(x, turns, mask, slots, None if cache is None else cache[i])
+            x, one = block(x, turns, mask, places, None if cache is None else cache[i])
             made.append(one)
         x = base._modules[base.last_norm_name](x[:, -1] if last_only else x)
         logits = self._logits(x, base._modules[base.embedding_name])

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sycl_dnn import _core
@@ -30,42 +32,57 @@ class PackedMatrix(NamedTuple):
     kind: str
 
 
-def packed_linear(x: Any, data: Any, kind: str) -> Any:
-    """Return ``x @ weights.T`` in the dtype of ``x``.
+def packed_linears(x: Any, matrices: Sequence[Any], kind: str, added: Any = None) -> list[Any]:
+    """Return ``x @ weights.T`` in the dtype of ``x``, for each matrix.
 
     Parameters
     ----------
     x : array (*, k)
-    data : array (n, bytes) of uint8
+    matrices : sequence of array (n, bytes) of uint8
     kind : str
+    added : array (*, n), optional
+        Added to the product with a single matrix.
 
     Notes
     -----
-    Up to eight rows of ``x`` are multiplied by a kernel that decodes the blocks as it reads them,
-    in float32. For more rows the matrix is decoded first. CPUs with AMX then multiply in bfloat16,
+    Up to eight rows of ``x`` are multiplied by one kernel that decodes the blocks as it reads them,
+    in float32. For more rows each matrix is decoded first. CPUs with AMX then multiply in bfloat16,
     whose rounding is less than that of the blocks, and add up in float32. The gradient of ``x`` is
-    a product in its dtype; the matrix has none.
+    a product in its dtype; matrices have none.
     """
-    made = _linear(F.reshape(x, (-1, x.shape[-1])), data, kind)
-    return F.reshape(made, (*x.shape[:-1], data.shape[0]))
+    rows = None if added is None else F.reshape(added, (-1, added.shape[-1]))
+    made = _linears(F.reshape(x, (-1, x.shape[-1])), tuple(matrices), kind, rows)
+    return [F.reshape(y, (*x.shape[:-1], y.shape[1])) for y in made]
 
 
 @operation
-def _linear(x: Any, data: Any, kind: str) -> Any:
+def _linears(x: Any, matrices: Any, kind: str, added: Any) -> Any:
     with untaped(x.trace):
-        made = packed_blocks.packed_product(x, data, kind)
+        is_float = x.dtype == "float32"
+        made = packed_blocks.packed_products(x, matrices, kind, added if is_float else None)
         if made is None:
-            dtype = _of_many_rows(x, kind)
-            weights = F.transpose(_decoded(data, kind, dtype), 0, 1)
-            given = {"src": x.trace.convert(x, dtype), "weights": weights}
-            made = recorded(given, Out((x.shape[0], data.shape[0]), "float32"))
-        made = x.trace.convert(made, x.dtype)
+            made = [_of_decoded(x, data, kind) for data in matrices]
+            is_float = False
+        made = [x.trace.convert(y, x.dtype) for y in made]
+        if added is not None and not is_float:
+            made = [F.add(made[0], added)]
 
     def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        return {"0": product(grads["dst"], _decoded(data, kind, x.dtype))}
+        parts = [product(g, _decoded(matrices[int(i)], kind, x.dtype)) for i, g in grads.items()]
+        found = {"x": functools.reduce(F.add, parts)}
+        return found if added is None else found | {"added": grads["0"]}
 
-    x.trace.tape.append(Entry("packed_linear", {"0": x}, {"dst": made}, rule=rule))
-    return made
+    given = {"x": x} if added is None else {"x": x, "added": added}
+    results = {str(i): y for i, y in enumerate(made)}
+    x.trace.tape.append(Entry("packed_linears", given, results, rule=rule))
+    return tuple(made)
+
+
+def _of_decoded(x: Tensor, data: Tensor, kind: str) -> Tensor:
+    dtype = _of_many_rows(x, kind)
+    weights = F.transpose(_decoded(data, kind, dtype), 0, 1)
+    given = {"src": x.trace.convert(x, dtype), "weights": weights}
+    return recorded(given, Out((x.shape[0], data.shape[0]), "float32"))
 
 
 def _of_many_rows(x: Tensor, kind: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from sycl_dnn import functional as F
 from sycl_dnn.call.operation import operation
 from sycl_dnn.kernels.rows_in_two_parts import STEPS, added_parts, split_rows
-from sycl_dnn.llm.packed_matrices import PackedMatrix, decoded, packed_linear
+from sycl_dnn.llm.packed_matrices import PackedMatrix, decoded, packed_linears
 from sycl_dnn.nn.module import Module
 from sycl_dnn.trace.values import Tensor
 
@@ -77,6 +77,10 @@ def _multiplied(rows: Any, x: Any, weight: Any, scale: Any, bias: Any) -> Any:
 
 def products(parts: Sequence[Any], x: Any) -> list[Any]:
     """Apply several projections, or modules in their place, to one input."""
+    kinds = {p.packed_kind if isinstance(p, Projection) else "" for p in parts}
+    if len(kinds) == 1 and all(kinds):
+        made = packed_linears(x, [p.weight for p in parts], kinds.pop())
+        return [y if p.bias is None else F.add(y, p.bias) for y, p in zip(made, parts, strict=True)]
     is_whole = all(isinstance(p, Projection) and p.weight_scale is not None for p in parts)
     if len(parts) == 1 or not is_whole:
         return [p(x) for p in parts]
@@ -88,6 +92,15 @@ def products(parts: Sequence[Any], x: Any) -> list[Any]:
     biases = [p.bias for p in parts if p.bias is not None]
     made = _multiplied(rows, x, weight, scale, F.cat(biases, 0) if biases else None)
     return list(F.split(made, [p.weight.shape[0] for p in parts], -1))
+
+
+def product_added(part: Any, x: Any, residual: Any) -> Any:
+    """Apply a projection, and add ``residual`` unless it is None."""
+    if residual is None:
+        return part(x)
+    if isinstance(part, Projection) and part.packed_kind and part.bias is None:
+        return packed_linears(x, [part.weight], part.packed_kind, residual)[0]
+    return F.add(residual, part(x))
 
 
 class Projection(Module):
@@ -112,7 +125,7 @@ class Projection(Module):
         if self.weight_scale is not None:
             return integer_product(x, self.weight, self.weight_scale, self.bias)
         if self.packed_kind:
-            made = packed_linear(x, self.weight, self.packed_kind)
+            made = packed_linears(x, [self.weight], self.packed_kind)[0]
             return made if self.bias is None else F.add(made, self.bias)
         if self.is_transposed:
             made = F.matmul(x, self.weight)
@@ -145,7 +158,7 @@ class Table(Module):
         if self.weight_scale is not None:
             return integer_product(x, self.weight, self.weight_scale, None)
         if self.packed_kind:
-            return packed_linear(x, self.weight, self.packed_kind)
+            return packed_linears(x, [self.weight], self.packed_kind)[0]
         return F.linear(x, self.weight)
 
 

@@ -14,8 +14,14 @@ from sycl_dnn.trace.values import Tensor
 
 
 @operation
-def write_slots(cache: Any, new: Any, first: Any) -> Any:
-    """Return a cache (N, heads, S, D) with (N, heads, T, D) written at slot ``first``.
+def slots_from(first: Any, n: int) -> Any:
+    """Return the numbers (1, 1, n, 1) of ``n`` slots starting at ``first`` (), int32."""
+    return computed(lambda start: start + iota(n, 2, 4), first)
+
+
+@operation
+def write_slots(cache: Any, new: Any, places: Any) -> Any:
+    """Return a cache (N, heads, S, D) with (N, heads, T, D) written to slots.
 
     Parameters
     ----------
@@ -23,11 +29,9 @@ def write_slots(cache: Any, new: Any, first: Any) -> Any:
         If donated to the program, its memory is updated in place.
     new : array (N, heads, T, D)
         Same dtype. Positions beyond the last slot are dropped.
-    first : array ()
-        int32.
+    places : array (1, 1, T, 1)
+        int32; from ``slots_from``.
     """
-    length = new.shape[2]
-    places = computed(lambda start: start + iota(length, 2, 4), first)
     return written(cache, new, places, 2)
 
 
@@ -135,10 +139,11 @@ class KVCache(NamedTuple):
         lost = F.where(F.gt(excess, 0.0), float("nan"), F.mul(self.length, 0.0))
         # On overflow the last slots get keys of NaN, to which every position attends.
         first = F.astype(F.clamp(self.length, max=float(capacity - length)), "int32")
+        places = slots_from(first, length)
         keys = F.astype(F.add(keys, F.astype(lost, str(keys.dtype))), dtype)
         return KVCache(
-            write_slots(self.keys, keys, first),
-            write_slots(self.values, F.astype(values, dtype), first),
+            write_slots(self.keys, keys, places),
+            write_slots(self.values, F.astype(values, dtype), places),
             F.add(total, lost),
         )
 

@@ -13,10 +13,14 @@ from sycl_dnn import functional as F
 from sycl_dnn import llm
 from sycl_dnn.kernels import packed_blocks
 from sycl_dnn.kernels.packed_blocks import BLOCKS
-from sycl_dnn.llm.packed_matrices import decoded, packed_linear
+from sycl_dnn.llm.packed_matrices import decoded, packed_linears
 
 IDS = dpnp.asarray([[5, 6, 7, 30, 40, 50, 60]], dtype="i4")
 RNG = np.random.default_rng(0)
+
+
+def packed_linear(x, data, kind):
+    return packed_linears(x, [data], kind)[0]
 
 
 def blocks(kind, n=24, count=2):
@@ -38,7 +42,7 @@ def blocks(kind, n=24, count=2):
 def way(request, monkeypatch):
     """Decode by kernels, or by the functions that devices without OpenCL C have."""
     if request.param == "functions":
-        for name in ("packed_product", "packed_rows"):
+        for name in ("packed_products", "packed_rows"):
             monkeypatch.setattr(packed_blocks, name, lambda *args: None)
     return request.param
 
@@ -64,6 +68,19 @@ def test_products_equal_those_of_the_decoded_matrix(kind, rows, monkeypatch):
     assert np.all(np.abs(got - wanted) <= most * size)
 
 
+@pytest.mark.parametrize("rows", [2, 20])
+def test_several_matrices_and_a_summand(rows):
+    found = [blocks("Q8_0", n) for n in (24, 7, 9)]
+    x = RNG.standard_normal((rows, 64)).astype("f4")
+    got = packed_linears(dpnp.asarray(x), [dpnp.asarray(raw) for raw, _ in found], "Q8_0")
+    for y, (_, weights) in zip(got, found, strict=True):
+        np.testing.assert_allclose(dpnp.asnumpy(y), x @ weights.T, atol=1 if rows > 8 else 1e-3)
+    added = RNG.standard_normal((rows, 24)).astype("f4")
+    data = dpnp.asarray(found[0][0])
+    one = packed_linears(dpnp.asarray(x), [data], "Q8_0", dpnp.asarray(added))[0]
+    np.testing.assert_allclose(dpnp.asnumpy(one - got[0]), added, atol=1e-3)
+
+
 def test_any_axes_and_no_rows():
     raw, weights = blocks("Q4_1")
     x = RNG.standard_normal((2, 3, 64)).astype("f4")
@@ -87,14 +104,20 @@ def test_nan_propagates():
 
 
 @pytest.mark.parametrize("rows", [2, 20])
-def test_the_gradient_of_the_other_operand(rows):
-    raw, weights = blocks("Q4_K")
+def test_gradients_of_the_other_operands(rows):
+    (raw, weights), (other, more) = blocks("Q4_K"), blocks("Q4_K")
     x, dy = (RNG.standard_normal((rows, w)).astype("f4") for w in weights.shape[::-1])
-    data = dpnp.asarray(raw)
-    found = sycl_dnn.grad(lambda x: F.sum(packed_linear(x, data, "Q4_K") * dpnp.asarray(dy)))(
-        dpnp.asarray(x)
-    )
-    np.testing.assert_allclose(dpnp.asnumpy(found), dy @ weights, rtol=1e-4, atol=1e-3)
+    given = dpnp.asarray(raw), dpnp.asarray(other)
+
+    def total(x, added):
+        a, b = packed_linears(x, given, "Q4_K")
+        c = packed_linears(x, given[:1], "Q4_K", added)[0]
+        return F.sum((a + 2 * b + c) * dpnp.asarray(dy))
+
+    found, of_added = sycl_dnn.grad(total, argnums=(0, 1))(dpnp.asarray(x), dpnp.asarray(dy))
+    wanted = dy @ (2 * weights + 2 * more)
+    np.testing.assert_allclose(dpnp.asnumpy(found), wanted, rtol=1e-3, atol=1e-2)
+    np.testing.assert_array_equal(dpnp.asnumpy(of_added), dy)
 
 
 @pytest.mark.parametrize("kind", ["F16", "BF16", "Q8_0", "Q4_0", "Q4_1"])

@@ -7,7 +7,7 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.nn.key_value_cache import write_slots
+from sycl_dnn.nn.key_value_cache import slots_from, write_slots
 
 
 def given(queue, dtype, shape=(2, 3, 10, 7), rows=4):
@@ -25,12 +25,16 @@ def expected(old, new, first):
     return wanted
 
 
+def written(cache, new, first):
+    return write_slots(cache, new, slots_from(first, new.shape[2]))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
 @pytest.mark.parametrize("first", [0, 3, 6, 8, 10, 30, -2])
 def test_values(queue, dtype, first):
     (old, new), arrays = given(queue, dtype)
     at = dpnp.asarray(np.int32(first), sycl_queue=queue)
-    got = write_slots(*arrays, at)
+    got = written(*arrays, at)
     got = dpnp.asnumpy(F.astype(got, "float32"))
     np.testing.assert_array_equal(got, expected(old, new, first))
 
@@ -38,7 +42,7 @@ def test_values(queue, dtype, first):
 @pytest.mark.parametrize("rows", [1, 4])
 def test_a_donated_cache_is_written_in_place(queue, rows):
     (old, new), (cache, fresh) = given(queue, "float32", (2, 3, 64, 16), rows)
-    step = sycl_dnn.compile(write_slots, donate="cache")
+    step = sycl_dnn.compile(written, donate="cache")
     place = cache.get_array()._pointer
     for first in (5, 60, 63):
         old = expected(old, new, first)
@@ -49,7 +53,7 @@ def test_a_donated_cache_is_written_in_place(queue, rows):
 
 def test_a_cache_that_is_not_donated_is_copied(queue):
     (old, new), (cache, fresh) = given(queue, "float32", (2, 3, 64, 16), 1)
-    got = sycl_dnn.compile(write_slots)(cache, fresh, dpnp.asarray(np.int32(5), sycl_queue=queue))
+    got = sycl_dnn.compile(written)(cache, fresh, dpnp.asarray(np.int32(5), sycl_queue=queue))
     np.testing.assert_array_equal(dpnp.asnumpy(got), expected(old, new, 5))
     np.testing.assert_array_equal(dpnp.asnumpy(cache), old)
 
@@ -57,7 +61,7 @@ def test_a_cache_that_is_not_donated_is_copied(queue):
 def test_gradients_flow_to_kept_and_new_rows(queue):
     _, (cache, fresh) = given(queue, "float32")
     at = dpnp.asarray(np.int32(8), sycl_queue=queue)
-    _, pullback = sycl_dnn.vjp(lambda c, n: write_slots(c, n, at), cache, fresh)
+    _, pullback = sycl_dnn.vjp(lambda c, n: written(c, n, at), cache, fresh)
     of_cache, of_new = pullback(dpnp.ones(cache.shape, dtype="f4", sycl_queue=queue))
     assert dpnp.asnumpy(of_cache)[0, 0, :, 0].tolist() == [1] * 8 + [0] * 2
     assert dpnp.asnumpy(of_new)[0, 0, :, 0].tolist() == [1, 1, 0, 0]

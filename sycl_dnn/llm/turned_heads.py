@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rotary embedding of queries and keys, one kernel each."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sycl_dnn import functional as F
+from sycl_dnn.call.operation import operation
+from sycl_dnn.ir.node import Node, number
+from sycl_dnn.llm.rotary_frequencies import Rotation
+from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.ops.arithmetic import LT, cast, where
+from sycl_dnn.ops.creation import iota
+from sycl_dnn.ops.selection import roll
+
+
+class Turn(NamedTuple):
+    """Rotary embedding of positions: ``x * cos + swapped(x) * sin``."""
+
+    cos: Any
+    #: Negative for the first feature of a pair.
+    sin: Any
+    #: Number of rotated pairs, which is also the distance between the features of a pair.
+    n_pairs: int
+
+    def __call__(self, x: Any) -> Any:
+        """Rotate (N, H, T, D)."""
+        return turned(x, self.cos, self.sin, self.n_pairs)
+
+
+@operation
+def turned(x: Any, cos: Any, sin: Any, n: int) -> Any:
+    """Return ``x * cos + swapped(x) * sin``, by one kernel."""
+
+    def body(x: Node, cos: Node, sin: Node) -> Node:
+        wide = cast(x, cos.dtype)
+        other = roll(wide, n, 3)
+        if 2 * n < x.shape[3]:
+            other = where(LT(iota(x.shape[3], 3, 4), number(n, "int32")), roll(wide, -n, 3), other)
+        return cast(wide * cos + other * sin, x.dtype)
+
+    return computed(body, x, cos, sin)
+
+
+def turn_of(rotation: Rotation, positions: Any) -> Turn:
+    """Return the rotary embedding of positions (N, T), in float32."""
+    n, dim = len(rotation.frequencies), rotation.head_dim
+    frequencies = F.tensor(rotation.frequencies)
+    if rotation.threshold is not None:
+        count = F.add(F.amax(positions), 1.0)
+        is_long = F.gt(count, float(rotation.threshold))
+        frequencies = F.where(is_long, _beyond(rotation, count), frequencies)
+    angles = F.mul(F.unsqueeze(positions, -1), frequencies)
+    still = dim - 2 * n
+    parts = [[F.mul(f(angles), rotation.factor)] * 2 for f in (F.cos, F.sin)]
+    parts[1][0] = F.neg(parts[1][0])
+    if still:
+        shape = (*angles.shape[:-1], still)
+        parts[0].append(F.ones(shape))
+        parts[1].append(F.zeros(shape))
+    cos, sin = (F.unsqueeze(F.cat(p, -1), 1) for p in parts)
+    return Turn(cos, sin, n)
+
+
+def _beyond(rotation: Rotation, count: Any) -> Any:
+    """Return the frequencies beyond the threshold of positions."""
+    if rotation.long_frequencies is not None:
+        return F.tensor(rotation.long_frequencies)
+    assert rotation.dynamic is not None
+    assert rotation.threshold is not None
+    n = len(rotation.frequencies)
+    ratio = F.mul(count, rotation.dynamic / rotation.threshold)
+    grown = F.log(F.clamp(F.sub(ratio, rotation.dynamic - 1.0), min=1.0))
+    # base' = base * growth ** (dim / (dim - 2)); frequencies are base ** (-2 i / dim).
+    exponents = F.tensor([-2.0 * i / (2 * n - 2) for i in range(n)])
+    return F.mul(F.tensor(rotation.frequencies), F.exp(F.mul(exponents, grown)))
