@@ -66,6 +66,15 @@ def rank_of(call: Call, x: Any) -> int:
     return rank
 
 
+def placed_windows(call: Call, x: Any, w: Any) -> tuple[Any, Any, Any] | None:
+    """Return strides, padding and dilations as functions take them; None if some are cut off."""
+    rank_of(call, x)
+    over = windows(call, x.shape[2:], w.shape[2:])
+    if min(map(min, over.pads)) < 0:
+        return None
+    return over.strides, tuple(over.pads), over.dilations
+
+
 @operator("Conv")
 def convolve(call: Call, x: Any, w: Any, bias: Any = None) -> Any:
     """Convolve with possibly asymmetric padding."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import dpnp
@@ -93,6 +93,16 @@ class Evaluation:
         if found is None:
             found = self.graph.on_device[key] = to_device(value, self.queue)
         return found
+
+    def once(self, what: str, sources: Sequence[np.ndarray], make: Callable[[], np.ndarray]) -> Any:
+        """Return an array on the device that is made of constants, the same one each time."""
+        known = self.graph.constant_ids
+        key = (self.queue, what, *(
+            id(v) if id(v) in known else (v.dtype.name, v.shape, v.tobytes()) for v in sources
+        ))  # fmt: skip
+        if key not in self.graph.on_device:
+            self.graph.on_device[key] = to_device(make(), self.queue)
+        return self.graph.on_device[key]
 
     def host(self, value: Any, call: Call) -> np.ndarray:
         """Return a value as a NumPy array."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantization, and exact integer products."""
+"""Products and other functions of quantized numbers, exact in integers."""
 
 from __future__ import annotations
 
@@ -9,105 +9,67 @@ from typing import Any
 
 import numpy as np
 
-from sycl_dnn.onnx.convolution_operators import convolve
-from sycl_dnn.onnx.elementwise_operators import cast, name_of, numpy_dtype
-from sycl_dnn.onnx.evaluation import fits_device, is_host
-from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, checked_axis, operator
+from sycl_dnn.onnx.convolution_operators import convolve, placed_windows
+from sycl_dnn.onnx.elementwise_operators import name_of
+from sycl_dnn.onnx.evaluation import is_host
+from sycl_dnn.onnx.integer_products import (
+    are_exact,
+    dequantized,
+    integer_convolution,
+    integer_matmul,
+    less,
+    rescaled,
+    rounded,
+)
+from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, operator
+from sycl_dnn.onnx.quantization_operators import dynamic_quantize
 
-#: Integers up to this are exact in float32.
+#: Whole numbers up to here are exact in float32.
 _EXACT = 2**24
-_LIMITS = {name: (np.iinfo(name).min, np.iinfo(name).max)
-           for name in ("int8", "uint8", "int16", "uint16", "int32")}  # fmt: skip
 
 
-# --- Conversions
+# --- Weights as int8, which oneDNN multiplies as they are
 
 
-def _along(call: Call, value: Any, x: Any) -> Any:
-    """Return a scale or zero point in a shape that broadcasts to ``x``."""
-    rank = len(x.shape)
-    if not rank or math.prod(value.shape) == 1:
-        return value.reshape(()) if is_host(value) else F.reshape(value, ())
-    axis, block = checked_axis(call, call.get("axis", 1), rank), call.get("block_size", 0)
-    if block:
-        if len(value.shape) != rank or -(-x.shape[axis] // block) != value.shape[axis]:
-            raise ValueError(f"scales of blocks must fit {tuple(x.shape)}, got {value.shape}")
-        if is_host(value):
-            return np.repeat(value, block, axis).take(range(x.shape[axis]), axis)
-        return F.narrow(F.repeat_interleave(value, block, axis), axis, 0, x.shape[axis])
-    shape = [-1 if i == axis else 1 for i in range(rank)]
-    return value.reshape(shape) if is_host(value) else F.reshape(value, shape)
+def _weights(call: Call, x: Any, w: Any, x_zero: Any, w_zero: Any, shape: Any) -> Any:
+    """Return weights in int8, and a zero point that is left; None if floats must be multiplied.
+
+    ``shape`` is that of zero points which differ.
+    """
+    is_single = x_zero is None or math.prod(x_zero.shape) == 1
+    if not (is_single and min(x.ndim, w.ndim) > 1 and math.prod((*x.shape, *w.shape))):
+        return None
+    if not are_exact(call.run.queue):
+        return None
+    if not is_host(w) or not (w_zero is None or is_host(w_zero)):
+        return (w, None) if w_zero is None and name_of(w) == "int8" else None
+    given = [w] if w_zero is None else [w, w_zero]
+    wide = w.astype(np.int16)
+    zero = np.zeros((), np.int16) if w_zero is None else w_zero.astype(np.int16)
+    zero = zero.reshape(shape if zero.size > 1 else ())
+    if (wide - zero).min() >= -128 and (wide - zero).max() <= 127:
+        return call.run.once("int8", given, lambda: (wide - zero).astype(np.int8)), None
+    by = 128 if w.dtype == np.uint8 else 0
+    rest = call.run.once("rest", given, lambda: (zero - by).astype(np.int32))
+    return call.run.once("less 128", given, lambda: (wide - by).astype(np.int8)), rest
 
 
-def _rounded(call: Call, made: Any, zero: Any, dtype: str) -> Any:
-    """Round floats to an integer type: halves to even, add the zero point, saturate."""
-    low, high = _LIMITS[dtype]
-    made = F.round(made)
-    if zero is not None:
-        made = made + F.astype(zero, name_of(made))
-    return F.astype(F.astype(F.clamp(made, float(low), float(high)), "int32"), dtype)
+def _whole(call: Call, zero: Any) -> Any:
+    """Return a zero point as oneDNN reads it."""
+    if is_host(zero):
+        return call.device(zero.astype(np.int32))
+    return zero if zero is None else F.astype(zero, "int32")
 
 
-@operator("QuantizeLinear", mixed=True)
-def _quantize(call: Call, x: Any, scale: Any, zero: Any = None) -> Any:
-    dtype = name_of(zero) if zero is not None else "uint8"
-    if zero is None and call.get("output_dtype", 0):
-        dtype = call.dtype(call.get("output_dtype"))
-    if dtype not in _LIMITS or not fits_device(scale.dtype):
-        return _quantize_on_host(call, call.host(x), call.host(scale), zero, dtype)
-    x = call.device(x)
-    scale, zero = (v if v is None else _along(call, call.device(v), x) for v in (scale, zero))
-    wide = "float32" if name_of(x) != "float64" else "float64"
-    if name_of(x) == "int32" and dtype == "int32":
-        wide = "float64"
-    return _rounded(call, F.astype(x, wide) / F.astype(scale, wide), zero, dtype)
+def _ones(call: Call, shape: tuple[int, ...]) -> Any:
+    return call.run.once("ones", [np.asarray(shape)], lambda: np.ones(shape, np.int8))
 
 
-def _quantize_on_host(call: Call, x: Any, scale: Any, zero: Any, dtype: str) -> Any:
-    """Quantize to types that the device lacks: 8- and 4-bit floats, 4- and 2-bit integers."""
-    made = x.astype(np.float32) / _along(call, scale.astype(np.float32), x)
-    if "float" in dtype:
-        return cast(call, made, dtype)
-    bits, is_signed = int(dtype.lstrip("uint")), dtype.startswith("i")
-    low = -(2 ** (bits - 1)) if is_signed else 0
-    shift = 0 if zero is None else _along(call, call.host(zero).astype(np.float32), x)
-    made = np.clip(np.rint(made) + shift, low, low + 2**bits - 1)
-    return made.astype(np.int8).astype(numpy_dtype(dtype))
-
-
-@operator("DequantizeLinear", mixed=True)
-def _dequantize(call: Call, x: Any, scale: Any, zero: Any = None) -> Any:
-    dtype = call.get("output_dtype", 0)
-    target = call.dtype(dtype) if dtype else name_of(scale)
-    if target == "float8_e8m0fnu" or (is_host(x) and not fits_device(x.dtype)):
-        made = x.astype(np.float32)
-        if zero is not None:
-            made = made - _along(call, call.host(zero).astype(np.float32), x)
-        made = made * _along(call, call.host(scale).astype(np.float32), x)
-        return call.device(cast(call, made, target))
-    x = call.device(x)
-    scale, zero = (v if v is None else _along(call, call.device(v), x) for v in (scale, zero))
-    made = F.astype(x, "int32")
-    if zero is not None:
-        made = made - F.astype(zero, "int32")
-    return F.astype(F.astype(made, name_of(scale)) * scale, target)
-
-
-@operator("DynamicQuantizeLinear", 11)
-def _dynamic(call: Call, x: Any) -> Any:
-    low = F.clamp(F.amin(x, tuple(range(len(x.shape)))), None, 0.0)
-    high = F.clamp(F.amax(x, tuple(range(len(x.shape)))), 0.0, None)
-    scale = (high - low) / 255.0
-    scale = F.where(F.eq(scale, 0.0), F.full_like(scale, 1.0), scale)
-    zero = _rounded(call, (low * -1.0) / scale, None, "uint8")
-    return _rounded(call, x / scale, zero, "uint8"), F.reshape(scale, ()), F.reshape(zero, ())
-
-
-# --- Products
+# --- Products in float32, for CPUs that saturate, and weights that int8 does not hold
 
 
 def _shifted(x: Any, zero: Any, shape: tuple[int, ...] = ()) -> Any:
-    """Subtract the zero point from 8-bit integers, as exact float32."""
+    """Return integers of 8 bits without their zero point, as float32, which is exact."""
     made = F.astype(x, "float32")
     if zero is None:
         return made
@@ -115,26 +77,15 @@ def _shifted(x: Any, zero: Any, shape: tuple[int, ...] = ()) -> Any:
     return made - (F.reshape(zero, shape) if shape and math.prod(zero.shape) > 1 else zero)
 
 
-def _columns(zero: Any, rank: int) -> tuple[int, ...]:
-    """Return the shape of a per-row zero point of the first operand."""
+def _columns(zero: Any) -> tuple[int, ...]:
+    """Return the shape of a zero point of a matrix's rows, for the first operand."""
     return () if zero is None or len(zero.shape) != 1 else (-1, 1)
 
 
 def _parts(n: int, others: int = 1) -> list[tuple[int, int]]:
-    """Split a sum over ``n`` times ``others`` products so that each part is exact."""
+    """Divide a sum over ``n`` times ``others`` products so that each part is exact."""
     step = max(_EXACT // (255 * 255 * others), 1)
     return [(i, min(step, n - i)) for i in range(0, n, step)]
-
-
-def integer_product(a: Any, b: Any) -> Any:
-    """Multiply matrices of integers below 256, given as float32; exact, as int32."""
-    last = len(a.shape) - 1
-    made = [
-        F.astype(F.matmul(F.narrow(a, last, i, n), F.narrow(b, max(len(b.shape) - 2, 0), i, n)),
-                 "int32")
-        for i, n in _parts(a.shape[-1])
-    ]  # fmt: skip
-    return _total(made)
 
 
 def _total(parts: list[Any]) -> Any:
@@ -144,19 +95,19 @@ def _total(parts: list[Any]) -> Any:
     return total
 
 
-def _product(call: Call, a: Any, b: Any, a_zero: Any, b_zero: Any) -> Any:
-    return integer_product(_shifted(a, a_zero, _columns(a_zero, len(a.shape))), _shifted(b, b_zero))
+def _matmul_in_floats(a: Any, b: Any) -> Any:
+    """Multiply matrices of whole numbers below 256, given as float32; exact, as int32."""
+    last = len(a.shape) - 1
+    made = [
+        F.astype(F.matmul(F.narrow(a, last, i, n), F.narrow(b, max(len(b.shape) - 2, 0), i, n)),
+                 "int32")
+        for i, n in _parts(a.shape[-1])
+    ]  # fmt: skip
+    return _total(made)
 
 
-@operator("MatMulInteger", 10)
-def _matmul_integer(call: Call, a: Any, b: Any, a_zero: Any = None, b_zero: Any = None) -> Any:
-    return _product(call, a, b, a_zero, b_zero)
-
-
-def _convolution(call: Call, x: Any, w: Any, x_zero: Any, w_zero: Any) -> Any:
-    """Convolve exactly, splitting channels so that sums fit float32."""
-    x = _shifted(x, x_zero)
-    w = _shifted(w, w_zero, (-1,) + (1,) * (len(w.shape) - 1))
+def _convolution_in_floats(call: Call, x: Any, w: Any) -> Any:
+    """Convolve exactly: channels in parts whose sums fit float32."""
     groups, channels = call.get("group", 1), w.shape[1]
     parts = _parts(channels, math.prod(w.shape[2:]))
     if len(parts) == 1:
@@ -170,57 +121,98 @@ def _convolution(call: Call, x: Any, w: Any, x_zero: Any, w_zero: Any) -> Any:
     return _total(made)
 
 
-@operator("ConvInteger", 10)
-def _conv_integer(call: Call, x: Any, w: Any, x_zero: Any = None, w_zero: Any = None) -> Any:
-    return _convolution(call, x, w, x_zero, w_zero)
+# --- Products
 
 
-@operator("QLinearConv", 10)
+@operator("MatMulInteger", 10, mixed=True)
+def _product(call: Call, a: Any, b: Any, a_zero: Any = None, b_zero: Any = None) -> Any:
+    a, a_zero = call.device(a), _whole(call, a_zero)
+    found = _weights(call, a, b, a_zero, b_zero, (1, -1))
+    if found is not None:
+        weight, rest = found
+        made = integer_matmul(a, weight, a_zero)
+        if rest is None:
+            return made
+        return less(made, rest, integer_matmul(a, _ones(call, (b.shape[-2], 1)), a_zero))
+    b, b_zero = call.device(b), call.device(b_zero)
+    return _matmul_in_floats(_shifted(a, a_zero, _columns(a_zero)), _shifted(b, b_zero))
+
+
+@operator("ConvInteger", 10, mixed=True)
+def _convolution(call: Call, x: Any, w: Any, x_zero: Any = None, w_zero: Any = None) -> Any:
+    x, x_zero = call.device(x), _whole(call, x_zero)
+    shape = (-1,) + (1,) * (len(w.shape) - 1)
+    found, over = _weights(call, x, w, x_zero, w_zero, shape), placed_windows(call, x, w)
+    if found is not None and over is not None:
+        (weight, rest), groups = found, call.get("group", 1)
+        made = integer_convolution(x, weight, x_zero, *over, groups)
+        if rest is None:
+            return made
+        ones = _ones(call, (groups, *w.shape[1:]))
+        sums = integer_convolution(x, ones, x_zero, *over, groups)
+        if groups > 1:
+            sums = F.repeat_interleave(sums, w.shape[0] // groups, 1)
+        return less(made, F.reshape(rest, shape[1:]) if rest.ndim else rest, sums)
+    w, w_zero = call.device(w), call.device(w_zero)
+    return _convolution_in_floats(call, _shifted(x, x_zero), _shifted(w, w_zero, shape))
+
+
+@operator("QLinearConv", 10, mixed=True, constants=(1, 4, 6))
 def _qlinear_conv(
     call: Call, x: Any, x_scale: Any, x_zero: Any, w: Any, w_scale: Any, w_zero: Any,
     y_scale: Any, y_zero: Any, bias: Any = None,
 ) -> Any:  # fmt: skip
     made = _convolution(call, x, w, x_zero, w_zero)
-    shape = (-1,) + (1,) * (len(x.shape) - 2)
-    if bias is not None:
-        made = made + F.reshape(bias, shape)
-    factor = x_scale * w_scale / y_scale
-    factor = F.reshape(factor, shape) if math.prod(factor.shape) > 1 else factor
-    return _rounded(call, F.astype(made, "float32") * factor, y_zero, name_of(y_zero))
+    shape = (-1,) + (1,) * (len(w.shape) - 2)
+    factor = _factor(call, x_scale, w_scale, y_scale, shape)
+    bias = None if bias is None else F.reshape(call.device(bias), shape)
+    return rescaled(made, factor, call.device(y_zero), bias, name_of(y_zero))
 
 
-def _rows(call: Call, scale: Any) -> Any:
-    return F.reshape(scale, (-1, 1)) if len(scale.shape) == 1 and scale.shape[0] > 1 else scale
+def _factor(call: Call, a: Any, b: Any, y: Any, shape: Any) -> Any:
+    """Return ``a * b / y`` in float32, in a shape that broadcasts to the result."""
+    if all(map(is_host, (a, b, y))):
+        made = a.astype(np.float32) * b.astype(np.float32) / y.astype(np.float32)
+        return call.device(made.reshape(shape if made.size > 1 else ()))
+    a, b, y = (F.astype(call.device(v), "float32") for v in (a, b, y))
+    made = a * b / y
+    return F.reshape(made, shape) if math.prod(made.shape) > 1 else F.reshape(made, ())
 
 
-@operator("QLinearMatMul", 10)
+@operator("QLinearMatMul", 10, mixed=True, constants=(1, 4, 6))
 def _qlinear_matmul(
     call: Call, a: Any, a_scale: Any, a_zero: Any, b: Any, b_scale: Any, b_zero: Any,
     y_scale: Any, y_zero: Any,
 ) -> Any:  # fmt: skip
-    made = F.astype(_product(call, a, b, a_zero, b_zero), "float32")
-    scales = [F.astype(s, "float32") for s in (a_scale, b_scale, y_scale)]
-    factor = _rows(call, scales[0]) * scales[1] / scales[2]
-    return _rounded(call, made * factor, y_zero, name_of(y_zero))
+    made = _product(call, a, b, a_zero, b_zero)
+    if len(a_scale.shape) == 1 and a_scale.shape[0] > 1:
+        column = a_scale.reshape(-1, 1) if is_host(a_scale) else F.reshape(a_scale, (-1, 1))
+        given = (F.astype(call.device(v), "float32") for v in (column, b_scale, y_scale))
+        rows, columns, y = given
+        factor = rows * columns / y
+    else:
+        factor = _factor(call, a_scale, b_scale, y_scale, (-1,))
+    return rescaled(made, factor, call.device(y_zero), None, name_of(y_zero))
 
 
-# --- Microsoft's operators
+# --- Microsoft's
 
 
-@operator("MatMulIntegerToFloat", domain=MICROSOFT)
+@operator("MatMulIntegerToFloat", domain=MICROSOFT, mixed=True, constants=(3,))
 def _matmul_to_float(
     call: Call, a: Any, b: Any, a_scale: Any, b_scale: Any, a_zero: Any = None,
     b_zero: Any = None, bias: Any = None,
 ) -> Any:  # fmt: skip
-    made = F.astype(_product(call, a, b, a_zero, b_zero), "float32") * (a_scale * b_scale)
-    return made if bias is None else made + bias
+    scales = call.device(a_scale) * call.device(b_scale)
+    made = F.astype(_product(call, a, b, a_zero, b_zero), "float32") * scales
+    return made if bias is None else made + call.device(bias)
 
 
-@operator("DynamicQuantizeMatMul", domain=MICROSOFT)
+@operator("DynamicQuantizeMatMul", domain=MICROSOFT, mixed=True, constants=(2,))
 def _dynamic_matmul(
     call: Call, a: Any, b: Any, b_scale: Any, b_zero: Any = None, bias: Any = None
 ) -> Any:
-    values, scale, zero = _dynamic(call, a)
+    values, scale, zero = dynamic_quantize(call, call.device(a))
     return _matmul_to_float(call, values, b, scale, b_scale, zero, b_zero, bias)
 
 
@@ -228,14 +220,11 @@ Quantised = tuple[Any, Any, Any]
 
 
 def _wide(given: Quantised) -> Any:
-    values, scale, zero = given
-    made = F.astype(values, "int32")
-    made = made if zero is None else made - F.astype(zero, "int32")
-    return F.astype(made, "float32") * scale
+    return dequantized(*given)
 
 
-def _narrow(call: Call, made: Any, scale: Any, zero: Any, like: Any) -> Any:
-    return _rounded(call, made / scale, zero, name_of(like if zero is None else zero))
+def _narrow(made: Any, scale: Any, zero: Any, like: Any) -> Any:
+    return rounded(made, scale, zero, name_of(like if zero is None else zero))
 
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -246,7 +235,7 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
 @operator(_BINARY, domain=MICROSOFT)
 def _qlinear_binary(call: Call, *given: Any) -> Any:
     a, b, (scale, zero) = given[:3], given[3:6], (*given[6:], None)[:2]
-    return _narrow(call, _BINARY[call.op](_wide(a), _wide(b)), scale, zero, a[0])
+    return _narrow(_BINARY[call.op](_wide(a), _wide(b)), scale, zero, a[0])
 
 
 _UNARY: dict[str, Callable[[Call, Any], Any]] = {
@@ -262,14 +251,10 @@ def _qlinear_unary(call: Call, *given: Any) -> Any:
     if call.get("channels_last", 0):
         call.refuse("channels_last must be 0")
     scale, zero = (*given[3:], None)[:2]
-    return _narrow(call, _UNARY[call.op](call, _wide(given[:3])), scale, zero, given[0])
+    return _narrow(_UNARY[call.op](call, _wide(given[:3])), scale, zero, given[0])
 
 
 @operator("QLinearConcat", domain=MICROSOFT)
 def _qlinear_concat(call: Call, scale: Any, zero: Any, *given: Any) -> Any:
     parts = [_wide(given[i : i + 3]) for i in range(0, len(given), 3)]
-    return _narrow(call, F.cat(parts, call.need("axis")), scale, zero, given[0])
-
-
-operator("QuantizeLinear", domain=MICROSOFT, mixed=True)(_quantize)
-operator("DequantizeLinear", domain=MICROSOFT, mixed=True)(_dequantize)
+    return _narrow(F.cat(parts, call.need("axis")), scale, zero, given[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading and validation of ONNX files, which are split into structure and weights."""
+"""ONNX files: read, checked, and divided into a structure and its weights."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ from onnx import (
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.onnx.operator_registry import find
 
-#: Newest supported version of ONNX's operator set.
+#: The newest version of ONNX's operator set that is known.
 NEWEST = 28
-#: Maximum nesting of graphs and functions.
+#: Nested graphs and functions that call functions, at most.
 _DEPTH = 32
 _BATCH_NORM_STATISTICS = (3, 4)
 
 
 class ModelFile(NamedTuple):
-    """A loaded model."""
+    """A model as it is loaded."""
 
-    #: An ONNX model with the weights as additional inputs.
+    #: An ONNX model whose further inputs are the weights.
     structure: bytes
-    #: Floating-point initializers by name.
+    #: Initialisers of floating-point numbers, by name.
     parameters: dict[str, np.ndarray]
     #: Statistics of batch normalization.
     buffers: dict[str, np.ndarray]
 
 
 def wrong(rule: str) -> InvalidArguments:
-    """Return the error for an invalid file."""
+    """Return the error for a file that breaks a rule."""
     return InvalidArguments(f"onnx.load: {rule}")
 
 
 def read(source: Any) -> ModelFile:
-    """Read a model from a path, bytes or a ``ModelProto``."""
+    """Return a model from a path, bytes or a ``ModelProto``."""
     model, folder = _parsed(source)
     _check_names(model)
     for graph in _graphs(model.graph):
@@ -83,7 +83,7 @@ def _parsed(source: Any) -> tuple[onnx.ModelProto, Path | None]:
 
 
 def _graphs(graph: onnx.GraphProto, depth: int = 0) -> Iterator[onnx.GraphProto]:
-    """Yield a graph and all nested graphs."""
+    """Yield a graph and those in its nodes."""
     if depth > _DEPTH:
         raise wrong(f"graphs must be nested at most {_DEPTH} deep")
     yield graph
@@ -115,7 +115,7 @@ def _check_depth(name: Any, calls: dict[Any, set[Any]], path: tuple[Any, ...]) -
 
 
 def _resolve(tensor: TensorProto, folder: Path | None) -> None:
-    """Validate the size of a tensor; load external data, from the model's folder only."""
+    """Check the size of a tensor; read what is in another file, of the model's folder only."""
     if any(d < 0 for d in tensor.dims):
         raise wrong(f"tensor {tensor.name!r} must have sizes of at least 0, got {[*tensor.dims]}")
     if tensor.data_location != TensorProto.EXTERNAL:
@@ -157,7 +157,7 @@ def _nbytes(tensor: TensorProto) -> int:
 
 
 def to_array(tensor: TensorProto) -> np.ndarray:
-    """Return the values of a tensor, whose size is validated before memory is allocated."""
+    """Return the values of a tensor, whose size is checked before memory is allocated."""
     n = math.prod(tensor.dims)
     n_typed = max(len(getattr(tensor, f)) for f in (
         "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data"
@@ -177,7 +177,7 @@ def to_array(tensor: TensorProto) -> np.ndarray:
 def _weights_taken(
     model: onnx.ModelProto,
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Turn floating-point initializers into graph inputs, and return them."""
+    """Make the floating-point initialisers of the graph its inputs; return them."""
     graph = model.graph
     versions = {o.domain: o.version for o in model.opset_import}
     on_host, statistics = _roles(graph, versions)
@@ -202,7 +202,7 @@ def _weights_taken(
             t.name, t.data_type, list(t.dims)
         ) for t in graph.initializer if t.name in parameters or t.name in buffers
     ]  # fmt: skip
-    # Before version 4, initializers had to be inputs, which could override them.
+    # Before version 4 initialisers had to be inputs, which could replace them.
     model.ir_version = max(model.ir_version, 4)
     constants = [TensorProto.FromString(t.SerializeToString()) for t in kept]
     inputs = [onnx.ValueInfoProto.FromString(i.SerializeToString()) for i in inputs]
@@ -213,21 +213,22 @@ def _weights_taken(
 
 
 def _roles(graph: onnx.GraphProto, versions: dict[str, int]) -> tuple[set[str], set[str]]:
-    """Return the names that operators read on the host, and those that are statistics."""
+    """Return which names operators read on the host or as constants, and which as statistics."""
     on_host, statistics = set(), set()
     for inner in _graphs(graph):
         for node in inner.node:
             domain = "" if node.domain == "ai.onnx" else node.domain
             found = find(domain, node.op_type, versions.get(node.domain, 1))
             if found is not None:
-                on_host |= {node.input[i] for i in found.host if i < len(node.input)}
+                kept = found.host | found.constants
+                on_host |= {node.input[i] for i in kept if i < len(node.input)}
             if node.op_type == "BatchNormalization" and not domain:
                 statistics |= {*node.input[slice(*_BATCH_NORM_STATISTICS)], *node.input[4:5]}
     return on_host, statistics
 
 
 def _checked(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Apply ONNX's checks and inline functions."""
+    """Return a model after ONNX's own checks, its functions in place."""
     try:
         if any(not o.type.tensor_type.HasField("shape") for o in model.graph.output):
             model = shape_inference.infer_shapes(model)
@@ -241,10 +242,10 @@ def _checked(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def with_definitions(model: onnx.ModelProto, missing: set[tuple[str, str]]) -> onnx.ModelProto:
-    """Replace operators by their definitions in ONNX."""
+    """Return a model with operators replaced by what ONNX defines them as."""
     try:
         return inliner.inline_selected_functions(
             model, sorted(missing), inline_schema_functions=True
         )
-    except (ValueError, RuntimeError):  # no definition for these inputs
+    except (ValueError, RuntimeError):  # one of them has no definition for these inputs
         return model

@@ -28,6 +28,8 @@ class Operator(NamedTuple):
     mixed: bool
     #: Whether the result shape depends on input values.
     is_step: bool
+    #: Inputs that are constants, not parameters, where the file has them: scales.
+    constants: frozenset[int]
 
 
 _OPERATORS: dict[tuple[str, str], dict[int, Operator]] = {}
@@ -35,7 +37,7 @@ _OPERATORS: dict[tuple[str, str], dict[int, Operator]] = {}
 
 def operator(
     names: str | Iterable[str], since: int = 1, *, host: Collection[int] = (), mixed: bool = False,
-    step: bool = False, domain: str = "",
+    step: bool = False, domain: str = "", constants: Collection[int] = (),
 ) -> Callable[[Body], Body]:  # fmt: skip
     """Register a function for operators, starting with a version of their operator set.
 
@@ -51,13 +53,16 @@ def operator(
     step : bool
         Whether the result shape depends on values, so that it cannot be traced.
     domain : str
+    constants : collection of int
+        Numbers of the inputs that are constants of the model where the file has them, as scales of
+        quantized weights are; not parameters.
     """
 
     def add(body: Body) -> Body:
         for name in [names] if isinstance(names, str) else names:
             versions = _OPERATORS.setdefault((domain, name), {})
             assert since not in versions, f"{name}-{since} is registered twice"
-            versions[since] = Operator(body, frozenset(host), mixed, step)
+            versions[since] = Operator(body, frozenset(host), mixed, step, frozenset(constants))
         return body
 
     return add

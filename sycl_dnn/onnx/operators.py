@@ -7,8 +7,8 @@ import importlib
 
 FAMILIES = (
     "attention", "control_flow", "convolution", "elementwise", "index", "integer",
-    "normalization", "pool", "product", "random", "recurrent", "reduction", "resize", "shape",
-    "signal", "training", "vision",
+    "normalization", "pool", "product", "quantization", "random", "recurrent", "reduction",
+    "resize", "shape", "signal", "training", "vision",
 )  # fmt: skip
 
 

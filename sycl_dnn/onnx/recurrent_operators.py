@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RNN, GRU and LSTM: by oneDNN if it supports the network, else step by step."""
+"""RNN, GRU and LSTM: whole by oneDNN where it has them, else step by step."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from sycl_dnn.onnx.elementwise_operators import name_of
+from sycl_dnn.onnx.evaluation import is_host
+from sycl_dnn.onnx.integer_products import are_exact, dequantized, halves
 from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, operator
 
 Activation = Callable[[Any], Any]
@@ -27,10 +32,10 @@ _DEFAULTS = {"affine": (1.0, 0.0), "leakyrelu": (0.01, 0.0), "thresholdedrelu": 
 
 
 class Kind(NamedTuple):
-    """One kind of network: the gate orders of ONNX and torch."""
+    """One kind of network: how ONNX and torch order its gates."""
 
     gates: int
-    #: Positions in ONNX's weights of torch's gates: i f g o of an LSTM, r z n of a GRU.
+    #: Places in ONNX's weights of torch's gates: i f g o of an LSTM, r z n of a GRU.
     order: tuple[int, ...]
     activations: tuple[str, ...]
 
@@ -77,7 +82,7 @@ def _clipped(function: Any, a: float, b: float, clip: float | None) -> Activatio
 
 
 def _rows(x: Any, order: tuple[int, ...]) -> Any:
-    """Permute blocks of the first axis."""
+    """Return blocks of the first axis in another order."""
     if len(order) == 1:
         return x
     parts = F.chunk(x, len(order), 0)
@@ -85,7 +90,7 @@ def _rows(x: Any, order: tuple[int, ...]) -> Any:
 
 
 def _whole(call: Call, kind: Kind, x: Any, weights: list[Weights], state: list[Any]) -> Any:
-    """Run all directions by torch's function; return (T, D, N, H) and the last states."""
+    """Run all directions as torch's network; (T, D, N, H) and the last states."""
     params = []
     hidden = call.need("hidden_size")
     for one in weights:
@@ -141,7 +146,7 @@ _STEPS = {"LSTM": _lstm_step, "GRU": _gru_step, "RNN": _rnn_step}
 
 
 def _input_bias(kind: Kind, one: Weights) -> Any:
-    """Return the input bias of all steps; the GRU's last state gate has its own."""
+    """Return what is added once a step; the GRU's last gate of the state has its own place."""
     first, second = F.chunk(one.bias, 2, 0)
     if kind.gates != 3:
         return first + second
@@ -187,7 +192,7 @@ def _is_standard(call: Call, kind: Kind, lengths: Any, weights: list[Weights]) -
 
 
 def run(call: Call, kind: Kind, x: Any, weights: list[Weights], lengths: Any, state: Any) -> Any:
-    """Run a network and return the results in ONNX's layout."""
+    """Run a network; the results in ONNX's layout."""
     layout = call.get("layout", 0)
     if layout:
         x = F.transpose(x, 0, 1)
@@ -216,7 +221,7 @@ def run(call: Call, kind: Kind, x: Any, weights: list[Weights], lengths: Any, st
 
 
 def _network(call: Call, kind: Kind, x: Any, lengths: Any, state: list[Any], *every: Any) -> Any:
-    """Run a network given the weights W, R, B, P of all directions."""
+    """Run a network of the weights W, R, B, P of all directions."""
     weights = [
         Weights(*(v if v is None else F.select(v, 0, d) for v in every))
         for d in range(every[0].shape[0])
@@ -233,20 +238,37 @@ def _recurrent(
     return _network(call, _KINDS[call.op], x, lengths, state, w, r, bias, peepholes)
 
 
-@operator("DynamicQuantizeLSTM", domain=MICROSOFT)
+@operator("DynamicQuantizeLSTM", domain=MICROSOFT, mixed=True, constants=(3, 8, 10))
 def _quantized_lstm(
     call: Call, x: Any, w: Any, r: Any, bias: Any = None, lengths: Any = None, h: Any = None,
     c: Any = None, peepholes: Any = None, w_scale: Any = None, w_zero: Any = None,
     r_scale: Any = None, r_zero: Any = None,
 ) -> Any:  # fmt: skip
-    """Run with 8-bit weights (directions, channels, 4 * hidden); products are in float32."""
+    """Weights are (directions, channels, 4 * hidden) of 8 bits; products are in floats."""
+    given = [call.device(v) for v in (x, lengths, h, c, bias, peepholes)]
+    x, lengths, h, c, bias, peepholes = given
+    weights = (_wide_weights(call, w, w_scale, w_zero), _wide_weights(call, r, r_scale, r_zero))
+    given = [x, h, c, *weights, bias, peepholes]
+    if name_of(x) == "float32" and are_exact(call.run.queue) and halves(call.run.queue):
+        # Half the memory to read; 8 bits of a mantissa are no fewer than the weights have.
+        given = [v if v is None else F.astype(v, "bfloat16") for v in given]
+    x, h, c, *rest = given
+    made = _network(call, _KINDS["LSTM"], x, lengths, [h, c], *rest)
+    return tuple(F.astype(v, "float32") for v in made)
 
-    def wide(values: Any, scale: Any, zero: Any) -> Any:
-        shape = (scale.shape[0], 1, -1) if len(scale.shape) else (1, 1, 1)
-        made = F.astype(values, "float32")
-        if zero is not None:
-            made = made - F.reshape(F.astype(zero, "float32"), shape)
-        return F.transpose(made * F.reshape(scale, shape), 1, 2)
 
-    weights = wide(w, w_scale, w_zero), wide(r, r_scale, r_zero), bias, peepholes
-    return _network(call, _KINDS["LSTM"], x, lengths, [h, c], *weights)
+def _wide_weights(call: Call, values: Any, scale: Any, zero: Any) -> Any:
+    """Return weights of 8 bits in float32, (directions, 4 * hidden, channels)."""
+    given = [v for v in (values, scale, zero) if v is not None]
+    shape = (scale.shape[0], 1, -1) if len(scale.shape) else (1, 1, 1)
+
+    def wide(values: np.ndarray, scale: np.ndarray, zero: Any = None) -> Any:
+        made = values.astype(np.float32)
+        made = made if zero is None else made - zero.astype(np.float32).reshape(shape)
+        return np.swapaxes(made * scale.reshape(shape), 1, 2)
+
+    if all(map(is_host, given)):
+        return call.run.once("DynamicQuantizeLSTM", given, lambda: wide(*given))
+    values, scale, *zeros = map(call.device, given)
+    zero = F.reshape(zeros[0], shape) if zeros else None
+    return F.transpose(dequantized(values, F.reshape(scale, shape), zero), 1, 2)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exact sums of products of 8-bit integers, and the steps between floats and integers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from sycl_dnn._core import PrimitiveAttr, algorithm
+from sycl_dnn.call.operation import operation
+from sycl_dnn.device import default_queue
+from sycl_dnn.functional.conv.convolution import geometry, window_parameters
+from sycl_dnn.functional.product.product import recorded
+from sycl_dnn.ir.node import Node, number
+from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.ops.arithmetic import CLAMP, EQ, LT, ROUND, cast, where
+from sycl_dnn.program.place import place_of
+from sycl_dnn.trace.capabilities import multiplies, saturates
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import expand_rank, reshape, untaped
+
+#: Least and greatest numbers of the types that floats are rounded to.
+LIMITS = {"int8": (-128, 127), "uint8": (0, 255)}
+
+
+def are_exact(queue: Any) -> bool:
+    """Whether a device adds up products of 8-bit integers without saturation."""
+    return not saturates(place_of(queue or default_queue())[0].engine)
+
+
+def halves(queue: Any) -> bool:
+    """Whether a device multiplies bfloat16."""
+    return multiplies(place_of(queue or default_queue())[0].engine, "bfloat16")
+
+
+def _shift(attr: PrimitiveAttr, zero: Tensor | None) -> dict[str, Tensor]:
+    """Set the zero point of the source; return what the execution needs."""
+    if zero is None:
+        return {}
+    attr.set_zero_points_mask("src", 0)
+    return {"attr_zero_points_src": reshape(zero, (1,))}
+
+
+@operation
+def integer_matmul(a: Any, b: Any, zero: Any = None) -> Tensor:
+    """Return ``(a - zero) @ b`` in int32: (*, M, K) of 8 bits, int32 (1,), (*, K, N) int8."""
+    rank = max(a.ndim, b.ndim)
+    shape = (*a.shape[:-1], b.shape[-1]) if a.ndim >= b.ndim else (*b.shape[:-2], *a.shape[-2:-1],
+                                                                  b.shape[-1])  # fmt: skip
+    if b.ndim == 2:
+        a, rank = reshape(a, (math.prod(a.shape[:-1]), a.shape[-1])), 2
+    with untaped(a.trace):
+        attr = PrimitiveAttr()
+        inputs = {"src": expand_rank(a, rank), "weights": expand_rank(b, rank)}
+        inputs |= _shift(attr, zero)
+        out = (*inputs["src"].shape[:-1], b.shape[-1]) if b.ndim == 2 else shape
+        made = recorded(inputs, Out(out, "int32"), attr)
+        return reshape(made, shape)
+
+
+@operation
+def integer_convolution(
+    x: Any, weight: Any, zero: Any, strides: Sequence[int], pads: Any, dilations: Sequence[int],
+    groups: int,
+) -> Tensor:  # fmt: skip
+    """Return the convolution of ``x - zero`` in int32: ``x`` of 8 bits, ``weight`` int8."""
+    n_out, name = weight.shape[0], "integer_convolution"
+    axes, counts = geometry(name, x.shape[2:], weight.shape[2:], strides, pads, dilations)
+    with untaped(x.trace):
+        attr = PrimitiveAttr()
+        if groups > 1:
+            weight = reshape(weight, (groups, n_out // groups, *weight.shape[1:]))
+        return x.trace.primitive(
+            "convolution_forward",
+            {"src": x, "weights": weight} | _shift(attr, zero),
+            {"dst": Out((x.shape[0], n_out, *counts), "int32", "channels_last")},
+            ask={"src": "channels_last", "weights": "any"},
+            attr=attr,
+            prop_kind=x.trace.forward_kind,
+            algorithm=algorithm.convolution_direct,
+            **window_parameters(axes),
+        )["dst"]
+
+
+def _integers(made: Node, zero: Node | None, dtype: str) -> Node:
+    """Round halves to even, add the zero point, saturate."""
+    low, high = LIMITS[dtype]
+    made = ROUND(made)
+    if zero is not None:
+        made = made + cast(zero, made.dtype)
+    return cast(cast(CLAMP(made, low=float(low), high=float(high)), "int32"), dtype)
+
+
+@operation
+def rounded(x: Any, scale: Any, zero: Any, dtype: str) -> Tensor:
+    """Return ``x / scale + zero`` as integers of 8 bits, in one pass."""
+    given = [x, scale] if zero is None else [x, scale, zero]
+    return computed(lambda x, s, *z: _integers(x / s, z[0] if z else None, dtype), *given)
+
+
+@operation
+def less(total: Any, zero: Any, sums: Any) -> Tensor:
+    """Return ``total - zero * sums``: products without what the weights' zero points add."""
+    return computed(lambda total, zero, sums: total - zero * sums, total, zero, sums)
+
+
+@operation
+def rescaled(total: Any, factor: Any, zero: Any, bias: Any, dtype: str) -> Tensor:
+    """Return ``(total + bias) * factor + zero`` as integers of 8 bits, from int32."""
+    given = [total, factor, zero] if bias is None else [total, factor, zero, bias]
+
+    def definition(total: Node, factor: Node, zero: Node, *bias: Node) -> Node:
+        whole = cast(total + bias[0] if bias else total, "float32")
+        return _integers(whole * factor, zero, dtype)
+
+    return computed(definition, *given)
+
+
+@operation
+def dequantized(x: Any, scale: Any, zero: Any) -> Tensor:
+    """Return ``(x - zero) * scale`` in the dtype of the scale, in one pass."""
+
+    def definition(x: Node, scale: Node, *zero: Node) -> Node:
+        made = cast(x, "int32")
+        made = made - cast(zero[0], "int32") if zero else made
+        return cast(made, scale.dtype) * scale
+
+    return computed(definition, x, scale, *([] if zero is None else [zero]))
+
+
+@operation
+def dynamic_scale(low: Any, high: Any) -> Tensor:
+    """Return the scale at which 0 and the numbers between two span 255 steps."""
+
+    def definition(low: Node, high: Node) -> Node:
+        zero, one = number(0.0, low.dtype), number(1.0, low.dtype)
+        made = (where(LT(high, zero), zero, high) - _below(low)) / 255.0
+        return where(EQ(made, zero), one, made)
+
+    return computed(definition, low, high)
+
+
+@operation
+def dynamic_zero(low: Any, scale: Any) -> Tensor:
+    """Return the uint8 that stands for 0 at such a scale."""
+    return computed(lambda low, s: _integers(_below(low) * -1.0 / s, None, "uint8"), low, scale)
+
+
+def _below(low: Node) -> Node:
+    zero = number(0.0, low.dtype)
+    return where(LT(zero, low), zero, low)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers as quantized integers and back: by given scales, and by those of the values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn.onnx.elementwise_operators import cast, name_of, numpy_dtype
+from sycl_dnn.onnx.evaluation import fits_device, is_host
+from sycl_dnn.onnx.integer_products import (
+    LIMITS,
+    dequantized,
+    dynamic_scale,
+    dynamic_zero,
+    rounded,
+)
+from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, checked_axis, operator
+
+_WIDE_LIMITS = {name: (np.iinfo(name).min, np.iinfo(name).max)
+           for name in ("int8", "uint8", "int16", "uint16", "int32")}  # fmt: skip
+
+
+def _along(call: Call, value: Any, x: Any) -> Any:
+    """Return a scale or zero point in a shape that broadcasts to ``x``."""
+    rank = len(x.shape)
+    if not rank or math.prod(value.shape) == 1:
+        return value.reshape(()) if is_host(value) else F.reshape(value, ())
+    axis, block = checked_axis(call, call.get("axis", 1), rank), call.get("block_size", 0)
+    if block:
+        if len(value.shape) != rank or -(-x.shape[axis] // block) != value.shape[axis]:
+            raise ValueError(f"scales of blocks must fit {tuple(x.shape)}, got {value.shape}")
+        if is_host(value):
+            return np.repeat(value, block, axis).take(range(x.shape[axis]), axis)
+        return F.narrow(F.repeat_interleave(value, block, axis), axis, 0, x.shape[axis])
+    shape = [-1 if i == axis else 1 for i in range(rank)]
+    return value.reshape(shape) if is_host(value) else F.reshape(value, shape)
+
+
+def _rounded_wide(made: Any, zero: Any, dtype: str) -> Any:
+    """Return floats as integers of a type: halves to even, then the zero point, saturated."""
+    low, high = _WIDE_LIMITS[dtype]
+    made = F.round(made)
+    if zero is not None:
+        made = made + F.astype(zero, name_of(made))
+    return F.astype(F.astype(F.clamp(made, float(low), float(high)), "int32"), dtype)
+
+
+@operator("QuantizeLinear", mixed=True, constants=(1,))
+def _quantize(call: Call, x: Any, scale: Any, zero: Any = None) -> Any:
+    dtype = name_of(zero) if zero is not None else "uint8"
+    if zero is None and call.get("output_dtype", 0):
+        dtype = call.dtype(call.get("output_dtype"))
+    if dtype not in _WIDE_LIMITS or not fits_device(scale.dtype):
+        return _quantize_on_host(call, call.host(x), call.host(scale), zero, dtype)
+    x = call.device(x)
+    scale, zero = (v if v is None else _along(call, call.device(v), x) for v in (scale, zero))
+    wide = "float32" if name_of(x) != "float64" else "float64"
+    if name_of(x) == "int32" and dtype == "int32":
+        wide = "float64"
+    if dtype in LIMITS and wide == "float32":
+        return rounded(F.astype(x, wide), F.astype(scale, wide), zero, dtype)
+    return _rounded_wide(F.astype(x, wide) / F.astype(scale, wide), zero, dtype)
+
+
+def _quantize_on_host(call: Call, x: Any, scale: Any, zero: Any, dtype: str) -> Any:
+    """Quantise to types that the device lacks: floats of 8 and 4 bits, integers of 4 and 2."""
+    made = x.astype(np.float32) / _along(call, scale.astype(np.float32), x)
+    if "float" in dtype:
+        return cast(call, made, dtype)
+    bits, is_signed = int(dtype.lstrip("uint")), dtype.startswith("i")
+    low = -(2 ** (bits - 1)) if is_signed else 0
+    shift = 0 if zero is None else _along(call, call.host(zero).astype(np.float32), x)
+    made = np.clip(np.rint(made) + shift, low, low + 2**bits - 1)
+    return made.astype(np.int8).astype(numpy_dtype(dtype))
+
+
+@operator("DequantizeLinear", mixed=True, constants=(1,))
+def dequantize(call: Call, x: Any, scale: Any, zero: Any = None) -> Any:
+    """Return integers, or narrow floats, in their scale; constants are converted once."""
+    dtype = call.get("output_dtype", 0)
+    target = call.dtype(dtype) if dtype else name_of(scale)
+    given = [x, scale] if zero is None else [x, scale, zero]
+    if all(map(is_host, given)):
+        return call.run.once("DequantizeLinear", given, lambda: _on_host(call, target, *given))
+    if target == "float8_e8m0fnu" or (is_host(x) and not fits_device(x.dtype)):
+        return call.device(_on_host(call, target, *map(call.host, given)))
+    x = call.device(x)
+    scale, zero = (v if v is None else _along(call, call.device(v), x) for v in (scale, zero))
+    if name_of(x) not in LIMITS:
+        x, zero = (v if v is None else F.astype(v, "int32") for v in (x, zero))
+    return F.astype(dequantized(x, scale, zero), target)
+
+
+def _on_host(call: Call, target: str, x: Any, scale: Any, zero: Any = None) -> Any:
+    made = x.astype(np.float32)
+    if zero is not None:
+        made = made - _along(call, zero.astype(np.float32), x)
+    return cast(call, made * _along(call, scale.astype(np.float32), x), target)
+
+
+@operator("DynamicQuantizeLinear", 11)
+def dynamic_quantize(call: Call, x: Any) -> Any:
+    """Return an array as uint8, and the scale and zero point that its numbers need."""
+    axes = tuple(range(len(x.shape)))
+    low, high = (F.reshape(f(x, axes), ()) for f in (F.amin, F.amax))
+    scale = dynamic_scale(low, high)
+    zero = dynamic_zero(low, scale)
+    return rounded(x, scale, zero, "uint8"), scale, zero
+
+
+operator("QuantizeLinear", domain=MICROSOFT, mixed=True, constants=(1,))(_quantize)
+operator("DequantizeLinear", domain=MICROSOFT, mixed=True, constants=(1,))(dequantize)
