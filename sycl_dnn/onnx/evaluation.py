@@ -12,9 +12,10 @@ import numpy as np
 import sycl_dnn
 from sycl_dnn.errors import InvalidArguments, Unimplemented, UnsupportedOperator
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.onnx.delayed_values import Delayed, opened
 from sycl_dnn.onnx.host_values import FOLDED
 from sycl_dnn.onnx.model_graph import Graph, Node, dtype_name
-from sycl_dnn.onnx.operator_registry import Call
+from sycl_dnn.onnx.operator_registry import INTEGER_FORMS, Call
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.values import Tensor
 
@@ -134,13 +135,20 @@ class Evaluation:
             known.update((o, v) for o, v in zip(node.outputs, results, strict=False) if o)
             for name in node.last_reads:
                 known.pop(name, None)
-        return [known[o.name] for o in graph.outputs]
+        return [opened(known[o.name]) for o in graph.outputs]
 
     def _results(self, node: Node, known: dict[str, Any]) -> tuple[Any, ...]:
         call = Call(node, self)
         if node.operator is None:
             call.refuse("the operator is not supported")
+        if node.graphs:
+            known.update((name, opened(value)) for name, value in list(known.items()))
         inputs = [known[name] for name in node.inputs]
+        if node.op in INTEGER_FORMS and any(isinstance(v, Delayed) for v in inputs):
+            made = None if node.domain else INTEGER_FORMS[node.op](call, *inputs)
+            if made is not None:
+                return (made,)
+        inputs = [opened(v) for v in inputs]
         if node.graphs:
             return tuple(node.operator.body(call, known, *inputs))
         fold = FOLDED.get(node.op) if not node.domain else None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sycl_dnn.onnx.convolution_operators import convolve, placed_windows
+from sycl_dnn.onnx.delayed_values import Dequantized
 from sycl_dnn.onnx.elementwise_operators import name_of
 from sycl_dnn.onnx.evaluation import is_host
 from sycl_dnn.onnx.integer_products import (
@@ -21,9 +22,11 @@ from sycl_dnn.onnx.integer_products import (
     rescaled,
     rounded,
 )
-from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, operator
+from sycl_dnn.onnx.operator_registry import INTEGER_FORMS, MICROSOFT, Call, F, operator
 from sycl_dnn.onnx.quantization_operators import dynamic_quantize
 
+#: Integers, their scale and their zero point.
+Sides = tuple[Any, Any, Any]
 #: Whole numbers up to here are exact in float32.
 _EXACT = 2**24
 
@@ -31,7 +34,7 @@ _EXACT = 2**24
 # --- Weights as int8, which oneDNN multiplies as they are
 
 
-def _weights(call: Call, x: Any, w: Any, x_zero: Any, w_zero: Any, shape: Any) -> Any:
+def weights_in_int8(call: Call, x: Any, w: Any, x_zero: Any, w_zero: Any, shape: Any) -> Any:
     """Return weights in int8, and a zero point that is left; None if floats must be multiplied.
 
     ``shape`` is that of zero points which differ.
@@ -62,7 +65,7 @@ def _whole(call: Call, zero: Any) -> Any:
 
 
 def _ones(call: Call, shape: tuple[int, ...]) -> Any:
-    return call.run.once("ones", [np.asarray(shape)], lambda: np.ones(shape, np.int8))
+    return call.run.once("int8 ones", [np.asarray(shape)], lambda: np.ones(shape, np.int8))
 
 
 # --- Products in float32, for CPUs that saturate, and weights that int8 does not hold
@@ -124,37 +127,61 @@ def _convolution_in_floats(call: Call, x: Any, w: Any) -> Any:
 # --- Products
 
 
+def _exact(call: Call, product: Callable[..., Any], x: Any, zero: Any, n: int) -> Any:
+    """Return ``product(x, zero)``, a sum of ``n`` products with int8, without a rounding error.
+
+    oneDNN subtracts zero points in float32.
+    """
+    if zero is None or n <= _EXACT // (255 * 128):
+        return product(x, zero)
+    shape = (1, *x.shape[1:]) if x.ndim > 2 else (1, x.shape[-1])
+    ones = call.run.once("ones", [np.asarray(shape)], lambda: np.ones(shape, np.uint8))
+    return less(product(x, None), zero, product(ones, None))
+
+
 @operator("MatMulInteger", 10, mixed=True)
 def _product(call: Call, a: Any, b: Any, a_zero: Any = None, b_zero: Any = None) -> Any:
     a, a_zero = call.device(a), _whole(call, a_zero)
-    found = _weights(call, a, b, a_zero, b_zero, (1, -1))
-    if found is not None:
-        weight, rest = found
-        made = integer_matmul(a, weight, a_zero)
-        if rest is None:
-            return made
-        return less(made, rest, integer_matmul(a, _ones(call, (b.shape[-2], 1)), a_zero))
-    b, b_zero = call.device(b), call.device(b_zero)
-    return _matmul_in_floats(_shifted(a, a_zero, _columns(a_zero)), _shifted(b, b_zero))
+    found = weights_in_int8(call, a, b, a_zero, b_zero, (1, -1))
+    if found is None:
+        b, b_zero = call.device(b), call.device(b_zero)
+        return _matmul_in_floats(_shifted(a, a_zero, _columns(a_zero)), _shifted(b, b_zero))
+    weight, rest = found
+    rows = F.reshape(a, (-1, a.shape[-1])) if b.ndim == 2 else a
+    made = _matmul(call, rows, weight, a_zero)
+    if rest is not None:
+        ones = _ones(call, (b.shape[-2], 1))
+        made = less(made, rest, _matmul(call, rows, ones, a_zero))
+    return F.reshape(made, (*a.shape[:-1], b.shape[-1])) if b.ndim == 2 else made
+
+
+def _matmul(call: Call, a: Any, b: Any, zero: Any) -> Any:
+    return _exact(call, lambda a, z: integer_matmul(a, b, z), a, zero, a.shape[-1])
 
 
 @operator("ConvInteger", 10, mixed=True)
 def _convolution(call: Call, x: Any, w: Any, x_zero: Any = None, w_zero: Any = None) -> Any:
     x, x_zero = call.device(x), _whole(call, x_zero)
     shape = (-1,) + (1,) * (len(w.shape) - 1)
-    found, over = _weights(call, x, w, x_zero, w_zero, shape), placed_windows(call, x, w)
-    if found is not None and over is not None:
-        (weight, rest), groups = found, call.get("group", 1)
-        made = integer_convolution(x, weight, x_zero, *over, groups)
-        if rest is None:
-            return made
-        ones = _ones(call, (groups, *w.shape[1:]))
-        sums = integer_convolution(x, ones, x_zero, *over, groups)
-        if groups > 1:
-            sums = F.repeat_interleave(sums, w.shape[0] // groups, 1)
-        return less(made, F.reshape(rest, shape[1:]) if rest.ndim else rest, sums)
-    w, w_zero = call.device(w), call.device(w_zero)
-    return _convolution_in_floats(call, _shifted(x, x_zero), _shifted(w, w_zero, shape))
+    found, over = weights_in_int8(call, x, w, x_zero, w_zero, shape), placed_windows(call, x, w)
+    if found is None or over is None:
+        w, w_zero = call.device(w), call.device(w_zero)
+        return _convolution_in_floats(call, _shifted(x, x_zero), _shifted(w, w_zero, shape))
+    (weight, rest), groups = found, call.get("group", 1)
+
+    def convolved(weight: Any) -> Any:
+        def product(x: Any, zero: Any) -> Any:
+            return integer_convolution(x, weight, zero, *over, groups)
+
+        return _exact(call, product, x, x_zero, math.prod(w.shape[1:]))
+
+    made = convolved(weight)
+    if rest is None:
+        return made
+    sums = convolved(_ones(call, (groups, *w.shape[1:])))
+    if groups > 1:
+        sums = F.repeat_interleave(sums, w.shape[0] // groups, 1)
+    return less(made, F.reshape(rest, shape[:-1]) if rest.ndim else rest, sums)
 
 
 @operator("QLinearConv", 10, mixed=True, constants=(1, 4, 6))
@@ -162,6 +189,10 @@ def _qlinear_conv(
     call: Call, x: Any, x_scale: Any, x_zero: Any, w: Any, w_scale: Any, w_zero: Any,
     y_scale: Any, y_zero: Any, bias: Any = None,
 ) -> Any:  # fmt: skip
+    sides = (x, x_scale, x_zero), (w, w_scale, w_zero, 0)
+    fused = _fused(call, "Conv", *sides, bias, y_scale, y_zero)
+    if fused is not None:
+        return fused
     made = _convolution(call, x, w, x_zero, w_zero)
     shape = (-1,) + (1,) * (len(w.shape) - 2)
     factor = _factor(call, x_scale, w_scale, y_scale, shape)
@@ -169,11 +200,30 @@ def _qlinear_conv(
     return rescaled(made, factor, call.device(y_zero), bias, name_of(y_zero))
 
 
+def _fused(
+    call: Call, name: str, a: Sides, b: tuple[Any, Any, Any, int], bias: Any, y_scale: Any,
+    y_zero: Any,
+) -> Any:  # fmt: skip
+    """Return a quantized product as one operation; None if oneDNN has none for the operands."""
+    scales = a[1], b[1], y_scale
+    if not all(map(is_host, scales)) or y_scale.size > 1 or not (bias is None or is_host(bias)):
+        return None
+    given: list[Any] = [Dequantized(_unread, *a, 1), Dequantized(_unread, *b)]
+    if bias is not None:
+        given.append((bias.astype(np.float32) * (a[1] * b[1]).astype(np.float32)).reshape(-1))
+    made = INTEGER_FORMS[name](call, *given)
+    return None if made is None else made.quantized(y_scale, y_zero, name_of(y_zero))
+
+
+def _unread() -> Any:
+    raise AssertionError("integers are multiplied as they are")
+
+
 def _factor(call: Call, a: Any, b: Any, y: Any, shape: Any) -> Any:
     """Return ``a * b / y`` in float32, in a shape that broadcasts to the result."""
     if all(map(is_host, (a, b, y))):
         made = a.astype(np.float32) * b.astype(np.float32) / y.astype(np.float32)
-        return call.device(made.reshape(shape if made.size > 1 else ()))
+        return call.device(np.asarray(made).reshape(shape if made.size > 1 else ()))
     a, b, y = (F.astype(call.device(v), "float32") for v in (a, b, y))
     made = a * b / y
     return F.reshape(made, shape) if math.prod(made.shape) > 1 else F.reshape(made, ())
@@ -184,6 +234,10 @@ def _qlinear_matmul(
     call: Call, a: Any, a_scale: Any, a_zero: Any, b: Any, b_scale: Any, b_zero: Any,
     y_scale: Any, y_zero: Any,
 ) -> Any:  # fmt: skip
+    sides = (a, a_scale, a_zero), (b, b_scale, b_zero, b.ndim - 1)
+    fused = _fused(call, "MatMul", *sides, None, y_scale, y_zero)
+    if fused is not None:
+        return fused
     made = _product(call, a, b, a_zero, b_zero)
     if len(a_scale.shape) == 1 and a_scale.shape[0] > 1:
         column = a_scale.reshape(-1, 1) if is_host(a_scale) else F.reshape(a_scale, (-1, 1))
@@ -208,6 +262,30 @@ def _matmul_to_float(
     return made if bias is None else made + call.device(bias)
 
 
+@operator("QGemm", domain=MICROSOFT, mixed=True, constants=(1, 4, 7))
+def _qgemm(
+    call: Call, a: Any, a_scale: Any, a_zero: Any, b: Any, b_scale: Any, b_zero: Any,
+    bias: Any = None, y_scale: Any = None, y_zero: Any = None,
+) -> Any:  # fmt: skip
+    if call.get("alpha", 1.0) != 1 or call.get("transA", 0):
+        call.refuse("alpha must be 1, and transA 0")
+    fused = None
+    if call.get("transB", 0) and y_scale is not None:
+        sides = (a, a_scale, a_zero), (b, b_scale, b_zero, 0)
+        fused = _fused(call, "Gemm", *sides, bias, y_scale, y_zero)
+    if fused is not None:
+        return fused
+    if call.get("transB", 0):
+        b = np.ascontiguousarray(b.T) if is_host(b) else F.transpose(b, 0, 1)
+    made = _product(call, a, b, a_zero, b_zero)
+    bias = None if bias is None else call.device(bias)
+    if y_scale is not None:
+        factor = _factor(call, a_scale, b_scale, y_scale, (-1,))
+        return rescaled(made, factor, call.device(y_zero), bias, name_of(y_zero))
+    made = made if bias is None else made + bias
+    return F.astype(made, "float32") * (call.device(a_scale) * call.device(b_scale))
+
+
 @operator("DynamicQuantizeMatMul", domain=MICROSOFT, mixed=True, constants=(2,))
 def _dynamic_matmul(
     call: Call, a: Any, b: Any, b_scale: Any, b_zero: Any = None, bias: Any = None
@@ -216,10 +294,7 @@ def _dynamic_matmul(
     return _matmul_to_float(call, values, b, scale, b_scale, zero, b_zero, bias)
 
 
-Quantised = tuple[Any, Any, Any]
-
-
-def _wide(given: Quantised) -> Any:
+def _wide(given: Sides) -> Any:
     return dequantized(*given)
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from sycl_dnn.program.place import place_of
 from sycl_dnn.trace.capabilities import multiplies, saturates
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import expand_rank, reshape, untaped
+from sycl_dnn.trace.views import broadcast_shape, expand_rank, reshape, untaped
 
 #: Least and greatest numbers of the types that floats are rounded to.
 LIMITS = {"int8": (-128, 127), "uint8": (0, 255)}
@@ -47,17 +46,12 @@ def _shift(attr: PrimitiveAttr, zero: Tensor | None) -> dict[str, Tensor]:
 def integer_matmul(a: Any, b: Any, zero: Any = None) -> Tensor:
     """Return ``(a - zero) @ b`` in int32: (*, M, K) of 8 bits, int32 (1,), (*, K, N) int8."""
     rank = max(a.ndim, b.ndim)
-    shape = (*a.shape[:-1], b.shape[-1]) if a.ndim >= b.ndim else (*b.shape[:-2], *a.shape[-2:-1],
-                                                                  b.shape[-1])  # fmt: skip
-    if b.ndim == 2:
-        a, rank = reshape(a, (math.prod(a.shape[:-1]), a.shape[-1])), 2
+    batch = broadcast_shape(a.shape[:-2], b.shape[:-2])
     with untaped(a.trace):
         attr = PrimitiveAttr()
         inputs = {"src": expand_rank(a, rank), "weights": expand_rank(b, rank)}
         inputs |= _shift(attr, zero)
-        out = (*inputs["src"].shape[:-1], b.shape[-1]) if b.ndim == 2 else shape
-        made = recorded(inputs, Out(out, "int32"), attr)
-        return reshape(made, shape)
+        return recorded(inputs, Out((*batch, a.shape[-2], b.shape[-1]), "int32"), attr)
 
 
 @operation

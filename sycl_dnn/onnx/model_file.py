@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX files: read, checked, and divided into a structure and its weights."""
+"""Reading and validation of ONNX files, which are split into structure and weights."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ from onnx import (
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.onnx.operator_registry import find
 
-#: The newest version of ONNX's operator set that is known.
+#: Newest supported version of ONNX's operator set.
 NEWEST = 28
-#: Nested graphs and functions that call functions, at most.
+#: Maximum nesting of graphs and functions.
 _DEPTH = 32
 _BATCH_NORM_STATISTICS = (3, 4)
 
 
 class ModelFile(NamedTuple):
-    """A model as it is loaded."""
+    """A loaded model."""
 
-    #: An ONNX model whose further inputs are the weights.
+    #: An ONNX model with the weights as additional inputs.
     structure: bytes
-    #: Initialisers of floating-point numbers, by name.
+    #: Floating-point initializers by name.
     parameters: dict[str, np.ndarray]
     #: Statistics of batch normalization.
     buffers: dict[str, np.ndarray]
 
 
 def wrong(rule: str) -> InvalidArguments:
-    """Return the error for a file that breaks a rule."""
+    """Return the error for an invalid file."""
     return InvalidArguments(f"onnx.load: {rule}")
 
 
 def read(source: Any) -> ModelFile:
-    """Return a model from a path, bytes or a ``ModelProto``."""
+    """Read a model from a path, bytes or a ``ModelProto``."""
     model, folder = _parsed(source)
     _check_names(model)
     for graph in _graphs(model.graph):
@@ -83,7 +83,7 @@ def _parsed(source: Any) -> tuple[onnx.ModelProto, Path | None]:
 
 
 def _graphs(graph: onnx.GraphProto, depth: int = 0) -> Iterator[onnx.GraphProto]:
-    """Yield a graph and those in its nodes."""
+    """Yield a graph and all nested graphs."""
     if depth > _DEPTH:
         raise wrong(f"graphs must be nested at most {_DEPTH} deep")
     yield graph
@@ -115,7 +115,7 @@ def _check_depth(name: Any, calls: dict[Any, set[Any]], path: tuple[Any, ...]) -
 
 
 def _resolve(tensor: TensorProto, folder: Path | None) -> None:
-    """Check the size of a tensor; read what is in another file, of the model's folder only."""
+    """Validate the size of a tensor; load external data, from the model's folder only."""
     if any(d < 0 for d in tensor.dims):
         raise wrong(f"tensor {tensor.name!r} must have sizes of at least 0, got {[*tensor.dims]}")
     if tensor.data_location != TensorProto.EXTERNAL:
@@ -157,7 +157,7 @@ def _nbytes(tensor: TensorProto) -> int:
 
 
 def to_array(tensor: TensorProto) -> np.ndarray:
-    """Return the values of a tensor, whose size is checked before memory is allocated."""
+    """Return the values of a tensor, whose size is validated before memory is allocated."""
     n = math.prod(tensor.dims)
     n_typed = max(len(getattr(tensor, f)) for f in (
         "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data"
@@ -177,13 +177,13 @@ def to_array(tensor: TensorProto) -> np.ndarray:
 def _weights_taken(
     model: onnx.ModelProto,
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Make the floating-point initialisers of the graph its inputs; return them."""
+    """Turn floating-point initializers into graph inputs, and return them."""
     graph = model.graph
     versions = {o.domain: o.version for o in model.opset_import}
     on_host, statistics = _roles(graph, versions)
     names = [t.name for t in graph.initializer]
     if len(set(names)) != len(names) or "" in names:
-        raise wrong("initialisers must have names, each its own")
+        raise wrong("initializers must have names, each its own")
     parameters, buffers, kept = {}, {}, []
     for tensor in graph.initializer:
         is_float = tensor.data_type in (
@@ -202,7 +202,7 @@ def _weights_taken(
             t.name, t.data_type, list(t.dims)
         ) for t in graph.initializer if t.name in parameters or t.name in buffers
     ]  # fmt: skip
-    # Before version 4 initialisers had to be inputs, which could replace them.
+    # Before version 4, initializers had to be inputs, which could override them.
     model.ir_version = max(model.ir_version, 4)
     constants = [TensorProto.FromString(t.SerializeToString()) for t in kept]
     inputs = [onnx.ValueInfoProto.FromString(i.SerializeToString()) for i in inputs]
@@ -213,7 +213,7 @@ def _weights_taken(
 
 
 def _roles(graph: onnx.GraphProto, versions: dict[str, int]) -> tuple[set[str], set[str]]:
-    """Return which names operators read on the host or as constants, and which as statistics."""
+    """Return the names that operators read on the host or as constants, and the statistics."""
     on_host, statistics = set(), set()
     for inner in _graphs(graph):
         for node in inner.node:
@@ -228,7 +228,7 @@ def _roles(graph: onnx.GraphProto, versions: dict[str, int]) -> tuple[set[str], 
 
 
 def _checked(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model after ONNX's own checks, its functions in place."""
+    """Apply ONNX's checks and inline functions."""
     try:
         if any(not o.type.tensor_type.HasField("shape") for o in model.graph.output):
             model = shape_inference.infer_shapes(model)
@@ -242,10 +242,10 @@ def _checked(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def with_definitions(model: onnx.ModelProto, missing: set[tuple[str, str]]) -> onnx.ModelProto:
-    """Return a model with operators replaced by what ONNX defines them as."""
+    """Replace operators by their definitions in ONNX."""
     try:
         return inliner.inline_selected_functions(
             model, sorted(missing), inline_schema_functions=True
         )
-    except (ValueError, RuntimeError):  # one of them has no definition for these inputs
+    except (ValueError, RuntimeError):  # no definition for these inputs
         return model

@@ -16,3 +16,4 @@ def register_all() -> None:
     """Import every family."""
     for family in FAMILIES:
         importlib.import_module(f"sycl_dnn.onnx.{family}_operators")
+    importlib.import_module("sycl_dnn.onnx.quantized_layers")

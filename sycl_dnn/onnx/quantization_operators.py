@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sycl_dnn.onnx.delayed_values import Dequantized
 from sycl_dnn.onnx.elementwise_operators import cast, name_of, numpy_dtype
 from sycl_dnn.onnx.evaluation import fits_device, is_host
 from sycl_dnn.onnx.integer_products import (
@@ -66,7 +67,7 @@ def _quantize(call: Call, x: Any, scale: Any, zero: Any = None) -> Any:
 
 
 def _quantize_on_host(call: Call, x: Any, scale: Any, zero: Any, dtype: str) -> Any:
-    """Quantise to types that the device lacks: floats of 8 and 4 bits, integers of 4 and 2."""
+    """Quantize to types that the device lacks: floats of 8 and 4 bits, integers of 4 and 2."""
     made = x.astype(np.float32) / _along(call, scale.astype(np.float32), x)
     if "float" in dtype:
         return cast(call, made, dtype)
@@ -78,7 +79,16 @@ def _quantize_on_host(call: Call, x: Any, scale: Any, zero: Any, dtype: str) -> 
 
 
 @operator("DequantizeLinear", mixed=True, constants=(1,))
-def dequantize(call: Call, x: Any, scale: Any, zero: Any = None) -> Any:
+def _dequantize(call: Call, x: Any, scale: Any, zero: Any = None) -> Any:
+    def make() -> Any:
+        return _floats(call, x, scale, zero)
+
+    if name_of(x) not in LIMITS or call.get("block_size", 0) or call.get("output_dtype", 0):
+        return make()
+    return Dequantized(make, x, scale, zero, call.get("axis", 1))
+
+
+def _floats(call: Call, x: Any, scale: Any, zero: Any) -> Any:
     """Return integers, or narrow floats, in their scale; constants are converted once."""
     dtype = call.get("output_dtype", 0)
     target = call.dtype(dtype) if dtype else name_of(scale)
@@ -112,4 +122,4 @@ def dynamic_quantize(call: Call, x: Any) -> Any:
 
 
 operator("QuantizeLinear", domain=MICROSOFT, mixed=True, constants=(1,))(_quantize)
-operator("DequantizeLinear", domain=MICROSOFT, mixed=True, constants=(1,))(dequantize)
+operator("DequantizeLinear", domain=MICROSOFT, mixed=True, constants=(1,))(_dequantize)

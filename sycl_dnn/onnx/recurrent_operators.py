@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RNN, GRU and LSTM: whole by oneDNN where it has them, else step by step."""
+"""RNN, GRU and LSTM: by oneDNN if it supports the network, else step by step."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _DEFAULTS = {"affine": (1.0, 0.0), "leakyrelu": (0.01, 0.0), "thresholdedrelu": 
 
 
 class Kind(NamedTuple):
-    """One kind of network: how ONNX and torch order its gates."""
+    """One kind of network: the gate orders of ONNX and torch."""
 
     gates: int
-    #: Places in ONNX's weights of torch's gates: i f g o of an LSTM, r z n of a GRU.
+    #: Positions in ONNX's weights of torch's gates: i f g o of an LSTM, r z n of a GRU.
     order: tuple[int, ...]
     activations: tuple[str, ...]
 
@@ -82,7 +82,7 @@ def _clipped(function: Any, a: float, b: float, clip: float | None) -> Activatio
 
 
 def _rows(x: Any, order: tuple[int, ...]) -> Any:
-    """Return blocks of the first axis in another order."""
+    """Permute blocks of the first axis."""
     if len(order) == 1:
         return x
     parts = F.chunk(x, len(order), 0)
@@ -90,7 +90,7 @@ def _rows(x: Any, order: tuple[int, ...]) -> Any:
 
 
 def _whole(call: Call, kind: Kind, x: Any, weights: list[Weights], state: list[Any]) -> Any:
-    """Run all directions as torch's network; (T, D, N, H) and the last states."""
+    """Run all directions by torch's function; return (T, D, N, H) and the last states."""
     params = []
     hidden = call.need("hidden_size")
     for one in weights:
@@ -146,7 +146,7 @@ _STEPS = {"LSTM": _lstm_step, "GRU": _gru_step, "RNN": _rnn_step}
 
 
 def _input_bias(kind: Kind, one: Weights) -> Any:
-    """Return what is added once a step; the GRU's last gate of the state has its own place."""
+    """Return the input bias of all steps; the GRU's last state gate has its own."""
     first, second = F.chunk(one.bias, 2, 0)
     if kind.gates != 3:
         return first + second
@@ -192,7 +192,7 @@ def _is_standard(call: Call, kind: Kind, lengths: Any, weights: list[Weights]) -
 
 
 def run(call: Call, kind: Kind, x: Any, weights: list[Weights], lengths: Any, state: Any) -> Any:
-    """Run a network; the results in ONNX's layout."""
+    """Run a network and return the results in ONNX's layout."""
     layout = call.get("layout", 0)
     if layout:
         x = F.transpose(x, 0, 1)
@@ -221,7 +221,7 @@ def run(call: Call, kind: Kind, x: Any, weights: list[Weights], lengths: Any, st
 
 
 def _network(call: Call, kind: Kind, x: Any, lengths: Any, state: list[Any], *every: Any) -> Any:
-    """Run a network of the weights W, R, B, P of all directions."""
+    """Run a network given the weights W, R, B, P of all directions."""
     weights = [
         Weights(*(v if v is None else F.select(v, 0, d) for v in every))
         for d in range(every[0].shape[0])

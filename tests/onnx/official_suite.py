@@ -116,6 +116,8 @@ def main(arguments):
     for key in made:
         if made[key] != kept[key]:
             print(f"{key} differs from {TABLE.name}")
+    for name in made["not passed"].get("wrong", []):
+        print(f"wrong: {name}")
     return int(made != kept)
 
 

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values that are not computed before it is known in which form they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Delayed:
+    """A floating-point value, computed at the first operator that reads it as such."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make, self._made = make, None
+
+    def value(self) -> Any:
+        """Return the value."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+
+class Dequantized(Delayed):
+    """Integers of 8 bits in a scale; ``zero`` may be None, ``axis`` is that of several scales."""
+
+    def __init__(self, make: Callable[[], Any], x: Any, scale: Any, zero: Any, axis: int) -> None:
+        super().__init__(make)
+        self.x, self.scale, self.zero, self.axis = x, scale, zero, axis
+
+
+class Product(Delayed):
+    """A product of quantized values; ``quantized(scale, zero, dtype)`` returns it as integers."""
+
+    def __init__(self, make: Callable[[], Any], quantized: Callable[..., Any]) -> None:
+        super().__init__(make)
+        self.quantized = quantized
+
+
+def opened(value: Any) -> Any:
+    """Return a value, computed if it was not."""
+    return value.value() if isinstance(value, Delayed) else value

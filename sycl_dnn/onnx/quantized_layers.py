@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers between ``DequantizeLinear`` and ``QuantizeLinear``, as products of integers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sycl_dnn.onnx.convolution_operators import placed_windows
+from sycl_dnn.onnx.delayed_values import Dequantized, Product, opened
+from sycl_dnn.onnx.elementwise_operators import name_of
+from sycl_dnn.onnx.evaluation import is_host
+from sycl_dnn.onnx.integer_operators import weights_in_int8
+from sycl_dnn.onnx.integer_products import LIMITS
+from sycl_dnn.onnx.operator_registry import INTEGER_FORMS, Body, Call, F
+
+
+def _form(name: str) -> Callable[[Body], Body]:
+    def add(body: Body) -> Body:
+        INTEGER_FORMS[name] = body
+        return body
+
+    return add
+
+
+class _Operands(NamedTuple):
+    """Operands as functions of quantized arrays take them."""
+
+    x: Any
+    weight: Any
+    bias: Any
+
+
+def _number(call: Call, value: Any, dtype: str) -> Any:
+    """Return a scale or zero point as an array without axes."""
+    if is_host(value):
+        return call.device(value.reshape(()).astype(dtype))
+    return F.astype(F.reshape(value, ()), dtype)
+
+
+def _operands(call: Call, x: Any, w: Any, bias: Any, axis: int) -> _Operands | None:
+    """Return operands that integers multiply; None if there are none such.
+
+    ``axis`` is that of the weights' outputs.
+    """
+    if not (isinstance(x, Dequantized) and isinstance(w, Dequantized)):
+        return None
+    values, parts = call.device(x.x), w.x.ndim if hasattr(w.x, "ndim") else 0
+    n = w.x.shape[axis] if parts else 0
+    is_single = math.prod(x.scale.shape) == 1 and {name_of(s.scale) for s in (x, w)} == {"float32"}
+    several = math.prod(w.scale.shape) > 1
+    if not is_single or (several and (w.axis % parts != axis or w.scale.shape != (n,))):
+        return None
+    shape = tuple(-1 if i == axis else 1 for i in range(parts))
+    found = weights_in_int8(call, values, w.x, x.zero, w.zero, shape)
+    if found is None or found[1] is not None:
+        return None
+    zero = None if x.zero is None else _number(call, x.zero, "int32")
+    scale = F.reshape(call.device(w.scale), (-1,)) if several else _number(call, w.scale, "float32")
+    given = F.QuantizedTensor(values, _number(call, x.scale, "float32"), zero)
+    weight = F.QuantizedTensor(found[0], scale, None, axis if several else None)
+    bias = opened(bias)
+    return _Operands(given, weight, None if bias is None else call.device(bias))
+
+
+def _product(call: Call, function: Callable[..., Any]) -> Product:
+    """Return the product that ``function(**out)`` computes."""
+
+    def quantized(scale: Any, zero: Any, dtype: str) -> Any:
+        zero = None if zero is None else _number(call, zero, "int32")
+        scale = _number(call, scale, "float32")
+        return function(out_scale=scale, out_zero_point=zero, out_dtype=dtype).data
+
+    return Product(function, quantized)
+
+
+@_form("Conv")
+def _convolution(call: Call, x: Any, w: Any, bias: Any = None) -> Product | None:
+    found = _operands(call, x, w, bias, 0)
+    over = None if found is None else placed_windows(call, found.x.data, found.weight.data)
+    if found is None or over is None:
+        return None
+    function = (F.quantized_conv1d, F.quantized_conv2d, F.quantized_conv3d)[len(over[0]) - 1]
+    given = (*found, *over, call.get("group", 1))
+    return _product(call, lambda **out: function(*given, **out))
+
+
+@_form("MatMul")
+def _matmul(call: Call, x: Any, w: Any) -> Product | None:
+    found = _operands(call, x, w, None, len(getattr(w, "x", x).shape) - 1)
+    if found is None or found.weight.data.ndim != 2:
+        return None
+    return _product(call, lambda **out: _rows(found.x, found.weight, out))
+
+
+def _rows(x: Any, weight: Any, out: dict[str, Any]) -> Any:
+    """Multiply all rows of an array of any rank at once."""
+    *lead, k = x.data.shape
+    made = F.quantized_matmul(x._replace(data=F.reshape(x.data, (-1, k))), weight, **out)
+    shape = (*lead, weight.data.shape[1])
+    if out:
+        return made._replace(data=F.reshape(made.data, shape))
+    return F.reshape(made, shape)
+
+
+@_form("Gemm")
+def _gemm(call: Call, x: Any, w: Any, bias: Any = None) -> Product | None:
+    plain = call.get("alpha", 1.0) == call.get("beta", 1.0) == 1 and not call.get("transA", 0)
+    found = _operands(call, x, w, bias, 0) if plain and call.get("transB", 0) else None
+    if found is None or (found.bias is not None and found.bias.ndim != 1):
+        return None
+    return _product(call, lambda **out: F.quantized_linear(*found, **out))
+
+
+@_form("QuantizeLinear")
+def _quantize(call: Call, x: Any, scale: Any, zero: Any = None) -> Any:
+    dtype = "uint8" if zero is None else name_of(zero)
+    given = [v for v in (scale, zero) if v is not None]
+    single = all(isinstance(v, np.ndarray) and v.size == 1 for v in given)
+    if not (isinstance(x, Product) and single and dtype in LIMITS) or name_of(scale) != "float32":
+        return None
+    if zero is None and call.get("output_dtype", 0):
+        return None
+    return x.quantized(scale, zero, dtype)

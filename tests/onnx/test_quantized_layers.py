@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantized models multiply integers: the same numbers as ONNX's evaluator."""
+
+import dpnp
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+import sycl_dnn
+
+RNG = np.random.default_rng(3)
+
+
+def with_constants(model, **constants):
+    for name, value in constants.items():
+        model.graph.initializer.append(numpy_helper.from_array(np.asarray(value), name))
+    return model
+
+
+def host(made):
+    return [dpnp.asnumpy(v) for v in (made if isinstance(made, tuple) else (made,))]
+
+
+@pytest.fixture
+def quantized(parsed):
+    """A convolution and a product between Q and DQ, the last one in floats."""
+    model = parsed("""g (uint8[N, 3, 8, 8] q) => (float[N, 5] y, uint8[N, 6, 8, 8] c) {
+        x = DequantizeLinear(q, xs, xz)
+        w = DequantizeLinear <axis = 0> (wq, ws, wz)
+        b = DequantizeLinear <axis = 0> (bq, bs)
+        a = Conv <pads = [1, 1, 1, 1]> (x, w, b)
+        c = QuantizeLinear(a, cs, cz)
+        d = DequantizeLinear(c, cs, cz)
+        e = GlobalAveragePool(d)
+        f = Flatten(e)
+        g = QuantizeLinear(f, fs, fz)
+        h = DequantizeLinear(g, fs, fz)
+        v = DequantizeLinear(vq, vs)
+        y = Gemm <transB = 1> (h, v)
+    }""")
+    scales = np.linspace(0.01, 0.02, 6, dtype="f4")
+    return with_constants(
+        model, xs=np.float32(0.03), xz=np.uint8(120), ws=scales, wz=np.zeros(6, "i1"),
+        wq=RNG.integers(-127, 128, (6, 3, 3, 3)).astype("i1"), bs=scales * np.float32(0.03),
+        bq=RNG.integers(-9999, 9999, 6).astype("i4"), cs=np.float32(0.2), cz=np.uint8(100),
+        fs=np.float32(0.05), fz=np.uint8(128), vs=np.float32(0.02),
+        vq=RNG.integers(-128, 128, (5, 6)).astype("i1"),
+    )  # fmt: skip
+
+
+def test_values_between_q_and_dq(quantized):
+    q = RNG.integers(0, 256, (2, 3, 8, 8)).astype("u1")
+    y, c = host(sycl_dnn.onnx.load(quantized)(q))
+    expected_y, expected_c = ReferenceEvaluator(quantized).run(None, {"q": q})
+    assert c.dtype == np.uint8
+    assert np.abs(c.astype("i4") - expected_c).max() <= 1  # a half may be rounded either way
+    assert (c != expected_c).mean() < 0.01
+    np.testing.assert_allclose(y, expected_y, atol=0.02)
+
+
+def test_products_are_of_integers(quantized):
+    net = sycl_dnn.onnx.load(quantized)
+    assert not list(net.parameters())
+    q = dpnp.asarray(RNG.integers(0, 256, (2, 3, 8, 8)).astype("u1"))
+    with sycl_dnn.profile() as profile:
+        net(q)
+    shown = profile.table()
+    rows = [line.split() for line in shown.splitlines() if "weights:s8" in line]
+    assert [row[3] for row in rows] == ["convolution_forward", "matmul"], shown
+    assert all(row[5].startswith("src:u8") for row in rows), shown
+
+
+@pytest.mark.parametrize("zero", [0, 131, (3, 250, 128, 7)])
+def test_integer_convolutions_are_exact(parsed, zero):
+    model = parsed(
+        "g (uint8[N, 40, 7, 7] x, uint8 z) => (int32[N, 4, 7, 7] y) {"
+        " y = ConvInteger <pads = [1, 1, 1, 1]> (x, w, z, wz) }"
+    )
+    w = RNG.integers(0, 256, (4, 40, 3, 3)).astype("u1")
+    with_constants(model, w=w, wz=np.uint8(zero))
+    x, z = RNG.integers(0, 256, (2, 40, 7, 7)).astype("u1"), np.uint8(77)
+    (made,) = host(sycl_dnn.onnx.load(model)(x, z))
+    padded = np.pad(x.astype("i8") - 77, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+    wide = w.astype("i8") - np.asarray(zero).reshape(-1, 1, 1, 1)
+    assert (made == np.einsum("nchwij,ocij->nohw", windows, wide)).all()
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1"])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_integer_convolutions_in_groups(parsed, dtype, groups):
+    limits = np.iinfo(dtype)
+    model = parsed(
+        f"g (uint8[N, 4, 5] x) => (int32[N, 6, 4] y) {{ y = ConvInteger <group = {groups}>"
+        " (x, w, z, wz) }"
+    )
+    w = RNG.integers(limits.min, limits.max + 1, (6, 4 // groups, 2)).astype(dtype)
+    with_constants(model, w=w, z=np.uint8(9), wz=np.asarray(limits.max - 20, dtype))
+    x = RNG.integers(0, 256, (2, 4, 5)).astype("u1")
+    (made,) = host(sycl_dnn.onnx.load(model)(x))
+    (expected,) = ReferenceEvaluator(model).run(None, {"x": x})
+    assert (made == expected).all()
+
+
+@pytest.mark.parametrize("zero", [0, 128, (5, 250, 100)])
+@pytest.mark.parametrize("shape", [(3, 4000), (2, 3, 4000)])
+def test_integer_products_are_exact(parsed, zero, shape):
+    axes = "2, 3" if len(shape) == 3 else "3"
+    model = parsed(
+        f"g (uint8[{axes}, 4000] x) => (int32[{axes}, 3] y) {{ y = MatMulInteger(x, w, z, wz) }}"
+    )
+    w = RNG.integers(200, 256, (4000, 3)).astype("u1")  # sums far beyond 2**24
+    with_constants(model, w=w, z=np.uint8(3), wz=np.uint8(zero))
+    x = RNG.integers(200, 256, shape).astype("u1")
+    (made,) = host(sycl_dnn.onnx.load(model)(x))
+    assert (made == (x.astype("i8") - 3) @ (w.astype("i8") - np.asarray(zero))).all()
+
+
+def test_a_delayed_value_in_a_branch_and_as_a_result(parsed):
+    model = parsed("""g (uint8[3] q, bool b) => (float[3] x, float[3] y) {
+        x = DequantizeLinear(q, s)
+        y = If(b) <then_branch = t () => (float[3] u) { u = Neg(x) },
+                   else_branch = e () => (float[3] v) { v = Identity(x) }>
+    }""")
+    net = sycl_dnn.onnx.load(with_constants(model, s=np.float32(0.5)))
+    x, y = host(net(np.array([1, 2, 3], "u1"), np.array(True)))
+    assert x.tolist() == [0.5, 1.0, 1.5]
+    assert y.tolist() == [-0.5, -1.0, -1.5]
+
+
+def test_quantized_matrices_of_microsoft(parsed):
+    model = onnx.parser.parse_model("""
+        <ir_version: 9, opset_import: ["": 17, "com.microsoft": 1]>
+        g (uint8[2, 8] x) => (uint8[2, 4] y, float[2, 4] z) {
+            y = com.microsoft.QGemm <transB = 1> (x, s, k, w, t, n, b, u, o)
+            z = com.microsoft.QGemm <transB = 1> (x, s, k, w, t, n, b)
+        }""")
+    w = RNG.integers(-128, 128, (4, 8)).astype("i1")
+    b = RNG.integers(-500, 500, 4).astype("i4")
+    with_constants(model, s=np.float32(0.1), k=np.uint8(7), w=w, t=np.float32(0.02),
+                   n=np.int8(0), b=b, u=np.float32(0.3), o=np.uint8(128))  # fmt: skip
+    x = RNG.integers(0, 256, (2, 8)).astype("u1")
+    y, z = host(sycl_dnn.onnx.load(model)(x))
+    total = ((x.astype("i8") - 7) @ w.astype("i8").T + b) * 0.002
+    np.testing.assert_allclose(z, total, rtol=1e-5)
+    assert np.abs(y - np.clip(np.rint(total / 0.3) + 128, 0, 255)).max() <= 1
