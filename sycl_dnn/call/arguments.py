@@ -62,7 +62,7 @@ def name_of(function: Any, default: str = "") -> str:
 
 
 def kind_of(value: Any) -> str:
-    """Return the name of a value's class for errors: other libraries' with their package."""
+    """Return the name of a value's class for errors; other libraries' with their package."""
     kind = type(value)
     package = kind.__module__.partition(".")[0]
     return kind.__qualname__ if package == "builtins" else f"{package}.{kind.__qualname__}"
@@ -85,12 +85,12 @@ _NO_ARRAY = "at least one argument must be a dpnp.ndarray"
 
 
 def _told_apart(value: Any) -> Any:
-    """Return the key of a number: -0.0 equals 0.0, and computes something else."""
+    """Return the key of a number: -0.0 equals 0.0 but gives different results."""
     return repr(value) if isinstance(value, (float, complex, np.inexact)) else value
 
 
 class Collected:
-    """What was found in the arguments of one call."""
+    """The arrays and key parts of the arguments of one call."""
 
     __slots__ = ("arrays", "frozen", "objects", "traced")
     #: Those of a ``UserCall``.
@@ -144,7 +144,7 @@ class Collected:
         return self._parameter_token(value, kind)
 
     def _note_held(self, held: Any) -> None:
-        """Note what a container computes with; functions of this package inspect nothing."""
+        """Note the arrays in a container's auxiliary data; this package's functions skip this."""
 
     def _frozen_token(self, value: Frozen) -> Any:
         if self.frozen is None:
@@ -232,14 +232,14 @@ class UserCall(Collected):
 
 
 def is_looked_into(value: Any) -> bool:
-    """Whether guards check an argument, as they check what a function holds."""
+    """Whether guards check an argument as they check captured objects."""
     if isinstance(value, (type, enum.Enum, np.dtype, np.generic, np.ndarray)):
         return False
     return callable(value) or hasattr(value, "__dict__") or bool(hasattr(value, "__slots__"))
 
 
 def held_token(value: Any) -> Any:
-    """Return the key of a constant argument: which arrays it is made of."""
+    """Return the key of a constant argument: the identities of its arrays."""
     if nested_arguments.is_array(value):
         return ("held", id(value))
     node = tree.opened(value)
@@ -265,7 +265,7 @@ def check_tensors(name: str, body: Any, args: Any, kwargs: Any) -> None:
 
 
 def _array_missing(parameter: str, annotation: str, value: Any) -> str | None:
-    """Return what is wrong with the value of a parameter that is annotated as an array."""
+    """Return the error message for a parameter annotated as an array with another value."""
     kinds = {kind.strip() for kind in annotation.split("|")}
     if annotation.startswith("Sequence[dpnp."):
         if not isinstance(value, (list, tuple)):
@@ -280,7 +280,7 @@ def _array_missing(parameter: str, annotation: str, value: Any) -> str | None:
 
 
 def without_array(name: str, body: Any, args: Any, kwargs: Any) -> TypeError:
-    """Return the error of a call without arrays: which parameter must be one, and what it was."""
+    """Return the error of a call without arrays, naming the parameter that must be one."""
     annotations = inspect.get_annotations(body)
     try:
         inspect.signature(body).bind(*args, **kwargs)
@@ -313,7 +313,7 @@ def by_name(function: Any, args: Any, kwargs: Any) -> dict[str, Any]:
 
 
 def tokens_by_name(function: Any, args: Any, kwargs: Any) -> dict[str, tuple[Any, bool]]:
-    """Return the arguments of a call by name: how plans distinguish them, and whether arrays."""
+    """Return the arguments of a call by name: their keys, and whether they are arrays."""
     made = {}
     for parameter, value in by_name(function, args, kwargs).items():
         call = UserCall()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``autocast``: products in a narrow dtype, long sums in float32."""
+"""``autocast``: matrix products in bfloat16 or float16, reductions in float32."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WIDE = frozenset((
     "poisson_nll_loss", "soft_margin_loss", "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
 ))  # fmt: skip
-#: Functions of operands of one dtype: all become the widest of them.
+#: Functions whose operands have one dtype: all are cast to the widest of them.
 WIDEST = frozenset(("bilinear",))
 
 #: The dtypes that are cast; float64, float8 and integers are left alone.
@@ -46,11 +46,11 @@ _KEPT = ("attn_mask", "bias")
 
 @contextmanager
 def autocast(dtype: str | None = "bfloat16", enabled: bool = True) -> Iterator[None]:
-    """Let the functions that are called in a ``with`` block choose their dtype, as torch's does.
+    """Let the functions called in a ``with`` block choose their dtype, as ``torch.autocast`` does.
 
     Products take their inputs in ``dtype`` and return it; functions that lose accuracy in a narrow
-    dtype use float32. Weights remain float32 and have gradients in float32. It applies to
-    eager calls, and inside ``vjp``, ``plan`` and ``compile``. An inner block hides the outer one.
+    dtype use float32. Weights and their gradients remain float32. It applies to eager calls, and
+    inside ``vjp``, ``plan`` and ``compile``. An inner block overrides the outer one.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def autocast(dtype: str | None = "bfloat16", enabled: bool = True) -> Iterator[N
     ValueError
         ``dtype`` is not one of these.
     Unimplemented
-        By the functions inside: the device has no arithmetic of ``dtype``, and the policy is
+        Raised by the functions inside: the device has no arithmetic in ``dtype``, and the policy is
         ``set_fallback("error")``. Else such a device computes in float32, with one warning.
 
     Notes
@@ -81,10 +81,10 @@ def autocast(dtype: str | None = "bfloat16", enabled: bool = True) -> Iterator[N
     - In the dtype of their input: all others. batch_norm and instance_norm are among them, as in
       torch; their sums are float32 in any case.
 
-    float64, float8 and integers are never cast. Neither are products with quantised weights, and
-    calls that are given ``out``. These are the lists of ``torch.autocast`` for the CPU, with those
-    for GPUs where the former leave softmax, sums, norms and exponentials in bfloat16, and without
-    the pools, paddings and unpoolings that the former widen for lack of a kernel.
+    float64, float8 and integers are never cast. Neither are products with quantized weights, and
+    calls with ``out``. The lists are those of ``torch.autocast`` for the CPU, with those for GPUs
+    where the former leave softmax, sums, norms and exponentials in bfloat16, and without the pools,
+    paddings and unpoolings that the former widen for lack of a kernel.
 
     A gradient is computed in the dtypes of the forward pass, wherever the pullback is called.
     Narrow products are faster where the device has instructions for them: a GPU with matrix units,
@@ -115,7 +115,7 @@ def autocast(dtype: str | None = "bfloat16", enabled: bool = True) -> Iterator[N
 
 
 def casting(body: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the body of a function of ours that casts its tensors as the region in force says.
+    """Return the body of one of our functions that casts its tensors as the active region requires.
 
     ``uncast`` of the result is the body itself.
     """
@@ -167,7 +167,7 @@ def _target(name: str, region: str, given: Any) -> str | None:
 
 
 def _cast(value: Any, target: str, name: str) -> Any:
-    """Return nested arguments with every tensor that is to be cast in the dtype ``target``."""
+    """Return nested arguments with every tensor that needs casting in the dtype ``target``."""
     if isinstance(value, Tensor):
         is_kept = name in _KEPT and value.dtype == "float32"
         if value.dtype not in _CAST or is_kept:
@@ -180,7 +180,7 @@ def _cast(value: Any, target: str, name: str) -> Any:
 
 
 def _converted(x: Tensor, target: str) -> Tensor:
-    """Return a tensor in another dtype; oneDNN knows no way between two narrow ones."""
+    """Return a tensor in another dtype; oneDNN cannot convert between two narrow ones."""
     wide = x if "float32" in (x.dtype, target) else x.trace.convert(x, "float32")
     return x.trace.convert(wide, target)
 

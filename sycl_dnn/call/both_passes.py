@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A function and its reverse pass as one trace: cut into two executables, or part of another."""
+"""A function and its reverse pass as one trace: two executables, or part of another trace."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sycl_dnn.trace.views import filled
 class Differentiated:
     """The executables of a function and of its reverse pass.
 
-    What the second reads from the first is kept between the two calls.
+    Values that the reverse pass reads are kept between the two calls.
     """
 
     def __init__(
@@ -78,7 +78,8 @@ class Differentiated:
         given, later_given = trace.arguments[:n_given], trace.arguments[n_given:]
         n_seeds = len(self.seed_tensors)
         seed_storages, captured = later_given[:n_seeds], later_given[n_seeds:]
-        # What the reverse pass alone captures is an argument of the forward pass, which keeps it.
+        # Captures that only the reverse pass reads are arguments of the forward pass, which keeps
+        # them.
         trace.renumber(captured, n_given)
         given = [*given, *captured]
         self.n_given += len(captured)
@@ -90,7 +91,7 @@ class Differentiated:
         # The forward pass hands it over: a seed must not be drawn again.
         self.reverse.captured = []
         trace.tape = []  # executables keep the trace
-        #: Whether a call keeps numbers of the host, such as seeds.
+        #: Whether a call keeps host values, such as seeds.
         self.keeps_scalars = any(s.scalar for s in kept)
         #: By argument of the reverse pass: the same argument of the forward pass.
         self.passed_on = {

@@ -26,7 +26,7 @@ _needed: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
 
 
 class Found(NamedTuple):
-    """A plan whose guards hold, and the arrays that the function holds now."""
+    """A plan whose guards hold, and the function's current captured arrays."""
 
     plan: Any
     held: tuple[Any, ...]
@@ -85,7 +85,7 @@ class Variants:
 def specialised(
     code: Any, numbers: Any, build: Callable[[frozenset[int]], Any], known: frozenset[int]
 ) -> tuple[frozenset[int], Any]:
-    """Return what ``build(static)`` makes, and the numbers whose values it needed.
+    """Return the result of ``build(static)``, and the numbers whose values it needed.
 
     A failure of any kind is retried with all numbers fixed: code that accepts only a float does
     not always need its value.
@@ -115,7 +115,7 @@ def _memory_of(code: Any) -> set[int]:
 
 
 def _remembered(memory: Any, code: Any, make: Callable[[], Any]) -> Any:
-    """Return what is remembered of a function by its code, or a new record."""
+    """Return the record of a function, by its code; a new one if there is none."""
     while isinstance(code, tuple):
         code = code[-1]
     try:
@@ -125,7 +125,7 @@ def _remembered(memory: Any, code: Any, make: Callable[[], Any]) -> Any:
 
 
 class Misses:
-    """Counts calls that differ from the one before in one argument only, and warns once."""
+    """Counts calls that differ from the previous one in a single argument, and warns once."""
 
     _LIMIT = 8
 
@@ -141,7 +141,7 @@ class Misses:
             return
         same_names = arguments.keys() == self._last.keys()
         changed = [n for n in arguments if same_names and arguments[n] != self._last[n]]
-        # Many programs have differing shapes by nature.
+        # Many programs naturally have varying shapes.
         only = changed[0] if len(changed) == 1 and not arguments[changed[0]][1] else ""
         self._count = self._count + 1 if only and only == self._argument else 1 if only else 0
         self._argument, self._last = only, arguments
@@ -176,9 +176,9 @@ class CacheInfo(NamedTuple):
 
 
 class Plans:
-    """Plans by key: bounded in number, the least recently used go first.
+    """Plans by key, bounded in number; the least recently used are evicted first.
 
-    A plan is found by its key alone (``get``, ``make``), or is one of several that guards
+    A plan is looked up by its key alone (``get``, ``make``), or is one of several that guards
     distinguish (``find``, ``keep``).
 
     Attributes
@@ -241,7 +241,7 @@ class Plans:
     def keep(
         self, key: Hashable, static: frozenset[int], numbers: Any, check: Any, plan: Any
     ) -> None:
-        """Keep a plan with its guards; None: it held for one call alone."""
+        """Store a plan with its guards; None if it is valid for one call only."""
         with self.lock:
             self._misses += 1
             if check is None:
@@ -278,7 +278,7 @@ class Plans:
         return sum(len(plans) for _, plans in self.items())
 
     def info(self) -> CacheInfo:
-        """Return hits, misses, number of plans and the most keys there may be."""
+        """Return hits, misses, number of plans and the maximum number of keys."""
         return CacheInfo(self._hits + self.calls.hits, self._misses, self.size, self.capacity)
 
     def resize(self, capacity: int) -> None:
@@ -288,7 +288,7 @@ class Plans:
             self._shrink()
 
     def clear(self) -> None:
-        """Drop all plans and start counting again."""
+        """Drop all plans and reset the counts."""
         with self.lock:
             self._kept.clear()
             self.calls.clear()
@@ -301,7 +301,7 @@ _owners: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def watch(owner: Any) -> None:
-    """Include the plans of an owner that keeps its own, as long as it lives.
+    """Include the plans of an object that has its own cache, as long as it is alive.
 
     It has ``cache_info()``, ``clear()`` and ``resize(capacity)``.
     """
@@ -326,15 +326,15 @@ def info() -> CacheInfo:
 
 
 def memory() -> int:
-    """Return the bytes that are kept for results, in use or not; at most 1 GiB for a queue.
+    """Return the bytes that are pooled for results, in use or not; at most 1 GiB per queue.
 
-    Results reuse the memory of dropped ones.
+    Results reuse the memory of deleted ones.
     """
     return allocation.total_bytes()
 
 
 def clear() -> None:
-    """Drop all plans, and the memory that is kept for results; those in use finish first."""
+    """Drop all plans and the memory that is pooled for results; those in use finish first."""
     for owner in _each_owner():
         owner.clear()
     allocation.drop_all()

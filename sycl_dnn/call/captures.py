@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a function computes with besides its arguments, as a list of guards.
+"""What a function captures besides its arguments, as a list of guards.
 
-The walk starts at a function and follows its closure, the globals that its code reads, defaults, a
-bound ``self``, and from there functions, classes, containers and instances of the user's. Of an
-instance it follows the attributes that code on the way names. What it finds becomes the
-source of one Python function that compares: the identical object first, equality second.
+The traversal starts at a function and follows its closure, the globals that its code reads,
+defaults, a bound ``self``, and from there functions, classes, containers and instances of user
+classes. Of an instance it follows the attributes that visited code names. The result is the source
+of one Python function of comparisons: identity first, then equality.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def same_numbers(a: Any, b: np.ndarray) -> bool:
 
 
 class Captures:
-    """What a function holds, found by one walk.
+    """The captures of a function, found by one traversal.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Captures:
         self._names: set[str] = set()
         self._by_any_name = False
         known = None
-        # Names found late may belong to instances met early.
+        # Names found late may belong to instances visited early.
         while known != (len(self._names), self._by_any_name):
             known = (len(self._names), self._by_any_name)
             self._begin()
@@ -119,7 +119,7 @@ class Captures:
     def check(self, used: Iterable[int] | None = None) -> Check:
         """Return ``check(function, others)``.
 
-        It returns the arrays of the numbers ``used``, in this order; None where something differs.
+        It returns the arrays numbered ``used``, in this order, or None if anything differs.
         """
         numbers = range(len(self.arrays)) if used is None else list(used)
         if not self._lines:
@@ -156,7 +156,7 @@ class Captures:
         self._lines.append(f"if {condition}: return None")
 
     def _name(self, value: Any, place: str) -> str:
-        """Give a value a name in the check; remember it for other ways that lead to it."""
+        """Give a value a name in the check, and reuse it on other paths that lead to it."""
         name = f"v{len(self._held)}"
         self._held.append(value)
         self._seen[id(value)] = name
@@ -479,5 +479,5 @@ class Captures:
 
 
 def nothing_held(function: Any, others: Sequence[Any]) -> tuple[Any, ...]:
-    """Guard a function that holds nothing."""
+    """Guard a function that captures nothing."""
     return ()

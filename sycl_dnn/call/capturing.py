@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trace a function of the user's: what it holds and the floats it takes become arguments.
+"""Trace a user function: its captures and float arguments become arguments of the program.
 
-While a function is traced a ``Number`` stands for each. Combined with numbers it is an expression
-that each call evaluates; combined with arrays it becomes an argument of the program. Where the
-function needs the value itself, ``Specialise`` starts the trace again with that number fixed.
+While a function is traced a ``Number`` stands for each float. Combined with numbers it is an
+expression that each call evaluates; combined with arrays it becomes an argument of the program.
+Where the function needs the value itself, ``Specialise`` restarts the trace with that number fixed.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ _HARMLESS = frozenset(
 
 
 class CapturingTrace(Trace):
-    """A trace for which arrays that the function holds are arguments, given again at each call."""
+    """A trace in which captured arrays are arguments, supplied again at each call."""
 
     def __init__(self, engine: Any, held: Sequence[Any], training: bool = False) -> None:
         super().__init__(engine, training)
@@ -232,7 +232,7 @@ class CapturingTrace(Trace):
         self.tail |= moved
 
     def let_go(self) -> None:
-        """Forget the user's arrays: the trace lives on in its executables."""
+        """Release the user's arrays: the trace lives on in its executables."""
         self._held, self._numbers = [], {}
 
 
@@ -304,7 +304,7 @@ def numbered(trace: Any, value: Any, static: frozenset[int]) -> Any:
 
 
 class Watch:
-    """Notices when a traced function lets dpnp compute with arrays that it holds."""
+    """Detects that a traced function lets dpnp compute with captured arrays."""
 
     def __init__(self) -> None:
         self.saw_values = False
@@ -324,7 +324,7 @@ def watched(captures: Captures) -> Iterator[Watch]:
     """Watch what runs inside, where the function holds arrays or might make some."""
     watch = Watch()
     if not captures.arrays or sys.getprofile() is not None:
-        # Somebody else's profiler is in the only place: be careful.
+        # Another profiler is installed: be conservative.
         watch.saw_values = bool(captures.arrays)
         yield watch
         return

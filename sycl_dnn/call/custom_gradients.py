@@ -56,11 +56,11 @@ class custom_vjp:  # noqa: N801 - used as a decorator
 
     Notes
     -----
-    ``defvjp(forward, backward)`` defines the gradient. ``forward`` accepts what ``function`` does
-    and returns the result and a tree of residuals, which ``backward(residuals, dy)`` receives
-    together with the gradient of the result. ``backward`` returns one gradient for each positional
-    argument, nested like it; None means zeros. Gradients of gradients are those of ``forward``
-    and ``backward``, so the rule may be used at any order.
+    ``defvjp(forward, backward)`` defines the gradient. ``forward`` takes the arguments of
+    ``function`` and returns the result and a tree of residuals, which ``backward(residuals, dy)``
+    receives together with the gradient of the result. ``backward`` returns one gradient for each
+    positional argument, nested like it; None means zeros. Higher-order gradients are those of
+    ``forward`` and ``backward``, so the rule works at any order.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def _nothing(x: Any) -> Any:
 def _put_residuals(
     trace: Trace, inputs: Grads, known: Any, residuals: Any, tape: list[Entry]
 ) -> None:
-    """Put on the tape how residuals depend on the arguments, for second derivatives."""
+    """Record on the tape how residuals depend on the arguments, for second derivatives."""
     pairs = zip(tree.leaves(residuals), tree.leaves(known), strict=True)
     found = {str(i): p for i, p in enumerate(pairs) if isinstance(p[0], Tensor)}
     if not found:
@@ -193,8 +193,8 @@ def _fitting(name: str, index: int, leaf: Tensor, grad: Any) -> Tensor:
 def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that keeps only its arguments and results for its gradient.
 
-    Intermediate values are computed once more where the gradient needs them. That saves the memory
-    of those values and costs the time of another forward pass. Values are the same.
+    Intermediate values are recomputed where the gradient needs them. That saves their memory and
+    costs the time of another forward pass. Results are the same.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``debug_nans``: the first function whose result has a NaN or infinity that it made itself."""
+"""``debug_nans``: the first function whose result has a NaN or infinity that it produced itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS = {"NaN": dpnp.isnan, "infinity": dpnp.isinf}
 
 
 class NonFiniteError(FloatingPointError):
-    """A function made a NaN or an infinity of arguments without one; ``function`` names it."""
+    """A function produced a NaN or infinity from finite arguments; ``function`` names it."""
 
     def __init__(self, function: str, message: str) -> None:
         super().__init__(message)
@@ -34,10 +34,10 @@ class NonFiniteError(FloatingPointError):
 def debug_nans() -> Iterator[None]:
     """Raise at the first function whose result has a NaN or infinity that its arguments had not.
 
-    Within the ``with`` block each call is waited for and its results are examined. Functions of
-    ``sycl_dnn.functional`` are named themselves; for compiled functions and those given to ``vjp``
-    and ``grad`` the error names the step: what is called inside runs once more, one by one. It
-    also gives the user's line. Calls bound by ``plan`` are not examined.
+    Within the ``with`` block each call is waited for and its results are checked. Functions of
+    ``sycl_dnn.functional`` are named directly; for compiled functions and those passed to ``vjp``
+    and ``grad`` the error names the step: their operations run once more, one by one. It also gives
+    the user's line. Calls bound by ``plan`` are not checked.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def looked_at(
 ) -> Any:
     """Return the result of ``run``, after checking that it is finite where the arguments are.
 
-    ``again`` does the same, one operation at a time, to find the one responsible.
+    ``again`` runs the same one operation at a time, to find the one responsible.
     """
     with policy.using(debug_nans=False):
         result = run()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one answer to float64 by the functions that compute it by oneDNN, which has none on CPUs."""
+"""The error message for float64 in functions that oneDNN computes, which lacks it on CPUs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ REFUSING = frozenset((
     "unfold",
 ))  # fmt: skip
 
-#: What a message says of arguments that are not to be floats at all.
+#: A part of messages about arguments that must not be floats at all.
 _INTEGER = re.compile(r"must (?:be|have) (?!.*float.*, got ).*\b(?:u?int\d+|integers|bool)\b")
 
 
 def message(name: str, device: str) -> str:
-    """Return the answer of a function on a device."""
+    """Return the message of a function for a device."""
     return (
         f"{name}: this device ({device}) computes no float64 in convolutions, pools, norms, "
         "attention and recurrent layers; use float32: astype('float32') for "

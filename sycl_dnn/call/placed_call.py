@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Plan:
-    """What calls of one kind run, and what they return.
+    """The executable for calls of one kind, and how their results are nested.
 
     Attributes
     ----------

@@ -74,15 +74,15 @@ class BoundCall:
 
     @property
     def result(self) -> Any:
-        """What calls write."""
+        """The arrays that calls write to."""
         return self._result
 
 
 class BoundPlan(BoundCall):
     """A call of a function with all its arrays. Made by ``plan``.
 
-    Calling it submits the work and returns the result, always the same array. What ``constants``
-    names was packed when it was bound; ``rebind`` packs it again.
+    Calling it submits the work and returns the result, always the same array. Arrays named by
+    ``constants`` were packed when it was bound; ``rebind`` packs them again.
     """
 
     def __init__(
@@ -194,12 +194,12 @@ def plan(
     Parameters
     ----------
     function : callable
-        One of ``sycl_dnn.functional``, or your function that calls those. If something that
+        One of ``sycl_dnn.functional``, or your function that calls those. If anything that
         it reads from outside has changed, the next call binds it again, to new results.
     *args, out, **kwargs
         As for the function; trees of arrays as well.
     constants : str or sequence of str
-        Parameters whose arrays are constant: what they hold is packed now, once. After writing
+        Parameters whose arrays are constant: they are packed once, now. After writing
         into them, ``rebind`` them.
 
     Returns

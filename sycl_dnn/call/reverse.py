@@ -44,7 +44,7 @@ def vjp(
         One of ``sycl_dnn.functional``, or your function that calls those. It is traced: its
         Python code runs over values that have shape and dtype, but no data. It runs again for
         other shapes and parameters, and whenever something that it reads from outside (variables,
-        attributes, functions) has changed. Arrays that it holds are read at each call.
+        attributes, functions) has changed. Captured arrays are read at each call.
     *args
         Trees of arrays, and parameters. Floats are values of the call: another one costs no trace
         unless the function needs the value.
@@ -141,7 +141,7 @@ def _differentiated(
                 return differentiated(name, function, args, kwargs, wrt, has_aux)
 
             return vjp_on_cpu(again, function, lack, placed.queue, args, kwargs)
-        except MixedTraces as mixed:  # the function holds a value of the trace that it runs in
+        except MixedTraces as mixed:  # the function captures a value of the enclosing trace
             return inner_vjp(mixed.traces[0], function, args, kwargs, wrt, has_aux)
     result = placed.run(*found)
     subject = ("vjp", *policy.SOURCES, wrt, has_aux)
@@ -150,7 +150,7 @@ def _differentiated(
 
 
 def _looked_at(name: str, function: Callable[..., Any], args: Any, kwargs: Any, *more: Any) -> Any:
-    """Return value and pullback that are searched for NaN, see ``debug_nans``."""
+    """Return value and pullback that are checked for NaN, see ``debug_nans``."""
     label = subjects.name_of(function, name)
     y, pullback = looked_at(
         label,

@@ -18,7 +18,7 @@ _OWN = {
     "reshape": {"size": "shape"}, "tile": {"reps": "dims"},
     "split": {"input": "tensor", "split_size": "split_size_or_sections"},
 }  # fmt: skip
-#: What has no effect here: oneDNN chooses layouts, copies are in order.
+#: Ignored here: oneDNN chooses layouts, copies are ordered.
 _IGNORED = frozenset(("layout", "memory_format", "non_blocking", "pin_memory", "requires_grad"))
 _LIKE = ("empty_like", "full_like", "ones_like", "rand_like", "randn_like", "zeros_like")
 

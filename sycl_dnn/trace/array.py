@@ -60,7 +60,7 @@ class Array(Reductions, Operators):
     ----------
     data : dpnp.ndarray
         The bits: uint16 for bfloat16, uint8 for float8, both with the array's shape and strides.
-        uint8 for int4 and uint4: a byte holds two neighbours along the last axis, the first in
+        uint8 for int4 and uint4: a byte holds two neighbors along the last axis, the first in
         its low half, so the last axis of the array has an even size, twice that of ``data``.
     dtype : {"bfloat16", "float8_e4m3", "float8_e5m2", "int4", "uint4"}
 

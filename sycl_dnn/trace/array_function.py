@@ -63,7 +63,7 @@ def array_function(
     Notes
     -----
     A function that waits for its result, as a conversion to NumPy does, blocks the calling
-    thread as usual. Source: documentation of ``jax.pure_callback``, on which this is modelled.
+    thread as usual. Source: documentation of ``jax.pure_callback``, on which this is modeled.
 
     Examples
     --------
