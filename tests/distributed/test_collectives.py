@@ -17,8 +17,8 @@ VALUES = [(2, "device shared host", 2040), (3, "device", 628)]
 
 @needs_oneccl
 @pytest.mark.parametrize(("ranks", "kinds", "count"), VALUES)
-def test_values_match_numpy(ranks, kinds, count):
-    lines = run_ranks(ranks, "collective_values.py", kinds)
+def test_values_match_numpy(ranks, kinds, count, in_ranks):
+    lines = in_ranks(ranks, "collective_values.py", kinds)
     assert sorted(lines) == [f"[{rank}] {count} right" for rank in range(ranks)]
 
 
@@ -40,8 +40,8 @@ def test_collectives_run_in_queue_order():
 
 
 @needs_oneccl
-def test_groups_trees_and_refusals():
-    lines = run_ranks(4, "groups.py")
+def test_groups_trees_and_refusals(in_ranks):
+    lines = in_ranks(4, "groups.py")
     assert sorted(lines) == [f"[{rank}] groups right" for rank in range(4)]
 
 

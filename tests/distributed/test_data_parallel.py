@@ -13,10 +13,10 @@ from sycl_dnn.distributed.gradient_buckets import buckets
 
 
 @pytest.fixture(scope="module")
-def by_one(tmp_path_factory):
+def by_one(tmp_path_factory, in_ranks):
     """Return losses and parameters of one process, which runs operation by operation."""
     path = tmp_path_factory.mktemp("trained") / "one.npz"
-    run_ranks(1, "trained_networks.py", "digits:eager gpt:eager lstm:eager", path)
+    in_ranks(1, "trained_networks.py", "digits:eager gpt:eager lstm:eager", path)
     return np.load(path)
 
 
@@ -28,10 +28,10 @@ def by_one(tmp_path_factory):
         (4, "digits:compiled gpt:sharded lstm:wrapped"),
     ],
 )
-def test_ranks_train_like_one_process(ranks, cases, by_one, tmp_path):
+def test_ranks_train_like_one_process(ranks, cases, by_one, tmp_path, in_ranks):
     """The program itself compares the parameters of all ranks bit by bit."""
     path = tmp_path / "several.npz"
-    run_ranks(ranks, "trained_networks.py", cases, path)
+    in_ranks(ranks, "trained_networks.py", cases, path)
     found = np.load(path)
     for case in cases.split():
         alone = case.split(":")[0] + ":eager"
@@ -44,10 +44,10 @@ def test_ranks_train_like_one_process(ranks, cases, by_one, tmp_path):
 
 
 @needs_oneccl
-def test_sharded_state_resumes_with_another_number_of_ranks(by_one, tmp_path):
+def test_sharded_state_resumes_with_another_number_of_ranks(by_one, tmp_path, in_ranks):
     path, file, losses = tmp_path / "part.npz", tmp_path / "state.safetensors", []
     for ranks, first, end in ((2, 0, 4), (4, 4, 8), (1, 8, 12)):
-        run_ranks(ranks, "trained_networks.py", "digits:sharded", path, first, end, file)
+        in_ranks(ranks, "trained_networks.py", "digits:sharded", path, first, end, file)
         found = np.load(path)
         losses.extend(found["digits:sharded:losses"])
     np.testing.assert_allclose(losses, by_one["digits:eager:losses"], rtol=3e-6)
@@ -120,8 +120,8 @@ def test_a_sharded_optimizer_on_one_rank_equals_the_optimizer():
 
 
 @needs_oneccl
-def test_a_sharded_optimizer_shards_rows_with_empty_parameters():
-    lines = run_ranks(3, "empty_parameters.py")
+def test_a_sharded_optimizer_shards_rows_with_empty_parameters(in_ranks):
+    lines = in_ranks(3, "empty_parameters.py")
     assert sorted(lines) == [f"[{rank}] 5 right" for rank in range(3)]
 
 

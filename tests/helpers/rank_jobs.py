@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start the programs of tests/helpers/ranks as the ranks of a job."""
+"""Start the programs of tests/helpers/ranks as a job, or run them in ranks that wait for them."""
 
+import json
 import os
 import re
 import socket
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -54,3 +57,43 @@ def run_ranks(ranks, program, *arguments, options=(), status=0, **variables):
     text = done.stdout + done.stderr
     assert done.returncode == status, f"ended with {done.returncode}\n{text}"
     return _WARNINGS.sub("", text).splitlines()
+
+
+class Pool:
+    """Ranks that run programs one after another; a program that fails there ends the pool."""
+
+    def __init__(self, ranks):
+        self._ranks, self._number = ranks, 0
+        self._folder = Path(tempfile.mkdtemp())
+        self._process = subprocess.Popen(
+            launch_command(ranks, "pool.py", self._folder), cwd=ROOT, env=environment(),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+
+    def _give(self, job):
+        made = self._folder / f"{self._number}.json"
+        made.with_suffix(".part").write_text(json.dumps(job))
+        made.with_suffix(".part").rename(made)
+
+    def run(self, program, *arguments):
+        """Run a program of tests/helpers/ranks; return the lines of all ranks."""
+        self._give([str(PROGRAMS / program), [str(a) for a in arguments]])
+        files = [self._folder / f"{self._number}.{rank}" for rank in range(self._ranks)]
+        end = time.monotonic() + 900
+        while not all(file.exists() for file in files):
+            assert self._process.poll() is None, self._process.communicate()[0]
+            assert time.monotonic() < end, f"{program} did not end"
+            time.sleep(0.01)
+        self._number += 1
+        ends = [json.loads(file.read_text()) for file in files]
+        assert not any(error for _, error in ends), "\n".join(error for _, error in ends)
+        return [f"[{rank}] {line}" for rank, (said, _) in enumerate(ends) for line in
+                said.splitlines()]  # fmt: skip
+
+    def close(self):
+        """End the ranks."""
+        self._give(None)
+        try:
+            self._process.communicate(timeout=60)
+        finally:
+            self._process.kill()
