@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What examples/batch/job.sh passes to the job that continues, with a PBS that only records."""
+"""What examples/batch/job.sh passes to the next job, with a PBS stub that records its calls."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ ONEAPI_DEVICE_SELECTOR="level_zero:0;opencl:cpu"
 
 @pytest.fixture
 def folder(tmp_path):
-    """Return a folder with the script in its place, and PROGRAMS."""
+    """Return a directory with the script and PROGRAMS."""
     shutil.copytree(ROOT / "examples" / "batch", tmp_path / "examples" / "batch")
     for name, line in PROGRAMS.items():
         path = tmp_path / name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collectives on several processes, and alone."""
+"""Collectives in several processes, and in one."""
 
 import re
 

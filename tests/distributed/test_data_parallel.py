@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training by several processes is that of one; and what needs only one process."""
+"""Training in several processes equals training in one; features of a single process."""
 
 import dpnp
 import numpy as np

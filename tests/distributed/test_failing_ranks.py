@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank that dies, stays away or does something else: every rank says what, and ends."""
+"""A rank that dies, is absent or mismatched: every rank reports it and stops."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ from rank_jobs import ROOT, environment, free_port, needs_oneccl, run_ranks
 SUM = "all_reduce(float32, 5 elements, sum)"
 
 
-#: Of rank 1; a late rank is no fault.
+#: Cases of rank 1; being late is not a fault.
 DIFFERENT = ("other_size", "other_dtype", "other_kind", "other_order")
 
 
@@ -77,7 +77,7 @@ def test_an_error_of_one_rank_ends_the_others(case, words):
 @pytest.mark.parametrize("case", ["never_comes", "stopped"])
 def test_an_absent_rank_is_named_at_the_timeout(case):
     lines = run_ranks(2, "faults.py", case, 3, "never", status=124)
-    # A stopped rank may not have told what it did last.
+    # A stopped rank may not have reported its last operation.
     last = f"it ended {SUM}" if case == "never_comes" else "it "
     assert said(lines, f"[0] sycl_dnn.distributed: rank 0: {SUM} (number 2 of group world) did not "
                        f"end within 3 s: rank 1 is missing: {last}")  # fmt: skip
@@ -87,7 +87,7 @@ def test_an_absent_rank_is_named_at_the_timeout(case):
 def test_of_three_ranks_only_the_missing_one_is_named():
     lines = run_ranks(3, "faults.py", "never_comes", 3, "never", status=124)
     named = [line for line in said(lines, "did not end within 3 s: ") if line[0] == "["]
-    # The first that ends asks rank 0; when that has ended for the same reason, others cannot.
+    # The first rank to stop asks rank 0; once rank 0 has stopped as well, others cannot.
     assert said(named, "rank 1 is missing: ")
     for line in named:
         assert line[:3] in ("[0]", "[2]")
@@ -110,14 +110,14 @@ def test_interrupts_are_handled_in_a_collective():
 
 
 def shared_files():
-    """Return the names of the files by which oneCCL's processes share memory."""
+    """Return the names of oneCCL's shared memory files."""
     return {path.name for path in Path("/dev/shm").glob("*:*")}
 
 
 @needs_oneccl
 @pytest.mark.parametrize(("case", "status"), [("late", 0), ("killed_later", 137)])
 def test_shared_memory_of_ranks_is_removed(case, status):
-    """By each rank at its end, by the launcher for one that was killed."""
+    """Each rank removes it at exit; the launcher does so for a killed rank."""
     if not os.access("/dev/shm", os.W_OK) or os.statvfs("/dev/shm").f_bavail < 1 << 16:
         pytest.skip("/dev/shm has no 256 MB for two ranks")
     before = shared_files()
@@ -128,7 +128,7 @@ def test_shared_memory_of_ranks_is_removed(case, status):
     assert not made
 
 
-#: Rank 0 waits in a collective for rank 1, which never comes to it.
+#: Rank 0 waits in a collective that rank 1 never reaches.
 WAITS = """
 import sys
 import dpnp
@@ -145,7 +145,7 @@ sys.stdin.read()
 
 @contextlib.contextmanager
 def two_ranks():
-    """Start both without a launcher; both have come to the wait."""
+    """Start both without a launcher, and let both reach the wait."""
     given = environment(WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
     ranks = [
         subprocess.Popen(
@@ -165,7 +165,7 @@ def two_ranks():
 
 
 def interrupted(rank):
-    """Press Ctrl-C, again where Python lost it on its way to the wait; return time and errors."""
+    """Send Ctrl-C, repeatedly if Python missed it before the wait; return time and errors."""
     time.sleep(0.5)
     while True:
         begun = time.monotonic()
@@ -177,14 +177,14 @@ def interrupted(rank):
 
 @needs_oneccl
 def test_an_interrupt_ends_a_wait_within_a_second():
-    """On a machine that does nothing else: the best of several times counts, the rest is slack."""
+    """On an idle machine; the best of several times counts."""
     times = []
     while min(times, default=2.0) >= 1.0:
         assert len(times) < 6, f"seconds from Ctrl-C to the end: {times}"
         with two_ranks() as (waiting, _):
             seconds, text = interrupted(waiting)
             times.append(seconds)
-        if waiting.returncode == -signal.SIGINT:  # the rank had not come to the wait yet
+        if waiting.returncode == -signal.SIGINT:  # the rank had not reached the wait yet
             times[-1] = 2.0
             continue
         assert waiting.returncode == 130

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rank a process is, its device, and what is said where oneCCL or a rank is missing."""
+"""A process's rank and device, and the errors if oneCCL or a rank is missing."""
 
 import os
 import shutil
@@ -48,7 +48,7 @@ def test_rank_and_size_from_launcher_variables(variables, expected):
     assert (found.rank, found.size, found.local_rank, found.address, found.port) == expected
 
 
-#: What Slurm 22.05 sets in a batch script of two tasks, and in the tasks that srun starts there.
+#: Variables of Slurm 22.05 in a batch script of two tasks, and in the tasks that srun starts.
 BATCH = {
     "ENVIRONMENT": "BATCH", "SLURM_GTIDS": "0", "SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": "one",
     "SLURM_LOCALID": "0", "SLURM_NODEID": "0", "SLURM_NPROCS": "2", "SLURM_NTASKS": "2",
@@ -98,7 +98,7 @@ def test_invalid_arguments_are_named():
 
 @pytest.fixture(scope="module")
 def no_oneccl(tmp_path_factory):
-    """Return the interpreter of an environment that has everything but oneCCL and its MPI."""
+    """Return the interpreter of an environment without oneCCL and its MPI."""
     site = linked_venv.make(tmp_path_factory.mktemp("no_oneccl"), ("oneccl", "impi", "libccl"))
     linked_venv.copy_sources(site)
     linked_venv.install_extension(site)
@@ -130,7 +130,7 @@ print(group.size, dist.all_reduce(dpnp.ones(2, sycl_queue=group.queue)).tolist()
 @pytest.mark.slow
 def test_several_ranks_without_oneccl_say_what_to_install(no_oneccl, tmp_path):
     words = "several ranks need oneCCL, which is not installed; type: " + oneccl_library.INSTALL
-    # Before it waits for rank 0, which is not running.
+    # It must fail before it waits for rank 0, which is not running.
     code = "import sycl_dnn.distributed as dist; dist.init(timeout=600)"
     done = run_without(no_oneccl, tmp_path, "-c", code, RANK="1", WORLD_SIZE="2")
     assert done.returncode == 1
@@ -192,7 +192,7 @@ def test_other_launchers_start_ranks(launcher):
 
 
 def without_network():
-    """Return what starts a program in its own network, where no name server answers."""
+    """Return a command prefix that starts a program in its own network without a name server."""
     command = ["unshare", "--net"]
     if shutil.which("unshare") is None or subprocess.run([*command, "true"]).returncode:
         pytest.skip("unshare --net is not there or not allowed")
@@ -204,7 +204,7 @@ def without_network():
     ("rank", "before"), [("0", list), ("1", list), ("1", without_network)], ids=["0", "1", "again"]
 )
 def test_a_host_that_cannot_be_resolved_is_named(rank, before):
-    """Before the time-out, of which the message would speak."""
+    """The error must come before the timeout, whose message would differ."""
     start = "import sycl_dnn; sycl_dnn.distributed.init(timeout=120)"
     variables = {"MASTER_ADDR": "no-such-host.invalid", "MASTER_PORT": str(free_port())}
     done = subprocess.run(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guides on several processes: their programs on two ranks, and what their pages show."""
+"""The guides on several processes: their programs run on two ranks and print what pages show."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ NUMBER = r"\d+\.\d+"
 
 
 def program_of(page):
-    """Return the programs of a page as one; ``init`` gives all of them the same group."""
+    """Return the programs of a page as one; ``init`` returns the same group in all of them."""
     text = (DOCS / page).read_text()
     blocks = re.findall(r"(?<!<!-- fragment -->\n)^```python\n(.*?)^```$", text, re.M | re.S)
     return "\n".join(blocks)
@@ -34,13 +34,13 @@ def run_by_two(folder, page):
 
 
 def by_rank(text):
-    """Return the lines of each rank in their order, without what oneCCL says."""
+    """Return the lines of each rank in order, without oneCCL's messages."""
     lines = [line for line in text.splitlines() if "|CCL_" not in line]
     return [[line for line in lines if line.startswith(f"[{rank}] ")] for rank in range(2)]
 
 
 def assert_shown(got, shown):
-    """Compare words, and numbers up to the rounding of another processor."""
+    """Compare words exactly, and numbers up to rounding differences between CPUs."""
     for lines, wanted in zip(got, shown, strict=True):
         assert [re.sub(NUMBER, "#", v) for v in lines] == [re.sub(NUMBER, "#", v) for v in wanted]
         numbers, expected = (

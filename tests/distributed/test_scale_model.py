@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of docs/distributed_scale.md: its limits, and that the page has what it prints."""
+"""The model of docs/distributed_scale.md: its limits, and that the page shows its output."""
 
 import re
 import sys

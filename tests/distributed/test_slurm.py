@@ -15,13 +15,13 @@ pytestmark = [pytest.mark.slow, HAS_ONECCL]
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """Return the variables by which Slurm's commands find two hosts."""
+    """Return the environment with which Slurm's commands find two hosts."""
     with slurm_cluster(tmp_path_factory.mktemp("slurm")) as found:
         yield found
 
 
 def run(command, variables, **more):
-    """Run a command of Slurm to its end; return what it says."""
+    """Run a Slurm command; return its output."""
     done = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, timeout=900, cwd=ROOT,
         env=environment(**variables, **more),
@@ -49,7 +49,7 @@ def submit(cluster, log, script, *words, asked=(), before=(), **more):
 def wait_for(found, what):
     """Wait until a function returns something true; return it."""
     end = time.monotonic() + 900
-    # `sbatch --wait` asks the controller more and more seldom.
+    # `sbatch --wait` polls the controller at growing intervals.
     while not (result := found()):
         assert time.monotonic() < end, f"no {what}"
         time.sleep(0.2)
@@ -57,7 +57,7 @@ def wait_for(found, what):
 
 
 def ended(cluster, job):
-    """Return the states in which a job, or each job of an array, has ended."""
+    """Return the final states of a job, or of each job of an array."""
     unfinished = {"PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "REQUEUED"}
 
     def states():
@@ -75,7 +75,7 @@ def submitted(cluster, log, script, *words, ends="COMPLETED", **more):
     return text
 
 
-#: What the script of one host requests and a host here lacks.
+#: Overrides for resources that the script requests and the hosts here lack.
 ONE_HOST = ["--cpus-per-task=1", "--gres=none"]
 
 
@@ -118,7 +118,7 @@ WARNINGS = [("train_digits.slurm", ["--batch"], ONE_HOST), ("train_nodes.slurm",
 def test_a_job_near_its_time_limit_is_requeued_and_resumes(cluster, tmp_path, script, to, asked):
     log = tmp_path / "log"
     more = ["--device", "cpu"] if to else []  # several ranks have one each
-    whole = 1000  # more than a job can do before the warning reaches it
+    whole = 1000  # more than a job can do before the warning
     job = submit(
         cluster, log, script, "resume.py", "--steps", whole,
         "--checkpoint", tmp_path / "file.npz", *more,

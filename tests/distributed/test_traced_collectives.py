@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives as steps of programs, and layers in parts."""
+"""Collectives as steps of programs, and partitioned layers."""
 
 import pytest
 from rank_jobs import needs_oneccl

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long runs, and what a process may suffer: threads, memory, signals, forks, exit."""
+"""Long runs and stress tests: threads, memory, signals, forks, exit."""

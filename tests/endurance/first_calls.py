@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first calls of a process come from eight threads at once."""
+"""Eight threads make the first calls of a process at once."""
 
 import threading
 

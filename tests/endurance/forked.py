@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process forks after it used a device; its child tries all ways to use it.
+"""A process forks after it used a device; its child tries every way to use it.
 
 Arguments: the way to fork ("multiprocessing" or "fork"), and whether work is unfinished then.
 """
@@ -19,7 +19,7 @@ F32 = dnnl.data_type.f32
 
 
 def arrays_of(queue):
-    """Ways through arrays."""
+    """Uses through arrays."""
     x = dpnp.ones((8, 8), dtype="f4", sycl_queue=queue)
     compiled = sycl_dnn.compile(lambda a: F.softmax(F.relu(F.linear(a, a)), dim=-1))
     bound = compiled.bind(x)
@@ -35,7 +35,7 @@ def arrays_of(queue):
 
 
 def objects_of(queue):
-    """Ways through oneDNN's objects."""
+    """Uses through oneDNN's objects."""
     engine = dnnl.Engine(queue)
     stream = dnnl.Stream(engine, queue)
     d = dnnl.MemoryDesc((8, 8), F32)
@@ -59,7 +59,7 @@ def objects_of(queue):
 
 
 def graphs_of(queue):
-    """Ways through the Graph API."""
+    """Uses through the Graph API."""
     x = dpnp.ones((8, 8), dtype="f4", sycl_queue=queue)
 
     def built():
@@ -75,7 +75,7 @@ def graphs_of(queue):
 
 
 def try_all(ways):
-    """Say of each way what comes of it."""
+    """Print the outcome of each use."""
     for name, way in ways.items():
         try:
             way()

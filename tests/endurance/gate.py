@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work of a device that does not end before somebody opens a gate."""
+"""Device work that blocks until a gate is opened."""
 
 import threading
 
@@ -7,7 +7,7 @@ from dpctl.utils import SequentialOrderManager
 
 
 class _Held:
-    """The device's last reference to it goes away when the gate is open."""
+    """The device's last reference to it is released when the gate opens."""
 
     def __init__(self, gate):
         self.gate = gate
@@ -25,5 +25,5 @@ class Gate:
         SequentialOrderManager[queue].add_event_pair(self.event, self.event)
 
     def open(self):
-        """Let the device go on."""
+        """Unblock the device."""
         self.opened.set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C comes while the main thread waits for work that does not end before."""
+"""Ctrl-C while the main thread waits for work that is still running."""
 
 import os
 import signal
@@ -16,14 +16,14 @@ from sycl_dnn import onednn as dnnl
 
 
 def array_work(queue):
-    """Return what waits, and what tells afterwards whether the result is right."""
+    """Return a function that waits, and one that checks the result afterwards."""
     x = dpnp.full((64, 64), 2.0, dtype="f4", sycl_queue=queue)
     y = F.matmul(x, x)
     return lambda: sycl_dnn.synchronize(queue), lambda: bool((dpnp.asnumpy(y) == 256).all())
 
 
 def dpnp_work(queue):
-    """The same where dpnp alone has work."""
+    """The same if only dpnp has work."""
     y = dpnp.full((64, 64), 2.0, dtype="f4", sycl_queue=queue)
     return lambda: sycl_dnn.synchronize(queue), lambda: bool((dpnp.asnumpy(y) == 2).all())
 
@@ -41,7 +41,7 @@ def primitive_work(queue):
 
 
 def submission(queue):
-    """More steps than may be unfinished: the submission itself waits, and is not cut short."""
+    """More steps than may be in flight: the submission itself waits, and is not interrupted."""
     x = dpnp.full((64, 64), 2.0, dtype="f4", sycl_queue=queue)
 
     def deep(a):
@@ -60,7 +60,7 @@ def main():
     make = WORK[sys.argv[1]]
     signal.signal(signal.SIGINT, signal.default_int_handler)
     queue = sycl_dnn.default_queue()
-    # Once in peace: what is compiled at the first call is no matter here.
+    # A first call without interrupts: compilation is not tested here.
     wait, is_right = make(queue)
     wait()
     assert is_right()
@@ -80,7 +80,7 @@ def main():
     try:
         waits.set()
         wait()
-        while True:  # not reached where the wait hears it
+        while True:  # not reached if the wait is interrupted
             time.sleep(0.01)
     except KeyboardInterrupt:
         print("interrupted, open:", gate.opened.is_set())

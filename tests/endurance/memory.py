@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stays resident while things are made and dropped: python -m endurance.memory KIND NUMBER."""
+"""Resident memory over many creations and deletions: python -m endurance.memory KIND NUMBER."""
 
 import functools
 import sys
@@ -13,7 +13,7 @@ from sycl_dnn import nn, optim
 from sycl_dnn import onednn as dnnl
 
 F32 = dnnl.data_type.f32
-#: Parts of a run that are looked at one by one; the first ones warm up.
+#: Parts of a run, measured one by one; the first ones warm up.
 PARTS = 10
 
 
@@ -44,7 +44,7 @@ def queues(queue, number):
 
 
 def shapes(queue, number, start=0):
-    """Functions over shapes that never come again, small and large ones mixed."""
+    """Functions over shapes that do not repeat, small and large ones mixed."""
     flat = dpnp.ones((199 * 199,), dtype="f4", sycl_queue=queue)
     for i in range(start, start + number):
         # Code for long rows is longer: in ascending order a constant number of kernels would grow.
@@ -96,7 +96,7 @@ def profiles(queue, number):
 
 @functools.cache
 def begun(queue):
-    """A training that goes on from part to part: its step, and what the next one takes."""
+    """A training that continues from part to part: its step, and the arguments of the next one."""
     net = nn.Sequential(
         nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Dropout(0.1),
         nn.Linear(288, 64), nn.ReLU(), nn.Linear(64, 3),
@@ -113,7 +113,7 @@ def begun(queue):
 
 
 def training(queue, number):
-    """Compiled steps of a network with running statistics and dropout; losses are read at times."""
+    """Compiled steps of a network with running statistics and dropout; some losses are read."""
     step, given = begun(queue)
     for i in range(number):
         value, *given[:] = step(*given)

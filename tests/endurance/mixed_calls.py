@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of calls that threads share, with the right results by NumPy."""
+"""Kinds of calls that threads share, with NumPy's results."""
 
 import dpnp
 import numpy as np
@@ -26,7 +26,7 @@ def data(rng):
 
 
 class Shared:
-    """What all threads use at once: a queue, arrays, primitives, compiled functions and graphs."""
+    """Objects shared by all threads: a queue, arrays, primitives, compiled functions and graphs."""
 
     def __init__(self, queue, seed=0):
         self.queue = queue
@@ -70,12 +70,12 @@ class Shared:
         return graph.compile(self.queue)
 
     def matmul_of(self, shape):
-        """A product that wants a scratchpad where oneDNN packs."""
+        """A product that needs a scratchpad if oneDNN packs."""
         src, weights = dnnl.MemoryDesc(shape, F32), dnnl.MemoryDesc((16, 16), F32)
         return dnnl.Primitive(dnnl.matmul(self.engine, src=src, weights=weights, dst=src))
 
     def call(self, kind, i, stream):
-        """Make one call on source ``i``; return its result, still on its way."""
+        """Make one call on source ``i``; return its pending result."""
         x = self.arrays[i]
         if kind == "relu":
             return F.relu(x)
@@ -93,7 +93,7 @@ class Shared:
         return self.execute(i, stream)
 
     def execute(self, i, stream):
-        """Run a shared primitive on a stream of the thread's own."""
+        """Run a shared primitive on the thread's own stream."""
         src = dnnl.Memory.from_array(self.arrays[i], self.engine)
         dst = dnnl.Memory(src.desc, self.engine)
         weights = dnnl.Memory.from_array(self.weights, self.engine)

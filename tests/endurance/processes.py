@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
-#: Seconds after which a process counts as one that hangs: a starved one needs hundreds.
+#: Seconds after which a process counts as hanging; a starved one needs hundreds.
 LONGEST = 900
 
 
 def lines_of(program, *arguments, longest=LONGEST):
-    """Run the module of that name; return its lines. It must end by itself, well and silently."""
+    """Run the module of that name; return its lines. It must exit cleanly and without errors."""
     done = subprocess.run(
         [sys.executable, "-m", f"endurance.{program}", *map(str, arguments)],
         cwd=TESTS, capture_output=True, text=True, timeout=longest,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that read results straight after their calls: python -m endurance.readers NUMBER [KIND].
+"""Threads that read results right after their calls: python -m endurance.readers NUMBER [KIND].
 
 Prints for each kind of call and of queue how many of the reads were wrong. Nothing but dpnp
 waits. Two processes keep the CPUs busy meanwhile.
@@ -23,14 +23,14 @@ LAST = (7, 63)
 
 
 def network(x, w, scale):
-    """Long enough to be under way when its result is read."""
+    """Long enough to be in flight when its result is read."""
     for _ in range(N_LAYERS):
         x = F.softmax(F.linear(x, w), dim=-1)
     return F.mul(x, scale)
 
 
 class Readers:
-    """Threads with a factor each, by which their results are told apart."""
+    """Threads, each with its own factor to identify its results."""
 
     def __init__(self, queue):
         ones = np.ones(SHAPE, dtype="f4")
@@ -54,7 +54,7 @@ class Readers:
         return F.mul(F.softmax(F.relu(self.x), dim=-1), self.scales[n])
 
     def is_right(self, how, n, result):
-        """Read by one of three ways, none of which is ours."""
+        """Read in one of three ways, all of them dpnp's."""
         if how == 0:
             return (dpnp.asnumpy(result) == n + 1).all()
         if how == 1:
@@ -88,7 +88,7 @@ KINDS = ("eager", "compiled", "compiled, then dpnp", "plan")
 
 @contextlib.contextmanager
 def load():
-    """Two processes that never rest."""
+    """Two processes that keep the CPUs busy."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
     try:
         yield

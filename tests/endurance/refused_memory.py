@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocations fail in many places; afterwards everything works as before.
+"""Allocations fail in many places; afterwards everything still works.
 
 The limit of the address space is set just above what the process has, then taken away again.
 """
@@ -47,7 +47,7 @@ def tries(queue):
 
 
 def attempt(call, queue, tally, kept):
-    """Make a call and keep its result; what it may end with is one or MemoryError."""
+    """Make a call and keep its result; the only allowed error is MemoryError."""
     try:
         kept.append(call())
         sycl_dnn.synchronize(queue)
@@ -73,7 +73,7 @@ def too_large(queue):
 def main():
     queue = sycl_dnn.default_queue()
     calls = tries(queue)
-    for call in calls.values():  # now nothing is left to be compiled under the limit
+    for call in calls.values():  # so that nothing is compiled under the limit
         call()
     sycl_dnn.synchronize(queue)
     limited, unlimited = {"refused": 0, "done": 0}, {"refused": 0, "done": 0}

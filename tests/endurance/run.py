@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The long versions of the tests in this folder, with their figures.
+"""The long versions of the tests in this folder, with their measurements.
 
 python tests/endurance/run.py                  all
 python tests/endurance/run.py threads shapes   some

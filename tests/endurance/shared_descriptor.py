@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thread moves descriptors on to their next implementations while another makes primitives."""
+"""A thread advances descriptors to their next implementations while another creates primitives."""
 
 import sys
 import threading
@@ -26,13 +26,13 @@ def convolution(engine):
 
 
 def made(profile):
-    """Implementation and layouts of each primitive that was made."""
+    """Implementation and layouts of each primitive that was created."""
     created = [r for r in profile.records if r.kind == "create"]
     return {(r.implementation, *map(str, r.tensors)) for r in created}
 
 
 def possible(engine):
-    """What one thread alone makes."""
+    """The primitives that a single thread creates."""
     pd, more = convolution(engine), True
     with sycl_dnn.profile() as p:
         while more:
@@ -42,7 +42,7 @@ def possible(engine):
 
 
 def move_on(descriptors, barrier):
-    """Go through all implementations of each."""
+    """Advance each through all implementations."""
     barrier.wait()
     for pd in descriptors:
         while pd.next_impl():
@@ -50,7 +50,7 @@ def move_on(descriptors, barrier):
 
 
 def raced(engine):
-    """What is made while another thread moves the descriptors on; backward ones hint at them."""
+    """The primitives created while another thread advances the descriptors that serve as hints."""
     descriptors, barrier = [convolution(engine) for _ in range(20)], threading.Barrier(2)
     thread = threading.Thread(target=move_on, args=(descriptors, barrier))
     thread.start()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that use one graph at once: adding operations, ending it, looking for partitions."""
+"""Threads that share one graph: adding operations, finalizing, partitioning."""
 
 import sys
 import threading

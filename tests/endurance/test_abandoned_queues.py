@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a dropped queue worked on is let go of, though that queue was never waited for."""
+"""Memory used on a deleted queue is released, although nobody waited for the queue."""
 
 import pytest
 from fresh_process import output

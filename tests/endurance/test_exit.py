@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that ends leaves nothing of a device to static destructors."""
+"""At exit nothing of a device is left to static destructors."""
 
 import pytest
 from fresh_process import output, run
@@ -29,7 +29,7 @@ assert _core.get_primitive_cache_capacity() > 0
 
 
 def test_caches_are_empty_when_static_objects_are_destroyed():
-    """oneDNN's caches hold kernels and memory of devices; no host task is on its way either."""
+    """oneDNN's caches hold kernels and memory of devices; no host task is pending either."""
     assert output(CODE) == "0 0 False"
 
 
@@ -93,6 +93,6 @@ ALL_AT_ONCE = pytest.param(KINDS, marks=pytest.mark.smoke, id=" ".join(KINDS))
 
 @pytest.mark.parametrize("kinds", [*((kind, kind) for kind in KINDS), ALL_AT_ONCE], ids=" ".join)
 def test_daemon_threads_end_with_the_process(kinds):
-    """In a call, at any place of it, when the interpreter ends."""
+    """Anywhere inside a call when the interpreter exits."""
     done = run("-c", DAEMONS, *kinds)
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")

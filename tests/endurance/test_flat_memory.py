@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory does not grow with the number of things made, dropped and called."""
+"""Memory does not grow with the number of objects created, deleted and called."""
 
 import pytest
 

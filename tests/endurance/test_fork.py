@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fork after a device was used gives errors, not a process that hangs."""
+"""A fork after a device was used gives errors, not a hang."""
 
 import pytest
 

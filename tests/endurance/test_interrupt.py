@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C ends a wait, leaves the work alone, and what comes next is right."""
+"""Ctrl-C ends a wait, the work continues, and later results are correct."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def test_a_wait_can_be_interrupted_without_stopping_the_work(work):
 
 
 def test_an_interrupt_during_a_submission_is_handled_after_it():
-    """The device goes on right after the signal, so either may come first."""
+    """The device continues right after the signal, so either may come first."""
     interrupted, *rest = lines_of("interrupted", "submission")
     assert interrupted.startswith("interrupted")
     assert rest == ["the result is right: True", "the next is right: True"]

@@ -46,7 +46,7 @@ def test_each_thread_with_its_own_queue(queue):
 
 
 def test_profile_counts_calls_of_eight_threads(queue):
-    """One primitive for each call of these kinds, and profiles come and go meanwhile."""
+    """One primitive for each call of these kinds, while profiles start and stop."""
     shared = Shared(queue)
     shared.kinds = ("relu", "primitive")
     crew, done = Crew(shared, N_CALLS), threading.Event()
@@ -69,7 +69,7 @@ def test_profile_counts_calls_of_eight_threads(queue):
 
 
 def test_first_calls_of_a_process_from_eight_threads():
-    """dpctl hangs where the first two events are handed to it at once; so they never are."""
+    """dpctl hangs if it receives its first two events at once; the package prevents that."""
     for _ in range(3):
         assert lines_of("first_calls") == ["8"]
 
@@ -101,7 +101,7 @@ def stream_event(queue):
 
 
 def test_python_runs_while_a_thread_waits(queue):
-    """The gate is opened from Python, so a wait that held the GIL would never end."""
+    """The gate is opened from Python, so a wait that held the GIL would deadlock."""
     if not queue.sycl_device.is_cpu:
         pytest.skip("host tasks of a simulated GPU wait for nothing")
     for name, wait in waits(queue).items():

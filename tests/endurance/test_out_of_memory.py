@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An allocation that is refused ends as MemoryError and leaves everything usable."""
+"""A failed allocation raises MemoryError and leaves everything usable."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several threads read results of one CPU queue with plain dpnp code, and never too early."""
+"""Several threads read results of one CPU queue with plain dpnp code, never too early."""
 
 import threading
 
@@ -45,7 +45,7 @@ def test_first_use_of_dpnp_from_eight_threads_does_not_hang(options):
 
 @pytest.mark.parametrize("order", [[], ["in_order"]])
 def test_pending_results_when_the_first_threads_start(order):
-    """A thread that starts and waits must not let those through that wait for older work."""
+    """A new thread that waits must not release others that wait for older work."""
     queue = dpctl.SyclQueue("cpu", property=order)
     readers, early = Readers(queue), []
     for turn in range(30):
@@ -65,7 +65,7 @@ def test_pending_results_when_the_first_threads_start(order):
 
 
 def test_a_single_thread_does_not_wait(queue):
-    """A call returns while its work is under way, after threads have come and gone as well."""
+    """A call returns while its work is in flight, also after other threads have exited."""
     threading.Thread(target=lambda: None).start()
     x = dpnp.ones(SHAPE, dtype="f4", sycl_queue=queue)
     w = dpnp.asarray(np.eye(SHAPE[1], dtype="f4"), sycl_queue=queue)

@@ -9,5 +9,5 @@ pytestmark = pytest.mark.slow
 
 
 def test_descriptors_advanced_while_primitives_are_created():
-    """oneDNN does not guard them: one thread read what the other was freeing."""
+    """oneDNN does not guard them: one thread read memory that the other was freeing."""
     assert lines_of("shared_descriptor", 25) == ["True set()"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several threads may use one graph, of which oneDNN lets only one at a time change it."""
+"""Several threads may use one graph, although oneDNN allows only one at a time to change it."""
 
 import pytest
 
@@ -9,5 +9,5 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_graph_built_and_partitioned_by_several_threads():
-    """Without a turn for each this ends the process within some hundred rounds."""
+    """Without a lock this crashes within some hundred rounds."""
     assert lines_of("shared_graph", 100) == ["60"]

@@ -32,6 +32,6 @@ print("end", flush=True)
 
 
 def test_threads_that_wait_for_one_queue_do_not_end_the_process():
-    """OpenCL's clFinish, called by two threads at a time, did so within some 400,000 waits."""
+    """OpenCL's clFinish, called by two threads at once, crashed within some 400,000 waits."""
     done = subprocess.run([sys.executable, "-c", WAITS], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr

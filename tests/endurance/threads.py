@@ -20,7 +20,7 @@ class Crew:
         self.guard = threading.Lock()
 
     def work(self, number):
-        """The calls of one thread, two at a time on the way."""
+        """The calls of one thread, two in flight at a time."""
         shared, rng = self.shared, np.random.default_rng(number)
         stream = dnnl.Stream(shared.engine, shared.queue, ordered=True)
         counts, waiting = Counter(), []
@@ -39,7 +39,7 @@ class Crew:
             self.counts += counts
 
     def check(self, number, waiting):
-        """Compare what is on its way and forget it."""
+        """Check the pending results and drop them."""
         for kind, i, result in waiting:
             if not self.shared.is_right(kind, i, result):
                 self.wrong.append((number, kind, i))

@@ -84,7 +84,7 @@ ELSEWHERE = {"PackedSequence", "ctc_loss", "nms", "pack_padded_sequence", "pad_p
 
 
 def _either(call):
-    """Make a call; fail unless it works or says that float64 is the trouble."""
+    """Make a call; fail unless it works or names float64 as the reason."""
     try:
         call()
     except (NotImplementedError, TypeError) as refusal:
@@ -196,14 +196,14 @@ def test_networks_in_float64(queue):
 
 
 def test_float64_is_never_narrowed_implicitly(queue):
-    """What would compute in float32 inside is refused."""
+    """Functions that would compute in float32 internally are refused."""
     x = to_device(np.ones((1, 2, 3, 4)), "float64", queue)
     for call in (lambda: F.local_response_norm(x, 2), lambda: F.interpolate(x, (6, 8))):
         _either(lambda c=call: np.testing.assert_equal(c().dtype, np.float64))
 
 
 def test_gradients_of_overlapping_windows_accumulate_in_float64(queue):
-    """What only copies forward adds up backward."""
+    """A function that only copies in the forward pass accumulates in the backward pass."""
     x = to_device(np.arange(2 * 3 * 5.0).reshape(1, 2, 3, 5), "float64", queue)
 
     def call():
@@ -217,7 +217,7 @@ def test_gradients_of_overlapping_windows_accumulate_in_float64(queue):
 
 
 def test_copies_of_float64_keep_every_bit(queue):
-    """What is left to dpnp and to copies keeps every bit."""
+    """Copies, by dpnp or by reorders, keep every bit."""
     values = np.random.default_rng(0).standard_normal((3, 5))
     x = to_device(values, "float64", queue)
     got = F.cat([F.transpose(x, 0, 1), F.reshape(x, (5, 3))], 1)

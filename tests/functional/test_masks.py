@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of nothing but NaN or infinities: in masks of attention, softmax and logsumexp, as torch."""
+"""Rows of only NaN or infinities in attention masks, softmax and logsumexp, as in torch."""
 
 from functools import partial
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers beside arrays: what an array of the number gives, of each dtype, in either place."""
+"""Numbers as operands equal arrays of the number, for each dtype, on either side."""
 
 import dpnp
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names, order, kinds and defaults of parameters, against those of torch."""
+"""Names, order, kinds and defaults of parameters, compared with torch's."""
 
 import inspect
 import json

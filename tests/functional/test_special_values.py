@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NaN, infinities and extremes: functions give what PyTorch gives, forward and backward.
+"""NaN, infinities and extremes: results equal PyTorch's, forward and backward.
 
 The table is ``FUNCTIONS`` times ``INPUTS`` times dtypes. What PyTorch gives for it lies in
 special_values.json; ``python tests/functional/test_special_values.py`` writes that file.

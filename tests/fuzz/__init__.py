@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated calls: each is taken or refused with a documented error, and nothing is damaged."""
+"""Fuzzing: each call is accepted or refused with a documented error, without memory corruption."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of calls, and what came of each."""
+"""The kinds of calls, and their outcomes."""
 
 import warnings
 from collections import Counter
@@ -10,7 +10,7 @@ import sycl_dnn
 from fuzz import functions, graphs, layouts, primitives
 from sycl_dnn import onednn as dnnl
 
-#: What a caller may get: docs/errors.md.
+#: Errors that a caller may get: docs/errors.md.
 DOCUMENTED = (sycl_dnn.DnnlError, ValueError, TypeError, MemoryError, ExecutionPlacementError)
 #: Kind -> (function of draw and stream, share of all calls).
 KINDS = {
@@ -25,25 +25,25 @@ KINDS = {
 
 
 def make_stream():
-    """A stream on the CPU, or whatever there is."""
+    """A stream on the CPU, or on any available device."""
     queue = sycl_dnn.default_queue()
     return dnnl.Stream(dnnl.Engine(queue), queue)
 
 
 class Tally:
-    """Counts of what was taken and what was refused, by kind."""
+    """Counts of accepted and refused calls, by kind."""
 
     def __init__(self):
         self.counts = Counter()
 
     def play(self, kind, draw, stream):
-        """Make one call; an error that is not documented goes through."""
+        """Make one call; an undocumented error propagates."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
                 KINDS[kind][0](draw, stream)
             except DOCUMENTED as refusal:
-                # Its text is not asked for: that may start a process.
+                # Its text is not computed: that may start a process.
                 self.counts[f"refused: {type(refusal).__name__}"] += 1
             else:
                 self.counts["accepted"] += 1

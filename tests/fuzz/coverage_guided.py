@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes from outside as bytes or text, varied by atheris after the code that it reaches.
+"""Coverage-guided fuzzing by atheris of untrusted bytes and text.
 
     pip install atheris
     mkdir corpus
@@ -33,13 +33,13 @@ from sycl_dnn import onednn as dnnl  # noqa: E402
 
 HEADS = [form.blob.partition(b"\n")[0].split(b":")[:2] for form in FORMS.values()]
 PAYLOADS = [form.blob.partition(b"\n")[2] for form in FORMS.values()]
-#: Cases of one text that are looked at; products of options may be many.
+#: Number of cases of one text that are checked; products of options may be many.
 MOST_CASES = 50
 counts = {"taken": 0, "refused": 0}
 
 
 def blob(data):
-    """Overwrite parts of a true payload, or replace it."""
+    """Overwrite parts of a valid payload, or replace it."""
     provider = atheris.FuzzedDataProvider(data)
     payload = bytearray(PAYLOADS[provider.ConsumeIntInRange(0, len(PAYLOADS) - 1)])
     while provider.remaining_bytes() > 3:
@@ -55,7 +55,7 @@ def blob(data):
 
 
 def cases(data):
-    """Read a text as a case file that may not include others."""
+    """Parse a text as a case file that may not include others."""
     text = data.decode(errors="replace")
     found = Reader().cases(words_of_text(text, "f"), TESTS / "no such folder")
     for _, case in zip(range(MOST_CASES), found, strict=False):
@@ -66,7 +66,7 @@ TARGETS = {"blob": (blob, InvalidArguments), "cases": (cases, CaseError)}
 
 
 def main():
-    """Run until ``-runs`` is reached; anything but the documented error ends with its bytes."""
+    """Run until ``-runs`` is reached; any undocumented error stops with the input."""
     target, documented = TARGETS[sys.argv.pop(1)]
 
     def one(data):

@@ -57,7 +57,7 @@ def changed(draw, specs):
 
 
 def array(spec, dtype, queue, rng):
-    """The array of a spec; integers are not always below what they should be."""
+    """The array of a spec; integers may be out of range."""
     if min(spec.shape, default=0) < 0 or np.prod(spec.shape, dtype=float) > MOST:
         raise ValueError("more than a test shall allocate")
     if spec.is_integer:
@@ -69,7 +69,7 @@ def array(spec, dtype, queue, rng):
 
 
 def call(draw, stream):
-    """One function with changed arguments; the result is finished and looked at."""
+    """One function with changed arguments; the result is waited for and read."""
     case = draw(st.sampled_from(cases()))
     queue = stream.sycl_queue
     rng = np.random.default_rng(draw(st.integers(0, 999)))
@@ -93,7 +93,7 @@ def call(draw, stream):
 
 
 def finish(made, queue):
-    """Wait, and touch every result."""
+    """Wait, and read every result."""
     sycl_dnn.synchronize(queue)
     for one in made if isinstance(made, (tuple, list)) else (made,):
         if isinstance(one, dpnp.ndarray):
@@ -101,7 +101,7 @@ def finish(made, queue):
 
 
 def guarded_call(draw, stream):
-    """One function whose arrays lie between guards, ``out`` among them where there is one."""
+    """One function whose arrays, including any ``out``, lie between guard bytes."""
     case = draw(st.sampled_from(pure_cases()))
     queue = stream.sycl_queue
     rng = np.random.default_rng(draw(st.integers(0, 999)))

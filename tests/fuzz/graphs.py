@@ -30,7 +30,7 @@ def tensors_of(draw, case):
 
 
 def values(tensor, dtype, rng):
-    """Values for a tensor, whatever its shape has become."""
+    """Values for a tensor of any mutated shape."""
     if min(tensor.shape, default=0) < 0 or np.prod(tensor.shape, dtype=float) > MOST:
         raise ValueError("more than a test shall allocate")
     kind = tensor.dtype or dtype
@@ -39,7 +39,7 @@ def values(tensor, dtype, rng):
 
 
 def built(draw, case, graph, dtype, tensors):
-    """The operation, with an option changed now and then, and others after it."""
+    """The operation, occasionally with a changed option, followed by others."""
     made = {k: graph.input(t.shape, t.dtype or dtype, name=k) for k, t in tensors.items()}
     given = {}
     for name, tensor in case.tensors.items():
@@ -56,7 +56,7 @@ def built(draw, case, graph, dtype, tensors):
 
 
 def run(draw, stream):
-    """One graph, built, compiled and called, with arrays that may not fit."""
+    """One graph, built, compiled and called, with arrays that may be of the wrong size."""
     case = draw(st.sampled_from(ALL))
     dtype = draw(DTYPES) if chance(draw, 15) else draw(st.sampled_from(case.dtypes))
     queue, graph = stream.sycl_queue, Graph("cpu")

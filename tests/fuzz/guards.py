@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memories with known bytes around them, which must not change."""
+"""Memories between guard bytes, which must not change."""
 
 import dpctl.memory
 import numpy as np
@@ -15,7 +15,7 @@ MOST_BYTES = 1 << 20
 
 
 class Guarded:
-    """A memory in the middle of a larger allocation; ``intact`` tells whether the rest is."""
+    """A memory in the middle of a larger allocation; ``intact`` says whether the rest is unchanged."""
 
     def __init__(self, desc, engine, rng):
         nbytes = max(desc.extent, desc.get_size(0))
@@ -33,7 +33,7 @@ class Guarded:
         self.memory = dnnl.Memory(desc, engine, array)
 
     def intact(self, is_output):
-        """Whether all bytes that the execution must leave alone are as they were."""
+        """Whether all bytes that the execution must not write are unchanged."""
         same = self.bytes == self.before
         if is_output:
             same[GUARD : GUARD + self.nbytes] = True

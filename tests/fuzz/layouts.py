@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory descriptors and memories by themselves."""
+"""Memory descriptors and memories."""
 
 import dpnp
 from hypothesis import strategies as st
@@ -43,7 +43,7 @@ def plain(draw):
 
 
 def damaged(draw, blob):
-    """A blob with some bytes changed and a header that says that it is right."""
+    """A blob with some bytes changed and a valid header."""
     head, _, payload = blob.partition(b"\n")
     payload = bytearray(payload)
     for _ in range(draw(st.integers(0, 4))):
@@ -79,7 +79,7 @@ def transformed(draw, d):
 
 
 def desc(draw, stream):
-    """A descriptor, another one from it, and all that can be asked."""
+    """A descriptor, another one derived from it, and all queries."""
     d = plain(draw)
     for _ in range(draw(st.integers(0, 2))):
         d = transformed(draw, d)
@@ -92,7 +92,7 @@ def desc(draw, stream):
 
 
 def memory(draw, stream):
-    """A memory, by itself or over an array that may not fit."""
+    """A memory, newly allocated or over an array that may be of the wrong size."""
     d = plain(draw)
     engine = stream.engine
     way = draw(st.integers(0, 9))

@@ -89,7 +89,7 @@ def descriptor(draw, engine):
 
 
 def describe(draw, stream):
-    """One descriptor, and what can be asked of it."""
+    """One descriptor, and all its queries."""
     pd = descriptor(draw, stream.engine)
     for name in ("src", "weights", "dst", "workspace", "attr_post_op_0_src_1", "diff_src"):
         repr(pd.desc_of(name))
@@ -98,7 +98,7 @@ def describe(draw, stream):
 
 
 def desc_of(slot):
-    """A descriptor that fits an argument, by what Primitive.arguments says."""
+    """A descriptor for an argument, according to Primitive.arguments."""
     if "desc" in slot:
         return slot["desc"]
     return dnnl.MemoryDesc((max(slot["count"], 1),), slot["data_type"])
@@ -136,7 +136,7 @@ def spoiled(draw, args, engine, rng):
 
 
 def execute(draw, stream):
-    """One execution; the bytes around all tensors, and all inputs, must be as they were."""
+    """One execution; guard bytes and inputs must be unchanged."""
     pd = descriptor(draw, stream.engine)
     primitive = dnnl.Primitive(pd)
     rng = np.random.default_rng(draw(st.integers(0, 999)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generate calls in worker processes and report what came of them.
+"""Generate calls in worker processes and report the outcomes.
 
     python tests/fuzz/run.py --calls 100000 --seed 1 --jobs 2
 
@@ -76,12 +76,12 @@ def play(kind, seed, calls, log, verbose=False):
 
 
 def replay_command(kind, seed, calls):
-    """What to type to see the calls of a worker again."""
+    """The command that replays the calls of a worker."""
     return f"python tests/fuzz/run.py --kind {kind} --seed {seed} --calls {calls} --here"
 
 
 def work(kind, seed, calls):
-    """Run one worker; return its tally and what went wrong with it."""
+    """Run one worker; return its tally and its failure, if any."""
     with tempfile.TemporaryFile() as log:
         os.pwrite(log.fileno(), b"{}".ljust(1 << 16), 0)
         command = [sys.executable, __file__, "--kind", kind, "--seed", str(seed)]
@@ -143,7 +143,7 @@ def parser():
 
 
 def main():
-    """Return 1 if a call was neither taken nor refused as documented."""
+    """Return 1 if a call was neither accepted nor refused as documented."""
     given = parser().parse_args()
     if given.here or given.log is not None:
         with tempfile.TemporaryFile() as log:

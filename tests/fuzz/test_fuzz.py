@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Some 2,000 generated calls; tests/fuzz/run.py makes any number of them."""
+"""Some 2,000 generated calls; tests/fuzz/run.py generates any number of them."""
 
 import hypothesis
 import pytest

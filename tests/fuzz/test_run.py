@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program that makes any number of calls, in separate processes."""
+"""The program that generates any number of calls, in separate processes."""
 
 from pathlib import Path
 

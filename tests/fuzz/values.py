@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers, sizes and objects that calls are made of."""
+"""Numbers, sizes and objects from which calls are generated."""
 
 import numpy as np
 from hypothesis import strategies as st
 
 from sycl_dnn import onednn as dnnl
 
-#: What tensors have: nothing, one, odd, around the widths of vectors and blocks.
+#: Sizes of tensors: zero, one, odd, around the widths of vectors and blocks.
 SIZES = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 64, 65, 100)
-#: What no memory holds, and what arithmetic in 32 or 64 bits turns into something else.
+#: Sizes beyond any memory, and numbers that overflow 32 or 64 bits.
 ABSURD = (-1, 2**31 - 1, 2**31, 2**32 + 1, 2**40, 2**55, 2**62, 2**63 - 1, -(2**63))
 WRONG = (
     None, True, -1, 3, 2.5, float("nan"), 2**70, "", "nchw", "no such name", b"bytes", (), [], {},
@@ -26,30 +26,30 @@ small = st.integers(-2, 9)
 real = st.sampled_from((0.0, 1.0, -1.0, 0.5, 1e-5, 3.0, 1e30, float("inf"), float("nan")))
 
 
-#: Called with what is about to be done, where somebody wants to know.
+#: Callbacks that receive each action before it runs.
 listeners = []
 
 
 def note(*parts):
-    """Tell who listens what is about to be done."""
+    """Pass the next action to the listeners."""
     for listener in listeners:
         listener(*parts)
 
 
 def chance(draw, percent):
-    """Whether something rare shall be done this time."""
+    """Return True with a probability in percent."""
     return draw(st.integers(0, 99)) < percent
 
 
 def number(draw, old):
-    """A number in place of ``old``: mostly near, now and then absurd."""
+    """A number to replace ``old``: mostly close to it, occasionally absurd."""
     if isinstance(old, float):
         return draw(real)
     return draw(absurd) if chance(draw, 10) else draw(small)
 
 
 def mutated(draw, value):
-    """A parameter with one of its numbers changed, or something else altogether."""
+    """A parameter with one of its numbers changed, or replaced altogether."""
     if chance(draw, 15):
         return draw(wrong)
     if isinstance(value, (tuple, list)) and value:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs take their memory from a framework's own pool; tensors take other arrays."""
+"""Graphs allocate from a framework's own pool; tensors can be moved to other arrays."""
 
 import ctypes
 
@@ -15,7 +15,7 @@ from sycl_dnn import onednn as dnnl
 
 
 class Pool:
-    """A pool of a framework: counts, and keeps what it gave until it is taken back."""
+    """A framework's pool: counts, and keeps allocations until they are returned."""
 
     def __init__(self, queue):
         self.queue, self.lent, self.given, self.taken = queue, {}, 0, []
@@ -33,7 +33,7 @@ class Pool:
 
 @pytest.fixture
 def constants():
-    """The cache of constants on: what it holds comes from the allocator."""
+    """Enable the constant cache, whose contents come from the allocator."""
     graph.set_constant_tensor_cache_capacity("cpu", 16)
     yield
     graph.set_constant_tensor_cache_capacity("cpu", 0)
@@ -69,7 +69,7 @@ def test_an_engine_with_an_allocator_takes_memory_from_it(cpu_queue, constants):
 
 
 def test_c_functions_run_without_python(cpu_queue, constants):
-    """Their addresses go to the library as they are."""
+    """Their addresses are passed to the library directly."""
     pool = Pool(cpu_queue)
     give = ctypes.CFUNCTYPE(ctypes.c_void_p, *[ctypes.c_size_t] * 2, *[ctypes.c_void_p] * 2)(
         lambda nbytes, alignment, device, context: pool.allocate(nbytes, alignment)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Building: shapes and data types are known at once, errors name operation, argument, rule."""
+"""Building: shapes and data types are inferred at once; errors name operation, argument, rule."""
 
 import pytest
 from graph_ops import CASES, build
@@ -27,7 +27,7 @@ def test_inferred_shapes_match_onednn(case):
     node = graph.nodes[-1]
     (partition,) = graph.partitions()
     if not partition.is_supported:
-        # Nothing to compare with: a fallback runs, as test_graph_operations.py sees.
+        # Nothing to compare with: a fallback runs, which test_graph_operations.py checks.
         assert case.instead or not has_avx512(dnnl.Engine("cpu"))
         return
     inputs = [LogicalTensor(v.id, v.dtype, v.shape, property_type=v.property) for v in node.values]

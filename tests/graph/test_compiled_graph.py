@@ -77,7 +77,7 @@ def test_plans_are_bounded(queue, kind):
 
 
 def test_waiting_for_a_dependency_lets_python_run(queue, kind):
-    """The CPU device runs partitions at once: what they wait for may need the GIL."""
+    """The CPU device runs partitions synchronously, and their dependencies may need the GIL."""
     compiled = mlp(kind).compile(queue)
     x = dpnp.ones((8, 64), dtype="f4", sycl_queue=queue)
     w = dpnp.eye(64, dtype="f4", sycl_queue=queue)

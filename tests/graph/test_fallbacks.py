@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs where oneDNN takes no partition: functions, dropout, half precision, float8."""
+"""Fallbacks where oneDNN has no partition: functions, dropout, half precision, float8."""
 
 import dpnp
 import numpy as np
@@ -35,7 +35,7 @@ def test_wrong_result_of_a_function_is_named(queue, kind):
 
 @pytest.mark.parametrize("behind", [None, "relu", "matmul"])
 def test_dropout_alone_and_fused(queue, kind, behind):
-    """oneDNN never writes the mask; it comes from the same numbers over ones."""
+    """oneDNN never writes the mask; the same random numbers over ones give it."""
     g = Graph(kind)
     x = g.input((64, 64), name="x")
     seed, offset = g.scalar("s64", name="seed"), g.scalar("s64", name="offset")
@@ -60,7 +60,7 @@ def test_dropout_alone_and_fused(queue, kind, behind):
 
 @pytest.mark.parametrize("dtype", ["bf16", "f16"])
 def test_unsupported_types_are_computed_in_f32(queue, kind, dtype):
-    """As one graph, so that oneDNN fuses it; with a warning, or not at all if that is asked."""
+    """As one graph, so that oneDNN fuses it; with a warning, or refused on request."""
     g = Graph(kind)
     x, w = g.input((None, 6), dtype), g.input((6, 6), dtype)
     wide = g.matmul(x, w, dtype="f32")
@@ -120,7 +120,7 @@ def test_float8_round_trip(queue, kind, dtype):
 @pytest.mark.parametrize("reflected", [False, True])
 @pytest.mark.parametrize("op", ["add", "subtract", "multiply", "divide"])
 def test_arithmetic_with_a_host_scalar(queue, kind, op, reflected):
-    """oneDNN has no partition of it and leaves its cache with a broken promise."""
+    """oneDNN has no partition for it, and its cache keeps a broken promise."""
     g = Graph(kind)
     operands = [g.input((2, 3), name="x"), g.scalar("f32", name="s")]
     getattr(g, op)(*(operands[::-1] if reflected else operands))

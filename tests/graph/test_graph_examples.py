@@ -28,7 +28,7 @@ def test_graph_example_checks_itself(name, kind):
     status, output = ended[FOLDER / f"{name}.py"]
     assert status == 0, output
     assert f"{name}: passed" in output
-    # Attention and gated layers are one partition; nothing runs as something else.
+    # Attention and gated layers are one partition; there are no fallbacks.
     assert "oneDNN partition" in output or name == "single_op_partition"
 
 

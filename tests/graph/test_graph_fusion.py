@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What oneDNN fuses: each pattern becomes ONE partition and computes the right numbers."""
+"""What oneDNN fuses: each pattern becomes one partition with correct results."""
 
 import pytest
 from arithmetic import saturates
@@ -19,7 +19,7 @@ def test_every_name_is_used_once():
 
 
 def _assert_is_one_partition(compiled):
-    """All operations are in one partition; products of integers not where they saturate."""
+    """All operations are in one partition, except integer products where they saturate."""
     plan = compiled.plans[-1]
     (partition,) = [p for p in compiled.partitions if p.is_supported]
     nodes = [n for n in compiled.graph.nodes if n.operation.name != "end"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logical tensors and operations: what they hold, and what is refused before oneDNN sees it."""
+"""Logical tensors and operations: their fields, and what is refused before oneDNN sees it."""
 
 import pytest
 
@@ -73,7 +73,7 @@ def test_every_kind_of_attribute_is_kept():
 
 
 def test_operation_ids_are_unique():
-    """oneDNN leaves the second operation out without a word."""
+    """oneDNN silently drops the second operation."""
     x, y = sg.LogicalTensor(0, "f32", (2,)), sg.LogicalTensor(1, "f32", (2,))
     g = sg.Graph("cpu")
     g.add_op(sg.Op(5, "ReLU", [x], [y]))

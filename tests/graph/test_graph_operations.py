@@ -8,7 +8,7 @@ from sycl_dnn.graph import OPERATIONS
 from sycl_dnn.graph.partition_plan import PartitionStep
 
 CASES_BY_TYPE = [(case, dtype) for case in CASES for dtype in case.dtypes]
-#: Tested in separate files: random numbers, and a function of the user's.
+#: Tested in separate files: random numbers, and user functions.
 ELSEWHERE = {"dropout", "wildcard"}
 
 

@@ -29,7 +29,7 @@ def test_caches_have_capacities(kind):
 
 
 def test_pool_reuses_a_buffer(kind, engine, stream, queue):
-    """Without a scratchpad of the caller's oneDNN would ask the allocator; constants always do."""
+    """Without a scratchpad from the caller oneDNN uses the allocator; constants always do."""
     sg.set_constant_tensor_cache_capacity(kind, 16)
     try:
         before = sg.graph_pool_info()["buffers"]
@@ -54,7 +54,7 @@ def test_pool_reuses_a_buffer(kind, engine, stream, queue):
 
 
 def _weights_changed_in_place(kind, engine, stream, queue, property_type):
-    """What a matmul gives before and after its weights were overwritten, over the right values."""
+    """Ratios of a matmul's results, before and after its weights are overwritten, to correct ones."""
     x, y = sg.LogicalTensor(0, "f32", (4, 32)), sg.LogicalTensor(2, "f32", (4, 16))
     w = sg.LogicalTensor(1, "s8", (32, 16), property_type=property_type)
     wide = sg.LogicalTensor(3, "f32", (32, 16))

@@ -40,7 +40,7 @@ def test_page_names_tests_that_exist():
 
 @pytest.mark.slow
 def test_a_dependency_may_need_the_gil():
-    """The call blocks on the CPU until its dependencies are done: with the GIL, for ever."""
+    """The call blocks on the CPU until its dependencies are done: with the GIL, forever."""
     code = """
 import dpnp, sycl_dnn
 from sycl_dnn import graph as sg, onednn as dnnl
@@ -65,7 +65,7 @@ print(dpnp.asnumpy(dst.to_array()).sum())
 
 
 def test_the_constant_cache_is_keyed_by_addresses(kind, queue):
-    """Off, as it is unless turned on, each call reads what the array then holds."""
+    """When it is off, which is the default, each call reads the current contents of the array."""
     for capacity, second in ((64, 1.0), (0, 3.0)):
         sg.set_constant_tensor_cache_capacity(kind, capacity)
         try:

@@ -46,7 +46,7 @@ def test_partition_lists_its_ports(kind, engine):
 PADS = {"strides": (2, 2), "pads_begin": (0, 0), "pads_end": (0, 0)}
 POOL = PADS | {"kernel": (2, 2)}
 CONV = PADS | {"dilations": (1, 1)}
-#: Gradients whose tensors have different numbers of axes: shapes, attributes, and who has others.
+#: Gradients with inconsistent ranks: shapes, attributes, and the tensor that differs.
 GRADIENTS = {
     "MaxPoolBackward": ([(2, 3, 8, 8), (4,)], POOL, "src, 4"),
     "AvgPoolBackward": ([(4,)], POOL | {"src_shape": (2, 3, 8, 8), "exclude_pad": True},
@@ -62,7 +62,7 @@ GRADIENTS = {
 
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_gradients_need_as_many_axes(kind, name):
-    """oneDNN ends the process, or reads sizes that are not there."""
+    """oneDNN crashes, or reads sizes that do not exist."""
     shapes, attrs, words = GRADIENTS[name]
     inputs = [sg.LogicalTensor(i, "f32", shape) for i, shape in enumerate(shapes)]
     op = sg.Op(0, name, inputs, [sg.LogicalTensor(9, "f32", (2, 3, 8, 8))], attrs)
@@ -73,7 +73,7 @@ def test_gradients_need_as_many_axes(kind, name):
 
 @pytest.mark.parametrize("name", ["strides", "dilations", "kernel"])
 def test_windows_have_positive_sizes_and_steps(name):
-    """oneDNN divides by a stride of 0, which ends the process."""
+    """oneDNN divides by a stride of 0, which crashes the process."""
     kind = "MaxPool" if name == "kernel" else "Convolution"
     with pytest.raises(InvalidArguments, match=rf"{name} of {kind} .* positive.*\(1, 0\)"):
         sg.Op(0, kind, attrs={name: (1, 0)})

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of graphs over inputs with gaps: the results of dense ones."""
+"""Graph operations over inputs with gaps give the results of dense ones."""
 
 import dpnp
 import pytest
 from graph_ops import CASES, build, expected, is_close
 from graph_ops.run import download, upload
 
-#: oneDNN's kernels for CPUs take such inputs of these for dense ones.
+#: For these, oneDNN's CPU kernels assume that such inputs are dense.
 NAMES = ("layer_norm", "layer_norm_backward", "dynamic_dequantize", "batch_norm_inference")
 CHOSEN = [case for case in CASES if case.op in NAMES]
 
@@ -16,7 +16,7 @@ def gaps(array):
 
 
 def inside(array):
-    """A part of a larger array: rows with room between them."""
+    """A part of a larger array: rows with gaps between them."""
     larger = dpnp.pad(array, [(1, 1)] * array.ndim)
     return larger[tuple(slice(1, 1 + n) for n in array.shape)]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What oneDNN computes wrongly inside partitions comes out right."""
+"""Workarounds for oneDNN's bugs inside partitions give correct results."""
 
 import dpnp
 import numpy as np
@@ -72,14 +72,14 @@ print("wrong:", wrong)
 
 @pytest.mark.slow
 def test_constant_scales_are_copied_in_order():
-    """oneDNN waits for the last of the copies only; without a queue in order 2 of 5,000 fail."""
+    """oneDNN waits only for the last of the copies; without an in-order queue 2 of 5,000 fail."""
     assert "wrong: 0" in output(SCALES)
 
 
 @pytest.mark.parametrize("data_format", ["NCX", "NXC"])
 @pytest.mark.parametrize("mode", ["nearest", "bilinear"])
 def test_resizing_an_image_of_one_pixel(data_format, mode, queue, kind):
-    """The kernel of oneDNN takes the stride of that pixel for the number of channels."""
+    """oneDNN's kernel uses the stride of that pixel as the number of channels."""
     axes = (2, 3) if data_format == "NCX" else (1, 2)
     x = np.random.default_rng(0).standard_normal((2, 15), "f4")
     x = np.expand_dims(x, axes)

@@ -15,7 +15,7 @@ from sycl_dnn.graph import Graph
 
 @pytest.fixture
 def g():
-    """Two partitions and an operation that is none."""
+    """Two partitions and an operation outside of them."""
     g = Graph("cpu")
     x, w = g.input((8, 16), name="x<1>"), g.input((16, 16), name="w")
     y = g.relu(g.matmul(x, w), name="hidden")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeated calls of compiled graphs that go without Python."""
+"""Repeated calls of compiled graphs that bypass Python."""
 
 import gc
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of operations says what oneDNN's header and its schemas say."""
+"""The table of operations agrees with oneDNN's header and its schemas."""
 
 import importlib.metadata
 import inspect
@@ -46,7 +46,7 @@ def test_attribute_kinds_match_the_header():
 
 
 def _minimal(row):
-    """Attributes that a row cannot do without."""
+    """The required attributes of a row."""
     values = {"float": 0.5, "floats": (0.5,), "int": 1, "ints": (1, 1), "bool": True}
     return {
         a.name: a.choices[0] if a.kind == "str" else values[a.kind]
@@ -73,7 +73,7 @@ def _op(row, dtype, attributes, n_inputs=None):
     return sg.Op(0, row.kind, ins, outs, attributes)
 
 
-#: Rules between attributes and tensors, which a bare schema check does not know.
+#: Rules between attributes and tensors that a schema check does not cover.
 EXTRA = {
     "avg_pool_backward": {"src_shape": (1, 1)},
     "convolution_backward_data": {"dst_shape": (1, 1)},
@@ -120,7 +120,7 @@ def test_schema_accepts_all_attributes_and_choices(name):
             if choice == "per_channel" or choice == "per_group":
                 continue
             assert _status(_op(row, "f32", {**least, attribute.name: choice})) == "success"
-        # oneDNN's schema does not look at these two.
+        # oneDNN's schema does not check these two.
         if attribute.name not in ("rounding_type", "qtype"):
             wrong = {**least, attribute.name: "none of them"}
             assert _status(_op(row, "f32", wrong)) == "invalid_graph_op"

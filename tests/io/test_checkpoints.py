@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training resumed from a file is training uninterrupted, bit for bit; files of torch's."""
+"""Training resumed from a file equals uninterrupted training bit for bit; torch's files."""
 
 import sys
 

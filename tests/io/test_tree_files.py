@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``save`` and ``load``: what is written comes back; damaged and hostile files raise by name."""
+"""``save`` and ``load``: round trips; damaged and hostile files raise errors that name them."""
 
 import contextlib
 import json

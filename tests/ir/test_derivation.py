@@ -1,4 +1,4 @@
-"""Gradients as nodes: which paths count, repeated operands, forward mode, refusals."""
+"""Gradients as nodes: paths, repeated operands, forward mode, refusals."""
 
 import numpy as np
 import pytest

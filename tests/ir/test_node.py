@@ -1,4 +1,4 @@
-"""Nodes are interned by exact structure, and forgotten when nothing refers to them."""
+"""Nodes are interned by exact structure, and freed when unreferenced."""
 
 import gc
 import math

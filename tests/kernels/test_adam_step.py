@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adam's step as one kernel: the numbers of the formula, and where primitives stay."""
+"""Adam's step as one kernel: its values match the formula; where primitives run instead."""
 
 import dpnp
 import numpy as np
@@ -21,7 +21,7 @@ def tree_of(queue, seed):
 
 
 def formula(name, steps, lr, decay):
-    """The same in float64, by the papers' words."""
+    """The same in float64, as in the papers."""
     p = tree_of(sycl_dnn.default_queue("cpu"), 0)
     p = {n: dpnp.asnumpy(a).astype("f8") for n, a in p.items()}
     m, v = ({n: np.zeros_like(a) for n, a in p.items()} for _ in range(2))
@@ -71,7 +71,7 @@ def test_the_kernel_is_used_where_supported(queue):
 
 @pytest.mark.parametrize("size", [30, 300])
 def test_gradients_through_a_step(size, queue):
-    """What is differentiated is made of primitives: a kernel has no gradient."""
+    """Differentiated steps consist of primitives: the kernel has no gradient."""
     opt, x = optim.AdamW(0.01), F.ones(size, size, device=queue)
 
     def after(scale):

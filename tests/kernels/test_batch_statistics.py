@@ -165,7 +165,7 @@ def test_as_a_step_of_programs(queue):
 
 
 def test_modes_and_sizes(queue):
-    """By default large arrays on CPUs; on request all that fit, or none."""
+    """By default for large arrays on CPUs; on request always where supported, or never."""
     arrays, _ = _data((8, 16, 64, 64))
     given, _ = _placed(arrays, arrays[0], queue, "row_major")
     small, _ = _placed(*_data((2, 16, 4, 4)), queue, "row_major")

@@ -350,7 +350,7 @@ def test_stages_pass_extremes_with_their_indices():
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_equal_elements_have_zero_deviation(queue, dtype):
-    """Nor a gradient of it: what rounding leaves of the mean would be most of both."""
+    """Nor a gradient: rounding errors of the mean would dominate both."""
     x = sycl_dnn.asarray(dpnp.full((9, 7), 0.3, dtype="f4", sycl_queue=queue), dtype)
     for function in (F.var, F.std):
         value, pullback = sycl_dnn.vjp(lambda x, f=function: f(x, 0), x)

@@ -46,7 +46,7 @@ def recurrence(a, b, axis, state=0.0):
 
 
 def last_places(a, axis, wins):
-    """Where the extreme so far is, the last of equal ones and of NaN."""
+    """Index of the running extreme, the last among equal ones and NaN."""
     rows = np.moveaxis(a, axis, 0)
     best, where, made = rows[0], np.zeros(rows[0].shape, int), np.zeros(rows.shape, int)
     for n, row in enumerate(rows):
@@ -157,7 +157,7 @@ def test_nan_and_infinities(on_queue):
 
 
 def test_products_after_a_zero_are_zero_however_large_they_were(on_queue):
-    """Products of parts would overflow, and infinity times 0 be NaN."""
+    """Products of parts would overflow, and infinity times 0 is NaN."""
     a = np.full((2, 40_000), 2.0**100, "f4")
     a[:, 1] = 0
     made = F.cumprod(on_queue(a), 1).asnumpy()

@@ -124,7 +124,7 @@ def test_moved_elements_are_read_in_place(definition, on_queue):
 
 
 def test_a_gather_after_a_reduction_reads_memory(on_queue):
-    """What is gathered of a result is another kernel; so is what is computed of its places."""
+    """A gather of a result, or of its indices, is another kernel."""
     a = RNG.uniform(-2, 2, (40, 50)).astype("f4")
 
     def definition(v):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled kernels as files: what is compiled anew, what is passed over, who may write them."""
+"""Cached kernel binaries: recompilation, invalid files, permissions."""
 
 import os
 import stat
@@ -42,14 +42,14 @@ sys.stdout.flush()
 
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
-    """An empty folder of files, for this test alone."""
+    """An empty cache folder for this test."""
     monkeypatch.setenv("SYCL_DNN_CACHE_DIR", str(tmp_path))
     return tmp_path / "kernels"
 
 
 @pytest.fixture
 def build(queue, monkeypatch):
-    """Build a source as a process does that has not used it yet; return whether it was compiled."""
+    """Build a source as in a new process; return whether it was compiled."""
     compiled = []
 
     def counted(*arguments):
@@ -287,7 +287,7 @@ def test_the_cache_is_bounded(kept, monkeypatch):
     for name in names[1:4]:
         kept_binaries.keep(name, b"x" * 1_000)
         assert kept_binaries.load(names[0]), "used all the time"
-    # Too much is there now: the torn file and what was used least lately go.
+    # The cache is now too large: the damaged and the least recently used files are removed.
     os.utime(kept / f"{names[1]}.kernel", ns=(10, 10))
     for name in names[4:]:
         kept_binaries.keep(name, b"x" * 1_000)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels beside primitives that compiled functions fuse: every mode, every way to call."""
+"""Kernels next to primitives that compiled functions fuse: every mode, every way to call."""
 
 import re
 from pathlib import Path

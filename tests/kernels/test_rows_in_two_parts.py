@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows in two parts of 8 bits: how near they are, their products, and rows that are not finite."""
+"""Rows in two parts of 8 bits: accuracy, products, and nonfinite rows."""
 
 import dpnp
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slices that an index names, also out of range, and their gradient: sums of slices by index."""
+"""Slices by index, also out of range, and their gradient: sums of slices by index."""
 
 import dpnp
 import numpy as np

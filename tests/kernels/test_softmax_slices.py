@@ -50,7 +50,7 @@ def test_values_and_gradients(queue, name, shape, axis, layout, dtype):
 
 @pytest.mark.parametrize("shape", [(24, 4), (64, 1000), (8, 5, 7)])
 def test_logarithms_have_float32_accuracy(queue, shape):
-    """Of oneDNN's logarithm the error would be 1e-5, and that of the gradient as large."""
+    """oneDNN's logarithm would have an error of 1e-5, and so would the gradient."""
     rng = np.random.default_rng(1)
     x, dy = (placed(2 * rng.standard_normal(shape), queue) for _ in range(2))
     value, pullback = sycl_dnn.vjp(lambda x: F.log_softmax(x, 1), x)
@@ -116,7 +116,7 @@ def test_second_derivative(queue, shape, axis):
 
 
 def test_compiled_functions_keep_the_softmax_primitive_for_rows(queue):
-    """By which attention is found."""
+    """Attention is recognized by it."""
     x = placed(np.random.default_rng(2).standard_normal((2, 5, 16)), queue)
     for axis, names in ((1, []), (2, ["softmax_forward"])):
         compiled = sycl_dnn.compile(lambda x, axis=axis: F.softmax(x, axis))

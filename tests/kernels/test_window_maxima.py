@@ -149,7 +149,7 @@ def test_kernels_run_where_primitives_are_slower_or_missing(queue, dtype):
         )
 
     def chosen(mode):
-        """Return the kernels but the one that makes indices of a primitive's workspace."""
+        """Return the kernels except the one that computes indices from a primitive's workspace."""
         return [name for name in kernels_of(both, x, mode=mode) if "gather" not in name]
 
     assert chosen("auto") == expected

@@ -91,7 +91,7 @@ def test_infinities(name, minus, plus, queue):
 
 
 def test_a_view_of_every_other_column(queue):
-    """Rows that lie closer than oneDNN can describe are copied."""
+    """Rows closer than oneDNN can describe are copied."""
     x = np.arange(280, dtype=np.float32).reshape(40, 7) - 140
     view = to_device(x, "float32", queue)[:, ::2]
     y, pullback = sycl_dnn.vjp(F.relu, view)

@@ -157,7 +157,7 @@ def test_float64_without_support_says_so(queue):
 
 @pytest.mark.parametrize("channels", [1, 3, 7, 8])
 def test_gradient_of_strided_pointwise_weights_for_few_channels(channels, queue):
-    """oneDNN's kernel for CPUs without AVX-512 adds what it finds in unwritten memory."""
+    """oneDNN's kernel for CPUs without AVX-512 reads uninitialized memory."""
     rng = np.random.default_rng(channels)
     x = rng.standard_normal((2, 8, 8, channels)).astype("f4")
     dy = rng.standard_normal((2, 4, 4, 4)).astype("f4")

@@ -27,7 +27,7 @@ def numbers(*shape, high=4):
 
 
 def each(*shape, high=4):
-    """As many places as possible: none is named twice where that is possible."""
+    """Distinct indices as far as possible."""
     return Spec(shape, "places", high)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operands that name elements, in every kind of view: as dense ones, in every way to call."""
+"""Index operands in every kind of view equal dense ones, in every way to call."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def test_int32_indices_with_an_offset(name, queue):
 @pytest.mark.parametrize("view", ["offset", "reversed"])
 @pytest.mark.parametrize("name", ROWS)
 def test_views_without_kernels(name, view, queue):
-    """What dpnp and oneDNN compute, as on devices that kernels are not for."""
+    """Computed by dpnp and oneDNN, as on devices without generated kernels."""
     with sycl_dnn.kernel_mode("never"):
         _compared(ROWS[name], view, "int64", queue)
 

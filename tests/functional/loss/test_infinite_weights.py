@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An infinite weight of one class is no matter of rows whose target is another."""
+"""An infinite weight of one class does not affect rows of other classes."""
 
 import dpnp
 import numpy as np

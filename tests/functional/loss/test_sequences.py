@@ -70,7 +70,7 @@ def test_lengths_on_the_device_and_too_long_targets(form, zero_infinity, queue):
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["padded", "joined"])
 def test_lengths_and_classes_out_of_range_give_nan(form, queue):
-    """They are on the device, which no call waits for. Nothing outside of a target is read."""
+    """They are on the device, and calls do not wait. Nothing outside of a target is read."""
     x = dpnp.asarray(np.random.default_rng(0).random((4, 3, 5)), dtype="f4", sycl_queue=queue)
     for targets, steps, lengths, wrong in (
         ([[1, 2], [3, 4], [1, 9]], [4, 4, 4], [2, 2, 1], []),
@@ -89,7 +89,7 @@ def test_lengths_and_classes_out_of_range_give_nan(form, queue):
 
 
 def test_unused_probabilities_are_not_read(queue):
-    """NaN of a class that a first step cannot have; torch's value."""
+    """NaN of a class that is impossible in the first step; torch's value."""
     x = np.log(np.full((2, 1, 3), 1 / 3, "f4"))
     x[0, 0, 2] = np.nan
     given = dpnp.asarray([[1, 2]], sycl_queue=queue)

@@ -120,7 +120,7 @@ def test_running_statistics_in_bfloat16(queue):
 
 
 def test_steps_read_before_and_after_an_update(queue):
-    """Within one traced function, a use before the update sees the old values."""
+    """Within one traced function, a use before the update reads the old values."""
     x, mean, var = _made(queue, 4, 5, 9), _made(queue, 5), _made(queue, 5)
     old = to_numpy(mean), to_numpy(var)
 

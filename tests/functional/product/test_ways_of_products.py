@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of large float32 matrices, which CPUs without AVX-512 compute in other ways."""
+"""Products of large float32 matrices, for which CPUs without AVX-512 use other algorithms."""
 
 import dpnp
 import numpy as np
@@ -46,7 +46,7 @@ def test_linear_and_its_gradients(sizes, with_compile, queue):
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_row_major_weights(sizes, queue):
-    """``x @ w`` and the gradients of both, which multiply a turned matrix."""
+    """``x @ w`` and the gradients of both, which multiply a transposed matrix."""
     values, given = _values(*sizes, queue)
     x, w = values[0], values[1].T
     a, b = given[0], dpnp.asarray(np.ascontiguousarray(w).astype("f4"), sycl_queue=queue)
@@ -61,7 +61,7 @@ def test_row_major_weights(sizes, queue):
 
 
 def test_the_algorithm_depends_only_on_sizes(queue):
-    """Two processes that resume a training must round alike."""
+    """Processes that resume a training must round identically."""
     engine = sycl_dnn.onednn.Engine(queue)
     if has_avx512(engine):
         pytest.skip("oneDNN's own choice is taken: GPUs, and CPUs with AVX-512")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantising and back, with scales that are given and that are found."""
+"""Quantization and dequantization, with given and dynamic scales."""
 
 import dpnp
 import numpy as np

@@ -119,7 +119,7 @@ def test_frozen_weights_are_packed_once(kind, queue):
 
 @pytest.mark.parametrize("kind", GATES)
 def test_missing_states_are_zeros(kind, queue):
-    """Whatever a call in between left in the scratchpad."""
+    """Whatever earlier calls left in the scratchpad."""
     x, hx, params = _arrays(kind, queue)
     large, zeros = (
         tuple(s * by for s in hx) if isinstance(hx, tuple) else hx * by for by in (100, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums and products of all elements so far, and how near vectors are."""
+"""Cumulative sums and products, and distances of vectors."""
 
 import dpnp
 import numpy as np

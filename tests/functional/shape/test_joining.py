@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays put together and taken apart."""
+"""Concatenating and splitting arrays."""
 
 import dpnp
 import numpy as np

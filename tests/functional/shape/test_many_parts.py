@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thousands of parts joined and taken apart: right, and in time that grows with their number."""
+"""Concatenating and splitting thousands of parts: correct, and in linear time."""
 
 import sys
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Channels and pixels that change places."""
+"""Channel and pixel shuffles."""
 
 import dpnp
 import numpy as np

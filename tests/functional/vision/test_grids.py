@@ -98,7 +98,7 @@ SPECIAL = {
 
 @pytest.mark.parametrize("name", SPECIAL)
 def test_unused_points_have_no_effect(name, queue):
-    """Times 0, an infinite point is NaN: what a place does not touch must not be multiplied."""
+    """0 times an infinite pixel is NaN: pixels that are not sampled must not be multiplied."""
     image, grid, options, *wanted = SPECIAL[name]
     given = [dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (image, grid)]
 
