@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """``autocast``: what computes in bfloat16, what in float32, forward and backward."""
 
+import json
 import threading
+from operator import attrgetter
+from pathlib import Path
 
 import dpnp
 import numpy as np
 import pytest
+from functional import answers
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -224,38 +228,77 @@ def test_mixed_operands_promote_to_the_widest(queue):
     assert [names(m) for m in mixed] == [{"float32"}] * len(mixed)
 
 
-def test_dtypes_agree_with_torch(queue):
-    torch = pytest.importorskip("torch")
-    twin = torch.nn.functional
-    calls = {
-        "linear": (twin.linear, "rows", "weight", "bias"),
-        "matmul": (torch.matmul, "rows", "square"),
-        "bmm": (torch.bmm, "batch", "batch"),
-        "addmm": (torch.addmm, "rows", "rows", "square"),
-        "baddbmm": (torch.baddbmm, "batch", "batch", "batch"),
-        "conv1d": (twin.conv1d, "line", "kernel1", "bias"),
-        "conv2d": (twin.conv2d, "image", "kernel2", "bias"),
-        "conv3d": (twin.conv3d, "volume", "kernel3", "bias"),
-        "conv_transpose2d": (twin.conv_transpose2d, "image", "turned2", "bias"),
-        "scaled_dot_product_attention": (
-            twin.scaled_dot_product_attention, "heads", "heads", "heads"),
-        "prelu": (twin.prelu, "image", "four"),
-        "mse_loss": (twin.mse_loss, "rows", "rows"),
-        "prod": (torch.prod, "rows"),
-        "exp": (torch.exp, "rows"),
-        "softmax": (lambda x: torch.softmax(x, 1), "rows"),
-        "relu": (torch.relu, "rows"),
-    }  # fmt: skip
-    tables = {**PRODUCTS, **SUMS, **KEPT}
-    for name, (function, *keys) in calls.items():
+#: Calls of torch: function, inputs.
+OF_TORCH = {
+    "linear": ("nn.functional.linear", "rows weight bias"), "matmul": ("matmul", "rows square"),
+    "bmm": ("bmm", "batch batch"), "addmm": ("addmm", "rows rows square"),
+    "baddbmm": ("baddbmm", "batch batch batch"),
+    "conv1d": ("nn.functional.conv1d", "line kernel1 bias"),
+    "conv2d": ("nn.functional.conv2d", "image kernel2 bias"),
+    "conv3d": ("nn.functional.conv3d", "volume kernel3 bias"),
+    "conv_transpose2d": ("nn.functional.conv_transpose2d", "image turned2 bias"),
+    "scaled_dot_product_attention": (
+        "nn.functional.scaled_dot_product_attention", "heads heads heads"),
+    "prelu": ("nn.functional.prelu", "image four"),
+    "mse_loss": ("nn.functional.mse_loss", "rows rows"), "prod": ("prod", "rows"),
+    "exp": ("exp", "rows"), "softmax": ("softmax", "rows"), "relu": ("relu", "rows"),
+}  # fmt: skip
+STORED = Path(__file__).with_name("autocast_answers.json")
+
+
+def by_torch():
+    """Return what torch's autocast gives: dtypes, and parts of values and of gradients."""
+    import torch
+
+    twin, found = torch.nn.functional, {}
+    for name, (function, keys) in OF_TORCH.items():
+        args = [torch.tensor(numbers(k)) for k in keys.split()]
         with torch.autocast("cpu", torch.bfloat16):
-            wanted = function(*(torch.tensor(numbers(k)) for k in keys))
-        with sycl_dnn.autocast("bfloat16"):
-            got = tables[name](Values(queue))
-        assert names(got) == {str(wanted.dtype).removeprefix("torch.")}, name
-        wanted = wanted.double().numpy()
-        scale = np.abs(wanted).max() or 1.0
-        np.testing.assert_allclose(host(got), wanted, rtol=0.02, atol=0.02 * scale, err_msg=name)
+            made = attrgetter(function)(torch)(*args, *([1] if name == "softmax" else []))
+        found[name] = [str(made.dtype).removeprefix("torch."), _stored_parts(made)]
+    keys = ("square", "eight", "eight", "weight", "rows")
+    w1, b1, gain, w2, x = given = [torch.tensor(numbers(k), requires_grad=True) for k in keys]
+    with torch.autocast("cpu", torch.bfloat16):
+        hidden = twin.gelu(twin.linear(x, w1, b1))
+        made = twin.linear(twin.layer_norm(x + hidden, (8,), gain), w2)
+        torch.mean(torch.square(made)).float().backward()
+    found["gradients"] = [
+        [str(t.grad.dtype).removeprefix("torch."), _stored_parts(t.grad)] for t in given
+    ]
+    return found
+
+
+def _stored_parts(tensor):
+    return [float(f"{v:.6g}") for v in answers.parts_of(tensor.detach().double().numpy())]
+
+
+def write():
+    """Store torch's answers."""
+    STORED.write_text(json.dumps(by_torch()) + "\n")
+
+
+def near(got, wanted, limit, name):
+    dtype, parts = wanted
+    assert names(got) == {dtype}, name
+    atol = limit * max(np.abs(parts).max(), np.abs(host(got)).max())
+    np.testing.assert_allclose(answers.parts_of(host(got)), parts, 0, atol, err_msg=name)
+
+
+@pytest.mark.parametrize("name", OF_TORCH)
+def test_dtypes_and_values_are_torchs(name, queue):
+    with sycl_dnn.autocast("bfloat16"):
+        got = {**PRODUCTS, **SUMS, **KEPT}[name](Values(queue))
+    near(got, json.loads(STORED.read_text())[name], 0.02, name)
+
+
+def test_stored_answers_are_torchs():
+    pytest.importorskip("torch")
+    stored, found = json.loads(STORED.read_text()), by_torch()
+    pairs = [(stored[n], found[n]) for n in OF_TORCH]
+    pairs += zip(stored["gradients"], found["gradients"], strict=True)
+    for (dtype, parts), (of_torch, now) in pairs:
+        assert dtype == of_torch
+        np.testing.assert_allclose(parts, now, rtol=0.02, atol=0.02 * np.abs(parts).max())
 
 
 def _network(parameters, x):
@@ -293,20 +336,10 @@ def test_gradients_arrive_in_float32(transform, queue):
         assert 1e-6 < error < 0.05
 
 
-def test_gradients_agree_with_torch(queue):
-    torch = pytest.importorskip("torch")
-    twin = torch.nn.functional
-    keys = ("square", "eight", "eight", "weight")
-    w1, b1, gain, w2 = given = [torch.tensor(numbers(k), requires_grad=True) for k in keys]
-    x = torch.tensor(numbers("rows"), requires_grad=True)
-    with torch.autocast("cpu", torch.bfloat16):
-        hidden = twin.gelu(twin.linear(x, w1, b1))
-        made = twin.linear(twin.layer_norm(x + hidden, (8,), gain), w2)
-        torch.mean(torch.square(made)).float().backward()
-    for g, t in zip(_gradients(queue)[1:], [*given, x], strict=True):
-        assert t.grad.dtype == torch.float32
-        wanted = t.grad.double().numpy()
-        np.testing.assert_allclose(host(g), wanted, rtol=0.05, atol=0.03 * np.abs(wanted).max())
+def test_gradients_are_torchs(queue):
+    wanted = json.loads(STORED.read_text())["gradients"]
+    for n, (got, answer) in enumerate(zip(_gradients(queue)[1:], wanted, strict=True)):
+        near(got, answer, 0.05, f"gradient {n}")
 
 
 def test_a_pullback_called_outside_of_the_region_computes_the_same(queue):

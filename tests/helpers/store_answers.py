@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write again what PyTorch answers to the cases of functions.
+"""Write again what PyTorch answers to the cases of functions, and under autocast.
 
 PYTHONPATH=<folder with PyTorch> python tests/helpers/store_answers.py
 """
@@ -9,7 +9,8 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from functional import answers  # noqa: E402
+from functional import answers, test_autocast  # noqa: E402
 
 if __name__ == "__main__":
     answers.write()
+    test_autocast.write()
