@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of torch's training loops are refused at once, by messages with the line to write."""
+"""Lines of torch training loops are refused at once, with the line to write instead."""
 
 import re
 

@@ -15,7 +15,7 @@ MOST_BYTES = 1 << 20
 
 
 class Guarded:
-    """A memory in the middle of a larger allocation; ``intact`` says whether the rest is unchanged."""
+    """A memory inside a larger allocation; ``intact`` says whether the rest is unchanged."""
 
     def __init__(self, desc, engine, rng):
         nbytes = max(desc.extent, desc.get_size(0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between OpenCL and Level Zero: devices, contexts, queues, tiles, the compiler.
+"""Differences between OpenCL and Level Zero: devices, contexts, queues, tiles, the compiler.
 
 The other files of this folder run on both backends as they are: see docs/backends.md.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of work in flight: events are asked after 64 calls, or when 256 MiB hang on them."""
+"""Memory of work in flight: events are polled after 64 calls, or when they hold 256 MiB."""
 
 import dpctl
 import dpnp

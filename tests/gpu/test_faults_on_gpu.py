@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of oneDNN on GPUs: still there, told by the name of their row, and met as it says.
+"""Faults of oneDNN on GPUs: still present, reported by the name of their row, handled as it says.
 
 Values need ``tests/executing_gpu.sh``. On a simulated Arc or Tiger Lake the same cases show which
 implementation these pick: a fault of another one is none of theirs.
@@ -158,7 +158,7 @@ def filled(desc, value, stream):
 
 
 def gradients_of_old_cells(stream):
-    """Whether gradients depend on what the scratchpad holds, or held by the forward pass."""
+    """Whether gradients depend on old contents of the scratchpad, or of the workspace."""
     call = without_states(call_of("--rnn --prop=BWD_DW --alg=VANILLA_LSTM l2t4mb2sic6"))
     fill, attr = DRIVERS["rnn"].fill, dnnl.PrimitiveAttr()
     arrays = expected_results.referenced(call.forward, "cells", fill)
@@ -183,7 +183,7 @@ def gradients_of_old_cells(stream):
 
 
 def reads_old_cells(stream):
-    """Whether results depend on what the scratchpad holds."""
+    """Whether results depend on old contents of the scratchpad."""
     desc, size = dnnl.MemoryDesc, 16
     attr = dnnl.PrimitiveAttr()
     attr.set_scratchpad_mode(dnnl.scratchpad_mode.user)
@@ -398,7 +398,7 @@ def test_half_bytes_are_still_written_past_the_end(stream, values, unchecked):
 
 
 def recurrent(stream, part_of):
-    """Return what a cell makes of the last 2 of 4 words, and what NumPy does."""
+    """Return a cell's result for the last 2 of 4 words, and NumPy's."""
     rng = np.random.default_rng(0)
     words, samples, channels = 2, 3, 8
     shapes = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call asks of the driver, counted in SYCL's trace: kernels, and no wait of the host."""
+"""Driver calls of one call, counted in SYCL's trace: kernels, and no host waits."""
 
 import sys
 from pathlib import Path

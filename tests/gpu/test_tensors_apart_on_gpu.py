@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What oneDNN's kernels for GPUs take for dense, or for like another tensor: refused."""
+"""Tensors that oneDNN's GPU kernels assume to be dense, or laid out like another, are refused."""
 
 import dpnp
 import numpy as np

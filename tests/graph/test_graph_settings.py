@@ -54,7 +54,7 @@ def test_pool_reuses_a_buffer(kind, engine, stream, queue):
 
 
 def _weights_changed_in_place(kind, engine, stream, queue, property_type):
-    """Ratios of a matmul's results, before and after its weights are overwritten, to correct ones."""
+    """Ratios of a matmul's results to correct ones, before and after its weights change."""
     x, y = sg.LogicalTensor(0, "f32", (4, 32)), sg.LogicalTensor(2, "f32", (4, 16))
     w = sg.LogicalTensor(1, "s8", (32, 16), property_type=property_type)
     wide = sg.LogicalTensor(3, "f32", (32, 16))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a module holds besides arrays arrives in ``forward`` as it is, and in copies."""
+"""Non-array attributes of a module are readable in ``forward``, and copied."""
 
 import argparse
 import collections
@@ -136,7 +136,7 @@ def with_more(value):
     return value
 
 
-#: By name: what makes a configuration, and what a forward reads of it.
+#: By name: a function that creates a configuration, and what a forward reads from it.
 CASES = {
     "computed": (lambda: Computed(3), lambda c: (
         c.width, c.inner, c.items, c.made, c.doubled, c.tripled, c.function(2), c.kind)),

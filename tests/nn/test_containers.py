@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of containers: equal neighbors share an entry in lists, as in torch."""
+"""``repr`` of containers: equal neighbors share an entry in lists, as in torch."""
 
 import pytest
 

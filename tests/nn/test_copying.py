@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every module of ``nn`` pickles and deep-copies, with what it holds; so do users' modules."""
+"""Modules, those of ``nn`` and users', can be pickled and deep-copied with their attributes."""
 
 import collections
 import copy
@@ -135,7 +135,7 @@ def test_attributes_of_all_kinds_are_copied_once(copied):
 
 
 class Own(nn.Linear):
-    """Decides what a pickle has."""
+    """Overrides the state that is pickled."""
 
     def __getstate__(self):
         return {**super().__getstate__(), "note": "stored"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""einops on arrays and in forwards: values as of NumPy arrays, gradients as of plain functions."""
+"""einops on arrays and in forwards: values match NumPy's, gradients match plain functions."""
 
 import copy
 import pickle

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of registered modules that a forward reaches through what attributes hold."""
+"""Parameters of registered modules that a forward reaches indirectly through attributes."""
 
 import copy
 import functools

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward hooks: what they see and change, in eager calls and traced functions; against torch."""
+"""Forward hooks in eager calls and traced functions, compared with torch."""
 
 import copy
 
@@ -50,7 +50,7 @@ def on_device(value):
 
 
 def hooked(net):
-    """Register hooks of all kinds; return what they will see, and their handles."""
+    """Register hooks of all kinds; return the record of their calls, and their handles."""
     seen = []
     handles = [
         net.block.register_forward_pre_hook(lambda m, args: args[0] * 2),

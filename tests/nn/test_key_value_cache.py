@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cache of keys and values: steps give what the whole sequence with a causal mask gives."""
+"""A key-value cache: steps equal the whole sequence with a causal mask."""
 
 import dpnp
 import numpy as np
@@ -67,7 +67,7 @@ def test_a_cache_stays_on_its_queue(queue):
 
 
 class Speaker(nn.Module):
-    """A network of a user's: positions by rotation, its own attention over the cache."""
+    """A user's network: rotary positions, its own attention over the cache."""
 
     def __init__(self):
         super().__init__()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nn.utils.lora``: what it adds, what it trains, and that merging changes nothing."""
+"""``nn.utils.lora``: added and trained parameters; merging does not change results."""
 
 import dpnp
 import numpy as np

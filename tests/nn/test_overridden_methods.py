@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Methods that a submodule overrides are called by those of its parents, as torch's are."""
+"""Overridden methods of submodules are called by their parents' methods, as in torch."""
 
 import threading
 
@@ -13,7 +13,7 @@ from sycl_dnn import nn
 
 
 class Recording(nn.Linear):
-    """Notes which of its methods run."""
+    """Records which of its methods run."""
 
     def __init__(self):
         super().__init__(2, 2)
@@ -119,7 +119,7 @@ def test_weights_merged_by_train_give_equal_results():
 
 
 class Turning(nn.Module):
-    """Computes with arrays that it did not make, where torch and dpnp differ in names."""
+    """Computes with arrays whose methods differ between torch and dpnp."""
 
     def __init__(self, given):
         super().__init__()
@@ -188,7 +188,7 @@ def test_a_step_with_a_cache_calls_overridden_submodules():
 
 
 class Versioned(nn.Module):
-    """Reads old names, keeps something that is not an array."""
+    """Loads old names, and has state that is not an array."""
 
     def __init__(self):
         super().__init__()

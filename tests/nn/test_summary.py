@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Summaries: every parameter has a row, and products are counted."""
+"""Summaries: every parameter has a row, and multiplications are counted."""
 
 import pytest
 
@@ -67,7 +67,7 @@ def test_rows_of_a_transformer_have_all_parameters():
 
 
 class Outer(nn.Module):
-    """Own parameters, a part that it never calls, and a layer that is called twice."""
+    """Its own parameters, a submodule that is never called, and a layer that is called twice."""
 
     def __init__(self):
         super().__init__()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of an ordinary torch module runs as it is: a collection of them, under both."""
+"""Source of ordinary torch modules runs unchanged: a collection of them, under both libraries."""
 
 from copy import deepcopy
 
@@ -242,7 +242,7 @@ def test_closures_over_handed_arrays_see_new_values():
 
 
 class Reader(nn.Module):
-    """Reads its parameter, its buffer, a plain attribute and its input by names of both."""
+    """Reads parameter, buffer, plain attribute and input with methods of both libraries."""
 
     def __init__(self, read):
         super().__init__()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Methods of values in a forward, with torch's names of arguments, against torch itself."""
+"""Methods of values in a forward, with torch's argument names, compared with torch."""
 
 import dpnp
 import numpy as np

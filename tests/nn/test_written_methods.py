@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Methods that write in torch, and arrays like another, in the forward of a module."""
+"""In-place methods and ``*_like`` functions in the forward of a module."""
 
 import dpnp
 import numpy as np
@@ -67,7 +67,7 @@ def test_values_and_gradients_match_torch(name):
     np.testing.assert_array_equal(dpnp.asnumpy(arrays[0]), VALUES[0])
 
 
-#: What torch lets read the new values, by way of the same memory.
+#: Aliases through which torch would read the new values.
 READERS = {
     "itself": lambda x, write: (write(x), x)[1],
     "a slice of it": lambda x, write: (write(x), x[0])[1],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the low level's tests: arrays, and the processes that were started."""
+"""Fixtures for low-level tests: arrays, and a log of started processes."""
 
 import sys
 
@@ -13,7 +13,7 @@ from sycl_dnn import onednn as dnnl
 
 @pytest.fixture
 def zeros(engine):
-    """Arrays of zeros, which are there: the streams of most tests are not ordered."""
+    """Arrays of zeros, already complete: the streams of most tests are not ordered."""
 
     def make(*shape, dtype="f4", **options):
         made = dpnp.zeros(shape, dtype=dtype, sycl_queue=engine.sycl_queue, **options)
@@ -25,7 +25,7 @@ def zeros(engine):
 
 @pytest.fixture
 def grid(engine):
-    """4 x 6 x 5 consecutive numbers, which are there as well."""
+    """4 x 6 x 5 consecutive numbers, already complete."""
     made = dpnp.arange(120, dtype="f4", sycl_queue=engine.sycl_queue).reshape((4, 6, 5))
     sycl_dnn.synchronize(engine.sycl_queue)
     return made

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each setter adds to the arguments of a primitive, and what dropout and modes do."""
+"""The arguments that each setter adds to a primitive; effects of dropout and modes."""
 
 import numpy as np
 import pytest

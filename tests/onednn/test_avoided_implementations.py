@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Implementations that are skipped: right ones run in their place, or the call is refused.
+"""Faulty implementations are skipped: correct ones run instead, or the call is refused.
 
 Operands of post-ops and slopes along each set of axes, over each order of axes; with CI_LONG=1 all
 of them, otherwise a sample. Whether the faults are still there is tried in processes of their own.

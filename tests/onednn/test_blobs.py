@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes and blobs from outside: what is accepted could have been made by itself."""
+"""Untrusted sizes and blobs: the constructors could have created whatever is accepted."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def payload_of(blob):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_forged_blob_is_what_it_says_or_refused(form):
-    """Every word of the structure replaced: what is accepted could have been made by itself."""
+    """Every word of the structure replaced: what is accepted, constructors could have created."""
     payload = payload_of(FORMS[form].blob)
     rng = np.random.default_rng(0)
     refused = 0
@@ -76,7 +76,7 @@ def test_short_payload_with_a_right_header_is_refused():
 
 
 def test_blobs_of_equal_descriptors_are_equal():
-    """Fields without use hold what was on the stack, until the blob is made."""
+    """Unused fields hold stack contents until the blob is created."""
     first = {name: form.blob for name, form in FORMS.items()}
     for dims in ((2,) * 12, (3, 5), (2, 2, 2)):
         D(dims, T.f32, strides=[2 * 3**i for i in range(len(dims))])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strides that lead nowhere are those of a dense array, wherever a descriptor comes from."""
+"""Strides of axes of length 1 are canonical, wherever a descriptor comes from."""
 
 import itertools
 

@@ -206,7 +206,7 @@ def test_mappings_are_kept_apart(engine):
 
 
 class Foreign:
-    """An array of another library, known by its interface alone."""
+    """An array of another library, which has only the interface."""
 
     def __init__(self, array):
         self.array = array

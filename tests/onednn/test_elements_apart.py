@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors with gaps that oneDNN takes for dense: refused by primitives, copied by graphs."""
+"""Tensors with gaps that oneDNN assumes to be dense: refused by primitives, copied by graphs."""
 
 import dpnp
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wherever an enumeration is expected, its member's name will do."""
+"""Wherever an enumeration is expected, a member's name is accepted."""
 
 import dpnp
 import numpy as np

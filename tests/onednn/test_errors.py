@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors: their classes, what they say, and oneDNN's reasons, found only when looked at."""
+"""Errors: their classes, their messages, and oneDNN's reasons, which are computed lazily."""
 
 import pickle
 import subprocess
@@ -47,7 +47,7 @@ def test_the_hook_sees_processes(spawned):
 
 
 def test_reasons_whose_process_takes_too_long(engine, monkeypatch):
-    """The refusal itself is what the caller gets, not the limit of the process that explains it."""
+    """The caller gets the refusal itself, not the timeout of the explaining process."""
     monkeypatch.setattr("sycl_dnn.onednn.reasons._LONGEST", 0.001)
     with pytest.raises(Unimplemented) as refusal:
         UNIMPLEMENTED["type"](engine)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known faults of oneDNN: still there, and warned of exactly where a case meets one."""
+"""Known faults of oneDNN: still present, and warned about exactly where a case meets one."""
 
 import warnings
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each method and free function of oneDNN's headers is here, under another name, or left out."""
+"""Each method and free function of oneDNN's headers is bound, renamed, or listed as omitted."""
 
 import onednn_headers
 import pytest
@@ -42,7 +42,7 @@ RENAMED = {
     "graph::op::add_outputs": "add_output",
     "graph::partition::get_ops_num": "ops",
 }  # fmt: skip
-#: Method or class of the headers -> why there is nothing like it.
+#: Method or class of the headers -> why it is omitted.
 LEFT_OUT = {
     "memory::convert_to_c": "turns C++ enumerations into those of C",
     "memory::validate_dims": "checks lengths of C++ lists",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a submission uses lives from its check on, even if it is taken out of the arguments."""
+"""Arguments of a submission stay alive once checked, even if removed from the dict."""
 
 import gc
 import subprocess
@@ -21,7 +21,7 @@ N = 1 << 10
 
 
 class Ended(Exception):
-    """Raised in place of a submission, which would read what is gone."""
+    """Raised instead of a submission, which would read freed memory."""
 
 
 class Meanwhile:
@@ -37,7 +37,7 @@ class Meanwhile:
 
 
 class Fresh:
-    """A sequence that makes its items anew each time."""
+    """A sequence that creates its items at each access."""
 
     def __init__(self, *makers):
         self.makers, self.made = makers, []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pending execution uses lives until it is done; threads, queues and exit are safe."""
+"""Memory of a pending execution stays alive until it completes; threads, queues, exit."""
 
 import gc
 import os
@@ -62,7 +62,7 @@ def test_thousand_queued_calls_whose_arrays_were_deleted(queue, engine):
 @pytest.mark.slow
 @pytest.mark.resident_memory
 def test_memories_are_let_go_after_completion(queue, engine, stream):
-    """20 times 40 MB, each dropped at once: they do not pile up."""
+    """20 times 40 MB, each deleted at once: they do not accumulate."""
     d = dnnl.MemoryDesc((10_000_000,), F32)
     primitive = relu(engine, d)
     dst = dnnl.Memory(d, engine)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory: shared with arrays, never copied, kept alive; nothing can change."""
+"""Memory: shared with arrays, never copied, kept alive, immutable."""
 
 import gc
 import weakref

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes and offsets whose sums leave the range of 64 bits are refused like those that do not."""
+"""Sizes and offsets whose sums overflow 64 bits are refused."""
 
 import dpctl.memory
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slow reference implementations are named once, with what is faster; nothing else is."""
+"""Warnings about slow reference implementations: once each, with a faster alternative."""
 
 import warnings
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes and strides, found by fuzzing, that end the process inside oneDNN are refused before."""
+"""Shapes and strides, found by fuzzing, that would crash oneDNN are refused beforehand."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of recurrent weights: added to what is there, or written over it."""
+"""Gradients of recurrent weights: accumulated, or overwritten."""
 
 import dpnp
 import numpy as np

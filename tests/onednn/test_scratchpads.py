@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scratchpads: from the pool or of the caller; idle ones are used again and freed."""
+"""Scratchpads: from the pool or from the caller; idle ones are reused and freed."""
 
 import pytest
 from filled_memory import desc, filled

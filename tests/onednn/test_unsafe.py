@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What oneDNN takes but then reads wrong, or past the end of, is refused beforehand."""
+"""Arguments that oneDNN accepts but misreads, or reads past the end of, are refused beforehand."""
 
 import re
 import subprocess

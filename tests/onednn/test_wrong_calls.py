@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A call that does not fit names the argument, its rule and the value, and no whole signature."""
+"""Errors of invalid calls name the argument, its rule and the value, not the signature."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of parts added up; buffers belong to the forward alone."""
+"""Gradient accumulation over parts; buffers are updated only in the forward pass."""
 
 import copy
 

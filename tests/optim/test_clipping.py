@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Norms of gradients of every order see NaN, as torch's, eager and compiled."""
+"""Gradient norms of every order propagate NaN, as in torch, eager and compiled."""
 
 import math
 

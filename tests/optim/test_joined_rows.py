@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small parameters move as one array; what users get are arrays as before."""
+"""Small parameters are updated as one array; users get separate arrays."""
 
 import dpnp
 import numpy as np

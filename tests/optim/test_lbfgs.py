@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""L-BFGS by value: minima that are known, and torch's iterations."""
+"""L-BFGS: known minima, and torch's iterations."""
 
 import dpnp
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training in narrow types: by autocast, and with bfloat16 parameters over float32 copies."""
+"""Mixed-precision training: autocast, and bfloat16 parameters with float32 master weights."""
 
 import contextlib
 import functools

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies among 32- and 16-bit floats by the host: bit for bit what NumPy and ml_dtypes convert."""
+"""Host copies between 32- and 16-bit floats equal NumPy and ml_dtypes bit for bit."""
 
 import contextvars
 import threading

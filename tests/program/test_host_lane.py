@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long programs on a CPU keep to one of SYCL's threads, and hold up no other program."""
+"""Long programs on a CPU keep to one of SYCL's threads, and do not block other programs."""
 
 import threading
 import time
@@ -132,7 +132,7 @@ def test_dpnp_work_continues_beside_a_lane(cpu):
 
 @pytest.mark.parametrize("n_threads", [0, 1])
 def test_other_tasks_that_wait_for_each_other_finish(cpu, n_threads):
-    """They need two threads of the pool, which they get although programs keep coming."""
+    """They need two threads of the pool, and get them although programs keep arriving."""
     x, run, over = make(cpu), sycl_dnn.compile(long).warmup(make(cpu)), threading.Event()
     other, second, seen = dpctl.SyclQueue(cpu.sycl_device), threading.Event(), []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From steps to programs: what is live, stretches, registers, and the values of a program."""
+"""From steps to programs: liveness, stretches, registers, and the values of a program."""
 
 import dpnp
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of steps: updates follow their gradients, and nothing runs before what it needs."""
+"""The order of steps: updates follow their gradients, and every step follows its inputs."""
 
 import random
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of a device's arithmetic is what its primitives do."""
+"""The reported capabilities of a device agree with its primitives."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that a compiled function recorded before are recorded again without their bodies."""
+"""Calls recorded before by a compiled function are replayed without running their bodies."""
 
 import dpnp
 import numpy as np

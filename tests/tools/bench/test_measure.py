@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bench: counts, copies, clocks, lines and files. No test looks at how long something takes."""
+"""Bench: counts, copies, clocks, lines and files. No test measures time."""
 
 import csv
 import itertools
