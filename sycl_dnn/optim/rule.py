@@ -4,10 +4,16 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sycl_dnn import functional as F
+from sycl_dnn.call.operation import operation
+from sycl_dnn.ir.node import Node
+from sycl_dnn.lower.node_lowering import all_computed
+from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.optim.optimizer import Options, rate_of
+from sycl_dnn.trace.values import Tensor
 
 _SHARED = """
     groups : sequence of (callable, dict)
@@ -84,6 +90,44 @@ def rule(lr: float, source: str, **defaults: Any) -> Any:
         return cls
 
     return attach
+
+
+@operation
+def _computed(definition, tensors):
+    """Record nodes of several results; arrays that a traced function refers to are captured."""
+    return all_computed(definition, *tensors)
+
+
+def in_one_kernel(
+    definition: Callable[..., Mapping[str, Node]],
+    arrays: Mapping[str, Tensor],
+    numbers: Mapping[str, Tensor],
+) -> dict[str, Tensor]:
+    """Compute new arrays from arrays of one shape and from numbers, which are read from memory.
+
+    Parameters
+    ----------
+    definition : callable
+        Takes nodes by name, in float64 if an array is, otherwise in float32; returns some of the
+        arrays' names with new values, which are converted to the dtypes of these.
+    arrays, numbers : dict
+    """
+    wide = "float64" if any(str(a.dtype) == "float64" for a in arrays.values()) else "float32"
+    names: list[str] = []
+
+    def converting(*nodes: Node) -> tuple[Node, ...]:
+        given = zip((*arrays, *numbers), nodes, strict=True)
+        made = definition(**{name: cast(node, wide) for name, node in given})
+        names[:] = made
+        return tuple([cast(node, str(arrays[name].dtype)) for name, node in made.items()])
+
+    made = _computed(converting, [*arrays.values(), *numbers.values()])
+    return dict(zip(names, made, strict=True))
+
+
+def as_array(value: Any, o: Options) -> Any:
+    """Return a number as an array, so that another one needs no new program; arrays unchanged."""
+    return value if isinstance(value, Tensor) else F.add(F.mul(o.t, 0.0), value)
 
 
 def added(g: Any, p: Any, o: Options) -> Any:

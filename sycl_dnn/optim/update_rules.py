@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from sycl_dnn import functional as F
-from sycl_dnn.kernels import adam_step
+from sycl_dnn.ir.node import Node
+from sycl_dnn.ops.arithmetic import MAXIMUM, SQRT, SQUARE
 from sycl_dnn.optim.optimizer import Optimizer, Options, less_power
-from sycl_dnn.optim.rule import added, mixed, rule, shrunk, zeros
-from sycl_dnn.trace.values import Tensor
+from sycl_dnn.optim.rule import added, as_array, in_one_kernel, mixed, rule, shrunk, zeros
 
 
 @rule(1e-3, "``torch.optim.SGD``.", momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False,
@@ -36,18 +36,26 @@ class SGD(Optimizer):
 
     def prepare(self, o: Options) -> None:
         """Initialize the momentum with the first gradient, without dampening."""
-        o.share = 1.0
+        o.lr = o.share = as_array(o.lr, o)
         if o.dampening:
             o.share = F.where(F.gt(o.t, 1.5), 1.0 - o.dampening, 1.0)
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply one step: ``p - lr * momentum``."""
-        g = added(g, p, o)
-        if not o.momentum:
-            return F.sub(p, F.mul(g, o.lr)), {}
-        m = F.add(F.mul(slots["momentum"], o.momentum), F.mul(g, o.share) if o.dampening else g)
-        move = F.add(g, F.mul(m, o.momentum)) if o.nesterov else m
-        return F.sub(p, F.mul(move, o.lr)), {"momentum": m}
+
+        def definition(
+            p: Node, g: Node, lr: Node, share: Node, momentum: Node | None = None
+        ) -> dict[str, Node]:
+            g = g + p * o.weight_decay if o.weight_decay else g
+            if momentum is None:
+                return {"p": p - g * lr}
+            m = momentum * o.momentum + (g * share if o.dampening else g)
+            move = g + m * o.momentum if o.nesterov else m
+            return {"p": p - move * lr, "momentum": m}
+
+        numbers = {"lr": o.lr, "share": o.share}
+        made = in_one_kernel(definition, {"p": p, "g": g, **slots}, numbers)
+        return made.pop("p"), made
 
 
 class _Moments(Optimizer):
@@ -61,8 +69,10 @@ class _Moments(Optimizer):
     def prepare(self, o: Options) -> None:
         """Compute the bias corrections."""
         o.correction = less_power(o.betas[0], o.t)
-        o.root = F.sqrt(less_power(o.betas[1], o.t))
-        o.size = o.lr / o.correction
+        o.root = as_array(less_power(o.betas[1], o.t), o) ** 0.5
+        o.size = as_array(o.lr / o.correction, o)
+        o.one = as_array(1.0, o)
+        o.keeps = as_array(1.0 - o.lr * o.weight_decay, o) if o.weight_decay else o.one
 
     def moments(self, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any, Any]:
         """Update the moments; return them and the divisor of the first moment."""
@@ -72,28 +82,32 @@ class _Moments(Optimizer):
 
     def stepped(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply a step of Adam."""
-        return self._kept(p, None, g, slots, o)
+        return self._kept(p, o.one, g, slots, o)
 
     def decayed(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply decoupled weight decay and a step of Adam."""
-        keeps = 1.0 - o.lr * o.weight_decay if o.weight_decay else None
-        return self._kept(p, keeps, g, slots, o)
+        return self._kept(p, o.keeps, g, slots, o)
 
     def _kept(
         self, p: Any, keeps: Any, g: Any, slots: dict[str, Any], o: Options
     ) -> tuple[Any, Any]:
-        """Apply a step of Adam to the parameter, first multiplied by ``keeps`` if not None."""
-        if set(slots) == {"m", "v"} and all(isinstance(t, Tensor) for t in (o.size, o.root)):
-            # The factor is always an array, so that number and array rates compute the same.
-            factor = F.add(F.mul(o.root, 0.0), 1.0 if keeps is None else keeps)
-            scalars = {"size": o.size, "root": o.root, "shrink": factor}
-            made = adam_step.moved({"p": p, "g": g, **slots}, scalars, o.betas, o.eps)
-            if made is not None:
-                return made.pop("p"), made
-        p = p if keeps is None else F.mul(p, keeps)
-        m, v, (top, below) = self.moments(g, slots, o)
-        made = {"m": m, "v": v} | ({"v_max": top} if "v_max" in slots else {})
-        return F.sub(p, F.div(F.mul(m, o.size), below)), made
+        """Apply a step of Adam to the parameter, first multiplied by ``keeps``."""
+        first, second = o.betas
+
+        def definition(
+            p: Node, g: Node, m: Node, v: Node, size: Node, root: Node, keeps: Node,
+            v_max: Node | None = None,
+        ) -> dict[str, Node]:  # fmt: skip
+            m = m * first + g * (1.0 - first)
+            v = v * second + SQUARE(g) * (1.0 - second)
+            top = v if v_max is None else MAXIMUM(v_max, v)
+            p = p * keeps - m * size / (SQRT(top) / root + o.eps)
+            return {"p": p, "m": m, "v": v} | ({} if v_max is None else {"v_max": top})
+
+        moments = {name: slots[name] for name in ("m", "v", *slots)}
+        numbers = {"size": o.size, "root": o.root, "keeps": keeps}
+        made = in_one_kernel(definition, {"p": p, "g": g, **moments}, numbers)
+        return made.pop("p"), made
 
 
 @rule(1e-3, "``torch.optim.Adam``; Kingma and Ba, arXiv:1412.6980.", betas=(0.9, 0.999), eps=1e-8,

@@ -14,6 +14,9 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.values import Tensor
 
+#: Elements of a gradient up to which it is joined with others.
+_SMALL = 1 << 16
+
 
 def gradient_arrays(
     name: str, grads: Any, is_leaf: Callable[[Any], bool] | None = None
@@ -87,11 +90,19 @@ def total_norm(name: str, grads: Any, norm_type: float, error_if_nonfinite: bool
     given = [g for g in gradient_arrays(name, grads) if g is not None and g.size]
     if not given:
         return F.zeros()
-    norms = [F.norm(F.astype(g, "float32"), norm_type) for g in given]
+    wide = [F.astype(g, "float32") for g in given]
+    norms = [F.norm(g, norm_type) for g in (_with_small_joined(wide) if norm_type else wide)]
     norm = F.norm(F.stack(norms), norm_type)
     if error_if_nonfinite:
         _check_finite(norm, float(norm_type))
     return norm
+
+
+def _with_small_joined(arrays: list[Any]) -> list[Any]:
+    """Return arrays of which small ones are parts of one: a kernel for each would take longer."""
+    small = [F.reshape(a, (-1,)) for a in arrays if a.size <= _SMALL]
+    large = [a for a in arrays if a.size > _SMALL]
+    return [*large, F.cat(small)] if small else large
 
 
 def clip_factor(norm: Any, max_norm: float) -> Any:
