@@ -40,9 +40,8 @@ class Net(nn.Module):
 
 def load_data():
     """Return training data and held-out data."""
-    digits = load_digits()
-    images = (digits.images[:, None] / 16).astype("f4")
-    labels = digits.target
+    images, labels = load_digits(return_X_y=True)
+    images = images.reshape(-1, 1, 8, 8).astype("f4") / 16
     training = images[:1500], labels[:1500]
     return training, (images[1500:], labels[1500:])
 

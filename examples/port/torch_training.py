@@ -40,9 +40,9 @@ class Net(nn.Module):
 
 def load_data():
     """Return training data and held-out data."""
-    digits = load_digits()
-    images = torch.tensor(digits.images[:, None] / 16).float()
-    labels = torch.tensor(digits.target)
+    images, labels = load_digits(return_X_y=True)
+    images = torch.tensor(images.reshape(-1, 1, 8, 8)).float() / 16
+    labels = torch.tensor(labels)
     training = TensorDataset(images[:1500], labels[:1500])
     return training, (images[1500:], labels[1500:])
 
