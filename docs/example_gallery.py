@@ -155,8 +155,10 @@ def run_examples():
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [sys.executable, runner, "--report", report, *files.values(), "--"]
+        # Warnings name folders of the machine.
+        more = {"MPLCONFIGDIR": folder, "PYTHONWARNINGS": "ignore"}
         done = subprocess.run([*command, "--device", "cpu"], cwd=GALLERY, capture_output=True,
-                              text=True, env={**os.environ, "MPLCONFIGDIR": folder})  # fmt: skip
+                              text=True, env=os.environ | more)  # fmt: skip
         if done.returncode:
             raise SystemExit(f"the gallery: {done.stdout}{done.stderr}")
         ended = json.loads(report.read_text(encoding="utf-8"))
