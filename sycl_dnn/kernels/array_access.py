@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from sycl_dnn.kernels import indexed_elements
 from sycl_dnn.kernels.expression import INDEXED, REGISTERS, Term, from_memory, to_memory, write
 from sycl_dnn.kernels.reduced_axes import ReducedAxes
-from sycl_dnn.kernels.reduction_form import ReductionForm
+from sycl_dnn.kernels.reduction_form import ReductionForm, ScanForm
 from sycl_dnn.kernels.spirv import Kernel, Value
 
 Strides = Sequence[Sequence[Value | None]]
@@ -34,7 +34,7 @@ class ArrayAccess:
     def __init__(
         self,
         kernel: Kernel,
-        form: ReductionForm,
+        form: ReductionForm | ScanForm,
         pointers: Sequence[Value | None],
         strides: Strides,
         indexed: Sequence[Sequence[tuple[Value, Value]]],

@@ -10,39 +10,14 @@ and another one, which begins each part with those before it, the results.
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
 
 from sycl_dnn.kernels.array_access import Scope
 from sycl_dnn.kernels.combining import State, assign, current, variables
 from sycl_dnn.kernels.expression import SCANS, Expression
 from sycl_dnn.kernels.kept_points import KeptPoints
-from sycl_dnn.kernels.reduction_form import ReductionSchedule
+from sycl_dnn.kernels.reduction_form import ScanForm
 from sycl_dnn.kernels.scanning import Scan, scan_of
 from sycl_dnn.kernels.spirv import Kernel, Value
-
-
-class ScanForm(NamedTuple):
-    """What a kernel is compiled for: as ``ReductionForm``, the reduced axis is the one along.
-
-    Attributes
-    ----------
-    expression, kinds, classes, schedule
-        The arrays are inputs, sources, coordinates, results, and states of parts.
-    is_reversed : bool
-        Whether the last element comes first.
-    wide : str
-        The type that floats are combined in.
-    stage : {"whole", "states", "parts"}
-        Whether the axis has parts; then whether to write their states, or to begin with them.
-    """
-
-    expression: Expression
-    kinds: str
-    classes: tuple[str, ...]
-    schedule: ReductionSchedule
-    is_reversed: bool
-    wide: str
-    stage: str
 
 
 def scans_of(kernel: Kernel, expression: Expression, wide: str) -> dict[int, Scan]:

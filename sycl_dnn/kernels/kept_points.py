@@ -10,7 +10,7 @@ from sycl_dnn.kernels.array_access import ArrayAccess, Scope
 from sycl_dnn.kernels.expression import IN_MEMORY, REGISTERS
 from sycl_dnn.kernels.fused_elementwise import name_of
 from sycl_dnn.kernels.reduced_axes import ReducedAxes
-from sycl_dnn.kernels.reduction_form import ReductionForm
+from sycl_dnn.kernels.reduction_form import ReductionForm, ScanForm
 from sycl_dnn.kernels.spirv import Kernel, Value
 
 
@@ -32,7 +32,11 @@ class KeptPoints(abc.ABC):
     """
 
     def __init__(
-        self, form: ReductionForm, others: Sequence[str] = (), *, has_results: bool = True
+        self,
+        form: ReductionForm | ScanForm,
+        others: Sequence[str] = (),
+        *,
+        has_results: bool = True,
     ) -> None:
         self._expression, self._kinds, self._schedule = form.expression, form.kinds, form.schedule
         expression, n_axes = form.expression, len(form.kinds)

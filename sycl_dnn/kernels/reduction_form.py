@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile-time properties of reduction kernels."""
+"""Compile-time properties of kernels of reductions and of scans."""
 
 from __future__ import annotations
 
@@ -55,3 +55,27 @@ class ReductionForm(NamedTuple):
     kinds: str
     classes: tuple[str, ...]
     schedule: ReductionSchedule
+
+
+class ScanForm(NamedTuple):
+    """What a kernel is compiled for: as ``ReductionForm``, the reduced axis is the one along.
+
+    Attributes
+    ----------
+    expression, kinds, classes, schedule
+        The arrays are inputs, sources, coordinates, results, and states of parts.
+    is_reversed : bool
+        Whether the last element comes first.
+    wide : str
+        The type that floats are combined in.
+    stage : {"whole", "states", "parts"}
+        Whether the axis has parts; then whether to write their states, or to begin with them.
+    """
+
+    expression: Expression
+    kinds: str
+    classes: tuple[str, ...]
+    schedule: ReductionSchedule
+    is_reversed: bool
+    wide: str
+    stage: str

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from sycl_dnn import _core
 from sycl_dnn.kernels.expression import REGISTERS, SCANS
 from sycl_dnn.kernels.fused_elementwise import name_of
-from sycl_dnn.kernels.fused_scan import ScanForm, scan_module, state_types
+from sycl_dnn.kernels.fused_scan import scan_module, state_types
 from sycl_dnn.kernels.launching import launched
-from sycl_dnn.kernels.reduction_form import ReductionSchedule
+from sycl_dnn.kernels.reduction_form import ReductionSchedule, ScanForm
 from sycl_dnn.kernels.reduction_schedule import (
     Plan,
     ReductionGrid,
@@ -58,10 +58,10 @@ class ScanLaunch:
         self._schedule = self._schedule_of(self._grid)
 
     def _schedule_of(self, grid: ReductionGrid) -> ReductionSchedule:
-        n_terms, lanes = len(self._expression.terms), len(grid.sizes) - 1
+        n_terms, last = len(self._expression.terms), len(grid.sizes) - 1
         is_dense = any(along[-1] == 1 for along in grid.strides)
-        if not self._is_cpu or not is_dense or grid.sizes[lanes] < _LEAST_LANES:
-            lanes = None
+        is_innermost = self._is_cpu and is_dense and grid.sizes[last] >= _LEAST_LANES
+        lanes = last if is_innermost else None
         schedule = whole_schedule(grid, n_terms, is_cpu=self._is_cpu, lanes=lanes)
         if grid.kinds[schedule.lanes] == "k":
             return schedule
