@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.elementwise import check_float
@@ -133,9 +133,10 @@ def prelu(input: dpnp.ndarray | Array, weight: dpnp.ndarray | Array) -> dpnp.nda
     # One slope for each index of axis 1, or for all elements.
     shape = (channels,) + (1,) * (input.ndim - 2) if weight.size > 1 and input.ndim > 1 else ()
     given = reshape(weight, shape if weight.size == math.prod(shape) else (weight.size,))
-    if not input.trace.is_compiled or input.dtype == "float64" or not input.size:
-        return computed(PRELU, input, given)
-    return meaning(PRELU, [input, given], lambda: _by_primitive(input, weight))
+    operands: list[Any] = [input, given]
+    if not given.trace.is_compiled or given.dtype == "float64" or not input.size:
+        return computed(PRELU, *operands)
+    return meaning(PRELU, operands, lambda: _by_primitive(input, weight))
 
 
 def _by_primitive(input: Tensor, weight: Tensor) -> Tensor:
