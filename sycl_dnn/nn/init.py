@@ -10,7 +10,6 @@ import dpnp
 import numpy as np
 
 from sycl_dnn import functional as F
-from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.functional.activation.dropout import next_seed
 from sycl_dnn.nn.parameter import Parameter
 
@@ -55,7 +54,7 @@ def fans(tensor: Any) -> tuple[int, int]:
 
 def _fill(tensor: Any, values: Any) -> Any:
     array = tensor.data if isinstance(tensor, Parameter) else tensor
-    array[...] = values if isinstance(values, float) else in_dtype(values, array.dtype)
+    array[...] = values if isinstance(values, float) else F.astype(values, array.dtype)
     return tensor
 
 

@@ -380,3 +380,22 @@ def test_a_parameter_on_another_queue_is_named():
 def test_numbers_are_not_parameters():
     with pytest.raises(TypeError, match="cannot assign 'int' object to parameter 'weight'"):
         nn.Module().register_parameter("weight", 3)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda dtype: nn.Linear(4, 3, dtype=dtype),
+        lambda dtype: nn.Conv2d(3, 4, 3, dtype=dtype),
+        lambda dtype: nn.Embedding(4, 3, dtype=dtype),
+        lambda dtype: nn.LSTM(4, 3, dtype=dtype),
+        lambda dtype: nn.BatchNorm2d(4, dtype=dtype),
+    ],
+    ids=["linear", "conv", "embedding", "lstm", "batch norm"],
+)
+def test_parameters_are_drawn_in_the_dtype_of_the_module(make, dtype):
+    values = [F.astype(p, "float32") for p in make(dtype).parameters()]
+    assert all(str(p.dtype) == dtype for p in make(dtype).parameters())
+    assert all(np.isfinite(dpnp.asnumpy(v)).all() for v in values)
+    assert any(np.abs(dpnp.asnumpy(v)).max() > 0 for v in values)
