@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Max pools and their gradients: windows, leftovers, infinities, second derivatives."""
+"""Max pools and their gradients by kernels: windows, leftovers, infinities, second derivatives."""
 
 import itertools
 
@@ -27,9 +27,10 @@ ROW_CASES = [
     ((2, 1, 2600, 2), (2, 2), (1100, 2), (0, 0)),
     ((1, 5, 40), (3,), (3,), (1,)),
 ]
-LAYOUTS = ("channels_last", "row_major")
+#: By the layout of what is pooled.
+KERNELS = {"channels_last": "maxima_backward", "row_major": "maxima_backward_rows"}
 EVERY = [
-    *((layout, *case) for layout in LAYOUTS for case in CASES),
+    *((layout, *case) for layout in KERNELS for case in CASES),
     *(("row_major", *case) for case in ROW_CASES),
 ]
 
@@ -62,8 +63,14 @@ def test_values_and_gradients(queue, layout, shape, kernel, stride, padding, dty
 
     rng = np.random.default_rng(0)
     x = placed(rng.integers(-9, 9, shape), queue, layout, dtype)
-    y = function(x)
+    with sycl_dnn.kernel_mode("always"):
+        y, pullback = sycl_dnn.vjp(function, x)
     dy = placed(rng.integers(-9, 9, y.shape), queue, "channels_last", dtype)
+    is_own = layout == "channels_last"
+    assert kernels_of(function, x) == (["maxima_forward"] if is_own else [])
+    # GPUs' primitives number the elements of windows in their own way.
+    is_known = is_own or queue.sycl_device.is_cpu
+    assert kernels_of(pullback, dy) == ([KERNELS[layout]] if is_known else [])
     made = both_passes(function, [x], dy)
     for mine, wanted in zip(
         made, expected(host(x), host(dy), kernel, stride, padding), strict=True
@@ -72,7 +79,7 @@ def test_values_and_gradients(queue, layout, shape, kernel, stride, padding, dty
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", KERNELS)
 def test_infinities_do_not_spread(queue, layout):
     x = np.zeros((1, 8, 4, 4))
     x[:, :, 1, 1] = 1
@@ -86,8 +93,8 @@ def test_infinities_do_not_spread(queue, layout):
     assert not made.any()
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_nan_infinities_and_ties_as_torch(queue, layout):
+@pytest.mark.parametrize("layout", KERNELS)
+def test_nan_infinities_and_ties_match_torch(queue, layout):
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(4)
     x = rng.choice([-np.inf, -1.0, 0.0, 0.0, 2.0, np.inf], (2, 8, 9, 11))
@@ -95,16 +102,17 @@ def test_nan_infinities_and_ties_as_torch(queue, layout):
     x[1, :, ::6, ::6] = np.nan  # of several in a window, torch takes the last
     dy = rng.integers(1, 9, (2, 8, 5, 6))
     theirs = torch_passes(lambda t: torch.nn.functional.max_pool2d(t, 3, 2, 1), [x], dy)
-    made = both_passes(
-        lambda x: F.max_pool2d(x, 3, 2, 1), [placed(x, queue, layout)], placed(dy, queue)
-    )
+    with sycl_dnn.nan_mode("propagate"):
+        made = both_passes(
+            lambda x: F.max_pool2d(x, 3, 2, 1), [placed(x, queue, layout)], placed(dy, queue)
+        )
     for mine, other in zip(made, theirs, strict=True):
         assert np.array_equal(mine, other, equal_nan=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-6), ("bfloat16", 1e-2)])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", KERNELS)
 def test_second_derivative_and_compiled(queue, layout, dtype, tolerance):
     rng = np.random.default_rng(3)
     x, v = (placed(rng.standard_normal((1, 8, 6, 6)), queue, layout, dtype) for _ in range(2))
@@ -115,8 +123,9 @@ def test_second_derivative_and_compiled(queue, layout, dtype, tolerance):
     def twice(x):
         return sycl_dnn.grad(lambda x: F.sum(F.mul(slope(x), v)))(x)
 
-    made, first = host(twice(x)), host(slope(x))
-    compiled = host(sycl_dnn.compile(slope)(x))
+    with sycl_dnn.kernel_mode("always"):
+        made, first = host(twice(x)), host(slope(x))
+        compiled = host(sycl_dnn.compile(slope)(x))
     assert error(made, np.where(first != 0, 2 * host(v), 0)) < tolerance
     assert error(compiled, first) < tolerance
 
@@ -127,10 +136,23 @@ def test_kernels_run_where_primitives_are_slower_or_missing(queue, dtype):
     x = placed(np.zeros((8, 64, 32, 32)), queue, "channels_last", dtype)
     expected, is_cpu = [], queue.sycl_device.is_cpu
     if is_cpu and not (cpu_has_avx512() and multiplies(Engine(queue), dtype)):
-        expected = ["resized_forward"]
+        expected = ["maxima_forward", "maxima_forward", "resized_forward"]
 
-    def resized(x):
-        return F.interpolate(x, scale_factor=2, mode="bilinear")
+    def pooled(x):
+        return F.max_pool2d(x, 3, 2)
 
-    assert kernels_of(resized, x, mode="auto") == expected
-    assert kernels_of(resized, x, mode="never") == []
+    def both(x):
+        return (
+            pooled(x),
+            F.max_pool2d(x, 2, return_indices=True),
+            F.interpolate(x, scale_factor=2, mode="bilinear"),
+        )
+
+    def chosen(mode):
+        """Return the kernels except the one that computes indices from a primitive's workspace."""
+        return [name for name in kernels_of(both, x, mode=mode) if "gather" not in name]
+
+    assert chosen("auto") == expected
+    assert chosen("never") == []
+    if dtype == "float32":  # as a primitive it can be joined with its neighbors
+        assert kernels_of(sycl_dnn.compile(pooled), x, mode="auto") == []

@@ -13,7 +13,7 @@ from sycl_dnn.lower.algorithms import FUNCTIONS, PAIRS
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
-from sycl_dnn.ops.maxima import MAX_POOL, Windows
+from sycl_dnn.ops.windows import MAX_POOL, Windows
 from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.views import transpose
 

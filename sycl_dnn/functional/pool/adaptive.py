@@ -13,7 +13,7 @@ from sycl_dnn.functional.conv.windows import Axis, Sizes, batched, describe, per
 from sycl_dnn.functional.pool.maximum import INTEGERS, maxima
 from sycl_dnn.functional.pool.windowed import check_dtype, pooled
 from sycl_dnn.functional.product.along_axes import Taps, along_axes
-from sycl_dnn.ops.maxima import EvenWindows, Windows
+from sycl_dnn.ops.windows import EvenWindows, Windows
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.values import Tensor
 

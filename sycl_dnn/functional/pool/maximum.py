@@ -25,7 +25,7 @@ from sycl_dnn.functional.pool.windowed import check_dtype, pool_windows, pooled
 from sycl_dnn.kernels.launching import dense
 from sycl_dnn.lower.node_lowering import all_computed
 from sycl_dnn.ops.arithmetic import cast
-from sycl_dnn.ops.maxima import MAX_PLACES, MAX_POOL, AllWindows, Windows
+from sycl_dnn.ops.windows import MAX_PLACES, MAX_POOL, AllWindows, Windows
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
