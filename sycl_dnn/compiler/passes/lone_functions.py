@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise functions and max pools that nothing joined, as kernels that keep NaN."""
+"""Element-wise functions that were not appended to anything, as kernels that keep NaN."""
 
 from __future__ import annotations
 
@@ -13,29 +13,27 @@ from sycl_dnn.lower.algorithms import FUNCTIONS, PAIRS
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
-from sycl_dnn.ops.windows import MAX_POOL, Windows
-from sycl_dnn.trace.values import Storage, Tensor
-from sycl_dnn.trace.views import transpose
+from sycl_dnn.trace.values import Storage
 
 #: Algorithms for which oneDNN returns numbers for NaN, or has errors of 5e-5 (mish).
 _LOSING = frozenset(
     (
         A.eltwise_relu, A.eltwise_relu_use_dst_for_bwd, A.eltwise_clip, A.eltwise_clip_v2,
         A.eltwise_clip_v2_use_dst_for_bwd, A.eltwise_hardsigmoid, A.eltwise_exp,
-        A.eltwise_exp_use_dst_for_bwd, A.eltwise_mish, A.pooling_max,
+        A.eltwise_exp_use_dst_for_bwd, A.eltwise_mish,
     )
 )  # fmt: skip
 
 
 def keep_nan(graph: Graph) -> None:
-    """Replace element-wise nodes and max pools by kernels where oneDNN would lose NaN."""
+    """Replace element-wise nodes by kernels where oneDNN would lose NaN."""
     for node in list(graph.nodes):
-        if node.row in ("eltwise_forward", "binary", "pooling_forward") and _loses_nan(node):
+        if node.row in ("eltwise_forward", "binary") and _loses_nan(node):
             _replace(graph, node)
 
 
 def _algorithms(node: Node) -> Iterator[A]:
-    if node.row != "binary":
+    if node.row == "eltwise_forward":
         yield node.params["algorithm"]
     for i in range(len(node.post_ops)):
         name, args = node.post_ops[i]
@@ -64,9 +62,7 @@ def _replace(graph: Graph, node: Node) -> None:
 
     def definition(*given: Value) -> Value:
         wide = [cast(x, dtypes.wide(dst.dtype)) for x in given]
-        if kind is A.pooling_max:
-            made = MAX_POOL(wide[0], windows=_windows(node))
-        elif is_pair:
+        if is_pair:
             made = PAIRS[kind](wide[0], wide[1])
         else:
             made = FUNCTIONS[kind](wide[0], node.params["alpha"], node.params["beta"])
@@ -78,29 +74,13 @@ def _replace(graph: Graph, node: Node) -> None:
                 made = FUNCTIONS[op.algorithm](made, op.alpha, op.beta)
         return cast(made, dst.dtype)
 
-    def recorded() -> Tensor:
-        given = [*operands, *others]
-        if kind is not A.pooling_max:
-            return computed(definition, *given)
-        # Windows are defined over channels-last arrays.
-        last = [transpose(t, (0, *range(2, t.ndim), 1)) for t in given]
-        made = computed(definition, *last)
-        return transpose(made, (0, made.ndim - 1, *range(1, made.ndim - 1)))
-
-    result, nodes = graph.recorded(recorded)
+    result, nodes = graph.recorded(lambda: computed(definition, *operands, *others))
     if result.desc != dst.desc or not nodes or result.storage not in _written(nodes[-1]):
         return
     graph.insert(nodes, before=node)
     graph.drop([node])
-    outputs = {n: dst if t.storage is result.storage else t for n, t in nodes[-1].outputs.items()}
+    outputs = {n: dst if t is result else t for n, t in nodes[-1].outputs.items()}
     graph.rewire(nodes[-1], outputs=outputs)
-
-
-def _windows(node: Node) -> tuple[Windows, ...]:
-    """Return the windows of a max pool."""
-    sizes = zip(node.inputs["src"].shape[2:], node.dst.shape[2:], strict=True)
-    params = (node.params[name] for name in ("kernel", "strides", "padding_l"))
-    return tuple([Windows(*size, *window) for size, *window in zip(sizes, *params, strict=True)])
 
 
 def _written(node: Node) -> list[Storage]:

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.conv.windows import Axis, Sizes, batched, describe, per_axis, unbatched
+from sycl_dnn.functional.conv.windows import Sizes, batched, describe, per_axis, unbatched
 from sycl_dnn.functional.pool.maximum import INTEGERS, maxima
-from sycl_dnn.functional.pool.windowed import check_dtype, pooled
+from sycl_dnn.functional.pool.windowed import adaptive_runs, check_dtype, pooled
 from sycl_dnn.functional.product.along_axes import Taps, along_axes
-from sycl_dnn.ops.windows import EvenWindows, Windows
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.values import Tensor
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     import dpnp
 
     from sycl_dnn.trace.array import Array
+
+
+#: Windows of different lengths, or at different offsets modulo a step, are pooled in turn.
+MOST_WINDOWS = 4096
 
 
 def _sizes(name: str, x: Tensor, value: Any) -> Sizes:
@@ -56,10 +60,8 @@ def adaptive_avg_pool(name: str, rank: int, input: Tensor, output_size: Any) -> 
         return unbatched(made, input)
     made = x
     if len(uneven) < rank:
-        steps = [1 if n % t else n // t for n, t in pairs]
-        axes = [Axis(n, step, step) for (n, _), step in zip(pairs, steps, strict=True)]
-        counts = [axis.count() for axis in axes]
-        made = pooled(x, algorithm.pooling_avg_exclude_padding, axes, counts)
+        runs = [adaptive_runs(n, n if n % t else t) for n, t in pairs]
+        made, _ = pooled(x, algorithm.pooling_avg_exclude_padding, runs)
     if uneven:
         made = along_axes(made, uneven)
     return unbatched(made, input)
@@ -71,11 +73,14 @@ def _adaptive_max_pool(
     check_dtype(name, input, INTEGERS)
     x = batched(name, input, rank)
     sizes = _sizes(name, x, output_size)
-    windows = tuple(
-        Windows(n, t, n // t, n // t) if n % t == 0 else EvenWindows(n, t)
-        for n, t in zip(x.shape[2:], sizes, strict=True)
-    )
-    return maxima(input, x, windows, return_indices)
+    for n, t in zip(x.shape[2:], sizes, strict=True):
+        if t // math.gcd(n, t) > MOST_WINDOWS:
+            raise ValueError(
+                f"{name}: output_size must need at most {MOST_WINDOWS} kinds of windows, each is a "
+                f"step, got {t} for {n} elements: {t // math.gcd(n, t)}"
+            )
+    runs = [adaptive_runs(n, t) for n, t in zip(x.shape[2:], sizes, strict=True)]
+    return maxima(input, x, runs, return_indices)
 
 
 @operation
@@ -174,9 +179,12 @@ def adaptive_max_pool2d(
 
     Notes
     -----
-    NaN and derivatives as in ``max_pool2d``.
+    A window with NaN may return another of its elements, and a window of minus infinities the
+    lowest finite number; with ``set_nan("propagate")`` they return (the first) NaN and minus
+    infinity.
 
-    Source: ``torch.nn.functional.adaptive_max_pool2d``.
+    Source: oneDNN developer guide, "Pooling"; one pooling if T divides H and U divides W, else T /
+    gcd(H, T) * U / gcd(W, U) interleaved ones.
     """
     return _adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, return_indices)
 

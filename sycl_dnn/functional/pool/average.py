@@ -19,7 +19,7 @@ from sycl_dnn.functional.conv.windows import (
     unbatched,
     whole_number,
 )
-from sycl_dnn.functional.pool.windowed import check_dtype, pool_windows, pooled
+from sycl_dnn.functional.pool.windowed import check_dtype, plain_runs, pool_windows, pooled
 from sycl_dnn.trace.pointwise import eltwise, linear_map, mul
 from sycl_dnn.trace.values import Tensor
 
@@ -42,6 +42,7 @@ def avg_pool(
     check_dtype(name, input)
     x = batched(name, input, rank)
     axes, counts = pool_windows(name, x, *windows, 1, ceil_mode)
+    runs = [plain_runs(a, n) for a, n in zip(axes, counts, strict=True)]
     if divisor_override is not None:
         divisor = whole_number(divisor_override)
         if not divisor:
@@ -49,11 +50,11 @@ def avg_pool(
                 f"{name}: divisor_override must be a whole number other than 0, got "
                 f"{divisor_override!r}"
             )
-        made = pooled(x, algorithm.pooling_avg_include_padding, axes, counts)
+        made, _ = pooled(x, algorithm.pooling_avg_include_padding, runs)
         return unbatched(linear_map(made, math.prod(a.kernel for a in axes) / divisor), input)
     if not count_include_pad:
-        return unbatched(pooled(x, algorithm.pooling_avg_exclude_padding, axes, counts), input)
-    made = pooled(x, algorithm.pooling_avg_include_padding, axes, counts)
+        return unbatched(pooled(x, algorithm.pooling_avg_exclude_padding, runs)[0], input)
+    made, _ = pooled(x, algorithm.pooling_avg_include_padding, runs)
     return unbatched(_without_overhang(made, axes, counts), input)
 
 

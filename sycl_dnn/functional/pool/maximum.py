@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,6 @@ from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.operands import check_unpacked
 from sycl_dnn.functional.conv.windows import (
-    Axis,
     Sizes,
     batched,
     describe,
@@ -21,18 +21,23 @@ from sycl_dnn.functional.conv.windows import (
     whole_number,
 )
 from sycl_dnn.functional.index.selected import written
-from sycl_dnn.functional.pool.windowed import check_dtype, pool_windows, pooled
-from sycl_dnn.kernels.launching import dense
-from sycl_dnn.lower.node_lowering import all_computed
-from sycl_dnn.ops.arithmetic import cast
-from sycl_dnn.ops.windows import MAX_PLACES, MAX_POOL, AllWindows, Windows
-from sycl_dnn.trace.pointwise import zeros
+from sycl_dnn.functional.pool.windowed import (
+    check_dtype,
+    looked_up,
+    plain_runs,
+    pool_windows,
+    pooled,
+)
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import nan_kept
+from sycl_dnn.trace.gradients import alias, propagate
+from sycl_dnn.trace.pointwise import LARGEST, binary, chain, clip, zeros
+from sycl_dnn.trace.pointwise_gradients import select
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import reshape, transpose
+from sycl_dnn.trace.views import reshape
 
 if TYPE_CHECKING:
-    from sycl_dnn.ir.node import Node
     from sycl_dnn.trace.array import Array
 
 
@@ -51,13 +56,10 @@ def _max_pool(
     check_dtype(name, input, INTEGERS)
     x = batched(name, input, rank)
     axes, counts = pool_windows(name, x, *windows)
-    over = tuple(
-        Windows(a.size, n, a.kernel, a.stride, a.left, a.dilation)
-        for a, n in zip(axes, counts, strict=True)
-    )
-    if any(w.has_empty for w in over):
+    runs = [plain_runs(a, n) for a, n in zip(axes, counts, strict=True)]
+    if any(r.source.length < 1 for r in itertools.chain(*runs)):
         raise ValueError(f"{name}: dilation must leave every window an element of the input")
-    return maxima(input, x, over, return_indices)
+    return maxima(input, x, runs, return_indices)
 
 
 def _placed_as(input: Tensor, indices: Tensor) -> Tensor:
@@ -73,36 +75,53 @@ def _moved(indices: dpnp.ndarray, input: dpnp.ndarray) -> dpnp.ndarray:
     return dpnp.asarray(indices, usm_type=input.usm_type)
 
 
-def maxima(input: Tensor, x: Tensor, windows: AllWindows, with_indices: bool) -> Any:
-    """Return the maxima of ``x``, and their indices, batched like ``input``."""
-    if not with_indices and _is_appendable(x, windows):
-        axes = [Axis(w.size, w.kernel, w.stride, w.left) for w in windows]
-        counts = [w.count for w in windows]
-        return unbatched(pooled(x, algorithm.pooling_max, axes, counts), input)
-    last = transpose(x, (0, *range(2, x.ndim), 1))
-    # Kernels read adjacent channels together.
-    last = dense(last) if x.shape[1] % 8 == 0 else last
-
-    def definition(node: Node) -> tuple[Node, ...]:
-        made, places = (kind(node, windows=windows) for kind in (MAX_POOL, MAX_PLACES))
-        if with_indices:
-            return made, places, cast(places, "int64")
-        return (made, places) if x.trace.training else (made,)
-
-    found = all_computed(definition, last)
-    made, *places = [transpose(t, (0, x.ndim - 1, *range(1, x.ndim - 1))) for t in found]
-    made = unbatched(made, input)
-    return (made, _placed_as(input, places[-1])) if with_indices else made
+def maxima(input: Tensor, x: Tensor, runs: Any, with_indices: bool) -> Any:
+    """Return the maxima over runs of ``x``, and their indices, batched like ``input``."""
+    if x.is_float and nan_kept.is_asked_for(x):
+        made, indices = _with_nan(x, runs)
+        made = unbatched(made, input)
+        return (made, _placed_as(input, indices)) if with_indices else made
+    # With indices, oneDNN has only the reference for bytes; float32 represents them exactly.
+    wide = x.trace.convert(x, "float32") if with_indices and x.dtype in INTEGERS[:2] else x
+    made, indices = pooled(wide, algorithm.pooling_max, runs, bool(with_indices))
+    made = unbatched(x.trace.convert(made, x.dtype), input)
+    return made if indices is None else (made, _placed_as(input, indices))
 
 
-def _is_appendable(x: Tensor, windows: AllWindows) -> bool:
-    """Whether to record oneDNN's pool, which a compiled program may join with its neighbors.
+#: The second-lowest finite number: oneDNN's accumulation starts from the lowest.
+_LOWEST = -3.4028232635611926e38
 
-    What it leaves alone becomes a kernel again: see ``compiler.passes.lone_functions``.
+
+def _with_nan(x: Tensor, runs: Any) -> tuple[Tensor, Tensor]:
+    """Return the maxima over runs, propagating NaN, and their indices.
+
+    oneDNN pools order-preserving keys in which NaN is largest; the elements are then looked up.
     """
-    is_joined = x.trace.is_compiled and not x.trace.training and x.size > 0
-    are_dense = all(isinstance(w, Windows) and w.dilation == 1 for w in windows)
-    return is_joined and are_dense and x.dtype != "float64"
+    trace, wide = x.trace, dtypes.wide(x.dtype)
+    found: dict[str, Any] = {}
+
+    def body() -> Tensor:
+        source = trace.convert(x, wide)
+        is_number = binary(algorithm.binary_eq, source, source, "bool")
+        bounded = chain(source, clip(_LOWEST, LARGEST))
+        key = select(is_number, bounded, nan_kept.number(source, math.inf))
+        start = len(trace.tape)
+        pool, found["indices"] = pooled(key, algorithm.pooling_max, runs, True)
+        found.update(key=key, pool=pool, tape=trace.tape[start:])
+        made = looked_up(source, found["indices"])
+        return trace.convert(made, x.dtype)
+
+    def rule(dy: Tensor) -> dict[str, Tensor]:
+        seeds = {id(found["pool"]): trace.convert(dy, wide)}
+        (grad,) = propagate(trace, found["tape"], seeds, [found["key"]])
+        return {"x": trace.convert(grad, x.dtype)}
+
+    def composed() -> Tensor:
+        """Record the pooling of the keys with the gradient of ``x``."""
+        key = trace.view(x, alias(found["key"]), lambda grad: trace.convert(grad, x.dtype))
+        return trace.convert(pooled(key, algorithm.pooling_max, runs, True)[0], x.dtype)
+
+    return trace.closed({"x": x}, body, rule, composed), found["indices"]
 
 
 @operation
@@ -167,10 +186,12 @@ def max_pool2d(
 
     Notes
     -----
-    The maximum of a window with NaN is its last NaN. Differentiable to any order. In a compiled
-    function oneDNN may join the pool with what is before it; there NaN is lost.
+    A window with NaN may return another of its elements, and a window of minus infinities the
+    lowest finite number; with ``set_nan("propagate")`` they return (the first) NaN and minus
+    infinity.
 
-    Source: ``torch.nn.functional.max_pool2d``.
+    Source: oneDNN developer guide, "Pooling". Dilated windows are pooled as interleaved dense ones,
+    since oneDNN's dilated pooling is slow.
     """
     windows = (kernel_size, stride, padding, dilation, ceil_mode)
     return _max_pool("max_pool2d", 2, input, windows, return_indices)

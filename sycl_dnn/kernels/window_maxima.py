@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Max pooling kernels for signals and images, forward and gradient, per layout."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sycl_dnn.kernels.choice import beats_primitives, chosen, is_missing
+from sycl_dnn.kernels.launching import Kernels, in_layout, of_image, shares, units
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+
+#: Channels per part of a row-major gradient, and elements of each kept as sums.
+_CHANNELS, _KEPT = 16, 1024
+
+#: Maxima are channels-last; ``taken`` has the index of each maximum in its window. In the
+#: channels-last gradient, an input sums the gradients of the at most ``MOST`` windows over it. In
+#: the row-major gradient, each maximum is added to its element, in bands of rows that fit the
+#: cache; elements outside the rows of a part are added after the band.
+_SOURCE = """
+#define LEAST(at, size, stride) max(0, ((at) - (size) + (stride)) / (stride))
+
+// As PyTorch: the first of the largest, or the last NaN.
+__kernel void maxima_forward(__global const element *x, __global element *y,
+#ifdef TAKEN
+                             __global uchar *taken,
+#endif
+                             int rows, int each, int height, int width, int channels,
+                             int out_height, int out_width, int top, int left) {
+    const int start = get_group_id(0) * each;
+    for (int row = start; row < min(start + each, rows); ++row) {
+        const int h = row % out_height * SH - top;
+        const int first = max(-h, 0), last = min(height - h, KH);
+        __global const element *image = x + (size_t)(row / out_height) * height * width * channels;
+        for (int j = 0; j < out_width; ++j) {
+            const int w = j * SW - left, begin = max(-w, 0), end = min(width - w, KW);
+            const size_t to = ((size_t)row * out_width + j) * channels;
+            COLUMNS(channels) {
+                vector most = -INFINITY;
+                JOIN(int, V) number = first * KW + begin;
+                for (int i = first; i < last; ++i) {
+                    const size_t from = ((size_t)(h + i) * width + w) * channels + c;
+                    for (int k = begin; k < end; ++k) {
+                        const vector u = LOAD(from + k * channels, image);
+                        const JOIN(int, V) is_more = u > most || u != u;
+                        most = select(most, u, is_more);
+#ifdef TAKEN
+                        number = select(number, (JOIN(int, V))(i * KW + k), is_more);
+#endif
+                    }
+                }
+                STORE(most, to + c, y);
+#ifdef TAKEN
+                JOIN(vstore, V)(JOIN(convert_uchar, V)(number), 0, taken + to + c);
+#endif
+            }
+        }
+    }
+}
+
+__kernel void maxima_backward(__global const element *dy, __global const uchar *taken,
+                              __global element *dx, int rows, int each, int height, int width,
+                              int channels, int out_height, int out_width, int top, int left) {
+    const int start = get_group_id(0) * each;
+    for (int row = start; row < min(start + each, rows); ++row) {
+        const int h = row % height + top, last = min(h / SH, out_height - 1);
+        for (int w = left; w < width + left; ++w) {
+            size_t from[MOST];
+            int wanted[MOST], n = 0;
+            for (int i = LEAST(h, KH, SH); i <= last; ++i) {
+                for (int j = LEAST(w, KW, SW); j <= min(w / SW, out_width - 1); ++j) {
+                    const size_t above = (size_t)(row / height) * out_height + i;
+                    from[n] = (above * out_width + j) * channels;
+                    wanted[n++] = (h - i * SH) * KW + w - j * SW;
+                }
+            }
+            __global element *q = dx + ((size_t)row * width + w - left) * channels;
+            COLUMNS(channels) {
+                vector sums = 0;
+                for (int k = 0; k < n; ++k) {
+                    const JOIN(uchar, V) number = JOIN(vload, V)(0, taken + from[k] + c);
+                    const vector g = LOAD(from[k] + c, dy);
+                    sums += select((vector)0, g, JOIN(convert_int, V)(number) == wanted[k]);
+                }
+                STORE(sums, c, q);
+            }
+        }
+    }
+}
+
+// The first of the kept rows are done: they are written, the others move up.
+void rows_done(__global float *band, __global element *q, int done, int kept) {
+    int i = 0;
+    for (; i + V <= done; i += V) STORE(GET(i, band), i, q);
+    for (; i < done; ++i) STORE1(band[i], q, i);
+    for (i = 0; i < kept - done; i += V) PUT(GET(i + done, band), i, band);
+    for (i = kept - done; i < kept; i += V) PUT((vector)0, i, band);
+}
+
+#define ROWS_DONE(next) \\
+    for (int k = 0; k < n; ++k) { \\
+        __global element *q = dx + (image * channels + c + k) * height * width + base * width; \\
+        rows_done(band + k * pitch, q, ((next) - base) * width, room); \\
+    } \\
+    base = next;
+
+__kernel void maxima_backward_rows(
+    __global const element *restrict dy, __global const uchar *restrict taken,
+    __global element *restrict dx, __global float *restrict bands, int parts, int each,
+    int per_image, int rows, int kept, int height, int width, int channels, int out_height,
+    int out_width, int top, int left) {
+    const int room = kept * width, pitch = room + width + V, blocks = (channels + B - 1) / B;
+    const int start = get_group_id(0) * each;
+    __global float *band = bands + ((size_t)get_group_id(0) * L + ITEM) * B * pitch;
+    int places[256];
+    for (int t = 0; t < 256; ++t) places[t] = room;
+    for (int part = start + ITEM; part < min(start + each, parts); part += L) {
+        const int c = part / per_image % blocks * B, n = min(B, channels - c);
+        const int low = part % per_image * rows, high = min(low + rows, height);
+        const size_t image = part / per_image / blocks;
+        const int last = min((high - 1 + top) / SH, out_height - 1);
+        int base = low;
+        for (int k = 0; k < n; ++k) {
+            for (int i = 0; i < room; i += V) PUT((vector)0, k * pitch + i, band);
+        }
+        for (int i = LEAST(low + top, KH, SH); i <= last; ++i) {
+            const int h = i * SH - top;
+            while (min(h + KH, high) > base + kept) {
+                const int next = min(h, base + kept);
+                ROWS_DONE(next)
+            }
+            bool is_known = false;
+            for (int j = 0; j < out_width; ++j) {
+                const int w = j * SW - left;
+                const bool is_edge = w < 0 || w + KW > width;
+                if (is_edge || !is_known) {
+                    for (int t = 0; t < KH * KW; ++t) {
+                        const int y = h + t / KW, x = w + t % KW;
+                        const bool is_inside = low <= y && y < high && 0 <= x && x < width;
+                        places[t] = is_inside ? (y - base) * width + t % KW : room - min(w, 0);
+                    }
+                    is_known = !is_edge;
+                }
+                const size_t at = ((image * out_height + i) * out_width + j) * channels + c;
+                __global float *to = band + w;
+                if (n == B) {
+#pragma unroll
+                    for (int k = 0; k < B; ++k, to += pitch) {
+                        to[places[taken[at + k]]] += LOAD1(dy, at + k);
+                    }
+                } else {
+                    for (int k = 0; k < n; ++k, to += pitch) {
+                        to[places[taken[at + k]]] += LOAD1(dy, at + k);
+                    }
+                }
+            }
+        }
+        while (base < high) {
+            const int next = min(high, base + kept);
+            ROWS_DONE(next)
+        }
+    }
+}
+"""
+
+
+def maxima(
+    x: Tensor, shape: tuple[int, ...], params: dict[str, Any], is_taken: bool,
+    primitive: Callable[[], dict[str, Tensor]],
+) -> dict[str, Tensor]:  # fmt: skip
+    """Return the maxima of (N, C, *S) as ``dst``, and optionally their ``workspace``.
+
+    Parameters
+    ----------
+    x : Tensor (N, C, *S)
+    shape : tuple of int
+        Of the maxima.
+    params : dict
+        Of the primitive: ``kernel``, ``strides``, ``padding_l``.
+    is_taken : bool
+        Whether the workspace is needed for a gradient or for indices.
+    primitive : callable
+        Records oneDNN's primitive, which is slower on CPUs without AVX-512.
+    """
+    found = chosen("max_pool", x) if x.ndim <= 4 else None
+    way, known = _Windows(x, shape, params), len(x.trace.tape)
+    is_numbered = math.prod(params["kernel"]) <= 256
+    is_asked = found == "channels_last" and is_numbered and beats_primitives(x)
+    own = way.maxima(is_taken) if is_asked else None
+    made = own or primitive()
+    # The gradient of widened values requires no conversions.
+    is_widened = found == "row_major" and is_missing(x) and is_taken
+    if own is None and not (is_widened and way.has_rows and _is_known(made["workspace"], shape)):
+        return made
+    del x.trace.tape[known:]
+
+    def rule(dy: Tensor) -> dict[str, Tensor]:
+        grad = maxima_gradient(x, dy, made["workspace"], params)
+        assert grad is not None  # it was checked that both layouts compile
+        return {"src": grad}
+
+    x.trace.closed({"src": x}, lambda: made["dst"], rule, lambda: primitive()["dst"])
+    return made
+
+
+def _is_known(taken: Tensor, shape: tuple[int, ...]) -> bool:
+    return taken.desc == layout.channels_last(shape, "uint8")
+
+
+def maxima_gradient(x: Tensor, dy: Tensor, taken: Tensor, params: dict[str, Any]) -> Tensor | None:
+    """Return the gradient of (N, C, *S) in the layout of ``x``; None to use oneDNN.
+
+    Parameters
+    ----------
+    x, dy : Tensor (N, C, *S), (N, C, *T)
+        The pooled tensor, row-major or channels-last, and the gradient of the maxima.
+    taken : Tensor
+        The workspace of oneDNN's primitive or of ``maxima``.
+    params : dict
+        Of the primitive: ``kernel``, ``strides``, ``padding_l``.
+    """
+    wanted = chosen("max_pool", x)
+    if wanted is None or x.ndim > 4 or not _is_known(taken, dy.shape):
+        return None
+    way = _Windows(x, dy.shape, params)
+    return (way.rows if wanted == "row_major" else way.columns)(dy, taken)
+
+
+class _Windows:
+    """Windows over an image; a signal is an image with one row."""
+
+    def __init__(self, x: Tensor, shape: tuple[int, ...], params: dict[str, Any]) -> None:
+        self._x, self._shape = x, shape
+        self._kernel = of_image(params["kernel"])
+        self._strides = of_image(params["strides"])
+        self._sizes = of_image(x.shape[2:])
+        self._made = of_image(shape[2:])
+        top_left = of_image(params["padding_l"], missing=0)
+        self._numbers = [*self._sizes, x.shape[1], *self._made, *top_left]
+
+    def maxima(self, is_taken: bool) -> dict[str, Tensor] | None:
+        """Return the maxima in channels-last memory; None without a compiler."""
+        kernels = self._kernels(self._vector, ["TAKEN"] if is_taken else [])
+        if not kernels.can_run("maxima_forward"):
+            return None
+        rows = self._x.shape[0] * self._made[0]
+        each, n_groups = shares(self._x, rows)
+        outs = {"dst": Out(self._shape, self._x.dtype, "channels_last")}
+        if is_taken:
+            outs["workspace"] = Out(self._shape, "uint8", "channels_last")
+        numbers = [rows, each, *self._numbers]
+        return kernels.record("maxima_forward", {"src": self._x}, outs, numbers, n_groups)
+
+    def columns(self, dy: Tensor, taken: Tensor) -> Tensor | None:
+        """Return the gradient in channels-last memory; None without a compiler."""
+        rows = self._x.shape[0] * self._sizes[0]
+        each, n_groups = shares(self._x, rows)
+        kernels, numbers = self._kernels(self._vector), [rows, each, *self._numbers]
+        return self._recorded(kernels, "maxima_backward", dy, taken, numbers, n_groups)
+
+    def rows(self, dy: Tensor, taken: Tensor) -> Tensor | None:
+        """Return the gradient in row-major memory; None without a compiler."""
+        height, width = self._sizes
+        kept = min(max(-(-_KEPT // width), 2 * self._kernel[0]), height)
+        parts, wanted = self._x.shape[0] * -(-self._x.shape[1] // _CHANNELS), units(self._x) * 4
+        # Parts of an image share the windows at their borders.
+        per_image = min(max(wanted // parts, 1), max(height // (4 * self._kernel[0]), 1))
+        rows = -(-height // per_image)
+        per_image = -(-height // rows)
+        parts *= per_image
+        each, n_groups = shares(self._x, parts)
+        kernels = self._kernels(16)
+        pitch = (kept + 1) * width + 16
+        numbers = [parts, each, per_image, rows, kept, *self._numbers]
+        bands = {"bands": Out((n_groups * kernels.n_items, _CHANNELS, pitch), "float32")}
+        name = "maxima_backward_rows"
+        return self._recorded(kernels, name, dy, taken, numbers, n_groups, bands)
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the device can compile the row-major gradient."""
+        return self._kernels(16).can_run("maxima_backward_rows")
+
+    @property
+    def _vector(self) -> int:
+        return 8 if self._x.shape[1] % 16 else 16
+
+    def _kernels(self, vector: int, defined: Sequence[str] = ()) -> Kernels:
+        spans = zip(self._kernel, self._strides, strict=True)
+        most = math.prod(-(-k // s) for k, s in spans)
+        values = (*self._kernel, *self._strides, most, _CHANNELS)
+        names = ("KH", "KW", "SH", "SW", "MOST", "B")
+        macros = [f"{n} {v}" for n, v in zip(names, values, strict=True)]
+        return Kernels(self._x.trace, _SOURCE, self._x.dtype, vector, [*macros, *defined])
+
+    def _recorded(
+        self, kernels: Kernels, name: str, dy: Tensor, taken: Tensor, numbers: list[int],
+        n_groups: int, bands: dict[str, Out] | None = None,
+    ) -> Tensor | None:  # fmt: skip
+        if not kernels.can_run(name):
+            return None
+        x = self._x
+        dy = in_layout(dy, layout.channels_last(dy.shape, x.dtype))
+        given = {"diff_dst": dy, "workspace": taken}
+        wanted = "channels_last" if bands is None else "row_major"
+        out = {"diff_src": Out(x.shape, x.dtype, wanted), **(bands or {})}
+        return kernels.record(name, given, out, numbers, n_groups)["diff_src"]
