@@ -52,7 +52,7 @@ class ArrayAccess:
     def __len__(self) -> int:
         return len(self._pointers)
 
-    def _pointer(self, number: int) -> Value:
+    def _address(self, number: int) -> Value:
         pointer = self._pointers[number]
         assert pointer is not None
         return pointer
@@ -84,7 +84,7 @@ class ArrayAccess:
 
     def bits(self, number: int, start: Value, at: Value | None) -> Value:
         """Return elements as memory has them, one if they do not change along the vector."""
-        k, pointer = self.kernel, self._pointer(number)
+        k, pointer = self.kernel, self._address(number)
         indices = self._indices(number, start, at)
         is_vector = self._classes[number][self._lanes] == "1" and at is not None
         if is_vector:
@@ -93,7 +93,7 @@ class ArrayAccess:
 
     def put(self, number: int, start: Value, at: Value | None, bits: Value) -> None:
         """Write elements as memory has them, one if the array's class along the vector is 0."""
-        k, pointer = self.kernel, self._pointer(number)
+        k, pointer = self.kernel, self._address(number)
         indices = self._indices(number, start, at)
         if self._classes[number][self._lanes] != "0" and at is not None:
             bits = k.repeated(bits, self.width)
@@ -130,7 +130,7 @@ class ArrayAccess:
             return from_memory(k, self.bits(number, start, at), dtype)
         along = self.coordinate(number, k.constant(0, "i64"), at)
         made = indexed_elements.loaded_lanes(
-            k, self._pointer(number), start, k.call("add", total, along),
+            k, self._address(number), start, k.call("add", total, along),
             in_one=self._form.schedule.n_items == 1,
         )  # fmt: skip
         return from_memory(k, made, dtype)

@@ -32,7 +32,6 @@ class Rule:
 RULES = {
     "batch_norm_training": Rule(row_major=1 << 18, channels_last=1 << 20),
     "group_norm": Rule(row_major=1 << 18, channels_last=1 << 18),
-    "activation": Rule(row_major=1 << 19, channels_last=1 << 19),
     "max_pool": Rule(row_major=1 << 18, channels_last=1 << 18),
     "resize": Rule(row_major=None, channels_last=1 << 16),
     "batch_norm_inference": Rule(row_major=1 << 19, channels_last=1 << 19),

@@ -86,11 +86,13 @@ def launched(
     n_groups: int,
     n_items: int,
     replaced: int | None = None,
+    n_elementwise: int = 0,
 ) -> list[Tensor]:
     """Record a SPIR-V kernel and return its outputs; not differentiable.
 
     The kernel's parameters are inputs, outputs, then numbers. The first output may overwrite the
-    input with index ``replaced``.
+    input with index ``replaced``; any may overwrite one of the first ``n_elementwise`` inputs in
+    the same layout, whose elements are read before theirs are written.
 
     Raises
     ------
@@ -102,8 +104,8 @@ def launched(
         raise errors.Unimplemented(f"{name}: the device's compiler refuses this kernel")
     kernel = _core.Kernel(handle, name, numbers, n_groups * n_items, n_items)
     made = [_new(trace, out) for out in outs]
-    named = {f"src_{n}": t for n, t in enumerate(inputs)}
-    results = {f"dst_{n}": t for n, t in enumerate(made)}
+    named = {f"elements_{n}" if n < n_elementwise else f"src_{n}": t for n, t in enumerate(inputs)}
+    results = {f"new_elements_{n}" if n_elementwise else f"dst_{n}": t for n, t in enumerate(made)}
     if replaced is not None:
         results = {f"new_src_{replaced}": made[0]} | dict(list(results.items())[1:])
     trace.add_step(Step(kernel, named, results))

@@ -285,11 +285,9 @@ class Lowering:
         n_units = units_of(grid, schedule)
         n_groups = min(n_units, 4 * units(operands[0])) if operands else n_units
         numbers = numbers_of(grid, n_groups, n_units, indexed)
-        # Each element is read before it is written, by the same item.
-        alike = [n for n, t in enumerate(operands[: len(reads.inputs)]) if t.desc == outs[0].desc()]
         return launched(
             self._trace, module_of(form), name_of(form), operands, outs, numbers, n_groups,
-            schedule.n_items, replaced=alike[0] if alike else None,
+            schedule.n_items, n_elementwise=len(reads.inputs),
         )  # fmt: skip
 
 

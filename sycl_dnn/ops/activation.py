@@ -78,9 +78,25 @@ def _softplus_vjp(node: Node, g: Node) -> list[Node]:
 
 
 def _elu(x: Node, *, alpha: float, scale: float, input_scale: float) -> Node:
-    # The exponential must be finite where it is not selected, or its gradient would be NaN.
-    below = where(GT(x, _zero(x)), _zero(x), x)
-    return where(GT(x, _zero(x)), x * scale, EXPM1(below * input_scale) * (alpha * scale))
+    # The exponential of what is not chosen must not be infinite: its gradient would be NaN.
+    is_below = LE(x, _zero(x))
+    below = where(is_below, x, _zero(x))
+    return where(is_below, EXPM1(below * input_scale) * (alpha * scale), x * scale)
+
+
+# In this order of products large numbers do not become infinite before they meet a 0.
+
+
+def _silu_vjp(node: Node, g: Node) -> list[Node]:
+    (x,) = node.inputs
+    share = SIGMOID(x)
+    return [g * (share * (x * (1 - share) + 1))]
+
+
+def _mish_vjp(node: Node, g: Node) -> list[Node]:
+    (x,) = node.inputs
+    factor = TANH(SOFTPLUS(x, beta=1.0, threshold=math.inf))
+    return [g * (factor + x * SIGMOID(x) * (1 - factor * factor))]
 
 
 def _gelu_tanh(x: Node) -> Node:
@@ -110,10 +126,10 @@ HARDTANH = _row("hardtanh", CLAMP, _hardtanh_vjp)
 ELU = _row("elu", _elu)
 GELU = _row("gelu", lambda x: x * 0.5 * (ERF(x * math.sqrt(0.5)) + 1))
 GELU_TANH = _row("gelu_tanh", _gelu_tanh)
-SILU = _row("silu", lambda x: x * SIGMOID(x))
+SILU = _row("silu", lambda x: x * SIGMOID(x), _silu_vjp)
 SOFTPLUS = _row("softplus", _softplus, _softplus_vjp)
 LOGSIGMOID = _row("logsigmoid", lambda x: -SOFTPLUS(-x, beta=1.0, threshold=math.inf))
-MISH = _row("mish", lambda x: x * TANH(SOFTPLUS(x, beta=1.0, threshold=math.inf)))
+MISH = _row("mish", lambda x: x * TANH(SOFTPLUS(x, beta=1.0, threshold=math.inf)), _mish_vjp)
 HARDSIGMOID = _row("hardsigmoid", _hardsigmoid)
 HARDSWISH = _row("hardswish", lambda x: x * HARDSIGMOID(x))
 SOFTSIGN = _row("softsign", lambda x: x / (ABS(x) + 1))

@@ -56,8 +56,9 @@ class Uses:
         ((source, old),), ((target, new),) = reads.items(), writes.items()
         if old.desc != new.desc or old.offset or new.offset:
             return False
-        if is_kernel(step.primitive):  # element-wise kernels list their inputs
-            return target == f"new_{source}"
+        if is_kernel(step.primitive):
+            is_elementwise = target.startswith("new_elements_") and source.startswith("elements_")
+            return is_elementwise or target == f"new_{source}"
         is_first = next(iter(step.inputs)) == source
         return is_first and step.primitive is not None and step.primitive.name in IN_PLACE
 

@@ -8,6 +8,7 @@ special_values.json; ``python tests/functional/test_special_values.py`` writes t
 import contextlib
 import json
 import math
+import re
 from pathlib import Path
 
 import dpnp
@@ -160,6 +161,11 @@ ON_GPUS = {
     "gelu(x)": "oneDNN's value at infinity is NaN",
 }
 HAS_AVX512 = has_avx512(_core.Engine("cpu"))
+#: Functions that need ``set_nan("propagate")``.
+FAST_OTHERWISE = (
+    "softmax(", "softmin(", "max_pool2d(", "adaptive_max_pool2d(", "adaptive_avg_pool2d(",
+    "interpolate(", "cumprod(", "scaled_dot_product_attention(",
+)  # fmt: skip
 DTYPES = ("float32", "bfloat16", "float16")
 TOLERANCE = {"float32": 2e-5, "bfloat16": 2e-2, "float16": 4e-3}
 #: What has no gradient.
@@ -172,6 +178,7 @@ CHOSEN = [
     for d in (DTYPES[0], DTYPES[1 + n % 2])
     if d == "float32" or f"{p[0]}: {p[1]}: {d}" in TABLE
 ]
+AT_NO_COST = [p for p in PAIRS if not p[1].startswith(FAST_OTHERWISE)]
 
 
 def is_flat(case):
@@ -306,7 +313,53 @@ def skip_what_gpus_compute_otherwise(case, queue):
 @pytest.mark.parametrize(("given", "case", "dtype"), CHOSEN, ids=case_id)
 def test_special_values_match_pytorch(given, case, dtype, queue):
     skip_what_gpus_compute_otherwise(case, queue)
-    check(given, case, dtype, queue)
+    with sycl_dnn.nan_mode("propagate"):
+        check(given, case, dtype, queue)
+
+
+@pytest.mark.sweep(2)
+@pytest.mark.parametrize(("given", "case"), AT_NO_COST, ids=case_id)
+def test_special_values_without_the_mode(given, case, queue):
+    """Windows, softmax of long rows and attention alone need the mode."""
+    skip_what_gpus_compute_otherwise(case, queue)
+    check(given, case, "float32", queue)
+
+
+@pytest.mark.parametrize("start", FAST_OTHERWISE)
+def test_docstrings_say_what_the_fast_mode_gives(start):
+    """Also of their relatives over other numbers of axes."""
+    name = start.partition("(")[0]
+    family = re.sub(r"\dd$", "", name)
+    relatives = [n for n in F.__all__ if re.sub(r"\dd$", "", n) == family]
+    assert name in relatives
+    for function in relatives:
+        text = getattr(F, function).__doc__
+        assert 'set_nan("propagate")' in " ".join(text.split()), function
+
+
+def test_set_nan_is_part_of_every_key(queue):
+    x = dpnp.asarray([[[[nan, -1.0], [2.0, 1.0]]]], dtype="f4", sycl_queue=queue)
+
+    def pool(x):
+        return F.max_pool2d(x, 2)
+
+    compiled, planned = sycl_dnn.compile(pool), sycl_dnn.plan(pool, x)
+    calls = (pool, compiled, lambda x: sycl_dnn.vjp(pool, x)[0])
+    for _ in range(2):
+        fast = [float(call(x).item()) for call in calls]
+        with sycl_dnn.nan_mode("propagate"):
+            right = [float(call(x).item()) for call in calls]
+        assert np.isnan(right).all()
+        if queue.sycl_device.is_cpu:
+            assert fast == [2, 2, 2]
+    assert planned is not None
+    sycl_dnn.set_nan("propagate")
+    try:
+        assert np.isnan(pool(x).item())
+    finally:
+        sycl_dnn.set_nan("fast")
+    with pytest.raises(ValueError, match="mode must be one of 'fast', 'propagate', got 'no'"):
+        sycl_dnn.set_nan("no")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -79,12 +79,13 @@ def leaky_relu(
 ) -> dpnp.ndarray | Array:
     """Return ``x`` where it is positive, else ``negative_slope * x``.
 
-    With a slope of 0, NaN as in ``relu``.
-
     negative_slope : float
     """
     slope = float(negative_slope)
-    return applied(partial(ops.LEAKY_RELU, slope=slope), input, Eltwise(A.eltwise_relu, slope))
+    if slope == 0:  # unlike relu, it multiplies infinities by 0
+        return _as_kernel(ops.LEAKY_RELU, input, slope=0.0)
+    definition = partial(ops.LEAKY_RELU, slope=slope)
+    return applied(definition, input, Eltwise(A.eltwise_relu, slope))
 
 
 @pointwise
