@@ -71,6 +71,21 @@ def mask_of_two_batch_axes(pd: Any) -> bool:
     return any(_spans_batches(d.dims, pd.dst_desc.dims) for d in _given_operands(pd))
 
 
+def gaps_between_windows(pd: Any) -> bool:
+    """Match a transposed convolution in AMX tiles whose windows leave elements in between."""
+    if "brg_deconv" not in pd.impl_info or "amx" not in pd.impl_info:
+        return False
+    strides = pd.parameters["strides"]
+    kernel = pd.parameters["weights"].dims[-len(strides) :]
+    return any(by > n for by, n in zip(strides, kernel, strict=True))
+
+
+def signed_cells_in_tiles(pd: Any) -> bool:
+    """Match recurrent cells over int8 in AMX tiles."""
+    is_signed = pd.parameters["src_layer"].data_type is _core.data_type.s8
+    return is_signed and "amx" in pd.impl_info
+
+
 def mask_operation_of_two_batch_axes(ops: Sequence[GraphOp]) -> bool:
     """Match the same in graphs."""
     if "amx" not in _core.get_effective_cpu_isa().name:

@@ -123,6 +123,29 @@ FAULTS: tuple[Fault, ...] = (
         partition=rules.mask_operation_of_two_batch_axes,
     ),
     Fault(
+        "deconv-gaps",
+        title="`deconvolution_forward`",
+        when=(
+            "`brg_deconv` in AMX tiles (bf16, int8), a stride larger than the kernel, which leaves "
+            "elements between the windows"
+        ),
+        wrong="those elements are 0, without bias and post-ops",
+        instead="another implementation",
+        met="rerouted",
+        rows=("deconvolution_forward",),
+        avoids=rules.gaps_between_windows,
+    ),
+    Fault(
+        "int8-cells-in-tiles",
+        title="`lstm_forward`, `gru_forward`",
+        when="`brgemm` in AMX tiles, signed int8 (s8) sequences",
+        wrong="all results",
+        instead="another implementation; u8 sequences are right",
+        met="rerouted",
+        rows=("lstm_forward", "gru_forward"),
+        avoids=rules.signed_cells_in_tiles,
+    ),
+    Fault(
         "binary-lone-axis",
         title="`binary`",
         when=(

@@ -268,6 +268,56 @@ def test_a_mask_of_all_batches_is_added_row_by_row(dtype, batch, lead, cpu_strea
     np.testing.assert_array_equal(got, right)
 
 
+def gaps(stream, dtype="bf16", kernel=(2, 1), strides=(2, 3)):
+    """Return a transposed convolution of 5 x 4 images with a bias."""
+    rng = np.random.default_rng(4)
+    x, w = rng.integers(-3, 4, (2, 16, 5, 4)), rng.integers(-3, 4, (8, 16, *kernel))
+    bias = rng.integers(1, 9, 8)
+    size = [(n - 1) * by + k for n, by, k in zip((5, 4), strides, kernel, strict=True)]
+    wanted = np.zeros((2, 8, *size)) + bias[:, None, None]
+    for i, j in np.ndindex(5, 4):
+        at = (slice(i * strides[0], i * strides[0] + kernel[0]),
+              slice(j * strides[1], j * strides[1] + kernel[1]))  # fmt: skip
+        wanted[(..., *at)] += np.einsum("nc,ocij->noij", x[:, :, i, j], w)
+    src, weights, shift = (
+        _converted(v, d, stream) for v, d in ((x, dtype), (w, dtype), (bias, "f32"))
+    )
+    dst = dnnl.Memory(dnnl.MemoryDesc(wanted.shape, "f32"), stream.engine)
+    pd = dnnl.deconvolution_forward(
+        stream.engine, prop_kind="forward_inference", algorithm="deconvolution_direct",
+        src=src.desc, weights=weights.desc, bias=shift.desc, dst=dst.desc, strides=strides,
+        padding_l=(0, 0), padding_r=(0, 0),
+    )  # fmt: skip
+    args = {"src": src, "weights": weights, "bias": shift, "dst": dst}
+    dnnl.Primitive(pd).execute(stream, args).wait()
+    return dst.to_array().asnumpy(), wanted
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "s8"])
+@pytest.mark.parametrize(
+    ("kernel", "strides"), [((2, 1), (2, 3)), ((1, 3), (2, 2)), ((2, 2), (2, 2)), ((3, 2), (4, 2))]
+)
+def test_elements_between_windows_have_the_bias(dtype, kernel, strides, cpu_stream):
+    got, right = gaps(cpu_stream, dtype, kernel, strides)
+    np.testing.assert_array_equal(got, right)
+
+
+@pytest.mark.parametrize("how", [lambda f: f, sycl_dnn.compile], ids=["eager", "compiled"])
+def test_functional_elements_between_windows_have_the_bias(how):
+    F, queue = sycl_dnn.functional, sycl_dnn.default_queue("cpu")
+    rng = np.random.default_rng(4)
+    x, w, b = (
+        sycl_dnn.asarray(dpnp.asarray(rng.integers(-3, 4, s), "f4", sycl_queue=queue), "bfloat16")
+        for s in ((2, 16, 5, 4), (16, 8, 1, 2), (8,))
+    )
+    wide = [F.astype(t, "float32") for t in (x, w, b)]
+    got = how(lambda x, w, b: F.conv_transpose2d(x, w, b, stride=(2, 3)))(x, w, b)
+    right = F.conv_transpose2d(*wide, stride=(2, 3))
+    np.testing.assert_allclose(
+        dpnp.asnumpy(F.astype(got, "float32")), dpnp.asnumpy(right), rtol=1e-2
+    )
+
+
 def lone_axis(stream):
     """Return heads of one token times a row: the third axis has the stride of the tokens."""
     rng, shape, strides = np.random.default_rng(5), (8, 12, 1, 64), (768, 64, 768, 1)
@@ -390,6 +440,7 @@ FAULTY = {
     "prelu-slopes-between": ((2, 12, 3, 16), (0, 3, 1, 2)),
     "matmul-lone-batch": lone_batch,
     "matmul-mask-of-batches": mask_of_batches,
+    "deconv-gaps": gaps,
     "binary-lone-axis": lone_axis,
     "conv-narrow-strided-weights": ("convolution", 3),
     "conv-narrow-strided-weights of transposed": ("deconvolution", 3),

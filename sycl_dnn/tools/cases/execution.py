@@ -92,7 +92,11 @@ class Execution:
             self.args[name] = memory(values, tensor, slot["desc"], self.stream)
         else:
             desc = self._desc(name, slot, tensor)
-            self._keep(name, storage.write(values.reshape(desc.dims), desc, self.stream))
+            values = values.reshape(desc.dims)
+            if tensor.encoding == "packed":
+                self.args[name] = storage.packed(values, desc, self.stream)
+            else:
+                self._keep(name, storage.write(values, desc, self.stream))
 
     def _keep(self, name: str, buffer: storage.Buffer) -> None:
         self.buffers[name], self.args[name] = buffer, buffer.memory

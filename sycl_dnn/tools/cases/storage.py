@@ -316,21 +316,29 @@ def write(values: np.ndarray, desc: Any, stream: Any) -> Buffer:
     kind = dnnl.data_type.f32 if is_of_gpu else desc.data_type
     plain = dnnl.MemoryDesc(desc.dims, kind)
     source, target = Buffer(plain, stream, to_bytes(values, plain)), Buffer(desc, stream)
-    _reorder(source, target)
+    _reorder(source, target.memory)
     return target
 
 
-def _reorder(source: Buffer, target: Buffer) -> None:
+def packed(values: np.ndarray, desc: Any, stream: Any) -> dnnl.Memory:
+    """Return a sparse memory in oneDNN's packed encoding, which has three buffers."""
+    plain = dnnl.MemoryDesc(desc.dims, desc.data_type)
+    made = dnnl.Memory(desc, stream.engine)
+    _reorder(Buffer(plain, stream, to_bytes(values, plain)), made)
+    return made
+
+
+def _reorder(source: Buffer, target: dnnl.Memory) -> None:
     pd = dnnl.reorder(source.stream.engine, src=source.desc, dst=target.desc)
     primitive = dnnl.Primitive(pd)
-    primitive.execute(source.stream, {"src": source.memory, "dst": target.memory}).wait()
+    primitive.execute(source.stream, {"src": source.memory, "dst": target}).wait()
 
 
 def read(buffer: Buffer) -> np.ndarray:
     """Return the elements as float64 in logical order."""
     if not is_open(buffer.desc):
         plain = Buffer(dnnl.MemoryDesc(buffer.desc.dims, buffer.desc.data_type), buffer.stream)
-        _reorder(buffer, plain)
+        _reorder(buffer, plain.memory)
         buffer = plain
     dtype = buffer.desc.data_type.name
     flat = _codes_of(buffer.bytes()[: buffer.nbytes], dtype)
