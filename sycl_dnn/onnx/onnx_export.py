@@ -14,6 +14,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 import sycl_dnn
+from sycl_dnn import functional as F
 from sycl_dnn import tree
 from sycl_dnn.call import arguments
 from sycl_dnn.errors import InvalidArguments
@@ -311,7 +312,7 @@ class _Recorder:
             dtype = str(array.dtype)
             zeros = dpnp.zeros(shape, dtype="float32" if dtype == "bfloat16" else dtype,
                                sycl_queue=array.sycl_queue)  # fmt: skip
-            made.append(sycl_dnn.functional.astype(zeros, dtype))
+            made.append(F.astype(zeros, dtype))
         return made
 
 
