@@ -115,7 +115,6 @@ def test_reductions_over_positions(queue, name, layout):
     made = both_passes(ours, [given], placed(slope, queue))
     expected = torch_passes(lambda x: getattr(torch, name)(x, dim=(2, 3)), [x], slope)
     assert len(kernels_of(ours, given)) == 1
-    assert not kernels_of(lambda x: F.sum(x, dim=1), given)
     for mine, theirs in zip(made, expected, strict=True):
         assert error(mine, theirs) < TOLERANCE["float32"]
 
