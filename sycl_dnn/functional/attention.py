@@ -18,7 +18,6 @@ from sycl_dnn.functional.normalization.affine import empty_like
 from sycl_dnn.functional.product.product import product, recorded, swapped
 from sycl_dnn.functional.shape.joining import join
 from sycl_dnn.onednn.reference_code import is_slow_reference
-from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.descriptors import parameters_of
 from sycl_dnn.trace.pointwise import (
@@ -32,7 +31,15 @@ from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.reductions import reduce, sum_to
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import broadcast_shape, expand_rank, filled, narrow, reshape, row_major
+from sycl_dnn.trace.views import (
+    broadcast_shape,
+    expand_rank,
+    filled,
+    narrow,
+    number,
+    reshape,
+    row_major,
+)
 
 #: Score of fully masked queries; the value is irrelevant, since their result is set to zero.
 LOW = -1e30
@@ -93,7 +100,7 @@ def per_score(mask: Tensor, batch: tuple[int, ...], groups: int) -> Tensor:
 
 def visible(mask: Tensor) -> Tensor:
     """Return (*, L, 1): 1 for queries that see at least one key, else 0."""
-    sees = binary(algorithm.binary_ne, mask, nan_kept.number(mask, -math.inf), "float32")
+    sees = binary(algorithm.binary_ne, mask, number(mask, -math.inf), "float32")
     return reduce(algorithm.reduction_max, sees, [mask.ndim - 1])
 
 
@@ -101,8 +108,8 @@ def without_empty_rows(mask: Tensor, rows: Tensor) -> Tensor:
     """Fill rows of ``mask`` where ``rows`` is 0 with ``LOW``, so that softmax is not NaN."""
 
     def made() -> Tensor:
-        sees_none = binary(algorithm.binary_eq, rows, nan_kept.number(rows, 0.0), "bool")
-        return select(sees_none, nan_kept.number(mask, LOW), mask)
+        sees_none = binary(algorithm.binary_eq, rows, number(rows, 0.0), "bool")
+        return select(sees_none, number(mask, LOW), mask)
 
     return mask.trace.closed({"mask": mask}, made, lambda dy: {"mask": dy})
 
@@ -186,11 +193,11 @@ def _scores(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Te
 
 def _weights(scores: Tensor, dtype: str) -> Tensor:
     """Return the softmax of float32 scores over the keys, converted to ``dtype``."""
-    if nan_kept.is_asked_for(scores):
+    if scores.trace.keeps_nan:
         # As in torch, a query whose scores are all minus infinity sees no key, even without a mask.
         best = reduce(algorithm.reduction_max, scores, [scores.ndim - 1])
-        sees_none = binary(algorithm.binary_le, best, nan_kept.number(best, LOW / 2), "bool")
-        zero = nan_kept.number(scores, 0.0)
+        sees_none = binary(algorithm.binary_le, best, number(best, LOW / 2), "bool")
+        zero = number(scores, 0.0)
         made = select(sees_none, zero, scores)
         made = normalized(made, made.ndim - 1)
         return scores.trace.convert(select(sees_none, zero, made), dtype)
@@ -208,8 +215,8 @@ def _weights(scores: Tensor, dtype: str) -> Tensor:
 def _hidden_scores(query: Tensor, key: Tensor, mask: Tensor, scale: float) -> Tensor:
     """Return scores with ``LOW`` where masked, even if they were infinite or NaN."""
     scores = _scores(query, key, None, scale)
-    is_hidden = binary(algorithm.binary_le, mask, nan_kept.number(mask, LOW / 2), "bool")
-    return select(broadcast_to(is_hidden, scores.shape), nan_kept.number(scores, LOW), scores)
+    is_hidden = binary(algorithm.binary_le, mask, number(mask, LOW / 2), "bool")
+    return select(broadcast_to(is_hidden, scores.shape), number(scores, LOW), scores)
 
 
 def attend(
@@ -246,7 +253,7 @@ def attend_causally(
     lead, rows, columns = query.shape[:-2], query.shape[-2] // groups, key.shape[-2]
     apart = reshape(query, (*lead, groups, rows, query.shape[-1]))
     size = max(_BLOCK, rows // 8)
-    scores_of = _hidden_scores if nan_kept.is_asked_for(query) else _scores
+    scores_of = _hidden_scores if query.trace.keeps_nan else _scores
     made = []
     for start in range(0, rows, size):
         count = min(size, rows - start)

@@ -55,18 +55,6 @@ def beats_primitives(x: Tensor) -> bool:
     return not (is_joined or cpu_has_avx512())
 
 
-def is_chosen(family: str, x: Tensor) -> bool:
-    """Whether the kernel of a family supports a dense tensor of any shape."""
-    mode = x.trace.policy.kernels
-    if x.dtype not in DTYPES or not 0 < x.size < _MOST or mode == "never":
-        return False
-    least = RULES[family].row_major
-    if mode == "always" or least is None:
-        return mode == "always"
-    is_cpu = x.trace.engine.kind is _core.engine_kind.cpu
-    return is_cpu and x.desc.get_size() >= least
-
-
 def chosen(family: str, x: Tensor) -> str | None:
     """Return the layout in which a family's kernel reads ``x``; None for oneDNN's primitive.
 

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sycl_dnn._core import algorithm
-from sycl_dnn.ir.derivation import pullback
-from sycl_dnn.ir.node import leaf
+from sycl_dnn.ir.derivation import Gradients, pullback
+from sycl_dnn.ir.node import Node, leaf
 from sycl_dnn.lower.algorithms import FUNCTIONS, stepped
 from sycl_dnn.lower.node_lowering import recorded
 from sycl_dnn.onednn import dtypes
@@ -13,6 +15,7 @@ from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace.gradients import Grads, NoGradient, rule_for
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry
+from sycl_dnn.trace.values import Tensor
 
 
 @rule_for("eltwise_backward")
@@ -30,14 +33,11 @@ def _backward(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gra
         return {}
     # Some rules read the result in place of the operand.
     variable = y if name == "dst" else x
-    parts = zip((name, "diff_dst"), pullback([slope], [seed], [variable, g]), strict=True)
-    wanted = {n: part for n, part in parts if part is not None and n in needed}
-    if not wanted:
-        return {}
+    parts = pullback([slope], [seed], [variable, g])
     pairs = ((variable, data), (g, inputs["diff_dst"]), (seed, grads["diff_src"]))
     known = {node: trace.convert(tensor, wide) for node, tensor in pairs}
-    made = recorded(list(wanted.values()), known, list(known))
-    return {n: trace.convert(t, inputs[n].dtype) for n, t in zip(wanted, made, strict=True)}
+    made = _needed((name, "diff_dst"), parts, known, needed)
+    return {n: trace.convert(t, inputs[n].dtype) for n, t in made.items()}
 
 
 @rule_for("fused")
@@ -57,8 +57,15 @@ def _fused(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     known = dict(zip(leaves, tensors, strict=True)) | {
         seed: trace.convert(grads["dst"], made.dtype)
     }
-    parts = zip(names, pullback([y], [cast(seed, wide)], leaves), strict=True)
-    wanted = {n: part for n, part in parts if part is not None and n in needed}
+    return _needed(names, pullback([y], [cast(seed, wide)], leaves), known, needed)
+
+
+def _needed(
+    names: Sequence[str], parts: Gradients, known: dict[Node, Tensor], needed: set[str]
+) -> Grads:
+    """Record those of the gradients that exist and are needed; return them by name."""
+    pairs = zip(names, parts, strict=True)
+    wanted = {n: part for n, part in pairs if part is not None and n in needed}
     if not wanted:
         return {}
     return dict(zip(wanted, recorded(list(wanted.values()), known, list(known)), strict=True))

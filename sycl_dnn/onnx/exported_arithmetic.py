@@ -10,19 +10,10 @@ from typing import Any
 import numpy as np
 
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.onnx.written_graph import Ints, Recording, Row, Value, unsupported
+from sycl_dnn.onnx.written_graph import Ints, Recording, Row, Rows, Value, unsupported
 
-ROWS: dict[str, Row] = {}
-
-
-def row(*names: str) -> Callable[[Row], Row]:
-    """Register what writes functions."""
-
-    def add(function: Row) -> Row:
-        ROWS.update(dict.fromkeys(names, function))
-        return function
-
-    return add
+ROWS = Rows()
+row = ROWS.row
 
 
 def operand(g: Recording, value: Any, dtype: str) -> Any:

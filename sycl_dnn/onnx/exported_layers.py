@@ -3,24 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from sycl_dnn.onnx.written_graph import Ints, Recording, Row, Value, unsupported
+from sycl_dnn.onnx.written_graph import Ints, Recording, Rows, Value, unsupported
 
-ROWS: dict[str, Row] = {}
-
-
-def row(*names: str) -> Callable[[Row], Row]:
-    """Register what writes functions."""
-
-    def add(function: Row) -> Row:
-        ROWS.update(dict.fromkeys(names, function))
-        return function
-
-    return add
+ROWS = Rows()
+row = ROWS.row
 
 
 # --- Products

@@ -3,27 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from sycl_dnn.onnx.exported_arithmetic import operand
-from sycl_dnn.onnx.written_graph import Ints, Recording, Row, Value, unsupported
+from sycl_dnn.onnx.written_graph import Ints, Recording, Row, Rows, Value, unsupported
 
-ROWS: dict[str, Row] = {}
+ROWS = Rows()
+row = ROWS.row
 #: Beyond any size; ONNX clamps limits of slices as Python does.
 _END, _BEFORE = 2**63 - 1, -(2**63)
-
-
-def row(*names: str) -> Callable[[Row], Row]:
-    """Register what writes functions."""
-
-    def add(function: Row) -> Row:
-        ROWS.update(dict.fromkeys(names, function))
-        return function
-
-    return add
 
 
 def sliced(g: Recording, x: Any, axis: int, start: int, stop: int, step: int = 1) -> Any:

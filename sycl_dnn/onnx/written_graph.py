@@ -313,3 +313,16 @@ def candidates(size: int) -> Iterator[int]:
 
 #: ``row(graph, **arguments, made)`` writes the nodes of a function and returns its results' names.
 Row = Callable[..., Any]
+
+
+class Rows(dict[str, Row]):
+    """What writes functions, by their names."""
+
+    def row(self, *names: str) -> Callable[[Row], Row]:
+        """Register a function for these names."""
+
+        def add(function: Row) -> Row:
+            self.update(dict.fromkeys(names, function))
+            return function
+
+        return add

@@ -88,38 +88,21 @@ def fused(
     if "float64" in (a.dtype, dtype):
         return OF_DOUBLES["fused"](kind, a, b, *steps, dtype=dtype)
     inputs = {"src_0": a, "src_1": b}
+    operands = {str(i): step[1] for i, step in enumerate(steps) if is_binary(step)}
+    entry_inputs = {**inputs, **operands}
     with untaped(a.trace):
         attr = _post_ops(a, steps, inputs)
         ask = {"src_0": a, "src_1": a if b.shape == a.shape else b}
-        made = _binary(a, inputs, ask, attr, kind, dtype)
-    return _taped("fused", {"src_0": a, "src_1": b}, made, steps, algorithm=kind)
-
-
-def _taped(
-    row: str, inputs: dict[str, Tensor], made: Tensor, steps: tuple[Any, ...], **params: Any
-) -> Tensor:
-    operands = {str(i): s[1] for i, s in enumerate(steps) if is_binary(s)}
-    params["steps"] = steps
-    made.trace.tape.append(Entry(row, {**inputs, **operands}, {"dst": made}, params))
+        out = {"dst": Out(a.shape, dtype or a.dtype, a)}
+        made = a.trace.primitive("binary", inputs, out, ask=ask, attr=attr, algorithm=kind)["dst"]
+    params = {"algorithm": kind, "steps": steps}
+    a.trace.tape.append(Entry("fused", entry_inputs, {"dst": made}, params))
     return made
 
 
 def is_binary(step: tuple[Any, ...]) -> bool:
     """Whether a step has a tensor as its right operand."""
     return len(step) == 2 and isinstance(step[1], Tensor)
-
-
-def _binary(
-    a: Tensor,
-    inputs: dict[str, Tensor],
-    ask: dict[str, Tensor],
-    attr: _core.PrimitiveAttr,
-    kind: algorithm,
-    dtype: str | None = None,
-) -> Tensor:
-    out = Out(a.shape, dtype or a.dtype, a)
-    made = a.trace.primitive("binary", inputs, {"dst": out}, ask=ask, attr=attr, algorithm=kind)
-    return made["dst"]
 
 
 def chain(x: Tensor, *steps: tuple[Any, ...], dtype: str | None = None) -> Tensor:

@@ -59,6 +59,8 @@ class TraceState:
         #: Whether values are kept narrower than the function says.
         self.is_lowered = False
         self.policy = policy.current()
+        #: Whether NaN and infinities must propagate as in PyTorch where that takes more passes.
+        self.keeps_nan = self.policy.nan == "propagate"
         self.steps: list[Step | ArrayStep] = []
         self.tape: list[Entry] = []
         #: The arguments of a call, in order.

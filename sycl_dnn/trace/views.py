@@ -237,3 +237,8 @@ def filled(trace: Trace, value: float, shape: tuple[int, ...], dtype: str = "flo
     storage = Storage(desc, memory=memory)
     storage.constant = False  # what is packed once is kept by a frozen array
     return Tensor(trace, storage, desc, dtype, shape)
+
+
+def number(x: Tensor, value: float) -> Tensor:
+    """Return a number to combine with ``x``."""
+    return filled(x.trace, value, (), x.dtype)

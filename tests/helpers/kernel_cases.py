@@ -6,6 +6,8 @@ import numpy as np
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.operands import by_nodes
 
 #: Largest error allowed, relative to the largest value.
 TOLERANCE = {"float32": 2e-6, "bfloat16": 1e-2, "float16": 2e-3}
@@ -57,3 +59,13 @@ def kernels_of(function, *arrays, mode="always"):
     with sycl_dnn.kernel_mode(mode), sycl_dnn.profile() as found:
         function(*arrays)
     return [r.name for r in found.records if getattr(r, "implementation", "") == "opencl"]
+
+
+def of_nodes(definition, *arrays, **options):
+    """Return what a function of nodes computes of arrays."""
+
+    @operation
+    def run(*inputs):
+        return by_nodes(definition, *inputs, **options)
+
+    return run(*arrays)

@@ -1,6 +1,5 @@
 """Kernels of element-wise nodes: values in every dtype, layout and size, compiled once a form."""
 
-import dpnp
 import numpy as np
 import pytest
 from scipy import special
@@ -22,12 +21,6 @@ def _numbers(shape, dtype):
         return RNG.uniform(-3, 3, shape).astype(dtype)
     low = 0 if np.dtype(dtype).kind in "ub" else -100
     return RNG.integers(low, 2 if dtype == "bool" else 100, shape).astype(dtype)
-
-
-@pytest.fixture
-def on_queue(queue):
-    """Return a function that copies NumPy's arrays to the queue."""
-    return lambda a: dpnp.asarray(a, sycl_queue=queue)
 
 
 #: Views of arrays that are larger: each has the shape (6, 5, 4).

@@ -5,11 +5,10 @@ import itertools
 import dpnp
 import numpy as np
 import pytest
+from kernel_cases import of_nodes
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.arithmetic.operands import by_nodes
 from sycl_dnn.ir.node import leaf
 from sycl_dnn.kernels import building
 from sycl_dnn.kernels.node_expressions import expression_of
@@ -32,22 +31,6 @@ ROWS = {
     "argmax": (r.ARGMAX, np.argmax), "argmin": (r.ARGMIN, np.argmin),
 }  # fmt: skip
 DTYPES = ("float32", "float16", "bfloat16", "float64", "int8", "uint8", "int32", "int64", "bool")
-
-
-def reduced(definition, *arrays, **options):
-    """Return what a function of nodes computes of arrays."""
-
-    @operation
-    def run(*inputs):
-        return by_nodes(definition, *inputs, **options)
-
-    return run(*arrays)
-
-
-@pytest.fixture
-def on_queue(queue):
-    """Return a function that copies NumPy's arrays to the queue."""
-    return lambda a: dpnp.asarray(a, sycl_queue=queue)
 
 
 def _whole_numbers(shape, dtype):
@@ -83,7 +66,7 @@ def test_every_dtype_over_any_axes(name, dtype, queue, on_queue):
     a = np.where(a == 0, 1, np.sign(a)) if name == "prod" else a
     x = sycl_dnn.asarray(on_queue(a.astype("f4")), dtype=dtype)
     for axes in ((2,), (0,), (0, 2), (0, 1, 2)):
-        made = reduced(lambda v, axes=axes: ROWS[name][0](v, axes=axes), x)
+        made = of_nodes(lambda v, axes=axes: ROWS[name][0](v, axes=axes), x)
         wanted = _reference(name, a.astype(dtype if dtype.startswith("int") else "f8"), axes)
         made = F.astype(made, "float32").asnumpy()
         if dtype in ("int8", "uint8") and name == "sum":
@@ -119,7 +102,7 @@ def test_every_layout(view, name, on_queue):
     a = _whole_numbers((80, 80, 80), "float32").astype("f4")
     x, wanted = _view(on_queue(a), view), VIEWS[view](a)[:6, :5, :40]
     for axes in _subsets(3):
-        made = reduced(lambda v, axes=axes: ROWS[name][0](v, axes=axes), x)
+        made = of_nodes(lambda v, axes=axes: ROWS[name][0](v, axes=axes), x)
         np.testing.assert_array_equal(made.asnumpy(), _reference(name, wanted, axes))
 
 
@@ -129,9 +112,9 @@ def test_sizes_around_vectors_and_blocks(n, rows, on_queue):
     a = RNG.uniform(-1, 1, (rows, n)).astype("f4")
     x, turned = on_queue(a), on_queue(np.ascontiguousarray(a.T))
     for array, axis in ((x, 1), (turned, 0)):
-        total = reduced(lambda v: SUM(v, axes=(axis,)), array).asnumpy().ravel()  # noqa: B023
+        total = of_nodes(lambda v: SUM(v, axes=(axis,)), array).asnumpy().ravel()  # noqa: B023
         np.testing.assert_allclose(total, a.astype("f8").sum(1), rtol=1e-6, atol=3e-5)
-        place = reduced(lambda v: r.ARGMAX(v, axes=(axis,)), array)  # noqa: B023
+        place = of_nodes(lambda v: r.ARGMAX(v, axes=(axis,)), array)  # noqa: B023
         np.testing.assert_array_equal(place.asnumpy().ravel(), a.argmax(1))
 
 
@@ -142,7 +125,7 @@ def test_parts_of_long_axes(shape, name, on_queue):
     """Two launches: the last part is shorter, and may be shorter than a vector."""
     a = _whole_numbers(shape, "float32").astype("f4")
     for axes in _subsets(len(shape))[1:]:
-        made = reduced(lambda v, axes=axes: ROWS[name][0](v, axes=axes), on_queue(a))
+        made = of_nodes(lambda v, axes=axes: ROWS[name][0](v, axes=axes), on_queue(a))
         np.testing.assert_array_equal(made.asnumpy(), _reference(name, a.astype("f8"), axes))
 
 
@@ -154,7 +137,7 @@ def test_nan_is_the_extreme_and_its_index_the_first(shape, on_queue):
     a.ravel()[-1] = np.nan
     for axes in _subsets(len(shape))[1:]:
         for name in ("max", "min", "argmax", "argmin"):
-            made = reduced(lambda v, n=name, s=axes: ROWS[n][0](v, axes=s), on_queue(a))
+            made = of_nodes(lambda v, n=name, s=axes: ROWS[n][0](v, axes=s), on_queue(a))
             np.testing.assert_array_equal(made.asnumpy(), _reference(name, a, axes))
 
 
@@ -162,10 +145,10 @@ def test_extremes_of_infinities_and_of_the_smallest_integers(on_queue):
     for value in (np.float32(np.inf), np.float32(-np.inf), np.int32(-(2**31)), np.int64(-(2**63))):
         x = on_queue(np.full((3, 50), value))
         for name in ("max", "min"):
-            made = reduced(lambda v, n=name: ROWS[n][0](v, axes=(1,)), x)
+            made = of_nodes(lambda v, n=name: ROWS[n][0](v, axes=(1,)), x)
             np.testing.assert_array_equal(made.asnumpy(), np.full((3, 1), value))
         for name in ("argmax", "argmin"):
-            made = reduced(lambda v, n=name: ROWS[n][0](v, axes=(1,)), x)
+            made = of_nodes(lambda v, n=name: ROWS[n][0](v, axes=(1,)), x)
             assert not made.asnumpy().any()
 
 
@@ -173,7 +156,7 @@ def test_sums_of_infinities(on_queue):
     a = np.ones((4, 5000), "f4")
     a[0, 3], a[1, 7], a[1, 4000], a[2, 9], a[3, :] = np.inf, np.inf, -np.inf, np.nan, 3e38
     for array, axis in ((a, 1), (np.ascontiguousarray(a.T), 0)):
-        made = reduced(lambda v: SUM(v, axes=(axis,)), on_queue(array)).asnumpy()  # noqa: B023
+        made = of_nodes(lambda v: SUM(v, axes=(axis,)), on_queue(array)).asnumpy()  # noqa: B023
         np.testing.assert_array_equal(made.ravel(), [np.inf, np.nan, np.nan, np.inf])
 
 
@@ -181,16 +164,16 @@ def test_empty_arrays(on_queue):
     x = on_queue(np.zeros((3, 0, 2), "f4"))
     wanted = {"sum": 0, "prod": 1, "any": False, "all": True}
     for name, value in wanted.items():
-        made = reduced(lambda v, n=name: ROWS[n][0](v, axes=(1,)), x)
+        made = of_nodes(lambda v, n=name: ROWS[n][0](v, axes=(1,)), x)
         np.testing.assert_array_equal(made.asnumpy(), np.full((3, 1, 2), value))
-        assert reduced(lambda v, n=name: ROWS[n][0](v, axes=(0,)), x).shape == (1, 0, 2)
-    assert np.isnan(reduced(lambda v: r.MEAN(v, axes=(1,)), x).asnumpy()).all()
+        assert of_nodes(lambda v, n=name: ROWS[n][0](v, axes=(0,)), x).shape == (1, 0, 2)
+    assert np.isnan(of_nodes(lambda v: r.MEAN(v, axes=(1,)), x).asnumpy()).all()
 
 
 def test_an_array_without_axes(on_queue):
     x = on_queue(np.float32(-2.5))
     for name in ROWS:
-        made = reduced(lambda v, n=name: ROWS[n][0](v, axes=()), x)
+        made = of_nodes(lambda v, n=name: ROWS[n][0](v, axes=()), x)
         wanted = {"any": 1, "all": 1, "argmax": 0, "argmin": 0}.get(name, -2.5)
         assert float(made) == wanted
 
@@ -199,7 +182,7 @@ def test_an_array_without_axes(on_queue):
 def test_sums_are_accurate(shape, on_queue):
     a = RNG.uniform(0, 1, shape).astype("f4")
     axis = int(np.argmax(shape))
-    made = reduced(lambda v: SUM(v, axes=(axis,)), on_queue(a)).asnumpy()
+    made = of_nodes(lambda v: SUM(v, axes=(axis,)), on_queue(a)).asnumpy()
     wanted = a.astype("f8").sum(axis, keepdims=True)
     assert np.max(np.abs(made - wanted) / np.spacing(wanted.astype("f4"))) < 1.5
 
@@ -207,9 +190,9 @@ def test_sums_are_accurate(shape, on_queue):
 def test_bfloat16_and_float16_accumulate_in_float32(on_queue):
     for dtype in ("bfloat16", "float16"):
         x = F.astype(on_queue(np.full((2, 3001), 0.5, "f4")), dtype)
-        made = reduced(lambda v: SUM(v, axes=(1,)), x).astype("float32").asnumpy()
+        made = of_nodes(lambda v: SUM(v, axes=(1,)), x).astype("float32").asnumpy()
         np.testing.assert_allclose(made, 1500.5, rtol=2.0**-8)
-        squares = reduced(lambda v: SUM(v * v, axes=(1,)), x).astype("float32").asnumpy()
+        squares = of_nodes(lambda v: SUM(v * v, axes=(1,)), x).astype("float32").asnumpy()
         np.testing.assert_allclose(squares, 750.25, rtol=2.0**-8)
 
 
@@ -261,7 +244,7 @@ def test_nested_reductions(name, shape, on_queue):
     a = RNG.uniform(-1, 1, shape).astype("f4")
     definition, reference = NESTED[name]
     for axes in ((1,), (0,), (0, 1)):
-        made = reduced(lambda v, s=axes: definition(v, s), on_queue(a)).asnumpy()
+        made = of_nodes(lambda v, s=axes: definition(v, s), on_queue(a)).asnumpy()
         np.testing.assert_allclose(made, reference(a.astype("f8"), axes), rtol=2e-5, atol=2e-5)
 
 
@@ -271,7 +254,7 @@ def test_broadcast_operands_are_fused(on_queue):
     def definition(x, y, z):
         return SUM(ops.SIN(x) * y + z, axes=(1,)) * 2.0 - y
 
-    made = reduced(definition, *map(on_queue, (a, b, c))).asnumpy()
+    made = of_nodes(definition, *map(on_queue, (a, b, c))).asnumpy()
     wanted = (np.sin(a.astype("f8")) * b + c).sum(1, keepdims=True) * 2 - b
     np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-5)
 
@@ -280,7 +263,7 @@ def test_mean_and_variance_are_one_kernel(on_queue):
     def both(v):
         return ops.MUL(r.MEAN(v, axes=(1,)), r.VAR(v, axes=(1,), correction=1))
 
-    run = sycl_dnn.compile(lambda x: reduced(both, x))
+    run = sycl_dnn.compile(lambda x: of_nodes(both, x))
     a = RNG.uniform(-1, 1, (64, 300)).astype("f4")
     made = run(on_queue(a)).asnumpy()
     wanted = a.astype("f8").mean(1, keepdims=True) * a.astype("f8").var(1, ddof=1, keepdims=True)
@@ -288,7 +271,7 @@ def test_mean_and_variance_are_one_kernel(on_queue):
 
 
 def test_new_shapes_need_no_compiler(on_queue):
-    total = lambda x: reduced(lambda v: SUM(v, axes=(1,)), x)  # noqa: E731
+    total = lambda x: of_nodes(lambda v: SUM(v, axes=(1,)), x)  # noqa: E731
     total(on_queue(np.ones((50, 600), "f4")))
     known = len(building._made)
     for shape in ((60, 700), (33, 5000), (40, 10_001)):

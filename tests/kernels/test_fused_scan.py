@@ -1,13 +1,11 @@
 """Kernels of scans: values in every dtype, layout and size, in parts, fused, compiled once."""
 
-import dpnp
 import numpy as np
 import pytest
+from kernel_cases import of_nodes
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.arithmetic.operands import by_nodes
 from sycl_dnn.kernels import building, spirv
 from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.ops import scan
@@ -19,22 +17,6 @@ SHAPES = [
     (1,), (7,), (16,), (33,), (100_003,), (3, 50_001), (50_001, 3), (40, 70), (70, 40), (5, 33, 9),
     (2, 3, 4, 5), (9, 1), (1, 9), (1000, 4),
 ]  # fmt: skip
-
-
-def scanned(definition, *arrays, **options):
-    """Return what a function of nodes computes of arrays."""
-
-    @operation
-    def run(*inputs):
-        return by_nodes(definition, *inputs, **options)
-
-    return run(*arrays)
-
-
-@pytest.fixture
-def on_queue(queue):
-    """Return a function that copies NumPy's arrays to the queue."""
-    return lambda a: dpnp.asarray(a, sycl_queue=queue)
 
 
 def recurrence(a, b, axis, state=0.0):
@@ -61,7 +43,7 @@ def last_places(a, axis, wins):
 def test_sums_of_every_size(shape, is_reversed, on_queue):
     a = RNG.uniform(-1, 1, shape).astype("f4")
     for axis in range(a.ndim):
-        made = scanned(
+        made = of_nodes(
             lambda v, k=axis: scan.CUMSUM(v, axis=k, is_reversed=is_reversed), on_queue(a)
         ).asnumpy()
         turned = np.flip(a, axis) if is_reversed else a
@@ -179,7 +161,7 @@ def test_elementwise_terms_are_fused_into_the_scan(on_queue):
 
     a, b = RNG.uniform(-1, 1, (30, 50)).astype("f4"), RNG.uniform(-1, 1, 50).astype("f4")
     with sycl_dnn.profile() as p:
-        made = scanned(definition, on_queue(a), on_queue(b)).asnumpy()
+        made = of_nodes(definition, on_queue(a), on_queue(b)).asnumpy()
     wanted = np.exp(np.cumsum(np.sin(a.astype("f8")) * b + np.arange(50), 1) * 0.01) + b
     np.testing.assert_allclose(made, wanted, rtol=1e-5)
     assert sum(r.kind == "primitive" for r in p.records) == 1

@@ -1,9 +1,8 @@
 """Reductions read through gathers and coordinates: one kernel, nothing of full size in memory."""
 
-import dpnp
 import numpy as np
 import pytest
-from kernels.test_fused_reduction import reduced
+from kernel_cases import of_nodes
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -17,12 +16,6 @@ from sycl_dnn.ops.shape import SUM
 RNG = np.random.default_rng(5)
 #: Many rows, many columns, and too few of either for the processors.
 SHAPES = [(70, 90), (300, 40), (3, 70_000), (70_000, 3), (5, 7)]
-
-
-@pytest.fixture
-def on_queue(queue):
-    """Return a function that copies NumPy's arrays to the queue."""
-    return lambda a: dpnp.asarray(a, sycl_queue=queue)
 
 
 def n_kernels(run):
@@ -42,7 +35,7 @@ def test_coordinates_in_sums(shape, on_queue):
     a = RNG.integers(-3, 4, shape).astype("f4")
     for axes in ((0,), (1,), (0, 1)):
         for axis in (0, 1):
-            made = reduced(lambda v, k=axis, s=axes: weighted(v, k, s), on_queue(a))
+            made = of_nodes(lambda v, k=axis, s=axes: weighted(v, k, s), on_queue(a))
             places = np.arange(shape[axis]).reshape([-1 if k == axis else 1 for k in (0, 1)])
             wanted = (a.astype("f8") * places).sum(axes, keepdims=True)
             most = np.abs(a * places).sum(axes).max()
@@ -65,7 +58,7 @@ def test_rows_by_index(shape, dtype, on_queue):
 
     i, j = (np.clip(k, 0, n - 1) for k, n in zip((rows, columns), shape, strict=True))
     for axes in ((0,), (1,), (0, 1)):
-        made = reduced(definition, x, on_queue(rows[:, None]), on_queue(columns[None]))
+        made = of_nodes(definition, x, on_queue(rows[:, None]), on_queue(columns[None]))
         wanted = (a[i] * a[:, j]).sum(axes, keepdims=True)
         np.testing.assert_allclose(made.asnumpy(), wanted, rtol=1e-6)
 
@@ -75,7 +68,7 @@ def test_indices_of_extremes_of_gathered_elements(shape, on_queue):
     a = RNG.integers(-9, 9, shape).astype("f4")
     rows = RNG.integers(0, shape[0], (shape[0], 1))
     for axes in ((0,), (1,)):
-        made = reduced(
+        made = of_nodes(
             lambda v, i, s=axes: r.ARGMAX(t.gather(v, [i], (0,)), axes=s),
             on_queue(a), on_queue(rows),
         )  # fmt: skip
@@ -92,7 +85,7 @@ def test_a_masked_softmax_is_one_kernel(on_queue):
         powers = ops.EXP(masked - r.MAX(masked, axes=(2,)))
         return powers / SUM(powers, axes=(2,))
 
-    made, count = n_kernels(lambda: reduced(definition, on_queue(a)).asnumpy())
+    made, count = n_kernels(lambda: of_nodes(definition, on_queue(a)).asnumpy())
     powers = np.where(np.tril(np.ones((100, 100), bool)), np.exp(a.astype("f8")), 0)
     np.testing.assert_allclose(made, powers / powers.sum(2, keepdims=True), rtol=1e-5, atol=1e-7)
     assert count == 1
@@ -112,7 +105,7 @@ def test_a_masked_softmax_is_one_kernel(on_queue):
 def test_moved_elements_are_read_in_place(definition, on_queue):
     """The same as with the moved elements in memory, in one launch."""
     a = RNG.uniform(-2, 2, (60, 80)).astype("f4")
-    made, count = n_kernels(lambda: reduced(definition, on_queue(a)).asnumpy())
+    made, count = n_kernels(lambda: of_nodes(definition, on_queue(a)).asnumpy())
     assert count == 1
     from node_values import values_of
 
@@ -132,7 +125,7 @@ def test_a_gather_after_a_reduction_reads_memory(on_queue):
         turned = t.flip(total, 0)
         return turned * ops.cast(iota(40, 0, 2), "float32") + total
 
-    made = reduced(definition, on_queue(a)).asnumpy()
+    made = of_nodes(definition, on_queue(a)).asnumpy()
     total = a.astype("f8").sum(1, keepdims=True)
     wanted = total[::-1] * np.arange(40)[:, None] + total
     np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-4)

@@ -9,7 +9,7 @@ from sycl_dnn._core import algorithm as A
 from sycl_dnn.compiler.post_ops import post_ops_as_chain
 from sycl_dnn.compiler.step_graph import Graph, Node, Refusal
 from sycl_dnn.ir.node import Node as Value
-from sycl_dnn.lower.algorithms import FUNCTIONS, PAIRS
+from sycl_dnn.lower.algorithms import PAIRS, stepped
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
@@ -50,31 +50,24 @@ def _loses_nan(node: Node) -> bool:
 
 def _replace(graph: Graph, node: Node) -> None:
     later = post_ops_as_chain(node)
-    kind = node.params["algorithm"]
-    is_pair = node.row == "binary"
+    kind, is_pair = node.params["algorithm"], node.row == "binary"
     if isinstance(later, Refusal) or graph.is_locked(node) or (is_pair and kind not in PAIRS):
         return
     operands = [node.inputs[n] for n in (("src_0", "src_1") if is_pair else ("src",))]
-    others = [
+    n_given = len(operands)
+    first = () if is_pair else ((kind, node.params["alpha"], node.params["beta"]),)
+    steps = (*first, *[(op.algorithm, op.alpha, op.beta) for op in later])
+    operands += [
         op.operand.view(op.desc.dims, op.desc.strides) for op in later if op.operand is not None
     ]
     dst = node.dst
 
     def definition(*given: Value) -> Value:
-        wide = [cast(x, dtypes.wide(dst.dtype)) for x in given]
-        if is_pair:
-            made = PAIRS[kind](wide[0], wide[1])
-        else:
-            made = FUNCTIONS[kind](wide[0], node.params["alpha"], node.params["beta"])
-        supply = iter(wide[len(operands) :])
-        for op in later:
-            if op.operand is not None:
-                made = PAIRS[op.algorithm](made, next(supply))
-            else:
-                made = FUNCTIONS[op.algorithm](made, op.alpha, op.beta)
-        return cast(made, dst.dtype)
+        second = given[1] if is_pair else None
+        wide = dtypes.wide(dst.dtype)
+        return cast(stepped(kind, given[0], second, steps, given[n_given:], wide), dst.dtype)
 
-    result, nodes = graph.recorded(lambda: computed(definition, *operands, *others))
+    result, nodes = graph.recorded(lambda: computed(definition, *operands))
     if result.desc != dst.desc or not nodes or result.storage not in _written(nodes[-1]):
         return
     graph.insert(nodes, before=node)

@@ -18,7 +18,7 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.onednn.fault import AXES_OF_SOFTMAX
 from sycl_dnn.onednn.reference_code import is_slow_reference
 from sycl_dnn.ops import reduction as ops
-from sycl_dnn.trace import layout, nan_kept
+from sycl_dnn.trace import layout
 from sycl_dnn.trace.gradients import Grads, composed_rule, rule_for
 from sycl_dnn.trace.pointwise import linear_map, mul, sub
 from sycl_dnn.trace.recording import Trace
@@ -44,7 +44,7 @@ def normalized(x: Tensor, axis: int) -> Tensor:
     its softmax.
     """
     is_wanted = x.trace.is_compiled or (x.ndim and x.shape[axis] >= _SHORT)
-    if is_wanted and not nan_kept.is_asked_for(x) and _is_innermost(x, axis):
+    if is_wanted and not x.trace.keeps_nan and _is_innermost(x, axis):
         return _by_primitive(x, axis)
     return _by_kernel(ops.SOFTMAX, x, axis)
 

@@ -140,9 +140,6 @@ def _floats(dtype: str, condition: Tensor, *operands: Any) -> list[Tensor]:
 
 # --- clamp
 
-A = algorithm
-#: By bound: the algorithm that applies it, and the comparison that is true inside.
-_BOUNDS = {"min": (A.binary_max, A.binary_gt), "max": (A.binary_min, A.binary_lt)}
 _OF_INTEGERS = {"min": (ops.MAXIMUM, dpnp.maximum), "max": (ops.MINIMUM, dpnp.minimum)}
 
 

@@ -29,13 +29,12 @@ from sycl_dnn.functional.pool.windowed import (
     pooled,
 )
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.gradients import alias, propagate
 from sycl_dnn.trace.pointwise import LARGEST, binary, chain, clip, zeros
 from sycl_dnn.trace.pointwise_gradients import select
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import reshape
+from sycl_dnn.trace.views import number, reshape
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
@@ -77,7 +76,7 @@ def _moved(indices: dpnp.ndarray, input: dpnp.ndarray) -> dpnp.ndarray:
 
 def maxima(input: Tensor, x: Tensor, runs: Any, with_indices: bool) -> Any:
     """Return the maxima over runs of ``x``, and their indices, batched like ``input``."""
-    if x.is_float and nan_kept.is_asked_for(x):
+    if x.is_float and x.trace.keeps_nan:
         made, indices = _with_nan(x, runs)
         made = unbatched(made, input)
         return (made, _placed_as(input, indices)) if with_indices else made
@@ -104,7 +103,7 @@ def _with_nan(x: Tensor, runs: Any) -> tuple[Tensor, Tensor]:
         source = trace.convert(x, wide)
         is_number = binary(algorithm.binary_eq, source, source, "bool")
         bounded = chain(source, clip(_LOWEST, LARGEST))
-        key = select(is_number, bounded, nan_kept.number(source, math.inf))
+        key = select(is_number, bounded, number(source, math.inf))
         start = len(trace.tape)
         pool, found["indices"] = pooled(key, algorithm.pooling_max, runs, True)
         found.update(key=key, pool=pool, tape=trace.tape[start:])

@@ -13,7 +13,6 @@ from sycl_dnn._core import algorithm
 from sycl_dnn.functional.index.selected import selected
 from sycl_dnn.functional.product.product import product
 from sycl_dnn.functional.shape.joining import join
-from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.pointwise import mul
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.values import Tensor
@@ -65,7 +64,7 @@ def along_axes(x: Tensor, taps: Mapping[int, Taps]) -> Tensor:
     wide = x if dtype == "float64" else trace.convert(x, "float32")
     made = transpose(wide, (0, *range(2, x.ndim), 1))
     # Multiplication by 0 would turn infinities outside the window into NaN.
-    along = _summed if nan_kept.is_asked_for(x) else _multiplied
+    along = _summed if x.trace.keeps_nan else _multiplied
     # Axes that shrink most come first, so that the others process less.
     for axis in sorted(taps, key=lambda a: len(taps[a].columns) / taps[a].n_in):
         made = along(made, axis - 1, taps[axis])

@@ -34,7 +34,6 @@ from sycl_dnn.ops.scan import (
     LOGCUMSUMEXP,
 )
 from sycl_dnn.ops.shape import broadcast_shape, broadcast_to
-from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -123,7 +122,7 @@ def cumprod(input: dpnp.ndarray | Array, dim: int, *, dtype: Any = None) -> dpnp
     if str(x.dtype).startswith("complex") and x.ndim and x.size:
         call = lambda a: dpnp.cumprod(a, axis=axis, dtype=a.dtype)  # noqa: E731
         return x.trace.array_call(call, [x], [Out(x.shape, x.dtype)], lambda *_: {})[0]
-    return _scanned(CUMPROD_DIVIDED if nan_kept.is_asked_for(x) else CUMPROD, x, axis)
+    return _scanned(CUMPROD_DIVIDED if x.trace.keeps_nan else CUMPROD, x, axis)
 
 
 @operation

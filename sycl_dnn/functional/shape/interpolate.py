@@ -26,7 +26,6 @@ from sycl_dnn.functional.pool.adaptive import adaptive_avg_pool
 from sycl_dnn.functional.pool.windowed import check_dtype
 from sycl_dnn.functional.product.along_axes import Taps, along_axes
 from sycl_dnn.kernels.resized import resized, resized_gradient
-from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.gradients import Grads, backward, rule_for, stands_for
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
@@ -221,7 +220,7 @@ def interpolated(
 ) -> Tensor:
     """Interpolate (N, C, *S) linearly or cubically."""
     by_sizes = all(a.n_in == a.n_out or a.scale == a.n_in / a.n_out for a in axes)
-    is_plain = not (cubic or align_corners or antialias or nan_kept.is_asked_for(x))
+    is_plain = not (cubic or align_corners or antialias or x.trace.keeps_nan)
     if by_sizes and is_plain:
         sizes = tuple(a.n_out for a in axes)
         return resized(x, sizes, lambda: _resampled(x, algorithm.resampling_linear, sizes))
