@@ -23,7 +23,7 @@ def test_elements_lie_where_reorders_put_them(tag, cpu_stream):
     values = np.arange(2 * 17 * 3 * 4, dtype=np.float64).reshape(2, 17, 3, 4)
     plain = storage.write(values, storage.describe(values.shape, "f32", "abx"), cpu_stream)
     target = storage.Buffer(storage.describe(values.shape, "f32", tag), cpu_stream)
-    storage._reorder(plain, target)
+    storage._reorder(plain, target.memory)
     assert (storage.read(target) == values).all()
     assert storage.intrusion(target) == ""
     packed = storage.to_bytes(values, target.desc)
@@ -49,5 +49,5 @@ def test_rounding_agrees_with_a_reorder(dtype, cpu_stream):
     values = np.random.default_rng(0).normal(0, 20, (64, 16)).astype(np.float32).astype(float)
     source = storage.write(values, storage.describe(values.shape, "f32", None), cpu_stream)
     target = storage.Buffer(storage.describe(values.shape, dtype, None), cpu_stream)
-    storage._reorder(source, target)
+    storage._reorder(source, target.memory)
     assert (storage.read(target) == storage.rounded(values, dtype)).all()
