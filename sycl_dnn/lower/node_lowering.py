@@ -103,11 +103,19 @@ def _leaves_of(operands: Sequence[Tensor]) -> Known:
     return {leaf(("operand", i), t.shape, str(t.dtype)): t for i, t in enumerate(operands)}
 
 
-def recorded(results: Sequence[Node], known: Known, leaves: Sequence[Node]) -> list[Tensor]:
-    """Record nodes as one tape entry; ``leaves`` are the variables among the known ones."""
+def recorded(
+    results: Sequence[Node],
+    known: Known,
+    leaves: Sequence[Node],
+    like: Mapping[Node, Tensor] | None = None,
+) -> list[Tensor]:
+    """Record nodes as one tape entry; ``leaves`` are the variables among the known ones.
+
+    A result that no operand gives an order of axes in memory takes that of its tensor in ``like``.
+    """
     trace = next(iter(known.values())).trace
     with untaped(trace):
-        tensors = Lowering(trace, known).tensors(results)
+        tensors = Lowering(trace, known, like or {}).tensors(results)
     _noted(results, known, leaves, tensors)
     return tensors
 
@@ -138,7 +146,8 @@ def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gra
     known |= {results[int(name)]: tensor for name, tensor in entry.outputs.items()}
     for seed, n in zip(seeds, numbers, strict=True):
         known[seed] = trace.convert(grads[str(n)], seed.dtype)
-    made = recorded([g for _, g in pairs], known, [*leaves, *seeds])
+    like = {g: entry.inputs[name] for name, g in pairs}
+    made = recorded([g for _, g in pairs], known, [*leaves, *seeds], like)
     return dict(zip([name for name, _ in pairs], made, strict=True))
 
 
@@ -150,15 +159,19 @@ class Lowering:
     trace : Trace
     known : dict
         Existing tensors by node; nothing before them is recorded.
+    like : dict
+        Tensors of the same shape by result: see ``recorded``.
     """
 
-    def __init__(self, trace: Trace, known: Mapping[Node, Tensor]) -> None:
-        self._trace = trace
+    def __init__(self, trace: Trace, known: Known, like: Mapping[Node, Tensor]) -> None:
+        self._trace, self._like = trace, like
         self._tensors: Known = dict(known)
 
     def tensors(self, results: Sequence[Node]) -> list[Tensor]:
         """Return the tensors of nodes."""
-        results = expanded(results, self._tensors)
+        given, results = results, expanded(results, self._tensors)
+        pairs = zip(given, results, strict=True)
+        self._like = {made: self._like[node] for node, made in pairs if node in self._like}
         order = in_order(results, self._tensors)
         read = self._read_from_memory(order) | set(results)
         levels: dict[Node, int] = {}
@@ -257,6 +270,7 @@ class Lowering:
         operands = [readable(self._tensors[node], len(shape)) for node in reads.inputs]
         sources = [readable(self._tensors[n.inputs[0]], len(shape)) for n in reads.gathers]
         whole = [t for t in operands if t.shape == shape] or sources
+        whole = whole or [self._like[node] for node in nodes if node in self._like]
         order = axis_order(whole[0] if whole else None, len(shape))
         outs = [_out(node, order) for node in nodes]
         strides: list[Sequence[int]] = [spread_strides(t) for t in operands]
