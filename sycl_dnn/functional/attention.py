@@ -12,7 +12,7 @@ import numpy as np
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm, engine_kind
 from sycl_dnn.call.operation import operation
 from sycl_dnn.errors import Unimplemented
-from sycl_dnn.functional.activation.softmax import normalized
+from sycl_dnn.functional.activation.softmax import by_primitive, normalized
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.normalization.affine import empty_like
 from sycl_dnn.functional.product.product import product, recorded, swapped
@@ -201,15 +201,7 @@ def _weights(scores: Tensor, dtype: str) -> Tensor:
         made = select(sees_none, zero, scores)
         made = normalized(made, made.ndim - 1)
         return scores.trace.convert(select(sees_none, zero, made), dtype)
-    found = scores.trace.primitive(
-        "softmax_forward",
-        {"src": scores},
-        {"dst": Out(scores.shape, dtype)},
-        prop_kind=scores.trace.forward_kind,
-        algorithm=algorithm.softmax_accurate,
-        axis=scores.ndim - 1,
-    )
-    return found["dst"]
+    return by_primitive(scores, scores.ndim - 1, dtype)
 
 
 def _hidden_scores(query: Tensor, key: Tensor, mask: Tensor, scale: float) -> Tensor:

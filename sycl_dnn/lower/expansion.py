@@ -7,7 +7,7 @@ from collections.abc import Container, Sequence
 
 from sycl_dnn.ir.node import Node, in_order, node_of
 from sycl_dnn.kernels.node_expressions import is_elementwise
-from sycl_dnn.lower.region import is_reduction
+from sycl_dnn.lower.region import is_reduction, is_scan
 from sycl_dnn.ops.arithmetic import CAST, cast
 from sycl_dnn.ops.selection import GATHER
 
@@ -34,3 +34,33 @@ def expanded(results: Sequence[Node], known: Container[Node]) -> list[Node]:
         elif inputs != node.inputs:
             made[node] = node_of(node.operation, inputs, node.attributes)
     return [made.get(node, node) for node in results]
+
+
+def reading_results(gradients: Sequence[Node], results: Sequence[Node]) -> list[Node]:
+    """Let gradients read results that were rounded, rather than compute their slices again.
+
+    The gradient of softmax in bfloat16 then reads what the forward pass wrote, as in PyTorch.
+
+    Parameters
+    ----------
+    gradients : sequence of Node
+    results : sequence of Node
+        What the forward pass has in memory.
+    """
+    made: dict[Node, Node] = {}
+    for result in results:
+        if result.operation is CAST and _is_of_slices(result.inputs[0]):
+            made[result.inputs[0]] = cast(result, result.inputs[0].dtype)
+    if not made:
+        return list(gradients)
+    for node in in_order(gradients, {*results, *made}):
+        inputs = tuple([made.get(given, given) for given in node.inputs])
+        if inputs != node.inputs:
+            made[node] = node_of(node.operation, inputs, node.attributes)
+    return [made.get(node, node) for node in gradients]
+
+
+def _is_of_slices(node: Node) -> bool:
+    """Whether all elements of a slice determine each of a float result."""
+    is_one_by_one = is_elementwise(node) or not node.inputs or not node.is_float
+    return not is_one_by_one and node.shape == node.inputs[0].shape and not is_scan(node)

@@ -26,7 +26,7 @@ from sycl_dnn.kernels.node_expressions import (
     is_elementwise,
     reads_of,
 )
-from sycl_dnn.lower.expansion import expanded
+from sycl_dnn.lower import expansion
 from sycl_dnn.lower.reduction_lowering import ReductionLaunch
 from sycl_dnn.lower.region import Region, is_reduction, is_scan
 from sycl_dnn.lower.region_arrays import RegionArrays, coordinate_strides, indexed_axes
@@ -142,6 +142,8 @@ def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gra
     pairs = [(name, g) for name, g in zip(names, gradients, strict=True) if g is not None]
     if not pairs:
         return {}
+    read_again = expansion.reading_results([g for _, g in pairs], results)
+    pairs = [(name, g) for (name, _), g in zip(pairs, read_again, strict=True)]
     known = {leaves[int(name)]: tensor for name, tensor in entry.inputs.items()}
     known |= {results[int(name)]: tensor for name, tensor in entry.outputs.items()}
     for seed, n in zip(seeds, numbers, strict=True):
@@ -169,7 +171,7 @@ class Lowering:
 
     def tensors(self, results: Sequence[Node]) -> list[Tensor]:
         """Return the tensors of nodes."""
-        given, results = results, expanded(results, self._tensors)
+        given, results = results, expansion.expanded(results, self._tensors)
         pairs = zip(given, results, strict=True)
         self._like = {made: self._like[node] for node, made in pairs if node in self._like}
         order = in_order(results, self._tensors)

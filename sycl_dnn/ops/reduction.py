@@ -135,8 +135,13 @@ def _softmax(x: Node, *, axis: int) -> Node:
     return powers * (1 / SUM(powers, axes=(axis,)))
 
 
+def softmax_gradient(y: Node, g: Node, *, axis: int) -> Node:
+    """Return the gradient of softmax by its input, from its result."""
+    return y * (g - SUM(g * y, axes=(axis,)))
+
+
 def _softmax_vjp(node: Node, g: Node) -> list[Node]:
-    return [node * (g - SUM(g * node, axes=(node.attributes["axis"],)))]
+    return [softmax_gradient(node, g, **node.attributes)]
 
 
 def _log_softmax(x: Node, *, axis: int) -> Node:

@@ -31,7 +31,6 @@ BACKWARD: dict[str, tuple[str, ...]] = {
     "convolution_forward": ("convolution_backward_data", "convolution_backward_weights"),
     "deconvolution_forward": ("deconvolution_backward_data", "deconvolution_backward_weights"),
     "inner_product_forward": ("inner_product_backward_data", "inner_product_backward_weights"),
-    "softmax_forward": ("softmax_backward",),
     "pooling_forward": ("pooling_backward",),
     "lrn_forward": ("lrn_backward",),
     "resampling_forward": ("resampling_backward",),

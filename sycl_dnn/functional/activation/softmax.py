@@ -6,24 +6,20 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sycl_dnn._core import MemoryDesc, algorithm, engine_kind, softmax_backward
+from sycl_dnn._core import algorithm
 from sycl_dnn._warn import warn
 from sycl_dnn.call.operation import operation, templated
-from sycl_dnn.errors import Unimplemented
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.reduction.sums import of_elements
 from sycl_dnn.functional.shape.reshaping import check_axis
-from sycl_dnn.ir.node import Operation
+from sycl_dnn.ir.node import Node, Operation
+from sycl_dnn.lower.node_lowering import meaning
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onednn.fault import AXES_OF_SOFTMAX
-from sycl_dnn.onednn.reference_code import is_slow_reference
 from sycl_dnn.ops import reduction as ops
-from sycl_dnn.trace import layout
-from sycl_dnn.trace.gradients import Grads, composed_rule, rule_for
-from sycl_dnn.trace.pointwise import linear_map, mul, sub
-from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.reductions import reduce
-from sycl_dnn.trace.steps import Entry, Out
+from sycl_dnn.ops.arithmetic import cast
+from sycl_dnn.trace.pointwise import linear_map
+from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
@@ -45,7 +41,7 @@ def normalized(x: Tensor, axis: int) -> Tensor:
     """
     is_wanted = x.trace.is_compiled or (x.ndim and x.shape[axis] >= _SHORT)
     if is_wanted and not x.trace.keeps_nan and _is_innermost(x, axis):
-        return _by_primitive(x, axis)
+        return by_primitive(x, axis, x.dtype)
     return _by_kernel(ops.SOFTMAX, x, axis)
 
 
@@ -66,66 +62,26 @@ def _is_innermost(x: Tensor, axis: int) -> bool:
     return x.ndim <= AXES_OF_SOFTMAX and x.desc is not None and x.desc.strides[axis] == 1
 
 
-def _by_primitive(x: Tensor, axis: int) -> Tensor:
-    made = x.trace.primitive(
-        "softmax_forward",
-        {"src": x},
-        {"dst": Out(x.shape, x.dtype, x)},
-        ask={"src": x},
-        prop_kind=x.trace.forward_kind,
-        algorithm=algorithm.softmax_accurate,
-        axis=axis,
-    )
-    return made["dst"]
+def by_primitive(x: Tensor, axis: int, dtype: str) -> Tensor:
+    """Record oneDNN's softmax in a dtype; derivatives are those of the nodes."""
+    wide = dtypes.wide(x.dtype)
 
+    def definition(node: Node) -> Node:
+        return cast(ops.SOFTMAX(cast(node, wide), axis=axis), dtype)
 
-@rule_for("softmax_forward")
-def _softmax(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
-    y, axis = entry.outputs["dst"], entry.params["axis"]
-    # Backward along any other axis has no compiled kernel.
-    order = [a for a in _order(y) if a != axis] + [axis]
-    desc = layout.strided(y.shape, y.dtype, layout.permuted_strides(y.desc.dims, order))
-    given = {"algorithm": entry.params["algorithm"], "axis": axis, "hint_fwd_pd": entry.pd}
-    if _is_slow(trace, desc, given):
-        return {"src": _composed(y, grads["dst"], axis)}
-    made = trace.primitive(
-        "softmax_backward",
-        {"dst": y, "diff_dst": grads["dst"]},
-        {"diff_src": Out(y.shape, y.dtype, desc)},
-        ask={"dst": desc, "diff_dst": desc},
-        **given,
-    )
-    return {"src": made["diff_src"]}
+    def record() -> Tensor:
+        made = x.trace.primitive(
+            "softmax_forward",
+            {"src": x},
+            {"dst": Out(x.shape, dtype, x)},
+            ask={"src": x},
+            prop_kind=x.trace.forward_kind,
+            algorithm=algorithm.softmax_accurate,
+            axis=axis,
+        )
+        return made["dst"]
 
-
-def _is_slow(trace: Trace, desc: MemoryDesc, given: dict[str, Any]) -> bool:
-    """Whether a CPU has only the reference implementation, as without AVX-512."""
-    if trace.engine.kind is not engine_kind.cpu:
-        return False
-    try:
-        pd = softmax_backward(trace.engine, diff_src=desc, diff_dst=desc, dst=desc, **given)
-    except Unimplemented:
-        return False
-    return is_slow_reference("softmax_backward", pd.impl_info)
-
-
-def _composed(y: Tensor, dy: Tensor, axis: int) -> Tensor:
-    """Compute the gradient from element-wise steps and a row sum."""
-    dy = dy.trace.convert(dy, y.dtype)
-    total = reduce(algorithm.reduction_sum, mul(y, dy), (axis,))
-    return mul(y, sub(dy, total))
-
-
-@composed_rule("softmax_backward")
-def _backward(entry: Entry) -> Grads:
-    y, dy = entry.inputs["dst"], entry.inputs["diff_dst"]
-    return {"diff_src": _composed(y, dy, entry.params["axis"])}
-
-
-def _order(x: Tensor) -> list[int]:
-    """Return the axes in memory order, outermost first."""
-    dims, strides = x.desc.dims, x.desc.strides
-    return sorted(range(len(dims)), key=lambda a: (-strides[a], -dims[a], a))
+    return meaning(definition, (x,), record)
 
 
 def _axis(name: str, dim: Any, ndim: int) -> int:
