@@ -86,7 +86,8 @@ def setup(app):
     """Show diagrams as their text, which reads well; the hosting site draws them."""
     from pygments.lexers.special import TextLexer
 
-    app.connect("builder-inited", lambda app: (written_pages.write(), example_gallery.write()))
+    app.connect("builder-inited", lambda app: (
+        written_pages.write(), example_gallery.write(app.tags.has("brief"))))  # fmt: skip
     app.connect("source-read", links_stay_on_the_site)
     app.connect("autodoc-process-signature", public_names)
     app.connect("autodoc-process-docstring", public_text)

@@ -32,6 +32,8 @@ SHOWN = {
     "sklearn_pipeline": ("An estimator for scikit-learn", "sklearn_pipeline_loss.png"),
     "resume": ("Stop and continue, bit for bit", "resume_loss.png"),
 }
+#: Options of a brief gallery, of examples without ``--steps``.
+BRIEF = {"ported_training": ("--until", "1", "--no-check"), "gradient_penalty": ("--no-check",)}
 #: What is there after a build.
 PAGES = ("gallery/index.md", *(f"gallery/{name}.md" for name in SHOWN))
 
@@ -148,37 +150,48 @@ def last_lines(output):
     return [line for line in lines if line and not re.match(r"device: |training: ", line)]
 
 
-def run_examples():
+def run_examples(is_brief):
     """Run all examples in the folder of the gallery; return the output of each."""
-    files = {name: EXAMPLES / f"{name}.py" for name in SHOWN}
+    groups = {}
+    for name in SHOWN:
+        options = BRIEF.get(name, ("--steps", "3", "--no-check")) if is_brief else ()
+        groups.setdefault(options, []).append(name)
+    return {n: o for options, names in groups.items() for n, o in _outputs(names, options).items()}
+
+
+def _outputs(names, options):
+    files = {name: EXAMPLES / f"{name}.py" for name in names}
     runner = DOCS.parent / "tests" / "helpers" / "run_examples.py"
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [sys.executable, runner, "--report", report, *files.values(), "--"]
         # Warnings name folders of the machine.
         more = {"MPLCONFIGDIR": folder, "PYTHONWARNINGS": "ignore"}
-        done = subprocess.run([*command, "--device", "cpu"], cwd=GALLERY, capture_output=True,
-                              text=True, env=os.environ | more)  # fmt: skip
+        done = subprocess.run([*command, "--device", "cpu", *options], cwd=GALLERY,
+                              capture_output=True, text=True, env=os.environ | more)  # fmt: skip
         if done.returncode:
             raise SystemExit(f"the gallery: {done.stdout}{done.stderr}")
         ended = json.loads(report.read_text(encoding="utf-8"))
     return {name: ended[str(file)][1] for name, file in files.items()}
 
 
-def write():
-    """Write pages and notebooks; examples run only if there are no pages yet."""
+def write(is_brief=False):
+    """Write pages and notebooks; examples run only if there are no pages yet.
+
+    A brief gallery, ``sphinx-build -t brief``, has a few steps of each and is not for readers.
+    """
     if all((DOCS / page).exists() for page in PAGES):
         return
     GALLERY.mkdir(exist_ok=True)
     cards = []
-    for name, output in run_examples().items():
-        title, picture = SHOWN[name]
+    outputs = run_examples(is_brief)
+    for name, (title, picture) in SHOWN.items():
         words = {"name": name, "title": title, "picture": f"out/{picture}"}
         cards.append(CARD.format(**words))
         text = PAGE.format(
             **words,
             text=ast.get_docstring(parsed(name)[1]).replace("``", "`"),
-            output="\n".join(last_lines(output)[-12:]),
+            output="\n".join(last_lines(outputs[name])[-12:]),
         )
         (GALLERY / f"{name}.md").write_text(text, encoding="utf-8")
         (GALLERY / f"{name}.ipynb").write_text(json.dumps(notebook(name), indent=1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write again what PyTorch answers to the cases of functions, and under autocast.
+"""Write again what PyTorch answers to the cases of functions, under autocast, and of optimizers.
 
 PYTHONPATH=<folder with PyTorch> python tests/helpers/store_answers.py
 """
@@ -10,7 +10,9 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[1]))
 
 from functional import answers, test_autocast  # noqa: E402
+from optim import test_update_rules  # noqa: E402
 
 if __name__ == "__main__":
     answers.write()
     test_autocast.write()
+    test_update_rules.write()
