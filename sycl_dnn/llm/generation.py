@@ -15,6 +15,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.llm.decoder import Decoder
 from sycl_dnn.llm.key_value_slots import Slots
 from sycl_dnn.llm.sampling import Sampling
+from sycl_dnn.llm.token_choice import Choice, choice_of, chosen, marked
 
 #: Minimum cache capacity and chunk length; both are powers of two, chunks up to ``CHUNK``.
 _LEAST_CAPACITY, _LEAST_CHUNK = 256, 8
@@ -64,7 +65,7 @@ class Generator:
 
     def __init__(self, module: Decoder, queue: Any, cache_dtype: str) -> None:
         self._module, self._queue, self._dtype = module, queue, cache_dtype
-        self._step = sycl_dnn.compile(_step, constants="module", donate="cache")
+        self._step = sycl_dnn.compile(_step, constants="module", donate=("cache", "seen"))
         self._losses = sycl_dnn.compile(_losses, constants="module", donate="cache")
 
     def _array(self, values: Any) -> Any:
@@ -87,36 +88,30 @@ class Generator:
         given = padded(prompts)
         n, first = given.ids.shape
         cache = self.new_cache(n, power_of_two(first + max_tokens, _LEAST_CAPACITY))
-        best, logits, cache = self.prefilled(given, cache)
+        choice, seen = choice_of(sampling, self._array), None
+        if choice.penalty is not None:
+            shape = (n, self._module.config.vocab_size)
+            seen = F.zeros(shape, dtype="int8", device=self._queue)
+        made = self.prefilled(given, cache, seen, choice)
         starts = self._array(given.starts)
-        seen = [list(p) for p in prompts]
-        rng = np.random.default_rng(sampling.seed)
         for count in range(max_tokens):
-            if sampling.is_greedy:
-                chosen = dpnp.asnumpy(best).ravel().tolist()
-            else:
-                rows = dpnp.asnumpy(logits)
-                chosen = [sampling.choose(r, s, rng) for r, s in zip(rows, seen, strict=True)]
-                best = self._array(np.array(chosen, np.int32)[:, None])
-                for s, token in zip(seen, chosen, strict=True):
-                    s.append(token)
-            yield chosen
+            tokens, cache, seen = made
+            yield dpnp.asnumpy(tokens).ravel().tolist()
             if count + 1 < max_tokens:
-                best, logits, cache = self._step(
-                    self._module, best, cache, Slots(self._array(np.int32(first)), starts)
-                )
-                first += 1
+                slots = Slots(self._array(np.int32(first + count)), starts)
+                made = self._step(self._module, tokens, cache, seen, slots, choice)
 
-    def prefilled(self, given: Padded, cache: Any) -> tuple[Any, Any, Any]:
-        """Process prompts; return the most likely next tokens, the logits and the cache."""
-        starts, first, best, logits = self._array(given.starts), 0, None, None
+    def prefilled(self, given: Padded, cache: Any, seen: Any = None, choice: Any = None) -> Any:
+        """Process prompts; return the next tokens, the cache, and which tokens occurred."""
+        starts, first, tokens = self._array(given.starts), 0, None
         for size in given.chunks:
             ids = self._array(given.ids[:, first : first + size])
-            best, logits, cache = self._step(
-                self._module, ids, cache, Slots(self._array(np.int32(first)), starts)
+            slots = Slots(self._array(np.int32(first)), starts)
+            tokens, cache, seen = self._step(
+                self._module, ids, cache, seen, slots, choice or Choice()
             )
             first += size
-        return best, logits, cache
+        return tokens, cache, seen
 
     def losses(self, ids: Sequence[int]) -> Any:
         """Return the negative log-probability of each token after the first."""
@@ -137,11 +132,15 @@ class Generator:
         return np.concatenate(found)[start:]
 
 
-def _step(module: Any, ids: Any, cache: Any, slots: Any) -> Any:
-    """Return the most likely next tokens (N, 1), logits (N, vocabulary) and the updated cache."""
+def _step(module: Any, ids: Any, cache: Any, seen: Any, slots: Any, choice: Choice) -> Any:
+    """Return the next tokens (N, 1), the updated cache, and which tokens occurred."""
+    n = ids.shape[1]
+    if seen is not None:
+        place = F.add(F.unsqueeze(F.arange(n, dtype="int32"), 0), slots.first)
+        seen = marked(seen, ids, F.ge(place, F.unsqueeze(slots.starts, 1)))
     logits, cache = module(ids, cache, slots, True)
-    best = F.astype(F.argmax(logits, -1, keepdim=True), "int32")
-    return best, logits, cache
+    places = F.unsqueeze(F.sub(F.add(slots.first, n), slots.starts), 1)
+    return chosen(logits, seen, places, choice), cache, seen
 
 
 def _losses(module: Any, ids: Any, targets: Any, cache: Any, slots: Any) -> Any:

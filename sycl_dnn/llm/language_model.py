@@ -195,7 +195,7 @@ class LanguageModel:
         max_tokens : int
             Maximum number of new tokens; also limited by the context of the model.
         temperature, top_k, top_p, min_p, repetition_penalty, seed
-            As in ``Sampling``. Greedy decoding runs on the device, sampling on the host.
+            As in ``Sampling``.
         stop : str or sequence of str
             The text ends before the first occurrence of one of these.
         stream : bool

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from small_language_models import decoder, write_folder
 
+import sycl_dnn
 from sycl_dnn import llm
 from sycl_dnn.llm.generation import CHUNK, padded
 
@@ -86,6 +87,37 @@ def test_seeds_make_texts_reproducible(bare):
     assert one != bare.generate([4, 5], seed=2, **options)
 
 
+def test_a_prompt_of_a_batch_draws_what_it_draws_alone(bare):
+    """Also with padding, which the random numbers do not count and the penalty does not see."""
+    options = {"max_tokens": 6, "temperature": 1.5, "top_p": 0.9, "repetition_penalty": 1.5}
+    prompts = [[5, 20, 33], [7, 8], list(range(10, 30))]
+    together = bare.generate(prompts, seed=3, **options)
+    assert together[0] == bare.generate(prompts[0], seed=3, **options)
+    same = bare.generate([prompts[0]] * 3, seed=3, **options)
+    assert same[0] == together[0]
+    assert same[1] != same[0]
+
+
+def test_seeds_without_a_number_follow_manual_seed(bare):
+    made = []
+    for _ in range(2):
+        sycl_dnn.manual_seed(0)
+        made.append([bare.generate([4, 5], 12, temperature=1.5) for _ in range(2)])
+    assert made[0] == made[1]
+    assert made[0][0] != made[0][1]
+
+
+def test_penalized_tokens_are_those_of_the_whole_text(bare):
+    """Prompts in chunks and drawn tokens: as computed from the logits of the whole text."""
+    ids = list(range(3, 20))
+    prompt = len(ids)
+    for _ in range(8):
+        x = dpnp.asnumpy(bare.module(dpnp.asarray([ids], dtype="i4")))[0, -1]
+        seen = np.isin(np.arange(len(x)), ids)
+        ids.append(int(np.where(seen, np.where(x > 0, x / 1.5, x * 1.5), x).argmax()))
+    assert bare.generate(ids[:prompt], 8, repetition_penalty=1.5) == ids[prompt:]
+
+
 def test_a_repetition_penalty_changes_the_text(bare):
     plain = bare.generate([5, 20, 33], 30)
     other = bare.generate([5, 20, 33], 30, repetition_penalty=5.0)
@@ -150,5 +182,5 @@ def test_caches_are_written_in_place(bare):
     cache = generator.new_cache(1, 256)
     given = padded([[5, 6, 7]])
     places = [a.get_array()._pointer for pair in cache for a in pair]
-    _, _, made = generator.prefilled(given, cache)
+    _, made, _ = generator.prefilled(given, cache)
     assert [a.get_array()._pointer for pair in made for a in pair] == places

@@ -40,7 +40,7 @@ def can_count(x: Tensor) -> bool:
     return x.desc is not None and x.dtype in REGISTERS
 
 
-def _key(x: Node, *, descending: bool) -> Node:
+def sort_key(x: Node, *, descending: bool) -> Node:
     """Map elements to integers that are larger for what comes first; NaN is the largest value."""
     if x.is_float:
         x = cast(x, dtypes.wide(x.dtype))
@@ -86,7 +86,7 @@ def first_places(x: Tensor, count: int, *, descending: bool) -> Tensor:
     Long rows are reduced part by part until few candidates are left.
     """
     rows, n = x.shape
-    keys = computed(lambda v: _key(v, descending=descending), x)
+    keys = computed(lambda v: sort_key(v, descending=descending), x)
     places = computed(lambda v: broadcast_to(iota(n, 1, 2, "int64"), (rows, n)), x)
     part = max(_PART, 4 * count)
     while n > part:
