@@ -12,15 +12,18 @@ import dpnp
 from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import div
+from sycl_dnn.functional.arithmetic.comparison import clamp, where
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.arithmetic.mathematical import isinf
 from sycl_dnn.functional.loss.loss_reduction import checked_reduction
 from sycl_dnn.functional.reduction.sums import mean
 from sycl_dnn.functional.reduction.sums import sum as summed
 from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.kernels.alignments import Alignments, can_align
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.refusals import no_gradient
-from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
@@ -28,14 +31,6 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 _INTEGERS = ("int32", "int64")
-
-
-def _shifted(a: dpnp.ndarray, by: int) -> dpnp.ndarray:
-    """Shift values by ``by`` states, filling with -inf."""
-    none = dpnp.full_like(a[:, : abs(by)], -math.inf)
-    if by > 0:
-        return dpnp.concatenate([none, a[:, :-by]], axis=1)[:, : a.shape[1]]
-    return dpnp.concatenate([a[:, -by:], none], axis=1)[:, : a.shape[1]]
 
 
 def _only(chosen: dpnp.ndarray, a: dpnp.ndarray) -> dpnp.ndarray:
@@ -57,20 +52,20 @@ class _Alignments:
     """
 
     def __init__(self, n_states: int, blank: int, is_flat: bool) -> None:
-        self._n_states = n_states
-        self._blank = blank
+        self.n_states = n_states
+        self.blank = blank
         self._is_flat = is_flat
 
     def _labels(self, targets: dpnp.ndarray, lengths: dpnp.ndarray) -> dpnp.ndarray:
         """Return the label of each state, (N, states)."""
-        size = self._n_states // 2
+        size = self.n_states // 2
         place = {"dtype": "int64", "sycl_queue": targets.sycl_queue}
         if self._is_flat:
             starts = dpnp.cumsum(lengths) - lengths
             numbers = starts[:, None] + dpnp.arange(size, **place)[None]
             last = max(targets.size - 1, 0)
             targets = dpnp.take(targets, dpnp.clip(numbers, 0, last)) if size else numbers
-        made = dpnp.full((len(lengths), self._n_states), self._blank, **place)
+        made = dpnp.full((len(lengths), self.n_states), self.blank, **place)
         made[:, 1::2] = targets[:, :size]
         return made
 
@@ -81,18 +76,18 @@ class _Alignments:
         index = dpnp.broadcast_to(known[None], (scores.shape[0], *labels.shape))
         found = dpnp.take_along_axis(scores, index, axis=2)
         # Invalid classes give NaN; entries beyond the end of a target are not read.
-        state = dpnp.arange(self._n_states, dtype="int64", sycl_queue=labels.sycl_queue)
+        state = dpnp.arange(self.n_states, dtype="int64", sycl_queue=labels.sycl_queue)
         wrong = (known != labels) & (state <= 2 * lengths.astype("int64")[:, None])
         found = in_dtype(dpnp.where(wrong[None], math.nan, found), scores.dtype)
         skips = dpnp.zeros(labels.shape, dtype="bool", sycl_queue=labels.sycl_queue)
-        if self._n_states > 2:
-            differs = (labels[:, 2:] != labels[:, :-2]) & (labels[:, 2:] != self._blank)
+        if self.n_states > 2:
+            differs = (labels[:, 2:] != labels[:, :-2]) & (labels[:, 2:] != self.blank)
             skips[:, 2:] = differs
         return labels, found, skips
 
     def _is_end(self, lengths: dpnp.ndarray) -> dpnp.ndarray:
         """Mark the last two states of each target."""
-        state = dpnp.arange(self._n_states, dtype="int64", sycl_queue=lengths.sycl_queue)[None]
+        state = dpnp.arange(self.n_states, dtype="int64", sycl_queue=lengths.sycl_queue)[None]
         last = 2 * lengths.astype("int64")[:, None]
         return (state == last) | (state == last - 1)
 
@@ -100,25 +95,27 @@ class _Alignments:
         """Mark sequences with impossible lengths."""
         ends = dpnp.cumsum(lengths.astype("int64"))
         wrong = (n_steps < 0) | (n_steps > alphas.shape[0]) | (lengths < 0)
-        wrong = wrong | (lengths > self._n_states // 2)
+        wrong = wrong | (lengths > self.n_states // 2)
         return wrong | (ends > targets.size) if self._is_flat else wrong
 
-    def _forward(self, found: Any, skips: Any) -> list[dpnp.ndarray]:
-        state = dpnp.arange(self._n_states, sycl_queue=found.sycl_queue)
-        made = [_only((state < 2)[None], found[0])]
-        for scores in found[1:]:
-            a = made[-1]
-            one = dpnp.logaddexp(a, _shifted(a, 1))
-            made.append(dpnp.logaddexp(one, _only(skips, _shifted(a, 2))) + scores)
-        return made
+    def forward(self, scores: Any, targets: Any, n_steps: Any, lengths: Any) -> tuple[Any, Any]:
+        """Return the losses (N,), and the sums up to each step and state (T, N, 2 + states).
 
-    def loss(self, scores: Any, targets: Any, n_steps: Any, lengths: Any) -> dpnp.ndarray:
-        """Return the loss (N,)."""
+        The first two states do not exist.
+        """
         _, found, skips = self._prepared(scores, targets, lengths)
-        alphas = dpnp.stack(self._forward(found, skips))
-        return self._total(alphas, targets, n_steps, lengths)
+        sums = _nothing(found, (*found.shape[:2], 2 + self.n_states))
+        sums[0, :, 2:4] = found[0, :, :2]
+        none = _nothing(found, found.shape[1:])
+        for t in range(1, len(found)):
+            a = sums[t - 1]
+            reached = dpnp.logaddexp(a[:, 2:], a[:, 1:-1])
+            skipped = dpnp.where(skips, a[:, :-2], none)
+            dpnp.add(dpnp.logaddexp(reached, skipped), found[t], out=sums[t, :, 2:])
+        return self.total(sums[:, :, 2:], targets, n_steps, lengths), sums
 
-    def _total(self, alphas: dpnp.ndarray, targets: Any, n_steps: Any, lengths: Any) -> Any:
+    def total(self, alphas: dpnp.ndarray, targets: Any, n_steps: Any, lengths: Any) -> Any:
+        """Return the losses (N,), given the sums up to each step and state."""
         last = dpnp.clip(n_steps.astype("int64") - 1, 0, alphas.shape[0] - 1)[None, :, None]
         last = dpnp.broadcast_to(last, (1, *alphas.shape[1:]))
         is_end = self._is_end(lengths)
@@ -128,28 +125,39 @@ class _Alignments:
         wrong = self._misfits(alphas, targets, n_steps, lengths)
         return in_dtype(dpnp.where(wrong, math.nan, made), alphas.dtype)
 
-    def slope(self, scores: Any, targets: Any, n_steps: Any, lengths: Any) -> dpnp.ndarray:
+    def slope(
+        self, scores: Any, targets: Any, n_steps: Any, lengths: Any, losses: Any, sums: Any
+    ) -> dpnp.ndarray:
         """Return the gradient (T, N, C); as in torch, it assumes a preceding softmax."""
         labels, found, skips = self._prepared(scores, targets, lengths)
-        alphas = dpnp.stack(self._forward(found, skips))
-        total = self._total(alphas, targets, n_steps, lengths)
-        ends = _only(self._is_end(lengths), dpnp.zeros_like(alphas[0]))
-        steps, onward = n_steps[:, None], _shifted_mask(skips)
-        beta = dpnp.full_like(ends, -math.inf)
-        shares = []
-        for t in reversed(range(len(found))):
-            one = dpnp.logaddexp(beta, _shifted(beta, -1))
-            moved = dpnp.logaddexp(one, _only(onward, _shifted(beta, -2)))
-            before = dpnp.where(steps == t + 1, ends, moved)
-            shares.append(dpnp.exp(alphas[t] + before + total[:, None]))
-            beta = before + found[t]
-        occupied = dpnp.stack(shares[::-1])
+        occupied = dpnp.exp(sums[:, :, 2:] + self._backward(found, skips, n_steps, lengths)
+                            + losses[:, None])  # fmt: skip
         classes = dpnp.arange(scores.shape[2], dtype="int64", sycl_queue=labels.sycl_queue)
         one_hot = in_dtype(labels[:, :, None] == classes, scores.dtype)
         share = dpnp.matmul(occupied.transpose(1, 0, 2), one_hot).transpose(1, 0, 2)
         time = dpnp.arange(len(found), dtype="int64", sycl_queue=labels.sycl_queue)[:, None]
         inside = (time < n_steps.astype("int64")[None])[:, :, None]
         return in_dtype(dpnp.where(inside, dpnp.exp(scores) - share, 0.0), scores.dtype)
+
+    def _backward(self, found: Any, skips: Any, n_steps: Any, lengths: Any) -> dpnp.ndarray:
+        """Return the sums over all ends of alignments after each step and state (T, N, states)."""
+        none, n = _nothing(found, found.shape[1:]), self.n_states
+        ends = _only(self._is_end(lengths), dpnp.zeros_like(none))
+        time = dpnp.arange(1, len(found) + 1, dtype=n_steps.dtype, sycl_queue=found.sycl_queue)
+        is_last, onward = time[:, None, None] == n_steps[:, None], _shifted_mask(skips)
+        sums = _nothing(found, found.shape)
+        later = _nothing(found, (found.shape[1], n + 2))
+        for t in reversed(range(len(found))):
+            reached = dpnp.logaddexp(later[:, :n], later[:, 1:-1])
+            moved = dpnp.logaddexp(reached, dpnp.where(onward, later[:, 2:], none))
+            sums[t] = dpnp.where(is_last[t], ends, moved)
+            dpnp.add(sums[t], found[t], out=later[:, :n])
+        return sums
+
+
+def _nothing(like: dpnp.ndarray, shape: tuple[int, ...]) -> dpnp.ndarray:
+    """Return logarithms of 0."""
+    return dpnp.full(shape, -math.inf, dtype=like.dtype, sycl_queue=like.sycl_queue)
 
 
 def _log_sums(a: dpnp.ndarray) -> dpnp.ndarray:
@@ -164,29 +172,60 @@ def _losses(
     form: _Alignments, zero_infinity: bool,
 ) -> Tensor:  # fmt: skip
     """Record the losses (N,) with their gradient."""
-    given, trace = [scores, targets, n_steps, lengths], scores.trace
+    given = [scores, targets, n_steps, lengths]
+    if not can_align(scores):
+        return _by_calls(given, form, zero_infinity)
+    # What exceeds int32 is out of range as well.
+    numbers = [converted(clamp(t, -1, 2**31 - 1), "int32") for t in given[1:]]
+    trace, known = scores.trace, len(scores.trace.tape)
+    way = Alignments([scores, *numbers], form.n_states, form.blank, zero_infinity)
+    made = way.forward()
+    del trace.tape[known:]
 
-    def value(*arrays: dpnp.ndarray) -> dpnp.ndarray:
-        made = form.loss(*arrays)
-        return dpnp.where(dpnp.isinf(made), dpnp.zeros_like(made), made) if zero_infinity else made
+    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        start = len(trace.tape)
+        found = way.gradient(made, grads["dst"])
+        del trace.tape[start:]
+        read = {"src": scores, "dy": grads["dst"]}
+        refusal = no_gradient("ctc_loss's gradient")
+        trace.tape.append(Entry("ctc_gradient", read, {"dst": found}, rule=refusal))
+        return {"src": found}
+
+    trace.tape.append(Entry("ctc_loss", {"src": scores}, {"dst": made["losses"]}, rule=rule))
+    if not zero_infinity:
+        return made["losses"]
+    return where(isinf(made["losses"]), 0.0, made["losses"])
+
+
+def _by_calls(given: list[Tensor], form: _Alignments, zero_infinity: bool) -> Tensor:
+    """Record the same as calls of dpnp."""
+    scores, trace = given[0], given[0].trace
+
+    def value(*arrays: dpnp.ndarray) -> tuple[dpnp.ndarray, dpnp.ndarray]:
+        made, sums = form.forward(*arrays)
+        made = dpnp.where(dpnp.isinf(made), dpnp.zeros_like(made), made) if zero_infinity else made
+        return made, sums
 
     def slope(*arrays: dpnp.ndarray) -> dpnp.ndarray:
-        *arrays, dy = arrays
-        made = form.slope(*arrays) * dy[None, :, None]
+        *arrays, sums, dy = arrays
+        losses = form.total(sums[:, :, 2:], *arrays[1:])
+        made = form.slope(*arrays, losses, sums) * dy[None, :, None]
         if zero_infinity:
-            lost = dpnp.isinf(form.loss(*arrays))[None, :, None]
+            lost = dpnp.isinf(losses)[None, :, None]
             made = dpnp.where(lost, dpnp.zeros_like(made), made)
         return made
 
     def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         out = [Out(scores.shape, scores.dtype)]
         made = trace.array_call(
-            slope, [*given, grads["0"]], out, no_gradient("ctc_loss's gradient")
+            slope, [*given, sums, grads["0"]], out, no_gradient("ctc_loss's gradient")
         )
         return {"0": made[0]}
 
-    out = Out((scores.shape[1],), scores.dtype)
-    return trace.array_call(value, given, [out], rule)[0]
+    n_steps, n = scores.shape[:2]
+    outs = [Out((n,), scores.dtype), Out((n_steps, n, 2 + form.n_states), scores.dtype)]
+    made, sums = trace.array_call(value, given, outs, rule)
+    return made
 
 
 def _lengths(argument: str, trace: Any, given: Any, n: int) -> tuple[Tensor, int | None]:

@@ -67,6 +67,21 @@ def test_lengths_on_the_device_and_too_long_targets(form, zero_infinity, queue):
     np.testing.assert_allclose(gradient, t.grad.numpy(), rtol=1e-3, atol=1e-5)
 
 
+def test_kernels_and_calls_of_dpnp_agree(queue):
+    rng = np.random.default_rng(0)
+    x = dpnp.asarray(rng.standard_normal((7, 4, 5)), dtype="f4", sycl_queue=queue)
+    targets = dpnp.asarray(rng.integers(1, 5, (4, 3)), sycl_queue=queue)
+    found = []
+    for mode in ("auto", "never"):
+        with sycl_dnn.kernel_mode(mode):
+            loss = sycl_dnn.value_and_grad(
+                lambda x: F.ctc_loss(F.log_softmax(x, 2), targets, [7, 6, 5, 0], [3, 2, 0, 0])
+            )
+            found.append([dpnp.asnumpy(v) for v in loss(x)])
+    for own, dpnps in zip(*found, strict=True):
+        np.testing.assert_allclose(own, dpnps, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["padded", "joined"])
 def test_lengths_and_classes_out_of_range_give_nan(form, queue):
