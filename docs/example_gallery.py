@@ -24,6 +24,7 @@ SHOWN = {
     "train_digits": ("Digits by oneDNN's primitives", "train_digits.png"),
     "gpt_text": ("A GPT writes documentation", "gpt_text_loss.png"),
     "finetune_language_model": ("LoRA on a small Llama", "finetune_language_model_loss.png"),
+    "finetune_ocr": ("An ONNX model learns a font", "finetune_ocr.png"),
     "lstm_sequence": ("Sequences of different lengths", "lstm_sequence_loss.png"),
     "resnet_cifar_like": ("A residual network", "resnet_cifar_like_loss.png"),
     "ported_training": ("A training script from PyTorch", "ported_training_loss.png"),

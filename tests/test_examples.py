@@ -37,6 +37,7 @@ QUICK = {
     "diffusion_digits --steps 100 --no-check": "drawn digits in",
     "gpt_text --steps 20 --letters 10": "gpt_text: passed",
     "finetune_language_model --steps 120": "finetune_language_model: passed",
+    "finetune_ocr --steps 60 --no-check": "new words read",
     "lstm_sequence --steps 40": "lstm_sequence: passed",
     "resnet_cifar_like --steps 30": "resnet_cifar_like: passed",
     "ported_training": "ported_training: passed",
@@ -53,7 +54,14 @@ QUICK = {
 #: What the programs with a loop over steps end with; train_digits draws a figure of its own.
 CURVES = {
     *(["transfer_from_torch"] if FROM_TORCH == "passed" else []),
-    *("diffusion_digits", "finetune_language_model", "gpt_text", "lstm_sequence", "lstm_text"),
+    *(
+        "diffusion_digits",
+        "finetune_language_model",
+        "finetune_ocr",
+        "gpt_text",
+        "lstm_sequence",
+        "lstm_text",
+    ),
     *("gradient_penalty", "ported_training", "resnet_cifar_like", "resume"),
     *("sklearn_pipeline", "train_digits_distributed", "train_digits_functional"),
     *("train_digits_nn", "vae"),

@@ -135,7 +135,7 @@ class Evaluation:
             known.update((o, v) for o, v in zip(node.outputs, results, strict=False) if o)
             for name in node.last_reads:
                 known.pop(name, None)
-        return [opened(known[o.name]) for o in graph.outputs]
+        return [opened(_made(known, o.name)) for o in graph.outputs]
 
     def _results(self, node: Node, known: dict[str, Any]) -> tuple[Any, ...]:
         call = Call(node, self)
@@ -143,7 +143,7 @@ class Evaluation:
             call.refuse("the operator is not supported")
         if node.graphs:
             known.update((name, opened(value)) for name, value in list(known.items()))
-        inputs = [known[name] for name in node.inputs]
+        inputs = [_made(known, name) for name in node.inputs]
         if node.op in INTEGER_FORMS and any(isinstance(v, Delayed) for v in inputs):
             made = None if node.domain else INTEGER_FORMS[node.op](call, *inputs)
             if made is not None:
@@ -165,6 +165,12 @@ class Evaluation:
         ]  # fmt: skip
         made = operator.body(call, *given)
         return made if isinstance(made, tuple) else (made,)
+
+
+def _made(known: Mapping[str, Any], name: str) -> Any:
+    if name not in known:
+        raise InvalidArguments(f"OnnxModel: value {name!r} must be a result of its node")
+    return known[name]
 
 
 def to_device(value: np.ndarray, queue: Any) -> Any:

@@ -30,6 +30,11 @@ NEWEST = 28
 #: Maximum nesting of graphs and functions.
 _DEPTH = 32
 _BATCH_NORM_STATISTICS = (3, 4)
+#: Errors of ONNX's checks.
+_REFUSALS = (
+    checker.ValidationError, shape_inference.InferenceError, ValueError, RuntimeError, EncodeError,
+    DecodeError,
+)  # fmt: skip
 
 
 class ModelFile(NamedTuple):
@@ -179,6 +184,8 @@ def _weights_taken(
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Turn floating-point initializers into graph inputs, and return them."""
     graph = model.graph
+    if not any(_is_weight(t) for t in graph.initializer):
+        _lift_constants(graph)
     versions = {o.domain: o.version for o in model.opset_import}
     on_host, statistics = _roles(graph, versions)
     names = [t.name for t in graph.initializer]
@@ -186,11 +193,7 @@ def _weights_taken(
         raise wrong("initializers must have names, each its own")
     parameters, buffers, kept = {}, {}, []
     for tensor in graph.initializer:
-        is_float = tensor.data_type in (
-            TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE
-        )  # fmt: skip
-        is_weight = is_float and tensor.dims and math.prod(tensor.dims)
-        if not is_weight or tensor.name in on_host:
+        if not _is_weight(tensor) or tensor.name in on_host:
             kept.append(tensor)
         elif tensor.name in statistics:
             buffers[tensor.name] = to_array(tensor)
@@ -210,6 +213,26 @@ def _weights_taken(
     graph.initializer.extend(constants)
     graph.input.extend(inputs)
     return parameters, buffers
+
+
+def _is_weight(tensor: TensorProto) -> bool:
+    is_float = tensor.data_type in (
+        TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE
+    )  # fmt: skip
+    return bool(is_float and tensor.dims and math.prod(tensor.dims))
+
+
+def _lift_constants(graph: onnx.GraphProto) -> None:
+    """Turn constants into initializers: Paddle's exporter writes weights as ``Constant`` nodes."""
+    for i in reversed(range(len(graph.node))):
+        node = graph.node[i]
+        is_constant = node.op_type == "Constant" and node.domain in ("", "ai.onnx")
+        tensors = [a.t for a in node.attribute if a.name == "value"] if is_constant else []
+        if len(tensors) == 1 and _is_weight(tensors[0]) and math.prod(tensors[0].dims) > 1:
+            made = graph.initializer.add()
+            made.CopyFrom(tensors[0])
+            made.name = next(iter(node.output), "")
+            del graph.node[i]
 
 
 def _roles(graph: onnx.GraphProto, versions: dict[str, int]) -> tuple[set[str], set[str]]:
@@ -235,7 +258,7 @@ def _checked(model: onnx.ModelProto) -> onnx.ModelProto:
         checker.check_model(model, skip_opset_compatibility_check=True)
         if model.functions:
             model = inliner.inline_local_functions(model)
-    except (checker.ValidationError, ValueError, RuntimeError, EncodeError, DecodeError) as error:
+    except _REFUSALS as error:
         lines = str(error).strip().splitlines()
         raise wrong(f"ONNX's checker refuses the model: {lines[0] if lines else error}") from None
     return model

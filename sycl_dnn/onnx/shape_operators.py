@@ -96,6 +96,8 @@ def _split(call: Call, x: Any, sizes: Any = None) -> Any:
             raise ValueError(f"split must add up to {n}, got {parts}")
     else:
         count = call.get("num_outputs", call.n_outputs)
+        if count != len(call.node.outputs):
+            raise ValueError(f"num_outputs must be {len(call.node.outputs)}, got {count}")
         step = -(-n // count)
         parts = [max(min(step, n - i * step), 0) for i in range(count)]
     starts = np.cumsum([0, *parts])

@@ -2,11 +2,17 @@
 """Mutated models: each loads and runs, or ends in an error of the package; none ends the process.
 
 python tests/onnx/mutated_models.py --models 2000 --seed 7
-python tests/onnx/mutated_models.py --seed 7 --only 1234      # one again, with its traceback
+python tests/onnx/mutated_models.py --models 100000 --seed 7 --official    # ONNX's own test models
+python tests/onnx/mutated_models.py --seed 7 --official --only 1234        # one, with a traceback
+
+Models are run in a process of their own, which is started again after one that ends or stops it.
 """
 
 import argparse
+import faulthandler
+import functools
 import random
+import subprocess
 import sys
 import warnings
 from collections import Counter
@@ -18,6 +24,8 @@ from onnx import TensorProto, numpy_helper
 from sycl_dnn.errors import DnnlError
 from sycl_dnn.onnx import load
 
+#: Seconds for one model.
+LONGEST = 120
 SIZES = [0, 1, 2, 3, -1, -2, 7, 2**31, 2**40, -(2**40)]
 
 
@@ -49,6 +57,19 @@ def seed_model():
     return model
 
 
+@functools.cache
+def official_models():
+    """Return ONNX's own tests of single operators with small inputs: model and inputs of each."""
+    from onnx.backend.test import loader
+
+    found = []
+    for case in loader.load_model_tests(kind="node"):
+        inputs = case.data_sets[0][0] if case.data_sets else []
+        if all(isinstance(v, np.ndarray) and v.size <= 2048 for v in inputs):
+            found.append((case.model, inputs))
+    return found
+
+
 def _changed_bytes(model, rng):
     content = bytearray(model.SerializeToString())
     for _ in range(rng.randint(1, 6)):
@@ -65,40 +86,58 @@ def _changed_bytes(model, rng):
 
 def _changed_fields(model, rng):
     for _ in range(rng.randint(1, 3)):
-        rng.choice(CHANGES)(model.graph, rng)
+        change = rng.choice(CHANGES)
+        if change is _version:
+            change(model, rng)
+        else:
+            change(model.graph, rng)
     return model.SerializeToString()
 
 
 def _attribute(graph, rng):
     named = [a for n in graph.node for a in n.attribute if a.type != onnx.AttributeProto.GRAPH]
+    if not named:
+        return
     attribute = rng.choice(named)
     if attribute.ints and rng.random() < 0.8:
         attribute.ints[rng.randrange(len(attribute.ints))] = rng.choice(SIZES)
+    elif attribute.type == onnx.AttributeProto.FLOAT:
+        attribute.f = rng.choice([0.0, -1.0, 1e30, float("nan"), float("inf")])
     else:
         attribute.i = rng.choice(SIZES)
         attribute.type = rng.choice([attribute.type, onnx.AttributeProto.INT])
 
 
 def _values(graph, rng):
-    tensor = rng.choice([t for t in graph.initializer if t.data_type == TensorProto.INT64])
-    n = rng.choice([1, 2, 4])
-    values = np.array([rng.choice(SIZES) for _ in range(n)])
-    tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+    integers = [t for t in graph.initializer if t.data_type == TensorProto.INT64]
+    if integers:
+        tensor = rng.choice(integers)
+        n = rng.choice([1, 2, 4])
+        values = np.array([rng.choice(SIZES) for _ in range(n)])
+        tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
 
 
 def _dimensions(graph, rng):
-    tensor = rng.choice(graph.initializer)
-    tensor.dims.append(rng.choice(SIZES))
+    if graph.initializer:
+        rng.choice(graph.initializer).dims.append(rng.choice(SIZES))
 
 
 def _type(graph, rng):
-    rng.choice(graph.initializer).data_type = rng.randrange(30)
+    if graph.initializer:
+        rng.choice(graph.initializer).data_type = rng.randrange(30)
 
 
 def _wiring(graph, rng):
     names = [o for n in graph.node for o in n.output] + [t.name for t in graph.initializer]
-    node = rng.choice([n for n in graph.node if n.input])
-    node.input[rng.randrange(len(node.input))] = rng.choice([*names, ""])
+    names += [i.name for i in graph.input]
+    nodes = [n for n in graph.node if n.input]
+    if nodes:
+        node = rng.choice(nodes)
+        node.input[rng.randrange(len(node.input))] = rng.choice([*names, ""])
+
+
+def _version(model, rng):
+    model.opset_import[0].version = rng.choice([1, 6, 9, 11, 13, 18, 22, 25, 27, 28])
 
 
 def _operator(graph, rng):
@@ -106,17 +145,51 @@ def _operator(graph, rng):
     node.op_type = rng.choice(sorted({s.name for s in onnx.defs.get_all_schemas()}))
 
 
-CHANGES = (_attribute, _values, _dimensions, _type, _wiring, _operator)
+CHANGES = (_attribute, _values, _dimensions, _type, _wiring, _operator, _version)
 
 
-def mutant(seed, number):
-    """Return the bytes of one mutated model."""
+def _changed_inputs(inputs, rng):
+    """Return inputs of which some have other values, sizes, ranks or data types."""
+    changed = list(inputs)
+    for _ in range(rng.choice([0, 0, 1, 2]) if changed else 0):
+        place = rng.randrange(len(changed))
+        x, kind = np.asarray(changed[place]), rng.randrange(5)
+        if kind == 0 and x.dtype.kind in "iu":
+            size = rng.choice(SIZES)
+            x = (x.astype("i8") * (rng.random() < 0.5) + size).astype(x.dtype)
+        elif kind == 1:
+            x = x[:0] if x.ndim else x
+        elif kind == 2:
+            x = x.reshape(-1)
+        elif kind == 3:
+            x = x[None]
+        elif kind == 4 and x.dtype.kind in "fiub":
+            x = np.nan_to_num(x).astype(rng.choice(["f4", "f2", "i8", "i4", "u1", "?", "f8"]))
+        changed[place] = x
+    return changed
+
+
+def _copy(model):
+    copied = onnx.ModelProto()
+    copied.CopyFrom(model)
+    return copied
+
+
+def mutant(seed, number, official=False):
+    """Return the bytes of one mutated model, and inputs for it; None for those by default."""
     rng = random.Random(f"{seed}/{number}")
     change = _changed_bytes if rng.random() < 0.3 else _changed_fields
-    return change(seed_model(), rng)
+    if not official:
+        return change(seed_model(), rng), None
+    model, inputs = rng.choice(official_models())
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        inputs = _changed_inputs(inputs, rng)
+    change = change if rng.random() < 0.8 else lambda m, _: m.SerializeToString()
+    return change(_copy(model), rng), inputs
 
 
-def outcome(content):
+def outcome(content, inputs=None):
     """Load and run a model; return how it ended."""
     x = np.linspace(-1, 1, 144, dtype="f4").reshape(2, 2, 6, 6)
     try:
@@ -124,7 +197,7 @@ def outcome(content):
     except DnnlError:
         return "refused at load"
     try:
-        made = net(*[x for _ in net.inputs])
+        made = net(*([x for _ in net.inputs] if inputs is None else inputs))
     except DnnlError:
         return "refused at the call"
     for value in made if isinstance(made, tuple) else (made,):
@@ -132,23 +205,61 @@ def outcome(content):
     return "ran"
 
 
+def play(options):
+    """Run models; print a line for each."""
+    if options.official:
+        official_models()
+    for number in range(options.first, options.models):
+        faulthandler.dump_traceback_later(LONGEST, exit=True)
+        try:
+            found = outcome(*mutant(options.seed, number, options.official))
+        except Exception as error:
+            text = " ".join(str(error).split())[:200]
+            found = f"{number}: {type(error).__name__}: {text}"
+        print(found, flush=True)
+    faulthandler.cancel_dump_traceback_later()
+
+
+def replayed(options):
+    """Yield the outcome of each model, run in processes of which each plays until it ends."""
+    number = options.first
+    while number < options.models:
+        command = [sys.executable, __file__, *(["--official"] if options.official else []),
+                   *("--here", "--seed", str(options.seed), "--first", str(number)),
+                   *("--models", str(options.models))]  # fmt: skip
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            for line in process.stdout:
+                number += 1
+                yield line.rstrip()
+        if number < options.models:
+            yield f"{number}: the process ended: {process.returncode}"
+            number += 1
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=int, default=300)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--official", action="store_true", help="mutate ONNX's own test models")
     parser.add_argument("--only", type=int)
+    parser.add_argument("--here", action="store_true", help="no process of its own")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     if options.only is not None:
-        print(outcome(mutant(options.seed, options.only)))
+        print(outcome(*mutant(options.seed, options.only, options.official)))
+        return 0
+    if options.here:
+        play(options)
         return 0
     counts, wrong = Counter(), []
-    for number in range(options.models):
-        try:
-            counts[outcome(mutant(options.seed, number))] += 1
-        except Exception as error:
-            wrong.append(f"{number}: {type(error).__name__}: {str(error)[:200]}")
-    print(dict(counts), *wrong, sep="\n")
+    for line in replayed(options):
+        if line[:1].isdigit():
+            wrong.append(line)
+            print(line, flush=True)
+        else:
+            counts[line] += 1
+    print(dict(counts), f"wrong: {len(wrong)}")
     return int(bool(wrong))
 
 

@@ -149,3 +149,47 @@ def test_the_library_is_loaded_only_on_use():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     assert onnx.__version__
     assert sycl_dnn.onnx.load is load
+
+
+def constant(name, values):
+    values = np.asarray(values)
+    return helper.make_node("Constant", [], [name], value=numpy_helper.from_array(values, "c"))
+
+
+@pytest.mark.parametrize("has_initializer", [False, True])
+def test_weights_in_constant_nodes_are_parameters_without_initializers(has_initializer):
+    """As Paddle's exporter writes them; single numbers stay constants."""
+    nodes = [
+        constant("fc.w", np.ones((3, 2), "f4")), constant("scale", np.full(1, 2, "f4")),
+        helper.make_node("MatMul", ["x", "fc.w"], ["a"]),
+        helper.make_node("Mul", ["a", "scale"], ["b"]), helper.make_node("Add", ["b", "w"], ["y"]),
+    ]  # fmt: skip
+    bias = np.array([1, 2], "f4")
+    model = model_of(numpy_helper.from_array(bias, "w"), *nodes)
+    model.graph.input.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3]))
+    if not has_initializer:
+        model.graph.ClearField("initializer")
+        model.graph.node.insert(0, constant("w", bias))
+    net = load(model)
+    names = ["w"] if has_initializer else ["fc.w", "w"]
+    assert sorted(net.state_dict()) == names
+    np.testing.assert_array_equal(net(np.ones((1, 3), "f4")).asnumpy(), [[7, 8]])
+
+
+@pytest.mark.parametrize("count", [2, 2**40])
+def test_split_into_other_numbers_of_parts_is_refused(count):
+    tensor = numpy_helper.from_array(np.ones(6, "f4"), "w")
+    split = helper.make_node("Split", ["w"], ["y", "a", "b"], num_outputs=count, axis=0)
+    model = model_of(tensor, split)
+    model.opset_import[0].version = 18
+    with pytest.raises(InvalidArguments, match=f"num_outputs must be 3, got {count}"):
+        load(model)()
+
+
+def test_a_result_that_a_node_does_not_have_is_refused():
+    tensor = numpy_helper.from_array(np.ones(6, "f4"), "w")
+    split = helper.make_node("Split", ["w"], ["a", "b", "y"], split=[2, 4])
+    model = model_of(tensor, split)
+    model.opset_import[0].version = 11
+    with pytest.raises(InvalidArguments, match="'y' must be a result of its node"):
+        load(model)()
