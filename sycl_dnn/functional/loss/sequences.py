@@ -125,10 +125,9 @@ class _Alignments:
         wrong = self._misfits(alphas, targets, n_steps, lengths)
         return in_dtype(dpnp.where(wrong, math.nan, made), alphas.dtype)
 
-    def slope(
-        self, scores: Any, targets: Any, n_steps: Any, lengths: Any, losses: Any, sums: Any
-    ) -> dpnp.ndarray:
+    def slope(self, given: list[dpnp.ndarray], losses: Any, sums: Any) -> dpnp.ndarray:
         """Return the gradient (T, N, C); as in torch, it assumes a preceding softmax."""
+        scores, targets, n_steps, lengths = given
         labels, found, skips = self._prepared(scores, targets, lengths)
         occupied = dpnp.exp(sums[:, :, 2:] + self._backward(found, skips, n_steps, lengths)
                             + losses[:, None])  # fmt: skip
@@ -192,9 +191,8 @@ def _losses(
         return {"src": found}
 
     trace.tape.append(Entry("ctc_loss", {"src": scores}, {"dst": made["losses"]}, rule=rule))
-    if not zero_infinity:
-        return made["losses"]
-    return where(isinf(made["losses"]), 0.0, made["losses"])
+    losses: Any = made["losses"]
+    return where(isinf(losses), 0.0, losses) if zero_infinity else losses
 
 
 def _by_calls(given: list[Tensor], form: _Alignments, zero_infinity: bool) -> Tensor:
@@ -207,9 +205,9 @@ def _by_calls(given: list[Tensor], form: _Alignments, zero_infinity: bool) -> Te
         return made, sums
 
     def slope(*arrays: dpnp.ndarray) -> dpnp.ndarray:
-        *arrays, sums, dy = arrays
-        losses = form.total(sums[:, :, 2:], *arrays[1:])
-        made = form.slope(*arrays, losses, sums) * dy[None, :, None]
+        *read, sums, dy = arrays
+        losses = form.total(sums[:, :, 2:], *read[1:])
+        made = form.slope(read, losses, sums) * dy[None, :, None]
         if zero_infinity:
             lost = dpnp.isinf(losses)[None, :, None]
             made = dpnp.where(lost, dpnp.zeros_like(made), made)
