@@ -219,6 +219,27 @@ class Scope:
             value = self.values[expression.results[place]]
             self.arrays.stored(number, self._starts[number], self._at, value)
 
+    def keep(self, term: int, place: int | None, row: Value | None) -> None:
+        """Write a term to the memory of a result, or to local memory."""
+        arrays = self.arrays
+        if place is not None:
+            number = arrays.expression.first_result + place
+            arrays.stored(number, self._starts[number], self._at, self.values[term])
+        elif row is not None and self._at is not None:
+            arrays.kernel.share(
+                row, self._at, arrays.kernel.repeated(self.values[term], arrays.width)
+            )
+
+    def read_back(self, term: int, place: int | None, row: Value | None) -> None:
+        """Read what ``keep`` wrote."""
+        arrays = self.arrays
+        if place is not None:
+            number = arrays.expression.first_result + place
+            dtype = arrays.expression.dtype_of(term)
+            self.values[term] = from_memory(arrays.kernel, self.bits(number), dtype)
+        elif row is not None and self._at is not None:
+            self.values[term] = arrays.kernel.shared(row, self._at, arrays.width)
+
     def bits(self, number: int) -> Value:
         """Return elements of an array as memory has them."""
         return self.arrays.bits(number, self._starts[number], self._at)

@@ -362,6 +362,16 @@ WRITERS: dict[str, Writer | None] = {
 }  # fmt: skip
 
 
+#: Floats that are computed in wider registers.
+NARROW = ("bfloat16", "float16")
+#: Operations of more than a few instructions.
+COSTLY = frozenset(
+    (
+        "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "erf", "erfc",
+        "exp", "exp2", "exp_nonpositive", "expm1", "log", "log10", "log1p", "log2", "pow",
+        "sigmoid", "sin", "sinh", "tan", "tanh",
+    )
+)  # fmt: skip
 #: Operations whose result is one of the operands, up to its sign.
 _EXACT = ("abs", "maximum", "minimum", "neg", "stop_gradient", "where")
 

@@ -35,7 +35,11 @@ class _Writing(KeptPoints):
     def __init__(self, form: ReductionForm) -> None:
         super().__init__(form)
         expression = form.expression
-        self._passes = Passes(expression, form.kinds, form.classes)
+        # Other items, and vectors along a kept axis, write elements again that they share.
+        keeps = self._is_rows and form.schedule.n_items == 1
+        has_row = form.schedule.row > 0
+        self._passes = Passes(expression, form.kinds, form.classes, keeps=keeps, has_row=has_row)
+        self._row = self._kernel.group_memory("f32", form.schedule.row) if has_row else None
         self._reductions = {
             n: Reduction(self._kernel, term, expression.dtype_of(term.operands[0]))
             for n, term in enumerate(expression.terms, len(expression.inputs))
@@ -131,16 +135,29 @@ class _Writing(KeptPoints):
         places = self._added(k.repeated(start, width), k.counting("i32", width))
         fresh = k.call("ge", places, k.repeated(at, width))
         wanted = self._passes.reductions[number]
-        elements = self._elements(here, number)
+        elements = self._elements(here, number, fresh)
         for n, state, element in zip(wanted, total, elements, strict=True):
             reduction = self._reductions[n]
             element = reduction.masked(element, fresh)
             assign(k, state, reduction.gathered(current(k, state), element))
 
-    def _elements(self, scope: Scope, number: int) -> list[State]:
-        """Store a vector's results and return the states of its elements."""
+    def _elements(self, scope: Scope, number: int, fresh: Value | None = None) -> list[State]:
+        """Store a vector's results and return the states of its elements.
+
+        ``fresh`` says which elements were not processed yet.
+        """
         passes, width = self._passes, self._schedule.width
+        read_back = passes.read_back[number].items()
+        for term, place in read_back:
+            scope.read_back(term, place, self._row)
         scope.compute(passes.varying[number])
+        for term, place in passes.kept[number].items():
+            scope.keep(term, place, self._row)
+        for term, place in read_back if fresh is not None else ():
+            if place is not None:
+                result = self._expression.results[place]
+                done = scope.values[term]  # elements processed before are results already
+                scope.values[result] = self._kernel.select(fresh, scope.values[result], done)
         scope.store(passes.full[number])
         made = []
         for n in passes.reductions[number]:

@@ -24,6 +24,8 @@ class ReductionSchedule(NamedTuple):
     part : int
         The axis that counts parts of the reduced axis after it (the last part may be shorter); -1
         if there is none.
+    row : int
+        At most how many elements the only reduced axis has; 0 if it is not known.
     """
 
     lanes: int
@@ -31,6 +33,7 @@ class ReductionSchedule(NamedTuple):
     unroll: int
     n_items: int
     part: int = -1
+    row: int = 0
 
     @property
     def step(self) -> int:

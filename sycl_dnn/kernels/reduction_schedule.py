@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sycl_dnn.kernels.expression import Expression
+from sycl_dnn.kernels.expression import COSTLY, NARROW, Expression
 from sycl_dnn.kernels.reduction_form import ReductionForm, ReductionSchedule
 
 #: Minimum elements per group, and for a second launch.
@@ -16,6 +16,8 @@ _LEAST, _WORTH_PARTS = 1 << 13, 1 << 15
 _SHORT = 32
 #: Maximum number of terms for unrolling, limited by registers.
 _FEW_TERMS = 9
+#: Elements of a row that local memory keeps in float32.
+_KEPT = 4096
 
 
 class ReductionGrid(NamedTuple):
@@ -189,6 +191,18 @@ def in_parts(
     return ReductionGrid(sizes, kinds, strides), schedule._replace(lanes=lanes, part=axis)
 
 
+def _row_of(expression: Expression, grid: ReductionGrid, schedule: ReductionSchedule) -> int:
+    """Return the bound for rows of which a CPU keeps a costly term; 0 if there is none to keep.
+
+    Rows of float32 are kept where the results go.
+    """
+    is_row = grid.kinds[schedule.lanes] == "r" and grid.kinds.count("r") == 1
+    is_narrow = any(expression.dtype_of(n) in NARROW for n in expression.results)
+    is_costly = any(term.operation in COSTLY for term in expression.terms)
+    is_kept = is_row and is_narrow and is_costly and schedule.n_items == 1
+    return _KEPT if is_kept and grid.sizes[schedule.lanes] <= _KEPT else 0
+
+
 def planned(
     expression: Expression,
     grid: ReductionGrid,
@@ -201,6 +215,7 @@ def planned(
     n_groups = min(n_units, 4 * n_processors, max(1, math.prod(grid.sizes) // _LEAST))
     each = -(-n_units // n_groups)
     classes = grid.classes(schedule.lanes)
+    schedule = schedule._replace(row=_row_of(expression, grid, schedule))
     strides = [
         s
         for kinds, along in zip(classes, grid.strides, strict=True)

@@ -294,19 +294,27 @@ class Kernel:
         self._globals.append([59, pointer, made, _WORKGROUP])
         return Value(made, name, 0)
 
-    def _shared_address(self, memory: Value, index: Value) -> int:
+    def _shared_address(self, memory: Value, index: Value, width: int) -> int:
         made = self._new()
         kind = self._pointer_type(_WORKGROUP, memory.type)
         self._code.append([66, kind, made, memory.id, index.id])
-        return made
+        if width == 1:
+            return made
+        vector = self._new()
+        kind = self._pointer_type(_WORKGROUP, memory.type, width)
+        self._code.append([124, kind, vector, made])
+        return vector
 
-    def shared(self, memory: Value, index: Value) -> Value:
-        """Load an element of local memory."""
-        return self._emit(61, memory.type, 1, self._shared_address(memory, index))
+    def shared(self, memory: Value, index: Value, width: int = 1) -> Value:
+        """Load elements of local memory, starting at an index."""
+        size = TYPES[memory.type][0] // 8
+        address = self._shared_address(memory, index, width)
+        return self._emit(61, memory.type, width, address, 2, size)
 
     def share(self, memory: Value, index: Value, v: Value) -> None:
-        """Store an element of local memory."""
-        self._code.append([62, self._shared_address(memory, index), v.id])
+        """Store the lanes of a value in local memory, starting at an index."""
+        size = TYPES[memory.type][0] // 8
+        self._code.append([62, self._shared_address(memory, index, v.width), v.id, 2, size])
 
     def barrier(self) -> None:
         """Synchronize the group; stores to local memory become visible."""

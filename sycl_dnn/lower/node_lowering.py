@@ -168,6 +168,8 @@ class Lowering:
     def __init__(self, trace: Trace, known: Known, like: Mapping[Node, Tensor]) -> None:
         self._trace, self._like = trace, like
         self._tensors: Known = dict(known)
+        #: Reductions and scans that only kernels they are part of read.
+        self._inner = set[Node]()
 
     def tensors(self, results: Sequence[Node]) -> list[Tensor]:
         """Return the tensors of nodes."""
@@ -183,7 +185,7 @@ class Lowering:
         whole = [node for node in order if not is_elementwise(node)]
         for level in range(max(levels.values(), default=0) + 1):
             for node in whole:
-                if levels[node] == level and node not in self._tensors:
+                if levels[node] == level and not (node in self._tensors or node in self._inner):
                     if is_reduction(node):
                         self._reduced(node, order, results)
                     elif is_scan(node):
@@ -247,6 +249,7 @@ class Lowering:
             region = Region(node, order, self._tensors, results, is_deep=False)
             launch = self._launch_of(region)
         self._tensors |= zip(region.outputs, launch.recorded(), strict=True)
+        self._inner |= region.computed
 
     def _launch_of(self, region: Region) -> ReductionLaunch:
         return ReductionLaunch(RegionArrays(self._trace, region, self._tensors))
@@ -259,6 +262,7 @@ class Lowering:
         arrays = RegionArrays(self._trace, region, self._tensors)
         launch = ScanLaunch(arrays, is_reversed=node.attributes["is_reversed"])
         self._tensors |= zip(region.outputs, launch.recorded(), strict=True)
+        self._inner |= region.computed
 
     # --- Element-wise nodes of one shape, fused
 

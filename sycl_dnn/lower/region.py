@@ -110,6 +110,11 @@ class Region:
         return is_free and node.shape == self._start.shape
 
     @property
+    def computed(self) -> set[Node]:
+        """The nodes that nothing outside has to compute again."""
+        return {node for node, level in self._levels.items() if level}
+
+    @property
     def is_nested(self) -> bool:
         """Whether there is more than one pass."""
         deep = max(self._levels.values()) > 1

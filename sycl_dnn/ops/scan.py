@@ -52,20 +52,14 @@ def _sums_back(factors: Node, g: Node, axis: int, *, is_reversed: bool) -> Node:
 
 
 def _cumprod_vjp(node: Node, g: Node) -> list[Node]:
-    """Products of those before, times sums of those after: right with zeros."""
-    (x,), axis = node.inputs, node.attributes["axis"]
-    is_reversed = node.attributes["is_reversed"]
-    before = neighbor(node, axis, 1, is_reversed=is_reversed)
-    return [before * _sums_back(x, g, axis, is_reversed=is_reversed)]
-
-
-def _divided_vjp(node: Node, g: Node) -> list[Node]:
     """As torch, which divides by each element of a row without zeros: NaN at infinities."""
     (x,), axis = node.inputs, node.attributes["axis"]
     is_reversed = node.attributes["is_reversed"]
     sums = CUMSUM(node * g, axis=axis, is_reversed=not is_reversed)
     n_zeros = SUM(cast(EQ(x, number(0, x.dtype)), "int32"), axes=(axis,))
-    (slope,) = _cumprod_vjp(node, g)
+    # Products of those before, times sums of those after.
+    before = neighbor(node, axis, 1, is_reversed=is_reversed)
+    slope = before * _sums_back(x, g, axis, is_reversed=is_reversed)
     return [where(EQ(n_zeros, number(0, "int32")), sums / x, slope)]
 
 
@@ -95,8 +89,6 @@ def _extreme_vjp(node: Node, g: Node) -> list[Node]:
 
 CUMSUM = Operation("cumsum", _along, _cumsum_vjp)
 CUMPROD = Operation("cumprod", _along, _cumprod_vjp)
-#: The same values with torch's gradient at infinities.
-CUMPROD_DIVIDED = Operation("cumprod_divided", _along, _divided_vjp, definition=CUMPROD)
 #: ``h[i] = a[i] * h[i - 1] + b[i]`` of factors ``a`` and terms ``b``, from 0.
 LINEAR_RECURRENCE: Operation = Operation("linear_recurrence", _along, _recurrence_vjp)
 LOGCUMSUMEXP = Operation("logcumsumexp", _along, _logcumsumexp_vjp)

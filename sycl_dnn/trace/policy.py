@@ -93,8 +93,8 @@ def set_nan(mode: str) -> None:
     Parameters
     ----------
     mode : {"fast", "propagate"}
-        ``"fast"``: oneDNN's results where PyTorch's would take longer: max pools lose NaN, softmax
-        of rows confines it to its element. docs/security.md has the list.
+        ``"fast"``: oneDNN's results where PyTorch's would take longer: max pools lose NaN, and
+        attention is NaN for scores of minus infinity alone. docs/security.md has the list.
         ``"propagate"``: PyTorch's results everywhere, forward and backward, at the cost of
         additional passes over the data in these functions.
 

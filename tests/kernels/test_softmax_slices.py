@@ -75,10 +75,9 @@ def _special_rows(length):
 def test_special_values(queue, length, is_inner):
     x, axis = _special_rows(length), 1
     x, axis = (np.ascontiguousarray(x.T), 0) if is_inner else (x, 1)
-    with sycl_dnn.nan_mode("propagate"):
-        y, pullback = sycl_dnn.vjp(lambda x: F.softmax(x, axis), placed(x, queue))
-        dx = host(pullback(y)[0])
-        logarithm = host(F.log_softmax(placed(x, queue), axis))
+    y, pullback = sycl_dnn.vjp(lambda x: F.softmax(x, axis), placed(x, queue))
+    dx = host(pullback(y)[0])
+    logarithm = host(F.log_softmax(placed(x, queue), axis))
     y, dx, logarithm = (np.moveaxis(a, axis, 1) for a in (host(y), dx, logarithm))
     for made in (y, dx, logarithm):
         assert np.isnan(made[:3]).all()
@@ -115,11 +114,52 @@ def test_second_derivative(queue, shape, axis):
     assert error(made, found) < 1e-4
 
 
-def test_compiled_functions_keep_the_softmax_primitive_for_rows(queue):
-    """Attention is recognized by it."""
+def test_compiled_functions_keep_the_softmax_primitive_before_products(queue):
+    """Attention is recognized by it, and a product makes whole rows NaN."""
     x = placed(np.random.default_rng(2).standard_normal((2, 5, 16)), queue)
-    for axis, names in ((1, []), (2, ["softmax_forward"])):
-        compiled = sycl_dnn.compile(lambda x, axis=axis: F.softmax(x, axis))
-        wanted = expected(host(x), host(x), axis, False)[0]
-        assert error(host(compiled(x)), wanted) < 1e-6
+    values = placed(np.random.default_rng(3).standard_normal((2, 16, 3)), queue)
+    for function, names in (
+        (lambda x: F.softmax(x, 1), []),
+        (lambda x: F.softmax(x, 2), []),
+        (lambda x: F.matmul(F.softmax(x, 2), values), ["softmax_forward"]),
+        (lambda x: F.sum(F.matmul(F.softmax(x, 2), values) + F.sum(F.softmax(x, 2))), []),
+    ):
+        compiled = sycl_dnn.compile(function)
+        assert error(host(compiled(x)), host(function(x))) < 1e-6
         assert [p.row for p in compiled.explain(x).parts if "softmax" in p.row] == names
+
+
+@pytest.mark.parametrize("length", [5, 16, 37, 131, 700])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_one_nan_makes_a_row_nan(queue, dtype, value, length):
+    x = np.random.default_rng(4).standard_normal((6, length))
+    x[2, length // 2], x[4, -1] = value, value
+
+    def scaled(x):
+        return F.mul(F.softmax(x, 1), 2.0)
+
+    for function in (scaled, sycl_dnn.compile(scaled)):
+        made = host(function(placed(x, queue, dtype=dtype)))
+        assert np.isnan(made[[2, 4]]).all()
+        assert np.isfinite(made[[0, 1, 3, 5]]).all()
+
+
+@pytest.mark.parametrize("length", [16, 37, 130, 4096, 4100])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [("float32", 2e-6), ("bfloat16", 4e-3), ("float16", 1e-3)]
+)
+def test_exponentials_are_kept_between_passes(queue, dtype, tolerance, length):
+    """In the result, of narrow types in local memory up to a length; also beside other results."""
+    x = placed(np.random.default_rng(5).standard_normal((5, length)), queue, dtype=dtype)
+    powers = np.exp(host(x).astype("f8"))
+    wanted = powers / powers.sum(1, keepdims=True)
+
+    def both(x):
+        y = F.softmax(x, 1)
+        return y, F.mul(y, F.sum(F.mul(y, 3.0), 1, keepdim=True))
+
+    for run in (both, sycl_dnn.compile(both)):
+        y, z = (host(a).astype("f8") for a in run(x))
+        assert np.abs(y - wanted).max() < tolerance * wanted.max()
+        assert np.abs(z - 3 * wanted).max() < 6 * tolerance * wanted.max()

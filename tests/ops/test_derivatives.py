@@ -125,7 +125,6 @@ CASES = {
     "prod": (lambda x: r.PROD(x, axes=(0, 2)), IMAGE),
     "cumsum": (lambda x: e.EXP(_scanned(q.CUMSUM, x)), X),
     "cumprod": (lambda x: _scanned(q.CUMPROD, x, is_reversed=True), X),
-    "cumprod_divided": (lambda x: _scanned(q.CUMPROD_DIVIDED, x), APART),
     "logcumsumexp": (lambda x: e.SQUARE(_scanned(q.LOGCUMSUMEXP, x)), X),
     "cummax": (lambda x: _scanned(q.CUMMAX, x) * x, DISTINCT),
     "cummin": (lambda x: _scanned(q.CUMMIN, x, is_reversed=True) * x, DISTINCT),

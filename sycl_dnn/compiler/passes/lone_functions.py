@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise functions that were not appended to anything, as kernels that keep NaN."""
+"""Functions that are neither appended nor part of attention, as kernels that keep NaN."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sycl_dnn.lower.algorithms import PAIRS, stepped
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
+from sycl_dnn.ops.reduction import SOFTMAX
 from sycl_dnn.trace.values import Storage
 
 #: Algorithms for which oneDNN returns numbers for NaN, or has errors of 5e-5 (mish).
@@ -26,10 +27,29 @@ _LOSING = frozenset(
 
 
 def keep_nan(graph: Graph) -> None:
-    """Replace element-wise nodes by kernels where oneDNN would lose NaN."""
+    """Replace element-wise nodes and softmax by kernels where oneDNN would lose NaN."""
     for node in list(graph.nodes):
-        if node.row in ("eltwise_forward", "binary") and _loses_nan(node):
+        if node.row in ("eltwise_forward", "binary"):
+            is_wrong = _is_float(node) and not _LOSING.isdisjoint(_algorithms(node))
+        else:
+            is_softmax = node.row == "softmax_forward" and _is_float(node)
+            is_wrong = is_softmax and not _is_multiplied(graph, node)
+        if is_wrong:
             _replace(graph, node)
+
+
+def _is_multiplied(graph: Graph, node: Node) -> bool:
+    """Whether the sums over rows of a softmax make its other elements NaN as well."""
+    return graph.is_inner(node.dst.storage) and all(
+        reader.row == "matmul" and _is_left(node, reader)
+        for reader in graph.readers(node.dst.storage)
+    )
+
+
+def _is_left(node: Node, product: Node) -> bool:
+    dst, src = node.dst, product.inputs["src"]
+    is_same = (src.storage, src.offset, src.desc) == (dst.storage, dst.offset, dst.desc)
+    return is_same and product.inputs["weights"].storage is not dst.storage
 
 
 def _algorithms(node: Node) -> Iterator[A]:
@@ -41,21 +61,21 @@ def _algorithms(node: Node) -> Iterator[A]:
             yield args[0]
 
 
-def _loses_nan(node: Node) -> bool:
-    is_float = node.has_dst and all(
+def _is_float(node: Node) -> bool:
+    return node.has_dst and all(
         dtypes.is_float(t.dtype) for t in (node.dst, node.inputs.get("src", node.dst))
     )
-    return is_float and not _LOSING.isdisjoint(_algorithms(node))
 
 
 def _replace(graph: Graph, node: Node) -> None:
     later = post_ops_as_chain(node)
     kind, is_pair = node.params["algorithm"], node.row == "binary"
+    is_softmax = node.row == "softmax_forward"
     if isinstance(later, Refusal) or graph.is_locked(node) or (is_pair and kind not in PAIRS):
         return
     operands = [node.inputs[n] for n in (("src_0", "src_1") if is_pair else ("src",))]
     n_given = len(operands)
-    first = () if is_pair else ((kind, node.params["alpha"], node.params["beta"]),)
+    first = () if is_pair or is_softmax else ((kind, node.params["alpha"], node.params["beta"]),)
     steps = (*first, *[(op.algorithm, op.alpha, op.beta) for op in later])
     operands += [
         op.operand.view(op.desc.dims, op.desc.strides) for op in later if op.operand is not None
@@ -65,7 +85,9 @@ def _replace(graph: Graph, node: Node) -> None:
     def definition(*given: Value) -> Value:
         second = given[1] if is_pair else None
         wide = dtypes.wide(dst.dtype)
-        return cast(stepped(kind, given[0], second, steps, given[n_given:], wide), dst.dtype)
+        x = cast(given[0], wide)
+        x = SOFTMAX(x, axis=node.params["axis"]) if is_softmax else x
+        return cast(stepped(kind, x, second, steps, given[n_given:], wide), dst.dtype)
 
     result, nodes = graph.recorded(lambda: computed(definition, *operands))
     if result.desc != dst.desc or not nodes or result.storage not in _written(nodes[-1]):

@@ -29,18 +29,12 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 
-#: For shorter rows oneDNN is several times slower than a generated kernel.
-_SHORT = 16
-
-
 def normalized(x: Tensor, axis: int) -> Tensor:
     """Return softmax along an axis, in the layout of ``x``.
 
-    For rows oneDNN is faster unless they are short, and compiled functions recognize attention by
-    its softmax.
+    Compiled functions recognize attention by its softmax, a primitive, and replace any other.
     """
-    is_wanted = x.trace.is_compiled or (x.ndim and x.shape[axis] >= _SHORT)
-    if is_wanted and not x.trace.keeps_nan and _is_innermost(x, axis):
+    if x.trace.is_compiled and _is_innermost(x, axis):
         return by_primitive(x, axis, x.dtype)
     return _by_kernel(ops.SOFTMAX, x, axis)
 
@@ -59,7 +53,7 @@ def _by_kernel(row: Operation, x: Tensor, axis: int) -> Tensor:
 
 
 def _is_innermost(x: Tensor, axis: int) -> bool:
-    return x.ndim <= AXES_OF_SOFTMAX and x.desc is not None and x.desc.strides[axis] == 1
+    return 0 < x.ndim <= AXES_OF_SOFTMAX and x.desc is not None and x.desc.strides[axis] == 1
 
 
 def by_primitive(x: Tensor, axis: int, dtype: str) -> Tensor:
@@ -139,18 +133,11 @@ Source: oneDNN developer guide, "Softmax", {source}.
 """
 
 
-#: Documented behavior of oneDNN for slices with NaN or infinity.
-_NAN = (
-    "One NaN or infinity\n    in a slice leaves 0 at its other places, unless "
-    '``set_nan("propagate")``: then all are NaN.'
-)
-
-
 @operation
 @templated(
     _DOC,
-    note="A slice of minus infinities is NaN. " + _NAN,
-    source="algorithm ``softmax_accurate``",
+    note="A slice with NaN or infinity, or of minus infinities, is NaN.",
+    source="algorithm ``softmax_accurate``, used by compiled functions before products",
 )
 def softmax(
     input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
@@ -173,7 +160,11 @@ def log_softmax(
 
 
 @operation
-@templated(_DOC, note="A slice of infinities is NaN. " + _NAN, source='after "Eltwise"')
+@templated(
+    _DOC,
+    note="A slice with NaN or minus infinity, or of infinities, is NaN.",
+    source="as ``softmax``",
+)
 def softmin(
     input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
 ) -> dpnp.ndarray | Array:

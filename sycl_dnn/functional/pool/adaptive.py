@@ -52,7 +52,7 @@ def adaptive_avg_pool(name: str, rank: int, input: Tensor, output_size: Any) -> 
     check_dtype(name, input)
     x = batched(name, input, rank)
     sizes = _sizes(name, x, output_size)
-    # Equal windows are pooled; others are matrix products.
+    # Equal windows are pooled; others are weighted sums.
     pairs = list(zip(x.shape[2:], sizes, strict=True))
     uneven = {axis: Taps.of(_averages(n, t)) for axis, (n, t) in enumerate(pairs, start=2) if n % t}
     if all(n == 1 for n in sizes) and not (x.trace.is_compiled and not x.trace.training):
@@ -120,8 +120,7 @@ def adaptive_avg_pool2d(
 
     Notes
     -----
-    Source: oneDNN developer guide, "Pooling" if T divides H, else "Matmul" with a constant matrix
-    per axis, by which NaN and infinities spread to other windows, unless ``set_nan("propagate")``.
+    Source: oneDNN developer guide, "Pooling" if T divides H, else one weighted sum for each axis.
     """
     return adaptive_avg_pool("adaptive_avg_pool2d", 2, input, output_size)
 

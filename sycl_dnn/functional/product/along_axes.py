@@ -9,14 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sycl_dnn._core import algorithm
-from sycl_dnn.functional.index.selected import selected
-from sycl_dnn.functional.product.product import product
-from sycl_dnn.functional.shape.joining import join
-from sycl_dnn.trace.pointwise import mul
-from sycl_dnn.trace.reductions import reduce
+from sycl_dnn.ir.node import Node
+from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.ops.selection import gather, gathered
+from sycl_dnn.ops.shape import SUM
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import filled, reshape, transpose
+from sycl_dnn.trace.views import reshape, transpose
 
 
 class Taps(NamedTuple):
@@ -54,6 +52,21 @@ class Taps(NamedTuple):
         np.add.at(made, (rows, self.columns), self.weights)
         return made[:, : self.n_in]
 
+    def transposed(self) -> Taps:
+        """Return the taps of the transposed matrix; elements that are read twice stay apart."""
+        n_out, count = self.columns.shape
+        columns = self.columns.ravel()
+        order = np.argsort(columns, kind="stable")
+        order = order[columns[order] < self.n_in]
+        columns = columns[order]
+        counts = np.bincount(columns, minlength=self.n_in)
+        places = np.arange(len(columns)) - (np.cumsum(counts) - counts)[columns]
+        shape = (self.n_in, max(counts, default=0))
+        turned, weights = np.full(shape, n_out), np.zeros(shape)
+        turned[columns, places] = order // max(count, 1)
+        weights[columns, places] = self.weights.ravel()[order]
+        return Taps(turned, weights, n_out)
+
 
 def along_axes(x: Tensor, taps: Mapping[int, Taps]) -> Tensor:
     """Replace the given axes of (N, C, *S) by the sums of their taps.
@@ -63,34 +76,40 @@ def along_axes(x: Tensor, taps: Mapping[int, Taps]) -> Tensor:
     trace, dtype = x.trace, x.dtype
     wide = x if dtype == "float64" else trace.convert(x, "float32")
     made = transpose(wide, (0, *range(2, x.ndim), 1))
-    # Multiplication by 0 would turn infinities outside the window into NaN.
-    along = _summed if x.trace.keeps_nan else _multiplied
     # Axes that shrink most come first, so that the others process less.
     for axis in sorted(taps, key=lambda a: len(taps[a].columns) / taps[a].n_in):
-        made = along(made, axis - 1, taps[axis])
+        made = _summed(made, axis - 1, taps[axis])
     return trace.convert(transpose(made, (0, x.ndim - 1, *range(1, x.ndim - 1))), dtype)
 
 
-def _multiplied(x: Tensor, axis: int, taps: Taps) -> Tensor:
-    matrix = taps.matrix()
-    n_out, n_in = matrix.shape
-    outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
-    shape = (*x.shape[:axis], n_out, *x.shape[axis + 1 :])
-    if inner == 1:
-        right = x.trace.convert(x.trace.literal(matrix.T, x.dtype), x.dtype)
-        return reshape(product(reshape(x, (outer, n_in)), right), shape)
-    left = x.trace.convert(x.trace.literal(matrix[None], x.dtype), x.dtype)
-    return reshape(product(left, reshape(x, (outer, n_in, inner))), shape)
+#: Taps up to which a kernel has an instruction for each.
+_FEW = 4
 
 
 def _summed(x: Tensor, axis: int, taps: Taps) -> Tensor:
+    """Sum the taps, and nothing else: a product by 0 would make NaN of infinities elsewhere."""
+    trace, (n_out, count) = x.trace, taps.columns.shape
     outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
-    x, shape = reshape(x, (outer, taps.n_in, inner)), x.shape
-    if taps.columns.max(initial=0) == taps.n_in:
-        x = join([x, filled(x.trace, 0.0, (outer, 1, inner), x.dtype)], 1)
-    columns = x.trace.literal(taps.columns.reshape(1, -1, 1), "int64")
-    found = selected(x, columns, 1)
-    weights = x.trace.convert(x.trace.literal(taps.weights[..., None], x.dtype), x.dtype)
-    terms = mul(reshape(found, (outer, *taps.columns.shape, inner)), weights)
-    made = reduce(algorithm.reduction_sum, terms, (2,))
-    return reshape(made, (*shape[:axis], len(taps.columns), *shape[axis + 1 :]))
+    has_zeros = taps.columns.max(initial=0) == taps.n_in
+    n_parts = count if count <= _FEW else 1
+    tables = [
+        trace.literal(columns[None, ..., None], "int32")
+        for columns in np.split(taps.columns, n_parts, axis=1)
+    ] + [
+        trace.convert(trace.literal(weights[None, ..., None], x.dtype), x.dtype)
+        for weights in np.split(taps.weights, n_parts, axis=1)
+    ]
+
+    def definition(values: Node, *tables: Node) -> Node:
+        terms = [
+            (gathered(values, at, 1) if has_zeros else gather(values, [at], [1])) * weights
+            for at, weights in zip(tables[:n_parts], tables[n_parts:], strict=True)
+        ]
+        return SUM(terms[0], axes=(2,)) if n_parts == 1 else sum(terms[1:], terms[0])
+
+    def made() -> Tensor:
+        values = reshape(x, (outer, taps.n_in, 1, inner))
+        result = computed(definition, values, *tables)
+        return reshape(result, (*x.shape[:axis], n_out, *x.shape[axis + 1 :]))
+
+    return trace.closed({"x": x}, made, lambda dy: {"x": _summed(dy, axis, taps.transposed())})

@@ -27,7 +27,6 @@ from sycl_dnn.ops.scan import (
     CUMMAX,
     CUMMIN,
     CUMPROD,
-    CUMPROD_DIVIDED,
     CUMSUM,
     INDICES,
     LINEAR_RECURRENCE,
@@ -72,8 +71,7 @@ _OF_NUMBERS = {
     "refused": "is bool",
 }
 _DIVIDED = """The gradient
-is of products of the other elements. torch divides by each: NaN at infinities, and infinity if a
-product overflows; so it is after ``set_nan("propagate")``. """
+of a row without zeros divides by each element, as in torch: NaN at infinities. """
 _OF_EXTREMES = {
     "kinds": " and real dtype",
     "parameters": "",
@@ -122,7 +120,7 @@ def cumprod(input: dpnp.ndarray | Array, dim: int, *, dtype: Any = None) -> dpnp
     if str(x.dtype).startswith("complex") and x.ndim and x.size:
         call = lambda a: dpnp.cumprod(a, axis=axis, dtype=a.dtype)  # noqa: E731
         return x.trace.array_call(call, [x], [Out(x.shape, x.dtype)], lambda *_: {})[0]
-    return _scanned(CUMPROD_DIVIDED if x.trace.keeps_nan else CUMPROD, x, axis)
+    return _scanned(CUMPROD, x, axis)
 
 
 @operation

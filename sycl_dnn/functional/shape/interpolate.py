@@ -117,7 +117,7 @@ def _antialiased(n_in: int, n_out: int, scale: float, cubic: bool) -> Taps:
     return Taps.between(low, high, matrix / matrix.sum(axis=1, keepdims=True))
 
 
-# --- Implementation by oneDNN's resampling, strided copies, or matrices
+# --- Implementation by oneDNN's resampling, strided copies, or weighted sums
 
 
 def _resampled(x: Tensor, kind: algorithm, sizes: Sizes) -> Tensor:
@@ -220,7 +220,7 @@ def interpolated(
 ) -> Tensor:
     """Interpolate (N, C, *S) linearly or cubically."""
     by_sizes = all(a.n_in == a.n_out or a.scale == a.n_in / a.n_out for a in axes)
-    is_plain = not (cubic or align_corners or antialias or x.trace.keeps_nan)
+    is_plain = not (cubic or align_corners or antialias)
     if by_sizes and is_plain:
         sizes = tuple(a.n_out for a in axes)
         return resized(x, sizes, lambda: _resampled(x, algorithm.resampling_linear, sizes))
@@ -355,10 +355,11 @@ def interpolate(
 
     Notes
     -----
+    NaN and infinities spread as in torch, but where oneDNN interpolates: there elements with weight
+    0 at the border count for nothing.
+
     Source: oneDNN developer guide, "Resampling". What it lacks, such as aligned corners, is a
-    product with a constant matrix per axis ("Matmul") or a series of strided copies ("Reorder").
-    For ``"area"`` and interpolating modes, NaN and infinities then spread along the axis, unless
-    ``set_nan("propagate")``.
+    kernel of weighted sums for each axis, or a series of strided copies ("Reorder").
     """
     _check_mode(input, mode, align_corners, antialias)
     is_nearest = mode.startswith("nearest")
