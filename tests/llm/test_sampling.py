@@ -66,6 +66,7 @@ def test_greedy_is_the_first_largest(n):
     assert draw(logits, temperature=0.0) == logits.argmax()
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(("options", "left"), [
     ({"top_k": 2}, [5, 2]), ({"top_p": 0.6}, [5, 2]), ({"top_p": 0.5}, [1]),
     ({"min_p": 0.25}, [5, 2, 1.5]), ({"top_k": 3, "min_p": 0.35}, [5, 2]),
