@@ -18,7 +18,7 @@ import dpnp
 import matplotlib
 import numpy as np
 import onnx
-from _training import begin, check, finish, out_path, own_rows, train
+from _training import begin, check, finish, out_path, own_rows, train, write_once
 from matplotlib.figure import Figure
 from PIL import Image, ImageDraw, ImageFont
 
@@ -109,11 +109,13 @@ def small_model(options: Any, words: Sequence[str], rng: Any, queue: Any) -> Pat
     model = sycl_dnn.onnx.export(net, images, dynamic={0: "N"}, inputs=["image"])
     onnx.helper.set_model_props(model, {"character": "\n".join(LETTERS)})
     path = out_path("small_reader.onnx")
-    onnx.save(model, path)
+    write_once(options, onnx.save, model, path)
     return path
 
 
-def draw(images: np.ndarray, before: Sequence[str], after: Sequence[str], losses: Any) -> Path:
+def draw(
+    path: Path, images: np.ndarray, before: Sequence[str], after: Sequence[str], losses: Any
+) -> None:
     """Write a picture of words, of what was read before and after, and of the loss."""
     figure = Figure(figsize=(9, 5), layout="constrained")
     grid = figure.add_gridspec(6, 2, width_ratios=(1, 1))
@@ -127,9 +129,7 @@ def draw(images: np.ndarray, before: Sequence[str], after: Sequence[str], losses
     axes.plot(np.arange(1, len(losses) + 1), losses)
     axes.set(xlabel="step", ylabel="CTC loss of a letter", yscale="log")
     figure.suptitle("read before (red) and after (green) fine-tuning")
-    path = out_path("finetune_ocr.png")
     figure.savefig(path, dpi=100)
-    return path
 
 
 def main() -> None:
@@ -158,7 +158,9 @@ def main() -> None:
     after = read(net, images, alphabet, queue)
     shares = right(before, held_out), right(after, held_out)
     print(f"{options.font.stem}: {shares[0]:.0%} of {N_TEST} new words read, {shares[1]:.0%} after")
-    print(f"picture: {draw(images, before, after, losses)}")
+    picture = out_path("finetune_ocr.png")
+    write_once(options, draw, picture, images, before, after, losses)
+    print(f"picture: {picture}")
     check(options, "most words of the new font must be read", shares[1] > max(0.7, shares[0]))
     finish(options, "finetune_ocr", losses)
 
