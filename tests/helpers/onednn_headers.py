@@ -10,13 +10,17 @@ _CLASS = re.compile(r"^\s*(?:struct|class) (\w+)[^;{}()]*\{", re.M)
 _NO_NAMES = {"operator", "noexcept", "if", "decltype", "static_assert", "defined", "sizeof"}
 
 
-def header_text(name):
+def with_macros(name):
     """The text of an installed header, without comments and experimental parts."""
     found = [f.locate() for f in metadata.files("onednn-devel") if f.name == name]
     text = max((Path(f).read_text() for f in found), key=len)
     text = re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.S)
-    text = re.sub(r"^#if [^\n]*EXPERIMENTAL.*?^#endif", "", text, flags=re.S | re.M)
-    return re.sub(r"^#(?:[^\n]*\\\n)*[^\n]*", "", text, flags=re.M)
+    return re.sub(r"^#if [^\n]*EXPERIMENTAL.*?^#endif", "", text, flags=re.S | re.M)
+
+
+def header_text(name):
+    """The text of a header without the preprocessor's lines."""
+    return re.sub(r"^#(?:[^\n]*\\\n)*[^\n]*", "", with_macros(name), flags=re.M)
 
 
 def _end(text, start, pair="{}"):

@@ -9,10 +9,7 @@ import pytest
 from conformance.matrix import command, families
 from conformance.matrix import record as compare
 from conformance.matrix.families import cells as cells_of_cells
-from conformance.matrix.page import short, table
-from conformance.matrix.record import Record, RecordError, load, state_of
-from sycl_dnn.tools.explain import probe
-from sycl_dnn.tools.explain.probe import Answer, Attempt
+from conformance.matrix.record import Record, load, state_of
 
 FACTS = {"device": "a CPU", "kind": "cpu", "isa": "avx2"}
 
@@ -22,67 +19,6 @@ def record(**answers):
     for name, text in answers.items():
         found.cases[f"--conv {name}"] = {"cpu:avx2": text}
     return found
-
-
-@pytest.mark.parametrize(
-    ("impl", "family", "state"),
-    [
-        ("brg_conv_fwd:avx512_core", "brgemm", "optimised"),
-        ("x64:gemm:jit", "gemm", "optimised"),
-        ("jit_uni_ncsp:conv+ref:any", "ref", "ref"),
-        ("ncsp_bnorm:any", "simple", "simple"),
-        ("conv:any+ocl:ref:any", "ref", "ref"),
-        ("ocl:xe", "ocl", "optimised"),
-        ("gpu:direct_copy", "reorder", "optimised"),
-        ("something new", "other", "optimised"),
-    ],
-)
-def test_families(impl, family, state):
-    assert (probe.family(impl), probe.state(impl)) == (family, state)
-    assert short(impl) in (family, f"*{family}*")
-
-
-def test_a_record_round_trips_through_a_file(tmp_path):
-    first = record(a="jit:avx2", b="refused: unsupported datatype: f64")
-    first.absent = ["avx10_2"]
-    second = Record({"Arc A770": {"simulated": True}})
-    answer = Answer("refused", attempts=(Attempt("ref:any", "bad | luck"),))
-    second.put("Arc A770", "--conv b", answer)
-    first.add(second)
-    first.save(tmp_path / "m.json")
-    again = load(tmp_path / "m.json")
-    assert again == first
-    assert again.cases["--conv b"]["Arc A770"] == "refused: bad | luck"
-    assert "Arc A770" not in again.cases["--conv a"]
-
-
-def test_changes_on_another_device_are_shown_but_are_not_failures():
-    old, new = record(a="jit:avx2"), record(a="ref:any")
-    assert len(compare.compare(old, new).failures) == 1
-    new.targets["cpu:avx2"] = FACTS | {"device": "another CPU"}
-    found = compare.compare(old, new)
-    assert (len(found.worse), found.failures) == (1, [])
-    assert "cpu:avx2: measured on a CPU, now on another CPU" in "\n".join(compare.lines(found))
-    del old.targets["cpu:avx2"]
-    assert compare.compare(old, new).unknown == ["cpu:avx2"]
-
-
-def test_existing_targets_are_not_replaced():
-    first, second = record(a="jit:avx2"), record(a="ref:any")
-    first.add(second)
-    assert first.cases["--conv a"]["cpu:avx2"] == "jit:avx2"
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "[]", "{", '{"schema": 1}', '{"schema": 99, "targets": {}}',
-     '{"schema": 1, "absent": [], "targets": {"a": {}}, "answers": [], "cases": {"x": [3]}}'],
-)  # fmt: skip
-def test_invalid_files_are_refused(text, tmp_path):
-    path = tmp_path / "bad.json"
-    path.write_text(text)
-    with pytest.raises(RecordError, match="bad.json: "):
-        load(path)
 
 
 def test_changes_are_classified_as_better_worse_or_equal():
@@ -96,12 +32,6 @@ def test_changes_are_classified_as_better_worse_or_equal():
     text = "\n".join(compare.lines(found))
     assert "jit:avx2 -> ref:any" in text
     assert "2 worse, 1 better, 1 other" in text
-
-
-def test_targets_of_one_side_only_are_not_compared():
-    other = Record({"DG1": {}}, {"--conv a": {"DG1": "jit:ir"}})
-    found = compare.compare(record(a="jit:avx2"), other)
-    assert (found.compared, found.changes, found.only_old) == (0, [], 0)
 
 
 def test_folding_preserves_the_set_of_cells():
@@ -121,10 +51,6 @@ def test_folding_preserves_the_set_of_cells():
     assert {place: answers for place, (_, answers) in given.items()} == dict(found)
 
 
-def test_table_cells_are_escaped():
-    assert table(["a"], [["x|y"]])[-1] == "| x\\|y |"
-
-
 @pytest.mark.slow
 def test_the_command_writes_compares_and_reports_regressions(tmp_path, capsys):
     file, page_ = tmp_path / "m.json", tmp_path / "m.md"
@@ -141,29 +67,3 @@ def test_the_command_writes_compares_and_reports_regressions(tmp_path, capsys):
     capsys.readouterr()
     assert command.main([*arguments, "--compare", str(file)]) == 1
     assert "jit:avx2 -> ref:any" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_another_file_adds_its_targets(tmp_path):
-    other, file = tmp_path / "other.json", tmp_path / "m.json"
-    Record({"DG1": {"simulated": True}}, {"--sum x": {"DG1": "ocl:xe"}}).save(other)
-    arguments = ["--device", "cpu", "--isa", "sse41", "--drivers", "sum"]
-    assert command.main([*arguments, "--with", str(other), "--json", str(file)]) == 0
-    found = load(file)
-    assert list(found.targets) == ["DG1", "cpu:sse41"]
-    assert found.cases["--sum x"] == {"DG1": "ocl:xe"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--isa", "avx3"], "isa must be of sse41"),
-        (["--drivers", "convolution"], "drivers must be of conv"),
-        (["--compare", "no-such-file"], "no-such-file: "),
-        (["--device", "nonsense", "--drivers", "sum"], "device must be one of"),
-    ],
-)
-def test_invalid_arguments_are_refused(arguments, message, capsys):
-    assert command.main(arguments) == 2
-    assert message in capsys.readouterr().err
