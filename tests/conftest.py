@@ -25,6 +25,11 @@ from sycl_dnn.device import usable_devices
 
 KINDS = [kind for kind in ("gpu", "cpu") if usable_devices(kind)]
 
+# dpnp's kernels are compiled at their first use, which takes a third of a second each; optimizing
+# them is most of that, and no test needs it. This package's own kernels are compiled as ever.
+if KINDS == ["cpu"] and not {"SetCommandStreamReceiver", "EXECUTING_GPU"} & set(os.environ):
+    os.environ.setdefault("SYCL_PROGRAM_COMPILE_OPTIONS", "-cl-opt-disable")
+
 
 def pytest_addoption(parser):
     """``--device`` and ``--part``: which of the tests run."""

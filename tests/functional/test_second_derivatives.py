@@ -287,7 +287,7 @@ def check(call, queue):
         alike(run(*operands), wanted[1], "second")
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize("call", CALLS)
 def test_second_derivatives(queue, call):
     check(call, queue)

@@ -308,7 +308,7 @@ def skip_what_gpus_compute_otherwise(case, queue):
         pytest.skip(f"on GPUs {why[0]}")
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize(("given", "case", "dtype"), CHOSEN, ids=case_id)
 def test_special_values_match_pytorch(given, case, dtype, queue):
     """Max pools and attention alone need the mode."""

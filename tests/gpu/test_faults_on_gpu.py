@@ -78,14 +78,14 @@ def outcomes(line, stream):
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_fault_is_still_there(name, stream, values):
+def test_onednn_still_has_the_fault(name, stream, values):
     told = "\n".join(f"{r.status} {r.reason}" for r in outcomes(WRONG[name][0], stream))
     assert told.startswith("KNOWN"), f"oneDNN may have fixed {name}: check, then drop it: {told}"
     assert re.search(rf"known fault, {known_faults.PAGE}: {name} ", told)
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused_fault_is_still_there(name, stream, values, unchecked):
+def test_onednn_still_has_the_refused_fault(name, stream, values, unchecked):
     (done,) = outcomes(REFUSED[name][0], stream)
     assert done.status == "FAILED", f"oneDNN may have fixed {name}: check, then drop it"
 
@@ -259,7 +259,7 @@ CHECKS = {
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_behavior_is_still_there(name, stream, values):
+def test_onednn_still_behaves_as_the_row_says(name, stream, values):
     assert CHECKS[name](stream), f"oneDNN may have fixed {name}: check, then drop it"
 
 

@@ -75,7 +75,7 @@ def _cases():
 _EVERYWHERE = ("compile", "compiled value_and_grad")
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(16)
 @pytest.mark.parametrize(("kernel", "following", "layout"), list(_cases()))
 def test_kernels_next_to_primitives(queue, kernel, following, layout):
     rng = np.random.default_rng(3)

@@ -47,6 +47,7 @@ def way(request, monkeypatch):
     return request.param
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("kind", BLOCKS)
 def test_rows_match_the_gguf_library(kind, way):
     raw, wanted = blocks(kind)
@@ -55,6 +56,7 @@ def test_rows_match_the_gguf_library(kind, way):
     np.testing.assert_allclose(dpnp.asnumpy(got), wanted, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("kind", BLOCKS)
 @pytest.mark.parametrize("rows", [1, 3, 8, 9, 40])
 def test_products_equal_those_of_the_decoded_matrix(kind, rows, monkeypatch):

@@ -166,7 +166,7 @@ def test_wrong_setting_is_refused(case):
         call()
 
 
-def test_a_refused_setting_leaves_no_trace():
+def test_a_refused_setting_changes_nothing():
     attr = attr_of(("set_scales_mask", "src", 0))
     with pytest.raises(InvalidArguments):
         attr.set_scales_mask("src", -1)

@@ -223,7 +223,7 @@ def lone_batch(stream):
     return dst.to_array().asnumpy(), a.astype("f8") @ b
 
 
-def test_stride_of_a_lone_batch_means_nothing(cpu_stream):
+def test_stride_of_a_batch_of_one_is_ignored(cpu_stream):
     got, right = lone_batch(cpu_stream)
     np.testing.assert_allclose(got, right, atol=1e-5)
 
@@ -334,7 +334,7 @@ def lone_axis(stream):
     return dst.to_array().asnumpy(), x.astype("f8") * row
 
 
-def test_stride_of_a_lone_axis_means_nothing(cpu_stream):
+def test_stride_of_an_axis_of_one_is_ignored(cpu_stream):
     got, right = lone_axis(cpu_stream)
     np.testing.assert_allclose(got, right, atol=1e-5)
 
@@ -413,7 +413,7 @@ def test_functional_gradients_of_few_transposed_channels(how, groups):
     np.testing.assert_allclose(got[:, :, 0, 0], right, atol=2e-3)
 
 
-def test_next_impl_passes_over_them(cpu_stream):
+def test_next_impl_skips_avoided_implementations(cpu_stream):
     x = np.ones((2, 12, 3, 16), "f4")
     src = memory(x, (0, 3, 1, 2), cpu_stream)
     slopes = memory(np.ones((1, 12, 1, 1), "f4"), range(4), cpu_stream)
@@ -424,7 +424,7 @@ def test_next_impl_passes_over_them(cpu_stream):
         assert not faults.is_avoided(pd)
 
 
-def test_one_without_another_implementation_is_refused_by_name(cpu_stream):
+def test_refused_by_name_if_only_the_avoided_implementation_exists(cpu_stream):
     case = ("softmax", (2, 12, 3, 16), (0, 2, 1, 3), [1], 3)
     with pytest.raises(Unimplemented, match="softmax_forward: oneDNN has only the implementation"):
         with_operand(cpu_stream, *case)
@@ -464,7 +464,7 @@ def run(name, stream):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTY)
-def test_fault_is_still_there(name):
+def test_onednn_still_has_the_fault(name):
     command = [sys.executable, "-W", "ignore", __file__, name]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)

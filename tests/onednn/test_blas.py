@@ -99,14 +99,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("at", "value", "error", "words"), WRONG.values(), ids=WRONG)
-def test_what_does_not_fit_is_refused_by_name(at, value, error, words):
+def test_invalid_arguments_are_refused_by_name(at, value, error, words):
     given = [*GOOD]
     given[at] = value
     with pytest.raises(error, match=words):
         dnnl.sgemm(*given)
 
 
-def test_what_would_be_written_must_be_writable():
+def test_outputs_must_be_writable():
     frozen = C.copy()
     frozen.flags.writeable = False
     with pytest.raises(InvalidArguments, match="sgemm: C must be writable"):

@@ -47,7 +47,7 @@ def payload_of(blob):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_forged_blob_is_what_it_says_or_refused(form):
+def test_forged_blobs_are_valid_descriptors_or_refused(form):
     """Every word of the structure replaced: what is accepted, constructors could have created."""
     payload = payload_of(FORMS[form].blob)
     rng = np.random.default_rng(0)

@@ -17,7 +17,7 @@ APART = D((8,), T.f32, strides=(2,))
 ROWS, SQUARE = D((4, 8), T.f32, "ab"), D((8, 8), T.f32, "ab")
 
 
-def test_what_is_apart():
+def test_tensors_with_gaps_are_recognized():
     assert apart.is_whole((2, 3), (3, 1))
     assert apart.is_whole((2, 3), (1, 2))
     assert apart.is_row_major((2, 1, 3), (3, 7, 1))

@@ -75,7 +75,7 @@ def test_format_tags_have_aliases_and_all_layouts():
     assert dict(dnnl.format_tags()) == {name: m.value for name, m in tag.__members__.items()}
 
 
-def test_numbers_do_not_pass_for_enums(engine):
+def test_integers_are_refused_as_enums(engine):
     d = dnnl.MemoryDesc((2, 3), dnnl.data_type.f32)
     training, relu = dnnl.prop_kind.forward_training, dnnl.algorithm.eltwise_relu
     for kind, algorithm in ((64, relu), (training, 32)):

@@ -41,7 +41,7 @@ UNIMPLEMENTED = {
 }  # fmt: skip
 
 
-def test_the_hook_sees_processes(spawned):
+def test_started_processes_are_recorded(spawned):
     subprocess.run([sys.executable, "-c", ""], check=True)
     assert spawned() == 1
 
@@ -57,7 +57,7 @@ def test_reasons_whose_process_takes_too_long(engine, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", UNIMPLEMENTED)
-def test_reasons_are_found_when_looked_at_and_only_once(case, engine, spawned, capfd):
+def test_reasons_are_computed_once_on_first_access(case, engine, spawned, capfd):
     with pytest.raises(Unimplemented) as refusal:
         UNIMPLEMENTED[case](engine)
     assert spawned() == 0

@@ -155,7 +155,7 @@ def cpu_stream():
 
 @pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", WRONG)
-def test_fault_is_still_there(name, cpu_stream):
+def test_onednn_still_has_the_fault(name, cpu_stream):
     if name in ISA:
         told = told_with(ISA[name])[name]
     else:
@@ -167,7 +167,7 @@ def test_fault_is_still_there(name, cpu_stream):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FATAL)
-def test_process_still_dies(name):
+def test_onednn_still_crashes(name):
     isa, written, line = FATAL[name]
     run = in_process_of(isa, [line], unchecked=True)
     bits = dnnl.cpu_isa[written].value
@@ -180,7 +180,7 @@ def test_process_still_dies(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FATAL)
-def test_what_ends_the_process_is_refused(name):
+def test_crashing_calls_are_refused(name):
     told = told_with(FATAL[name][0])[name]
     assert told.startswith("UNIMPLEMENTED")
     assert FAULTS[name].advice in told
@@ -256,7 +256,7 @@ CHECKS = {
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_behaviour_is_still_there(name, cpu_stream):
+def test_onednn_still_behaves_as_the_row_says(name, cpu_stream):
     assert CHECKS[name](cpu_stream), f"oneDNN may have fixed {name}: check, then drop it"
 
 
@@ -279,13 +279,13 @@ def test_every_row_is_reproduced_or_says_why_not():
     assert all(NOT_REPRODUCED.values())
 
 
-def test_no_row_is_of_a_fault_that_this_version_has_mended():
+def test_no_row_is_fixed_in_this_version():
     version = tuple(dnnl.version()[part] for part in ("major", "minor", "patch"))
     mended = [f.until for f in faults.FAULTS if f.until]
     assert all(tuple(map(int, until.split("."))) > version for until in mended)
 
 
-def test_rows_say_how_they_are_met():
+def test_each_row_names_its_workaround():
     assert known_faults.RULES.keys() <= {fault.name for fault in faults.FAULTS}
     for fault in faults.FAULTS:
         assert (fault.met == "warned") == bool(fault.warns), fault.name

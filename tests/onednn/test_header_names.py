@@ -122,14 +122,14 @@ def test_every_free_function_of_the_headers_has_its_counterpart():
         assert hasattr(dnnl, name) or hasattr(graph, name), name
 
 
-def test_lists_hold_nothing_that_the_headers_have_not():
+def test_lists_name_only_what_the_headers_have():
     paths = {f"{owner}::{name}" for owner, names in METHODS.items() for name in names}
     assert set(RENAMED) <= paths
     assert set(LEFT_OUT) <= paths | set(METHODS)
     assert set(FUNCTIONS) | set(FUNCTIONS_LEFT_OUT) <= onednn_headers.functions()
 
 
-def test_what_is_left_out_is_not_here():
+def test_omitted_names_are_absent():
     for path in set(LEFT_OUT) - set(METHODS):
         owner, _, name = path.rpartition("::")
         assert not _is_here(CLASSES[owner], name), path

@@ -61,7 +61,7 @@ def test_thousand_queued_calls_whose_arrays_were_deleted(queue, engine):
 
 @pytest.mark.slow
 @pytest.mark.resident_memory
-def test_memories_are_let_go_after_completion(queue, engine, stream):
+def test_memories_are_released_after_completion(queue, engine, stream):
     """20 times 40 MB, each deleted at once: they do not accumulate."""
     d = dnnl.MemoryDesc((10_000_000,), F32)
     primitive = relu(engine, d)

@@ -184,7 +184,7 @@ def test_owner_is_kept_alive(engine, stream):
 
 
 @pytest.mark.slow
-def test_owner_is_let_go_with_the_memory(engine):
+def test_the_owner_is_released_with_the_memory(engine):
     array = usm(dpnp.zeros((10,), dtype="f4", sycl_queue=engine.sycl_queue))
     watched = weakref.ref(array)
     memory = dnnl.Memory.from_array(array, engine)

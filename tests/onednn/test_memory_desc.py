@@ -13,7 +13,7 @@ from sycl_dnn import onednn as dnnl
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_blob_pickle_and_copy_bring_it_back(form):
+def test_blob_pickle_and_copy_round_trip(form):
     d = FORMS[form]
     for twin in (D.from_blob(d.blob), pickle.loads(pickle.dumps(d)), copy.deepcopy(d)):
         assert twin == d
@@ -48,7 +48,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("form", TEXTS)
-def test_text_says_type_shape_and_layout(form):
+def test_repr_shows_type_shape_and_layout(form):
     assert str(FORMS[form]) == TEXTS[form]
     assert repr(FORMS[form]) == f"MemoryDesc({TEXTS[form]})"
 
@@ -107,7 +107,7 @@ BLOCKED = {
 
 
 @pytest.mark.parametrize("tag", BLOCKED)
-def test_blocked_layout_tells_padding_and_blocks(tag):
+def test_blocked_layout_has_padding_and_blocks(tag):
     dims, padded, blocks, indices, strides = BLOCKED[tag]
     d = D(dims, F32, tag)
     assert (d.dims, d.padded_dims) == (dims, padded)

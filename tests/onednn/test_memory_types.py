@@ -14,7 +14,7 @@ RAW = {"bf16": "u2", "f8_e5m2": "u1", "f8_e4m3": "u1", "e8m0": "u1", "f16": "f2"
 
 
 @pytest.mark.parametrize("name", RAW)
-def test_types_without_a_dtype_ride_in_integers(name, zeros, engine):
+def test_types_without_a_dtype_are_stored_as_integers(name, zeros, engine):
     array = zeros(3, 4, dtype=RAW[name])
     memory = dnnl.Memory.from_array(array, engine, T[name])
     assert memory.desc == D((3, 4), T[name])
@@ -35,7 +35,7 @@ def test_bf16_bits_are_the_upper_half_of_f32(zeros, engine, stream):
 
 
 @pytest.mark.parametrize(("name", "low"), [("s4", -8), ("u4", 0)])
-def test_half_bytes_lie_two_in_a_byte_low_half_first(name, low, engine, stream):
+def test_4_bit_values_are_packed_low_half_first(name, low, engine, stream):
     values = np.arange(low, low + 16, dtype="f4").reshape(2, 8)
     source = dnnl.Memory.from_array(dpnp.asarray(values, sycl_queue=engine.sycl_queue), engine)
     packed = dnnl.Memory(D((2, 8), T[name]), engine)

@@ -215,7 +215,7 @@ def test_attr_is_a_copy(engine):
 
 
 @pytest.mark.parametrize("row", ["matmul", "convolution_forward", "eltwise_forward", "reorder"])
-def test_implementations_are_walked_to_the_end(row, engine):
+def test_next_impl_ends_after_the_last_implementation(row, engine):
     pd = made(engine, row)
     seen = [pd.impl_info]
     while pd.next_impl():
@@ -273,7 +273,7 @@ def test_a_primitive_keeps_its_implementation():
     assert ran == chosen
 
 
-def test_descriptor_without_implementation_is_no_object(engine):
+def test_a_descriptor_without_implementation_raises(engine):
     with pytest.raises(DnnlError):
         softmax_of_integers(engine)
     assert softmax_of_integers(engine, allow_empty=True) is None

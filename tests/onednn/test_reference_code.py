@@ -80,7 +80,7 @@ SLOW = {
 
 
 @pytest.mark.parametrize("make", SLOW, ids=lambda make: make.__name__)
-def test_a_slow_reference_is_named_with_what_is_faster(make, engine):
+def test_the_warning_names_a_faster_alternative(make, engine):
     with pytest.warns(sycl_dnn.ReferenceWarning) as every:
         pd = make(engine)
     # 8-bit products that saturate on this CPU are warned about, too.
@@ -94,7 +94,7 @@ def test_a_slow_reference_is_named_with_what_is_faster(make, engine):
     assert said[0].filename == __file__
 
 
-def test_it_is_said_once_for_each_kind(engine):
+def test_each_kind_is_warned_about_once(engine):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         for n in (8, 8, 16):
@@ -102,7 +102,7 @@ def test_it_is_said_once_for_each_kind(engine):
     assert sum(issubclass(w.category, sycl_dnn.ReferenceWarning) for w in said) == 1
 
 
-def test_it_can_be_filtered(engine):
+def test_warnings_can_be_filtered(engine):
     with warnings.catch_warnings():
         warnings.simplefilter("error", sycl_dnn.ReferenceWarning)
         with pytest.raises(sycl_dnn.ReferenceWarning, match="faster is"):
@@ -148,12 +148,12 @@ QUIET = [
 
 
 @pytest.mark.parametrize("make", QUIET)
-def test_nothing_is_said_of_small_or_fast_ones(make, engine, recwarn):
+def test_small_or_fast_primitives_give_no_warning(make, engine, recwarn):
     make(engine)
     assert not [w for w in recwarn if w.category is sycl_dnn.ReferenceWarning]
 
 
-def test_nothing_is_said_where_nothing_is_faster(engine, monkeypatch, recwarn):
+def test_no_warning_if_no_implementation_is_faster(engine, monkeypatch, recwarn):
     monkeypatch.setattr(reference_code, "_FUNCTIONS", {})
     pd = reduction(engine)
     assert reference_code.is_slow_reference(pd.name, pd.impl_info)

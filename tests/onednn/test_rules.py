@@ -190,7 +190,7 @@ ONEDNN_SAYS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ONEDNN_SAYS)
-def test_otherwise_onednn_own_words_are_shown(case, engine):
+def test_without_a_known_rule_the_message_of_onednn_is_shown(case, engine):
     call, text = ONEDNN_SAYS[case]
     with pytest.raises(InvalidArguments) as refusal:
         call(engine)

@@ -76,7 +76,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("make", (CASES | WRONG_WITHIN).values(), ids=CASES | WRONG_WITHIN)
-def test_it_is_refused(engine, make):
+def test_writes_past_the_end_are_refused(engine, make):
     if make is with_post_op and engine.kind is dnnl.engine_kind.gpu:
         pytest.skip("right on GPUs: the fault is one of CPUs")
     with pytest.raises(Unimplemented, match=r"must (have no offset|have at least|be dense)"):
@@ -91,7 +91,7 @@ def room_for(desc, stream):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_still_writes_past_the_end(engine, stream, name):
+def test_onednn_still_writes_past_the_end(engine, stream, name):
     with unchecked():
         primitive = dnnl.Primitive(CASES[name](engine))
     descs = {n: found["desc"] for n, found in primitive.arguments.items()}
@@ -120,7 +120,7 @@ def test_dense_arrays_of_six_axes_are_taken(engine, make):
     assert make(engine, SIX).impl_info
 
 
-def test_memory_of_its_own_is_right(engine, stream):
+def test_memory_with_room_past_the_end_is_correct(engine, stream):
     numbers = (np.arange(24) % 15 - 7).astype("f4").reshape(PART_SIZES)
     src, back = (
         dnnl.Memory(PART, engine, dpnp.asarray(a, sycl_queue=stream.sycl_queue))

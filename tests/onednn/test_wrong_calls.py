@@ -54,7 +54,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("changed", "error", "words"), WRONG.values(), ids=WRONG)
-def test_the_value_that_does_not_fit(changed, error, words, engine):
+def test_the_message_names_the_invalid_value(changed, error, words, engine):
     with pytest.raises(error, match=words) as caught:
         dnnl.convolution_forward(engine, **(CONVOLUTION | changed))
     assert "The following argument types" not in str(caught.value)
@@ -98,19 +98,19 @@ def test_methods_name_their_class():
     ("given", "meant"),
     [("tanh", "eltwise_tanh"), ("elu", "eltwise_elu"), ("eltwise_reul", "eltwise_relu")],
 )
-def test_the_name_that_is_meant(given, meant):
+def test_a_mistyped_name_has_a_suggestion(given, meant):
     words = f"algorithm must be one of eltwise_.*, got '{given}'; did you mean {meant}?$"
     with pytest.raises(InvalidArguments, match=words.replace("?", r"\?")) as caught:
         dnnl.PostOps().append_eltwise(algorithm=given)
     assert "lbr_gru" not in str(caught.value)
 
 
-def test_a_name_of_nothing_is_not_guessed():
+def test_an_unrelated_name_has_no_suggestion():
     with pytest.raises(InvalidArguments, match=r"eltwise_tanh,.*, got 'xyz'$"):
         dnnl.PostOps().append_eltwise("xyz")
 
 
-def test_the_overload_with_the_most_names_is_meant():
+def test_the_overload_with_the_most_matching_names_is_reported():
     words = "no parameter is called 'shape'; did you mean dims?"
     takes = " It takes dims, data_type, format_tag, strides$"
     for given in ({"shape": (2, 3)}, {"shape": (2, 3), "dtype": "f32"}):
@@ -135,7 +135,7 @@ def test_a_mask_of_dropout_that_is_no_u8(engine):
         attr.set_dropout("u8")
 
 
-def test_what_fits_is_called_as_before(engine):
+def test_valid_calls_are_unchanged(engine):
     assert dnnl.convolution_forward(engine, **CONVOLUTION).name == "convolution_forward"
     ops = dnnl.PostOps()
     ops.append_eltwise(algorithm="eltwise_relu", alpha=1)

@@ -23,7 +23,7 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("view", ARRAYS)
-def test_array_becomes_zero_and_nothing_else_does(view, grid, engine, stream):
+def test_zero_writes_only_the_array(view, grid, engine, stream):
     grid += 1
     part = ARRAYS[view](grid)
     engine.sycl_queue.wait()
@@ -48,7 +48,7 @@ BYTES = {"f32": 4, "s8": 1}
 
 @pytest.mark.parametrize("case", PARTS)
 @pytest.mark.parametrize("data_type", BYTES)
-def test_part_becomes_zero_and_nothing_else_does(case, data_type, engine, stream):
+def test_zero_writes_only_the_submemory(case, data_type, engine, stream):
     shape, tag, dims, offsets = PARTS[case]
     desc = D(shape, T[data_type], tag)
     raw = dpnp.ones(desc.size, dtype="u1", sycl_queue=engine.sycl_queue)
@@ -94,13 +94,13 @@ GAPS = {
 
 
 @pytest.mark.parametrize("case", GAPS)
-def test_gaps_belong_to_others(case, engine, stream):
+def test_zero_leaves_gaps_of_a_shared_array_unchanged(case, engine, stream):
     with pytest.raises(InvalidArguments, match="zero: memory must have no gaps .*got [fs]"):
         dnnl.Memory(GAPS[case], engine, dnnl.Memory(GAPS[case], engine).owner).zero(stream)
 
 
 @pytest.mark.parametrize("case", GAPS)
-def test_gaps_of_an_own_allocation_are_zeroed_too(case, engine, stream):
+def test_zero_clears_gaps_of_an_own_allocation(case, engine, stream):
     memory = dnnl.Memory(GAPS[case], engine)
     (buffer,) = memory.owner
     buffer.copy_from_host(np.full(buffer.nbytes, 7, "u1"))
@@ -108,7 +108,7 @@ def test_gaps_of_an_own_allocation_are_zeroed_too(case, engine, stream):
     assert not buffer.copy_to_host().any()
 
 
-def test_what_must_not_be_written_is_refused(grid, engine, stream):
+def test_zero_refuses_read_only_memory(grid, engine, stream):
     with pytest.raises(InvalidArguments, match="must be writable, got f32 host_scalar"):
         dnnl.Memory(D.host_scalar(F32), 1.0).zero(stream)
     broadcast = dnnl.Memory.from_array(dpnp.broadcast_to(grid[:1], grid.shape), engine)
@@ -131,7 +131,7 @@ def test_ordered_stream_puts_it_between_dpnp_kernels(engine, queue):
     assert (array.asnumpy() == 2).all()
 
 
-def test_waits_for_depends_and_is_waited_for(engine, queue):
+def test_zero_waits_for_its_dependencies_and_returns_an_event(engine, queue):
     stream = dnnl.Stream(engine, queue)
     ones = dnnl.Memory.from_array(dpnp.ones(1_000_000, dtype="f4", sycl_queue=queue), engine)
     dst = dnnl.Memory(ones.desc, engine)
@@ -145,7 +145,7 @@ def test_waits_for_depends_and_is_waited_for(engine, queue):
 
 
 @pytest.mark.slow
-def test_memory_lives_until_it_is_zero(engine, stream):
+def test_zero_keeps_its_memory_alive_until_it_completes(engine, stream):
     memory = dnnl.Memory(D((100,), F32), engine)
     before = sys.getrefcount(memory)
     for _ in range(100):

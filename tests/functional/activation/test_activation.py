@@ -48,6 +48,7 @@ HALF = [make(n, SHAPES[0], FUNCTIONS[n][0], "float16") for n in KINDS]
 CASES = VARIANTS + NARROW + SHAPED + HALF
 
 
+@pytest.mark.sweep(2)
 class TestCases(Checks):
     cases = CASES
 

@@ -43,6 +43,7 @@ CASES += [make("prelu", args, "bfloat16") for args in PRELU[:4]]
 CASES += [make("glu", GLU[0], "float16"), make("prelu", PRELU[0], "float16")]
 
 
+@pytest.mark.sweep(2)
 class TestCases(Checks):
     cases = CASES
 

@@ -80,6 +80,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sweep(2)
 class TestCases(Checks):
     cases = CASES
 

@@ -75,6 +75,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sweep(2)
 class TestCases(Checks):
     cases = CASES
     may_be_slow = CASES

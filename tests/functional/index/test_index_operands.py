@@ -213,7 +213,7 @@ def _slopes(row: Row, given: list[Any]) -> list[np.ndarray]:
     return [dpnp.asnumpy(g) for g in slopes if g is not None]
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(16)
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("name", ROWS)
 def test_views(name, view, queue):

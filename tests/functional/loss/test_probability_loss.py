@@ -67,6 +67,7 @@ CASES += [
 ]  # fmt: skip
 
 
+@pytest.mark.sweep(3)
 class TestCases(Checks):
     cases = CASES
 

@@ -103,6 +103,7 @@ _INDEXED = [
 ]
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
 class TestCases(Checks):
     cases = [*CASES, *_HALF, *_INDEXED]

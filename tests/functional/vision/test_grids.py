@@ -37,6 +37,7 @@ CASES += [
 ]  # fmt: skip
 
 
+@pytest.mark.sweep(4)
 class TestCases(Checks):
     cases = CASES
     may_be_slow = CASES
