@@ -46,6 +46,7 @@ def _both(mask):
     return function
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("mode", ["fast", "propagate"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("kind", ["none", "lowest", "some", "nan", "infinite"])

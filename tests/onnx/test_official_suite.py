@@ -26,7 +26,7 @@ def test_the_table_has_the_goal(table):
     assert counted == sum(table["total"].values()) == 2033
 
 
-@pytest.mark.parametrize("share", [pytest.param(1, marks=pytest.mark.slow), 40])
+@pytest.mark.parametrize("share", [pytest.param(1, marks=pytest.mark.slow), 120])
 def test_outcomes_are_those_of_the_table(table, kept, share):
     if onnx.__version__ != table["onnx"]:
         pytest.skip(f"the table is of onnx {table['onnx']}")

@@ -56,7 +56,7 @@ def test_second_derivatives_match_torch(case):
     assert_close(nested.gradients(), wanted, case.tolerance)
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(16)
 def test_second_derivatives_inside_compile(case):
     nested = Nested(case)
     assert_close(nested.compiled(), nested.gradients(), case.tolerance)

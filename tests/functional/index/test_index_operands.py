@@ -245,6 +245,7 @@ def _compared(row, view, dtype, queue):
             np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.sweep(16)
 @pytest.mark.parametrize("name", [n for n, row in ROWS.items() if row.repeats])
 def test_expanded(name, queue):
     """One number or row for all: a stride of 0."""
