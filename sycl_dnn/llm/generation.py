@@ -87,7 +87,8 @@ class Generator:
         """Yield the next token of every row, ``max_tokens`` times."""
         given = padded(prompts)
         n, first = given.ids.shape
-        cache = self.new_cache(n, power_of_two(first + max_tokens, _LEAST_CAPACITY))
+        # The last token is not processed.
+        cache = self.new_cache(n, power_of_two(first + max_tokens - 1, _LEAST_CAPACITY))
         choice, seen = choice_of(sampling, self._array), None
         if choice.penalty is not None:
             shape = (n, self._module.config.vocab_size)

@@ -61,6 +61,20 @@ def test_chunked_logits_equal_those_of_the_whole_prompt(bare, monkeypatch):
     assert bare.generate(prompt, 3) == by_hand(bare.module, prompt, 3)
 
 
+def test_the_last_token_needs_no_slot(bare, monkeypatch):
+    monkeypatch.setattr("sycl_dnn.llm.generation._LEAST_CAPACITY", 8)
+    sizes, new_cache = [], bare._generator.new_cache
+
+    def noted(n, capacity):
+        sizes.append(capacity)
+        return new_cache(n, capacity)
+
+    monkeypatch.setattr(bare._generator, "new_cache", noted)
+    prompt = list(range(3, 11))
+    assert bare.generate(prompt, 9) == by_hand(bare.module, prompt, 9)
+    assert sizes == [16]
+
+
 def test_a_stream_yields_the_pieces_of_the_text(lm):
     whole = lm.generate("the cat", max_tokens=12)
     pieces = list(lm.generate("the cat", max_tokens=12, stream=True))
