@@ -11,7 +11,7 @@ from sycl_dnn.onnx.evaluation import is_host
 from sycl_dnn.onnx.operator_registry import Call, F, operator
 
 #: Maximum number of iterations to unroll.
-_MOST_TURNS = 100_000
+_MOST_TURNS = 10_000
 
 
 def _run(call: Call, name: str, known: dict[str, Any], inputs: list[Any]) -> list[Any]:

@@ -20,6 +20,9 @@ _NOT_TENSORS = (
     "string", "unknown", "sequence_type", "map_type", "optional_type", "sparse_tensor_type",
 )  # fmt: skip
 
+#: Attributes whose integers are values or bounds, not sizes.
+_ANY_INTEGER = ("starts", "ends", "value_int", "value_ints", "seed", "k")
+
 
 class ModelInput(NamedTuple):
     """An input or output of a model."""
@@ -79,6 +82,10 @@ def _attribute(proto: AttributeProto) -> Any:
         value = helper.get_attribute_value(proto)
     except ValueError as error:
         raise model_file.wrong(f"attribute {proto.name!r}: {error}") from None
+    if kind in (AttributeProto.INT, AttributeProto.INTS) and proto.name not in _ANY_INTEGER:
+        values = value if kind == AttributeProto.INTS else [value]
+        if max(map(abs, values), default=0) > 2**31:
+            raise model_file.wrong(f"attribute {proto.name!r} must fit into 32 bits, got {value}")
     if kind == AttributeProto.STRING:
         return value.decode(errors="replace")
     if kind == AttributeProto.STRINGS:

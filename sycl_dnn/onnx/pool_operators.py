@@ -10,6 +10,7 @@ import numpy as np
 
 from sycl_dnn.onnx.convolution_operators import Windows, rank_of, windows
 from sycl_dnn.onnx.elementwise_operators import is_float, name_of
+from sycl_dnn.onnx.model_graph import check_size
 from sycl_dnn.onnx.operator_registry import Call, F, operator
 from sycl_dnn.onnx.shape_operators import widths
 
@@ -32,6 +33,8 @@ def _pooled(call: Call, x: Any) -> tuple[int, Windows, list[int]]:
             raise ValueError(f"a window must fit into an axis of {n}, got {e} elements")
         counts.append(count)
         pads.append((low, (count - 1) * s + e - n - low))
+    padded = [n + low + high for n, (low, high) in zip(sizes, pads, strict=True)]
+    check_size([*x.shape[:2], *padded])
     return rank, over._replace(pads=pads), counts
 
 

@@ -135,8 +135,8 @@ def _resized(call: Call, x: Any, region: Any, scales: Any, sizes: Any, way: str)
     mode = {"bilinear": "linear", "trilinear": "linear"}.get(mode, mode)
     if mode not in ("nearest", "linear", "cubic") or way not in _COORDINATES:
         call.refuse(f"mode {mode} with {way} is not supported")
-    for axis, stretch in zip(axes, stretches, strict=True):
-        check_size([stretch.new if i == axis else n for i, n in enumerate(x.shape)])
+    new = dict(zip(axes, (s.new for s in stretches), strict=True))
+    check_size([new.get(i, n) for i, n in enumerate(x.shape)])
     if min(s.new for s in stretches) < 1 or min(s.size for s in stretches) < 1:
         raise ValueError("no axis may be empty")
     simple = _by_interpolate(call, x, axes, stretches, mode) if call.op == "Resize" and \

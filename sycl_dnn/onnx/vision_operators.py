@@ -9,6 +9,7 @@ import numpy as np
 
 from sycl_dnn.onnx.convolution_operators import Windows, windows
 from sycl_dnn.onnx.elementwise_operators import name_of
+from sycl_dnn.onnx.model_graph import check_size
 from sycl_dnn.onnx.operator_registry import Call, F, operator
 
 _MODES = {"linear": "bilinear", "cubic": "bicubic"}
@@ -25,6 +26,7 @@ def _grid_sample(call: Call, x: Any, grid: Any) -> Any:
 
 @operator("AffineGrid", 20, host=(1,))
 def _affine_grid(call: Call, theta: Any, size: Any) -> Any:
+    check_size(call.ints(size))
     return F.affine_grid(theta, tuple(call.ints(size)), bool(call.get("align_corners", 0)))
 
 

@@ -176,7 +176,28 @@ def test_weights_in_constant_nodes_are_parameters_without_initializers(has_initi
     np.testing.assert_array_equal(net(np.ones((1, 3), "f4")).asnumpy(), [[7, 8]])
 
 
-@pytest.mark.parametrize("count", [2, 2**40])
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("y = LpPool <kernel_shape = [2, 2], strides = [1099511627776, 1]> (x)", "'strides' must"),
+        (
+            "y = AveragePool <kernel_shape = [9, 9], pads = [99999, 99999, 99999, 99999]> (x)",
+            "2..33",
+        ),
+        ("s = Constant <value_ints = [1, 1, 99999, 99999]> () y = AffineGrid (t, s)", "2..33"),
+        ("s = Constant <value_floats = [1.0, 1.0, 1e5, 1e5]> () y = Resize (x, , s)", "2..33"),
+    ],
+)
+def test_sizes_beyond_memory_are_refused_before_any_is_allocated(line, words):
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 22]>
+        g (float[1, 1, 4, 4] x, float[1, 2, 3] t) => (float[a, b, c, d] y) {{ {line} }}"""
+    )
+    with pytest.raises(InvalidArguments, match=words):
+        load(model)(np.ones((1, 1, 4, 4), "f4"), np.ones((1, 2, 3), "f4"))
+
+
+@pytest.mark.parametrize("count", [2, 2**30])
 def test_split_into_other_numbers_of_parts_is_refused(count):
     tensor = numpy_helper.from_array(np.ones(6, "f4"), "w")
     split = helper.make_node("Split", ["w"], ["y", "a", "b"], num_outputs=count, axis=0)
