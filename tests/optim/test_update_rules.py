@@ -104,8 +104,12 @@ def by_torch(name, options, steps, rate=LR, names=tuple(SHAPES)):
 
 
 def answers():
-    """What torch answers, to be stored."""
-    found = {}
+    """What torch answers, to be stored: default rates, and parameters after steps."""
+    import torch
+
+    kinds = {name: getattr(torch.optim, name) for name in [*NAMES, "Muon"]}
+    rates = {n: inspect.signature(kind).parameters["lr"].default for n, kind in kinds.items()}
+    found = {"default rates": rates}
     for name, options in ROWS:
         key = "-".join([name, *map(str, options.items())])
         for rate, value in RATES.items():
@@ -137,6 +141,11 @@ def close(a, b, tolerance=2e-5):
 def test_steps_match_torch(name, options, request):
     found = trained(getattr(optim, name)(LR, **options))
     close(found, stored()[f"{request.node.callspec.id} number few"], 3e-5)
+
+
+def test_default_rates_are_those_of_torch():
+    rates = stored()["default rates"]
+    assert {name: getattr(optim, name)().options["lr"] for name in rates} == rates
 
 
 @pytest.mark.sweep(6)
