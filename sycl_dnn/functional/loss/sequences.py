@@ -192,7 +192,9 @@ def _losses(
 
     trace.tape.append(Entry("ctc_loss", {"src": scores}, {"dst": made["losses"]}, rule=rule))
     losses: Any = made["losses"]
-    return where(isinf(losses), 0.0, losses) if zero_infinity else losses
+    losses = where(isinf(losses), 0.0, losses) if zero_infinity else losses
+    assert isinstance(losses, Tensor)
+    return losses
 
 
 def _by_calls(given: list[Tensor], form: _Alignments, zero_infinity: bool) -> Tensor:
