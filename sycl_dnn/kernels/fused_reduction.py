@@ -147,17 +147,7 @@ class _Writing(KeptPoints):
         ``fresh`` says which elements were not processed yet.
         """
         passes, width = self._passes, self._schedule.width
-        read_back = passes.read_back[number].items()
-        for term, place in read_back:
-            scope.read_back(term, place, self._row)
-        scope.compute(passes.varying[number])
-        for term, place in passes.kept[number].items():
-            scope.keep(term, place, self._row)
-        for term, place in read_back if fresh is not None else ():
-            if place is not None:
-                result = self._expression.results[place]
-                done = scope.values[term]  # elements processed before are results already
-                scope.values[result] = self._kernel.select(fresh, scope.values[result], done)
+        self._compute(scope, number, fresh)
         scope.store(passes.full[number])
         made = []
         for n in passes.reductions[number]:
@@ -167,6 +157,20 @@ class _Writing(KeptPoints):
                 index = scope.values[place[0]] if place else scope.counted()
             made.append(reduction.element(scope.values[operand], index, width))
         return made
+
+    def _compute(self, scope: Scope, number: int, fresh: Value | None) -> None:
+        """Compute a vector's terms, from those that an earlier pass left in memory."""
+        read_back = self._passes.read_back[number].items()
+        for term, place in read_back:
+            scope.read_back(term, place, self._row)
+        scope.compute(self._passes.varying[number])
+        for term, place in self._passes.kept[number].items():
+            scope.keep(term, place, self._row)
+        for term, place in read_back:
+            if fresh is not None and place is not None:
+                result = self._expression.results[place]
+                done = scope.values[term]  # elements processed before are results already
+                scope.values[result] = self._kernel.select(fresh, scope.values[result], done)
 
     def _absorb(self, scope: Scope, states: list[State], number: int) -> None:
         elements = self._elements(scope, number)

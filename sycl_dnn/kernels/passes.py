@@ -109,7 +109,8 @@ class Passes:
             if not costly or term not in expression.needed(roots, reductions):
                 continue
             dtypes = expression.dtype_of(term), expression.dtype_of(result)
-            if dtypes == ("float32", "float32"):
+            # Beside another result, the last vector would compute that of what is overwritten.
+            if dtypes == ("float32", "float32") and len(self.full[number]) == 1:
                 self.kept[before].setdefault(term, place)
                 self.read_back[number].setdefault(term, place)
             elif self._has_row and REGISTERS[dtypes[0]] == "f32" and term not in self.kept[before]:

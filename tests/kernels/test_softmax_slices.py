@@ -7,6 +7,9 @@ from kernel_cases import TOLERANCE, both_passes, error, host, placed
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn.call.operation import operation
+from sycl_dnn.lower.node_lowering import all_computed
+from sycl_dnn.ops.reduction import SOFTMAX
 
 #: Shape, axis, layout: along inner axes, in vectors that are whole, overlap, or are short.
 CASES = [
@@ -157,9 +160,26 @@ def test_exponentials_are_kept_between_passes(queue, dtype, tolerance, length):
 
     def both(x):
         y = F.softmax(x, 1)
-        return y, F.mul(y, F.sum(F.mul(y, 3.0), 1, keepdim=True))
+        return y, F.mul(y, F.sum(F.mul(y, 3.0), 1, keepdim=True)), F.mul(y, 2.0)
 
     for run in (both, sycl_dnn.compile(both)):
-        y, z = (host(a).astype("f8") for a in run(x))
+        y, z, twice = (host(a).astype("f8") for a in run(x))
+        assert np.array_equal(twice, 2 * y)
         assert np.abs(y - wanted).max() < tolerance * wanted.max()
         assert np.abs(z - 3 * wanted).max() < 6 * tolerance * wanted.max()
+
+
+@pytest.mark.parametrize("length", [37, 130])
+def test_two_results_of_one_pass(queue, length):
+    """Nothing is kept in the memory of either: the last vector would read what was overwritten."""
+    x = placed(np.random.default_rng(6).standard_normal((5, length)), queue)
+    powers = np.exp(host(x).astype("f8"))
+    wanted = powers / powers.sum(1, keepdims=True)
+
+    def definition(node):
+        y = SOFTMAX(node, axis=1)
+        return y, y * 2.0
+
+    y, twice = operation(lambda input: all_computed(definition, input))(x)
+    assert np.abs(host(y) - wanted).max() < 1e-6
+    assert np.abs(host(twice) - 2 * wanted).max() < 2e-6
