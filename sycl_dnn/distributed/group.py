@@ -139,13 +139,13 @@ class Group:
         self._barriers += 1
         self.exchange(f"barrier {self._barriers}", b"", f"barrier {self._barriers}")
 
-    def split(self, colour: int | None, key: int = 0) -> Group | None:
-        """Split the group into new ones, by ``colour``.
+    def split(self, color: int | None, key: int = 0) -> Group | None:
+        """Split the group into new ones, by ``color``.
 
         Parameters
         ----------
-        colour : int or None
-            Members with equal colours form a group; with None, this rank joins none and gets None.
+        color : int or None
+            Members with equal colors form a group; with None, this rank joins none and gets None.
         key : int
             Orders the ranks in the new group; ties keep the order of this group.
 
@@ -161,20 +161,20 @@ class Group:
         Examples
         --------
         >>> import sycl_dnn
-        >>> halves = sycl_dnn.distributed.init().split(colour=0)
+        >>> halves = sycl_dnn.distributed.init().split(color=0)
         >>> halves.size
         1
         """
         self._splits += 1
-        word = "" if colour is None else f"{int(colour)} {int(key)}"
+        word = "" if color is None else f"{int(color)} {int(key)}"
         said = self.exchange(f"split {self._splits}", word.encode(), f"split {self._splits}")
-        if colour is None:
+        if color is None:
             return None
         keys = {rank: tuple(map(int, words.split())) for rank, words in enumerate(said) if words}
-        chosen = sorted((k[1], rank) for rank, k in keys.items() if k[0] == colour)
+        chosen = sorted((k[1], rank) for rank, k in keys.items() if k[0] == color)
         ranks = [rank for _, rank in chosen]
         members = tuple(self.members[rank] for rank in ranks)
-        name = f"{self.name}.{self._splits}:{colour}"
+        name = f"{self.name}.{self._splits}:{color}"
         return Group(self._job, members, ranks.index(self.rank), self.local_rank, name)
 
     def pair(self, other: int) -> Group:

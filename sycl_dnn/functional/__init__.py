@@ -41,8 +41,15 @@ from sycl_dnn.functional.activation.channel_dropout import (
 from sycl_dnn.functional.activation.dropout import dropout
 from sycl_dnn.functional.activation.gated import glu, prelu
 from sycl_dnn.functional.activation.softmax import log_softmax, softmax, softmin
-from sycl_dnn.functional.arithmetic import dpnp_operators
 from sycl_dnn.functional.arithmetic.binary import add, div, maximum, minimum, mul, pow, sub
+from sycl_dnn.functional.arithmetic.bitwise import (
+    bitwise_and,
+    bitwise_left_shift,
+    bitwise_not,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+)
 from sycl_dnn.functional.arithmetic.comparison import clamp, eq, ge, gt, le, lt, ne, where
 from sycl_dnn.functional.arithmetic.convert import asarray, astype, from_numpy, tensor
 from sycl_dnn.functional.arithmetic.elementwise import abs, exp, log, neg, reciprocal, sqrt, square
@@ -262,7 +269,7 @@ from sycl_dnn.functional.vision.boxes import nms, roi_align
 from sycl_dnn.functional.vision.grids import affine_grid, grid_sample
 from sycl_dnn.trace import functions
 
-functions.provide(sys.modules[__name__], dpnp_operators, selected)
+functions.provide(sys.modules[__name__], selected)
 docstring_examples.attach(globals())
 
 #: The functions above, and ``QuantizedTensor``.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sycl_dnn._core import algorithm as A
-from sycl_dnn.ir.node import OPERATIONS, Node, number
+from sycl_dnn.ir.node import OPERATIONS, Node
 from sycl_dnn.ops import activation
 from sycl_dnn.ops import arithmetic as ops
 
@@ -22,7 +22,7 @@ def _linear(x: Node, alpha: float, beta: float) -> Node:
 
 
 def _power(x: Node, alpha: float, beta: float) -> Node:
-    made = ops.POW(x, number(beta, x.dtype))
+    made = ops.POWER(x, exponent=beta)
     return made if alpha == 1 else made * alpha
 
 

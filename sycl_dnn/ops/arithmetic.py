@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn.ir.node import Node, Number, Operation, Shape, Vjp, number, value_of
-from sycl_dnn.ops.shape import broadcast_shape, sum_to
+from sycl_dnn.ops.shape import broadcast_shape, broadcast_to, sum_to
 
 Slope = Callable[[Node], Node]
 
@@ -192,6 +192,31 @@ def _pow_vjp(node: Node, g: Node) -> tuple[Node | None, Node | None]:
 
 
 POW = _binary("pow", _pow_vjp)
+
+#: By exponent: the function that torch calls, whose zeros and infinities are not those of powers.
+_POWERS: dict[float, Slope] = {
+    0.0: lambda x: broadcast_to(number(1, x.dtype), x.shape), 0.5: SQRT, -0.5: RSQRT,
+    1.0: lambda x: x, 2.0: SQUARE, 3.0: lambda x: x * x * x,
+    -1.0: RECIPROCAL, -2.0: lambda x: RECIPROCAL(SQUARE(x)),
+}  # fmt: skip
+
+
+def _power(x: Node, *, exponent: float) -> Node:
+    made = _POWERS.get(exponent)
+    return made(x) if made else POW(x, number(exponent, x.dtype))
+
+
+def _power_vjp(node: Node, g: Node) -> list[Node | None]:
+    exponent = node.attributes["exponent"]
+    if not exponent:
+        return [None]
+    return [g * (POWER(node.inputs[0], exponent=exponent - 1) * exponent)]
+
+
+#: A power with a number as exponent.
+POWER: Operation = Operation(
+    "power", lambda inputs, **_: _floating(inputs), _power_vjp, definition=_power
+)
 
 
 def _atan2_vjp(node: Node, g: Node) -> tuple[Node, Node]:

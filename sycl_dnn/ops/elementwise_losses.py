@@ -13,6 +13,7 @@ from sycl_dnn.ops.activation import LOGSIGMOID
 from sycl_dnn.ops.arithmetic import (
     ABS,
     CLAMP,
+    EQ,
     EXP,
     GT,
     LOG,
@@ -99,12 +100,13 @@ def weighted_cross_entropy_with_logits(x: Node, t: Node, pos_weight: Node) -> No
 
 
 def _divergence(x: Node, t: Node) -> Node:
-    return t * _bounded_log(t) - t * x
+    return where(EQ(t, number(0, t.dtype)), t, t * LOG(t)) - t * x
 
 
 def _divergence_vjp(node: Node, g: Node) -> tuple[Node, Node]:
     x, t = node.inputs
-    return -(g * t), g * (_bounded_log(t) - x + 1)
+    # As torch: the quotient is 1, but NaN at 0, where the loss has no gradient.
+    return -(g * t), g * (LOG(t) - x + t / t)
 
 
 #: Of distributions: logarithms of one, and the other.

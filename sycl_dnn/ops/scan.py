@@ -56,11 +56,14 @@ def _cumprod_vjp(node: Node, g: Node) -> list[Node]:
     (x,), axis = node.inputs, node.attributes["axis"]
     is_reversed = node.attributes["is_reversed"]
     sums = CUMSUM(node * g, axis=axis, is_reversed=not is_reversed)
-    n_zeros = SUM(cast(EQ(x, number(0, x.dtype)), "int32"), axes=(axis,))
+    is_zero = EQ(x, number(0, x.dtype))
+    n_zeros = SUM(cast(is_zero, "int32"), axes=(axis,))
+    # What is not chosen must not be infinite: its gradient would be NaN.
+    quotient = sums / where(is_zero, number(1, x.dtype), x)
     # Products of those before, times sums of those after.
     before = neighbor(node, axis, 1, is_reversed=is_reversed)
     slope = before * _sums_back(x, g, axis, is_reversed=is_reversed)
-    return [where(EQ(n_zeros, number(0, "int32")), sums / x, slope)]
+    return [where(EQ(n_zeros, number(0, "int32")), quotient, slope)]
 
 
 def _recurrence_vjp(node: Node, g: Node) -> list[Node]:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,9 @@ from sycl_dnn.call.custom_gradients import stop_gradient
 
 #: Operators with the same arguments as the function of the same name.
 _SAME = (
-    "abs", "acos", "acosh", "addcdiv", "addcmul", "asin", "asinh", "atan", "atan2", "atanh", "ceil",
+    "abs", "acos", "acosh", "addcdiv", "addcmul", "asin", "asinh", "atan", "atan2", "atanh",
+    "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
+    "bitwise_xor", "ceil",
     "celu", "clamp", "clamp_max", "clamp_min", "cos", "cosh", "eq", "erf", "erfc", "exp", "exp2",
     "expm1", "floor", "floor_divide", "fmod", "ge", "gelu", "glu", "gt", "hardshrink",
     "hardsigmoid", "hardswish", "hardtanh", "isfinite", "isinf", "isnan", "le", "leaky_relu",
@@ -50,16 +51,6 @@ def _elu(x: Any, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> 
     return made if scale == 1 else F.mul(made, scale)
 
 
-def _bits(of_flags: Callable[..., Any], of_numbers: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a bitwise operator: logical for bools, dpnp's for integers."""
-
-    def row(*operands: Any) -> Any:
-        kinds = [str(getattr(x, "dtype", type(x).__name__)) for x in operands]
-        return (of_flags if kinds[0] == "bool" else of_numbers)(*operands)
-
-    return row
-
-
 def _copied(x: Any, *_: Any, dtype: str | None = None, **options: Any) -> Any:
     return x if dtype is None else F.astype(x, dtype)
 
@@ -87,10 +78,6 @@ ROWS: dict[str, Callable[..., Any]] = {
     "add": _sum,
     "alias": _unchanged,
     "bernoulli": _drawn,
-    "bitwise_and": _bits(F.logical_and, operator.and_),
-    "bitwise_not": _bits(F.logical_not, operator.invert),
-    "bitwise_or": _bits(F.logical_or, operator.or_),
-    "bitwise_xor": _bits(F.logical_xor, operator.xor),
     "clone": _unchanged,
     "contiguous": _unchanged,
     "copy": lambda x, source, *_: F.expand(F.astype(source, str(x.dtype)), x.shape),

@@ -178,10 +178,10 @@ class ArrayMethods(Reductions):
     __ror__ = _by_dpnp("bitwise_or", is_reflected=True)
     __xor__ = _by_dpnp("bitwise_xor")
     __rxor__ = _by_dpnp("bitwise_xor", is_reflected=True)
-    __lshift__ = _by_dpnp("left_shift")
-    __rlshift__ = _by_dpnp("left_shift", is_reflected=True)
-    __rshift__ = _by_dpnp("right_shift")
-    __rrshift__ = _by_dpnp("right_shift", is_reflected=True)
+    __lshift__ = _by_dpnp("bitwise_left_shift")
+    __rlshift__ = _by_dpnp("bitwise_left_shift", is_reflected=True)
+    __rshift__ = _by_dpnp("bitwise_right_shift")
+    __rrshift__ = _by_dpnp("bitwise_right_shift", is_reflected=True)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -193,9 +193,7 @@ class ArrayMethods(Reductions):
         return self
 
     def __invert__(self) -> Any:
-        from sycl_dnn.trace.functions import invert
-
-        return invert(self)
+        return functions.bitwise_not(self)
 
     # dpnp's own would write into memory; Python binds the name on the left to what these return.
     __iadd__ = _in_place(operator.add)

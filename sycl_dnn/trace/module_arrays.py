@@ -146,7 +146,7 @@ def _uniform(x: Any, low: float = 0.0, high: float = 1.0) -> Any:
 _OPERATORS = {
     "add": "add", "sub": "sub", "mul": "mul", "pow": "pow", "matmul": "matmul", "truediv": "div",
     "floordiv": "floor_divide", "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or",
-    "xor": "bitwise_xor", "lshift": "left_shift", "rshift": "right_shift",
+    "xor": "bitwise_xor", "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
 }  # fmt: skip
 
 #: Methods that write into the array, by torch's names without the underscore.

@@ -8,6 +8,7 @@ What PyTorch gives in float64 lies in second_derivatives.json;
 import json
 import re
 import zlib
+from math import inf, nan
 from pathlib import Path
 
 import dpnp
@@ -302,6 +303,31 @@ _OTHERWISE = ("adaptive_max", "max_pool", "scaled_dot")
 def test_second_derivatives_with_nan(queue, call):
     with sycl_dnn.nan_mode("propagate"):
         check(call, queue)
+
+
+#: Of a function at numbers: the gradient of a sum weighted by 1, 2, 3..., and that of its sum.
+AT_THE_EDGE = {
+    "pow(u, 3.0)": ([inf, -inf, 2.0], [inf, inf, 36.0], [inf, -inf, 36.0]),
+    "pow(u, 4.0)": ([inf, -inf, 2.0], [inf, -inf, 96.0], [inf, inf, 144.0]),
+    "cumprod(u, 0)": ([-1.0, 0.0, 2.0], [1.0, -8.0, 0.0], [8.0, 5.0, -3.0]),
+    "linear_recurrence(u, u, 0, full((1,), inf))": (
+        [0.5, 0.25, 1.0], [inf, inf, inf], [inf, inf, nan],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["fast", "propagate"])
+@pytest.mark.parametrize("call", AT_THE_EDGE)
+def test_what_is_not_chosen_makes_no_nan(call, mode, queue):
+    values, *wanted = AT_THE_EDGE[call]
+    u, w = (dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (values, [1, 2, 3]))
+    names = {name: getattr(F, name) for name in dir(F)} | {"inf": inf}
+    function = eval(f"lambda u: {call}", names)
+    slope = sycl_dnn.grad(lambda u: F.sum(function(u) * w))
+    curve = sycl_dnn.grad(lambda u: F.sum(slope(u)))
+    with sycl_dnn.nan_mode(mode):
+        for derivative, values in zip((slope, curve), wanted, strict=True):
+            np.testing.assert_allclose(dpnp.asnumpy(derivative(u)), values, rtol=1e-5)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,8 @@ FUNCTIONS = {
         "softsign(x)", "tanhshrink(x)", "softshrink(x)", "hardshrink(x)", "threshold(x, 0.5, 7.0)",
         "exp(x)", "log(x)", "sqrt(x)", "abs(x)", "square(x)", "neg(x)", "reciprocal(x)",
         "clamp(x, -1.0, 2.0)", "clamp(x, min=0.0)", "clamp(x, max=1.0)", "pow(x, 2.0)",
-        "pow(x, 3.0)", "x + 1.0", "x * 2.0", "sum(x)", "mean(x)", "amax(x)", "amin(x)",
+        "pow(x, 3.0)", "pow(x, 0.0)", "pow(x, 0.5)", "pow(x, -0.5)", "pow(x, -2.0)", "pow(x, 2.5)",
+        "x + 1.0", "x * 2.0", "sum(x)", "mean(x)", "amax(x)", "amin(x)",
         "soft_margin_loss(x, ones_like(x), reduction='none')",
         "sin(x)", "cos(x)", "tan(x)", "asin(x)", "acos(x)", "atan(x)", "sinh(x)", "cosh(x)",
         "asinh(x)", "acosh(x)", "atanh(x)", "exp2(x)", "expm1(x)", "log1p(x)", "log2(x)",
@@ -120,7 +121,7 @@ FUNCTIONS = {
         "atan2(x[0], x[1])", "fmod(x[0], x[1])", "remainder(x[0], x[1])", "pow(x[0], x[1])",
         "div(x[0], x[1], rounding_mode='floor')", "div(x[0], x[1], rounding_mode='trunc')",
         "floor_divide(x[0], x[1])", "logical_and(x[0], x[1])", "logical_or(x[0], x[1])",
-        "logical_xor(x[0], x[1])",
+        "logical_xor(x[0], x[1])", "kl_div(x[0], x[1], reduction='none')",
     ],
 }  # fmt: skip
 #: Where PyTorch's way of computing shows, and why it is not followed: by case, or case and dtype,
@@ -139,6 +140,7 @@ OTHERWISE: dict[str | tuple[str, str], tuple[int, ...]] = {
     ("log(x)", "float16"): (6,),
     ("sqrt(x)", "float16"): (6,),
     ("reciprocal(x)", "float16"): (6,),
+    ("pow(x, 0.5)", "float16"): (2, 4, 6),  # PyTorch has no root there
     # PyTorch's of infinity is infinity in float16 and NaN in float32.
     ("gelu(x)", "float16"): (1, 3),
     # PyTorch sums before it divides: twice -3e38 overflows there

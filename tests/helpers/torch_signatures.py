@@ -16,7 +16,8 @@ STORED = Path(__file__).with_suffix(".json")
 FORMS = {
     "add": "Tensor", "all": "dim", "any": "dim",
     "argsort": "", "cummax": "", "cummin": "", "cumprod": "", "cumsum": "", "logcumsumexp": "",
-    "gather": "", "index_select": "",
+    "gather": "", "index_select": "", "bitwise_and": "Tensor", "bitwise_or": "Tensor",
+    "bitwise_xor": "Tensor", "bitwise_left_shift": "Tensor", "bitwise_right_shift": "Tensor",
     "clamp_max": "", "clamp_min": "", "index_add": "", "lerp": "Scalar", "masked_fill": "Scalar",
     "movedim": "intlist", "select": "int", "unbind": "int",
     "outer": "", "repeat_interleave": "self_Tensor", "scatter": "src", "scatter_add": "",

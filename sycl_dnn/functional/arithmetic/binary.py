@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import dpnp
@@ -24,10 +25,11 @@ from sycl_dnn.functional.arithmetic.operands import (
     result_dtype,
 )
 from sycl_dnn.ir.node import Operation
+from sycl_dnn.lower.appendable import Eltwise, applied
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.trace.pointwise import NO_SHIFT, binary, eltwise, linear_map
-from sycl_dnn.trace.pointwise import mul as times
 from sycl_dnn.trace.values import Tensor
 
 if TYPE_CHECKING:
@@ -145,8 +147,8 @@ def minimum(
     return pair("minimum", A.binary_min, ops.MINIMUM, dpnp.minimum, input, other)
 
 
-_POWER = """Powers with a number as exponent are oneDNN's (eltwise pow), others of a kernel. An
-exponent's gradient is 0 where ``input`` is 0, and NaN where that is negative."""
+_POWER = """The exponents 0.5, -0.5, 1, 2, 3, -1 and -2 mean ``sqrt``, ``rsqrt``, products and
+quotients. An exponent's gradient is 0 where ``input`` is 0, and NaN where that is negative."""
 
 
 @operation
@@ -161,19 +163,12 @@ def pow(
         return by_dpnp(dpnp.power, dtype, a, b)
     if not isinstance(b, Tensor):
         x = converted(a, dtype)
-        return linear_map(x, 0.0, 1.0) if b == 0 else _numbered_power(x, float(b))
+        power = partial(ops.POWER, exponent=float(b))
+        if b == 0:  # oneDNN's is NaN for NaN.
+            return computed(power, x)
+        return applied(power, x, Eltwise(A.eltwise_pow, 1.0, float(b)), dtypes.wide(dtype))
     wide = dtypes.wide(dtype)
     return by_nodes(ops.POW, a, b, wide=wide, dtype=dtype)
-
-
-def _numbered_power(x: Tensor, exponent: float) -> Tensor:
-    """Return a power with a constant exponent; its gradient avoids oneDNN's NaN at infinities."""
-
-    def rule(dy: Tensor) -> dict[str, Tensor]:
-        slope = eltwise(x, A.eltwise_pow, exponent, exponent - 1)
-        return {"x": times(slope, dy)}
-
-    return x.trace.closed({"x": x}, lambda: eltwise(x, A.eltwise_pow, 1.0, exponent), rule)
 
 
 # --- Division, exact or rounded

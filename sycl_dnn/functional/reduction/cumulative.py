@@ -172,7 +172,10 @@ def _recurrence(axis: int, shape: tuple[int, ...]) -> Callable[..., Node]:
         factors, terms = (broadcast_to(node, shape) for node in (factors, terms))
         if initial is not None:
             is_first = EQ(iota(shape[axis], axis, len(shape)), number(0, "int32"))
-            terms = where(is_first, terms + factors * initial, terms)
+            # Both are 0 at the other places: an infinite one would make their gradients NaN.
+            zero = number(0, terms.dtype)
+            carried = where(is_first, factors, zero) * where(is_first, initial, zero)
+            terms = where(is_first, terms + carried, terms)
         return LINEAR_RECURRENCE(factors, terms, axis=axis, is_reversed=False)
 
     return definition
