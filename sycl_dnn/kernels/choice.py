@@ -30,11 +30,9 @@ class Rule:
 
 #: By family. Below these sizes a launch costs more than it saves.
 RULES = {
-    "batch_norm_training": Rule(row_major=1 << 18, channels_last=1 << 20),
     "group_norm": Rule(row_major=1 << 18, channels_last=1 << 18),
     "max_pool": Rule(row_major=1 << 18, channels_last=1 << 18),
     "resize": Rule(row_major=None, channels_last=1 << 16),
-    "batch_norm_inference": Rule(row_major=1 << 19, channels_last=1 << 19),
 }
 
 

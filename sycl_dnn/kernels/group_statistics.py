@@ -25,7 +25,8 @@ def group_normalized(
 ) -> Tensors | None:
     """Normalize (N, C, *S); return ``dst``, ``mean`` and ``variance`` (N, groups).
 
-    None means to use oneDNN. Parameters as for ``batch_statistics.normalized``.
+    None means to use oneDNN. ``composed`` is called with ``src`` and the vectors, as in
+    ``Trace.primitive``.
     """
     way = _way(x, groups)
     vectors = {n: dense(t) for n, t in vectors.items()}

@@ -123,3 +123,12 @@ class Passes:
     def _is_costly(self, number: int) -> bool:
         n = number - self._n_inputs
         return n >= 0 and self._expression.terms[n].operation in COSTLY
+
+    @property
+    def n_terms(self) -> int:
+        """Number of terms of the longest pass that are computed per element."""
+        of_passes = zip(self.varying, self.reductions, strict=True)
+        terms = [
+            [n for n in (*varying, *ends) if n >= self._n_inputs] for varying, ends in of_passes
+        ]
+        return max(map(len, terms), default=0)

@@ -12,6 +12,8 @@ from sycl_dnn.kernels.reduction_form import ReductionForm, ReductionSchedule
 
 #: Minimum elements per group, and for a second launch.
 _LEAST, _WORTH_PARTS = 1 << 13, 1 << 15
+#: Elements that a processor's cache holds.
+_CACHED = 1 << 18
 #: Rows shorter than this are not vectorized along themselves.
 _SHORT = 32
 #: Maximum number of terms for unrolling, limited by registers.
@@ -125,8 +127,10 @@ def whole_schedule(
     else:
         n_items = 64
         width = _width(size, 4) if is_dense and size >= 4 * n_items else 1
-    is_long = size >= 4 * width * n_items
-    unroll = 4 if n_terms <= _FEW_TERMS and is_long and (is_cpu or is_rows) else 1
+    unroll = 1
+    if n_terms <= _FEW_TERMS and (is_cpu or is_rows):
+        n_vectors = size // (width * n_items)
+        unroll = 4 if n_vectors >= 4 else 2 if n_vectors >= 2 and not is_rows else 1
     return ReductionSchedule(lanes, width, unroll, n_items)
 
 
@@ -139,10 +143,18 @@ def n_units_of(grid: ReductionGrid, schedule: ReductionSchedule) -> int:
     return n // size * -(-size // schedule.step)
 
 
+def is_far_apart(grid: ReductionGrid, schedule: ReductionSchedule) -> bool:
+    """Whether units read columns of an array that no cache holds."""
+    return grid.kinds[schedule.lanes] == "k" and math.prod(grid.sizes) > _CACHED
+
+
 def n_parts_of(grid: ReductionGrid, schedule: ReductionSchedule, n_processors: int) -> int:
     """Return the number of parts for the longest reduced axis; 1 if the device is busy anyway."""
-    n_units = n_units_of(grid, schedule)
-    if math.prod(grid.sizes) < _WORTH_PARTS or n_units >= 2 * n_processors:
+    n_units, n_elements = n_units_of(grid, schedule), math.prod(grid.sizes)
+    if is_far_apart(grid, schedule):
+        # Units along the vectors are no reason against parts, which read memory in its order.
+        n_units = grid.count("k") // grid.sizes[schedule.lanes]
+    if n_elements < _WORTH_PARTS or n_units >= 2 * n_processors:
         return 1
     size = grid.sizes[_longest(grid)]
     step = schedule.step if grid.kinds[schedule.lanes] == "r" else 16

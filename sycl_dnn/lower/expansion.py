@@ -9,7 +9,7 @@ from sycl_dnn.ir.node import Node, in_order, node_of
 from sycl_dnn.kernels.node_expressions import is_elementwise
 from sycl_dnn.lower.region import is_reduction, is_scan
 from sycl_dnn.ops.arithmetic import CAST, cast
-from sycl_dnn.ops.selection import GATHER
+from sycl_dnn.ops.selection import GATHER, SLICE
 
 
 def expanded(results: Sequence[Node], known: Container[Node]) -> list[Node]:
@@ -27,13 +27,17 @@ def expanded(results: Sequence[Node], known: Container[Node]) -> list[Node]:
         definition = node.operation.definition
         if definition is not None and not (is_elementwise(node) or is_reduction(node)):
             (made[node],) = expanded([definition(*inputs, **node.attributes)], known)
-        elif node.operation is GATHER and inputs[0].operation is CAST and inputs[0] not in known:
-            # Gathering requires an array in memory, so convert the gathered elements only.
-            of_known = GATHER(inputs[0].inputs[0], *inputs[1:], **node.attributes)
+        elif _is_part(node) and inputs[0].operation is CAST and inputs[0] not in known:
+            # A part requires an array in memory, so convert the elements of the part only.
+            of_known = node.operation(inputs[0].inputs[0], *inputs[1:], **node.attributes)
             made[node] = cast(of_known, node.dtype)
         elif inputs != node.inputs:
             made[node] = node_of(node.operation, inputs, node.attributes)
     return [made.get(node, node) for node in results]
+
+
+def _is_part(node: Node) -> bool:
+    return node.operation in (GATHER, SLICE)
 
 
 def reading_results(gradients: Sequence[Node], results: Sequence[Node]) -> list[Node]:

@@ -244,8 +244,8 @@ class Lowering:
             return
         region = Region(node, order, self._tensors, results, is_deep=True)
         launch = self._launch_of(region)
-        if launch.n_parts > 1 and region.is_nested:
-            # Every pass should use all processors.
+        if region.is_nested and (launch.n_parts > 1 or launch.is_far_apart):
+            # Every pass should use all processors, and read memory in its order.
             region = Region(node, order, self._tensors, results, is_deep=False)
             launch = self._launch_of(region)
         self._tensors |= zip(region.outputs, launch.recorded(), strict=True)

@@ -10,10 +10,13 @@ from sycl_dnn.kernels.expression import Expression
 from sycl_dnn.kernels.fused_elementwise import name_of
 from sycl_dnn.kernels.fused_reduction import reduction_module
 from sycl_dnn.kernels.launching import launched
+from sycl_dnn.kernels.passes import Passes
+from sycl_dnn.kernels.reduction_form import ReductionSchedule
 from sycl_dnn.kernels.reduction_schedule import (
     Plan,
     ReductionGrid,
     in_parts,
+    is_far_apart,
     n_parts_of,
     planned,
     reduction_grid,
@@ -37,13 +40,18 @@ class ReductionLaunch:
         self._region, self._expression = region, region.expression
         self._is_cpu = region.trace.engine.kind is _core.engine_kind.cpu
         self._grid = region.grid()
-        n_terms = len(self._expression.terms)
-        self._schedule = whole_schedule(self._grid, n_terms, is_cpu=self._is_cpu)
+        self._schedule = self._schedule_of(self._expression, self._grid)
         self.n_parts = n_parts_of(self._grid, self._schedule, self._n_processors)
+        #: Whether several passes should be several kernels.
+        self.is_far_apart = is_far_apart(self._grid, self._schedule)
 
     @property
     def _n_processors(self) -> int:
         return int(self._region.trace.engine.sycl_queue.sycl_device.max_compute_units)
+
+    def _schedule_of(self, expression: Expression, grid: ReductionGrid) -> ReductionSchedule:
+        n_terms = Passes(expression, grid.kinds, grid.classes(0)).n_terms
+        return whole_schedule(grid, n_terms, is_cpu=self._is_cpu)
 
     def recorded(self) -> list[Tensor]:
         """Record the kernels; return the outputs."""
@@ -62,7 +70,7 @@ class ReductionLaunch:
         outs: Sequence[Out],
         indexed: Sequence[int] = (),
     ) -> list[Tensor]:
-        schedule = whole_schedule(grid, len(expression.terms), is_cpu=self._is_cpu)
+        schedule = self._schedule_of(expression, grid)
         plan = planned(expression, grid, schedule, self._n_processors)
         return self._submitted(plan, operands, outs, indexed)
 

@@ -4,13 +4,17 @@
 import re
 from pathlib import Path
 
+import dpctl
+import dpctl.program
 import numpy as np
 import pytest
-from kernel_cases import host, placed
+from kernel_cases import host, kernels_of, placed
 
 import sycl_dnn
 from sycl_dnn import _core
 from sycl_dnn import functional as F
+from sycl_dnn.kernels import building
+from sycl_dnn.trace import policy
 
 #: Functions of (N, C, H, W) that are kernels under "always".
 KERNELS = {
@@ -98,11 +102,57 @@ def test_kernels_next_to_primitives(queue, kernel, following, layout):
                 assert np.abs(host(mine) - known).max() < limit, (mode, way)
 
 
+def _group_norm(x, w):
+    return F.group_norm(x, 2, w, w)
+
+
+def test_modes_and_sizes(queue):
+    """By default for large arrays on CPUs; on request always where supported, or never."""
+    rng = np.random.default_rng(0)
+    vector = placed(rng.standard_normal(16), queue)
+    large, small = (
+        placed(rng.standard_normal(shape), queue) for shape in ((8, 16, 64, 64), (2, 16, 4, 4))
+    )
+    is_cpu = queue.sycl_device.is_cpu
+    assert ("rows_forward" in kernels_of(_group_norm, large, vector, mode="auto")) == is_cpu
+    assert "rows_forward" not in kernels_of(_group_norm, small, vector, mode="auto")
+    assert "rows_forward" in kernels_of(_group_norm, small, vector)
+    assert "rows_forward" not in kernels_of(_group_norm, large, vector, mode="never")
+    with pytest.raises(ValueError, match="mode must be one of"):
+        sycl_dnn.set_kernels("sometimes")
+
+
+def test_without_a_compiler(queue, monkeypatch, clean_cache):
+    rng = np.random.default_rng(0)
+    x, vector = placed(rng.standard_normal((2, 16, 4, 4)), queue), placed(np.ones(16), queue)
+    with sycl_dnn.kernel_mode("never"):
+        expected = host(_group_norm(x, vector))
+    monkeypatch.setattr(building, "_OPTIONS", "-no-such-option")
+    monkeypatch.setattr(building, "_made", type(building._made)())
+    monkeypatch.setattr(policy, "_said", set())
+    with pytest.warns(policy.FallbackWarning, match="cannot compile"):
+        assert "rows_forward" not in kernels_of(_group_norm, x, vector)
+    with sycl_dnn.kernel_mode("always"):
+        assert np.abs(host(_group_norm(x, vector)) - expected).max() < 1e-5
+
+
+def test_the_program_cache_is_bounded(queue, monkeypatch):
+    monkeypatch.setattr(building, "_made", type(building._made)())
+    monkeypatch.setattr(building, "_MOST", 2)
+    sources = [f"__kernel void f(__global int *p) {{ *p = {i}; }}" for i in range(3)]
+    for source in sources:
+        assert building.compiled(queue, source, "f") is not None
+    assert len(building._made) == 2
+    kept = next(reversed(building._made.values()))
+    assert isinstance(building.compiled(queue, sources[2], "f"), dpctl.program.SyclKernel)
+    assert next(reversed(building._made.values())) is kept
+
+
 def test_no_kernel_has_the_name_of_a_primitive():
     """Compiled functions recognize primitives by name."""
     folder = Path(sycl_dnn.__file__).parent / "kernels"
     texts = [path.read_text() for path in folder.glob("*.py")]
     names = [n for text in texts for n in re.findall(r"__kernel void (\w+)", text)]
-    assert len(names) > 20
+    assert len(names) > 10
     assert not set(names) & set(_core.ROWS)
     assert len(set(names)) == len(names)

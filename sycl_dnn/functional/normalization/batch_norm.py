@@ -3,43 +3,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
 import dpnp
 
-from sycl_dnn._core import algorithm, engine_kind, normalization_flags, prop_kind
+from sycl_dnn._core import algorithm, engine_kind, normalization_flags
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.normalization.affine import (
     affine,
     check_eps,
     check_shapes,
-    composed_norm,
     dense_layout,
     empty_like,
     float32,
     per_channel,
     scaled,
 )
-from sycl_dnn.kernels.batch_statistics import normalized
-from sycl_dnn.kernels.given_statistics import normalized_by
+from sycl_dnn.ir.node import Node
+from sycl_dnn.lower.node_lowering import all_computed, computed
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops import normalization as ops
+from sycl_dnn.ops.arithmetic import RSQRT, cast
 from sycl_dnn.trace.array import Array
-from sycl_dnn.trace.gradients import backward, rule_for
 from sycl_dnn.trace.pointwise import (
-    add,
     chain,
     fused,
     linear_map,
     plus,
     power,
     scale,
-    sub,
     times,
 )
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import narrow, reshape, transpose, untaped
+from sycl_dnn.trace.views import reshape
 
 
 def check_stats(
@@ -90,124 +86,70 @@ def _weighted(a: float, x: Tensor, b: float, y: Tensor) -> Tensor:
 
 # --- Batch normalization
 
-#: Above this number of elements, more primitives with less memory traffic are faster.
-_LARGE = 1 << 15
 
-
-def _arranged(x: Tensor) -> tuple[Tensor, str, Callable[[Tensor], Tensor]]:
-    """Return ``x`` in oneDNN's fastest arrangement, its layout, and the inverse."""
-    shape = x.shape
-    n, channels = shape[:2]
-    count = x.size // (n * channels)
-    flat = x if x.ndim < 6 else reshape(x, (n, channels, count))
-    if x.size < _LARGE or channels % 16 == 0 or count >= 64:
-        wanted = "channels_last" if channels % 16 == 0 else "row_major"
-        return flat, dense_layout(flat) if x.size < _LARGE else wanted, lambda y: reshape(y, shape)
-    # Few contiguous values: one long row per channel is many times faster.
-    rows = reshape(transpose(reshape(x, (n, channels, count)), (1, 0, 2)), (1, channels, -1))
-
-    def back(y: Tensor) -> Tensor:
-        return reshape(transpose(reshape(y, (channels, n, count)), (1, 0, 2)), shape)
-
-    return rows, "row_major", back
+def vectors_of(x: Tensor, *vectors: Tensor | None) -> list[Tensor]:
+    """Return those of vectors (C,) that exist as (1, C, 1...), for computation with ``x``."""
+    shape = (1, x.shape[1]) + (1,) * (x.ndim - 2)
+    wide = dtypes.wide(x.dtype)
+    return [reshape(x.trace.convert(t, wide), shape) for t in vectors if t is not None]
 
 
 def with_batch_stats(
-    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, keep: bool
-) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Normalize (N, C, *S); return the result and, if kept, the batch mean and variance."""
-    vectors, given = affine(weight, bias)
-    composed = partial(composed_norm, axes=[0, *range(2, x.ndim)], eps=eps, kind=given)
-    found = normalized(x, vectors, eps, composed)
-    if found is not None:
-        return found["dst"], found["mean"], found["variance"]
-    centre = _centre(x)
-    flat, wanted, back = _arranged(x if centre is None else _centred(x, centre))
-    outputs, kind = {}, x.trace.forward_kind
-    if keep or x.trace.training:
-        kind = prop_kind.forward_training
-        outputs = {n: Out((x.shape[1],), "float32") for n in ("mean", "variance")}
-    made = _submitted(flat, wanted, vectors, outputs, kind, eps, given)
-    mean = made.get("mean")
-    if keep and centre is not None and mean is not None:
-        mean = add(mean, reshape(centre, mean.shape))
-    return back(made["dst"]), mean, made.get("variance")
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Normalize (N, C, *S); return the result, and the mean and variance of the batch."""
+    wide, axes = dtypes.wide(x.dtype), (0, *range(2, x.ndim))
 
+    def definition(node: Node, *vectors: Node) -> tuple[Node, ...]:
+        made, *kept = ops.normalized(
+            cast(node, wide), *vectors, axes=axes, groups=x.shape[1], eps=eps,
+            has_weight=weight is not None,
+        )  # fmt: skip
+        return cast(made, node.dtype), *kept
 
-def _centre(x: Tensor) -> Tensor | None:
-    """Return one element (1, C, 1...) of each channel as an estimate of its mean.
-
-    oneDNN sums sequentially in float32, which is inaccurate if the mean is many standard deviations
-    from zero; so the estimate is subtracted first, at the cost of a pass over ``x``. None for
-    vectors and for narrow dtypes, whose rounding error is larger anyway.
-    """
-    if x.dtype != "float32" or x.size == x.shape[0] * x.shape[1]:
-        return None
-    made = x
-    with untaped(x.trace):
-        for axis in (0, *range(2, x.ndim)):
-            made = narrow(made, axis, x.shape[axis] // 2, 1)
-    return made
-
-
-def _centred(x: Tensor, centre: Tensor) -> Tensor:
-    """Subtract a constant per channel, on which no result depends."""
-    with untaped(x.trace):
-        made = sub(x, centre)
-    return x.trace.view(x, made, lambda grad: grad)
+    made, mean, variance, _ = all_computed(definition, x, *vectors_of(x, weight, bias))
+    channels = (x.shape[1],)
+    return made, reshape(mean, channels), reshape(variance, channels)
 
 
 def with_given_stats(
     x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
     """Normalize (N, C, *S) with the given mean and variance per channel."""
-    made = normalized_by(x, _alike(x, mean, var, weight, bias), eps, partial(_composed, eps))
-    if made is not None:
-        return made
+    if x.trace.is_compiled and not x.trace.training and x.dtype != "float64":
+        return _by_primitive(x, mean, var, weight, bias, eps)
+    wide = dtypes.wide(x.dtype)
+    centre, variance, *scales = vectors_of(x, mean, var, weight)
+    slope = computed(lambda v, *w: _product(RSQRT(v + eps), *w), variance, *scales)
+
+    def definition(node: Node, mean: Node, slope: Node, *shift: Node) -> Node:
+        made = (cast(node, wide) - mean) * slope
+        return cast(made + shift[0] if shift else made, node.dtype)
+
+    return computed(definition, x, centre, slope, *vectors_of(x, bias))
+
+
+def _product(first: Node, *others: Node) -> Node:
+    return first * others[0] if others else first
+
+
+def _by_primitive(
+    x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Tensor:
+    """Record oneDNN's primitive, which compiled functions fuse or fold into convolutions."""
     vectors, given = affine(weight, bias)
-    has_fast_kernel = x.shape[1] % 16 == 0 and dense_layout(x) == "channels_last"
-    if not (x.trace.training or has_fast_kernel or x.size < _LARGE):
-        return by_coefficients(x, mean, var, weight, bias, eps)
-    flat, wanted, back = _arranged(x)
-    inputs = {**vectors, "mean": float32(mean), "variance": float32(var)}
-    given |= normalization_flags.use_global_stats
-    kind = x.trace.forward_kind
-    return back(_submitted(flat, wanted, inputs, {}, kind, eps, given)["dst"])
-
-
-def _alike(
-    x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None
-) -> dict[str, Tensor]:
-    """Return the vectors in the dtype of ``x`` if all have it, else in float32."""
-    vectors = {"mean": mean, "variance": var, "scale": weight, "shift": bias}
-    known = {n: t for n, t in vectors.items() if t is not None}
-    if all(t.dtype == x.dtype for t in known.values()):
-        return known
-    return {n: float32(t) for n, t in known.items()}
-
-
-def _composed(eps: float, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Compose a normalization with given statistics from differentiable operations."""
-    kind = affine(inputs.get("scale"), inputs.get("shift"))[1]
-    kind |= normalization_flags.use_global_stats
-    given = {n: t if n == "src" else float32(t) for n, t in inputs.items()}
-    return composed_norm(given, axes=[0, *range(2, given["src"].ndim)], eps=eps, kind=kind)
-
-
-def _submitted(
-    x: Tensor, wanted: str, inputs: dict[str, Tensor], outputs: dict[str, Out],
-    kind: prop_kind, eps: float, given: normalization_flags,
-) -> dict[str, Tensor]:  # fmt: skip
-    return x.trace.primitive(
+    shape = x.shape
+    flat = x if x.ndim < 6 else reshape(x, (*shape[:2], x.size // (shape[0] * shape[1])))
+    made = x.trace.primitive(
         "batch_normalization_forward",
-        {"src": x, **inputs},
-        {"dst": Out(x.shape, x.dtype, wanted), **outputs},
-        ask={"src": wanted},
-        prop_kind=kind,
+        {"src": flat, **vectors, "mean": float32(mean), "variance": float32(var)},
+        {"dst": Out(flat.shape, x.dtype, dense_layout(flat))},
+        ask={"src": dense_layout(flat)},
+        prop_kind=x.trace.forward_kind,
         epsilon=eps,
-        flags=given,
-        composed=partial(composed_norm, axes=[0, *range(2, x.ndim)], eps=eps, kind=given),
+        flags=given | normalization_flags.use_global_stats,
     )
+    return reshape(made["dst"], shape)
 
 
 def by_coefficients(
@@ -230,12 +172,6 @@ def coefficients(
     return reshape(a, (mean.size,)), reshape(b, (mean.size,))
 
 
-@rule_for("batch_normalization_forward")
-def _batch_normalization(trace, entry, grads, needed):
-    row = "batch_normalization_backward"
-    return backward(trace, row, entry, grads, needed, prop_kind=prop_kind.backward)
-
-
 @operation
 def batch_norm(
     input: dpnp.ndarray | Array,
@@ -252,7 +188,7 @@ def batch_norm(
     Parameters
     ----------
     input : array (N, C, *S)
-        float32, bfloat16 or float16; S may be missing.
+        float32, bfloat16 or float16, float64 where the device has it; S may be missing.
     running_mean, running_var : array (C,) or None
         Used if ``training`` is False; otherwise updated, if given: ``(1 - momentum) * running +
         momentum * batch``, with the unbiased variance of the batch.
@@ -278,11 +214,10 @@ def batch_norm(
 
     Notes
     -----
-    Large arrays on CPUs are normalized by a generated kernel (``sycl_dnn.set_kernels``), which is
-    accurate even if a mean is many standard deviations from zero. oneDNN's sums are not, so for
-    float32 one element per channel is subtracted first, which takes another pass over ``input``.
-    oneDNN also accumulates gradients sequentially: with ``set_kernels("never")`` their error is 2
-    to 11 times torch's in row-major arrays.
+    Statistics and gradients are sums of generated kernels, in float32 for narrower dtypes. They are
+    accurate even if a mean is many standard deviations from zero, as oneDNN's are not. In compiled
+    functions without gradients, given statistics are used by oneDNN's primitive, or folded into
+    the weights of a convolution.
 
     Source: oneDNN developer guide, "Batch Normalization"; Ioffe and Szegedy, arXiv:1502.03167.
     """
@@ -292,7 +227,7 @@ def batch_norm(
     if not training:
         return with_given_stats(input, running_mean, running_var, weight, bias, eps)
     has_running = running_mean is not None
-    made, mean, var = with_batch_stats(input, weight, bias, eps, has_running)
+    made, mean, var = with_batch_stats(input, weight, bias, eps)
     if has_running:
         running = {"running_mean": running_mean, "running_var": running_var}
         batch = {"running_mean": mean, "running_var": var}

@@ -149,12 +149,12 @@ def test_gradient_updates_once(queue):
 def test_update_after_a_use_with_gradient_is_refused(queue):
     x, mean, var = _made(queue, 4, 5, 9), _made(queue, 5), _made(queue, 5)
 
-    def both(x):
-        y = F.batch_norm(x, mean, var)
+    def both(x, weight):
+        y = F.batch_norm(x, mean, var, weight)
         return F.batch_norm(y, mean, var, training=True)
 
     with pytest.raises(ValueError, match="running_mean must not be updated after a use"):
-        sycl_dnn.vjp(both, x)
+        sycl_dnn.vjp(both, x, _made(queue, 5))
 
 
 def test_invalid_running_statistics_are_refused(queue):

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch normalization in training by kernels: PyTorch's values and gradients in both layouts."""
+"""Batch normalization in training: PyTorch's values and gradients in both layouts."""
 
-import dpctl
-import dpctl.program
 import dpnp
 import numpy as np
 import pytest
@@ -12,15 +10,12 @@ from kernel_cases import (
     both_passes,
     error,
     host,
-    kernels_of,
     placed,
     torch_passes,
 )
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.kernels import building
-from sycl_dnn.trace import policy
 
 LAYOUTS = ["row_major", "channels_last"]
 #: A length with a rest of 15, fewer rows than parts, channels in vectors of 8 and of 16.
@@ -110,8 +105,7 @@ def test_running_statistics(queue, layout):
     (x, w, b), _ = _data((4, 16, 6, 5), centre=3.0)
     given = placed(x, queue, layout)
     running = [make(16, dtype="float32", sycl_queue=queue) for make in (dpnp.zeros, dpnp.ones)]
-    with sycl_dnn.kernel_mode("always"):
-        F.batch_norm(given, *running, placed(w, queue), placed(b, queue), training=True)
+    F.batch_norm(given, *running, placed(w, queue), placed(b, queue), training=True)
     theirs = [torch.zeros(16), torch.ones(16)]
     torch.nn.functional.batch_norm(torch.tensor(x), *theirs, training=True)
     for ours, other in zip(running, theirs, strict=True):
@@ -124,8 +118,7 @@ def test_nonfinite_values_stay_in_their_channel(queue, layout, value):
     arrays, _ = _data((2, 8, 5, 5))
     arrays[0][1, 3, 2, 2] = value
     given, _ = _placed(arrays, arrays[0], queue, layout)
-    with sycl_dnn.kernel_mode("always"):
-        made = host(_ours(*given))
+    made = host(_ours(*given))
     expected = _torchs(*map(torch.tensor, arrays)).numpy()
     assert np.array_equal(np.isnan(made), np.isnan(expected))
 
@@ -138,8 +131,7 @@ def test_second_derivative(queue):
         value, pullback = sycl_dnn.vjp(lambda x: _ours(x, *given[1:]), x)
         return F.sum(F.square(pullback(slope)[0]))
 
-    with sycl_dnn.kernel_mode("always"):
-        made = host(sycl_dnn.grad(norm_of_gradient)(given[0]))
+    made = host(sycl_dnn.grad(norm_of_gradient)(given[0]))
     x = torch.tensor(arrays[0], dtype=torch.float64, requires_grad=True)
     value = _torchs(x, *(torch.tensor(v, dtype=torch.float64) for v in arrays[1:]))
     seed = torch.tensor(dy, dtype=torch.float64)
@@ -157,54 +149,6 @@ def test_as_a_step_of_programs(queue):
         return F.relu(_ours(F.mul(x, 2.0), w, b)) + 1.0
 
     expected = torch.relu(_torchs(*map(torch.tensor, arrays))).numpy() + 1.0
-    with sycl_dnn.kernel_mode("always"):
-        compiled = sycl_dnn.compile(block)
-        for made in (block(*given), compiled(*given), sycl_dnn.plan(block, *given)()):
-            assert error(host(made), expected.astype(np.float64)) < 1e-5
-        assert "columns_forward" in kernels_of(compiled, *given)
-
-
-def test_modes_and_sizes(queue):
-    """By default for large arrays on CPUs; on request always where supported, or never."""
-    arrays, _ = _data((8, 16, 64, 64))
-    given, _ = _placed(arrays, arrays[0], queue, "row_major")
-    small, _ = _placed(*_data((2, 16, 4, 4)), queue, "row_major")
-    is_cpu = queue.sycl_device.is_cpu
-    assert bool(kernels_of(_ours, *given, mode="auto")) == is_cpu
-    assert not kernels_of(_ours, *small, mode="auto")
-    assert kernels_of(_ours, *small) == ["rows_forward"]
-    assert not kernels_of(_ours, *given, mode="never")
-    with pytest.raises(ValueError, match="mode must be one of"):
-        sycl_dnn.set_kernels("sometimes")
-
-
-def test_other_layouts_run_in_onednn(queue):
-    arrays, _ = _data((4, 6, 9, 9))
-    x, w, b = _placed(arrays, arrays[0], queue, "channels_last")[0]
-    assert not kernels_of(_ours, x, w, b)
-    assert not kernels_of(_ours, x[..., :5], w, b)
-
-
-def test_without_a_compiler(queue, monkeypatch, clean_cache):
-    arrays, _ = _data((2, 16, 4, 4))
-    given, _ = _placed(arrays, arrays[0], queue, "row_major")
-    monkeypatch.setattr(building, "_OPTIONS", "-no-such-option")
-    monkeypatch.setattr(building, "_made", type(building._made)())
-    monkeypatch.setattr(policy, "_said", set())
-    with pytest.warns(sycl_dnn.trace.policy.FallbackWarning, match="cannot compile"):
-        assert not kernels_of(_ours, *given)
-    expected = _torchs(*map(torch.tensor, arrays)).numpy()
-    with sycl_dnn.kernel_mode("always"):
-        assert error(host(_ours(*given)), expected.astype(np.float64)) < 1e-5
-
-
-def test_the_program_cache_is_bounded(queue, monkeypatch):
-    monkeypatch.setattr(building, "_made", type(building._made)())
-    monkeypatch.setattr(building, "_MOST", 2)
-    sources = [f"__kernel void f(__global int *p) {{ *p = {i}; }}" for i in range(3)]
-    for source in sources:
-        assert building.compiled(queue, source, "f") is not None
-    assert len(building._made) == 2
-    kept = next(reversed(building._made.values()))
-    assert isinstance(building.compiled(queue, sources[2], "f"), dpctl.program.SyclKernel)
-    assert next(reversed(building._made.values())) is kept
+    compiled = sycl_dnn.compile(block)
+    for made in (block(*given), compiled(*given), sycl_dnn.plan(block, *given)()):
+        assert error(host(made), expected.astype(np.float64)) < 1e-5
