@@ -15,7 +15,7 @@ from sycl_dnn.trace.values import Tensor
 REFUSING = frozenset((
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
     "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
-    "batch_norm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
     "conv_transpose3d", "fold", "grid_sample", "group_norm", "gru",
     "instance_norm", "interpolate", "layer_norm", "local_response_norm", "lp_pool1d", "lp_pool2d",
     "lp_pool3d", "lstm", "max_pool1d", "max_pool2d", "max_pool3d", "prelu",

@@ -36,7 +36,6 @@ BACKWARD: dict[str, tuple[str, ...]] = {
     "resampling_forward": ("resampling_backward",),
     "shuffle_forward": ("shuffle_backward",),
     "prelu_forward": ("prelu_backward",),
-    "batch_normalization_forward": ("batch_normalization_backward",),
     "group_normalization_forward": ("group_normalization_backward",),
     "layer_normalization_forward": ("layer_normalization_backward",),
 }

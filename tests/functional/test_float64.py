@@ -136,7 +136,7 @@ def _mixed(queue):
             lambda: F.scaled_dot_product_attention(narrow, narrow, narrow, attn_mask=wide),
             lambda: F.scaled_dot_product_attention(wide, narrow, narrow),
         ],
-        "batch_norm": [lambda: nn.BatchNorm1d(4).to(queue)(wide)],
+        "group_norm": [lambda: nn.GroupNorm(2, 4).to(queue)(wide)],
         "max_pool1d": [lambda: F.max_pool1d(wide, 2)],
         "prelu": [lambda: F.prelu(wide, F.ones(4, device=queue))],
     }  # fmt: skip

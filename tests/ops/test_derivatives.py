@@ -13,6 +13,7 @@ from sycl_dnn.ops import arithmetic as e
 from sycl_dnn.ops import creation as c
 from sycl_dnn.ops import elementwise_losses as pairs
 from sycl_dnn.ops import losses as n
+from sycl_dnn.ops import normalization as b
 from sycl_dnn.ops import products as p
 from sycl_dnn.ops import reduction as r
 from sycl_dnn.ops import scan as q
@@ -55,6 +56,11 @@ def _where(x, y):
 
 def _scanned(operation, *nodes, is_reversed=False):
     return operation(*nodes, axis=1, is_reversed=is_reversed)
+
+
+def _normalized(x, weight, bias, *, axes, groups):
+    vectors = [s.reshape(v, (1, 4, 1)) for v in (weight, bias)]
+    return b.normalized(x, *vectors, axes=axes, groups=groups, eps=0.1, has_weight=True)[0]
 
 
 def _loss_of_classes(x, weight=None, **settings):
@@ -141,6 +147,8 @@ CASES = {
     "divergence of logarithms": (pairs.divergence_of_logs, X, X),
     "poisson": (lambda x, y: pairs.poisson(x, y, log_input=False, full=True, eps=1e-8), POSITIVE,
                 draw(3, 4, low=1.5, high=4.0)),
+    "normalized": (lambda *v: _normalized(*v, axes=(0, 2), groups=4), draw(3, 4, 2), ROW, ROW),
+    "normalized of groups": (lambda *v: _normalized(*v, axes=(2,), groups=2), draw(2, 4, 3), ROW, ROW),
     "softmax": (lambda x: r.SOFTMAX(x, axis=1), X),
     "log_softmax": (lambda x: e.SQUARE(r.LOG_SOFTMAX(x, axis=0)), X),
     "loss of classes": (_loss_of_classes, X),

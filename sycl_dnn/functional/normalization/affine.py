@@ -58,13 +58,9 @@ def composed_norm(
     x = float32(inputs["src"])
     along = x.ndim - 1 if axes == [x.ndim - 1] else 1
     shape = [x.shape[along] if a == along else 1 for a in range(x.ndim)]
-    if kind & flags.use_global_stats:
-        x = sub(x, reshape(inputs["mean"], shape))
-        variance = reshape(inputs["variance"], shape)
-    else:
-        if not kind & flags.rms_norm:
-            x = sub(x, reduce(algorithm.reduction_mean, x, axes))
-        variance = reduce(algorithm.reduction_mean, mul(x, x), axes)
+    if not kind & flags.rms_norm:
+        x = sub(x, reduce(algorithm.reduction_mean, x, axes))
+    variance = reduce(algorithm.reduction_mean, mul(x, x), axes)
     made = mul(x, eltwise(linear_map(variance, 1.0, eps), algorithm.eltwise_pow, 1.0, -0.5))
     if "scale" in inputs:
         made = mul(made, reshape(inputs["scale"], shape))

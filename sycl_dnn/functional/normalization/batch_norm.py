@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dpnp
 
-from sycl_dnn._core import algorithm, engine_kind, normalization_flags
+from sycl_dnn._core import algorithm, normalization_flags
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.normalization.affine import (
@@ -27,7 +27,6 @@ from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.pointwise import (
     chain,
     fused,
-    linear_map,
     plus,
     power,
     scale,
@@ -65,23 +64,13 @@ def update_running(
     """Record ``running = (1 - momentum) running + momentum batch`` with the unbiased variance."""
     factors = {"running_mean": momentum, "running_var": momentum * count / max(count - 1, 1)}
     for argument, old in running.items():
-        made = _weighted(1.0 - momentum, float32(old), factors[argument], batch[argument])
+        new, weights = batch[argument], [1.0 - momentum, factors[argument]]
+        made = computed(_weighted, old, new, *weights, dtype=new.dtype)
         old.trace.update(old, made, f"{name}: {argument}")
 
 
-def _weighted(a: float, x: Tensor, b: float, y: Tensor) -> Tensor:
-    """Return ``a * x + b * y`` of dense vectors."""
-    if x.trace.engine.kind is engine_kind.gpu:
-        # oneDNN's sum may confuse the two factors here.
-        return chain(x, scale(a), plus(linear_map(y, b)))
-    made = x.trace.primitive(
-        "sum",
-        {"multiple_src_0": x, "multiple_src_1": y},
-        {"dst": Out(x.shape, "float32")},
-        ask={"multiple_src_0": "row_major"},
-        scales=[a, b],
-    )
-    return made["dst"]
+def _weighted(old: Node, new: Node, keep: Node, take: Node) -> Node:
+    return cast(cast(old, new.dtype) * keep + new * take, old.dtype)
 
 
 # --- Batch normalization
@@ -90,8 +79,7 @@ def _weighted(a: float, x: Tensor, b: float, y: Tensor) -> Tensor:
 def vectors_of(x: Tensor, *vectors: Tensor | None) -> list[Tensor]:
     """Return those of vectors (C,) that exist as (1, C, 1...), for computation with ``x``."""
     shape = (1, x.shape[1]) + (1,) * (x.ndim - 2)
-    wide = dtypes.wide(x.dtype)
-    return [reshape(x.trace.convert(t, wide), shape) for t in vectors if t is not None]
+    return [reshape(t, shape) for t in vectors if t is not None]
 
 
 def with_batch_stats(
@@ -101,10 +89,10 @@ def with_batch_stats(
     wide, axes = dtypes.wide(x.dtype), (0, *range(2, x.ndim))
 
     def definition(node: Node, *vectors: Node) -> tuple[Node, ...]:
+        given = [cast(v, wide) for v in (node, *vectors)]
         made, *kept = ops.normalized(
-            cast(node, wide), *vectors, axes=axes, groups=x.shape[1], eps=eps,
-            has_weight=weight is not None,
-        )  # fmt: skip
+            *given, axes=axes, groups=x.shape[1], eps=eps, has_weight=weight is not None
+        )
         return cast(made, node.dtype), *kept
 
     made, mean, variance, _ = all_computed(definition, x, *vectors_of(x, weight, bias))
@@ -120,17 +108,17 @@ def with_given_stats(
         return _by_primitive(x, mean, var, weight, bias, eps)
     wide = dtypes.wide(x.dtype)
     centre, variance, *scales = vectors_of(x, mean, var, weight)
-    slope = computed(lambda v, *w: _product(RSQRT(v + eps), *w), variance, *scales)
+
+    def factor(variance: Node, *weight: Node) -> Node:
+        made = RSQRT(cast(variance, wide) + eps)
+        return made * cast(weight[0], wide) if weight else made
 
     def definition(node: Node, mean: Node, slope: Node, *shift: Node) -> Node:
-        made = (cast(node, wide) - mean) * slope
-        return cast(made + shift[0] if shift else made, node.dtype)
+        made = (cast(node, wide) - cast(mean, wide)) * slope
+        return cast(made + cast(shift[0], wide) if shift else made, node.dtype)
 
+    slope = computed(factor, variance, *scales)
     return computed(definition, x, centre, slope, *vectors_of(x, bias))
-
-
-def _product(first: Node, *others: Node) -> Node:
-    return first * others[0] if others else first
 
 
 def _by_primitive(

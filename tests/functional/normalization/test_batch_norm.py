@@ -210,14 +210,6 @@ def test_integers_are_refused(queue):
 
 @pytest.mark.slow
 @pytest.mark.float64
-def test_float64_without_support_says_so(queue):
-    if not queue.sycl_device.is_cpu:
-        pytest.skip("oneDNN computes float64 on GPUs that have it")
-    x = _made(queue, 2, 5, 3, dtype="f8")
-    with pytest.raises(NotImplementedError, match="batch_normalization_forward"):
-        F.batch_norm(x, None, None, training=True)
-
-
 @pytest.mark.parametrize("layout", ["row-major", "channels-last"])
 def test_large_means_are_as_accurate_as_torch(layout, queue):
     """Mean/std = 100: torch's error is 7e-6; it was 1e-4 forward; channels-last is kept."""

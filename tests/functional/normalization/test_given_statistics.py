@@ -10,7 +10,7 @@ from sycl_dnn import functional as F
 
 EPS = 1e-5
 #: Shape, layout, dtype, dtype of the vectors.
-CASES = [
+ARRANGEMENTS = [
     ((3, 5, 7, 9), "row_major", "float32", "float32"),
     ((3, 5, 7, 9), "row_major", "bfloat16", "bfloat16"),
     ((2, 24, 5, 9), "channels_last", "float32", "float32"),
@@ -42,7 +42,7 @@ def expected(x, dy, mean, variance, weight, bias):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", ARRANGEMENTS)
 def test_values_and_gradients(queue, case):
     x, dy, (mean, variance, weight, bias) = _arrays(queue, *case)
 
