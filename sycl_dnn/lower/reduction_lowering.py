@@ -50,7 +50,8 @@ class ReductionLaunch:
         return int(self._region.trace.engine.sycl_queue.sycl_device.max_compute_units)
 
     def _schedule_of(self, expression: Expression, grid: ReductionGrid) -> ReductionSchedule:
-        n_terms = Passes(expression, grid.kinds, grid.classes(0)).n_terms
+        passes = Passes(expression, grid.kinds, grid.classes(0), keeps=False, has_row=False)
+        n_terms = passes.n_terms
         return whole_schedule(grid, n_terms, is_cpu=self._is_cpu)
 
     def recorded(self) -> list[Tensor]:

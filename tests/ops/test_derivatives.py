@@ -148,7 +148,9 @@ CASES = {
     "poisson": (lambda x, y: pairs.poisson(x, y, log_input=False, full=True, eps=1e-8), POSITIVE,
                 draw(3, 4, low=1.5, high=4.0)),
     "normalized": (lambda *v: _normalized(*v, axes=(0, 2), groups=4), draw(3, 4, 2), ROW, ROW),
-    "normalized of groups": (lambda *v: _normalized(*v, axes=(2,), groups=2), draw(2, 4, 3), ROW, ROW),
+    "normalized of groups": (
+        lambda *v: _normalized(*v, axes=(2,), groups=2), draw(2, 4, 3), ROW, ROW,
+    ),
     "softmax": (lambda x: r.SOFTMAX(x, axis=1), X),
     "log_softmax": (lambda x: e.SQUARE(r.LOG_SOFTMAX(x, axis=0)), X),
     "loss of classes": (_loss_of_classes, X),
