@@ -16,7 +16,7 @@ from dpctl.program import (
 )
 
 from sycl_dnn import _core
-from sycl_dnn.kernels import kept_binaries
+from sycl_dnn.kernels import kept_binaries, listing
 
 #: Maximum number of cached programs of some hundred kilobytes each.
 _MOST = 256
@@ -45,6 +45,7 @@ def compiled(queue: Any, source: str | bytes, name: str) -> Any:
     key = (queue.sycl_context, queue.sycl_device, source)
     with _lock:
         if key not in _made:
+            listing.write(name, source)
             _made[key] = _built(queue, source)
             while len(_made) > _MOST:
                 _made.popitem(last=False)

@@ -23,20 +23,20 @@ _ADDRESSES, _LINKAGE, _KERNEL, _VECTOR16 = 4, 5, 6, 7
 _NEEDS = {"f16": 9, "f64": 10, "i64": 11, "u64": 11, "i16": 22, "u16": 22, "i8": 39, "u8": 39}
 #: Opcodes by name, for floats, signed integers, unsigned integers and bools; 0 for none. Intel's
 #: GPU compiler of 2022 crashes when vectors of bools are compared or negated.
-_PLAIN = {
+PLAIN = {
     "add": (129, 128, 128, 0), "sub": (131, 130, 130, 0), "mul": (133, 132, 132, 0),
     "div": (136, 135, 134, 0), "rem": (140, 138, 137, 0), "neg": (127, 126, 126, 0),
     "and": (0, 199, 199, 167), "or": (0, 197, 197, 166), "xor": (0, 198, 198, 0),
     "not": (0, 200, 200, 0), "shl": (0, 196, 196, 0), "shr": (0, 195, 194, 0),
 }  # fmt: skip
 #: Instructions with bool results; comparisons of floats are false for NaN.
-_TESTS = {
+TESTS = {
     "lt": (184, 177, 176, 0), "le": (188, 179, 178, 0), "gt": (186, 173, 172, 0),
     "ge": (190, 175, 174, 0), "eq": (180, 170, 170, 0), "ne": (183, 171, 171, 0),
     "isnan": (156, 0, 0, 0), "isinf": (157, 0, 0, 0),
 }  # fmt: skip
 #: OpenCL.std instructions, for floats, signed and unsigned integers.
-_EXTENDED = {
+EXTENDED = {
     "acos": (0, 0, 0), "acosh": (1, 0, 0), "asin": (3, 0, 0), "asinh": (4, 0, 0),
     "atan": (6, 0, 0), "atan2": (7, 0, 0), "atanh": (8, 0, 0), "ceil": (12, 0, 0),
     "cos": (14, 0, 0), "cosh": (15, 0, 0), "erfc": (17, 0, 0), "erf": (18, 0, 0),
@@ -171,13 +171,13 @@ class Kernel:
         ids = [self.repeated(v, width).id for v in operands]
         name = operands[0].type
         kind = _KINDS.index(TYPES[name][1])
-        if instruction in _EXTENDED:
-            number = _EXTENDED[instruction][kind] if kind < 3 else 0
+        if instruction in EXTENDED:
+            number = EXTENDED[instruction][kind] if kind < 3 else 0
             if kind and not number:
                 raise TypeError(f"{instruction}: there is no such instruction of {name}")
             return self._emit(12, name, width, self._extended, number, *ids)
-        result = "bool" if instruction in _TESTS else name
-        opcode = (_TESTS.get(instruction) or _PLAIN[instruction])[kind]
+        result = "bool" if instruction in TESTS else name
+        opcode = (TESTS.get(instruction) or PLAIN[instruction])[kind]
         if not opcode:
             raise TypeError(f"{instruction}: there is no such instruction of {name}")
         return self._emit(opcode, result, width, *ids)
