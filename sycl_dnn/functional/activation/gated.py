@@ -131,8 +131,8 @@ def prelu(input: dpnp.ndarray | Array, weight: dpnp.ndarray | Array) -> dpnp.nda
     if weight.ndim > 1 or weight.size not in (1, channels):
         raise ValueError(f"prelu: weight must have shape (1,) or ({channels},), got {weight.shape}")
     # One slope for each index of axis 1, or for all elements.
-    shape = (channels,) + (1,) * (input.ndim - 2) if weight.size > 1 and input.ndim > 1 else ()
-    given = reshape(weight, shape if weight.size == math.prod(shape) else (weight.size,))
+    shape = () if weight.size == 1 else (channels,) + (1,) * (input.ndim - 2)
+    given = reshape(weight, shape)
     operands: list[Any] = [input, given]
     if not given.trace.is_compiled or given.dtype == "float64" or not input.size:
         return computed(PRELU, *operands)

@@ -6,6 +6,7 @@ from functional.case import Case, Spec
 from functional.checks import Checks
 from functional.on_device import to_device
 
+import sycl_dnn
 from sycl_dnn import functional as F
 
 GLU = [
@@ -60,3 +61,11 @@ def test_refusals(queue):
         F.prelu(x, to_device(np.ones(2), "float32", queue))
     with pytest.raises(TypeError, match="prelu: weight must have the dtype of input"):
         F.prelu(x, to_device(np.ones(3), "bfloat16", queue))
+
+
+def test_prelu_without_channels(queue):
+    """One slope per channel, of which there are none."""
+    x, slopes = (to_device(np.ones(shape), "float32", queue) for shape in ((4, 0, 1, 8), (0,)))
+    y, pullback = sycl_dnn.vjp(F.prelu, x, slopes)
+    assert y.shape == (4, 0, 1, 8)
+    assert [g.shape for g in pullback(y)] == [(4, 0, 1, 8), (0,)]
