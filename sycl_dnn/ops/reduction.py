@@ -51,11 +51,6 @@ def all_axes(x: Node, axes: int | Sequence[int] | None) -> Axes:
     return tuple(sorted({k % x.ndim for k in axes}))
 
 
-def squeezed(x: Node, axes: Axes) -> Node:
-    """Drop the reduced axes."""
-    return reshape(x, tuple([n for k, n in enumerate(x.shape) if k not in axes]))
-
-
 def _extreme_vjp(node: Node, g: Node) -> list[Node]:
     """Split the gradient among ties, as in ``torch.amax``; NaN where the extreme is NaN."""
     (x,), axes = node.inputs, node.attributes["axes"]

@@ -91,16 +91,6 @@ def in_torch_manner() -> Iterator[None]:
         _manner.depth -= 1
 
 
-@contextlib.contextmanager
-def in_dpnp_manner() -> Iterator[None]:
-    """Give traced tensors dpnp's methods inside, even in a module."""
-    depth, _manner.depth = _manner.depth, 0
-    try:
-        yield
-    finally:
-        _manner.depth = depth
-
-
 class Size(int):
     """The number of elements, callable as in torch: ``x.size()``, ``x.size(0)``."""
 

@@ -16,7 +16,6 @@ from sycl_dnn.functional.normalization.affine import (
     empty_like,
     float32,
     per_channel,
-    scaled,
 )
 from sycl_dnn.ir.node import Node
 from sycl_dnn.lower.node_lowering import all_computed, computed
@@ -138,13 +137,6 @@ def _by_primitive(
         flags=given | normalization_flags.use_global_stats,
     )
     return reshape(made["dst"], shape)
-
-
-def by_coefficients(
-    x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
-) -> Tensor:
-    """Return ``x * a + b``, with statistics, weight and bias folded into one factor and offset."""
-    return scaled(x, *coefficients(mean, var, weight, bias, eps))
 
 
 def coefficients(
