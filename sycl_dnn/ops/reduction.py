@@ -27,7 +27,7 @@ from sycl_dnn.ops.arithmetic import (
 )
 from sycl_dnn.ops.scan import CUMPROD, neighbor
 from sycl_dnn.ops.selection import narrow
-from sycl_dnn.ops.shape import SUM, broadcast_to, reshape
+from sycl_dnn.ops.shape import SUM, broadcast_to
 
 Axes = tuple[int, ...]
 
