@@ -43,7 +43,7 @@ def _philox(*words: Node, word: int) -> Node:
 
 
 #: One of the four words, of uint32, that belong to a counter of four words and a key of two.
-PHILOX = Operation("philox", _infer, definition=_philox, is_flat=True)
+PHILOX = Operation("philox", _infer, definition=_philox)
 
 
 def philox(counter: Sequence[Node], key: Sequence[Node], word: int = 0) -> Node:

@@ -151,6 +151,10 @@ CASES = {
     "normalized of groups": (
         lambda *v: _normalized(*v, axes=(2,), groups=2), draw(2, 4, 3), ROW, ROW,
     ),
+    "power": (lambda x: e.POWER(x, exponent=2.5) + e.POWER(x, exponent=-0.5), POSITIVE),
+    "power of whole numbers": (
+        lambda x: e.POWER(x, exponent=3.0) + e.POWER(x, exponent=-2.0), APART,
+    ),
     "softmax": (lambda x: r.SOFTMAX(x, axis=1), X),
     "log_softmax": (lambda x: e.SQUARE(r.LOG_SOFTMAX(x, axis=0)), X),
     "loss of classes": (_loss_of_classes, X),
@@ -183,7 +187,7 @@ CASES = {
     "threshold": (lambda x: a.THRESHOLD(x, bound=0.1, value=3.0) * x, APART),
 }  # fmt: skip
 #: Covered by the cases of what they are a part of, or with nothing to differentiate.
-WITHOUT_A_CASE = {"leaf", "number", "norm"}
+WITHOUT_A_CASE = {"leaf", "number", "norm", "philox"}
 
 
 def _contracted(parts, key):
