@@ -79,7 +79,7 @@ def batches(words: Sequence[str], font: Path, alphabet: str, n_channels: int, rn
 def loss(net: Any, images: Any, letters: Any, lengths: Any) -> Any:
     """Return the mean CTC loss of a letter."""
     logs = F.log(F.clamp(net(images), 1e-30))  # (images, steps, letters)
-    steps = F.full(lengths.shape, logs.shape[1], dtype="int32")
+    steps = [logs.shape[1]] * logs.shape[0]
     return F.ctc_loss(F.permute(logs, (1, 0, 2)), letters, steps, lengths)
 
 
@@ -148,8 +148,8 @@ def main() -> None:
 
     net = sycl_dnn.onnx.load(path, device=queue)
     properties = {p.key: p.value for p in onnx.load(path).metadata_props}
-    alphabet = ["_", *properties["character"].split("\n"), " "]
-    n_channels = net.inputs[0].shape[1]
+    alphabet = "".join(("_", *properties["character"].split("\n"), " "))
+    n_channels = int((net.inputs[0].shape or (1, 1))[1] or 1)
     images = drawn(held_out, options.font, n_channels, rng)
     before = read(net, images, alphabet, queue)
     opt = optim.AdamW(optim.schedules.one_cycle(options.rate, options.steps), max_norm=1.0)
