@@ -64,7 +64,7 @@ class Keys:
         work: list[Any] = []
         if node.function is not None:
             work.append(self._pool.hold(node.function))
-        elif node.pd is None:
+        elif node.pd is None and node.primitive is not None:
             launch = launch_of(node.primitive)
             work.append(launch if isinstance(launch, tuple) else self._pool.hold(launch))
         work += node.work if node.pd is not None else [node.row]
