@@ -85,9 +85,9 @@ void enter(state &s, const InFlight &flight, size_t n_threads) {
 
 }  // namespace
 
-HostLane::HostLane(const InFlight &flight, size_t n_steps) {
+HostLane::HostLane(const InFlight &flight, size_t n_host_tasks) {
     static const size_t n_threads = pool_size();
-    if (n_threads < 2 || n_steps < fewest_steps || !flight.is_cpu) return;
+    if (n_threads < 2 || n_host_tasks < fewest_tasks || !flight.is_cpu) return;
     state &s = lane();
     std::lock_guard<std::mutex> lock(s.guard);
     if (s.open && s.owner != &flight) {

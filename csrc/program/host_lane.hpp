@@ -16,7 +16,7 @@ namespace sycl_dnn {
 // thread.
 class HostLane {
   public:
-    HostLane(const InFlight &flight, size_t n_steps);
+    HostLane(const InFlight &flight, size_t n_host_tasks);
     ~HostLane();
     HostLane(const HostLane &) = delete;
 
@@ -29,8 +29,9 @@ class HostLane {
     // How often a lane was opened, and whether one is open.
     static std::pair<size_t, bool> info();
 
-    // Shorter programs gain less than the lane costs.
-    static constexpr size_t fewest_steps = 8;
+    // Programs with fewer host tasks gain less than the lane costs; one without any would keep it
+    // open although nothing progresses on the pool.
+    static constexpr size_t fewest_tasks = 8;
     // Maximum number of unfinished steps. Waiting for them must not poll, since all cores are busy.
     static constexpr size_t most_ahead = 32;
 

@@ -3,6 +3,7 @@
 
 #include <oneapi/dnnl/dnnl_sycl.h>
 
+#include <algorithm>
 #include <oneapi/dnnl/dnnl_sycl.hpp>
 
 #include "base/errors.hpp"
@@ -25,6 +26,10 @@ Program::Program(const Engine &e, std::vector<value> v, std::vector<step> s, siz
     : engine(e),
       values(std::move(v)),
       steps(std::move(s)),
+      n_host_tasks(std::count_if(steps.begin(), steps.end(),
+                                 [](const step &given) {
+                                     return given.primitive || (given.kernel && given.kernel->copy);
+                                 })),
       n_arguments(n),
       arena_bytes(bytes),
       array_bytes(bytes_of_arrays(values)),
@@ -157,7 +162,7 @@ sycl::event Program::submit_quietly(size_t index, const Stream &stream, frame &f
 
 void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &depends,
                      sycl::event &last) const {
-    HostLane lane(*stream.flight, steps.size());
+    HostLane lane(*stream.flight, n_host_tasks);
     for (size_t i = 0; i < steps.size(); ++i) {
         last = submit_step(i, stream, f, depends);
         f.last_use = last;

@@ -8,7 +8,6 @@ from typing import Any
 from sycl_dnn import _core
 from sycl_dnn._dpnp import place
 from sycl_dnn.compiler.step_graph import Graph, Node, moved
-from sycl_dnn.kernels.launching import launch_of
 from sycl_dnn.onednn.memory import KINDS
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.trace import allocation
@@ -61,12 +60,10 @@ class Keys:
             self._note(node)
 
     def _note(self, node: Node) -> None:
-        work: list[Any] = []
-        if node.function is not None:
-            work.append(self._pool.hold(node.function))
-        elif node.pd is None and node.primitive is not None:
-            launch = launch_of(node.primitive)
-            work.append(launch if isinstance(launch, tuple) else self._pool.hold(launch))
+        own = node.function
+        if own is None and node.pd is None:
+            own = node.primitive  # a kernel
+        work: list[Any] = [] if own is None else [self._pool.hold(own)]
         work += node.work if node.pd is not None else [node.row]
         for name, tensor in node.inputs.items():
             work.append((name, self._look(tensor)))

@@ -139,6 +139,10 @@ class Alignments:
         self._numbers = [*scores.shape, n_states, width, targets.size, blank]
         self._scores, self._n_states = scores, n_states
 
+    def can_run(self) -> bool:
+        """Whether the device has a compiler that accepts the kernels."""
+        return self._kernels.can_run("alignments_forward")
+
     def forward(self) -> Tensors:
         """Return ``losses`` (N,), and ``sums`` for the gradient."""
         steps, n, _ = self._scores.shape

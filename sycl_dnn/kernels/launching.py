@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -100,12 +101,7 @@ def launched(
     Unimplemented
         The device's compiler rejects the module.
     """
-    queue = trace.engine.sycl_queue
-    handle = compiled(queue, module, name)
-    if handle is None:
-        raise errors.Unimplemented(f"{name}: the device's compiler refuses this kernel")
-    kernel = _core.Kernel(handle, name, numbers, n_groups * n_items, n_items)
-    _launches[kernel] = (queue.sycl_device, name, *numbers, n_groups, n_items)
+    kernel = _kernel(trace.engine.sycl_queue, module, name, numbers, n_groups, n_items)
     made = [_new(trace, out) for out in outs]
     named = {f"elements_{n}" if n < n_elementwise else f"src_{n}": t for n, t in enumerate(inputs)}
     results = {f"new_elements_{n}" if n_elementwise else f"dst_{n}": t for n, t in enumerate(made)}
@@ -115,14 +111,23 @@ def launched(
     return made
 
 
-#: What distinguishes launches, by kernel. Equal ones are separate objects: submitted in turn, a
-#: single one would keep the runtime's threads from other tasks.
-_launches: weakref.WeakKeyDictionary[_core.Kernel, Any] = weakref.WeakKeyDictionary()
+#: By device, name and numbers: equal launches are one object, so constants are computed once.
+_launches: weakref.WeakValueDictionary[Any, _core.Kernel] = weakref.WeakValueDictionary()
+os.register_at_fork(after_in_child=_launches.clear)
 
 
-def launch_of(kernel: Any) -> Any:
-    """Return what is equal for launches that compute the same; the kernel itself if unknown."""
-    return _launches.get(kernel, kernel)
+def _kernel(
+    queue: Any, module: bytes, name: str, numbers: Sequence[int], n_groups: int, n_items: int
+) -> _core.Kernel:
+    key = (queue.sycl_context, queue.sycl_device, name, *numbers, n_groups, n_items)
+    kernel = _launches.get(key)
+    if kernel is None:
+        handle = compiled(queue, module, name)
+        if handle is None:
+            raise errors.Unimplemented(f"{name}: the device's compiler refuses this kernel")
+        kernel = _core.Kernel(handle, name, numbers, n_groups * n_items, n_items)
+        _launches[key] = kernel
+    return kernel
 
 
 def _new(trace: Any, out: Out) -> Tensor:

@@ -25,7 +25,7 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.refusals import no_gradient
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import reshape
+from sycl_dnn.trace.views import reshape, untaped
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
@@ -176,15 +176,16 @@ def _losses(
         return _by_calls(given, form, zero_infinity)
     # What exceeds int32 is out of range as well.
     numbers = [converted(clamp(t, -1, 2**31 - 1), "int32") for t in given[1:]]
-    trace, known = scores.trace, len(scores.trace.tape)
-    way = Alignments([scores, *numbers], form.n_states, form.blank, zero_infinity)
-    made = way.forward()
-    del trace.tape[known:]
+    trace = scores.trace
+    with untaped(trace):
+        way = Alignments([scores, *numbers], form.n_states, form.blank, zero_infinity)
+        made = way.forward() if way.can_run() else {}
+    if not made:
+        return _by_calls(given, form, zero_infinity)
 
     def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        start = len(trace.tape)
-        found = way.gradient(made, grads["dst"])
-        del trace.tape[start:]
+        with untaped(trace):
+            found = way.gradient(made, grads["dst"])
         read = {"src": scores, "dy": grads["dst"]}
         refusal = no_gradient("ctc_loss's gradient")
         trace.tape.append(Entry("ctc_gradient", read, {"dst": found}, rule=refusal))

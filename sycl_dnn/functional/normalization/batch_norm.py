@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dpnp
 
-from sycl_dnn._core import algorithm, normalization_flags
+from sycl_dnn._core import normalization_flags
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.normalization.affine import (
@@ -15,7 +15,6 @@ from sycl_dnn.functional.normalization.affine import (
     dense_layout,
     empty_like,
     float32,
-    per_channel,
 )
 from sycl_dnn.ir.node import Node
 from sycl_dnn.lower.node_lowering import all_computed, computed
@@ -23,14 +22,6 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import normalization as ops
 from sycl_dnn.ops.arithmetic import RSQRT, cast
 from sycl_dnn.trace.array import Array
-from sycl_dnn.trace.pointwise import (
-    chain,
-    fused,
-    plus,
-    power,
-    scale,
-    times,
-)
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
@@ -137,19 +128,6 @@ def _by_primitive(
         flags=given | normalization_flags.use_global_stats,
     )
     return reshape(made["dst"], shape)
-
-
-def coefficients(
-    mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
-) -> tuple[Tensor, Tensor]:
-    """Return the (C,) vectors a and b for which the normalization is ``x * a + b``."""
-    vectors = {"mean": mean, "var": var, "weight": weight, "bias": bias}
-    v = {n: per_channel(float32(t), 2) for n, t in vectors.items() if t is not None}
-    more = [times(v["weight"])] if "weight" in v else []
-    a = chain(v["var"], scale(1.0, eps), power(-0.5), *more)
-    more = [plus(v["bias"])] if "bias" in v else []
-    b = fused(algorithm.binary_mul, v["mean"], a, scale(-1.0), *more)
-    return reshape(a, (mean.size,)), reshape(b, (mean.size,))
 
 
 @operation
