@@ -124,7 +124,7 @@ def nan_mode(mode: str) -> Iterator[None]:
 
 
 def set_kernels(mode: str) -> None:
-    """Set, for the whole process, when kernels compiled at run time replace oneDNN's primitives.
+    """Set, for the whole process, when handwritten kernels replace oneDNN's primitives.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def set_kernels(mode: str) -> None:
         ``"auto"``: where they were measured to be faster: on CPUs for arrays of at least about
         a megabyte, and for copies of 16-bit floats by the host on CPUs without instructions for
         them. ``"always"``: wherever one is available, also on GPUs.
-        ``"never"``: only oneDNN's primitives.
+        ``"never"``: oneDNN's primitives instead; generated kernels, which replace none, run.
 
     Notes
     -----
