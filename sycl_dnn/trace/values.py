@@ -219,7 +219,8 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
                 "view(): a traced array has no memory while a function is traced; use "
                 "astype to convert values, reshape for another shape"
             )
-        step = (rest[0] if rest else 0) * dtypes.bits_of(self.dtype) // 8
+        # A view without elements may start beyond the end of an empty storage.
+        step = (rest[0] if rest and 0 not in shape else 0) * dtypes.bits_of(self.dtype) // 8
         strides = layout.canonical_strides(shape, strides)
         desc = None if self.desc is None else layout.strided(shape, self.dtype, strides)
         return Tensor(
