@@ -63,7 +63,9 @@ def llama_side(model: str, _: str) -> Run:
     # Kept, or the library reports to a function that is gone.
     llama_side.log = c.llama_log_callback(lambda *_: None)  # type: ignore[attr-defined]
     c.llama_log_set(llama_side.log, ctypes.c_void_p(0))  # type: ignore[attr-defined]
-    loaded = c.llama_model_load_from_file(model.encode(), c.llama_model_default_params())
+    model_params = c.llama_model_default_params()
+    model_params.use_extra_bufts = False  # its AMX code fails here
+    loaded = c.llama_model_load_from_file(model.encode(), model_params)
     n_vocab = c.llama_vocab_n_tokens(c.llama_model_get_vocab(loaded))
     params = c.llama_context_default_params()
     params.n_ctx, params.n_batch, params.n_seq_max = 8 * _CONTEXT, 8 * _CONTEXT, 8

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from sycl_dnn import _core
 from sycl_dnn.kernels.choice import DTYPES
 from sycl_dnn.kernels.launching import Kernels, dense, shares
 from sycl_dnn.trace.steps import Out
@@ -17,6 +18,16 @@ from sycl_dnn.trace.values import Tensor
 
 #: Rows of the other matrix that one kernel multiplies; each has sums in registers.
 MOST_ROWS = 8
+#: Elements of the rows that a work-item normalizes in its own memory.
+_MOST_NORMED = 1 << 16
+#: Activations in OpenCL C.
+GATES = {
+    "silu": "gate / (1.0f + exp(-gate))",
+    "gelu": "0.5f * gate * (1.0f + erf(gate * 0.70710678f))",
+    "gelu_tanh": "0.5f * gate * "
+    "(1.0f + tanh(0.79788456f * gate * (1.0f + 0.044715f * gate * gate)))",
+    "relu": "(gate < 0 ? 0.0f : gate)",
+}
 #: Kernels count elements in 32 bits.
 _MOST = 1 << 31
 
@@ -32,11 +43,11 @@ class Block(NamedTuple):
 
 
 _SCALE = "const float d = HALF(p);"
-_SCALE_AND_LEAST = "const float d = HALF(p), m = HALF(p + 2);"
+_SCALE_AND_LEAST = "const float2 of = vload_half2(0, (__global const half *)p);"
 _NIBBLES = """
     const int16 q = INTS(0, p + {});
-    *lo = FLOATS(q & 15) * d {least};
-    *hi = FLOATS(q >> 4) * d {least};"""
+    *lo = fma(FLOATS(q & 15), (float16){d}, (float16){least});
+    *hi = fma(FLOATS(q >> 4), (float16){d}, (float16){least});"""
 #: Scale and least value of 6 bits each, of the twelve bytes from ``s`` on.
 _OF_K = """
     __global const uchar *s = p + 4;
@@ -51,8 +62,8 @@ BLOCKS = {
     "BF16": Block(32, 64, """
     *lo = as_float16(convert_uint16(vload16(0, (__global const ushort *)p)) << 16);
     *hi = as_float16(convert_uint16(vload16(1, (__global const ushort *)p)) << 16);"""),
-    "Q4_0": Block(32, 18, _SCALE + _NIBBLES.format(2, least="- 8 * d")),
-    "Q4_1": Block(32, 20, _SCALE_AND_LEAST + _NIBBLES.format(4, least="+ m")),
+    "Q4_0": Block(32, 18, _SCALE + _NIBBLES.format(2, d="d", least="(-8 * d)")),
+    "Q4_1": Block(32, 20, _SCALE_AND_LEAST + _NIBBLES.format(4, d="of.x", least="of.y")),
     "Q8_0": Block(32, 34, _SCALE + """
     *lo = FLOATS(vload16(0, (__global const char *)p + 2)) * d;
     *hi = FLOATS(vload16(1, (__global const char *)p + 2)) * d;"""),
@@ -85,31 +96,74 @@ void decode(__global const uchar *row, int part, float16 *lo, float16 *hi) {
 _KERNELS = """
 }
 
+#ifdef GATED
+#define STEP 1
+#else
+#define STEP ROWS
+#endif
+#ifdef EPS
+#define OF_X(i) vload16(0, normed + (i))
+#else
+#define K k
+#define OF_X(i) LOAD(i, x)
+#endif
+
 /* y (M, n) = x (M, k) times the transposed weights (n, k), for several matrices. */
-__kernel void packed_products(__global const element *x, WEIGHTS ADDED RESULTS int k, NUMBERS
+__kernel void packed_products(__global const element *x, NORM WEIGHTS ADDED RESULTS int k, NUMBERS
                               int n, int each) {
     GROUP_MEMORY;
-    const int first = (int)get_group_id(0) * each;
-    const size_t wide = k / (32 * PARTS) * BYTES;
-    for (int at = first; at < min(first + each, n); ++at) {
-        __global const uchar *w = w0;
-        __global float *y = y0;
-        int row = at, n_rows = n0;
-        CHOSEN
-        vector made[M];
-        for (int m = 0; m < M; ++m) made[m] = 0;
-        for (int part = ITEM; part < k / 32; part += L) {
-            vector lo, hi;
-            decode(w + row * wide, part, &lo, &hi);
-            for (int m = 0; m < M; ++m) {
-                __global const element *of_x = x + (size_t)m * k + part * 32;
-                made[m] += lo * LOAD(0, of_x) + hi * LOAD(16, of_x);
-            }
+#ifdef EPS
+    float normed[M * K];
+    for (int m = 0; m < M; ++m) {
+        vector squares = 0;
+        for (int i = 0; i < K; i += 16) {
+            const vector v = LOAD(m * K + i, x);
+            squares = fma(v, v, squares);
         }
+        const float by = 1.0f / sqrt(sum(squares) / K + EPS);
+        for (int i = 0; i < K; i += 16)
+            vstore16(LOAD(m * K + i, x) * by * vload16(0, of_norm + i), 0, normed + m * K + i);
+    }
+#endif
+    const int first = (int)get_group_id(0) * each, last = min(first + each, n);
+    const size_t wide = K / (32 * PARTS) * BYTES;
+    for (int at = first; at < last; at += STEP) {
+        __global const uchar *p[ROWS];
+        __global float *to[ROWS];
+        int n_rows[ROWS];
+        vector made[ROWS * M], more[ROWS * M];
+        for (int r = 0; r < ROWS; ++r) {
+            __global const uchar *w = w0;
+            __global float *y = y0;
+            int row = min(at + r, last - 1), of = n0; /* beyond the last one: that one again */
+            CHOSEN
+            p[r] = w + row * wide;
+            to[r] = y + row;
+            n_rows[r] = of;
+            for (int m = 0; m < M; ++m) made[r * M + m] = more[r * M + m] = 0;
+        }
+        for (int part = ITEM; part < K / 32; part += L)
+            for (int r = 0; r < ROWS; ++r) {
+                vector lo, hi;
+                decode(p[r], part, &lo, &hi);
+                for (int m = 0; m < M; ++m) {
+                    vector *one = made + r * M + m, *other = M > 2 ? one : more + r * M + m;
+                    *one = fma(lo, OF_X(m * K + part * 32), *one);
+                    *other = fma(hi, OF_X(m * K + part * 32 + 16), *other);
+                }
+            }
         for (int m = 0; m < M; ++m) {
-            const float all = group_sum(sum(made[m]));
-            const size_t to = (size_t)m * n_rows + row;
-            if (ITEM == 0) y[to] = all PLUS;
+            float all[ROWS];
+            for (int r = 0; r < ROWS; ++r)
+                all[r] = group_sum(sum(made[r * M + m] + more[r * M + m]));
+#ifdef GATED
+            const float gate = all[0];
+            all[0] = GATED * all[1];
+#endif
+            for (int r = 0; r < STEP; ++r) {
+                const size_t by = (size_t)m * n_rows[r];
+                if (ITEM == 0) to[r][by] = all[r] PLUS;
+            }
         }
     }
 }
@@ -128,23 +182,67 @@ __kernel void packed_rows(__global const uchar *w, __global element *y, int tota
 """
 
 
-def _kernels(given: Tensor, kind: str, dtype: str, rows: int, n: int, is_added: bool) -> Kernels:
+class Around(NamedTuple):
+    """What a kernel computes beside the products.
+
+    Attributes
+    ----------
+    added : Tensor (m, n), optional
+        float32; added to the product with a single matrix.
+    norm : Tensor (k,), optional
+        float32; the rows of ``x`` are divided by their root mean square and multiplied with it.
+    eps : float
+        Added to the mean square.
+    gate : str
+        Of ``GATES``: the activation of the first product, which multiplies the second; or "".
+    """
+
+    added: Tensor | None = None
+    norm: Tensor | None = None
+    eps: float = 0.0
+    gate: str = ""
+
+    def fits(self, x: Tensor) -> bool:
+        """Whether kernels normalize the rows of ``x`` and apply the activation.
+
+        Each group normalizes all rows, which is little beside the matrix rows of a group on a CPU.
+        """
+        norm = self.norm
+        is_float = norm is None or (norm.dtype == "float32" and norm.shape == x.shape[1:])
+        is_cpu = x.trace.engine.kind is _core.engine_kind.cpu
+        return is_cpu and is_float and 0 < x.shape[0] <= MOST_ROWS and x.size <= _MOST_NORMED
+
+
+def _kernels(
+    given: Tensor, kind: str, dtype: str, rows: int = 1, n: int = 1, around: Around | None = None
+) -> Kernels:
     """Return the kernels for ``n`` matrices of a type."""
-    block = BLOCKS[kind]
+    block, around = BLOCKS[kind], around or Around()
 
-    def each(form: str, first: int = 0) -> str:
-        return " ".join(form.format(i, i - 1) for i in range(first, n))
+    def each(form: str, first: int = 0, last: int = n) -> str:
+        return " ".join(form.format(i, i - 1) for i in range(first, last))
 
+    chosen = each("if (w == w{1} && row >= n{1}) "
+                  "{{ row -= n{1}; w = w{0}; y = y{0}; of = n{0}; }}", 1)  # fmt: skip
+    n_results = 1 if around.gate else n
     macros = [
         f"M {rows}", f"PARTS {block.n_elements // 32}", f"BYTES {block.n_bytes}",
         f"WEIGHTS {each('__global const uchar *w{0},')}",
-        f"RESULTS {each('__global float *y{0},')}", f"NUMBERS {each('int n{0},')}",
-        "CHOSEN " + each("if (w == w{1} && row >= n{1}) "
-                         "{{ row -= n{1}; w = w{0}; y = y{0}; n_rows = n{0}; }}", 1),
-        f"ADDED {'__global const float *added,' * is_added}", f"PLUS {'+ added[to]' * is_added}",
+        f"RESULTS {each('__global float *y{0},', 0, n_results)}",
+        f"NUMBERS {each('int n{0},', 0, n_results)}",
+        f"CHOSEN {'row = at; if (r) w = w1;' if around.gate else chosen}",
+        f"NORM {'__global const float *of_norm,' * (around.norm is not None)}",
+        f"ADDED {'__global const float *added,' * (around.added is not None)}",
+        f"PLUS {'+ added[to[r] + by - y0]' * (around.added is not None)}",
     ]  # fmt: skip
-    source = _DECODE + block.decoding + _KERNELS
-    return Kernels(given.trace, source, dtype, 16, macros)
+    if around.norm is not None:
+        macros += [f"EPS {around.eps!r}f", f"K {given.shape[1]}"]
+    if around.gate:
+        macros.append(f"GATED {GATES[around.gate]}")
+    # Rows of weights at once: several streams from memory, as long as their sums fit in registers.
+    is_cpu = given.trace.engine.kind is _core.engine_kind.cpu
+    macros.append(f"ROWS {2 if around.gate or (is_cpu and rows <= 2) else 1}")
+    return Kernels(given.trace, _DECODE + block.decoding + _KERNELS, dtype, 16, macros)
 
 
 def width(data: Tensor, kind: str) -> int:
@@ -154,7 +252,7 @@ def width(data: Tensor, kind: str) -> int:
 
 
 def packed_products(
-    x: Tensor, matrices: Sequence[Tensor], kind: str, added: Tensor | None = None
+    x: Tensor, matrices: Sequence[Tensor], kind: str, around: Around
 ) -> list[Tensor] | None:
     """Return ``x @ weights.T`` (m, n) in float32 for each matrix, None if no kernel accepts them.
 
@@ -164,29 +262,31 @@ def packed_products(
     matrices : sequence of Tensor (n, bytes) of uint8
     kind : str
         Of ``BLOCKS``.
-    added : Tensor (m, n), optional
-        float32; added to the product with a single matrix.
+    around : Around
+        With an activation there are two matrices of the same shape and one result.
     """
     (m, k), sizes = x.shape, [w.shape[0] for w in matrices]
     is_small = 0 < m <= MOST_ROWS and min(sizes) > 0 and max(sizes) * max(k, 32) < _MOST
     if not is_small or not k or x.dtype not in DTYPES:
         return None
-    kernels = _kernels(x, kind, x.dtype, m, len(matrices), added is not None)
+    kernels = _kernels(x, kind, x.dtype, m, len(matrices), around)
     if not kernels.can_run("packed_products"):
         return None
+    sizes = sizes[:1] if around.gate else sizes
     n = sum(sizes)
     each, n_groups = shares(x, n) if kernels.n_items == 1 else (1, n)
-    given = {"x": dense(x)} | {f"w{i}": dense(w) for i, w in enumerate(matrices)}
-    given |= {} if added is None else {"added": dense(added)}
+    given = {"x": x, "norm": around.norm} | {f"w{i}": w for i, w in enumerate(matrices)}
+    given |= {"added": around.added}
+    inputs = {name: dense(t) for name, t in given.items() if t is not None}
     out = {f"y{i}": Out((m, size), "float32") for i, size in enumerate(sizes)}
-    made = kernels.record("packed_products", given, out, [k, *sizes, n, each], n_groups)
+    made = kernels.record("packed_products", inputs, out, [k, *sizes, n, each], n_groups)
     return list(made.values())
 
 
 def packed_rows(data: Tensor, kind: str, dtype: str) -> Tensor | None:
     """Return the weights (n, k) of packed rows, None if there is no kernel for it."""
     n, k = data.shape[0], width(data, kind)
-    kernels = _kernels(data, kind, dtype, 1, 1, False)
+    kernels = _kernels(data, kind, dtype)
     if not 0 < n * k < _MOST or not kernels.can_run("packed_rows"):
         return None
     each, n_groups = shares(data, n * k // 32)

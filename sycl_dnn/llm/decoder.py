@@ -4,59 +4,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn.llm.architectures import Config, Layer
 from sycl_dnn.llm.key_value_slots import Slots
-from sycl_dnn.llm.projections import Projection, Table, product_added, products
+from sycl_dnn.llm.layer_norms import Weights, activated, norm
+from sycl_dnn.llm.projections import Projection, Table, gated_product, product_added, products
 from sycl_dnn.llm.turned_heads import Turn, turn_of
 from sycl_dnn.nn.containers import ModuleList
 from sycl_dnn.nn.key_value_cache import slots_from, write_slots
 from sycl_dnn.nn.module import Module
-from sycl_dnn.nn.parameter import Parameter
 
 #: Added to masked scores; finite, since padding rows are fully masked.
 _UNSEEN = -1e30
-#: ``weights(name, shape)`` returns the array of a parameter.
-Weights = Callable[[str, tuple[int, ...]], Any]
-
-
-class RMSNorm(Module):
-    """``F.rms_norm``, optionally with 1 added to the weights."""
-
-    def __init__(self, weights: Weights, name: str, width: int, eps: float, of_one: bool) -> None:
-        super().__init__()
-        self.eps, self.of_one = eps, of_one
-        self.weight = Parameter(weights(f"{name}.weight", (width,)))
-
-    def forward(self, x: Any) -> Any:
-        """Normalize the last axis."""
-        weight = F.add(self.weight, 1.0) if self.of_one else self.weight
-        return F.rms_norm(x, weight.shape, weight, self.eps)
-
-
-class LayerNorm(Module):
-    """``F.layer_norm`` with given weights."""
-
-    def __init__(self, weights: Weights, name: str, width: int, eps: float) -> None:
-        super().__init__()
-        self.eps = eps
-        self.weight = Parameter(weights(f"{name}.weight", (width,)))
-        self.bias = Parameter(weights(f"{name}.bias", (width,)))
-
-    def forward(self, x: Any) -> Any:
-        """Normalize the last axis."""
-        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
-
-
-def norm(config: Config, weights: Weights, name: str, width: int) -> Module:
-    """Return the normalization layer of a config."""
-    kind = config.row.norm
-    if kind == "layer":
-        return LayerNorm(weights, name, width, config.norm_eps)
-    return RMSNorm(weights, name, width, config.norm_eps, kind == "rms_of_one")
 
 
 class Attention(Module):
@@ -86,10 +47,10 @@ class Attention(Module):
         for part in self.norms:
             self.register_module(part, norm(config, weights, f"{name}.{part}", dim))
 
-    def heads(self, x: Any, turns: list[Turn]) -> list[Any]:
+    def heads(self, x: Any, before: Module, turns: list[Turn]) -> list[Any]:
         """Return queries, keys and values (N, H, T, D) with rotary embedding."""
         parts = self._modules
-        made = products([parts[name] for name in self.inputs], x)
+        made = products([parts[name] for name in self.inputs], x, before)
         if len(made) == 1:
             made = list(F.split(made[0], self.widths, -1))
         made = [F.reshape(t, (*t.shape[:2], -1, self.config.head_dim)) for t in made]
@@ -102,7 +63,7 @@ class Attention(Module):
         return made
 
     def forward(
-        self, x: Any, turns: Any, mask: Any, places: Any = None, cache: Any = None,
+        self, x: Any, before: Module, turns: Any, mask: Any, places: Any = None, cache: Any = None,
         residual: Any = None,
     ) -> Any:  # fmt: skip
         """Map (N, T, hidden) to the same shape, and return the updated cache.
@@ -110,6 +71,8 @@ class Attention(Module):
         Parameters
         ----------
         x : array (N, T, hidden)
+        before : Module
+            Normalizes ``x``.
         turns : list of Turn
         mask : array or None
             Added to the scores (N, key heads, group * T, S); None means causal.
@@ -119,7 +82,7 @@ class Attention(Module):
         residual : array (N, T, hidden), optional
             Added to the result.
         """
-        query, key, value = self.heads(x, turns)
+        query, key, value = self.heads(x, before, turns)
         if cache is not None:
             key, value = cache = tuple(
                 write_slots(old, F.astype(new, str(old.dtype)), places)
@@ -167,21 +130,17 @@ class MLP(Module):
                 weights, f"{name}.{part}", *size, config.mlp_bias, config.row.is_transposed
             ))  # fmt: skip
 
-    def forward(self, x: Any, residual: Any = None) -> Any:
-        """Map (N, T, hidden) to the same shape, added to ``residual``."""
+    def forward(self, x: Any, before: Module, residual: Any = None) -> Any:
+        """Map ``before(x)`` (N, T, hidden) to the same shape, added to ``residual``."""
         parts = self._modules
-        made = products([parts[name] for name in self.inputs], x)
-        if self.is_gated:
-            gate, up = made if len(made) == 2 else F.chunk(made[0], 2, -1)
-            made = F.mul(self._active(gate), up)
+        inputs = [parts[name] for name in self.inputs]
+        if len(inputs) == 2:
+            made = gated_product(inputs, x, before, self.activation)
         else:
-            made = self._active(made[0])
+            gate, *up = F.chunk(inputs[0](before(x)), 2 if self.is_gated else 1, -1)
+            made = activated(gate, self.activation)
+            made = F.mul(made, up[0]) if up else made
         return product_added(parts[self.down], made, residual)
-
-    def _active(self, x: Any) -> Any:
-        if self.activation == "gelu_tanh":
-            return F.gelu(x, approximate="tanh")
-        return getattr(F, self.activation)(x)
 
 
 class Block(Module):
@@ -212,11 +171,11 @@ class Block(Module):
         """Map (N, T, hidden) to the same shape, and return the updated cache."""
         parts = self._modules
         for i, (before, part, after) in enumerate(self.halves):
-            made, residual = parts[before](x), None if after else x
+            residual = None if after else x
             if i == 0:
-                made, cache = parts[part](made, turns, mask, places, cache, residual)
+                made, cache = parts[part](x, parts[before], turns, mask, places, cache, residual)
             else:
-                made = parts[part](made, residual)
+                made = parts[part](x, parts[before], residual)
             x = F.add(x, parts[after](made)) if after else made
         return x, cache
 
@@ -307,13 +266,15 @@ class Decoder(Module):
             mask = masks[config.layers[i].window]
             x, one = block(x, turns, mask, places, None if cache is None else cache[i])
             made.append(one)
-        x = base._modules[base.last_norm_name](x[:, -1] if last_only else x)
-        logits = self._logits(x, base._modules[base.embedding_name])
+        logits = self._logits(x[:, -1] if last_only else x)
         return logits if cache is None else (logits, made)
 
-    def _logits(self, x: Any, table: Table) -> Any:
-        head = table if self.config.is_tied else self._modules["lm_head"]
-        logits = F.astype(head.product(x), "float32")
+    def _logits(self, x: Any) -> Any:
+        base = self._modules[self.base]
+        before = base._modules[base.last_norm_name]
+        is_tied = self.config.is_tied
+        head = base._modules[base.embedding_name] if is_tied else self._modules["lm_head"]
+        logits = F.astype(products([head], x, before)[0], "float32")
         cap = self.config.final_softcap
         return logits if cap is None else F.mul(F.tanh(F.mul(logits, 1.0 / cap)), cap)
 

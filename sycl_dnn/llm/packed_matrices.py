@@ -13,6 +13,7 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.product.product import product, recorded
 from sycl_dnn.kernels import packed_blocks
 from sycl_dnn.llm.composed_decoding import composed_rows
+from sycl_dnn.llm.layer_norms import activated
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import untaped
@@ -32,7 +33,10 @@ class PackedMatrix(NamedTuple):
     kind: str
 
 
-def packed_linears(x: Any, matrices: Sequence[Any], kind: str, added: Any = None) -> list[Any]:
+def packed_linears(
+    x: Any, matrices: Sequence[Any], kind: str, added: Any = None, norm: Any = None,
+    eps: float = 0.0, gate: str = "",
+) -> list[Any]:  # fmt: skip
     """Return ``x @ weights.T`` in the dtype of ``x``, for each matrix.
 
     Parameters
@@ -42,24 +46,44 @@ def packed_linears(x: Any, matrices: Sequence[Any], kind: str, added: Any = None
     kind : str
     added : array (*, n), optional
         Added to the product with a single matrix.
+    norm : array (k,), optional
+        ``x`` is ``F.rms_norm`` with these weights and ``eps`` first.
+    gate : str
+        Name of the activation of the first product, which multiplies the second; or "".
 
     Notes
     -----
     Up to eight rows of ``x`` are multiplied by one kernel that decodes the blocks as it reads them,
-    in float32. For more rows each matrix is decoded first. CPUs with AMX then multiply in bfloat16,
-    whose rounding is less than that of the blocks, and add up in float32. The gradient of ``x`` is
-    a product in its dtype; matrices have none.
+    in float32; on CPUs it also normalizes and activates, unless gradients are needed. For more rows
+    each matrix is decoded first. CPUs with AMX then multiply in bfloat16, whose rounding is less
+    than that of the blocks, and add up in float32. The gradient of ``x`` is a product in its dtype;
+    matrices have none.
     """
     rows = None if added is None else F.reshape(added, (-1, added.shape[-1]))
-    made = _linears(F.reshape(x, (-1, x.shape[-1])), tuple(matrices), kind, rows)
+    flat = F.reshape(x, (-1, x.shape[-1]))
+    made = _linears(flat, tuple(matrices), kind, rows, norm, eps, gate)
     return [F.reshape(y, (*x.shape[:-1], y.shape[1])) for y in made]
 
 
 @operation
-def _linears(x: Any, matrices: Any, kind: str, added: Any) -> Any:
+def _linears(x: Any, matrices: Any, kind: str, added: Any, norm: Any, eps: float, gate: str) -> Any:
+    around = packed_blocks.Around(added, norm, eps, gate)
+    if norm is not None or gate:
+        is_inference = x.trace.is_compiled and not x.trace.training
+        if is_inference and x.dtype == "float32" and around.fits(x):
+            made = packed_blocks.packed_products(x, matrices, kind, around)
+            if made is not None:
+                return tuple(made)
+        x = x if norm is None else F.rms_norm(x, norm.shape, norm, eps)
+    made = _products(x, matrices, kind, added)
+    return (F.mul(activated(made[0], gate), made[1]),) if gate else made
+
+
+def _products(x: Tensor, matrices: Sequence[Tensor], kind: str, added: Tensor | None) -> Any:
     with untaped(x.trace):
         is_float = x.dtype == "float32"
-        made = packed_blocks.packed_products(x, matrices, kind, added if is_float else None)
+        around = packed_blocks.Around(added if is_float else None)
+        made = packed_blocks.packed_products(x, matrices, kind, around)
         if made is None:
             made = [_of_decoded(x, data, kind) for data in matrices]
             is_float = False

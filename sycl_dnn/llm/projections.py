@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,13 @@ import numpy as np
 from sycl_dnn import functional as F
 from sycl_dnn.call.operation import operation
 from sycl_dnn.kernels.rows_in_two_parts import STEPS, added_parts, split_rows
+from sycl_dnn.llm.layer_norms import RMSNorm, Weights, activated
 from sycl_dnn.llm.packed_matrices import PackedMatrix, decoded, packed_linears
 from sycl_dnn.nn.module import Module
 from sycl_dnn.trace.values import Tensor
 
 #: Maximum number of rows for which projections are joined: beyond, splitting costs more.
 _FEW_ROWS = 16
-
-Weights = Callable[[str, tuple[int, ...]], Any]
 
 
 @operation
@@ -75,15 +74,16 @@ def _multiplied(rows: Any, x: Any, weight: Any, scale: Any, bias: Any) -> Any:
     return F.reshape(made, (*x.shape[:-1], weight.shape[0]))
 
 
-def products(parts: Sequence[Any], x: Any) -> list[Any]:
-    """Apply several projections, or modules in their place, to one input."""
-    kinds = {p.packed_kind if isinstance(p, Projection) else "" for p in parts}
+def products(parts: Sequence[Any], x: Any, before: Any) -> list[Any]:
+    """Apply several projections, tables, or modules in their place, to one normalized input."""
+    kinds = {getattr(p, "packed_kind", "") for p in parts}
     if len(kinds) == 1 and all(kinds):
-        made = packed_linears(x, [p.weight for p in parts], kinds.pop())
+        made = _packed(parts, x, before)
         return [y if p.bias is None else F.add(y, p.bias) for y, p in zip(made, parts, strict=True)]
-    is_whole = all(isinstance(p, Projection) and p.weight_scale is not None for p in parts)
+    x = before(x)
+    is_whole = all(getattr(p, "weight_scale", None) is not None for p in parts)
     if len(parts) == 1 or not is_whole:
-        return [p(x) for p in parts]
+        return [p.product(x) if isinstance(p, Table) else p(x) for p in parts]
     rows = _rows(x)
     if math.prod(x.shape[:-1]) > _FEW_ROWS:
         return [_multiplied(rows, x, p.weight, p.weight_scale, p.bias) for p in parts]
@@ -92,6 +92,23 @@ def products(parts: Sequence[Any], x: Any) -> list[Any]:
     biases = [p.bias for p in parts if p.bias is not None]
     made = _multiplied(rows, x, weight, scale, F.cat(biases, 0) if biases else None)
     return list(F.split(made, [p.weight.shape[0] for p in parts], -1))
+
+
+def _packed(parts: Sequence[Any], x: Any, before: Any, gate: str = "") -> list[Any]:
+    """Return the products of packed matrices without their biases."""
+    given = [p.weight for p in parts], parts[0].packed_kind
+    if isinstance(before, RMSNorm):
+        return packed_linears(x, *given, norm=before.factors(), eps=before.eps, gate=gate)
+    return packed_linears(before(x), *given, gate=gate)
+
+
+def gated_product(parts: Sequence[Any], x: Any, before: Any, activation: str) -> Any:
+    """Apply two projections to one normalized input; multiply the activated first by the second."""
+    kinds = {getattr(p, "packed_kind", "") for p in parts}
+    if len(kinds) == 1 and all(kinds) and all(p.bias is None for p in parts):
+        return _packed(parts, x, before, activation)[0]
+    gate, up = products(parts, x, before)
+    return F.mul(activated(gate, activation), up)
 
 
 def product_added(part: Any, x: Any, residual: Any) -> Any:
@@ -140,6 +157,7 @@ class Table(Module):
 
     def __init__(self, weights: Weights, name: str, n: int, width: int) -> None:
         super().__init__()
+        self.bias = None
         _add_matrix(self, weights(f"{name}.weight", (n, width)))
 
     def forward(self, ids: Any) -> Any:
