@@ -85,8 +85,18 @@ _NO_ARRAY = "at least one argument must be a dpnp.ndarray"
 
 
 def _told_apart(value: Any) -> Any:
-    """Return the key of a number: -0.0 equals 0.0 but gives different results."""
-    return repr(value) if isinstance(value, (float, complex, np.inexact)) else value
+    """Return the key of a constant: -0.0 equals 0.0 and True equals 1 but they are different."""
+    kind = value.__class__
+    if kind is tuple:
+        return tuple(map(_told_apart, value))
+    if isinstance(value, (float, complex, np.inexact, range)):
+        return (kind, repr(value))
+    return value if kind is str else (kind, value)
+
+
+def _told_apart_node(node: tree.Opened) -> Any:
+    """Return the key of a container: code that iterates over a dict sees the order of its keys."""
+    return (node.kind, _told_apart(node.order or node.aux))
 
 
 class Collected:
@@ -139,8 +149,7 @@ class Collected:
         node = tree.opened(value)
         if node is not None:
             self._note_held(tree.held_by(node))
-            # Code that iterates over a dict sees the order of its keys.
-            return (kind, node.order or node.aux, *[self.token(v) for v in node.children])
+            return (_told_apart_node(node), *[self.token(v) for v in node.children])
         return self._parameter_token(value, kind)
 
     def _note_held(self, held: Any) -> None:
@@ -228,7 +237,10 @@ class UserCall(Collected):
         if is_looked_into(value):
             self.others.append(value)
             return key_of(value)
-        return super()._parameter_token(value, kind)
+        token = super()._parameter_token(value, kind)
+        if isinstance(value, enum.Enum):
+            self.others.append(value)  # its methods
+        return token
 
 
 def is_looked_into(value: Any) -> bool:
@@ -245,7 +257,7 @@ def held_token(value: Any) -> Any:
     node = tree.opened(value)
     if node is None:
         return Collected().token(value)
-    return (node.kind, node.aux, *[held_token(v) for v in node.children])
+    return (_told_apart_node(node), *[held_token(v) for v in node.children])
 
 
 def check_tensors(name: str, body: Any, args: Any, kwargs: Any) -> None:

@@ -4,7 +4,7 @@
 The traversal starts at a function and follows its closure, the globals that its code reads,
 defaults, a bound ``self``, and from there functions, classes, containers and instances of user
 classes. Of an instance it follows the attributes that visited code names. The result is the source
-of one Python function of comparisons: identity first, then equality.
+of one Python function of comparisons (`compared_values.py`): identity first, then equality.
 """
 
 from __future__ import annotations
@@ -12,59 +12,30 @@ from __future__ import annotations
 import builtins
 import enum
 import functools
-import re
+import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import dpctl
 import dpnp
 import numpy as np
 
-from sycl_dnn import tree
-from sycl_dnn.call import code_facts
+from sycl_dnn.call import code_facts, compared_values
 from sycl_dnn.call.arguments import ARRAY_TYPES
+from sycl_dnn.call.compared_values import BY_IDENTITY, CONTAINERS, IN_GUARDS, PLAIN
 from sycl_dnn.call.inner_imports import Varies, modules_of
 from sycl_dnn.object_attributes import slots_of
 from sycl_dnn.trace.array import Array
-from sycl_dnn.trace.frozen import Frozen, Seed
+from sycl_dnn.trace.frozen import Frozen
 from sycl_dnn.trace.values import Tensor
 
 #: Limit on the values visited; a function that holds more is traced again.
 _MOST = 20_000
-_LARGEST_COPY = 1024
-_VALUES = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, slice)
-_FIXED = (
-    enum.Enum, np.dtype, np.generic, re.Pattern, types.BuiltinFunctionType, np.ufunc,
-    types.MethodDescriptorType, types.WrapperDescriptorType, types.MemberDescriptorType,
-    types.GetSetDescriptorType,
-    types.MethodWrapperType, types.ClassMethodDescriptorType, dpctl.SyclQueue, dpctl.SyclDevice,
-    dpctl.SyclContext, Seed,
-)  # fmt: skip
 _IGNORED_METHODS = frozenset(
     ("__init__", "__new__", "__repr__", "__str__", "__init_subclass__", "__del__", "__reduce__")
 )
 
 Check = Callable[[Any, Sequence[Any]], "tuple[Any, ...] | None"]
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether two constants cannot be distinguished."""
-    if a.__class__ is not b.__class__:
-        return False
-    if a.__class__ in (float, complex):
-        return repr(a) == repr(b)
-    return bool(a == b)
-
-
-def same_numbers(a: Any, b: np.ndarray) -> bool:
-    """Whether a NumPy array still holds the same values."""
-    return (
-        a.__class__ is np.ndarray
-        and a.dtype == b.dtype
-        and a.shape == b.shape
-        and a.tobytes() == b.tobytes()
-    )
 
 
 class Captures:
@@ -136,11 +107,7 @@ class Captures:
             "    except (AttributeError, KeyError, IndexError, TypeError, ValueError):\n"
             "        return None\n"
         )
-        scope: dict[str, Any] = {
-            "same": same,
-            "same_numbers": same_numbers,
-            "kinds": ARRAY_TYPES.kinds,
-        }
+        scope: dict[str, Any] = {**IN_GUARDS, "modules": sys.modules, "kinds": ARRAY_TYPES.kinds}
         scope |= self._constants
         exec(compile(source, "<guards>", "exec"), scope)  # text of ours alone
         return scope.pop("check")  # a function that its own globals name would be a cycle
@@ -176,7 +143,7 @@ class Captures:
     def _visit(self, value: Any, place: str) -> None:
         if self.varying:
             return
-        if isinstance(value, _VALUES):
+        if value.__class__ in PLAIN:
             if value is None or value is True or value is False:
                 self._unless(f"{place} is not {value}")
                 return
@@ -189,7 +156,7 @@ class Captures:
         if known is not None:
             self._unless(f"{place} is not {known}")
             return
-        if len(self._held) > _MOST:
+        if len(self._held) > _MOST and not self._by_identity:
             self._vary(f"it holds more than {_MOST} values")
             return
         self._visit_object(value, place)
@@ -200,7 +167,7 @@ class Captures:
             self._vary("it holds a traced array")
         elif isinstance(value, (dpnp.ndarray, Array, Frozen)) or hasattr(kind, "usm_data"):
             self._array(value, place)
-        elif isinstance(value, _FIXED):
+        elif isinstance(value, BY_IDENTITY):
             self._fixed(value, place)
         elif "guarded_by_identity" in vars(kind):  # what it counts changes no program
             self._must_be(value, place)
@@ -214,8 +181,8 @@ class Captures:
             self._module(value, place, ())
         elif isinstance(value, type):
             self._class(value, place)
-        elif isinstance(value, (tuple, list, dict, set, frozenset)):
-            self._container(value, place)
+        elif isinstance(value, CONTAINERS):
+            self._container(value, kind, place)
         elif isinstance(value, np.ndarray):
             self._numpy(value, place)
         elif isinstance(value, (staticmethod, classmethod)):
@@ -258,8 +225,8 @@ class Captures:
         self._unless(f"{owner}.dtype != {self._constant(value.dtype)}")
 
     def _numpy(self, value: np.ndarray, place: str) -> None:
-        if value.size > _LARGEST_COPY or value.dtype.hasobject:
-            self._vary("it holds an array of NumPy's")
+        if value.dtype.hasobject:
+            self._visit(value.tolist(), f"{place}.tolist()")
             return
         self._unless(f"not same_numbers({place}, {self._constant(value.copy())})")
 
@@ -282,25 +249,41 @@ class Captures:
             self._unless(f"{place} is not {k} and not same({place}, {k})")
         else:
             self._unless(f"{place} is not {k}")
+        if isinstance(value, enum.Enum) and not code_facts.is_library(type(value).__module__):
+            self._type(type(value))
 
-    def _container(self, value: Any, place: str) -> None:
-        kind = type(value)
-        if isinstance(value, (set, frozenset)):
-            if not all(isinstance(v, (*_VALUES, enum.Enum)) for v in value):
-                self._vary("it holds a set of objects")
-                return
-            self._unless(f"not same({place}, {self._constant(kind(value))})")
-            return
+    def _container(self, value: Any, kind: type, place: str) -> None:
         name = self._name(value, place)
-        k = self._constant(kind)
-        self._unless(f"{name}.__class__ is not {k} or len({name}) != {len(value)}")
-        if not isinstance(value, dict):
-            for number, item in enumerate(value):
-                self._visit(item, f"{name}[{number}]")
-            return
-        for key, item in list(value.items()):
-            text = repr(key) if key.__class__ in (str, int) else self._constant(key)
-            self._visit(item, f"{name}[{text}]")
+        self._unless(f"{name}.__class__ is not {self._constant(kind)}")
+        # What a user's class overrides is inspected below, not called.
+        base = next(k for k in kind.__mro__ if code_facts.is_library(k.__module__))
+        stored: Any = base
+        known = name if base is kind else self._constant(base)
+        if isinstance(value, (tuple, list)):
+            self._unless(f"len({name}) != {stored.__len__(value)}")
+            for number, item in enumerate(stored.__iter__(value)):
+                self._item(item, number, name, base is kind, known)
+        else:
+            keys = tuple(stored.__iter__(value))
+            order = f"tuple({name})" if base is kind else f"tuple({known}.__iter__({name}))"
+            self._in_order(keys, order)
+            for key in keys if isinstance(value, dict) else ():
+                self._item(stored.__getitem__(value, key), key, name, base is kind, known)
+        if kind not in CONTAINERS:
+            self._parts(value, kind, name)
+
+    def _item(self, item: Any, key: Any, name: str, is_own: bool, base: str) -> None:
+        text = repr(key) if key.__class__ in (str, int) else self._constant(key)
+        self._visit(item, f"{name}[{text}]" if is_own else f"{base}.__getitem__({name}, {text})")
+
+    def _in_order(self, keys: tuple[Any, ...], place: str) -> None:
+        """Compare what iteration over a dict or set gives."""
+        if all(key.__class__ is str for key in keys):
+            self._unless(f"{place} != {self._constant(keys)}")
+        elif compared_values.is_plain(keys):
+            self._unless(f"not same({place}, {self._constant(keys)})")
+        else:
+            self._visit(keys, place)
 
     def _function(self, value: types.FunctionType, place: str) -> None:
         if "operation" in value.__dict__:
@@ -341,7 +324,8 @@ class Captures:
         for number, cell in enumerate(value.__closure__ or ()):
             try:
                 content = cell.cell_contents
-            except ValueError:  # not filled yet
+            except ValueError:
+                self._unless(f"is_filled({name}.__closure__[{number}])")
                 continue
             self._visit(content, f"{name}.__closure__[{number}].cell_contents")
 
@@ -363,7 +347,9 @@ class Captures:
                 self._vary(f"it calls {first}")
         try:
             for module in modules_of(facts, scope):
-                self._module(module, self._constant(module), ())
+                is_listed = sys.modules.get(module.__name__) is module
+                listed = f"modules.get({module.__name__!r})"
+                self._module(module, listed if is_listed else self._constant(module), ())
         except Varies as error:
             self._vary(str(error))
 
@@ -382,10 +368,13 @@ class Captures:
         if known is None:
             known = self._name(value, place)
             self._unless(f"{known} is not {self._constant(value)}")
-        if code_facts.is_library(value.__name__):
-            wanted = [n for n in attributes[:1] if n in value.__dict__]
-        else:
-            wanted = list(attributes[:1]) or sorted(self._names.intersection(value.__dict__))
+        wanted = attributes[:1]
+        if not code_facts.is_library(value.__name__):
+            wanted = wanted or tuple(sorted(self._names))
+            absent = frozenset(wanted).difference(value.__dict__)
+            if absent:
+                self._unless(f"not {known}.__dict__.keys().isdisjoint({self._constant(absent)})")
+                wanted = (*wanted, "__getattr__")
         for name in wanted:
             if name in value.__dict__ and (id(value), name) not in self._read:
                 self._read.add((id(value), name))
@@ -404,9 +393,12 @@ class Captures:
         if id(kind) in self._seen and not is_called:
             return
         name = self._seen.get(id(kind)) or self._name(kind, self._constant(kind))
+        if not code_facts.is_library(type(kind).__module__):
+            self._type(type(kind))
         for owner in kind.__mro__:
             if code_facts.is_library(owner.__module__):
                 continue
+            self._size(owner)
             for attribute, content in list(vars(owner).items()):
                 if (id(owner), attribute) in self._read or not self._concerns(
                     attribute, content, is_called
@@ -414,10 +406,16 @@ class Captures:
                     continue
                 self._read.add((id(owner), attribute))
                 is_first = getattr(kind, attribute, None) is content
-                if is_first and isinstance(content, (types.FunctionType, *_VALUES)):
+                if is_first and isinstance(content, (types.FunctionType, *PLAIN)):
                     self._visit(content, f"{name}.{attribute}")
                 else:  # what super() finds, and what a class returns in another form
                     self._visit(content, f"{self._constant(owner)}.__dict__[{attribute!r}]")
+
+    def _size(self, kind: type) -> None:
+        """Compare the number of a class's attributes: another may hide one of a base."""
+        if (id(kind), "") not in self._read:
+            self._read.add((id(kind), ""))
+            self._unless(f"len({self._constant(kind)}.__dict__) != {len(vars(kind))}")
 
     def _concerns(self, name: str, content: Any, is_called: bool) -> bool:
         if isinstance(content, types.MemberDescriptorType):
@@ -432,28 +430,49 @@ class Captures:
         if code_facts.varies(kind.__module__):
             self._vary(f"it uses {kind.__module__}.{kind.__qualname__}")
             return
-        slots = [s for owner in kind.__mro__ for s in slots_of(owner) if hasattr(value, s)]
-        own = getattr(value, "__dict__", None)
-        if own is None and not slots and code_facts.is_library(kind.__module__):
-            if kind.__module__.partition(".")[0] in ("sycl_dnn", "dpctl"):
-                self._must_be(value, place)
-            else:
-                self._vary(f"it holds an object of {kind.__module__}.{kind.__qualname__}")
+        is_library = code_facts.is_library(kind.__module__)
+        has_attributes = isinstance(getattr(value, "__dict__", None), dict)
+        if is_library and not has_attributes and not any(map(slots_of, kind.__mro__)):
+            self._object_of_library(value, kind, place)
             return
         name = self._name(value, place)
         self._unless(f"{name}.__class__ is not {self._constant(kind)}")
-        if code_facts.is_library(kind.__module__) and hasattr(value, "__wrapped__"):
+        if isinstance(value, tuple(PLAIN)):
+            self._visit(compared_values.plain_part(value), f"plain_part({name})")
+        if is_library and hasattr(value, "__wrapped__"):
             self._visit(value.__wrapped__, f"{name}.__wrapped__")
-            if own is not None and "rule" in own:  # of ``custom_vjp``
-                self._visit(own["rule"], f"{name}.rule")
+            if "rule" in vars(value):  # of ``custom_vjp``
+                self._visit(value.rule, f"{name}.rule")
             return
-        is_whole = self._by_any_name or self._is_whole(kind)
-        for slot in slots:
-            if is_whole or slot in self._names:
-                self._visit(getattr(value, slot), f"{name}.{slot}")
-        if own is not None:
+        self._parts(value, kind, name)
+
+    def _object_of_library(self, value: Any, kind: type, place: str) -> None:
+        if kind.__module__.partition(".")[0] in ("sycl_dnn", "dpctl"):
+            self._must_be(value, place)
+            return
+        state = compared_values.state_of(value)
+        if state is not None:
+            self._visit(state, f"state_of({place})")
+            return
+        self._vary(f"it holds an object of {kind.__module__}.{kind.__qualname__}")
+        self._must_be(value, place)
+
+    def _parts(self, value: Any, kind: type, name: str) -> None:
+        """Inspect what an instance has besides its class: attributes, slots, what the class has."""
+        is_whole = self._by_any_name or code_facts.is_read_whole(kind)
+        for owner in kind.__mro__:
+            for slot in slots_of(owner):
+                if hasattr(value, slot) and (is_whole or slot in self._names):
+                    self._visit(getattr(value, slot), f"{name}.{slot}")
+                elif slot in self._names and not code_facts.is_library(owner.__module__):
+                    self._unless(f"hasattr({name}, {slot!r})")
+        own = getattr(value, "__dict__", None)
+        if isinstance(own, dict):
             self._attributes(own, name, kind, is_whole)
-        if not code_facts.is_library(kind.__module__):
+        if code_facts.is_library(kind.__module__):
+            if isinstance(value, dict) and hasattr(value, "default_factory"):
+                self._visit(value.default_factory, f"{name}.default_factory")
+        else:
             self._type(kind)
 
     def _attributes(self, own: dict[str, Any], name: str, kind: type, is_whole: bool) -> None:
@@ -470,12 +489,6 @@ class Captures:
         for attribute in sorted(self._names.intersection(dir(kind))):
             if attribute not in own and not attribute.startswith("__"):
                 self._unless(f"{attribute!r} in {inner}")
-
-    def _is_whole(self, kind: type) -> bool:
-        """Whether all attributes count: code that is not inspected may read them."""
-        if hasattr(kind, "__dataclass_fields__") or kind in tree._rules:
-            return True
-        return any(code_facts.is_library(k.__module__) for k in kind.__mro__ if k is not object)
 
 
 def nothing_held(function: Any, others: Sequence[Any]) -> tuple[Any, ...]:

@@ -9,6 +9,8 @@ import types
 import weakref
 from typing import Any
 
+from sycl_dnn import tree
+
 #: What looks attributes up by names that a program may compute.
 _BY_NAME = frozenset(
     (
@@ -117,3 +119,10 @@ def varies(module: Any) -> bool:
 def is_varying_builtin(name: str) -> bool:
     """Whether no guard can foresee what a builtin function does."""
     return name in _VARYING_BUILTINS
+
+
+def is_read_whole(kind: type) -> bool:
+    """Whether all attributes of instances count: code that is not inspected may read them."""
+    if hasattr(kind, "__dataclass_fields__") or kind in tree._rules:
+        return True
+    return any(is_library(k.__module__) for k in kind.__mro__ if k is not object)

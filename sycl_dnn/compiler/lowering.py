@@ -198,17 +198,17 @@ class Lowered(Plan):
 
 def traced(
     trace: CompileTrace, function: Callable[..., Any], args: Any, kwargs: Any,
-    is_held: Callable[[Any], bool], numbered: Callable[..., Any] | None = None,
+    numbered: Callable[..., Any] | None = None,
 ) -> tuple[list[Tensor], Any, int]:  # fmt: skip
     """Trace a function; return the results, their structure, and the number of arguments.
 
-    Arrays for which ``is_held`` is true are constants. ``numbered(trace, args, kwargs)`` replaces
-    numbers of the call by traced values.
+    Those in ``Held`` are constants. ``numbered(trace, args, kwargs)`` replaces numbers of the call
+    by traced values.
     """
 
     def swap(value: Any) -> Any:
-        if isinstance(value, Frozen) or is_held(value):
-            return _Held(value)
+        if isinstance(value, Frozen):
+            return Held(value)
         return trace.described(argument_of(trace, value))
 
     # Arguments precede constants: a call passes the first ones.
@@ -233,7 +233,7 @@ def _sharing(finals: list[Tensor], targets: dict[int, Any] | None) -> list[Tenso
     return [t for i, t in enumerate(finals) if i in found and any(found[i][1:])]
 
 
-class _Held:
+class Held:
     """A constant among the arguments, before it is captured."""
 
     def __init__(self, value: Any) -> None:
@@ -242,7 +242,7 @@ class _Held:
 
 def _completed(value: Any, trace: CompileTrace) -> Any:
     """Capture constants and lower tensors among the arguments."""
-    if isinstance(value, _Held):
+    if isinstance(value, Held):
         return trace.capture(value.value)
     if isinstance(value, Tensor):
         return trace.lowered(value)

@@ -19,7 +19,7 @@ from sycl_dnn.call.capturing import numbered
 from sycl_dnn.call.placed_call import PlacedCall
 from sycl_dnn.compiler.constant_values import Pool
 from sycl_dnn.compiler.known_fusions import KnownFusions
-from sycl_dnn.compiler.lowering import Lowered, targets_of, traced
+from sycl_dnn.compiler.lowering import Held, Lowered, targets_of, traced
 from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.errors import Unimplemented
 from sycl_dnn.program.donation import are_alone
@@ -126,7 +126,8 @@ class Programs:
 
     def _plan_for(self, key: Any, placed: PlacedCall, args: Any, kwargs: Any) -> Any:
         """Return the program for a call; a donating one if its arrays may be overwritten."""
-        if self._donated and placed.out is None:
+        # A program knows a donated argument by its place, which an array in two of them hides.
+        if self._donated and placed.out is None and _are_different(placed.call.arrays):
             plan = self._made((*key, "donate"), placed, args, kwargs, donates=True)
             if not isinstance(plan, Lowered):
                 return plan
@@ -182,7 +183,6 @@ class Programs:
         given_away = {id(usm_array(array)) for array in given}
         donated = [i for i, array in enumerate(call.arrays) if id(array) in given_away]
         args, kwargs = self._in_order(args, kwargs)
-        held = {id(array) for array in self._named(self._constants, args, kwargs)}
         before = Captures(subject, call.others, by_identity=True).check(())
         trace = CompileTrace(
             place.engine, self._lowered_to(place.engine), self._replays, self._fusions
@@ -192,9 +192,8 @@ class Programs:
         try:
             with policy.fallback(self._fallback):
                 leaves, form, n_given = traced(
-                    trace, subject, args, kwargs, lambda array: id(array) in held,
-                    self._numbered(call, static),
-                )  # fmt: skip
+                    trace, subject, args, kwargs, self._numbered(call, static)
+                )
         except NeedsAnotherDevice as lack:
             if self._fallback == "error":
                 raise lack.error from None
@@ -212,7 +211,7 @@ class Programs:
         return lowered, check
 
     def _in_order(self, args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
-        """Return arguments in the order of the call's key."""
+        """Return arguments in the order of the call's key, with the constants in ``Held``."""
         if not self._constants:
             return args, kwargs
         bound = self._signature.bind(*args, **kwargs)
@@ -220,6 +219,8 @@ class Programs:
             if parameter.kind is parameter.VAR_KEYWORD and name in bound.arguments:
                 more = bound.arguments[name]
                 bound.arguments[name] = {key: more[key] for key in sorted(more)}
+        for name in bound.arguments.keys() & set(self._constants):
+            bound.arguments[name] = nested_arguments.replaced(bound.arguments[name], Held)
         return bound.args, bound.kwargs
 
     def _numbered(self, call: Collected, static: frozenset[int]) -> Callable[..., Any] | None:
@@ -277,6 +278,10 @@ class Programs:
             self._pool = Pool()
             self._replays = Replays()
             self._fusions = KnownFusions()
+
+
+def _are_different(arrays: Sequence[Any]) -> bool:
+    return len({id(array) for array in arrays}) == len(arrays)
 
 
 def _signature(

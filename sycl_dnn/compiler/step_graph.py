@@ -338,8 +338,9 @@ class Graph:
         return any(low < self.place(n) < high for n in users)
 
     def unsteady(self) -> set[Storage]:
-        """Return the storages with several writers, and those that calls update."""
-        return {s for s, n in self._writers.items() if len(n) > 1 or s.argument is not None}
+        """Return the storages with several writers, and arguments that calls may overwrite."""
+        found = {s for s, n in self._writers.items() if len(n) > 1 or s.argument is not None}
+        return found | {s for s in self._readers if self._locked and s.argument is not None}
 
     def writer(self, tensor: Tensor) -> Node | None:
         """Return the only writer of an inner tensor, or None."""

@@ -305,10 +305,22 @@ def finalized(
     taken: set[int] = set()
     parts: Parts = {}
     targets = targets or {}
+    if any(target.overlaps or target.in_place for target in targets.values()):
+        results = [_apart(trace, tensor) for tensor in results]
     return [
         own_storage(trace, t, taken, parts, targets.get(i), keeps_arguments)
         for i, t in enumerate(results)
     ]
+
+
+def _apart(trace: Trace, tensor: Tensor) -> Tensor:
+    """Return a copy of a view of an argument, which a result might overwrite before it is read."""
+    if tensor.storage.argument is None or tensor.desc is None:
+        return tensor
+    desc = layout.like(tensor.desc, tensor.dtype)
+    copied = Tensor(trace, Storage(desc), desc, tensor.dtype, tensor.shape)
+    trace.steps.append(trace.copy_step(tensor, copied, inserted=True))
+    return copied
 
 
 def _conflicts(trace: Trace, target: Target) -> bool:

@@ -96,6 +96,30 @@ def test_out_may_be_an_input(make, weights):
     np.testing.assert_allclose(dpnp.asnumpy(x), wanted, atol=1e-5)
 
 
+VIEWS = {
+    "transposed": lambda a: a.T,
+    "reversed": lambda a: a[::-1],
+    "halves": lambda a: (a[32:], a[:32]),
+    "another and a view": lambda a: (F.relu(a), a.T),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_of_an_input_is_read_before_out_is_written(name, make):
+    x, big = make(64, 64), make(128, 64)
+    function = sycl_dnn.compile(VIEWS[name])
+    outs = (x[:32], x[32:]) if name == "halves" else (x, make(64, 64))
+    wanted = VIEWS[name](dpnp.copy(x))
+    single = not isinstance(wanted, tuple)
+    function(x, out=x if single else outs)
+    assert_same(x if single else outs, wanted)
+    if single:
+        for rows in (slice(0, 64), slice(64, 128)):
+            wanted = VIEWS[name](dpnp.copy(big[rows]))
+            function(big[rows], out=big[32:96])
+            assert_same(big[32:96], wanted)
+
+
 def test_views_and_strides(make, weights):
     function = sycl_dnn.compile(lambda x: F.gelu(F.linear(x, weights)) + 1.0)
     wide = make(10, 32)

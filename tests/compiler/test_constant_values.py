@@ -4,6 +4,7 @@
 import gc
 import weakref
 
+import dpnp
 import pytest
 from comparing import assert_same
 
@@ -81,3 +82,17 @@ def test_integer_weights(form, dtype, make):
     assert_same(compiled(x), function(x), 2e-5 if dtype is None else 3e-2)
     if dtype is None:
         assert compiled.explain(x).n_steps == 1
+
+
+def test_an_array_may_be_constant_in_one_argument_only(queue):
+    compiled = sycl_dnn.compile(lambda x, w: x + w * 2.0, constants="w")
+    x, other = (dpnp.full(3, v, dtype="f4", sycl_queue=queue) for v in (1.0, 5.0))
+    assert dpnp.asnumpy(compiled(x, x)).tolist() == [3, 3, 3]
+    assert dpnp.asnumpy(compiled(other, x)).tolist() == [7, 7, 7]
+
+
+def test_the_order_of_constants_is_that_of_the_call(queue):
+    compiled = sycl_dnn.compile(lambda x, p: x + next(iter(p.values())), constants="p")
+    x, other = (dpnp.full(3, v, dtype="f4", sycl_queue=queue) for v in (1.0, 5.0))
+    assert dpnp.asnumpy(compiled(x, {"a": x, "b": other})).tolist() == [2, 2, 2]
+    assert dpnp.asnumpy(compiled(x, {"b": other, "a": x})).tolist() == [6, 6, 6]

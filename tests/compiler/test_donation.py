@@ -148,6 +148,17 @@ def test_an_argument_that_is_returned_is_not_overwritten(array):
     np.testing.assert_array_equal(dpnp.asnumpy(made), before + dpnp.asnumpy(y))
 
 
+def test_an_array_in_two_arguments_donates_neither(array):
+    compiled = sycl_dnn.compile(lambda x, y: (F.relu(x), F.relu(y - x)), donate="x")
+    x, y = array(), array()
+    made, nothing = compiled(x, x)
+    np.testing.assert_array_equal(dpnp.asnumpy(made), dpnp.asnumpy(F.relu(x)))
+    assert not dpnp.any(nothing)
+    before = dpnp.asnumpy(y)
+    compiled(x, y)
+    np.testing.assert_array_equal(dpnp.asnumpy(y), before)  # it was not named
+
+
 def test_out_takes_precedence_over_donation(array):
     x, y, out = array(), array(), array()
     before = dpnp.asnumpy(x)
