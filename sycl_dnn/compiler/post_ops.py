@@ -26,11 +26,13 @@ MIRRORED = {
     A.binary_mul: (A.binary_mul, 1.0),
     A.binary_sub: (A.binary_sub, -1.0),
 }
-#: Operations with a number on the right, as a factor and a summand.
+#: Operations with a number on the right, as a factor and a summand. As torch does on GPUs, a
+#: product with the reciprocal is a quotient.
 _LINEAR = {
     A.binary_add: lambda c: (1.0, c),
     A.binary_sub: lambda c: (1.0, -c),
     A.binary_mul: lambda c: (c, 0.0),
+    A.binary_div: lambda c: (1.0 / c, 0.0),
 }
 
 
@@ -134,7 +136,8 @@ def _binary(node: Node, name: str) -> tuple[Op, ...] | Refusal:
 
 def _with_operand(kind: algorithm, operand: Tensor) -> Op:
     number = scalar_of(operand)
-    if number is not None and kind in _LINEAR:
+    has_inverse = number is not None and 1e-30 < abs(number) < 1e30
+    if number is not None and kind in _LINEAR and (has_inverse or kind is not A.binary_div):
         return linear(*_LINEAR[kind](number))
     return Op("binary", kind, operand=operand, desc=operand.desc)
 
@@ -190,7 +193,7 @@ def attached(
     attr: _core.PrimitiveAttr, ops: tuple[Op, ...], inputs: dict[str, Tensor]
 ) -> _core.PrimitiveAttr:
     """Return the attribute with additional post-ops, and add their operands to the inputs."""
-    post_ops = post_ops_of(attr).copy()
+    post_ops, ops = _joined(post_ops_of(attr), ops)
     for op in ops:
         index = len(post_ops)
         if op.kind == "eltwise":
@@ -205,6 +208,17 @@ def attached(
             post_ops.append_binary(op.algorithm, op.desc)
             inputs[f"attr_post_op_{index}_src_1"] = _looking(op)
     return with_post_ops(attr, post_ops)
+
+
+def _joined(first: _core.PostOps, ops: tuple[Op, ...]) -> tuple[_core.PostOps, tuple[Op, ...]]:
+    """Return post-ops to append to, and the operations, with adjacent linear maps as one."""
+    made, n = _core.PostOps(), len(first)
+    if n and ops and ops[0].algorithm is first[n - 1][1][0] is A.eltwise_linear:
+        n, ops = n - 1, simplified((Op("eltwise", *first[n - 1][1]), *ops))
+    for i in range(n):
+        name, args = first[i]
+        getattr(made, name)(*args)
+    return made, ops
 
 
 def with_post_ops(attr: _core.PrimitiveAttr, post_ops: _core.PostOps) -> _core.PrimitiveAttr:

@@ -14,6 +14,7 @@ import numpy as np
 import sycl_dnn
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onnx.evaluation import fits_device, is_host
+from sycl_dnn.onnx.gaussian_units import scaled
 from sycl_dnn.onnx.model_graph import dtype_name
 from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, operator
 
@@ -144,7 +145,7 @@ for _name in ("Gelu", "FastGelu", "QuickGelu", "BiasGelu"):
 # --- Binary and variadic
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "Add": F.add, "Sub": F.sub, "Mul": F.mul, "Equal": F.eq, "Less": F.lt, "LessOrEqual": F.le,
+    "Add": F.add, "Sub": F.sub, "Equal": F.eq, "Less": F.lt, "LessOrEqual": F.le,
     "Greater": F.gt, "GreaterOrEqual": F.ge, "And": F.logical_and, "Or": F.logical_or,
     "Xor": F.logical_xor,
 }  # fmt: skip
@@ -172,12 +173,23 @@ def _aligned(call: Call, x: Any, y: Any) -> Any:
     return F.reshape(call.device(y), shape)
 
 
+@operator("Mul", mixed=True)
+def _mul(call: Call, x: Any, y: Any) -> Any:
+    if call.version < 7 and call.get("broadcast", 0):
+        y = _aligned(call, x, y)
+    a, b = operand(call, x, y), operand(call, y, x)
+    if isinstance(a, float):
+        a, b = b, a
+    return scaled(a, b, lambda: F.mul(a, b)) if isinstance(b, float) else F.mul(a, b)
+
+
 @operator("Div", mixed=True)
 def _div(call: Call, x: Any, y: Any) -> Any:
     if call.version < 7 and call.get("broadcast", 0):
         y = _aligned(call, x, y)
     if is_float(x):
-        return F.div(operand(call, x, y), operand(call, y, x))
+        a, b = operand(call, x, y), operand(call, y, x)
+        return scaled(a, 1 / b, lambda: F.div(a, b)) if isinstance(b, float) and b else F.div(a, b)
     x, y = call.device(x), call.device(y)
     return F.astype(F.div(x, y, rounding_mode="trunc"), name_of(x))
 

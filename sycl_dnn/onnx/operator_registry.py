@@ -32,8 +32,8 @@ class Operator(NamedTuple):
     constants: frozenset[int]
 
 
-#: By operator of ai.onnx: the same over ``Delayed`` values; None if it has no such form.
-INTEGER_FORMS: dict[str, Body] = {}
+#: By operator of ai.onnx: the same over ``Delayed`` values; returns None if it has no such form.
+DELAYED_FORMS: dict[str, Body] = {}
 _OPERATORS: dict[tuple[str, str], dict[int, Operator]] = {}
 
 

@@ -15,12 +15,12 @@ from sycl_dnn.onnx.elementwise_operators import name_of
 from sycl_dnn.onnx.evaluation import is_host
 from sycl_dnn.onnx.integer_operators import weights_in_int8
 from sycl_dnn.onnx.integer_products import LIMITS
-from sycl_dnn.onnx.operator_registry import INTEGER_FORMS, Body, Call, F
+from sycl_dnn.onnx.operator_registry import DELAYED_FORMS, Body, Call, F
 
 
 def _form(name: str) -> Callable[[Body], Body]:
     def add(body: Body) -> Body:
-        INTEGER_FORMS[name] = body
+        DELAYED_FORMS[name] = body
         return body
 
     return add
@@ -90,7 +90,8 @@ def _convolution(call: Call, x: Any, w: Any, bias: Any = None) -> Product | None
 
 @_form("MatMul")
 def _matmul(call: Call, x: Any, w: Any) -> Product | None:
-    found = _operands(call, x, w, None, len(getattr(w, "x", x).shape) - 1)
+    is_known = isinstance(w, Dequantized)
+    found = _operands(call, x, w, None, len(w.x.shape) - 1) if is_known else None
     if found is None or found.weight.data.ndim != 2:
         return None
     return _product(call, lambda **out: _rows(found.x, found.weight, out))

@@ -190,3 +190,29 @@ def test_errors_name_the_node(parsed):
     model = parsed("g (float[N] x, float[M] y) => (float[K] z) { z = Add(x, y) }")
     with pytest.raises(sycl_dnn.InvalidArguments, match=r"Add-22 \(node 'z'\)"):
         sycl_dnn.onnx.load(model)(np.zeros(2, "f4"), np.zeros(3, "f4"))
+
+
+@pytest.mark.parametrize(
+    ("values", "kept"),
+    [
+        ([1.0, 1e-40, -1e-45, 1e-37], [1.0, 0.0, 0.0, 1e-37]),
+        ([1e-40, 0.0, 1e-39, 0.0], [1e-40, 0.0, 1e-39, 0.0]),
+        ([1.0, float("nan"), float("inf"), 1e-40], [1.0, float("nan"), float("inf"), 0.0]),
+    ],
+)
+def test_subnormal_weights_beside_larger_ones_are_zero(parsed, values, kept):
+    made = parsed("g (float[4] x) => (float[4] y) <float[4] w = {1, 2, 3, 4}> { y = Mul(x, w) }")
+    made.graph.initializer[0].ClearField("float_data")
+    made.graph.initializer[0].raw_data = np.float32(values).tobytes()
+    net = sycl_dnn.onnx.load(made)
+    np.testing.assert_array_equal(net.w.asnumpy(), np.float32(kept))
+
+
+def test_global_average_pools(parsed):
+    for shape in ((2, 3, 7), (2, 3, 7, 5), (1, 2, 3, 4, 5)):
+        x = np.random.default_rng(2).standard_normal(shape).astype("f4")
+        size = ", ".join(map(str, shape))
+        made = parsed(f"g (float[{size}] x) => (float[A] y) {{ y = GlobalAveragePool(x) }}")
+        del made.graph.output[0].type.tensor_type.shape.dim[:]
+        made.graph.output[0].type.tensor_type.ClearField("shape")
+        close(sycl_dnn.onnx.load(made)(x), x.mean(tuple(range(2, len(shape))), keepdims=True))

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GELU where exporters write it as ``x * (1 + erf(x / sqrt(2))) / 2``, in any order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from sycl_dnn.onnx.delayed_values import Delayed, opened
+from sycl_dnn.onnx.evaluation import is_host
+from sycl_dnn.onnx.operator_registry import DELAYED_FORMS, Call, F
+
+
+class Scaled(Delayed):
+    """A number times ``x``, where the number occurs in GELU: 1 / 2 or 1 / sqrt(2)."""
+
+    def __init__(self, make: Callable[[], Any], x: Any, factor: float) -> None:
+        super().__init__(make)
+        self.x, self.factor = x, factor
+
+
+class _Erf(Delayed):
+    """``erf(x / sqrt(2))``."""
+
+    def __init__(self, make: Callable[[], Any], x: Any) -> None:
+        super().__init__(make)
+        self.x = x
+
+
+class _Weighted(Delayed):
+    """``factor * (1 + erf(x / sqrt(2)))``, times ``x`` if ``has_x``."""
+
+    def __init__(self, make: Callable[[], Any], x: Any, factor: float, has_x: bool) -> None:
+        super().__init__(make)
+        self.x, self.factor, self.has_x = x, factor, has_x
+
+
+def scaled(x: Any, factor: float, make: Callable[[], Any]) -> Any:
+    """Return what ``make()`` computes, ``x * factor``, delayed if that may be a part of GELU."""
+    is_part = not is_host(x) and any(_is(factor, of) for of in (0.5, math.sqrt(0.5)))
+    return Scaled(make, x, factor) if is_part else make()
+
+
+def _is(value: float | None, wanted: float) -> bool:
+    return value is not None and math.isclose(value, wanted, rel_tol=1e-6)
+
+
+def _number(value: Any) -> float | None:
+    return float(value.item()) if is_host(value) and value.size == 1 and not value.ndim else None
+
+
+def _written(call: Call, *given: Any) -> Callable[[], Any]:
+    """Return what computes the operator as it is written."""
+    body = call.node.operator.body
+    return lambda: opened(body(call, *map(opened, given)))
+
+
+def _erf(call: Call, x: Any) -> Any:
+    if isinstance(x, Scaled) and _is(x.factor, math.sqrt(0.5)):
+        return _Erf(_written(call, x), x.x)
+    return None
+
+
+def _add(call: Call, a: Any, b: Any) -> Any:
+    for erf, one in ((a, b), (b, a)):
+        if isinstance(erf, _Erf) and _is(_number(one), 1.0):
+            return _Weighted(_written(call, a, b), erf.x, 1.0, False)
+    return None
+
+
+def _mul(call: Call, a: Any, b: Any) -> Any:
+    for weight, other in ((a, b), (b, a)):
+        if isinstance(weight, _Weighted):
+            return _product(weight, other, _written(call, a, b))
+    return None
+
+
+def _product(weight: _Weighted, other: Any, make: Callable[[], Any]) -> Any:
+    factor, has_x, number = weight.factor, weight.has_x, _number(other)
+    if number is not None:
+        factor *= number
+    elif not has_x and other is weight.x:
+        has_x = True
+    elif not has_x and isinstance(other, Scaled) and other.x is weight.x:
+        factor, has_x = factor * other.factor, True
+    else:
+        return None
+    if has_x and _is(factor, 0.5):
+        return F.gelu(weight.x)
+    return _Weighted(make, weight.x, factor, has_x)
+
+
+DELAYED_FORMS |= {"Erf": _erf, "Add": _add, "Mul": _mul}
