@@ -11,16 +11,14 @@ from typing import Any
 from sycl_dnn import tree
 from sycl_dnn.trace.values import Tensor
 
-#: Functions without float64 on CPUs: those of oneDNN's windows, norms, attention and cells.
+#: Functions without float64 on CPUs: those of oneDNN's windows, attention and cells.
 REFUSING = frozenset((
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
     "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
-    "conv_transpose3d", "fold", "grid_sample", "group_norm", "gru",
-    "instance_norm", "interpolate", "layer_norm", "local_response_norm", "lp_pool1d", "lp_pool2d",
-    "lp_pool3d", "lstm", "max_pool1d", "max_pool2d", "max_pool3d", "prelu",
-    "quantize_dynamic", "rms_norm", "rnn_relu", "rnn_tanh", "scaled_dot_product_attention",
-    "unfold",
+    "conv_transpose3d", "fold", "grid_sample", "gru", "interpolate", "local_response_norm",
+    "lp_pool1d", "lp_pool2d", "lp_pool3d", "lstm", "max_pool1d", "max_pool2d", "max_pool3d",
+    "prelu", "quantize_dynamic", "rnn_relu", "rnn_tanh", "scaled_dot_product_attention", "unfold",
 ))  # fmt: skip
 
 #: A part of messages about arguments that must not be floats at all.
@@ -30,10 +28,10 @@ _INTEGER = re.compile(r"must (?:be|have) (?!.*float.*, got ).*\b(?:u?int\d+|inte
 def message(name: str, device: str) -> str:
     """Return the message of a function for a device."""
     return (
-        f"{name}: this device ({device}) computes no float64 in convolutions, pools, norms, "
+        f"{name}: this device ({device}) computes no float64 in convolutions, pools, "
         "attention and recurrent layers; use float32: astype('float32') for "
         "arrays, float() for modules. Of sycl_dnn.functional, element-wise functions, reductions, "
-        "products of matrices and losses compute float64, and so does dpnp"
+        "norms, products of matrices and losses compute float64, and so does dpnp"
     )
 
 

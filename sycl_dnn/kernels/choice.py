@@ -30,7 +30,6 @@ class Rule:
 
 #: By family. Below these sizes a launch costs more than it saves.
 RULES = {
-    "group_norm": Rule(row_major=1 << 18, channels_last=1 << 18),
     "max_pool": Rule(row_major=1 << 18, channels_last=1 << 18),
     "resize": Rule(row_major=None, channels_last=1 << 16),
 }

@@ -17,7 +17,7 @@ from sycl_dnn.kernels.expression import REDUCTIONS
 from sycl_dnn.kernels.kept_points import KeptPoints
 from sycl_dnn.kernels.passes import Passes
 from sycl_dnn.kernels.reduction_form import ReductionForm
-from sycl_dnn.kernels.spirv import Value
+from sycl_dnn.kernels.spirv import Kernel, Value
 
 #: Vectors, or rows of vectors, per block of the blocked summation.
 _BLOCK = 64
@@ -26,14 +26,19 @@ _BLOCK = 64
 @functools.lru_cache(maxsize=1024)
 def reduction_module(form: ReductionForm) -> bytes:
     """Return the SPIR-V of a kernel."""
-    return _Writing(form).module()
+    return ReductionWriter(form).module()
 
 
-class _Writing(KeptPoints):
-    """A kernel that is being written."""
+class ReductionWriter(KeptPoints):
+    """A kernel, or a part of one, that is being written."""
 
-    def __init__(self, form: ReductionForm) -> None:
-        super().__init__(form)
+    def __init__(
+        self,
+        form: ReductionForm,
+        kernel: Kernel | None = None,
+        parameters: Sequence[Value] = (),
+    ) -> None:
+        super().__init__(form, kernel=kernel, parameters=parameters)
         expression = form.expression
         # Other items, and vectors along a kept axis, write elements again that they share.
         keeps = self._is_rows and form.schedule.n_items == 1

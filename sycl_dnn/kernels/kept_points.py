@@ -14,6 +14,24 @@ from sycl_dnn.kernels.reduction_form import ReductionForm, ScanForm
 from sycl_dnn.kernels.spirv import Kernel, Value
 
 
+def array_types(
+    form: ReductionForm | ScanForm, others: Sequence[str] = (), *, has_results: bool = True
+) -> list[str]:
+    """Return the types of the elements of a kernel's arrays, in the order of its parameters."""
+    expression = form.expression
+    dtypes = [*expression.inputs, *[source.dtype for source in expression.sources]]
+    results = map(expression.dtype_of, expression.results if has_results else ())
+    in_memory = [[IN_MEMORY.get(d, REGISTERS[d]) for d in of] for of in (dtypes, results)]
+    return [*in_memory[0], *others, *in_memory[1]]
+
+
+def n_numbers(form: ReductionForm | ScanForm) -> int:
+    """Return how many numbers a kernel is passed."""
+    n_strides = sum(kinds.count("n") for kinds in form.classes)
+    n_sizes = len(form.kinds) + (form.schedule.part >= 0)
+    return 2 + n_sizes + n_strides + 2 * form.expression.n_indices
+
+
 class KeptPoints(abc.ABC):
     """A kernel that is being written.
 
@@ -29,6 +47,8 @@ class KeptPoints(abc.ABC):
         Types of elements of other arrays.
     has_results : bool
         Whether the results of the expression are written.
+    kernel : Kernel, optional
+        One that does more than this, with these ``parameters``.
     """
 
     def __init__(
@@ -37,36 +57,36 @@ class KeptPoints(abc.ABC):
         others: Sequence[str] = (),
         *,
         has_results: bool = True,
+        kernel: Kernel | None = None,
+        parameters: Sequence[Value] = (),
     ) -> None:
         self._expression, self._kinds, self._schedule = form.expression, form.kinds, form.schedule
-        expression, n_axes = form.expression, len(form.kinds)
-        dtypes = [*expression.inputs, *[source.dtype for source in expression.sources]]
-        n_read = len(dtypes)
-        dtypes += map(expression.dtype_of, expression.results if has_results else ())
-        types = [IN_MEMORY.get(d, REGISTERS[d]) for d in dtypes]
-        types[n_read:n_read] = others
-        is_split = form.schedule.part >= 0
-        n_numbers = 2 + is_split + n_axes + sum(kinds.count("n") for kinds in form.classes)
-        parameters = [("pointer", t) for t in types]
-        parameters += [("value", "i32")] * (n_numbers + 2 * expression.n_indices)
-        self._kernel = k = Kernel(name_of(form), parameters, form.schedule.n_items)
-        supply = iter(k.parameters[len(types) :])
+        types = array_types(form, others, has_results=has_results)
+        if kernel is None:
+            declared = [("pointer", t) for t in types] + [("value", "i32")] * n_numbers(form)
+            kernel = Kernel(name_of(form), declared, form.schedule.n_items)
+            parameters = kernel.parameters
+        self._kernel = kernel
+        arrays, supply = parameters[: len(types)], iter(parameters[len(types) :])
         self._each, self._n_units = next(supply), next(supply)
-        self._total = next(supply) if is_split else None
-        self._sizes = [next(supply) for _ in range(n_axes)]
+        self._total = next(supply) if form.schedule.part >= 0 else None
+        self._sizes = [next(supply) for _ in form.kinds]
         strides = [
             [next(supply) if kind == "n" else None for kind in kinds] for kinds in form.classes
         ]
         indexed = [
             [(next(supply), next(supply)) for _ in range(source.n_indices)]
-            for source in expression.sources
+            for source in form.expression.sources
         ]
-        read, results = k.parameters[:n_read], k.parameters[n_read + len(others) : len(types)]
-        pointers = [*read, *[None] * expression.n_places, *results]
-        pointers += k.parameters[n_read : n_read + len(others)]
-        self._arrays = ArrayAccess(k, form, pointers, strides, indexed, form.schedule.width)
+        n_read = len(form.expression.inputs) + len(form.expression.sources)
+        n_before = n_read + len(others)
+        pointers = [*arrays[:n_read], *[None] * form.expression.n_places, *arrays[n_before:]]
+        pointers += arrays[n_read:n_before]
+        width = form.schedule.width
+        self._arrays = ArrayAccess(kernel, form, pointers, strides, indexed, width)
         self._is_rows = form.kinds[form.schedule.lanes] == "r"
-        self._item = k.number_of("item") if form.schedule.n_items > 1 else self._constant(0)
+        is_group = form.schedule.n_items > 1
+        self._item = kernel.number_of("item") if is_group else self._constant(0)
         self._shared: dict[tuple[str, int], Value] = {}
 
     def _constant(self, value: int) -> Value:
@@ -83,6 +103,13 @@ class KeptPoints(abc.ABC):
         with k.loop(first, last, self._constant(1)) as unit:
             self._unit(unit)
         return k.module()
+
+    def at_slab(self, slab: Value) -> None:
+        """Write the loop over the units of one of equal slabs, which make up the whole."""
+        k = self._kernel
+        first = k.call("mul", slab, self._each)
+        with k.loop(first, self._added(first, self._each), self._constant(1)) as unit:
+            self._unit(unit)
 
     def _unit(self, unit: Value) -> None:
         """Write what is computed of one point of the kept axes, or of vectors of them."""

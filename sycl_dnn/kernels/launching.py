@@ -101,8 +101,8 @@ def launched(
     Unimplemented
         The device's compiler rejects the module.
     """
-    kernel = _kernel(trace.engine.sycl_queue, module, name, numbers, n_groups, n_items)
-    made = [_new(trace, out) for out in outs]
+    kernel = kernel_of(trace.engine.sycl_queue, module, name, numbers, n_groups, n_items)
+    made = new_results(trace, outs)
     named = {f"elements_{n}" if n < n_elementwise else f"src_{n}": t for n, t in enumerate(inputs)}
     results = {f"new_elements_{n}" if n_elementwise else f"dst_{n}": t for n, t in enumerate(made)}
     if replaced is not None:
@@ -116,9 +116,10 @@ _launches: weakref.WeakValueDictionary[Any, _core.Kernel] = weakref.WeakValueDic
 os.register_at_fork(after_in_child=_launches.clear)
 
 
-def _kernel(
+def kernel_of(
     queue: Any, module: bytes, name: str, numbers: Sequence[int], n_groups: int, n_items: int
 ) -> _core.Kernel:
+    """Return a launch of a SPIR-V kernel."""
     key = (queue.sycl_context, queue.sycl_device, name, *numbers, n_groups, n_items)
     kernel = _launches.get(key)
     if kernel is None:
@@ -130,14 +131,14 @@ def _kernel(
     return kernel
 
 
+def new_results(trace: Any, outs: Sequence[Out]) -> list[Tensor]:
+    """Return the tensors that a step is to write."""
+    return [_new(trace, out) for out in outs]
+
+
 def _new(trace: Any, out: Out) -> Tensor:
     desc = out.desc()
     return Tensor(trace, Storage(desc), desc, out.dtype, out.shape)
-
-
-def defined(vectors: Tensors) -> list[str]:
-    """Return the macros that indicate which vectors are present."""
-    return [name for name, n in (("SCALED", "scale"), ("SHIFTED", "shift")) if n in vectors]
 
 
 def units(tensor: Tensor) -> int:

@@ -15,7 +15,7 @@ _LEAST, _WORTH_PARTS = 1 << 13, 1 << 15
 #: Elements that a processor's cache holds.
 _CACHED = 1 << 18
 #: Rows shorter than this are not vectorized along themselves.
-_SHORT = 32
+SHORT = 32
 #: Maximum number of terms for unrolling, limited by registers.
 _FEW_TERMS = 9
 #: Elements of a row that local memory keeps in float32.
@@ -95,12 +95,12 @@ def reduction_grid(
 def _lanes(grid: ReductionGrid) -> int:
     """Return the axis to vectorize: the innermost one unless it is short."""
     last = len(grid.sizes) - 1
-    if grid.sizes[last] >= (_SHORT if grid.kinds[last] == "r" else 8):
+    if grid.sizes[last] >= (SHORT if grid.kinds[last] == "r" else 8):
         return last
     # Indices are counted in the order of the reduced axes, so among these only the last works.
     candidates = [a for a, kind in enumerate(grid.kinds) if kind == "k"]
     candidates.append(grid.kinds.rindex("r"))
-    longest = max(candidates, key=lambda a: (min(grid.sizes[a], _SHORT), a))
+    longest = max(candidates, key=lambda a: (min(grid.sizes[a], SHORT), a))
     return longest if grid.sizes[longest] >= 2 * grid.sizes[last] else last
 
 

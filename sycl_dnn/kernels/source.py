@@ -85,26 +85,10 @@ float sum_of_group(float v, __local float *shared) {
 """
 
 #: The dtype-independent part.
-_STRETCH = """
+_ITEMS = """
 #define ITEM ((int)get_local_id(0))
 // This work-item's columns, from c on, V of them at a time.
 #define COLUMNS(n) for (int c = ITEM * V; c < n; c += L * V)
-// This work-item's share of the sum of elements that lie in a row.
-float stretch_sum(__global const element *p, int length) {
-    const int whole = length / V * V;
-    vector a = 0, b = 0, c = 0, d = 0;
-    int i = ITEM * V;
-    for (; i + 3 * L * V < whole; i += 4 * L * V) {
-        a += LOAD(i, p);
-        b += LOAD(i + L * V, p);
-        c += LOAD(i + 2 * L * V, p);
-        d += LOAD(i + 3 * L * V, p);
-    }
-    for (; i < whole; i += L * V) a += LOAD(i, p);
-    float part = sum((a + b) + (c + d));
-    for (i = whole + ITEM; i < length; i += L) part += LOAD1(p, i);
-    return part;
-}
 """
 
 
@@ -118,4 +102,4 @@ def beginning(dtype: str, vector: int, items: int) -> str:
     items : int
         Work-items per group, a power of two.
     """
-    return f"#define V {vector}\n#define L {items}\n{_COMMON}{_ELEMENTS[dtype]}{_STRETCH}"
+    return f"#define V {vector}\n#define L {items}\n{_COMMON}{_ELEMENTS[dtype]}{_ITEMS}"

@@ -27,7 +27,8 @@ from sycl_dnn.kernels.node_expressions import (
     reads_of,
 )
 from sycl_dnn.lower import expansion
-from sycl_dnn.lower.reduction_lowering import ReductionLaunch
+from sycl_dnn.lower.chaining import Chains, Stage
+from sycl_dnn.lower.reduction_lowering import ReductionLaunch, elementwise_stage
 from sycl_dnn.lower.region import Region, is_reduction, is_scan
 from sycl_dnn.lower.region_arrays import RegionArrays, coordinate_strides, indexed_axes
 from sycl_dnn.lower.scan_lowering import ScanLaunch
@@ -92,10 +93,19 @@ def meaning(
     definition: Callable[..., Node], operands: Sequence[Tensor], record: Callable[[], Tensor]
 ) -> Tensor:
     """Return what ``record()`` records of tensors; its derivatives are those of a definition."""
+    return all_meaning(lambda *nodes: (definition(*nodes),), operands, lambda: (record(),))[0]
+
+
+def all_meaning(
+    definition: Callable[..., tuple[Node, ...]],
+    operands: Sequence[Tensor],
+    record: Callable[[], tuple[Tensor, ...]],
+) -> tuple[Tensor, ...]:
+    """Return tensors that ``record()`` records; the gradient reads them as what is defined."""
     known = _leaves_of(operands)
     with untaped(operands[0].trace):
         made = record()
-    _noted([definition(*known)], known, list(known), [made])
+    _noted(definition(*known), known, list(known), made)
     return made
 
 
@@ -170,6 +180,7 @@ class Lowering:
         self._tensors: Known = dict(known)
         #: Reductions and scans that only kernels they are part of read.
         self._inner = set[Node]()
+        self._chains = Chains(trace)
 
     def tensors(self, results: Sequence[Node]) -> list[Tensor]:
         """Return the tensors of nodes."""
@@ -197,6 +208,7 @@ class Lowering:
             ]
             for shape in dict.fromkeys(node.shape for node in wanted):
                 self._fused([node for node in wanted if node.shape == shape])
+        self._chains.finish()
         return [self._tensors[node] for node in results]
 
     def _level(self, node: Node, given: Node, levels: dict[Node, int]) -> int:
@@ -252,7 +264,7 @@ class Lowering:
         self._inner |= region.computed
 
     def _launch_of(self, region: Region) -> ReductionLaunch:
-        return ReductionLaunch(RegionArrays(self._trace, region, self._tensors))
+        return ReductionLaunch(RegionArrays(self._trace, region, self._tensors), self._chains)
 
     def _scanned(self, node: Node, order: Sequence[Node], results: Sequence[Node]) -> None:
         if 0 in node.shape:
@@ -286,8 +298,28 @@ class Lowering:
         strides += [coordinate_strides(node, len(shape)) for node in reads.places]
         in_order_of_memory = [[of[k] for k in order] for of in strides]
         grid = grid_of([shape[k] for k in order], in_order_of_memory)
-        made = self._launched(nodes, reads, [*operands, *sources], outs, grid)
+        made = self._chained(nodes, reads, [*operands, *sources], outs, grid)
+        made = made or self._launched(nodes, reads, [*operands, *sources], outs, grid)
         self._tensors |= zip(nodes, made, strict=True)
+
+    def _chained(
+        self,
+        nodes: Sequence[Node],
+        reads: Reads,
+        operands: Sequence[Tensor],
+        outs: Sequence[Out],
+        grid: Grid,
+    ) -> list[Tensor] | None:
+        """Let the last kernel compute element-wise nodes as well; None if it cannot."""
+        if not self._chains.may_append(operands, len(reads.inputs)):
+            return None
+        expression = expression_of(nodes, reads.inputs)
+        n_read, n_places = len(operands), len(reads.places)
+        strides = [*grid.strides[:n_read], *grid.strides[len(grid.strides) - n_places :]]
+        strides += grid.strides[n_read : n_read + len(nodes)]
+        stage = elementwise_stage(expression, grid.sizes, strides, units(operands[0]))
+        indexed = indexed_axes(reads.gathers, operands[len(reads.inputs) :])
+        return self._chains.appended([Stage(*stage, operands, outs, indexed)])
 
     def _launched(
         self,

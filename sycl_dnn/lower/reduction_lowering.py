@@ -7,12 +7,10 @@ from collections.abc import Sequence
 
 from sycl_dnn import _core
 from sycl_dnn.kernels.expression import Expression
-from sycl_dnn.kernels.fused_elementwise import name_of
-from sycl_dnn.kernels.fused_reduction import reduction_module
-from sycl_dnn.kernels.launching import launched
 from sycl_dnn.kernels.passes import Passes
 from sycl_dnn.kernels.reduction_form import ReductionSchedule
 from sycl_dnn.kernels.reduction_schedule import (
+    SHORT,
     Plan,
     ReductionGrid,
     in_parts,
@@ -23,9 +21,33 @@ from sycl_dnn.kernels.reduction_schedule import (
     whole_schedule,
 )
 from sycl_dnn.kernels.two_stages import Stages
+from sycl_dnn.lower.chaining import Chains, Stage
 from sycl_dnn.lower.region_arrays import RegionArrays
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
+
+
+def schedule_of(
+    expression: Expression, grid: ReductionGrid, *, is_cpu: bool, lanes: int | None = None
+) -> ReductionSchedule:
+    """Return how to go over a grid for an expression; vectors may have to lie along an axis."""
+    passes = Passes(expression, grid.kinds, grid.classes(0), keeps=False, has_row=False)
+    return whole_schedule(grid, passes.n_terms, is_cpu=is_cpu, lanes=lanes)
+
+
+def elementwise_stage(
+    expression: Expression,
+    sizes: Sequence[int],
+    strides: Sequence[Sequence[int]],
+    n_processors: int,
+) -> tuple[Plan, ReductionGrid]:
+    """Return plan and grid of element-wise nodes on a CPU: long rows as if they were reduced."""
+    *outer, inner = sizes
+    kinds = "k" * len(outer) + ("r" if inner >= SHORT else "k")
+    grid = reduction_grid(sizes, kinds, strides)
+    grid.check(expression.terms[-1].operation if expression.terms else "copy")
+    schedule = schedule_of(expression, grid, is_cpu=True)
+    return planned(expression, grid, schedule, n_processors), grid
 
 
 class ReductionLaunch:
@@ -34,10 +56,12 @@ class ReductionLaunch:
     Parameters
     ----------
     region : RegionArrays
+    chain : Chains
+        What is launched before.
     """
 
-    def __init__(self, region: RegionArrays) -> None:
-        self._region, self._expression = region, region.expression
+    def __init__(self, region: RegionArrays, chain: Chains) -> None:
+        self._region, self._expression, self._chains = region, region.expression, chain
         self._is_cpu = region.trace.engine.kind is _core.engine_kind.cpu
         self._grid = region.grid()
         self._schedule = self._schedule_of(self._expression, self._grid)
@@ -50,9 +74,7 @@ class ReductionLaunch:
         return int(self._region.trace.engine.sycl_queue.sycl_device.max_compute_units)
 
     def _schedule_of(self, expression: Expression, grid: ReductionGrid) -> ReductionSchedule:
-        passes = Passes(expression, grid.kinds, grid.classes(0), keeps=False, has_row=False)
-        n_terms = passes.n_terms
-        return whole_schedule(grid, n_terms, is_cpu=self._is_cpu)
+        return schedule_of(expression, grid, is_cpu=self._is_cpu)
 
     def recorded(self) -> list[Tensor]:
         """Record the kernels; return the outputs."""
@@ -71,18 +93,13 @@ class ReductionLaunch:
         outs: Sequence[Out],
         indexed: Sequence[int] = (),
     ) -> list[Tensor]:
-        schedule = self._schedule_of(expression, grid)
-        plan = planned(expression, grid, schedule, self._n_processors)
-        return self._submitted(plan, operands, outs, indexed)
-
-    def _submitted(
-        self, plan: Plan, operands: Sequence[Tensor], outs: Sequence[Out], indexed: Sequence[int]
-    ) -> list[Tensor]:
-        form = plan.form
-        return launched(
-            self._region.trace, reduction_module(form), name_of(form), operands, outs,
-            [*plan.numbers, *indexed], plan.n_groups, form.schedule.n_items,
-        )  # fmt: skip
+        schedules = [self._schedule_of(expression, grid)]
+        last = len(grid.sizes) - 1
+        if schedules[0].lanes != last:
+            # Vectors along the innermost axis leave the others to be divided into slabs.
+            schedules.append(schedule_of(expression, grid, is_cpu=self._is_cpu, lanes=last))
+        plans = [planned(expression, grid, s, self._n_processors) for s in schedules]
+        return self._chains.recorded([Stage(p, grid, operands, outs, indexed) for p in plans])
 
     def _in_two_stages(self) -> list[Tensor]:
         region, stages = self._region, Stages(self._expression)
@@ -96,7 +113,7 @@ class ReductionLaunch:
         plan = planned(stages.first, grid, schedule, self._n_processors, total)
         shape = (plan.n_parts, self._grid.count("k"))
         outs = [Out(shape, dtype) for dtype in parts]
-        made = self._submitted(plan, region.operands, outs, region.indexed)
+        made = self._chains.begun([Stage(plan, grid, region.operands, outs, region.indexed)])
         again = [region.operands[n] for n in stages.again]
         second = self._grid_of_results(plan.n_parts, len(made), stages.again, n_results)
         return self._launched(stages.second, second, [*made, *again], region.outs())

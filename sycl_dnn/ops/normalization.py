@@ -16,8 +16,8 @@ Axes = Sequence[int]
 _SAMPLE = 16
 
 
-def statistics(x: Node, axes: Axes, groups: int) -> tuple[Node, Node]:
-    """Return mean and biased variance of slices, in one pass over ``x``.
+def statistics(x: Node, axes: Axes, groups: int, eps: float) -> tuple[Node, Node, Node]:
+    """Return mean, biased variance and scale of slices, in one pass over ``x``.
 
     An estimate of the mean is subtracted first, so that squares do not cancel where a mean is many
     standard deviations from zero.
@@ -30,6 +30,8 @@ def statistics(x: Node, axes: Axes, groups: int) -> tuple[Node, Node]:
         All but the channels', and the samples' if each has its own statistics.
     groups : int
         Of channels, which share statistics.
+    eps : float
+        Added to the variance: ``scale = 1 / sqrt(variance + eps)``.
 
     Returns
     -------
@@ -41,55 +43,109 @@ def statistics(x: Node, axes: Axes, groups: int) -> tuple[Node, Node]:
         size = x.shape[axis]
         length = min(size, max(1, _SAMPLE // math.prod(sample.shape[k] for k in axes if k > axis)))
         sample = narrow(sample, axis, (size - length) // 2, length)
-    estimate = STOP_GRADIENT(_mean(SUM(sample, axes=tuple(axes)), sample, groups))
+    estimate = STOP_GRADIENT(_mean(SUM(sample, axes=tuple(axes)), sample))
     apart = x - estimate
-    first = _mean(SUM(apart, axes=tuple(axes)), x, groups)
-    second = _mean(SUM(apart * apart, axes=tuple(axes)), x, groups)
-    variance = MAXIMUM(second - first * first, number(0, x.dtype))
-    return estimate + first, variance
+    first = _mean(SUM(apart, axes=tuple(axes)), x)
+    second = _mean(SUM(apart * apart, axes=tuple(axes)), x)
+    mean, variance = estimate + first, MAXIMUM(second - first * first, number(0, x.dtype))
+    if groups == x.shape[1]:
+        return mean, variance, RSQRT(variance + eps)
+    shape = _in_groups(mean, groups)
+    mean, variance = reshape(mean, shape), reshape(variance, shape)
+    whole = _mean(SUM(mean, axes=(2,)), mean)
+    apart = mean - whole
+    variance = _mean(SUM(variance + apart * apart, axes=(2,)), mean)
+    found = (whole, variance, RSQRT(variance + eps))
+    return tuple([_of_channels(v, shape) for v in found])  # type: ignore[return-value]
 
 
-def _mean(sums: Node, x: Node, groups: int) -> Node:
-    """Return the means over groups of channels from the sums of channels, for each channel."""
-    return _of_groups(sums, groups) / float(x.size // (sums.size // sums.shape[1] * groups))
+def _mean(sums: Node, x: Node) -> Node:
+    return sums / float(x.size // sums.size)
 
 
-def _of_groups(x: Node, groups: int) -> Node:
-    """Add up the channels of each group; every channel has the sum."""
+def _in_groups(x: Node, groups: int) -> tuple[int, ...]:
+    """Return the shape of (N, C, *S) with an axis of the groups before that of their channels."""
     n, channels, *rest = x.shape
-    if groups == channels:
-        return x
-    parts = reshape(x, (n, groups, channels // groups, *rest))
-    return reshape(broadcast_to(SUM(parts, axes=(2,)), parts.shape), x.shape)
+    return (n, groups, channels // groups, *rest)
 
 
-def _normalized(
-    x: Node, mean: Node, scale: Node, *vectors: Node, axes: Axes, groups: int, has_weight: bool
-) -> Node:
-    made = (x - mean) * (scale * vectors[0] if has_weight else scale)
-    return made + vectors[-1] if len(vectors) > has_weight else made
+def _of_channels(of_groups: Node, shape: tuple[int, ...]) -> Node:
+    """Return what groups of channels have, for each channel."""
+    n, groups, size, *rest = shape
+    return reshape(broadcast_to(of_groups, shape), (n, groups * size, *rest))
+
+
+def _mean_of_groups(sums: Node, x: Node, groups: int) -> Node:
+    """Return the means over groups of channels from the sums of channels, for each channel."""
+    if groups == sums.shape[1]:
+        return _mean(sums, x)
+    shape = _in_groups(sums, groups)
+    parts = SUM(reshape(sums, shape), axes=(2,))
+    return _of_channels(_mean(parts, x), shape)
+
+
+def row_statistics(x: Node, axes: Axes, eps: float) -> tuple[Node, Node, Node]:
+    """Return mean, biased variance and scale of slices of all elements along axes."""
+    mean = _mean(SUM(x, axes=tuple(axes)), x)
+    apart = x - mean
+    variance = _mean(SUM(apart * apart, axes=tuple(axes)), x)
+    return mean, variance, RSQRT(variance + eps)
+
+
+def row_scale(x: Node, axes: Axes, eps: float) -> tuple[Node, Node]:
+    """Return the mean square of slices, and the scale of root-mean-square normalization."""
+    square = _mean(SUM(x * x, axes=tuple(axes)), x)
+    return square, RSQRT(square + eps)
+
+
+def _apart(x: Node, mean: Sequence[Node]) -> Node:
+    return x - mean[0] if mean else x
+
+
+def _split(inputs: Sequence[Node], has_mean: bool, has_weight: bool) -> list[tuple[Node, ...]]:
+    """Return mean, weight and bias, each empty if there is none."""
+    ends = (2 + has_mean, 2 + has_mean + has_weight)
+    return [tuple(inputs[a:b]) for a, b in ((2, ends[0]), ends, (ends[1], len(inputs)))]
+
+
+def _has_one_each(vectors: Sequence[Node], axes: Axes) -> bool:
+    """Whether weight and bias are the same in a whole slice."""
+    return all(v.shape[k] == 1 for v in vectors for k in axes)
+
+
+def _normalized(*inputs: Node, axes: Axes, groups: int, has_mean: bool, has_weight: bool) -> Node:
+    x, scale = inputs[:2]
+    mean, weight, bias = _split(inputs, has_mean, has_weight)
+    made = _apart(x, mean)
+    if weight:
+        is_of_slices = _has_one_each(weight, axes)
+        made = made * (scale * weight[0]) if is_of_slices else made * scale * weight[0]
+    else:
+        made = made * scale
+    return made + bias[0] if bias else made
 
 
 def _normalized_vjp(node: Node, g: Node) -> list[Node | None]:
     """Return the whole gradient of ``x``, that through its statistics included."""
-    x, mean, scale, *vectors = node.inputs
+    x, scale = node.inputs[:2]
     axes, groups = tuple(node.attributes["axes"]), node.attributes["groups"]
-    plain = (x - mean) * scale
-    sums, products = SUM(g, axes=axes), SUM(g * plain, axes=axes)
-    found: list[Node | None] = []
-    weight = None
-    if node.attributes["has_weight"]:
-        weight = vectors[0]
-        found.append(sum_to(products, weight.shape))
-    if len(vectors) > len(found):
-        found.append(sum_to(sums, vectors[-1].shape))
-    if weight is not None:
-        sums, products, g = sums * weight, products * weight, g * weight
-    less, slope = _mean(sums, x, groups), _mean(products, x, groups)
-    return [(g - less - plain * slope) * scale, None, None, *found]
+    has_mean, has_weight = node.attributes["has_mean"], node.attributes["has_weight"]
+    mean, weight, bias = _split(node.inputs, has_mean, has_weight)
+    plain = _apart(x, mean) * scale
+    is_of_slices = _has_one_each((*weight, *bias), axes)
+    given = g if is_of_slices or not weight else g * weight[0]
+    sums, products = SUM(given, axes=axes), SUM(given * plain, axes=axes)
+    of_vectors = [sum_to(products if is_of_slices else g * plain, w.shape) for w in weight]
+    of_vectors += [sum_to(sums if is_of_slices else g, b.shape) for b in bias]
+    if is_of_slices and weight:
+        sums, products, given = sums * weight[0], products * weight[0], g * weight[0]
+    slope = _mean_of_groups(products, x, groups)
+    moved = given - _mean_of_groups(sums, x, groups) if mean else given
+    return [(moved - plain * slope) * scale, None, *[None] * len(mean), *of_vectors]
 
 
-#: ``(x - mean) * scale * weight + bias``: mean and scale are statistics of ``x``.
+#: ``(x - mean) * scale * weight + bias``: mean and scale are statistics of ``x``. There may be no
+#: mean, weight or bias.
 NORMALIZED = Operation(
     "normalized",
     lambda inputs, **_: (inputs[0].shape, inputs[0].dtype),
@@ -106,7 +162,23 @@ def normalized(
     The vectors are weight, if ``has_weight``, and bias, if it is given: they have the channels, and
     size 1 along all other axes.
     """
-    mean, variance = statistics(x, axes, groups)
-    scale = RSQRT(variance + eps)
+    mean, variance, scale = statistics(x, axes, groups, eps)
     kinds = {"axes": tuple(axes), "groups": groups, "has_weight": has_weight}
-    return NORMALIZED(x, mean, scale, *vectors, **kinds), mean, variance, scale
+    made = NORMALIZED(x, scale, mean, *vectors, has_mean=True, **kinds)
+    return made, mean, variance, scale
+
+
+def normalized_rows(
+    x: Node, *vectors: Node, eps: float, is_centered: bool, has_weight: bool
+) -> tuple[Node, ...]:
+    """Normalize the rows of (M, K): return the result, the mean if they are centered, and variance.
+
+    The vectors, weight and bias, are of shape (1, K).
+    """
+    *mean, variance, scale = (
+        row_statistics(x, (1,), eps) if is_centered else row_scale(x, (1,), eps)
+    )
+    made = NORMALIZED(
+        x, scale, *mean, *vectors, axes=(1,), groups=1, has_mean=is_centered, has_weight=has_weight
+    )
+    return made, *mean, variance

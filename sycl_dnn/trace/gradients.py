@@ -36,8 +36,6 @@ BACKWARD: dict[str, tuple[str, ...]] = {
     "resampling_forward": ("resampling_backward",),
     "shuffle_forward": ("shuffle_backward",),
     "prelu_forward": ("prelu_backward",),
-    "group_normalization_forward": ("group_normalization_backward",),
-    "layer_normalization_forward": ("layer_normalization_backward",),
 }
 #: Inputs for which primitives prefer their own layouts.
 _PACKED = ("weights", "diff_weights")

@@ -258,6 +258,14 @@ class TraceState:
         """Record an existing step; not on the tape. ``is_repeated`` as for ``array_call``."""
         self._add(step, is_repeated)
 
+    def extend_step(self, step: Step, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
+        """Let a kernel's step do more: nothing since must have written what it now reads."""
+        step.inputs = {f"src_{n}": t for n, t in enumerate(inputs)}
+        step.outputs = {f"dst_{n}": t for n, t in enumerate(outputs)}
+        for made in outputs:
+            made.storage.constant = step.constant
+        self._writers = Writers()
+
     def writers_of(self, storage: Storage) -> list[Step | ArrayStep]:
         """Return the steps so far that write a storage, in order."""
         return self._writers.of(storage, self.steps)

@@ -102,38 +102,30 @@ def test_kernels_next_to_primitives(queue, kernel, following, layout):
                 assert np.abs(host(mine) - known).max() < limit, (mode, way)
 
 
-def _group_norm(x, w):
-    return F.group_norm(x, 2, w, w)
+def _pooled(x):
+    return F.max_pool2d(x, 3, 1, 1)
 
 
-def test_modes_and_sizes(queue):
-    """By default for large arrays on CPUs; on request always where supported, or never."""
-    rng = np.random.default_rng(0)
-    vector = placed(rng.standard_normal(16), queue)
-    large, small = (
-        placed(rng.standard_normal(shape), queue) for shape in ((8, 16, 64, 64), (2, 16, 4, 4))
-    )
-    is_cpu = queue.sycl_device.is_cpu
-    assert ("rows_forward" in kernels_of(_group_norm, large, vector, mode="auto")) == is_cpu
-    assert "rows_forward" not in kernels_of(_group_norm, small, vector, mode="auto")
-    assert "rows_forward" in kernels_of(_group_norm, small, vector)
-    assert "rows_forward" not in kernels_of(_group_norm, large, vector, mode="never")
+def test_modes(queue):
+    """Where it is faster by default; on request always where supported, or never."""
+    x = placed(np.random.default_rng(0).standard_normal((8, 16, 32, 32)), queue, "channels_last")
+    assert "maxima_forward" in kernels_of(_pooled, x)
+    assert "maxima_forward" not in kernels_of(_pooled, x, mode="never")
     with pytest.raises(ValueError, match="mode must be one of"):
         sycl_dnn.set_kernels("sometimes")
 
 
 def test_without_a_compiler(queue, monkeypatch, clean_cache):
-    rng = np.random.default_rng(0)
-    x, vector = placed(rng.standard_normal((2, 16, 4, 4)), queue), placed(np.ones(16), queue)
+    x = placed(np.random.default_rng(0).standard_normal((2, 16, 4, 4)), queue, "channels_last")
     with sycl_dnn.kernel_mode("never"):
-        expected = host(_group_norm(x, vector))
+        expected = host(_pooled(x))
     monkeypatch.setattr(building, "_OPTIONS", "-no-such-option")
     monkeypatch.setattr(building, "_made", type(building._made)())
     monkeypatch.setattr(policy, "_said", set())
     with pytest.warns(policy.FallbackWarning, match="cannot compile"):
-        assert "rows_forward" not in kernels_of(_group_norm, x, vector)
+        assert "maxima_forward" not in kernels_of(_pooled, x)
     with sycl_dnn.kernel_mode("always"):
-        assert np.abs(host(_group_norm(x, vector)) - expected).max() < 1e-5
+        assert np.abs(host(_pooled(x)) - expected).max() < 1e-5
 
 
 def test_the_program_cache_is_bounded(queue, monkeypatch):

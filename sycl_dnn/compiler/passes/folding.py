@@ -15,8 +15,8 @@ from sycl_dnn.compiler.post_ops import Chain, Op, chain_on, is_moderate
 from sycl_dnn.compiler.rebuilding import origin, with_weights
 from sycl_dnn.compiler.relayout import same_span
 from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, moved
-from sycl_dnn.functional.normalization.affine import float32, per_channel, scaled
-from sycl_dnn.trace import pointwise
+from sycl_dnn.functional.normalization.affine import float32
+from sycl_dnn.trace import layout, pointwise
 from sycl_dnn.trace.pointwise import add, mul
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
@@ -43,7 +43,7 @@ def _split(graph: Graph, node: Node) -> None:
     stats = given["mean"], given["variance"], given.get("scale"), given.get("shift")
     eps = node.params["epsilon"]
     made, nodes = graph.recorded(
-        lambda: scaled(given["src"], *graph.joined(_factor_and_offset, *stats, eps))
+        lambda: _scaled(given["src"], *graph.joined(_factor_and_offset, *stats, eps))
     )
     last = nodes[-1]
     if made.storage is not last.dst.storage or not same_span(made.desc, node.dst.desc):
@@ -54,12 +54,28 @@ def _split(graph: Graph, node: Node) -> None:
     graph.replace([], last, at=node)
 
 
+def _per_channel(vector: Tensor, rank: int) -> Tensor:
+    """Return a view (1, C, 1...) of a dense (C,), with the strides that fast kernels require."""
+    vector = vector.trace.plain(vector)
+    shape = (1, vector.size) + (1,) * (rank - 2)
+    return vector.view(shape, layout.row_major_strides(shape))
+
+
+def _scaled(x: Tensor, factor: Tensor, offset: Tensor) -> Tensor:
+    """Return ``x * factor + offset`` for (N, C, *S) and vectors (C,), in one pass."""
+    if x.ndim > 2 and x.size == x.shape[0] * x.shape[1]:
+        # oneDNN adds the wrong channels if there is a single position.
+        return reshape(_scaled(reshape(x, x.shape[:2]), factor, offset), x.shape)
+    a, b = _per_channel(factor, x.ndim), _per_channel(offset, x.ndim)
+    return pointwise.fused(A.binary_mul, x, a, pointwise.plus(b))
+
+
 def _factor_and_offset(
     mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor]:
     """Return the (C,) vectors a and b for which the normalization is ``x * a + b``."""
     vectors = {"mean": mean, "var": var, "weight": weight, "bias": bias}
-    v = {n: per_channel(float32(t), 2) for n, t in vectors.items() if t is not None}
+    v = {n: _per_channel(float32(t), 2) for n, t in vectors.items() if t is not None}
     more = [pointwise.times(v["weight"])] if "weight" in v else []
     a = pointwise.chain(v["var"], pointwise.scale(1.0, eps), pointwise.power(-0.5), *more)
     more = [pointwise.plus(v["bias"])] if "bias" in v else []

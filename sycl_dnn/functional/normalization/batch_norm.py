@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import dpnp
 
 from sycl_dnn._core import normalization_flags
@@ -72,22 +74,26 @@ def vectors_of(x: Tensor, *vectors: Tensor | None) -> list[Tensor]:
     return [reshape(t, shape) for t in vectors if t is not None]
 
 
-def with_batch_stats(
-    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+def with_own_stats(
+    x: Tensor,
+    axes: Sequence[int],
+    groups: int,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Normalize (N, C, *S); return the result, and the mean and variance of the batch."""
-    wide, axes = dtypes.wide(x.dtype), (0, *range(2, x.ndim))
+    """Normalize (N, C, *S) over axes and groups of channels; also return mean and variance."""
+    wide = dtypes.wide(x.dtype)
 
     def definition(node: Node, *vectors: Node) -> tuple[Node, ...]:
         given = [cast(v, wide) for v in (node, *vectors)]
         made, *kept = ops.normalized(
-            *given, axes=axes, groups=x.shape[1], eps=eps, has_weight=weight is not None
+            *given, axes=tuple(axes), groups=groups, eps=eps, has_weight=weight is not None
         )
         return cast(made, node.dtype), *kept
 
     made, mean, variance, _ = all_computed(definition, x, *vectors_of(x, weight, bias))
-    channels = (x.shape[1],)
-    return made, reshape(mean, channels), reshape(variance, channels)
+    return made, mean, variance
 
 
 def with_given_stats(
@@ -185,11 +191,13 @@ def batch_norm(
     if not training:
         return with_given_stats(input, running_mean, running_var, weight, bias, eps)
     has_running = running_mean is not None
-    made, mean, var = with_batch_stats(input, weight, bias, eps)
+    channels = input.shape[1]
+    axes = (0, *range(2, input.ndim))
+    made, *stats = with_own_stats(input, axes, channels, weight, bias, eps)
     if has_running:
         running = {"running_mean": running_mean, "running_var": running_var}
-        batch = {"running_mean": mean, "running_var": var}
-        update_running("batch_norm", running, batch, momentum, input.size // input.shape[1])
+        batch = {n: reshape(t, (channels,)) for n, t in zip(running, stats, strict=True)}
+        update_running("batch_norm", running, batch, momentum, input.size // channels)
     return made
 
 

@@ -10,121 +10,70 @@ from functools import partial
 import dpnp
 import numpy as np
 
-from sycl_dnn import _core
-from sycl_dnn._core import algorithm, data_type, normalization_flags, prop_kind
+from sycl_dnn._core import data_type, normalization_flags, prop_kind
 from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.normalization.affine import (
     affine,
     check_eps,
     check_shapes,
-    composed_norm,
     empty_like,
 )
+from sycl_dnn.ir.node import Node
+from sycl_dnn.lower.node_lowering import all_computed, all_meaning
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops import normalization as ops
+from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.array import Array
-from sycl_dnn.trace.gradients import backward, rule_for
-from sycl_dnn.trace.pointwise import chain, fused, linear_map, power, scale, times, zeros
-from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
 
-def normalized_rows(
-    x: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    eps: float,
-    extra: normalization_flags = normalization_flags.none,
-    keep: bool = False,
-) -> dict[str, Tensor]:
-    """Normalize each row of (M, K); return ``dst`` and, if kept, ``mean`` and ``variance`` (M,).
+def _normalized_rows(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, *, is_centered: bool
+) -> Tensor:
+    """Normalize each row of (M, K)."""
+    wide = dtypes.wide(x.dtype)
+    rows = [reshape(t, (1, t.size)) for t in (weight, bias) if t is not None]
 
-    The statistics are always kept if a gradient follows.
-    """
+    def definition(node: Node, *vectors: Node) -> tuple[Node, ...]:
+        given = [cast(v, wide) for v in (node, *vectors)]
+        made, *stats = ops.normalized_rows(
+            *given, eps=eps, is_centered=is_centered, has_weight=weight is not None
+        )
+        return cast(made, node.dtype), *(stats if x.trace.training else ())
+
+    if x.dtype == "float64":
+        return all_computed(definition, x, *rows)[0]
+    record = partial(_by_primitive, x, weight, bias, eps, is_centered)
+    return all_meaning(definition, [x, *rows], record)[0]
+
+
+def _by_primitive(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, is_centered: bool
+) -> tuple[Tensor, ...]:
+    """Record oneDNN's primitive; return its result, and statistics (M, 1) if a gradient follows."""
     inputs, given = affine(weight, bias)
     outputs = {"dst": Out(x.shape, x.dtype)}
-    stat = layout.row_major(x.shape[:1], "float32")
-    kind = x.trace.forward_kind
-    if keep or x.trace.training:
+    kind, names = x.trace.forward_kind, []
+    if x.trace.training:
         kind = prop_kind.forward_training
-        names = ("variance",) if extra & normalization_flags.rms_norm else ("mean", "variance")
+        names = ["mean", "variance"] if is_centered else ["variance"]
         outputs |= {n: Out(x.shape[:1], "float32") for n in names}
-    return x.trace.primitive(
+    made = x.trace.primitive(
         "layer_normalization_forward",
         {"src": x, **inputs},
         outputs,
         ask={"src": "row_major"},
         prop_kind=kind,
-        stat=stat,
+        stat=layout.row_major(x.shape[:1], "float32"),
         scale_shift_data_type=data_type.f32,
         epsilon=eps,
-        flags=given | extra,
-        composed=partial(composed_norm, axes=[1], eps=eps, kind=given | extra),
+        flags=given if is_centered else given | normalization_flags.rms_norm,
     )
-
-
-@rule_for("layer_normalization_forward")
-def _layer_normalization(trace, entry, grads, needed):
-    if entry.params["flags"] & normalization_flags.rms_norm:
-        return _rms_gradient(trace, entry, grads["dst"])
-    return backward(
-        trace,
-        "layer_normalization_backward",
-        entry,
-        grads,
-        needed,
-        prop_kind=prop_kind.backward,
-        diff_scale_shift_data_type=data_type.f32,
-    )
-
-
-def _rms_gradient(trace, entry, dy):
-    """Return the gradients; oneDNN's own subtracts a mean that the forward pass did not.
-
-    The backward pass of layer normalization is used with a mean of 0: it subtracts the mean of ``dy
-    * weight``, which is added back.
-    """
-    src, variance = entry.args["src"], entry.outputs["variance"]
-    weight, eps = entry.args.get("scale"), entry.params["epsilon"]
-    given = normalization_flags.none if weight is None else normalization_flags.use_scale
-    common = {"epsilon": eps, "flags": given, "stat": entry.params["stat"]}
-    common["scale_shift_data_type"] = data_type.f32
-    forward = _core.layer_normalization_forward(
-        trace.engine, prop_kind=prop_kind.forward_training, src=src.desc, dst=src.desc, **common
-    )
-    inputs = {"src": src, "diff_dst": dy, "variance": variance}
-    inputs["mean"] = zeros(trace, variance.shape, "float32")
-    outputs = {"diff_src": Out(src.shape, src.dtype)}
-    if weight is not None:
-        inputs["scale"] = weight
-        outputs["diff_scale"] = Out(weight.shape, "float32")
-    made = trace.primitive(
-        "layer_normalization_backward",
-        inputs,
-        outputs,
-        ask={"diff_dst": src},
-        prop_kind=prop_kind.backward_data if weight is None else prop_kind.backward,
-        diff_scale_shift_data_type=data_type.f32,
-        hint_fwd_pd=forward,
-        **common,
-    )
-    rows = reshape(variance, (variance.size, 1))
-    missing = chain(rows, scale(1.0, eps), power(-0.5), times(_row_means(dy, weight)))
-    found = {"src": fused(algorithm.binary_add, made["diff_src"], missing)}
-    return found if weight is None else {**found, "scale": made["diff_scale"]}
-
-
-def _row_means(dy: Tensor, weight: Tensor | None) -> Tensor:
-    """Return the means of the rows of ``dy * weight``, (M, 1) in float32."""
-    if weight is None:
-        return reduce(algorithm.reduction_mean, dy, [1], "float32")
-    columns = dy.trace.convert(reshape(weight, (weight.size, 1)), dy.dtype)
-    out = {"dst": Out((dy.shape[0], 1), "float32")}
-    made = dy.trace.primitive("matmul", {"src": dy, "weights": columns}, out)
-    return linear_map(made["dst"], 1.0 / weight.size)
+    return made["dst"], *[reshape(made[n], (x.shape[0], 1)) for n in names]
 
 
 # --- layer_norm, rms_norm
@@ -144,7 +93,7 @@ def _split(name: str, x: Tensor, normalized_shape: Sequence[int]) -> tuple[int, 
     return shape
 
 
-def _over_last_axes(name, x, normalized_shape, weight, bias, eps, extra=normalization_flags.none):
+def _over_last_axes(name, x, normalized_shape, weight, bias, eps, *, is_centered=True):
     check_float(name, input=x)
     shape = _split(name, x, normalized_shape)
     check_shapes(name, shape, weight=weight, bias=bias)
@@ -152,7 +101,7 @@ def _over_last_axes(name, x, normalized_shape, weight, bias, eps, extra=normaliz
     if not x.size:
         return empty_like(x, weight, bias)
     rows = reshape(x, (-1, math.prod(shape)))
-    return reshape(normalized_rows(rows, weight, bias, eps, extra)["dst"], x.shape)
+    return reshape(_normalized_rows(rows, weight, bias, eps, is_centered=is_centered), x.shape)
 
 
 _DOC = """{summary}
@@ -160,7 +109,7 @@ _DOC = """{summary}
 Parameters
 ----------
 input : array (*, *K)
-    float32, bfloat16 or float16.
+    float32, bfloat16 or float16; float64 if the device supports it.
 normalized_shape : sequence of int
     K, one axis or more.
 {parameters}
@@ -215,5 +164,6 @@ def rms_norm(
     """
     if eps is None:
         eps = float(np.finfo(dtypes.wide(input.dtype)).eps)
-    rms = normalization_flags.rms_norm
-    return _over_last_axes("rms_norm", input, normalized_shape, weight, None, eps, rms)
+    return _over_last_axes(
+        "rms_norm", input, normalized_shape, weight, None, eps, is_centered=False
+    )

@@ -25,7 +25,10 @@ from sycl_dnn.functional.index.selected import selected
 from sycl_dnn.functional.pool.adaptive import adaptive_avg_pool
 from sycl_dnn.functional.pool.windowed import check_dtype
 from sycl_dnn.functional.product.along_axes import Taps, along_axes
+from sycl_dnn.ir.node import Node
 from sycl_dnn.kernels.resized import resized, resized_gradient
+from sycl_dnn.lower.node_lowering import computed, meaning
+from sycl_dnn.ops import shape as ops
 from sycl_dnn.trace.gradients import Grads, backward, rule_for, stands_for
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
@@ -212,7 +215,23 @@ def _repeated(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
     x = cut(x, spans)
     for number, indices in taken.items():
         x = _gathered(x, number, indices)
-    return x if x.shape[2:] == tuple(sizes) else _resampled(x, algorithm.resampling_nearest, sizes)
+    return x if x.shape[2:] == tuple(sizes) else _enlarged(x, tuple(sizes))
+
+
+def _enlarged(x: Tensor, sizes: Sizes) -> Tensor:
+    """Repeat each element of (N, C, *S) equally often along each axis; the gradient is a sum."""
+    pairs = list(zip(x.shape[2:], sizes, strict=True))
+    apart = [*x.shape[:2], *[n for size, _ in pairs for n in (size, 1)]]
+    spread = [*x.shape[:2], *[n for size, more in pairs for n in (size, more // size)]]
+
+    def definition(node: Node) -> Node:
+        return ops.reshape(
+            ops.broadcast_to(ops.reshape(node, apart), spread), (*x.shape[:2], *sizes)
+        )
+
+    if x.dtype == "float64":
+        return computed(definition, x)
+    return meaning(definition, [x], lambda: _resampled(x, algorithm.resampling_nearest, sizes))
 
 
 def interpolated(

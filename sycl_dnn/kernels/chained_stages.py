@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generated kernels of several stages, of which each reads what those before have written.
+
+All stages are computed for one slab, such as a group of channels of a sample, before the next
+slab begins: what a stage has read or written is still in the cache when the next one reads it.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+from sycl_dnn.kernels.expression import Expression
+from sycl_dnn.kernels.fused_elementwise import name_of
+from sycl_dnn.kernels.fused_reduction import ReductionWriter
+from sycl_dnn.kernels.kept_points import array_types, n_numbers
+from sycl_dnn.kernels.reduction_form import ReductionForm
+from sycl_dnn.kernels.spirv import Kernel
+
+
+class ChainForm(NamedTuple):
+    """Compile-time properties of a kernel.
+
+    Attributes
+    ----------
+    stages : tuple of ReductionForm
+    arrays : tuple of tuple of int
+        Of each stage, the numbers of its arrays among those of the kernel.
+    """
+
+    stages: tuple[ReductionForm, ...]
+    arrays: tuple[tuple[int, ...], ...]
+
+    @property
+    def expression(self) -> Expression:
+        """What the last stage computes."""
+        return self.stages[-1].expression
+
+
+@functools.lru_cache(maxsize=1024)
+def chain_module(form: ChainForm) -> bytes:
+    """Return the SPIR-V of a kernel.
+
+    Its parameters: arrays; slabs of each group, and how many slabs there are; the numbers of each
+    stage, with the units of a slab instead of those of a group.
+    """
+    types: dict[int, str] = {}
+    for stage, numbers in zip(form.stages, form.arrays, strict=True):
+        types |= zip(numbers, array_types(stage), strict=True)
+    declared = [("pointer", types[n]) for n in range(len(types))]
+    n_values = 2 + sum(map(n_numbers, form.stages))
+    k = Kernel(name_of(form), [*declared, *[("value", "i32")] * n_values], 1)
+    arrays, (each, n_slabs, *values) = k.parameters[: len(types)], k.parameters[len(types) :]
+    writers = []
+    for stage, numbers in zip(form.stages, form.arrays, strict=True):
+        given, values = values[: n_numbers(stage)], values[n_numbers(stage) :]
+        writers.append(ReductionWriter(stage, k, [*[arrays[n] for n in numbers], *given]))
+    first = k.call("mul", k.number_of("group"), each)
+    last = k.call("min", k.call("add", first, each), n_slabs)
+    with k.loop(first, last, k.constant(1, "i32")) as slab:
+        for writer in writers:
+            writer.at_slab(slab)
+    return k.module()

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launches of kernels of which each reads results of the last, recorded as one kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from sycl_dnn import _core
+from sycl_dnn.kernels.chained_stages import ChainForm, chain_module
+from sycl_dnn.kernels.fused_elementwise import name_of
+from sycl_dnn.kernels.fused_reduction import reduction_module
+from sycl_dnn.kernels.launching import kernel_of, launched, new_results
+from sycl_dnn.kernels.reduction_form import ReductionForm
+from sycl_dnn.kernels.reduction_schedule import Plan, ReductionGrid
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.steps import Out, Step
+from sycl_dnn.trace.values import Storage, Tensor
+
+#: Stages of a kernel; each makes it take longer to compile.
+_MOST_STAGES = 5
+
+
+@dataclass
+class Stage:
+    """A launch.
+
+    Attributes
+    ----------
+    plan : Plan
+    grid : ReductionGrid
+    operands : list of Tensor
+    outs : list of Out
+    indexed : list of int
+        Size and stride of each indexed axis.
+    """
+
+    plan: Plan
+    grid: ReductionGrid
+    operands: Sequence[Tensor]
+    outs: Sequence[Out]
+    indexed: Sequence[int] = ()
+    results: list[Tensor] = field(default_factory=list)
+
+    @property
+    def form(self) -> ReductionForm:
+        """What the kernel is compiled for."""
+        return self.plan.form
+
+    def arrays(self) -> Iterator[tuple[Tensor, int]]:
+        """Yield the arrays in the order of parameters, with their numbers in the grid."""
+        yield from zip(self.operands, range(len(self.operands)), strict=True)
+        first = self.form.expression.first_result
+        yield from zip(self.results, range(first, first + len(self.results)), strict=True)
+
+    @property
+    def n_points(self) -> int:
+        """How many points units are made of, of all kept axes but one along the vectors."""
+        return math.prod([self.grid.sizes[a] for a in self._outer()])
+
+    def _outer(self) -> list[int]:
+        lanes = self.form.schedule.lanes
+        return [a for a, kind in enumerate(self.grid.kinds) if kind == "k" and a != lanes]
+
+    def _digits(self, n_slabs: int) -> dict[int, int] | None:
+        """Return how many slabs there are along each axis; None if units do not divide so."""
+        found: dict[int, int] = {}
+        for axis in self._outer():
+            size = self.grid.sizes[axis]
+            found[axis] = math.gcd(n_slabs, size)
+            if found[axis] != min(n_slabs, size):
+                return None
+            n_slabs //= found[axis]
+        return found if n_slabs == 1 else None
+
+    def is_in_slabs(self, n_slabs: int, shared: set[Storage]) -> bool:
+        """Whether each slab has one part of each shared array, of those in order of memory."""
+        digits = self._digits(n_slabs)
+        if digits is None:
+            return False
+        for tensor, number in self.arrays():
+            if tensor.storage not in shared:
+                continue
+            if tensor.size % n_slabs or tensor.offset:
+                return False
+            part = step = tensor.size // n_slabs
+            strides = self.grid.strides[number]
+            for axis, count in reversed(digits.items()):
+                if count > 1 and strides[axis] * (self.grid.sizes[axis] // count) != step:
+                    return False
+                step *= count
+            inner = [n // digits.get(a, 1) for a, n in enumerate(self.grid.sizes)]
+            if sum((n - 1) * s for n, s in zip(inner, strides, strict=True)) >= part:
+                return False
+        return True
+
+
+class Chains:
+    """The launches that one lowering records; some become one.
+
+    Parameters
+    ----------
+    trace : Trace
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._open: list[_Chain] = []
+        #: Items of a group would have to wait for each other between stages.
+        self._is_cpu = trace.engine.kind is _core.engine_kind.cpu
+
+    def begun(self, stages: Sequence[Stage]) -> list[Tensor]:
+        """Record the first of several equal launches; return its results."""
+        stage, plan = stages[0], stages[0].plan
+        if self._is_cpu and plan.n_parts == 1:
+            self._open.append(_Chain(self._trace, stages))
+            return stage.results
+        return launched(
+            self._trace, reduction_module(plan.form), name_of(plan.form), stage.operands,
+            stage.outs, [*plan.numbers, *stage.indexed], plan.n_groups,
+            plan.form.schedule.n_items,
+        )  # fmt: skip
+
+    def finish(self) -> None:
+        """Compile the kernels, of which each has all its stages now."""
+        for chain in self._open:
+            chain.finish()
+        self._open = []
+
+    def may_append(self, operands: Sequence[Tensor], n_inputs: int) -> bool:
+        """Whether the kernel of a former launch might compute one of these operands."""
+        return self._chain_of(operands, n_inputs) is not None
+
+    def recorded(self, stages: Sequence[Stage]) -> list[Tensor]:
+        """Record one of several equal launches: whichever a former kernel can compute as well."""
+        return self.appended(stages) or self.begun(stages)
+
+    def appended(self, stages: Sequence[Stage]) -> list[Tensor] | None:
+        """Let the kernel of a former launch compute one; return its results, or None."""
+        chain = self._chain_of(stages[0].operands, len(stages[0].form.expression.inputs))
+        return None if chain is None else chain.appended(stages)
+
+    def _chain_of(self, operands: Sequence[Tensor], n_inputs: int) -> _Chain | None:
+        found = [c for c in reversed(self._open) if c.may_append(operands, n_inputs)]
+        return found[0] if found else None
+
+
+class _Chain:
+    """A kernel's step, and the stages that it computes."""
+
+    def __init__(self, trace: Trace, stages: Sequence[Stage]) -> None:
+        self._trace, self._n_slabs = trace, 1
+        device = trace.engine.sycl_queue.sycl_device
+        self._n_processors = int(device.max_compute_units)
+        results = new_results(trace, stages[0].outs)
+        #: Ways to compute what is computed so far.
+        self._ways = [[stage] for stage in stages]
+        for stage in stages:
+            stage.results = results
+        inputs = {f"src_{n}": t for n, t in enumerate(stages[0].operands)}
+        self._step = Step(None, inputs, {f"dst_{n}": t for n, t in enumerate(results)})
+        trace.add_step(self._step)
+
+    def may_append(self, operands: Sequence[Tensor], n_inputs: int) -> bool:
+        """Whether a stage reads results of the step, and nothing that is written later.
+
+        Operands after the inputs are sources of gathers, which may be read anywhere.
+        """
+        step, steps = self._step, self._trace.steps
+        if len(self._ways[0]) == _MOST_STAGES:
+            return False
+        written = {t.storage for t in step.outputs.values()}
+        read = {t.storage for t in operands}
+        if written.isdisjoint(read) or any(t.storage in written for t in operands[n_inputs:]):
+            return False
+        if step.constant != all(t.storage.constant for t in operands):
+            return False
+        place = max(n for n, other in enumerate(steps) if other is step)
+        later = {t.storage for other in steps[place + 1 :] for t in other.outputs.values()}
+        return read.isdisjoint(later)
+
+    def appended(self, stages: Sequence[Stage]) -> list[Tensor] | None:
+        """Let the step compute one of several equal stages; return its results, or None."""
+        results = new_results(self._trace, stages[0].outs)
+        for stage in stages:
+            stage.results = results
+        for way in [[*way, stage] for way in self._ways for stage in stages]:
+            n_slabs = self._divided(way)
+            if n_slabs:
+                self._ways, self._n_slabs = [way], n_slabs
+                self._trace.extend_step(self._step, self._inputs(), self._results())
+                return results
+        return None
+
+    def _divided(self, stages: Sequence[Stage]) -> int:
+        """Return into how many slabs all stages can be divided alike; 0 if too few."""
+        written = {t.storage for stage in stages for t in stage.results}
+        whole = math.gcd(*[stage.n_points for stage in stages])
+        least = max(stage.plan.n_groups for stage in stages)
+        for n in sorted(_divisors(whole), reverse=True):
+            is_enough = n >= least or n % self._n_processors == 0
+            if is_enough and all(stage.is_in_slabs(n, written) for stage in stages):
+                return n
+        return 0
+
+    def _results(self) -> list[Tensor]:
+        return [t for stage in self._ways[0] for t in stage.results]
+
+    def _inputs(self) -> list[Tensor]:
+        written = {t.storage for t in self._results()}
+        read = [t for stage in self._ways[0] for t in stage.operands if t.storage not in written]
+        return list({_place(t): t for t in read}.values())
+
+    def finish(self) -> None:
+        """Compile the kernel."""
+        stages, queue = self._ways[0], self._trace.engine.sycl_queue
+        if len(stages) == 1:
+            (stage,), plan = stages, stages[0].plan
+            numbers = [*plan.numbers, *stage.indexed]
+            self._step.primitive = kernel_of(
+                queue, reduction_module(plan.form), name_of(plan.form), numbers, plan.n_groups, 1
+            )
+            return
+        tensors = [*self._inputs(), *self._results()]
+        numbered = {_place(t): n for n, t in enumerate(tensors)}
+        arrays = [tuple([numbered[_place(t)] for t, _ in stage.arrays()]) for stage in stages]
+        form = ChainForm(tuple([stage.form for stage in stages]), tuple(arrays))
+        n_groups = min(self._n_slabs, max(stage.plan.n_groups for stage in stages))
+        each = -(-self._n_slabs // n_groups)
+        numbers = [each, self._n_slabs]
+        for stage in stages:
+            _, n_units, *rest = stage.plan.numbers
+            numbers += [n_units // self._n_slabs, n_units, *rest, *stage.indexed]
+        self._step.primitive = kernel_of(
+            queue, chain_module(form), name_of(form), numbers, -(-self._n_slabs // each), 1
+        )
+
+
+def _place(t: Tensor) -> tuple[Storage, int]:
+    return t.storage, t.offset
+
+
+def _divisors(n: int) -> list[int]:
+    small = [d for d in range(1, math.isqrt(n) + 1) if n % d == 0]
+    return [*small, *[n // d for d in small]]
