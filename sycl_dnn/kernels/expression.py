@@ -434,7 +434,8 @@ def from_memory(k: Kernel, v: Value, dtype: str) -> Value:
 
 
 def to_memory(k: Kernel, v: Value, dtype: str) -> Value:
-    """Convert a register to its memory type."""
+    """Convert a register, which has the precision of its dtype, to its memory type."""
     if dtype == "bfloat16":
-        return _narrowed(k, v)
+        bits = k.reinterpreted(v, "u32")
+        return k.converted(k.call("shr", bits, k.constant(16, "u32")), "u16")
     return k.converted(v, IN_MEMORY.get(dtype, REGISTERS[dtype]))

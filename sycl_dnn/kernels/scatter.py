@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from sycl_dnn.kernels.expression import IN_MEMORY, REGISTERS, from_memory, to_memory
+from sycl_dnn.kernels.expression import IN_MEMORY, REGISTERS, from_memory, rounded, to_memory
 from sycl_dnn.kernels.fused_elementwise import ON_CPU, ON_GPU, Grid, Schedule, count_on, divided
 from sycl_dnn.kernels.spirv import Kernel, Value
 
@@ -281,5 +281,6 @@ class _Writing:
         at = self._moved(result, target, column)
         if self._form.is_added:
             old = from_memory(k, k.load(self._pointers[result], at, width), dtype)
-            v = to_memory(k, k.call("add", old, from_memory(k, v, dtype)), dtype)
+            total = k.call("add", old, from_memory(k, v, dtype))
+            v = to_memory(k, rounded(k, total, dtype), dtype)
         k.store(self._pointers[result], at, v)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn.ir.derivation import pullback
@@ -100,12 +101,17 @@ def all_meaning(
     definition: Callable[..., tuple[Node, ...]],
     operands: Sequence[Tensor],
     record: Callable[[], tuple[Tensor, ...]],
+    backward: Callable[[Entry, Tensor, set[str]], Grads] | None = None,
 ) -> tuple[Tensor, ...]:
-    """Return tensors that ``record()`` records; the gradient reads them as what is defined."""
+    """Return tensors that ``record()`` records; the gradient reads them as what is defined.
+
+    ``backward(entry, dy, needed)`` may record the gradients of the entry's inputs from that of its
+    first output, if no other has one; further derivatives are those of the definition.
+    """
     known = _leaves_of(operands)
     with untaped(operands[0].trace):
         made = record()
-    _noted(definition(*known), known, list(known), made)
+    _noted(definition(*known), known, list(known), made, backward)
     return made
 
 
@@ -131,13 +137,17 @@ def recorded(
 
 
 def _noted(
-    results: Sequence[Node], known: Known, leaves: Sequence[Node], tensors: Sequence[Tensor]
+    results: Sequence[Node],
+    known: Known,
+    leaves: Sequence[Node],
+    tensors: Sequence[Tensor],
+    backward: Callable[..., Any] | None = None,
 ) -> None:
     """Put nodes on the tape of the trace that has their tensors."""
     trace = tensors[0].trace
     inputs = {str(i): known[node] for i, node in enumerate(leaves)}
     outputs = {str(i): tensor for i, tensor in enumerate(tensors)}
-    params = {"results": tuple(results), "leaves": tuple(leaves)}
+    params = {"results": tuple(results), "leaves": tuple(leaves), "backward": backward}
     trace.tape.append(Entry("nodes", inputs, outputs, params))
 
 
@@ -158,8 +168,15 @@ def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gra
     known |= {results[int(name)]: tensor for name, tensor in entry.outputs.items()}
     for seed, n in zip(seeds, numbers, strict=True):
         known[seed] = trace.convert(grads[str(n)], seed.dtype)
-    like = {g: entry.inputs[name] for name, g in pairs}
-    made = recorded([g for _, g in pairs], known, [*leaves, *seeds], like)
+    found, variables = [g for _, g in pairs], [*leaves, *seeds]
+    if entry.params["backward"] is not None and numbers == [0]:
+        with untaped(trace):
+            grads = entry.params["backward"](entry, known[seeds[0]], {name for name, _ in pairs})
+        made = [grads[name] for name, _ in pairs]
+        _noted(found, known, variables, made)
+    else:
+        like = {g: entry.inputs[name] for name, g in pairs}
+        made = recorded(found, known, variables, like)
     return dict(zip([name for name, _ in pairs], made, strict=True))
 
 

@@ -253,7 +253,8 @@ def _is_data(function: Any) -> bool:
 def _is_plain(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return all(map(_is_plain, value))
-    return not isinstance(value, (Tensor, Storage, dict)) and not callable(value)
+    is_data = not callable(value) or _is_data(value)
+    return is_data and not isinstance(value, (Tensor, Storage, dict))
 
 
 class Replays:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import dpnp
 import numpy as np
@@ -18,6 +19,7 @@ from sycl_dnn.functional.normalization.affine import (
     check_eps,
     check_shapes,
     empty_like,
+    float32,
 )
 from sycl_dnn.ir.node import Node
 from sycl_dnn.lower.node_lowering import all_computed, all_meaning
@@ -26,9 +28,10 @@ from sycl_dnn.ops import normalization as ops
 from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.array import Array
-from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.gradients import backward
+from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import reshape
+from sycl_dnn.trace.views import reshape, row_major, untaped
 
 
 def _normalized_rows(
@@ -47,14 +50,17 @@ def _normalized_rows(
 
     if x.dtype == "float64":
         return all_computed(definition, x, *rows)[0]
-    record = partial(_by_primitive, x, weight, bias, eps, is_centered)
-    return all_meaning(definition, [x, *rows], record)[0]
+    with untaped(x.trace):
+        made, forward = _by_primitive(x, weight, bias, eps, is_centered=is_centered)
+    # oneDNN's gradient of root-mean-square normalization subtracts a mean, which is wrong.
+    own = partial(_gradient, forward.pd, eps, forward.params["flags"]) if is_centered else None
+    return all_meaning(definition, [x, *rows], lambda: made, own)[0]
 
 
 def _by_primitive(
-    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, is_centered: bool
-) -> tuple[Tensor, ...]:
-    """Record oneDNN's primitive; return its result, and statistics (M, 1) if a gradient follows."""
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, *, is_centered: bool
+) -> tuple[tuple[Tensor, ...], Entry]:
+    """Record oneDNN's primitive: its result, statistics (M, 1) if a gradient follows, and entry."""
     inputs, given = affine(weight, bias)
     outputs = {"dst": Out(x.shape, x.dtype)}
     kind, names = x.trace.forward_kind, []
@@ -68,12 +74,50 @@ def _by_primitive(
         outputs,
         ask={"src": "row_major"},
         prop_kind=kind,
-        stat=layout.row_major(x.shape[:1], "float32"),
-        scale_shift_data_type=data_type.f32,
-        epsilon=eps,
-        flags=given if is_centered else given | normalization_flags.rms_norm,
+        **_params(x, eps, given if is_centered else given | normalization_flags.rms_norm),
     )
-    return made["dst"], *[reshape(made[n], (x.shape[0], 1)) for n in names]
+    entry = x.trace.tape[-1]
+    return (made["dst"], *[reshape(made[n], (x.shape[0], 1)) for n in names]), entry
+
+
+def _params(x: Tensor, eps: float, given: normalization_flags) -> dict[str, Any]:
+    stat = layout.row_major(x.shape[:1], "float32")
+    return {
+        "stat": stat, "scale_shift_data_type": data_type.f32, "epsilon": eps, "flags": given
+    }  # fmt: skip
+
+
+def _gradient(
+    pd: Any,
+    eps: float,
+    given: normalization_flags,
+    entry: Entry,
+    dy: Tensor,
+    needed: set[str],
+) -> dict[str, Tensor]:
+    """Record oneDNN's gradient of what ``entry`` has: rows, vectors; result, mean, variance."""
+    trace, (x, *vectors) = dy.trace, entry.inputs.values()
+    flags = (normalization_flags.use_scale, normalization_flags.use_shift)
+    names = [n for n, flag in zip(("scale", "shift"), flags, strict=True) if given & flag]
+    inputs = {
+        "src": row_major(x),
+        **{n: float32(v, (v.size,)) for n, v in zip(names, vectors, strict=True)},
+    }
+    y, mean, variance = entry.outputs.values()
+    stats = {"mean": mean, "variance": variance}
+    outputs = {"dst": y, **{n: reshape(t, x.shape[:1]) for n, t in stats.items()}}
+    forward = Entry(
+        "layer_normalization_forward", inputs, outputs, _params(x, eps, given), inputs, pd
+    )
+    row, kind = "layer_normalization_backward", prop_kind.backward
+    made = backward(
+        trace, row, forward, {"dst": dy}, set(inputs),
+        prop_kind=kind, diff_scale_shift_data_type=data_type.f32,
+    )  # fmt: skip
+    of_inputs = zip(entry.inputs.items(), made.values(), strict=True)
+    return {
+        n: trace.convert(reshape(g, t.shape), t.dtype) for (n, t), g in of_inputs if n in needed
+    }
 
 
 # --- layer_norm, rms_norm
