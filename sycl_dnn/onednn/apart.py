@@ -53,10 +53,11 @@ def eltwise_of_six_axes(pd: Any) -> bool:
     """Match tensors that the reference implementation traverses with five loops: all but dense."""
     descs = [pd.src_desc, pd.diff_src_desc, pd.parameters.get("data")]
     known = [d for d in descs if d is not None]
-    if len(known[0].dims) <= _LOOPS or not pd.impl_info.startswith("ref"):
+    dims = known[0].dims
+    if len(dims) <= _LOOPS or 0 in dims or not pd.impl_info.startswith("ref"):
         return False
     alike = all(d == known[0] for d in known)
-    is_dense = known[0].padded_dims == known[0].dims and not has_gaps(known[0])
+    is_dense = known[0].padded_dims == dims and not has_gaps(known[0])
     return not (alike and is_dense) or len(pd.primitive_attr.get_post_ops()) > 0
 
 

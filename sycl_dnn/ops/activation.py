@@ -84,6 +84,14 @@ def _elu(x: Node, *, alpha: float, scale: float, input_scale: float) -> Node:
     return where(is_below, EXPM1(below * input_scale) * (alpha * scale), x * scale)
 
 
+def _elu_vjp(node: Node, g: Node) -> list[Node]:
+    """Return the gradient, whose own derivative at 0 is 0, as in torch."""
+    (x,), zero = node.inputs, _zero(node)
+    alpha, scale, inner = (node.attributes[n] for n in ("alpha", "scale", "input_scale"))
+    slope = EXP(where(LT(x, zero), x, zero) * inner) * (alpha * scale * inner)
+    return [where(LE(x, zero), g * slope, g * scale)]
+
+
 # In this order of products large numbers do not become infinite before they meet a 0.
 
 
@@ -123,7 +131,7 @@ LEAKY_RELU = _row(
     "leaky_relu", lambda x, *, slope: where(GT(x, _zero(x)), x, x * slope), _leaky_relu_vjp
 )
 HARDTANH = _row("hardtanh", CLAMP, _hardtanh_vjp)
-ELU = _row("elu", _elu)
+ELU = _row("elu", _elu, _elu_vjp)
 GELU = _row("gelu", lambda x: x * 0.5 * (ERF(x * math.sqrt(0.5)) + 1))
 GELU_TANH = _row("gelu_tanh", _gelu_tanh)
 SILU = _row("silu", lambda x: x * SIGMOID(x), _silu_vjp)

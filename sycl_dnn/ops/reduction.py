@@ -13,9 +13,11 @@ from sycl_dnn.ops.arithmetic import (
     EQ,
     EXP,
     EXP_NONPOSITIVE,
+    GT,
     ISINF,
     LOG,
     LOGICAL_AND,
+    LT,
     NE,
     POW,
     SIGN,
@@ -190,11 +192,28 @@ def _var_vjp(node: Node, g: Node) -> list[Node]:
 
 
 def _std(x: Node, *, axes: Axes, correction: float) -> Node:
-    variance = VAR(x, axes=axes, correction=correction)
+    factor = _square_factor(x, axes)
+    variance = VAR(x * factor, axes=axes, correction=correction)
     # The gradient at 0 is 0 rather than the infinite slope of the root.
     is_zero = EQ(variance, number(0, x.dtype))
     root = SQRT(where(is_zero, number(1, x.dtype), variance))
-    return where(is_zero, number(0, x.dtype), root)
+    return where(is_zero, number(0, x.dtype), root / factor)
+
+
+#: By dtype: exponents of 2 of the numbers whose squares lose nothing, and of a factor for others.
+_SQUARED = {"float32": (50, 80), "float64": (400, 640)}
+
+
+def _square_factor(x: Node, axes: Axes) -> Node:
+    """Return the power of 2 by which to multiply so that squares neither overflow nor vanish."""
+    one = number(1, x.dtype)
+    if not x.size or x.dtype not in _SQUARED:
+        return one
+    limit, factor = _SQUARED[x.dtype]
+    largest = STOP_GRADIENT(MAX(ABS(x), axes=axes))
+    at_most = where(GT(largest, number(2.0**limit, x.dtype)), number(2.0**-factor, x.dtype), one)
+    is_small = LT(largest, number(2.0**-limit, x.dtype))
+    return where(is_small, number(2.0**factor, x.dtype), at_most)
 
 
 def _logsumexp(x: Node, *, axes: Axes) -> Node:

@@ -14,7 +14,6 @@ from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.ops.reduction import SOFTMAX
-from sycl_dnn.trace.values import Storage
 
 #: Algorithms for which oneDNN returns numbers for NaN, has errors of 5e-5 (mish), or has powers
 #: with the exponent -0.5 for what is ``rsqrt`` in torch.
@@ -91,13 +90,10 @@ def _replace(graph: Graph, node: Node) -> None:
         return cast(stepped(kind, x, second, steps, given[n_given:], wide), dst.dtype)
 
     result, nodes = graph.recorded(lambda: computed(definition, *operands))
-    if result.desc != dst.desc or not nodes or result.storage not in _written(nodes[-1]):
+    written = nodes[-1].outputs if nodes else {}
+    made = {n: dst for n, t in written.items() if t.storage is result.storage}
+    if not made or {dst.desc} != {result.desc, *(written[n].desc for n in made)}:
         return
     graph.insert(nodes, before=node)
     graph.drop([node])
-    outputs = {n: dst if t is result else t for n, t in nodes[-1].outputs.items()}
-    graph.rewire(nodes[-1], outputs=outputs)
-
-
-def _written(node: Node) -> list[Storage]:
-    return [t.storage for t in node.outputs.values()]
+    graph.rewire(nodes[-1], outputs={**written, **made})

@@ -160,7 +160,8 @@ def kl_div(
     if reduction != "batchmean":
         return elementwise_loss(row, input, target, reduction=reduction)
     made = elementwise_loss(row, input, target, reduction="sum")
-    return linear_map(made, 1 / input.shape[0] if input.ndim and input.shape[0] else 1.0)
+    n = input.shape[0] if input.ndim else 1
+    return linear_map(made, 1 / n if n else math.nan)
 
 
 @loss(SOURCE)

@@ -138,6 +138,19 @@ def test_mean_of_nothing_and_variance_of_one_are_nan(queue):
     assert np.isnan(dpnp.asnumpy(F.var(to_device(np.ones((1, 2)), "float32", queue), 0))).all()
 
 
+@pytest.mark.parametrize(("dtype", "sizes"), [("f4", (1e38, 1e20, 1e-30)), ("f8", (1e300, 1e-300))])
+def test_deviations_whose_squares_are_out_of_range(dtype, sizes, queue):
+    """In PyTorch sums of float32 are computed in float64 on CPUs; here numbers are scaled."""
+    numbers = np.array([1.0, -1.0, 1.5, 0.25])
+    for size in sizes:
+        x = dpnp.asarray(numbers * size, dtype=dtype, sycl_queue=queue)
+        slope = (numbers - numbers.mean()) / numbers.std(ddof=1) / 3
+        for call in (F.std, sycl_dnn.compile(lambda x: F.std(x))):
+            assert np.isclose(float(call(x)) / size, numbers.std(ddof=1), rtol=1e-5)
+        for gradient in (sycl_dnn.grad(F.std), sycl_dnn.compile(sycl_dnn.grad(F.std))):
+            np.testing.assert_allclose(dpnp.asnumpy(gradient(x)), slope, rtol=1e-5)
+
+
 def test_autocast_keeps_sums_in_float32(queue):
     x = to_device(np.full((300, 2), 1.001), "float32", queue)
     with sycl_dnn.autocast("bfloat16"):

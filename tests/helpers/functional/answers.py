@@ -119,18 +119,23 @@ def stored(case: Case) -> tuple[list[Answer], list[Answer | None]]:
     return [v for v in values if v is not None], gradients
 
 
-def all_cases() -> dict[str, Case]:
-    """Return the cases of all classes of checks, by key."""
+def cases_of_module(name: str) -> list[Case]:
+    """Return the cases of the classes of checks in a module of ``functional``."""
     from functional.checks import Checks
 
+    module = importlib.import_module(f"functional.{name}")
+    kinds = [k for k in vars(module).values() if isinstance(k, type)]
+    lists = [k.cases for k in kinds if issubclass(k, Checks)]
+    return [c for cases in lists for c in cases] + getattr(module, "STORED_CASES", [])
+
+
+def all_cases() -> dict[str, Case]:
+    """Return the cases of all classes of checks, by key."""
     found: dict[str, Case] = {}
     for path in sorted((TESTS / "functional").rglob("test_*.py")):
-        if "functional.checks" in path.read_text():
+        if "import Checks" in path.read_text():
             name = ".".join(path.relative_to(TESTS / "functional").with_suffix("").parts)
-            module = importlib.import_module(f"functional.{name}")
-            kinds = [k for k in vars(module).values() if isinstance(k, type)]
-            lists = [k.cases for k in kinds if issubclass(k, Checks)]
-            for case in [c for cases in lists for c in cases] + getattr(module, "STORED_CASES", []):
+            for case in cases_of_module(name):
                 assert found.setdefault(key_of(case), case).args == case.args, key_of(case)
     return found
 
