@@ -85,8 +85,7 @@ class KeptPoints(abc.ABC):
         width = form.schedule.width
         self._arrays = ArrayAccess(kernel, form, pointers, strides, indexed, width)
         self._is_rows = form.kinds[form.schedule.lanes] == "r"
-        is_group = form.schedule.n_items > 1
-        self._item = kernel.number_of("item") if is_group else self._constant(0)
+        self._item = kernel.number_of("item")
         self._shared: dict[tuple[str, int], Value] = {}
 
     def _constant(self, value: int) -> Value:
