@@ -18,6 +18,7 @@ from sycl_dnn.compiler.passes.cleaning import clean, merge_gates
 from sycl_dnn.compiler.passes.depthwise import fuse_depthwise
 from sycl_dnn.compiler.passes.folding import fold, split_batch_norms
 from sycl_dnn.compiler.passes.fusing import fuse, sum_in_place
+from sycl_dnn.compiler.passes.kernel_fusion import fuse_kernels
 from sycl_dnn.compiler.passes.lone_functions import keep_nan
 from sycl_dnn.compiler.passes.product_operands import pack_for_few_rows, read_in_place
 from sycl_dnn.compiler.passes.wider_values import join_products, write_into_parts
@@ -52,6 +53,7 @@ LAST_PASSES: tuple[Pass, ...] = (
     pack_for_few_rows,
     slice_batches,
     keep_nan,
+    fuse_kernels,
 )
 #: Passes whose benefit depends on shape and machine, with their defaults.
 SWITCHES: dict[str, bool] = {
@@ -60,6 +62,7 @@ SWITCHES: dict[str, bool] = {
     "write_into_parts": True,
     "pack_for_few_rows": True,
     "slice_batches": True,
+    "fuse_kernels": True,
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program import shared_descriptors
-from sycl_dnn.trace.steps import ArrayStep, Step, is_kernel
+from sycl_dnn.trace.steps import ArrayStep, Meaning, Step, is_kernel
 from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.views import untaped
 
@@ -68,6 +68,8 @@ class Node:
 
     #: For a reorder: whether the package inserted it.
     inserted: bool = False
+    #: For a kernel: the operations that it computes.
+    meaning: Meaning | None = None
 
     @_Kept
     def row(self) -> str:
@@ -120,7 +122,8 @@ def node_of(step: Step | ArrayStep) -> Node:
         return Node(None, dict(step.inputs), dict(step.outputs), function=step.function)
     planned = step.primitive
     if planned is None or is_kernel(planned):
-        return Node(None, dict(step.inputs), dict(step.outputs), primitive=planned)
+        inputs, outputs = dict(step.inputs), dict(step.outputs)
+        return Node(None, inputs, outputs, primitive=planned, meaning=step.meaning)
     pd = planned.primitive_desc
     inputs, outputs = dict(step.inputs), dict(step.outputs)
     return Node(pd, inputs, outputs, pd.parameters, inserted=planned.inserted)

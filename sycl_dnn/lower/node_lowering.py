@@ -39,8 +39,8 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.gradients import Grads, rule_for
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.steps import Entry, Out
-from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.steps import ArrayStep, Entry, Meaning, Out, Step, is_kernel
+from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.views import (
     axis_order,
     filled,
@@ -201,6 +201,7 @@ class Lowering:
 
     def tensors(self, results: Sequence[Node]) -> list[Tensor]:
         """Return the tensors of nodes."""
+        n_steps = len(self._trace.steps)
         given, results = results, expansion.expanded(results, self._tensors)
         pairs = zip(given, results, strict=True)
         self._like = {made: self._like[node] for node, made in pairs if node in self._like}
@@ -226,7 +227,22 @@ class Lowering:
             for shape in dict.fromkeys(node.shape for node in wanted):
                 self._fused([node for node in wanted if node.shape == shape])
         self._chains.finish()
+        if self._trace.is_compiled:
+            self._explain(self._trace.steps[n_steps:])
         return [self._tensors[node] for node in results]
+
+    def _explain(self, steps: Sequence[Step | ArrayStep]) -> None:
+        """Note which nodes kernels read and which they compute."""
+        nodes: dict[Any, list[Node]] = {}
+        for node, tensor in self._tensors.items():
+            nodes.setdefault(_place(tensor), []).append(node)
+
+        def named(tensors: Mapping[str, Tensor]) -> dict[str, tuple[Node, ...]]:
+            return {n: tuple(nodes[_place(t)]) for n, t in tensors.items() if _place(t) in nodes}
+
+        for step in steps:
+            if isinstance(step, Step) and is_kernel(step.primitive):
+                step.meaning = Meaning(named(step.inputs), named(step.outputs))
 
     def _level(self, node: Node, given: Node, levels: dict[Node, int]) -> int:
         """Return the first pass in which a node can read an input."""
@@ -363,3 +379,9 @@ class Lowering:
 def _out(node: Node, order: Sequence[int]) -> Out:
     strides = layout.permuted_strides(node.shape, order)
     return Out(node.shape, node.dtype, layout.strided(node.shape, node.dtype, strides))
+
+
+def _place(tensor: Tensor) -> tuple[Storage, int, tuple[int, ...]]:
+    """Return where a tensor is, whatever axes of size 1 a kernel puts in front."""
+    n = next((k for k, size in enumerate(tensor.shape) if size != 1), tensor.ndim)
+    return tensor.storage, tensor.offset, tensor.shape[n:]

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from sycl_dnn import _core, errors
+from sycl_dnn.ir.node import Node
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.values import Tensor
 
@@ -62,6 +63,16 @@ def is_kernel(primitive: Any) -> bool:
     return isinstance(primitive, _core.Kernel)
 
 
+class Meaning(NamedTuple):
+    """What a kernel computes: the nodes of its inputs and outputs, by name.
+
+    Several nodes may be one array. Partial results of a reduction in two launches have no nodes.
+    """
+
+    inputs: dict[str, tuple[Node, ...]]
+    outputs: dict[str, tuple[Node, ...]]
+
+
 @dataclass
 class Step:
     """One submission: a primitive, a kernel that replaces it, or zeros if there is neither."""
@@ -70,6 +81,7 @@ class Step:
     inputs: dict[str, Tensor]
     outputs: dict[str, Tensor]
     constant: bool = False
+    meaning: Meaning | None = None
 
 
 @dataclass

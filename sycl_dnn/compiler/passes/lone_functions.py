@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from sycl_dnn._core import algorithm as A
 from sycl_dnn.compiler.post_ops import post_ops_as_chain
 from sycl_dnn.compiler.step_graph import Graph, Node, Refusal
 from sycl_dnn.ir.node import Node as Value
-from sycl_dnn.lower.algorithms import PAIRS, stepped
+from sycl_dnn.lower.algorithms import FUNCTIONS, PAIRS, stepped
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.ops.reduction import SOFTMAX
+from sycl_dnn.trace.values import Tensor
 
 #: Algorithms for which oneDNN returns numbers for NaN, has errors of 5e-5 (mish), or has powers
 #: with the exponent -0.5 for what is ``rsqrt`` in torch.
@@ -68,27 +69,11 @@ def _is_float(node: Node) -> bool:
 
 
 def _replace(graph: Graph, node: Node) -> None:
-    later = post_ops_as_chain(node)
-    kind, is_pair = node.params["algorithm"], node.row == "binary"
-    is_softmax = node.row == "softmax_forward"
-    if isinstance(later, Refusal) or graph.is_locked(node) or (is_pair and kind not in PAIRS):
+    found = chain_of(node)
+    if found is None or graph.is_locked(node):
         return
-    operands = [node.inputs[n] for n in (("src_0", "src_1") if is_pair else ("src",))]
-    n_given = len(operands)
-    first = () if is_pair or is_softmax else ((kind, node.params["alpha"], node.params["beta"]),)
-    steps = (*first, *[(op.algorithm, op.alpha, op.beta) for op in later])
-    operands += [
-        op.operand.view(op.desc.dims, op.desc.strides) for op in later if op.operand is not None
-    ]
+    definition, operands = found
     dst = node.dst
-
-    def definition(*given: Value) -> Value:
-        second = given[1] if is_pair else None
-        wide = dtypes.wide(dst.dtype)
-        x = cast(given[0], wide)
-        x = SOFTMAX(x, axis=node.params["axis"]) if is_softmax else x
-        return cast(stepped(kind, x, second, steps, given[n_given:], wide), dst.dtype)
-
     result, nodes = graph.recorded(lambda: computed(definition, *operands))
     written = nodes[-1].outputs if nodes else {}
     made = {n: dst for n, t in written.items() if t.storage is result.storage}
@@ -97,3 +82,35 @@ def _replace(graph: Graph, node: Node) -> None:
     graph.insert(nodes, before=node)
     graph.drop([node])
     graph.rewire(nodes[-1], outputs={**written, **made})
+
+
+def chain_of(node: Node) -> tuple[Callable[..., Value], list[Tensor]] | None:
+    """Return what a primitive and its post-ops compute, of nodes, and the tensors of these.
+
+    None for others than element-wise functions and softmax, and for what has no such definition.
+    """
+    later = post_ops_as_chain(node)
+    kind, is_pair = node.params.get("algorithm"), node.row == "binary"
+    is_softmax = node.row == "softmax_forward"
+    if isinstance(later, Refusal) or (is_pair and kind not in PAIRS):
+        return None
+    operands = [node.inputs[n] for n in (("src_0", "src_1") if is_pair else ("src",))]
+    n_given = len(operands)
+    is_function = node.row == "eltwise_forward"
+    first = ((kind, node.params["alpha"], node.params["beta"]),) if is_function else ()
+    steps = (*first, *[(op.algorithm, op.alpha, op.beta) for op in later])
+    if not all(step[0] in PAIRS or step[0] in FUNCTIONS for step in steps):
+        return None
+    operands += [
+        op.operand.view(op.desc.dims, op.desc.strides) for op in later if op.operand is not None
+    ]
+    dtype = node.dst.dtype
+
+    def definition(*given: Value) -> Value:
+        second = given[1] if is_pair else None
+        wide = dtypes.wide(dtype)
+        x = cast(given[0], wide)
+        x = SOFTMAX(x, axis=node.params["axis"]) if is_softmax else x
+        return cast(stepped(kind, x, second, steps, given[n_given:], wide), dtype)
+
+    return definition, operands

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fusion of kernels that a function recorded one after another into fewer kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sycl_dnn.compiler.constant_values import constant_ids
+from sycl_dnn.compiler.passes.kernel_units import Unit, rebuilt, unit_of
+from sycl_dnn.compiler.step_graph import Graph, Node
+from sycl_dnn.ir.node import Node as Value
+from sycl_dnn.ir.node import leaf
+from sycl_dnn.lower.node_lowering import Lowering
+from sycl_dnn.trace.values import Storage, Tensor
+from sycl_dnn.trace.views import untaped
+
+#: Limits of one kernel: arrays that it reads and writes, and operations.
+_MOST_ARRAYS = 16
+_MOST_TERMS = 96
+
+
+def fuse_kernels(graph: Graph) -> None:
+    """Compute what kernels read from each other in one kernel, where the order of steps allows."""
+    fusion = _Fusion(graph)
+    for node in graph.nodes:
+        unit = unit_of(graph, node)
+        if unit is not None:
+            fusion.add(unit)
+    fusion.rewrite()
+
+
+class _Group:
+    """Units that become one kernel, or few.
+
+    Attributes
+    ----------
+    units : list of Unit
+        In execution order.
+    anchor : int
+        The place in the order of nodes where the units run.
+    """
+
+    def __init__(self, units: Sequence[Unit], anchor: int) -> None:
+        self.units, self.anchor = list(units), anchor
+        self.nodes = {node: None for unit in units for node in unit.nodes}
+        self.written = {t.storage: t for unit in units for t in unit.outputs.values()}
+        self.is_pointwise = all(unit.is_pointwise for unit in units)
+        self.is_aligned = all(unit.is_aligned for unit in units)
+
+    @property
+    def axes(self) -> tuple[int, ...] | None:
+        """The reduced axes; None if there are none."""
+        return next((u.axes for u in self.units if u.axes is not None), None)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of reductions' operands, or of element-wise results."""
+        reducing = [u for u in self.units if u.axes is not None]
+        return (reducing or self.units)[0].shape
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The shape of reductions' results."""
+        axes = self.axes or ()
+        return tuple([1 if k in axes else n for k, n in enumerate(self.shape)])
+
+    def whole(self) -> Iterator[Tensor]:
+        """Yield the arrays over all its axes, and over all that are not reduced."""
+        shapes = (self.shape, self.kept)
+        for unit in self.units:
+            for value, tensor in (*unit.outputs.items(), *unit.inputs.items()):
+                if value.shape in shapes and value not in unit.sources:
+                    yield tensor
+
+    def reads(self) -> Iterator[Tensor]:
+        """Yield the arrays that are read from outside."""
+        for unit in self.units:
+            for tensor in unit.inputs.values():
+                if tensor.storage not in self.written:
+                    yield tensor
+
+
+class _Fusion:
+    """Which units are computed together."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._constant, self._unsteady = constant_ids(graph), graph.unsteady()
+        self._groups: dict[Node, _Group] = {}
+
+    def add(self, unit: Unit) -> None:
+        """Add a unit: to the groups of what it reads, or as a group of its own."""
+        group = _Group([unit], self._graph.place(unit.nodes[-1]))
+        self._register(group)
+        if not self._is_movable(unit):
+            return
+        for tensor in list(unit.inputs.values()):
+            writers = self._graph.writers(tensor.storage)
+            before = self._groups.get(writers[0]) if len(writers) == 1 else None
+            if before is None or before is group or not self._is_movable(before.units[0]):
+                continue
+            joined = self._joined(before, group)
+            if joined is not None:
+                group = joined
+                self._register(group)
+
+    def _register(self, group: _Group) -> None:
+        self._groups |= dict.fromkeys(group.nodes, group)
+
+    def _is_movable(self, unit: Unit) -> bool:
+        tensors = (*unit.inputs.values(), *unit.outputs.values())
+        is_steady = self._unsteady.isdisjoint(t.storage for t in tensors)
+        return is_steady and not any(self._graph.is_locked(node) for node in unit.nodes)
+
+    def _is_constant(self, group: _Group) -> bool:
+        return all(id(storage) in self._constant for storage in group.written)
+
+    def _joined(self, before: _Group, after: _Group) -> _Group | None:
+        """Return the group of both; None if they cannot, or should not, be computed together."""
+        if self._is_constant(before) != self._is_constant(after):
+            return None
+        if {s.repeat for s in before.written} != {s.repeat for s in after.written}:
+            return None
+        after = _in_frame(after, before)
+        before = _in_frame(before, after)
+        if not (
+            _are_edges(before, after) and _are_edges(after, before) and self._fit(before, after)
+        ):
+            return None
+        units = sorted([*before.units, *after.units], key=lambda u: self._graph.place(u.nodes[-1]))
+        made = _Group(units, 0)
+        anchor = self._anchor_of(made)
+        if anchor is None or _is_too_large(made):
+            return None
+        made.anchor = anchor
+        return made
+
+    def _fit(self, before: _Group, after: _Group) -> bool:
+        """Whether one kernel computes both in fewer passes over memory."""
+        if after.axes is not None and before.axes is not None:
+            return (after.axes, after.shape) == (before.axes, before.shape)
+        if not (before.is_aligned and after.is_aligned):
+            return False
+        if before.axes is not None:
+            return after.shape in (before.shape, before.kept)
+        if before.shape != after.shape:
+            return False
+        if after.axes is None:
+            return True
+        is_costly = any(unit.is_costly for unit in before.units)
+        is_nested = any(unit.is_nested for unit in after.units)
+        return not (is_costly and is_nested) and not self._read_outside(before, after)
+
+    def _read_outside(self, group: _Group, after: _Group) -> list[Storage]:
+        """Return what a group writes and others than ``after`` read."""
+        found = []
+        for storage in group.written:
+            readers = self._graph.readers(storage)
+            if not self._graph.is_inner(storage) or any(
+                r not in group.nodes and r not in after.nodes for r in readers
+            ):
+                found.append(storage)
+        return found
+
+    def _anchor_of(self, group: _Group) -> int | None:
+        """Return a place after all that a group reads and before all that read it, if any."""
+        graph = self._graph
+        low, high = -1, None
+        for tensor in group.reads():
+            for writer in graph.writers(tensor.storage):
+                low = max(low, self._place(writer))
+        for storage in group.written:
+            for reader in graph.readers(storage):
+                if reader not in group.nodes:
+                    place = self._place(reader)
+                    high = place if high is None else min(high, place)
+        last = graph.place(group.units[-1].nodes[-1])
+        if low < last and (high is None or last < high):
+            return last
+        return high - 1 if high is not None and low < high - 1 else None
+
+    def _place(self, node: Node) -> int:
+        group = self._groups.get(node)
+        return self._graph.place(node) if group is None else group.anchor
+
+    def rewrite(self) -> None:
+        """Replace the units of each group of several by the kernels of all of them."""
+        graph = self._graph
+        groups = {id(g): g for g in self._groups.values() if len(g.units) > 1}.values()
+        order = sorted(graph.nodes, key=graph.place)
+        gone: list[Node] = []
+        for group in sorted(groups, key=lambda g: g.anchor):
+            # Other groups were placed around this one, so its nodes move there in any case.
+            nodes = self._recorded(group) or [replace(node) for node in group.nodes]
+            at = next(node for node in order if graph.place(node) >= group.anchor)
+            graph.insert(nodes, before=at)
+            gone += group.nodes
+        graph.drop(gone)
+
+    def _recorded(self, group: _Group) -> list[Node] | None:
+        """Return the nodes that compute a group; None if they are not fewer, or write otherwise."""
+        graph = self._graph
+        values, known = _values_of(group)
+        nothing = _Group((), 0)
+        wanted = self._read_outside(group, nothing)
+        results = {values[s]: group.written[s] for s in wanted}
+        if len(results) < len(wanted) or not results or not known.keys().isdisjoint(results):
+            return None
+
+        def body() -> list[Tensor]:
+            with untaped(graph.trace):
+                return Lowering(graph.trace, known, {}).tensors(list(results))
+
+        made, nodes = graph.recorded(body)
+        if len(nodes) >= len(group.nodes):
+            return None
+        return nodes if _are_written(nodes, made, list(results.values())) else None
+
+
+def _are_written(nodes: Sequence[Node], made: Sequence[Tensor], wanted: Sequence[Tensor]) -> bool:
+    """Let nodes write into given tensors; return whether all are written, in the same layouts."""
+    found = dict(zip([t.storage for t in made], zip(made, wanted, strict=True), strict=True))
+    if len(found) < len(made) or any(a.desc != b.desc for a, b in found.values()):
+        return False
+    written = {t.storage for node in nodes for t in node.outputs.values()}
+    if not written.issuperset(found):
+        return False
+    for node in nodes:
+        node.inputs = {n: _instead(t, found) for n, t in node.inputs.items()}
+        node.outputs = {n: _instead(t, found) for n, t in node.outputs.items()}
+    return True
+
+
+def _instead(tensor: Tensor, found: dict[Storage, tuple[Tensor, Tensor]]) -> Tensor:
+    pair = found.get(tensor.storage)
+    if pair is None:
+        return tensor
+    made, wanted = pair
+    if tensor is made:
+        return wanted
+    return Tensor(
+        tensor.trace, wanted.storage, tensor.desc, tensor.dtype, tensor.shape,
+        wanted.offset + tensor.offset, tensor.strides,
+    )  # fmt: skip
+
+
+def _are_edges(before: _Group, after: _Group) -> bool:
+    """Whether ``after`` reads all that it reads of ``before`` element by element."""
+    for unit in after.units:
+        for value, tensor in unit.inputs.items():
+            made = before.written.get(tensor.storage)
+            if made is not None and (
+                value in unit.sources or value.shape != made.shape or not _is_same(tensor, made)
+            ):
+                return False
+    return True
+
+
+def _is_same(a: Tensor, b: Tensor) -> bool:
+    """Whether tensors of one shape and storage are the same elements."""
+    triples = zip(a.shape, a.strides, b.strides, strict=True)
+    return (
+        (a.offset, a.dtype) == (b.offset, b.dtype)
+        and all(n == 1 or s == t for n, s, t in triples)
+    )  # fmt: skip
+
+
+def _in_frame(group: _Group, other: _Group) -> _Group:
+    """Return an element-wise group over the axes of another one, if it has the same elements."""
+    if not group.is_pointwise or group.shape in (other.shape, other.kept):
+        return group
+    for like in other.whole():
+        units = [unit.in_frame(like) for unit in group.units]
+        if all(unit is not None for unit in units):
+            return _Group([u for u in units if u is not None], group.anchor)
+    return group
+
+
+def _values_of(group: _Group) -> tuple[dict[Storage, Value], dict[Value, Tensor]]:
+    """Return the nodes of what a group writes, and the tensors of what it reads."""
+    values: dict[Storage, Value] = {}
+    known: dict[Value, Tensor] = {}
+    numbers: dict[Any, int] = {}
+    for unit in group.units:
+        mapping: dict[Value, Value] = {}
+        for value, tensor in unit.inputs.items():
+            made = values.get(tensor.storage)
+            if made is None:
+                place = (tensor.storage, tensor.offset, tensor.strides)
+                number = numbers.setdefault(place, len(numbers))
+                made = leaf(("array", number), value.shape, value.dtype)
+                known.setdefault(made, tensor)
+            mapping[value] = made
+        for value, tensor in unit.outputs.items():
+            values[tensor.storage] = rebuilt(value, mapping)
+    return values, known
+
+
+def _is_too_large(group: _Group) -> bool:
+    n_arrays = len({(t.storage, t.offset) for t in group.reads()}) + len(group.written)
+    return n_arrays > _MOST_ARRAYS or sum(u.n_terms for u in group.units) > _MOST_TERMS

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that a function records one after another become fewer kernels, with equal values."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn import grad
+
+
+def numbers(queue, *shape, seed=0):
+    values = np.random.default_rng(seed).standard_normal(shape).astype("f4")
+    return dpnp.asarray(values, sycl_queue=queue)
+
+
+def compiled_twice(function, *args, **kwargs):
+    """Return the steps and results of a function with fusion, then without."""
+    found = []
+    for switch in (True, False):
+        compiled = sycl_dnn.compile(function, passes={"fuse_kernels": switch}, **kwargs)
+        results = compiled(*args)
+        results = results if isinstance(results, tuple) else (results,)
+        found.append((compiled.explain(*args).n_steps, [dpnp.asnumpy(r) for r in results]))
+    return found
+
+
+#: Function of a matrix (6, 40), a vector (40,) and an image (2, 8, 5, 7) -> steps with fusion.
+CASES = {
+    "chain": (lambda x, v, i: F.sin(F.exp(x) * v + 1.0), 1),
+    "chain into sums": (lambda x, v, i: F.sum(F.sin(F.exp(x) * v + 1.0), -1), 1),
+    "sums into chain": (lambda x, v, i: F.sqrt(F.mean(F.square(x), -1)) + 1.0, 1),
+    "rows that are read twice": (lambda x, v, i: x - F.mean(x, -1, keepdim=True), 1),
+    "sums of the same axes": (lambda x, v, i: F.sum(x, 0) * F.sum(F.square(x), 0), 1),
+    "shapes of one memory": (lambda x, v, i: F.exp(F.reshape(F.sin(x), (240,))), 1),
+    "channels": (lambda x, v, i: F.sin(i) * F.reshape(v[:8], (1, 8, 1, 1)) + i, 1),
+    "several results": (lambda x, v, i: (F.exp(x), F.sin(F.exp(x)), F.exp(x) + v), 1),
+    "results of sums": (lambda x, v, i: (F.sin(x), F.sum(F.sin(x), -1)), 2),
+    "costly before passes": (lambda x, v, i: F.var(F.sin(F.exp(x)), -1), 2),
+    "broadcast rows": (lambda x, v, i: F.exp(v) * x, 2),
+    "product between": (lambda x, v, i: F.exp(x) * F.linear(F.sin(x), F.eye(40)), 3),
+    "gradient": (
+        lambda x, v, i: grad(lambda x: F.sum(F.sin(F.exp(x) * v) * F.softmax(x, -1)))(x), 3,
+    ),
+    "coordinates": (lambda x, v, i: F.tril(F.sin(x)) * 2.0 + F.arange(40, dtype="float32"), 2),
+    "parts": (lambda x, v, i: F.flip(F.sin(x), (0,)) + F.pad(x[:, 1:-1], (1, 1)), 4),
+    "second gradient": (
+        lambda x, v, i: grad(lambda x: F.sum(grad(lambda x: F.sum(F.tanh(x) ** 3))(x) * v))(x), 1,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_values_are_equal_in_fewer_steps(case, queue):
+    function, n_steps = CASES[case]
+    args = (numbers(queue, 6, 40), numbers(queue, 40, seed=1), numbers(queue, 2, 8, 5, 7, seed=2))
+    (fused, got), (apart, expected) = compiled_twice(function, *args)
+    for a, b in zip(got, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-6, atol=2e-6)
+    assert fused <= apart
+    assert fused <= n_steps
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_values_in_between_are_rounded_as_apart(dtype, queue):
+    x = F.astype(numbers(queue, 5, 33), dtype)
+    (fused, got), (apart, expected) = compiled_twice(
+        lambda x: F.sum(F.sin(F.exp(x) + x) * 3.0, -1).astype("float32"), x
+    )
+    np.testing.assert_array_equal(got[0], expected[0])
+    assert fused < apart
+
+
+def test_arrays_that_are_updated_in_between_are_not_read_later(queue):
+    x, state = numbers(queue, 4, 8), numbers(queue, 4, 8, seed=1)
+    known = dpnp.asnumpy(state)
+
+    @sycl_dnn.compile(donate="state")
+    def step(x, state):
+        before = F.exp(state)
+        state = state + x
+        return F.sin(before) + F.exp(state), state
+
+    made, after = step(x, state)
+    x = dpnp.asnumpy(x)
+    np.testing.assert_allclose(dpnp.asnumpy(after), known + x, rtol=1e-6)
+    expected = np.sin(np.exp(known)) + np.exp(known + x)
+    np.testing.assert_allclose(dpnp.asnumpy(made), expected, rtol=2e-5, atol=2e-6)
+
+
+def test_a_result_may_overwrite_an_argument(queue):
+    x = numbers(queue, 4, 8)
+    known = dpnp.asnumpy(x)
+    compiled = sycl_dnn.compile(lambda x: F.sin(F.exp(x)) + x.sum(-1, keepdims=True))
+    compiled(x, out=x)
+    expected = np.sin(np.exp(known)) + known.sum(-1, keepdims=True)
+    np.testing.assert_allclose(dpnp.asnumpy(x), expected, rtol=2e-5, atol=2e-6)
+
+
+def test_constants_are_still_computed_once(queue):
+    x, weight = numbers(queue, 4, 8), numbers(queue, 4, 8, seed=1)
+
+    @sycl_dnn.compile(constants="weight")
+    def function(x, weight):
+        return F.cos(F.sin(F.exp(weight)) + x)
+
+    report = function.explain(x, weight)
+    assert report.constant_bytes >= weight.nbytes
+    assert not any("exp" in part.row or "sin" in part.row for part in report.parts)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -0.0])
+def test_special_values_are_as_eager(value, queue):
+    x = numbers(queue, 3, 20)
+    x[1, 5] = value
+
+    def function(x):
+        return F.relu(F.exp(x) * x) - F.amax(x, -1, keepdim=True), F.sum(F.sign(x) * x, 0)
+
+    for a, b in zip(sycl_dnn.compile(function)(x), function(x), strict=True):
+        np.testing.assert_array_equal(dpnp.asnumpy(a), dpnp.asnumpy(b))
+
+
+@pytest.mark.parametrize("order", [(1, 0), (0, 1)])
+def test_axes_in_any_order(order, queue):
+    x = dpnp.transpose(numbers(queue, 12, 20), order)
+    (_, got), (_, expected) = compiled_twice(
+        lambda x: (F.sin(F.exp(x)), F.sum(F.exp(F.sin(x)), 0), F.sum(F.sin(x) + x, 1)), x
+    )
+    for a, b in zip(got, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-6, atol=2e-6)
+
+
+def test_long_chains_become_several_kernels(queue):
+    x = numbers(queue, 50)
+    others = [numbers(queue, 50, seed=i) for i in range(1, 41)]
+
+    def function(x, others):
+        for other in others:
+            x = F.sin(x) + other
+        return x
+
+    (fused, got), (apart, expected) = compiled_twice(function, x, others)
+    np.testing.assert_allclose(got[0], expected[0], rtol=1e-5, atol=1e-5)
+    assert 1 < fused < 10 < apart
+
+
+def test_steps_that_stay_apart_still_run_in_order(queue):
+    x, y = numbers(queue, 4, 105), numbers(queue, 4, 105, seed=1)
+
+    def distances(x, y):
+        x = F.sin(x) * 0.05 + x
+        loss = F.triplet_margin_loss(x, x, y, reduction="none", swap=True)
+        return F.sum(loss) + F.binary_cross_entropy_with_logits(x, F.sigmoid(y))
+
+    (_, got), (_, expected) = compiled_twice(
+        lambda x, y: sycl_dnn.grad(distances, argnums=(0, 1))(x, y), x, y
+    )
+    for a, b in zip(got, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_empty_products_between(queue):
+    x, weight = numbers(queue, 0, 7, 1, 9), numbers(queue, 1, 7, 3, 9, seed=1)
+
+    def function(x, weight):
+        product = F.matmul(x * -1.5, F.transpose(weight, -1, -2))
+        return F.softmax(F.flatten(product) * 3, 0), F.relu(x * -1.5)
+
+    for switch in (True, False):
+        softmax, others = sycl_dnn.compile(function, passes={"fuse_kernels": switch})(x, weight)
+        assert softmax.shape == (0,)
+        assert others.shape == x.shape
