@@ -15,7 +15,7 @@ from sycl_dnn.call.debugging import looked_at
 from sycl_dnn.call.operation import P, R
 from sycl_dnn.call.placed_call import PlacedCall
 from sycl_dnn.compiler.compiled_call import CompiledCall
-from sycl_dnn.compiler.lowering import Lowered
+from sycl_dnn.compiler.lowering import Lowered, written
 from sycl_dnn.compiler.programs import Programs
 from sycl_dnn.compiler.step_report import Report, report, shapes_in
 from sycl_dnn.trace import nested_arguments, policy
@@ -72,7 +72,8 @@ class Compiled(Programs, Generic[P, R]):
                 raise
             plan = None
         if not isinstance(plan, Lowered):
-            return self._subject()(*args, **kwargs)
+            made = self._subject()(*args, **kwargs)
+            return made if out is None else written(self.__name__, made, out)
         result = placed.run(plan)
         if not self._donated:  # otherwise every call must be checked
             placed.remember(self._plans, subject, policy.SOURCES, args, kwargs, key, plan)

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+import dpnp
+
 from sycl_dnn import tree
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.capturing import FromNumber
@@ -96,24 +98,48 @@ def targets_of(
     """
     if out is None:
         return None
-    outs = nested_arguments.arrays_of(out)
-    if len(outs) != len(leaves):
-        raise ValueError(f"{name}: out must have {len(leaves)} arrays, got {len(outs)}")
-    pairs = enumerate(zip(leaves, outs, strict=True))
+    pairs = enumerate(_paired(name, leaves, out))
     return {i: _target(name, tensor, array, given) for i, (tensor, array) in pairs}
+
+
+def _paired(name: str, results: Sequence[Any], out: Any) -> list[tuple[Any, Any]]:
+    outs = nested_arguments.arrays_of(out)
+    if len(outs) != len(results):
+        raise ValueError(f"{name}: out must have {len(results)} arrays, got {len(outs)}")
+    return list(zip(results, outs, strict=True))
 
 
 def _target(name: str, tensor: Tensor, out: Any, given: Collected) -> Target:
     check_strides(name, out)
-    dtype = out.dtype if isinstance(out, Array) else out.dtype.name
-    if out.shape != tensor.shape or dtype != tensor.dtype:
-        raise ValueError(
-            f"{name}: out must have shape {tensor.shape} and dtype {tensor.dtype}, got "
-            f"{out.shape} and {dtype}"
-        )
+    _check_kind(name, tensor, out)
     array = out.get_array()
     desc = layout.strided(tensor.shape, tensor.dtype, array.strides)
     return Target(desc, *sharing(array, given.arrays))
+
+
+def _check_kind(name: str, result: Any, out: Any) -> None:
+    wanted, got = (str(getattr(a.dtype, "name", a.dtype)) for a in (result, out))
+    if out.shape != result.shape or got != wanted:
+        raise ValueError(
+            f"{name}: out must have shape {result.shape} and dtype {wanted}, got {out.shape} and "
+            f"{got}"
+        )
+
+
+def written(name: str, made: Any, out: Any) -> Any:
+    """Copy results that no program wrote into the destination arrays; raises as `targets_of`."""
+    pairs = _paired(name, nested_arguments.arrays_of(made), out)
+    for result, array in pairs:
+        _check_kind(name, result, array)
+    # A result may be a view of what is overwritten.
+    copies = [dpnp.copy(_plain(result)) for result, _ in pairs]
+    for copy, (_, array) in zip(copies, pairs, strict=True):
+        _plain(array)[...] = copy
+    return out
+
+
+def _plain(array: Any) -> Any:
+    return array.data if isinstance(array, Array) else array
 
 
 # --- Lowered

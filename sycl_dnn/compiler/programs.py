@@ -194,18 +194,18 @@ class Programs:
                 leaves, form, n_given = traced(
                     trace, subject, args, kwargs, self._numbered(call, static)
                 )
+            check = before
+            if before(subject, call.others) is None:  # it modified what it reads
+                check = Captures(subject, call.others, by_identity=True).check(())
+            targets = targets_of(self.__name__, leaves, placed.out, call)
+            lowered = Lowered(
+                trace, leaves, form, n_given, self._pool, placed.queue, placed.stream, targets,
+                self._extra, self._switches, self._lowering, donated,
+            )  # fmt: skip
         except NeedsAnotherDevice as lack:
             if self._fallback == "error":
                 raise lack.error from None
             return lack, before
-        check = before
-        if before(subject, call.others) is None:  # it modified what it reads
-            check = Captures(subject, call.others, by_identity=True).check(())
-        targets = targets_of(self.__name__, leaves, placed.out, call)
-        lowered = Lowered(
-            trace, leaves, form, n_given, self._pool, placed.queue, placed.stream, targets,
-            self._extra, self._switches, self._lowering, donated,
-        )  # fmt: skip
         lowered.check = check
         trace.end()
         return lowered, check
