@@ -102,7 +102,7 @@ _KERNELS = """
 #define STEP ROWS
 #endif
 #ifdef EPS
-#define OF_X(i) vload16(0, normed + (i))
+#define OF_X(i) normed[(i) / 16]
 #else
 #define K k
 #define OF_X(i) LOAD(i, x)
@@ -113,7 +113,7 @@ __kernel void packed_products(__global const element *x, NORM WEIGHTS ADDED RESU
                               int n, int each) {
     GROUP_MEMORY;
 #ifdef EPS
-    float normed[M * K];
+    vector normed[M * K / 16];
     for (int m = 0; m < M; ++m) {
         vector squares = 0;
         for (int i = 0; i < K; i += 16) {
@@ -122,7 +122,7 @@ __kernel void packed_products(__global const element *x, NORM WEIGHTS ADDED RESU
         }
         const float by = 1.0f / sqrt(sum(squares) / K + EPS);
         for (int i = 0; i < K; i += 16)
-            vstore16(LOAD(m * K + i, x) * by * vload16(0, of_norm + i), 0, normed + m * K + i);
+            OF_X(m * K + i) = LOAD(m * K + i, x) * by * vload16(0, of_norm + i);
     }
 #endif
     const int first = (int)get_group_id(0) * each, last = min(first + each, n);

@@ -7,15 +7,18 @@ from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.product.product import product
 from sycl_dnn.kernels.attention_to_slots import Rotated, Scores, Slices, attention_to_slots
 from sycl_dnn.llm.key_value_slots import Places
+from sycl_dnn.llm.packed_matrices import dtype_of_many_rows
 from sycl_dnn.llm.turned_heads import Turn
 from sycl_dnn.nn.key_value_cache import write_slots
 
 
 def cached_attention(
-    heads: list[Any], turn: Turn | None, cache: Any, places: Places, mask: Any, scores: Scores
-) -> tuple[Any, Any]:
+    heads: list[Any], turn: Turn | None, cache: Any, places: Places, mask: Any, scores: Scores,
+    kind: str,
+) -> tuple[Any, Any]:  # fmt: skip
     """Return attention (N, T, H, D) and the updated cache.
 
     Parameters
@@ -26,23 +29,25 @@ def cached_attention(
     cache : pair of arrays (N, key heads, S, D)
         If donated to the program, their memory is updated in place.
     places : Places
-    mask : array (N, 1, group * T, S)
-        Added to the scores of each group of heads that share keys.
+    mask : array (N, 1, group * T, L)
+        Added to the scores of each group of heads that share keys; only L slots are read.
     scores : Scores
+    kind : str
+        Kind of the matrices of the layer, if they are packed: with many rows the scores are
+        products in the same dtype.
     """
     given = (None, None, 0) if turn is None else turn
-    y, keys, values = _attention(*heads, *cache, *places, mask, *given, *scores)
+    y, keys, values = _attention(*heads, *cache, *places, mask, *given, scores, kind)
     return y, (keys, values)
 
 
 @operation
 def _attention(
     query: Any, key: Any, value: Any, keys: Any, values: Any, first: Any, starts: Any, slots: Any,
-    mask: Any, cos: Any, sin: Any, n_pairs: int, scale: float, cap: float | None,
-    window: int | None,
+    mask: Any, cos: Any, sin: Any, n_pairs: int, scores: Scores, kind: str,
 ) -> Any:  # fmt: skip
     trace = query.trace
-    turn, scores = None if cos is None else Turn(cos, sin, n_pairs), Scores(scale, cap, window)
+    turn = None if cos is None else Turn(cos, sin, n_pairs)
     if trace.is_compiled and not trace.training and trace.policy.kernels != "never":
         rotated = None if turn is None else Rotated(*turn)
         slices = Slices(keys, values, first, starts)
@@ -56,27 +61,34 @@ def _attention(
         write_slots(old, F.astype(new, str(old.dtype)), slots)
         for old, new in ((keys, key), (values, value))
     )
-    key, value = (F.astype(t, str(query.dtype)) for t in (keys, values))
-    return F.permute(attended(query, key, value, mask, scores), (0, 2, 1, 3)), keys, values
+    n_read = mask.shape[3]
+    key, value = keys[:, :, :n_read], values[:, :, :n_read]
+    made = attended(query, key, value, mask, scores, dtype_of_many_rows(query, kind))
+    return F.permute(made, (0, 2, 1, 3)), keys, values
 
 
-def attended(query: Any, key: Any, value: Any, mask: Any, scores: Scores) -> Any:
-    """Return attention (N, H, T, D) to keys and values (N, key heads, S, D).
+@operation
+def attended(query: Any, key: Any, value: Any, mask: Any, scores: Scores, dtype: str) -> Any:
+    """Return attention (N, H, T, D), in the dtype of ``query``.
 
     Parameters
     ----------
     query : array (N, H, T, D)
     key, value : array (N, key heads, S, D)
     mask : array (N, 1, group * T, S)
+        float32.
     scores : Scores
+    dtype : str
+        In which matrices are multiplied; scores are float32.
     """
     # Stack the query rows of adjacent heads that share keys.
-    shape = query.shape
-    query = F.reshape(query, (shape[0], key.shape[1], -1, shape[3]))
-    found = F.matmul(query, F.transpose(key, 2, 3))
+    rows = F.reshape(query, (query.shape[0], key.shape[1], -1, query.shape[3]))
+    rows, key, value = (F.astype(t, dtype) for t in (rows, key, value))
+    found = product(rows, F.transpose(key, 2, 3), dtype="float32")
     if scores.cap is None:
         found = F.mul(found, scores.scale)
     else:
         found = F.mul(F.tanh(F.mul(found, scores.scale / scores.cap)), scores.cap)
-    weights = F.softmax(F.add(F.astype(found, "float32"), mask), -1)
-    return F.reshape(F.matmul(F.astype(weights, str(value.dtype)), value), shape)
+    weights = F.softmax(F.add(found, mask), -1)
+    made = product(F.astype(weights, dtype), value, dtype=str(query.dtype))
+    return F.reshape(made, query.shape)

@@ -7,13 +7,15 @@ import math
 from typing import Any
 
 from sycl_dnn import functional as F
+from sycl_dnn.kernels.attention_to_slots import Scores
 from sycl_dnn.llm.architectures import Config, Layer
-from sycl_dnn.llm.key_value_slots import Slots
+from sycl_dnn.llm.cached_attention import attended, cached_attention
+from sycl_dnn.llm.key_value_slots import Places, Slots
 from sycl_dnn.llm.layer_norms import Weights, activated, norm
 from sycl_dnn.llm.projections import Projection, Table, gated_product, product_added, products
 from sycl_dnn.llm.turned_heads import Turn, turn_of
 from sycl_dnn.nn.containers import ModuleList
-from sycl_dnn.nn.key_value_cache import slots_from, write_slots
+from sycl_dnn.nn.key_value_cache import slots_from
 from sycl_dnn.nn.module import Module
 
 #: Added to masked scores; finite, since padding rows are fully masked.
@@ -47,8 +49,8 @@ class Attention(Module):
         for part in self.norms:
             self.register_module(part, norm(config, weights, f"{name}.{part}", dim))
 
-    def heads(self, x: Any, before: Module, turns: list[Turn]) -> list[Any]:
-        """Return queries, keys and values (N, H, T, D) with rotary embedding."""
+    def heads(self, x: Any, before: Module) -> list[Any]:
+        """Return queries, keys and values (N, T, H, D) before their rotary embedding."""
         parts = self._modules
         made = products([parts[name] for name in self.inputs], x, before)
         if len(made) == 1:
@@ -56,15 +58,11 @@ class Attention(Module):
         made = [F.reshape(t, (*t.shape[:2], -1, self.config.head_dim)) for t in made]
         for i, name in enumerate(self.norms):
             made[i] = parts[name](made[i])
-        made = [F.permute(t, (0, 2, 1, 3)) for t in made]
-        if self.layer.rotation is not None:
-            turn = turns[self.layer.rotation]
-            made[:2] = [turn(t) for t in made[:2]]
         return made
 
     def forward(
-        self, x: Any, before: Module, turns: Any, mask: Any, places: Any = None, cache: Any = None,
-        residual: Any = None,
+        self, x: Any, before: Module, turns: list[Turn], mask: Any, places: Places | None = None,
+        cache: Any = None, residual: Any = None,
     ) -> Any:  # fmt: skip
         """Map (N, T, hidden) to the same shape, and return the updated cache.
 
@@ -76,41 +74,41 @@ class Attention(Module):
         turns : list of Turn
         mask : array or None
             Added to the scores (N, key heads, group * T, S); None means causal.
-        places : array, optional
-            Slots to write keys and values to, from ``slots_from``.
+        places : Places, optional
         cache : pair of arrays (N, heads, S, D), optional
         residual : array (N, T, hidden), optional
             Added to the result.
         """
-        query, key, value = self.heads(x, before, turns)
-        if cache is not None:
-            key, value = cache = tuple(
-                write_slots(old, F.astype(new, str(old.dtype)), places)
-                for old, new in zip(cache, (key, value), strict=True)
-            )
-            key, value = (F.astype(t, str(query.dtype)) for t in (key, value))
-        made = self._attended(query, key, value, mask)
-        made = F.reshape(F.permute(made, (0, 2, 1, 3)), (*x.shape[:2], -1))
+        heads, rotation = self.heads(x, before), self.layer.rotation
+        turn = None if rotation is None else turns[rotation]
+        if cache is None:
+            made = self._uncached(heads, turn, mask)
+        else:
+            assert places is not None
+            kind = getattr(self._modules[self.out], "packed_kind", "")
+            made, cache = cached_attention(heads, turn, cache, places, mask, self._scores, kind)
+        made = F.reshape(made, (*x.shape[:2], -1))
         return product_added(self._modules[self.out], made, residual), cache
 
-    def _attended(self, query: Any, key: Any, value: Any, mask: Any) -> Any:
+    @property
+    def _scores(self) -> Scores:
         config = self.config
+        return Scores(config.attention_scale, config.attention_softcap, self.layer.window)
+
+    def _uncached(self, heads: list[Any], turn: Turn | None, mask: Any) -> Any:
+        """Return attention (N, T, H, D) of the positions to each other."""
+        config = self.config
+        heads = [F.permute(t, (0, 2, 1, 3)) for t in heads]
+        if turn is not None:
+            heads[:2] = [turn(t) for t in heads[:2]]
         if mask is None:
-            return F.scaled_dot_product_attention(
-                query, key, value, is_causal=True, scale=config.attention_scale,
+            made = F.scaled_dot_product_attention(
+                *heads, is_causal=True, scale=config.attention_scale,
                 enable_gqa=config.num_heads != config.num_key_value_heads,
             )  # fmt: skip
-        # Stack the query rows of adjacent heads that share keys.
-        n, heads, rows, dim = query.shape
-        query = F.reshape(query, (n, config.num_key_value_heads, -1, dim))
-        scores = F.matmul(query, F.transpose(key, 2, 3))
-        cap = config.attention_softcap
-        if cap is None:
-            scores = F.mul(scores, config.attention_scale)
         else:
-            scores = F.mul(F.tanh(F.mul(scores, config.attention_scale / cap)), cap)
-        made = F.softmax(F.add(F.astype(scores, "float32"), mask), -1)
-        return F.reshape(F.matmul(F.astype(made, str(value.dtype)), value), (n, heads, rows, dim))
+            made = attended(*heads, mask, self._scores, str(heads[0].dtype))
+        return F.permute(made, (0, 2, 1, 3))
 
 
 class MLP(Module):
@@ -167,7 +165,9 @@ class Block(Module):
                 made_norm = norm(config, weights, f"{name}.{one}", config.hidden_size)
                 self.register_module(one, made_norm)
 
-    def forward(self, x: Any, turns: Any, mask: Any, places: Any = None, cache: Any = None) -> Any:
+    def forward(
+        self, x: Any, turns: Any, mask: Any, places: Places | None = None, cache: Any = None
+    ) -> Any:
         """Map (N, T, hidden) to the same shape, and return the updated cache."""
         parts = self._modules
         for i, (before, part, after) in enumerate(self.halves):
@@ -242,8 +242,9 @@ class Decoder(Module):
             self.register_module("lm_head", head)
 
     def forward(
-        self, ids: Any, cache: Any = None, slots: Slots | None = None, last_only: bool = False
-    ) -> Any:
+        self, ids: Any, cache: Any = None, slots: Slots | None = None, last_only: bool = False,
+        n_read: int | None = None,
+    ) -> Any:  # fmt: skip
         """Map token ids (N, T) to logits (N, T, vocabulary) of the next tokens.
 
         Parameters
@@ -255,12 +256,14 @@ class Decoder(Module):
             Positions of the ids in the cache.
         last_only : bool
             Whether to return only the logits of the last position, (N, vocabulary).
+        n_read : int, optional
+            Slots of the cache beyond this number are not read.
         """
         config, base = self.config, self._modules[self.base]
-        positions, masks = self._places(ids.shape[1], cache, slots)
+        positions, masks = self._places(ids.shape[1], cache, slots, n_read)
         x = base.embedded(ids, positions)
         turns = [turn_of(r, positions) for r in config.rotations]
-        places = None if slots is None else slots_from(slots.first, ids.shape[1])
+        places = None if slots is None else Places(*slots, slots_from(slots.first, ids.shape[1]))
         made = []
         for i, block in enumerate(base._modules[base.layers_name]):
             mask = masks[config.layers[i].window]
@@ -278,7 +281,7 @@ class Decoder(Module):
         cap = self.config.final_softcap
         return logits if cap is None else F.mul(F.tanh(F.mul(logits, 1.0 / cap)), cap)
 
-    def _places(self, n: int, cache: Any, slots: Slots | None) -> Any:
+    def _places(self, n: int, cache: Any, slots: Slots | None, n_read: int | None) -> Any:
         """Return positions (N, T), and the mask for each window size."""
         windows = {layer.window for layer in self.config.layers}
         if slots is None:
@@ -291,7 +294,7 @@ class Decoder(Module):
             queries = F.unsqueeze(F.add(F.arange(float(n)), F.astype(slots.first, "float32")), 1)
             starts = F.reshape(F.astype(slots.starts, "float32"), (-1, 1))
             positions = F.clamp(F.sub(F.reshape(queries, (1, n)), starts), min=0.0)
-            keys = F.arange(float(cache[0][0].shape[2]))
+            keys = F.arange(float(n_read or cache[0][0].shape[2]))
             is_needed = True
             seen = F.logical_and(F.le(keys, queries), F.ge(keys, F.reshape(starts, (-1, 1, 1, 1))))
         masks: dict[int | None, Any] = {}

@@ -108,10 +108,10 @@ class Generator:
         for size in given.chunks:
             ids = self._array(given.ids[:, first : first + size])
             slots = Slots(self._array(np.int32(first)), starts)
-            tokens, cache, seen = self._step(
-                self._module, ids, cache, seen, slots, choice or Choice()
-            )
             first += size
+            tokens, cache, seen = self._step(
+                self._module, ids, cache, seen, slots, choice or Choice(), _slots_read(first, cache)
+            )
         return tokens, cache, seen
 
     def losses(self, ids: Sequence[int]) -> Any:
@@ -126,26 +126,36 @@ class Generator:
             part = slice(first, first + size)
             made, cache = self._losses(
                 self._module, self._array(given.ids[:, part]), self._array(targets[part]), cache,
-                Slots(self._array(np.int32(first)), starts),
+                Slots(self._array(np.int32(first)), starts), _slots_read(first + size, cache),
             )  # fmt: skip
             found.append(dpnp.asnumpy(made))
             first += size
         return np.concatenate(found)[start:]
 
 
-def _step(module: Any, ids: Any, cache: Any, seen: Any, slots: Any, choice: Choice) -> Any:
+def _slots_read(n: int, cache: Any) -> int:
+    """Return how many slots of a cache a program reads that needs ``n``."""
+    return min(power_of_two(n, _LEAST_CAPACITY), cache[0][0].shape[2])
+
+
+def _step(
+    module: Any, ids: Any, cache: Any, seen: Any, slots: Any, choice: Choice,
+    n_read: int | None = None,
+) -> Any:  # fmt: skip
     """Return the next tokens (N, 1), the updated cache, and which tokens occurred."""
     n = ids.shape[1]
     if seen is not None:
         place = F.add(F.unsqueeze(F.arange(n, dtype="int32"), 0), slots.first)
         seen = marked(seen, ids, F.ge(place, F.unsqueeze(slots.starts, 1)))
-    logits, cache = module(ids, cache, slots, True)
+    logits, cache = module(ids, cache, slots, True, n_read)
     places = F.unsqueeze(F.sub(F.add(slots.first, n), slots.starts), 1)
     return chosen(logits, seen, places, choice), cache, seen
 
 
-def _losses(module: Any, ids: Any, targets: Any, cache: Any, slots: Any) -> Any:
-    logits, cache = module(ids, cache, slots)
+def _losses(
+    module: Any, ids: Any, targets: Any, cache: Any, slots: Any, n_read: int
+) -> Any:  # fmt: skip
+    logits, cache = module(ids, cache, slots, n_read=n_read)
     logits = F.reshape(logits, (-1, logits.shape[-1]))
     return F.cross_entropy(logits, targets, reduction="none"), cache
 

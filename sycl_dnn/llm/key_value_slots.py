@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``Slots``: positions of a call in the key-value cache."""
+"""Positions of a call in the key-value cache."""
 
 from __future__ import annotations
 
@@ -19,3 +19,19 @@ class Slots(NamedTuple):
 
     first: Any
     starts: Any
+
+
+class Places(NamedTuple):
+    """``Slots``, and those of the new positions.
+
+    Attributes
+    ----------
+    first, starts : array
+        Of ``Slots``.
+    new : array (1, 1, T, 1)
+        int32; from ``slots_from``.
+    """
+
+    first: Any
+    starts: Any
+    new: Any

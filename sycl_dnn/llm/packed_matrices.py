@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -103,16 +104,23 @@ def _products(x: Tensor, matrices: Sequence[Tensor], kind: str, added: Tensor | 
 
 
 def _of_decoded(x: Tensor, data: Tensor, kind: str) -> Tensor:
-    dtype = _of_many_rows(x, kind)
+    dtype = dtype_of_many_rows(x, kind)
     weights = F.transpose(_decoded(data, kind, dtype), 0, 1)
     given = {"src": x.trace.convert(x, dtype), "weights": weights}
     return recorded(given, Out((x.shape[0], data.shape[0]), "float32"))
 
 
-def _of_many_rows(x: Tensor, kind: str) -> str:
-    """Return the dtype in which many rows are multiplied."""
-    if kind == "F16":
-        return str(x.dtype)  # bfloat16 has fewer digits
+def dtype_of_many_rows(x: Tensor, kind: str) -> str:
+    """Return the dtype in which more than ``MOST_ROWS`` rows are multiplied.
+
+    Parameters
+    ----------
+    x : Tensor (*, k)
+    kind : str
+        Of the matrix; "" if it is not packed.
+    """
+    if kind in ("", "F16") or math.prod(x.shape[:-1]) <= packed_blocks.MOST_ROWS:
+        return str(x.dtype)  # bfloat16 has fewer digits than float16
     bits = _core.cpu_isa.avx512_core_amx.value
     has_tiles = _core.get_effective_cpu_isa().value & bits == bits
     is_cpu = x.trace.engine.kind is _core.engine_kind.cpu
