@@ -3,14 +3,14 @@
 
 Each engine has a process, and the processes take turns, so that load and clock are the same for
 all. The rate of generation is that of the tokens after the first: from the difference between
-generating many and generating one.
+generating many and generating one. Of each time the minimum counts, and beside it that of CPU time,
+which depends less on what else the machine does.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -44,11 +44,11 @@ class Side:
             raise RuntimeError(f"{self.name}: the process ended, code {self._process.wait()}")
         return line.strip()
 
-    def seconds(self, n: int, length: int, count: int) -> float:
-        """Return how long generating takes."""
+    def seconds(self, n: int, length: int, count: int) -> tuple[float, ...]:
+        """Return how long generating takes, and its CPU time."""
         assert self._process.stdin is not None
         print(n, length, count, file=self._process.stdin, flush=True)
-        return float(self._line())
+        return tuple(map(float, self._line().split()))
 
     def close(self) -> None:
         """End the process."""
@@ -58,7 +58,7 @@ class Side:
 
 
 def main() -> None:
-    """Print a table with a row for each engine."""
+    """Print a table with a row for each engine: by wall time, and by CPU time."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", required=True, help="a GGUF file")
     parser.add_argument("--path", default="", help="folders with the other libraries, by colons")
@@ -67,23 +67,27 @@ def main() -> None:
     options = parser.parse_args()
     sides = [Side(name, options.model, options.path) for name in options.sides]
     works = [(*size, count) for size in _GENERATIONS.values() for count in (_COUNT, 1)]
-    times: dict[tuple[str, tuple[int, ...]], list[float]] = {}
+    times: dict[tuple[str, tuple[int, ...]], list[tuple[float, ...]]] = {}
     for turn in range(options.rounds + 1):
         for work in (*works, _PROMPT):
             for side in sides if turn % 2 else reversed(sides):
                 seconds = side.seconds(*work)
-                print(f"{turn} {side.name} {work}: {seconds:.3f} s", file=sys.stderr)
+                wall, of_cpu = seconds
+                print(f"{turn} {side.name} {work}: {wall:.3f} s, {of_cpu:.3f}", file=sys.stderr)
                 if turn:  # the first one compiles
                     times.setdefault((side.name, work), []).append(seconds)
-    print("| engine | " + " | ".join(f"tokens/s, {name}" for name in _GENERATIONS)
-          + f" | ms of {_PROMPT[1]} tokens |\n|" + "---|" * (len(_GENERATIONS) + 2))  # fmt: skip
+    heads = [f"tokens/s, {name}" for name in _GENERATIONS] + [f"ms of {_PROMPT[1]} tokens"]
+    print(f"| engine | {' | '.join(heads)} |\n|" + "---|" * (len(heads) + 1))
     for side in sides:
-        rates = []
+        least = {work: [min(t) for t in zip(*times[side.name, work], strict=True)]
+                 for work in (*works, _PROMPT)}  # fmt: skip
+        cells = []
         for size in _GENERATIONS.values():
-            long, short = (statistics.median(times[side.name, (*size, c)]) for c in (_COUNT, 1))
-            rates.append(f"{size[0] * (_COUNT - 1) / (long - short):.1f}")
-        prompt = 1e3 * statistics.median(times[side.name, _PROMPT])
-        print(f"| {side.name} | {' | '.join(rates)} | {prompt:.0f} |")
+            long, short = (least[(*size, count)] for count in (_COUNT, 1))
+            steps = [b - a for a, b in zip(short, long, strict=True)]
+            cells.append(" / ".join(f"{size[0] * (_COUNT - 1) / step:.1f}" for step in steps))
+        cells.append(" / ".join(f"{1e3 * t:.0f}" for t in least[_PROMPT]))
+        print(f"| {side.name} | {' | '.join(cells)} |")
         side.close()
 
 

@@ -2,7 +2,7 @@
 """One engine of language_models.py in its own process.
 
 ``python language_sides.py ENGINE MODEL`` reads lines of three numbers, prompts, tokens of each and
-new tokens, and answers each with the seconds that generating took.
+new tokens, and answers each with the seconds that generating took, and those of CPU time.
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ def main() -> None:
         n, length, count = map(int, line.split())
         # Distinct tokens, other ones for each prompt.
         prompts = np.stack([np.random.default_rng(i).permutation(40000)[:length] for i in range(n)])
-        begin = time.perf_counter()
+        begin, of_cpu = time.perf_counter(), time.process_time()
         run(prompts + 100, count)
-        print(time.perf_counter() - begin, flush=True)
+        print(time.perf_counter() - begin, time.process_time() - of_cpu, flush=True)
 
 
 if __name__ == "__main__":

@@ -101,6 +101,8 @@ def _constant_ids(graph: Graph) -> frozenset[int]:
     # A storage with several writers is constant only if all are, which the last one decides.
     counted: dict[int, int] = {}
     for node in graph.nodes:
+        if node.is_repeated:
+            continue
         for tensor in node.inputs.values():
             if id(tensor.storage) not in found:
                 break

@@ -70,6 +70,8 @@ class Node:
     inserted: bool = False
     #: For a kernel: the operations that it computes.
     meaning: Meaning | None = None
+    #: Whether it runs in every call, even on constants.
+    is_repeated: bool = False
 
     @_Kept
     def row(self) -> str:
@@ -118,14 +120,15 @@ class Node:
 
 def node_of(step: Step | ArrayStep) -> Node:
     """Convert a step of a trace to a node."""
+    inputs, outputs, is_repeated = dict(step.inputs), dict(step.outputs), step.is_repeated
     if isinstance(step, ArrayStep):
-        return Node(None, dict(step.inputs), dict(step.outputs), function=step.function)
+        return Node(None, inputs, outputs, function=step.function, is_repeated=is_repeated)
     planned = step.primitive
     if planned is None or is_kernel(planned):
-        inputs, outputs = dict(step.inputs), dict(step.outputs)
-        return Node(None, inputs, outputs, primitive=planned, meaning=step.meaning)
+        return Node(
+            None, inputs, outputs, primitive=planned, meaning=step.meaning, is_repeated=is_repeated
+        )
     pd = planned.primitive_desc
-    inputs, outputs = dict(step.inputs), dict(step.outputs)
     return Node(pd, inputs, outputs, pd.parameters, inserted=planned.inserted)
 
 
@@ -423,11 +426,13 @@ class Graph:
         """Yield the given nodes, or all, as steps with primitives."""
         for node in self.nodes if nodes is None else nodes:
             if node.function is not None:
-                yield ArrayStep(node.function, node.inputs, node.outputs)
+                yield ArrayStep(
+                    node.function, node.inputs, node.outputs, is_repeated=node.is_repeated
+                )
                 continue
             if node.pd is not None and node.primitive is None:
                 node.primitive = shared_descriptors.shared.primitive(node.pd, node.inserted)
-            yield Step(node.primitive, node.inputs, node.outputs)
+            yield Step(node.primitive, node.inputs, node.outputs, is_repeated=node.is_repeated)
 
 
 def _redirected(

@@ -71,8 +71,7 @@ class Kernels:
         The kernel's parameters are inputs and outputs in order, then numbers. ``is_repeated`` runs
         it at each call even if its inputs are constant.
         """
-        handle = compiled(self._queue, self._source, name)
-        kernel = _core.Kernel(handle, name, numbers, n_groups * self.n_items, self.n_items)
+        kernel = kernel_of(self._queue, self._source, name, numbers, n_groups, self.n_items)
         made = {n: _new(self._trace, out) for n, out in outputs.items()}
         self._trace.add_step(Step(kernel, dict(inputs), made), is_repeated)
         return made
@@ -117,13 +116,16 @@ os.register_at_fork(after_in_child=_launches.clear)
 
 
 def kernel_of(
-    queue: Any, module: bytes, name: str, numbers: Sequence[int], n_groups: int, n_items: int
-) -> _core.Kernel:
-    """Return a launch of a SPIR-V kernel."""
-    key = (queue.sycl_context, queue.sycl_device, name, *numbers, n_groups, n_items)
+    queue: Any, source: str | bytes, name: str, numbers: Sequence[int | float], n_groups: int,
+    n_items: int,
+) -> _core.Kernel:  # fmt: skip
+    """Return a launch of a kernel of OpenCL C, or of a SPIR-V module."""
+    # Names of modules differ where their contents do.
+    text = source if isinstance(source, str) else ""
+    key = (queue.sycl_context, queue.sycl_device, name, text, *numbers, n_groups, n_items)
     kernel = _launches.get(key)
     if kernel is None:
-        handle = compiled(queue, module, name)
+        handle = compiled(queue, source, name)
         if handle is None:
             raise errors.Unimplemented(f"{name}: the device's compiler refuses this kernel")
         kernel = _core.Kernel(handle, name, numbers, n_groups * n_items, n_items)

@@ -82,6 +82,8 @@ class Step:
     outputs: dict[str, Tensor]
     constant: bool = False
     meaning: Meaning | None = None
+    #: Whether it runs in every call, even on constants.
+    is_repeated: bool = False
 
 
 @dataclass
@@ -92,6 +94,7 @@ class ArrayStep:
     inputs: dict[str, Tensor]
     outputs: dict[str, Tensor]
     constant: bool = False
+    is_repeated: bool = False
 
 
 @dataclass

@@ -246,6 +246,7 @@ class TraceState:
 
     def _add(self, step: Step | ArrayStep, is_repeated: bool = False) -> None:
         is_constant = all(t.storage.constant for t in step.inputs.values())
+        step.is_repeated = is_repeated
         step.constant = bool(step.inputs) and is_constant and not is_repeated
         for made in step.outputs.values():
             made.storage.constant = step.constant

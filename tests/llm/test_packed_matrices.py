@@ -13,6 +13,7 @@ from sycl_dnn import functional as F
 from sycl_dnn import llm
 from sycl_dnn.kernels import packed_blocks
 from sycl_dnn.kernels.packed_blocks import BLOCKS
+from sycl_dnn.llm.layer_norms import activated
 from sycl_dnn.llm.packed_matrices import decoded, packed_linears
 
 IDS = dpnp.asarray([[5, 6, 7, 30, 40, 50, 60]], dtype="i4")
@@ -169,3 +170,61 @@ def test_the_whole_model_has_gradients_of_its_other_parameters(tmp_path):
 
     wanted = slope(llm.load(path).module)
     np.testing.assert_allclose(slope(llm.load(path, dtype="stored").module), wanted, atol=1e-4)
+
+
+@pytest.mark.sweep(2)
+@pytest.mark.parametrize("rows", [1, 2, 3, 8, 9])
+@pytest.mark.parametrize("gate", ["", *packed_blocks.GATES])
+def test_normalized_rows_and_an_activated_gate(gate, rows):
+    """In a compiled function one kernel does it, elsewhere functions do."""
+    found = [blocks("Q4_1", 24) for _ in range(2)]
+    data = [dpnp.asarray(raw) for raw, _ in found]
+    x = RNG.standard_normal((rows, 64)).astype("f4")
+    norm = RNG.standard_normal(64).astype("f4")
+
+    def f(x, norm, data):
+        return packed_linears(x, data, "Q4_1", norm=norm, eps=0.5, gate=gate)
+
+    given = dpnp.asarray(x), dpnp.asarray(norm), data
+    made, compiled = f(*given), sycl_dnn.compile(f)(*given)
+    normed = x / np.sqrt((x.astype("f8") ** 2).mean(1, keepdims=True) + 0.5) * norm
+    wanted = [normed @ weights.T for _, weights in found]
+    if gate:
+        active = dpnp.asarray(wanted[0].astype("f4"))
+        active = activated(active, gate)
+        wanted = [dpnp.asnumpy(active) * wanted[1]]
+    for one in (made, compiled):
+        for y, right in zip(one, wanted, strict=True):
+            most = 0.05 if rows > packed_blocks.MOST_ROWS else 1e-4  # bfloat16 with AMX
+            np.testing.assert_allclose(dpnp.asnumpy(y), right, atol=most * np.abs(right).max())
+
+
+def test_gradients_pass_the_normalization_and_the_gate():
+    found = [blocks("Q8_0", 24) for _ in range(2)]
+    data = [dpnp.asarray(raw) for raw, _ in found]
+    x, norm = dpnp.asarray(RNG.standard_normal((3, 64)).astype("f4")), F.ones(64)
+
+    def packed(x, norm):
+        return F.sum(packed_linears(x, data, "Q8_0", norm=norm, eps=1e-5, gate="silu")[0])
+
+    def plain(x, norm):
+        rows = F.rms_norm(x, (64,), norm, 1e-5)
+        gate, up = (F.matmul(rows, dpnp.asarray(np.ascontiguousarray(w.T))) for _, w in found)
+        return F.sum(F.mul(F.silu(gate), up))
+
+    got = sycl_dnn.compile(sycl_dnn.grad(packed, argnums=(0, 1)))(x, norm)
+    for one, right in zip(got, sycl_dnn.grad(plain, argnums=(0, 1))(x, norm), strict=True):
+        right = dpnp.asnumpy(right)
+        np.testing.assert_allclose(dpnp.asnumpy(one), right, atol=1e-5 * np.abs(right).max())
+
+
+def test_a_program_of_many_rows_decodes_at_each_call():
+    """Decoded matrices would need more memory than the blocks save."""
+    raw, _ = blocks("Q8_0")
+    data = dpnp.asarray(raw)
+    f = sycl_dnn.compile(lambda x, data: packed_linear(x, data, "Q8_0"), constants="data")
+    x = dpnp.asarray(RNG.standard_normal((20, 64)).astype("f4"))
+    f(x, data)
+    with sycl_dnn.profile(wait=True) as found:
+        f(x, data)
+    assert "packed_rows" in [r.name for r in found.records]
