@@ -10,7 +10,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.kernels.attention_to_slots import Scores
 from sycl_dnn.llm.architectures import Config, Layer
 from sycl_dnn.llm.cached_attention import attended, cached_attention
-from sycl_dnn.llm.key_value_slots import Places, Slots
+from sycl_dnn.llm.key_value_slots import Places, Slots, positions_from
 from sycl_dnn.llm.layer_norms import Weights, activated, norm
 from sycl_dnn.llm.projections import Projection, Table, gated_product, product_added, products
 from sycl_dnn.llm.turned_heads import Turn, turn_of
@@ -293,7 +293,7 @@ class Decoder(Module):
         else:
             queries = F.unsqueeze(F.add(F.arange(float(n)), F.astype(slots.first, "float32")), 1)
             starts = F.reshape(F.astype(slots.starts, "float32"), (-1, 1))
-            positions = F.clamp(F.sub(F.reshape(queries, (1, n)), starts), min=0.0)
+            positions = positions_from(*slots, n)
             keys = F.arange(float(n_read or cache[0][0].shape[2]))
             is_needed = True
             seen = F.logical_and(F.le(keys, queries), F.ge(keys, F.reshape(starts, (-1, 1, 1, 1))))

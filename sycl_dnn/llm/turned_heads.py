@@ -9,8 +9,8 @@ from sycl_dnn import functional as F
 from sycl_dnn.call.operation import operation
 from sycl_dnn.ir.node import Node, number
 from sycl_dnn.llm.rotary_frequencies import Rotation
-from sycl_dnn.lower.node_lowering import computed
-from sycl_dnn.ops.arithmetic import LT, cast, where
+from sycl_dnn.lower.node_lowering import all_computed, computed
+from sycl_dnn.ops.arithmetic import COS, LT, SIN, cast, where
 from sycl_dnn.ops.creation import iota
 from sycl_dnn.ops.selection import roll
 
@@ -45,22 +45,33 @@ def turned(x: Any, cos: Any, sin: Any, n: int) -> Any:
 
 def turn_of(rotation: Rotation, positions: Any) -> Turn:
     """Return the rotary embedding of positions (N, T), in float32."""
-    n, dim = len(rotation.frequencies), rotation.head_dim
-    frequencies = F.tensor(rotation.frequencies)
+    n = len(rotation.frequencies)
+    # Features that are not rotated have the angle 0.
+    still = [0.0] * (rotation.head_dim - 2 * n)
+    frequencies = F.tensor([*rotation.frequencies * 2, *still])
     if rotation.threshold is not None:
         count = F.add(F.amax(positions), 1.0)
         is_long = F.gt(count, float(rotation.threshold))
-        frequencies = F.where(is_long, _beyond(rotation, count), frequencies)
-    angles = F.mul(F.unsqueeze(positions, -1), frequencies)
-    still = dim - 2 * n
-    parts = [[F.mul(f(angles), rotation.factor)] * 2 for f in (F.cos, F.sin)]
-    parts[1][0] = F.neg(parts[1][0])
-    if still:
-        shape = (*angles.shape[:-1], still)
-        parts[0].append(F.ones(shape))
-        parts[1].append(F.zeros(shape))
-    cos, sin = (F.unsqueeze(F.cat(p, -1), 1) for p in parts)
-    return Turn(cos, sin, n)
+        beyond = _beyond(rotation, count)
+        beyond = F.cat([beyond, beyond, *([F.tensor(still)] if still else [])], 0)
+        frequencies = F.where(is_long, beyond, frequencies)
+    factors = [rotation.factor] * n
+    of_cos = F.tensor([*factors, *factors, *(1.0 for _ in still)])
+    of_sin = F.tensor([*(-f for f in factors), *factors, *still])
+    return Turn(*_cos_and_sin(positions, frequencies, of_cos, of_sin), n)
+
+
+@operation
+def _cos_and_sin(positions: Any, frequencies: Any, of_cos: Any, of_sin: Any) -> Any:
+    """Return factors times cosines and sines (N, 1, T, D), by one kernel."""
+    n, length = positions.shape
+    positions = F.reshape(positions, (n, 1, length, 1))
+    vectors = [F.reshape(v, (1, 1, 1, -1)) for v in (frequencies, of_cos, of_sin)]
+
+    def body(at: Node, frequency: Node, of_cos: Node, of_sin: Node) -> tuple[Node, Node]:
+        return COS(at * frequency) * of_cos, SIN(at * frequency) * of_sin
+
+    return all_computed(body, positions, *vectors)
 
 
 def _beyond(rotation: Rotation, count: Any) -> Any:
