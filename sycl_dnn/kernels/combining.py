@@ -148,6 +148,21 @@ class Reduction:
         lost = k.select(k.call("eq", lost, lost), lost, k.constant(0, lost.type, lost.width))
         return [k.call("add", so_far, lost)]
 
+    def total_of_lanes(self, total: State) -> State:
+        """Return the final state of all blocks and lanes, on a CPU; few sums are added in float64.
+
+        The rounding of each would show in their sum.
+        """
+        k = self._kernel
+        if not self._loses or self._register != "f32":
+            return self.across(self.settled(total))
+        so_far, lost = total
+        lost = k.select(k.call("eq", lost, lost), lost, k.constant(0, "f32", lost.width))
+        wide = k.call("add", k.converted(so_far, "f64"), k.converted(lost, "f64"))
+        while wide.width > 1:
+            wide = k.call("add", k.half(wide, 0), k.half(wide, 1))
+        return [k.converted(wide, "f32")]
+
     def across(self, state: State) -> State:
         """Reduce a state over its lanes."""
         k = self._kernel

@@ -19,9 +19,6 @@ from sycl_dnn.kernels.passes import Passes
 from sycl_dnn.kernels.reduction_form import ReductionForm
 from sycl_dnn.kernels.spirv import Kernel, Value
 
-#: Vectors, or rows of vectors, per block of the blocked summation.
-_BLOCK = 64
-
 
 @functools.lru_cache(maxsize=1024)
 def reduction_module(form: ReductionForm) -> bytes:
@@ -99,7 +96,7 @@ class ReductionWriter(KeptPoints):
         """Generate the inner loops over the last reduced axis, a block of rows at a time."""
         k, axis = self._kernel, self._axes.looped[-1]
         wanted = self._passes.reductions[number]
-        high, block = self._axes.high[axis], self._constant(_BLOCK)
+        high, block = self._axes.high[axis], self._constant(self._schedule.block)
         with k.loop(self._constant(0), high, block) as first:
             sums = [self._variables(wanted) for _ in scopes]
             last = k.call("min", self._added(first, block), high)
@@ -117,7 +114,7 @@ class ReductionWriter(KeptPoints):
         high, step = self._axes.high[axis], self._constant(schedule.step)
         whole = k.call("sub", high, k.call("rem", high, step))
         mine = k.call("mul", self._item, self._constant(schedule.width))
-        block = self._constant(schedule.step * _BLOCK)
+        block = self._constant(schedule.step * schedule.block)
         with k.loop(self._constant(0), whole, block) as first:
             sums = [self._variables(wanted) for _ in range(schedule.unroll)]
             last = k.call("min", self._added(first, block), whole)
@@ -199,9 +196,13 @@ class ReductionWriter(KeptPoints):
         """Store the results of reductions in the scope."""
         for n, total in zip(wanted, totals, strict=True):
             reduction = self._reductions[n]
-            state = reduction.settled(current(self._kernel, total))
-            if self._is_rows:
-                state = self._of_group(reduction, reduction.across(state))
+            state = current(self._kernel, total)
+            if self._is_rows and self._schedule.n_items == 1:
+                state = reduction.total_of_lanes(state)
+            else:
+                state = reduction.settled(state)
+                if self._is_rows:
+                    state = self._of_group(reduction, reduction.across(state))
             scope.values[n] = reduction.result(state)
 
     def _of_group(self, reduction: Reduction, state: State) -> State:

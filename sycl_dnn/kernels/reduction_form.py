@@ -26,6 +26,8 @@ class ReductionSchedule(NamedTuple):
         if there is none.
     row : int
         At most how many elements the only reduced axis has; 0 if it is not known.
+    block : int
+        Vectors, or rows of vectors, whose sum is not compensated; sums of blocks are.
     """
 
     lanes: int
@@ -34,6 +36,7 @@ class ReductionSchedule(NamedTuple):
     n_items: int
     part: int = -1
     row: int = 0
+    block: int = 64
 
     @property
     def step(self) -> int:

@@ -92,12 +92,14 @@ class ReductionLaunch:
         operands: Sequence[Tensor],
         outs: Sequence[Out],
         indexed: Sequence[int] = (),
+        **fixed: int,
     ) -> list[Tensor]:
         schedules = [self._schedule_of(expression, grid)]
         last = len(grid.sizes) - 1
         if schedules[0].lanes != last:
             # Vectors along the innermost axis leave the others to be divided into slabs.
             schedules.append(schedule_of(expression, grid, is_cpu=self._is_cpu, lanes=last))
+        schedules = [schedule._replace(**fixed) for schedule in schedules]
         plans = [planned(expression, grid, s, self._n_processors) for s in schedules]
         return self._chains.recorded([Stage(p, grid, operands, outs, indexed) for p in plans])
 
@@ -116,7 +118,8 @@ class ReductionLaunch:
         made = self._chains.begun([Stage(plan, grid, region.operands, outs, region.indexed)])
         again = [region.operands[n] for n in stages.again]
         second = self._grid_of_results(plan.n_parts, len(made), stages.again, n_results)
-        return self._launched(stages.second, second, [*made, *again], region.outs())
+        # There are few parts, of large sums: the rounding of each would show.
+        return self._launched(stages.second, second, [*made, *again], region.outs(), block=1)
 
     def _grid_of_results(
         self, n_parts: int, n_made: int, again: Sequence[int], n_results: int
