@@ -216,7 +216,10 @@ class _Fusion:
         made, nodes = graph.recorded(body)
         if len(nodes) >= len(group.nodes):
             return None
-        return nodes if _are_written(nodes, made, list(results.values())) else None
+        if not _are_written(nodes, made, list(results.values())):
+            return None
+        nodes[-1].fused = [node.row for node in group.nodes]
+        return nodes
 
 
 def _are_written(nodes: Sequence[Node], made: Sequence[Tensor], wanted: Sequence[Tensor]) -> bool:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from sycl_dnn._core import algorithm as A
 from sycl_dnn.compiler.post_ops import post_ops_as_chain
@@ -90,7 +91,8 @@ def chain_of(node: Node) -> tuple[Callable[..., Value], list[Tensor]] | None:
     None for others than element-wise functions and softmax, and for what has no such definition.
     """
     later = post_ops_as_chain(node)
-    kind, is_pair = node.params.get("algorithm"), node.row == "binary"
+    kind: Any = node.params.get("algorithm")
+    is_pair = node.row == "binary"
     is_softmax = node.row == "softmax_forward"
     if isinstance(later, Refusal) or (is_pair and kind not in PAIRS):
         return None
