@@ -12,8 +12,9 @@ from sycl_dnn.device import default_queue
 from sycl_dnn.functional.conv.convolution import geometry, window_parameters
 from sycl_dnn.functional.product.product import recorded
 from sycl_dnn.ir.node import Node, number
-from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.lower.node_lowering import all_computed, computed
 from sycl_dnn.ops.arithmetic import CLAMP, EQ, LT, ROUND, cast, where
+from sycl_dnn.ops.reduction import MAX, MIN
 from sycl_dnn.program.place import place_of
 from sycl_dnn.trace.capabilities import multiplies, saturates
 from sycl_dnn.trace.steps import Out
@@ -125,23 +126,19 @@ def dequantized(x: Any, scale: Any, zero: Any) -> Tensor:
 
 
 @operation
-def dynamic_scale(low: Any, high: Any) -> Tensor:
-    """Return the scale at which 0 and the numbers between two span 255 steps."""
+def dynamically_quantized(x: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Return an array as uint8, its scale and its zero point: 0 and its numbers span 255 steps."""
+    flat = reshape(x, (1,)) if not x.ndim else x
 
-    def definition(low: Node, high: Node) -> Node:
-        zero, one = number(0.0, low.dtype), number(1.0, low.dtype)
-        made = (where(LT(high, zero), zero, high) - _below(low)) / 255.0
-        return where(EQ(made, zero), one, made)
+    def definition(x: Node) -> tuple[Node, Node, Node]:
+        axes = tuple(range(x.ndim))
+        low, high = MIN(x, axes=axes), MAX(x, axes=axes)
+        zero, one = number(0.0, x.dtype), number(1.0, x.dtype)
+        low, high = where(LT(zero, low), zero, low), where(LT(high, zero), zero, high)
+        scale = (high - low) / 255.0
+        scale = where(EQ(scale, zero), one, scale)
+        offset = _integers(low * -1.0 / scale, None, "uint8")
+        return _integers(x / scale, offset, "uint8"), scale, offset
 
-    return computed(definition, low, high)
-
-
-@operation
-def dynamic_zero(low: Any, scale: Any) -> Tensor:
-    """Return the uint8 that stands for 0 at such a scale."""
-    return computed(lambda low, s: _integers(_below(low) * -1.0 / s, None, "uint8"), low, scale)
-
-
-def _below(low: Node) -> Node:
-    zero = number(0.0, low.dtype)
-    return where(LT(zero, low), zero, low)
+    made, scale, zero = all_computed(definition, flat)
+    return reshape(made, x.shape), reshape(scale, ()), reshape(zero, ())

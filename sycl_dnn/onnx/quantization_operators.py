@@ -14,8 +14,7 @@ from sycl_dnn.onnx.evaluation import fits_device, is_host
 from sycl_dnn.onnx.integer_products import (
     LIMITS,
     dequantized,
-    dynamic_scale,
-    dynamic_zero,
+    dynamically_quantized,
     rounded,
 )
 from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, checked_axis, operator
@@ -114,11 +113,7 @@ def _on_host(call: Call, target: str, x: Any, scale: Any, zero: Any = None) -> A
 @operator("DynamicQuantizeLinear", 11)
 def dynamic_quantize(call: Call, x: Any) -> Any:
     """Return an array as uint8, and the scale and zero point that its numbers need."""
-    axes = tuple(range(len(x.shape)))
-    low, high = (F.reshape(f(x, axes), ()) for f in (F.amin, F.amax))
-    scale = dynamic_scale(low, high)
-    zero = dynamic_zero(low, scale)
-    return rounded(x, scale, zero, "uint8"), scale, zero
+    return dynamically_quantized(x)
 
 
 operator("QuantizeLinear", domain=MICROSOFT, mixed=True, constants=(1,))(_quantize)
