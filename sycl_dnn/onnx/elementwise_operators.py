@@ -8,10 +8,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import dpnp
 import numpy as np
 
-import sycl_dnn
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onnx.evaluation import fits_device, is_host
 from sycl_dnn.onnx.gaussian_units import scaled
@@ -29,14 +27,6 @@ def is_float(value: Any) -> bool:
     return "float" in name_of(value)
 
 
-def by_dpnp(function: Callable[..., Any], *arrays: Any, dtype: str = "") -> Any:
-    """Record an element-wise dpnp function as a step of a program."""
-    shape = np.broadcast_shapes(*(tuple(a.shape) for a in arrays))
-    return sycl_dnn.array_function(
-        function, *arrays, shape=shape, dtype=dtype or name_of(arrays[0])
-    )
-
-
 # --- Unary
 
 _UNARY: dict[str, Callable[[Any], Any]] = {
@@ -47,7 +37,7 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
         "Sigmoid", "Sign", "Sin", "Sinh", "Softsign", "Sqrt", "Tan", "Tanh",
     )
 }  # fmt: skip
-_UNARY |= {"Not": F.logical_not, "Identity": lambda x: x}
+_UNARY |= {"Not": F.logical_not, "BitwiseNot": F.bitwise_not, "Identity": lambda x: x}
 
 
 @operator(_UNARY)
@@ -147,7 +137,8 @@ for _name in ("Gelu", "FastGelu", "QuickGelu", "BiasGelu"):
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "Add": F.add, "Sub": F.sub, "Equal": F.eq, "Less": F.lt, "LessOrEqual": F.le,
     "Greater": F.gt, "GreaterOrEqual": F.ge, "And": F.logical_and, "Or": F.logical_or,
-    "Xor": F.logical_xor,
+    "Xor": F.logical_xor, "BitwiseAnd": F.bitwise_and, "BitwiseOr": F.bitwise_or,
+    "BitwiseXor": F.bitwise_xor,
 }  # fmt: skip
 
 
@@ -218,23 +209,10 @@ def _over_all(call: Call, *xs: Any) -> Any:
     return made / len(xs) if call.op == "Mean" else made
 
 
-for _name, _function in {
-    "BitwiseAnd": dpnp.bitwise_and, "BitwiseOr": dpnp.bitwise_or, "BitwiseXor": dpnp.bitwise_xor,
-    "BitwiseNot": dpnp.bitwise_not,
-}.items():  # fmt: skip
-    operator(_name)(lambda call, *xs, function=_function: by_dpnp(function, *xs))
-
-
 @operator("BitShift")
 def _bit_shift(call: Call, x: Any, y: Any) -> Any:
-    is_left, dtype = call.need("direction") == "LEFT", name_of(x)
-    made = by_dpnp(dpnp.left_shift if is_left else dpnp.right_shift, x, y)
-    if dtype.startswith("u") or is_left:
-        return made
-    # Shifts by negative or too large counts leave only the sign.
-    is_within = F.logical_and(F.ge(y, 0), F.lt(y, 8 * np.dtype(dtype).itemsize))
-    signs = F.where(F.lt(x, 0), F.full_like(x, -1), F.full_like(x, 0))
-    return F.where(is_within, made, signs)
+    is_left = call.need("direction") == "LEFT"
+    return (F.bitwise_left_shift if is_left else F.bitwise_right_shift)(x, y)
 
 
 @operator("Where", mixed=True)

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import dpnp
@@ -120,22 +121,17 @@ class Evaluation:
         known: dict[str, Any] = {**values, **graph.constants}
         known[""] = None
         for node in graph.nodes:
-            try:
+            with _named(node):
                 results = self._results(node, known)
-            except UnsupportedOperator:
-                raise
-            except Unimplemented as error:
-                raise UnsupportedOperator.of(
-                    node.title, node.version, node.name, str(error)
-                ) from error
-            except _MISFITS as error:
-                raise InvalidArguments(
-                    f"{node.title}-{node.version} (node {node.name!r}): {error}"
-                ) from error
             known.update((o, v) for o, v in zip(node.outputs, results, strict=False) if o)
             for name in node.last_reads:
                 known.pop(name, None)
-        return [opened(_made(known, o.name)) for o in graph.outputs]
+        for output in graph.outputs:
+            value = _made(known, output.name)
+            if isinstance(value, Delayed):
+                with _named(graph.maker(output.name)):
+                    known[output.name] = opened(value)
+        return [known[o.name] for o in graph.outputs]
 
     def _results(self, node: Node, known: dict[str, Any]) -> tuple[Any, ...]:
         call = Call(node, self)
@@ -165,6 +161,21 @@ class Evaluation:
         ]  # fmt: skip
         made = operator.body(call, *given)
         return made if isinstance(made, tuple) else (made,)
+
+
+@contextlib.contextmanager
+def _named(node: Node) -> Iterator[None]:
+    """Let errors name a node."""
+    try:
+        yield
+    except UnsupportedOperator:
+        raise
+    except Unimplemented as error:
+        raise UnsupportedOperator.of(node.title, node.version, node.name, str(error)) from error
+    except _MISFITS as error:
+        raise InvalidArguments(
+            f"{node.title}-{node.version} (node {node.name!r}): {error}"
+        ) from error
 
 
 def _made(known: Mapping[str, Any], name: str) -> Any:

@@ -9,7 +9,6 @@ from typing import Any
 import dpnp
 import numpy as np
 
-import sycl_dnn
 from sycl_dnn.onnx.elementwise_operators import name_of
 from sycl_dnn.onnx.evaluation import is_host
 from sycl_dnn.onnx.operator_registry import Call, F, checked_axis, operator
@@ -60,10 +59,8 @@ def by_numpy(function: Callable[..., Any], call: Call, *arrays: Any, shape: Any 
         return dpnp.asarray(made, sycl_queue=given[0].sycl_queue)
 
     first = arrays[0]
-    return sycl_dnn.array_function(
-        step, *arrays, shape=first.shape if shape is None else shape, dtype=name_of(first),
-        name=call.op,
-    )  # fmt: skip
+    shape = first.shape if shape is None else shape
+    return call.step(step, *arrays, shape=shape, dtype=name_of(first))
 
 
 @operator(["ScatterElements", "Scatter"])

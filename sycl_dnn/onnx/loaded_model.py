@@ -169,6 +169,9 @@ class OnnxModel(Module):
         run = Evaluation(graph, queue, self, self._float)
         made = run.evaluate(graph, {**values, **{n: plain(w) for n, w in weights.items()}})
         made = [run.device(v) if is_host(v) and fits_device(v.dtype) else v for v in made]
+        if traced is not None and any(map(is_host, made)):
+            rule = "results that no array on a device holds cannot be those of a program"
+            raise NeedsValue.of("graph", model_file.NEWEST, "", rule)
         return made[0] if len(made) == 1 else tuple(made)
 
     def _check_supported(self) -> None:

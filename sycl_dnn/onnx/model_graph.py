@@ -18,6 +18,7 @@ from sycl_dnn.onnx.operator_registry import Operator, find
 #: Value kinds other than tensors: strings, sequences, optionals and others.
 _NOT_TENSORS = (
     "string", "unknown", "sequence_type", "map_type", "optional_type", "sparse_tensor_type",
+    "opaque_type",
 )  # fmt: skip
 
 #: Attributes whose integers are values or bounds, not sizes.
@@ -153,6 +154,10 @@ class Graph:
         own = [v for v in (*self.constants.values(), *attributes) if isinstance(v, np.ndarray)]
         nested = (i for n in self.nodes for g in n.graphs.values() for i in g.constant_ids)
         return frozenset((*map(id, own), *nested))
+
+    def maker(self, name: str) -> Node:
+        """Return the node that makes a value."""
+        return next(n for n in self.nodes if name in n.outputs)
 
     def all_nodes(self) -> Iterator[Node]:
         """Yield the nodes, including those of nested graphs."""

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+import sycl_dnn
 from sycl_dnn import functional
-from sycl_dnn.errors import UnsupportedOperator
+from sycl_dnn.errors import InvalidArguments, UnsupportedOperator
 
 MICROSOFT = "com.microsoft"
 #: Functions of values whose kind is known only at run time: arrays or traced values.
@@ -130,6 +131,18 @@ class Call:
     def ints(self, value: Any) -> list[int]:
         """Return a host value, or an attribute, as integers."""
         return [int(v) for v in np.asarray(value).ravel()]
+
+    def step(self, function: Callable[..., Any], *arrays: Any, shape: Any, dtype: str) -> Any:
+        """Record a function over dpnp arrays as a step; its errors name the node."""
+
+        def run(*given: Any) -> Any:
+            try:
+                return function(*given)
+            except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+                title, name = f"{self.node.title}-{self.node.version}", self.node.name
+                raise InvalidArguments(f"{title} (node {name!r}): {error}") from error
+
+        return sycl_dnn.array_function(run, *arrays, shape=shape, dtype=dtype, name=self.op)
 
     def refuse(self, rule: str) -> NoReturn:
         """Raise the error that names operator, version, node and rule."""

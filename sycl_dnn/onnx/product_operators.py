@@ -7,7 +7,6 @@ from typing import Any
 
 import dpnp
 
-import sycl_dnn
 from sycl_dnn.onnx.elementwise_operators import is_float, name_of
 from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, operator
 
@@ -59,6 +58,6 @@ def _einsum(call: Call, *xs: Any) -> Any:
 
 @operator("Det", 11)
 def _det(call: Call, x: Any) -> Any:
-    return sycl_dnn.array_function(
-        dpnp.linalg.det, x, shape=tuple(x.shape[:-2]), dtype=name_of(x), name="Det"
-    )
+    if len(x.shape) < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"the input must have square matrices, got {tuple(x.shape)}")
+    return call.step(dpnp.linalg.det, x, shape=tuple(x.shape[:-2]), dtype=name_of(x))

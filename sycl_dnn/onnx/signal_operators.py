@@ -9,7 +9,6 @@ from typing import Any
 import dpnp
 import numpy as np
 
-import sycl_dnn
 from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.onnx.elementwise_operators import name_of
 from sycl_dnn.onnx.model_graph import check_size
@@ -72,7 +71,7 @@ def _transformed(call: Call, x: Any, n: int, axis: int, inverse: bool, onesided:
         return in_dtype(dpnp.stack([made.real, made.imag], axis=-1), dtype)
 
     last = 1 if is_real_result else 2
-    return sycl_dnn.array_function(step, x, shape=(*shape, last), dtype=dtype, name=call.op)
+    return call.step(step, x, shape=(*shape, last), dtype=dtype)
 
 
 @operator("DFT", 17, host=(1,))
