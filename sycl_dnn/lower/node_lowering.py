@@ -29,7 +29,7 @@ from sycl_dnn.kernels.node_expressions import (
 )
 from sycl_dnn.lower import expansion
 from sycl_dnn.lower.chaining import Chains, Stage
-from sycl_dnn.lower.reduction_lowering import ReductionLaunch, elementwise_stage
+from sycl_dnn.lower.reduction_lowering import ReductionLaunch, elementwise_plans
 from sycl_dnn.lower.region import Region, is_reduction, is_scan
 from sycl_dnn.lower.region_arrays import RegionArrays, coordinate_strides, indexed_axes
 from sycl_dnn.lower.scan_lowering import ScanLaunch
@@ -350,9 +350,9 @@ class Lowering:
         n_read, n_places = len(operands), len(reads.places)
         strides = [*grid.strides[:n_read], *grid.strides[len(grid.strides) - n_places :]]
         strides += grid.strides[n_read : n_read + len(nodes)]
-        stage = elementwise_stage(expression, grid.sizes, strides, units(operands[0]))
+        plans, slabs = elementwise_plans(expression, grid.sizes, strides, units(operands[0]))
         indexed = indexed_axes(reads.gathers, operands[len(reads.inputs) :])
-        return self._chains.appended([Stage(*stage, operands, outs, indexed)])
+        return self._chains.appended([Stage(p, slabs, operands, outs, indexed) for p in plans])
 
     def _launched(
         self,

@@ -35,19 +35,33 @@ def schedule_of(
     return whole_schedule(grid, passes.n_terms, is_cpu=is_cpu, lanes=lanes)
 
 
-def elementwise_stage(
+def plans_of(
+    expression: Expression, grid: ReductionGrid, n_processors: int, *, is_cpu: bool, **fixed: int
+) -> list[Plan]:
+    """Return ways to launch a kernel, of which the first is the best one alone.
+
+    Vectors along the innermost axis leave the others to be divided into slabs.
+    """
+    schedules = [schedule_of(expression, grid, is_cpu=is_cpu)]
+    last = len(grid.sizes) - 1
+    if schedules[0].lanes != last:
+        schedules.append(schedule_of(expression, grid, is_cpu=is_cpu, lanes=last))
+    schedules = [schedule._replace(**fixed) for schedule in schedules]
+    return [planned(expression, grid, s, n_processors) for s in schedules]
+
+
+def elementwise_plans(
     expression: Expression,
     sizes: Sequence[int],
     strides: Sequence[Sequence[int]],
     n_processors: int,
-) -> tuple[Plan, ReductionGrid]:
-    """Return plan and grid of element-wise nodes on a CPU: long rows as if they were reduced."""
+) -> tuple[list[Plan], ReductionGrid]:
+    """Return plans and grid of element-wise nodes on a CPU: long rows as if they were reduced."""
     *outer, inner = sizes
     kinds = "k" * len(outer) + ("r" if inner >= SHORT else "k")
     grid = reduction_grid(sizes, kinds, strides)
     grid.check(expression.terms[-1].operation if expression.terms else "copy")
-    schedule = schedule_of(expression, grid, is_cpu=True)
-    return planned(expression, grid, schedule, n_processors), grid
+    return plans_of(expression, grid, n_processors, is_cpu=True), grid
 
 
 class ReductionLaunch:
@@ -64,7 +78,7 @@ class ReductionLaunch:
         self._region, self._expression, self._chains = region, region.expression, chain
         self._is_cpu = region.trace.engine.kind is _core.engine_kind.cpu
         self._grid = region.grid()
-        self._schedule = self._schedule_of(self._expression, self._grid)
+        self._schedule = schedule_of(self._expression, self._grid, is_cpu=self._is_cpu)
         self.n_parts = n_parts_of(self._grid, self._schedule, self._n_processors)
         #: Whether several passes should be several kernels.
         self.is_far_apart = is_far_apart(self._grid, self._schedule)
@@ -72,9 +86,6 @@ class ReductionLaunch:
     @property
     def _n_processors(self) -> int:
         return int(self._region.trace.engine.sycl_queue.sycl_device.max_compute_units)
-
-    def _schedule_of(self, expression: Expression, grid: ReductionGrid) -> ReductionSchedule:
-        return schedule_of(expression, grid, is_cpu=self._is_cpu)
 
     def recorded(self) -> list[Tensor]:
         """Record the kernels; return the outputs."""
@@ -94,13 +105,7 @@ class ReductionLaunch:
         indexed: Sequence[int] = (),
         **fixed: int,
     ) -> list[Tensor]:
-        schedules = [self._schedule_of(expression, grid)]
-        last = len(grid.sizes) - 1
-        if schedules[0].lanes != last:
-            # Vectors along the innermost axis leave the others to be divided into slabs.
-            schedules.append(schedule_of(expression, grid, is_cpu=self._is_cpu, lanes=last))
-        schedules = [schedule._replace(**fixed) for schedule in schedules]
-        plans = [planned(expression, grid, s, self._n_processors) for s in schedules]
+        plans = plans_of(expression, grid, self._n_processors, is_cpu=self._is_cpu, **fixed)
         return self._chains.recorded([Stage(p, grid, operands, outs, indexed) for p in plans])
 
     def _in_two_stages(self) -> list[Tensor]:

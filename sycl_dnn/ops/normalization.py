@@ -155,14 +155,26 @@ NORMALIZED = Operation(
 
 
 def normalized(
-    x: Node, *vectors: Node, axes: Axes, groups: int, eps: float, has_weight: bool
+    x: Node,
+    *vectors: Node,
+    axes: Axes,
+    groups: int,
+    eps: float,
+    has_weight: bool,
+    rows: Node | None = None,
 ) -> tuple[Node, Node, Node, Node]:
     """Normalize slices: see ``statistics``; return the result, mean, variance and scale.
 
     The vectors are weight, if ``has_weight``, and bias, if it is given: they have the channels, and
-    size 1 along all other axes.
+    size 1 along all other axes. ``rows`` is ``x`` as (N, groups, -1).
     """
-    mean, variance, scale = statistics(x, axes, groups, eps)
+    if rows is None:
+        mean, variance, scale = statistics(x, axes, groups, eps)
+    else:
+        shape = (*rows.shape[:2], x.shape[1] // groups, *[1] * (x.ndim - 2))
+        found = [reshape(v, (*rows.shape[:2], *[1] * (x.ndim - 1)))
+                 for v in statistics(rows, (2,), groups, eps)]  # fmt: skip
+        mean, variance, scale = (_of_channels(v, shape) for v in found)
     kinds = {"axes": tuple(axes), "groups": groups, "has_weight": has_weight}
     made = NORMALIZED(x, scale, mean, *vectors, has_mean=True, **kinds)
     return made, mean, variance, scale
