@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sycl_dnn._core import algorithm
+from sycl_dnn.functional.arithmetic.comparison import clamp
 from sycl_dnn.functional.arithmetic.elementwise import pointwise
 from sycl_dnn.functional.arithmetic.operands import by_nodes
 from sycl_dnn.lower.appendable import Eltwise, applied
@@ -40,8 +41,10 @@ def relu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | A
 
     In a compiled function oneDNN may append it to a convolution or a product; there NaN becomes 0.
     """
-    if not input.is_float:
+    if input.dtype in ("int8", "uint8"):
         return eltwise(input, A.eltwise_relu)
+    if not input.is_float:  # oneDNN computes wider integers in float32
+        return clamp(input, min=0)
     return applied(ops.RELU, input, Eltwise(A.eltwise_relu))
 
 

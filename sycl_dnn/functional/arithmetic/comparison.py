@@ -188,7 +188,7 @@ def clamp(
     dtype = result_dtype(x, *limits)
     if not dtypes.is_float(dtype):
         return _clamped_integers(dtype, x, list(given), limits)
-    if isinstance(limits[0], Tensor):
+    if isinstance(limits[0], Tensor) or any(map(math.isnan, limits)):
         rows = {"min": ops.MAXIMUM, "max": ops.MINIMUM}
         row = ops.CLAMP_BETWEEN if len(limits) == 2 else rows[next(iter(given))]
         wide = dtypes.wide(dtype)

@@ -229,7 +229,7 @@ def _enlarged(x: Tensor, sizes: Sizes) -> Tensor:
             ops.broadcast_to(ops.reshape(node, apart), spread), (*x.shape[:2], *sizes)
         )
 
-    if x.dtype == "float64":
+    if x.dtype in ("float64", "int32"):  # oneDNN rounds integers to float32
         return computed(definition, x)
     return meaning(definition, [x], lambda: _resampled(x, algorithm.resampling_nearest, sizes))
 

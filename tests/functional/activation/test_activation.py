@@ -174,3 +174,10 @@ def test_documented(name):
     text = getattr(F, name).__doc__
     for part in ("Parameters\n", "Returns\n", "Raises\n", "Source: oneDNN"):
         assert part in text
+
+
+def test_relu_of_large_integers_is_exact(queue):
+    numbers = np.array([2**24 + 1, -(2**24) - 1, 2**31 - 1, -(2**31), 0])
+    x = dpnp.asarray(numbers, dtype="int32", sycl_queue=queue)
+    for call in (F.relu, sycl_dnn.compile(lambda x: F.relu(x))):
+        np.testing.assert_array_equal(dpnp.asnumpy(call(x)), np.maximum(numbers, 0))

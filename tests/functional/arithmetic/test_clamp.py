@@ -94,3 +94,10 @@ def test_integers(queue):
 def test_refused(call, error, words, queue):
     with pytest.raises(error, match=words):
         call(to_device(np.ones((2, 4)), "float32", queue))
+
+
+@pytest.mark.parametrize("bounds", [(np.nan, 1.0), (0.0, np.nan), (np.nan, None)], ids=str)
+def test_a_bound_that_is_nan_makes_all_nan(bounds, queue):
+    x = dpnp.asarray([-2.0, 0.5, 3.0], dtype="f4", sycl_queue=queue)
+    for call in (lambda x: F.clamp(x, *bounds), sycl_dnn.compile(lambda x: F.clamp(x, *bounds))):
+        assert dpnp.all(dpnp.isnan(call(x)))

@@ -145,3 +145,11 @@ def test_refused_dtypes(queue):
     x = dpnp.ones((2, 3, 6, 6), dtype="i4", sycl_queue=queue)
     with pytest.raises(TypeError, match="interpolate: input must have a floating-point dtype, got"):
         F.interpolate(x, 3, mode="bilinear")
+
+
+def test_nearest_of_large_integers_is_exact(queue):
+    numbers = np.array([[[2**24 + 1, -(2**24) - 1, 2**31 - 1]]])
+    x = dpnp.asarray(numbers, dtype="i4", sycl_queue=queue)
+    for call in (F.interpolate, sycl_dnn.compile(lambda x, **k: F.interpolate(x, **k))):
+        made = call(x, scale_factor=2, mode="nearest")
+        np.testing.assert_array_equal(dpnp.asnumpy(made), numbers.repeat(2, -1))

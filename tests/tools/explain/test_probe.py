@@ -87,6 +87,22 @@ def test_no_device_is_told():
         Prober("nonsense")
 
 
+@pytest.mark.parametrize(
+    ("impl", "family", "state"),
+    [
+        ("ref:any", "ref", "ref"),
+        ("simple:any", "simple", "simple"),
+        ("brg_conv_fwd:avx512_core", "brgemm", "optimised"),
+        ("gemm:jit", "gemm", "optimised"),
+        ("jit:avx2", "jit", "optimised"),
+        ("ocl:ref", "ref", "ref"),
+        ("something new", "other", "optimised"),
+    ],
+)
+def test_families(impl, family, state):
+    assert (probe.family(impl), probe.state(impl)) == (family, state)
+
+
 def test_targets_are_named_by_instruction_set_or_gpu():
     assert probe.target_name({"kind": "cpu", "isa": "avx2"}) == "cpu:avx2"
     assert probe.target_name({"kind": "gpu", "device": "Intel(R) Graphics [0x56a0]"}) == "Arc A770"
