@@ -52,8 +52,10 @@ def _normalized_rows(
         return all_computed(definition, x, *rows)[0]
     with untaped(x.trace):
         made, forward = _by_primitive(x, weight, bias, eps, is_centered=is_centered)
-    # oneDNN's gradient of root-mean-square normalization subtracts a mean, which is wrong.
-    own = partial(_gradient, forward.pd, eps, forward.params["flags"]) if is_centered else None
+    # oneDNN's gradient of root-mean-square normalization subtracts a mean, which is wrong. A dtype
+    # that it lacks was converted: then the definition, which is one kernel, converts nothing.
+    is_own = is_centered and forward.row == "layer_normalization_forward"
+    own = partial(_gradient, forward.pd, eps, forward.params["flags"]) if is_own else None
     return all_meaning(definition, [x, *rows], lambda: made, own)[0]
 
 
