@@ -16,6 +16,8 @@ from sycl_dnn.onnx.shape_operators import widths
 
 _MAX = (F.max_pool1d, F.max_pool2d, F.max_pool3d)
 _AVERAGE = (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)
+#: Largest images whose means are oneDNN's, which adds up one by one, but is faster for few.
+_MOST_POOLED = 8192
 _CONV = (F.conv1d, F.conv2d, F.conv3d)
 
 
@@ -143,12 +145,18 @@ def _spatial(x: Any) -> tuple[int, ...]:
     return tuple(range(2, len(x.shape)))
 
 
+def mean_of_images(x: Any) -> Any:
+    """Return the mean over all axes but the first two, which remain with one element."""
+    axes, sizes = _spatial(x), tuple(x.shape[2:])
+    is_pooled = len(axes) <= 3 and is_float(x) and name_of(x) != "float64"
+    if is_pooled and 0 < math.prod(sizes) <= _MOST_POOLED and math.prod(x.shape):
+        return _AVERAGE[len(axes) - 1](x, sizes)
+    return F.mean(x, axes, True)
+
+
 @operator("GlobalAveragePool")
 def _global_average(call: Call, x: Any) -> Any:
-    axes, sizes = _spatial(x), tuple(x.shape[2:])
-    if len(axes) <= 3 and name_of(x) != "float64" and math.prod(x.shape):
-        return _AVERAGE[len(axes) - 1](x, sizes)  # oneDNN's is faster than a kernel of sums
-    return F.mean(x, axes, True)
+    return mean_of_images(x)
 
 
 @operator("GlobalMaxPool")

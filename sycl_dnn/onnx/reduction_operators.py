@@ -11,6 +11,7 @@ import numpy as np
 
 from sycl_dnn.onnx.elementwise_operators import is_float, name_of
 from sycl_dnn.onnx.operator_registry import Call, F, checked_axes, checked_axis, operator
+from sycl_dnn.onnx.pool_operators import mean_of_images
 
 Reduction = Callable[[Any, tuple[int, ...], bool], Any]
 
@@ -43,6 +44,9 @@ def _of_nothing(x: Any, axes: tuple[int, ...], keepdim: bool, is_least: bool) ->
 
 
 def _mean(x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
+    if is_float(x) and len(x.shape) > 3 and sorted(axes) == [*range(2, len(x.shape))]:
+        made = mean_of_images(x)
+        return made if keepdim else F.reshape(made, tuple(x.shape[:2]))
     if is_float(x):
         return F.mean(x, axes, keepdim)
     n = math.prod(x.shape[a] for a in axes)

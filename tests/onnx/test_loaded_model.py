@@ -216,3 +216,16 @@ def test_global_average_pools(parsed):
         del made.graph.output[0].type.tensor_type.shape.dim[:]
         made.graph.output[0].type.tensor_type.ClearField("shape")
         close(sycl_dnn.onnx.load(made)(x), x.mean(tuple(range(2, len(shape))), keepdims=True))
+
+
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("axes", [[2, 3], [-1, -2], [1, 2], [3]])
+def test_means_of_images(parsed, axes, keepdims):
+    x = np.random.default_rng(3).standard_normal((2, 3, 7, 5)).astype("f4")
+    made = parsed(
+        f"""g (float[2, 3, 7, 5] x) => (float[A, B] y)
+        {{ y = ReduceMean<axes = {axes}, keepdims = {keepdims}>(x) }}""",
+        13,
+    )
+    made.graph.output[0].type.tensor_type.ClearField("shape")
+    close(sycl_dnn.onnx.load(made)(x), x.mean(tuple(axes), keepdims=bool(keepdims)))
