@@ -7,7 +7,7 @@
 FOLDER has the unpacked packages, RIVALS the other libraries. Inputs are rendered text, tones and
 the source of Python's library. Prints a table: the largest difference from ONNX Runtime at three
 shapes, the CPU time from file to first result and of a call with a new shape, and with ``--speed``
-the ratio of the shortest times of alternating calls.
+the ratios of the shortest times of alternating calls: wall, and CPU of all threads in parentheses.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def exactness(path: Path, inputs: list[Any]) -> Iterator[str]:
 
 
 def speed(path: Path, inputs: Any, rounds: int) -> Iterator[str]:
-    """Yield the ratios of the shortest times of alternating calls: rivals to this package."""
+    """Yield ratios of the shortest times of alternating calls, wall (CPU): rivals to this one."""
     net, session, other = sycl_dnn.onnx.load(path), runtime(path), openvino(path)
     given = named(inputs, [i.name for i in session.get_inputs()])
     fast = sycl_dnn.compile(net)
@@ -168,16 +168,17 @@ def speed(path: Path, inputs: Any, rounds: int) -> Iterator[str]:
     calls = {"own": lambda: results(fast(**arrays)), "ort": lambda: session.run(None, given)}
     if other is not None:
         calls["openvino"] = lambda: other(given)
-    best = dict.fromkeys(calls, float("inf"))
+    best = {name: np.full(2, np.inf) for name in calls}
     for round_ in range(rounds + 1):
         for name, call in calls.items():
             for _ in range(8):
-                start = time.perf_counter()
+                start = np.array([time.perf_counter(), time.process_time()])
                 call()
-                spent = time.perf_counter() - start
-                best[name] = min(best[name], spent) if round_ else best[name]
-    yield f"{best['ort'] / best['own']:.2f}"
-    yield f"{best['openvino'] / best['own']:.2f}" if other is not None else "-"
+                spent = np.array([time.perf_counter(), time.process_time()]) - start
+                best[name] = np.minimum(best[name], spent) if round_ else best[name]
+    for name in ("ort", "openvino"):
+        ratios = best[name] / best["own"] if name in best else None
+        yield "-" if ratios is None else f"{ratios[0]:.2f} ({ratios[1]:.2f})"
 
 
 def main() -> None:
