@@ -302,8 +302,8 @@ def load(
         In inference mode. Floating-point initializers with at least one axis become parameters,
         unless an operator reads them on the host, as ``Resize`` reads its scales; so do constants
         of several numbers if there are no such initializers. Statistics of batch normalization
-        become buffers. Subnormal weights beside far larger ones are 0. State-dict names are those of the file. ``missing``
-        lists unsupported operators.
+        become buffers. Subnormal weights beside far larger ones are 0. State-dict names are those
+        of the file. ``missing`` lists unsupported operators.
 
     Raises
     ------
