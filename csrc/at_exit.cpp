@@ -10,6 +10,7 @@
 #include "base/gil.hpp"
 #include "engine/in_flight.hpp"
 #include "program/host_lane.hpp"
+#include "program/program_build.hpp"
 
 namespace sycl_dnn {
 
@@ -23,6 +24,7 @@ static void empty_caches() {
 // The interpreter has ended, but work submitted by daemon threads may still be running.
 static void finish_late() {
     if (was_forked()) return;
+    ProgramBuild::finish();
     ReleasedGil::wait_for_all();
     InFlight::wait_for_all();
     HostLane::finish();
@@ -32,6 +34,7 @@ static void finish() {
     if (was_forked()) return;
     InFlight::finish_all();
     ReleasedGil nogil;
+    ProgramBuild::finish();
     HostLane::finish();
     empty_caches();
 }

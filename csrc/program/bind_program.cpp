@@ -78,7 +78,9 @@ std::unique_ptr<Program> make_program(const Engine &engine, const py::list &valu
         Program::step step{nullptr, nullptr, row[1].cast<std::vector<std::pair<int, int>>>()};
         check_places(step, made.size(), row[0].is_none());
         if (py::isinstance<Kernel>(row[0])) {
-            step.kernel = row[0].cast<const Kernel *>();
+            auto *kernel = row[0].cast<Kernel *>();
+            kernel->settle();
+            step.kernel = kernel;
         } else if (!row[0].is_none()) {
             step.primitive = row[0].cast<const Primitive *>();
             check_step(*step.primitive, step, made);

@@ -2,11 +2,20 @@
 // Python class Kernel: a kernel compiled at run time, as a step of a Program.
 #include "program/kernel.hpp"
 
+#include "base/dpctl_api.hpp"
 #include "base/dpctl_programs.hpp"
 #include "base/errors.hpp"
 #include "program/program_binary.hpp"
 
 namespace sycl_dnn {
+
+void Kernel::settle() {
+    if (!build || handle) return;
+    if (PyErr_CheckSignals()) throw py::error_already_set();
+    const auto made = build->kernel(name);
+    if (!made) throw unimplemented(name + ": the device's compiler refuses this kernel");
+    if (!handle) handle = made;  // another thread may have been faster, and uses it
+}
 
 sycl::event Kernel::submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t> &args,
                            const std::vector<sycl::event> &depends) const {
@@ -45,23 +54,39 @@ Kernel make_kernel(const py::object &kernel, const std::string &name, const py::
                                 std::to_string(global) + " and " + std::to_string(local));
     std::vector<Kernel::number> given;
     for (const auto &item : numbers) given.push_back(number_of(item));
-    return {name, kernel_of(kernel), nullptr, std::move(given), global, local};
+    if (py::isinstance<ProgramBuild>(kernel)) {
+        auto build = kernel.cast<std::shared_ptr<ProgramBuild>>();
+        return {name, std::nullopt, std::move(build), nullptr, std::move(given), global, local};
+    }
+    return {name, kernel_of(kernel), nullptr, nullptr, std::move(given), global, local};
 }
 
 Kernel make_copy(const std::string &from, const std::string &to,
                  const std::vector<HostCopy::axis> &axes) {
     const std::string name = "copy_" + from + "_to_" + to;
-    return {name, std::nullopt, std::make_shared<HostCopy>(from, to, axes), {}, 1, 1};
+    return {name, std::nullopt, nullptr, std::make_shared<HostCopy>(from, to, axes), {}, 1, 1};
 }
 
 }  // namespace
 
 void bind_kernel(py::module_ &m) {
+    py::class_<ProgramBuild, std::shared_ptr<ProgramBuild>>(
+        m, "ProgramBuild",
+        "A program of SPIR-V kernels for an OpenCL device, which another thread is building.")
+        .def(py::init([](const py::object &queue, const py::bytes &module, const py::bytes &binary,
+                         const py::object &keep) {
+                 return std::make_shared<ProgramBuild>(queue_of(queue), module, binary, keep);
+             }),
+             py::arg("queue"), py::arg("module"), py::arg("binary"), py::arg("keep"),
+             "``binary`` is what the driver made of the module before, or empty. It is executed: "
+             "only bytes that nobody else can have written. Otherwise ``keep`` is called with what "
+             "it makes of it, by the first program of its kernels.");
     py::class_<Kernel>(m, "Kernel", "A kernel compiled at run time, as a step of a Program.")
         .def(py::init(&make_kernel), py::arg("kernel"), py::arg("name"), py::arg("numbers"),
              py::arg("global_size"), py::arg("local_size"),
-             "``kernel`` is a dpctl.program.SyclKernel. Its parameters are the addresses of the "
-             "step's values in their order, then ``numbers``: int32 for int, float for float.")
+             "``kernel`` is a dpctl.program.SyclKernel, or a ProgramBuild, which programs of the "
+             "kernel wait for. Its parameters are the addresses of the step's values in their "
+             "order, then ``numbers``: int32 for int, float for float.")
         .def_readonly("name", &Kernel::name)
         .def_readonly("global_size", &Kernel::global)
         .def_readonly("local_size", &Kernel::local)

@@ -10,6 +10,7 @@
 
 #include "base/bind.hpp"
 #include "program/host_copy.hpp"
+#include "program/program_build.hpp"
 
 namespace sycl_dnn {
 
@@ -20,10 +21,14 @@ struct Kernel {
 
     std::string name;
     std::optional<sycl::kernel> handle;
+    std::shared_ptr<ProgramBuild> build;  // where the handle comes from, or null
     std::shared_ptr<const HostCopy> copy;
     std::vector<number> numbers;
     size_t global;  // total work-items, a multiple of `local`
     size_t local;
+
+    // Waits for the handle; throws `unimplemented` if the driver refuses. Call with the GIL.
+    void settle();
 
     // Call without the GIL.
     sycl::event submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t> &args,

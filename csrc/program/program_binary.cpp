@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel programs as binaries of the driver's compiler. OpenCL only.
+// Kernel programs of OpenCL: compiled from SPIR-V, and as binaries of the driver's compiler.
 #include "program/program_binary.hpp"
 
 #include <dlfcn.h>
 
 #include <memory>
-#include <optional>
 #include <sycl/backend/opencl.hpp>
-#include <sycl/sycl.hpp>
 #include <type_traits>
 
 #include "base/dpctl_api.hpp"
-#include "base/dpctl_programs.hpp"
+#include "base/gil.hpp"
 
 namespace sycl_dnn {
 
@@ -65,18 +63,15 @@ std::string binary_for(cl_program program, cl_device_id device) {
     return binary;
 }
 
-// Throws if the driver does not accept the bytes.
-program_bundle built(const sycl::queue &queue, const std::string &binary) {
+// Builds the program that `create` returns, given a context, a device and the address of a status.
+template <class Create>
+program_bundle built(const sycl::queue &queue, const Create &create) {
     const auto context = held(sycl::get_native<opencl>(queue.get_context()), CL(clReleaseContext));
     const auto device = held(sycl::get_native<opencl>(queue.get_device()), CL(clReleaseDevice));
     cl_device_id its = device.get();
-    const size_t size = binary.size();
-    const auto *bytes = reinterpret_cast<const unsigned char *>(binary.data());
-    cl_int taken = CL_SUCCESS, status = CL_SUCCESS;
-    auto program =
-        held(CL(clCreateProgramWithBinary)(context.get(), 1, &its, &size, &bytes, &taken, &status),
-             CL(clReleaseProgram));
-    check_cl(status ? status : taken, "clCreateProgramWithBinary");
+    cl_int status = CL_SUCCESS;
+    auto program = held(create(context.get(), its, &status), CL(clReleaseProgram));
+    check_cl(status, "clCreateProgram");
     check_cl(CL(clBuildProgram)(program.get(), 1, &its, nullptr, nullptr, nullptr),
              "clBuildProgram");
     return sycl::make_kernel_bundle<opencl, sycl::bundle_state::executable>(program.get(),
@@ -85,9 +80,25 @@ program_bundle built(const sycl::queue &queue, const std::string &binary) {
 
 }  // namespace
 
-py::bytes program_binary(const py::object &program, const py::object &queue) {
-    const program_bundle bundle = bundle_of(program);
-    const sycl::device device = queue_of(queue).get_device();
+program_bundle program_of_bytes(const sycl::queue &queue, const std::string &binary) {
+    const size_t size = binary.size();
+    const auto *bytes = reinterpret_cast<const unsigned char *>(binary.data());
+    return built(queue, [&](cl_context context, cl_device_id device, cl_int *status) {
+        cl_int taken = CL_SUCCESS;
+        auto *made =
+            CL(clCreateProgramWithBinary)(context, 1, &device, &size, &bytes, &taken, status);
+        if (!*status) *status = taken;
+        return made;
+    });
+}
+
+program_bundle program_of_spirv(const sycl::queue &queue, const std::string &module) {
+    return built(queue, [&](cl_context context, cl_device_id, cl_int *status) {
+        return CL(clCreateProgramWithIL)(context, module.data(), module.size(), status);
+    });
+}
+
+std::string bytes_of(const program_bundle &bundle, const sycl::device &device) {
     try {
         const auto own = held(sycl::get_native<opencl>(bundle).at(0), CL(clReleaseProgram));
         const auto its = held(sycl::get_native<opencl>(device), CL(clReleaseDevice));
@@ -97,13 +108,26 @@ py::bytes program_binary(const py::object &program, const py::object &queue) {
     }
 }
 
+sycl::kernel kernel_in(const program_bundle &bundle, const std::string &name) {
+    const auto own = held(sycl::get_native<opencl>(bundle).at(0), CL(clReleaseProgram));
+    cl_int status = CL_SUCCESS;
+    const auto kernel =
+        held(CL(clCreateKernel)(own.get(), name.c_str(), &status), CL(clReleaseKernel));
+    check_cl(status, "clCreateKernel");
+    return sycl::make_kernel<opencl>(kernel.get(), bundle.get_context());
+}
+
+py::bytes program_binary(const py::object &program, const py::object &queue) {
+    return bytes_of(bundle_of(program), queue_of(queue).get_device());
+}
+
 py::object program_of_binary(const py::object &queue, const py::bytes &binary) {
     const std::string bytes = binary;
     const sycl::queue q = queue_of(queue);
     std::optional<program_bundle> bundle;
     try {
-        const py::gil_scoped_release release;
-        bundle = built(q, bytes);
+        const ReleasedGil nogil;
+        bundle = program_of_bytes(q, bytes);
     } catch (const std::exception &) {
         return py::none();
     }

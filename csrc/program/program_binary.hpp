@@ -1,9 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+#include <string>
+#include <sycl/sycl.hpp>
+
 #include "base/bind.hpp"
+#include "base/dpctl_programs.hpp"
 
 namespace sycl_dnn {
+
+// Programs for a queue's OpenCL device; these throw if the driver refuses. Call without the GIL.
+program_bundle program_of_spirv(const sycl::queue &queue, const std::string &module);
+program_bundle program_of_bytes(const sycl::queue &queue, const std::string &binary);
+// The driver's binary for a device; empty if there is none.
+std::string bytes_of(const program_bundle &bundle, const sycl::device &device);
+sycl::kernel kernel_in(const program_bundle &bundle, const std::string &name);
 
 // The driver's binary of a SyclProgram for a queue's device; empty if there is none.
 py::bytes program_binary(const py::object &program, const py::object &queue);

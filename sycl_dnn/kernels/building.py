@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilation of kernels, cached per context and source; failures are cached too."""
+"""Compilation of kernels, cached per context and source; failures are cached too.
+
+SPIR-V for OpenCL devices is compiled by another thread, while a trace goes on.
+"""
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections import OrderedDict
@@ -37,8 +41,9 @@ def compiled(queue: Any, source: str | bytes, name: str) -> Any:
 
     Returns
     -------
-    dpctl.program.SyclKernel or None
-        None if there is no compiler, or it rejects the source.
+    dpctl.program.SyclKernel, ProgramBuild or None
+        None if there is no compiler, or it rejects the source. What another thread compiles may
+        not be finished: programs of its kernels wait, and raise an error if it is rejected.
     """
     if isinstance(source, str) and queue.backend != dpctl.backend_type.opencl:
         return None
@@ -51,15 +56,19 @@ def compiled(queue: Any, source: str | bytes, name: str) -> Any:
                 _made.popitem(last=False)
         _made.move_to_end(key)
         program = _made[key]
-    return None if program is None else program.get_sycl_kernel(name)
+    if program is None or isinstance(program, _core.ProgramBuild):
+        return program
+    return program.get_sycl_kernel(name)
 
 
 def _built(queue: Any, source: str | bytes) -> Any:
     text = source if isinstance(source, str) else source.hex()
-    name = ""
-    if queue.backend == dpctl.backend_type.opencl:
-        name = kept_binaries.key(queue, text, _OPTIONS)
+    is_opencl = queue.backend == dpctl.backend_type.opencl
+    name = kept_binaries.key(queue, text, _OPTIONS) if is_opencl else ""
     binary = kept_binaries.load(name)
+    if is_opencl and isinstance(source, bytes):
+        keep = functools.partial(kept_binaries.keep, name)
+        return _core.ProgramBuild(queue, source, binary or b"", keep)
     program = None if binary is None else _core.Kernel.program_of_binary(queue, binary)
     if program is None:
         try:
