@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from functional.case import Case, Spec
 from functional.checks import Checks
+from functional.on_device import to_numpy
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -153,3 +154,23 @@ def test_nearest_of_large_integers_is_exact(queue):
     for call in (F.interpolate, sycl_dnn.compile(lambda x, **k: F.interpolate(x, **k))):
         made = call(x, scale_factor=2, mode="nearest")
         np.testing.assert_array_equal(dpnp.asnumpy(made), numbers.repeat(2, -1))
+
+
+@pytest.mark.float64
+@pytest.mark.parametrize("layout", ["row_major", "channels_last"])
+def test_repeated_elements_have_derivatives_of_every_order_in_float64(layout, queue):
+    values = np.random.default_rng(4).standard_normal((2, 8, 3, 4))
+    x = dpnp.asarray(values, dtype="f8", sycl_queue=queue)
+    if layout == "channels_last":
+        x = dpnp.moveaxis(dpnp.ascontiguousarray(dpnp.moveaxis(x, 1, -1)), -1, 1)
+
+    def cubes(x):
+        y = F.interpolate(x, scale_factor=(2, 3))
+        return F.sum(y * y * y)
+
+    first = sycl_dnn.grad(cubes)
+    second = sycl_dnn.grad(lambda x: F.sum(first(x) * x))
+    third = sycl_dnn.grad(lambda x: F.sum(second(x)))
+    np.testing.assert_allclose(to_numpy(first(x)), 18 * values**2, rtol=1e-12)
+    np.testing.assert_allclose(to_numpy(second(x)), 54 * values**2, rtol=1e-12)
+    np.testing.assert_allclose(to_numpy(third(x)), 108 * values, rtol=1e-12)
