@@ -96,6 +96,8 @@ void decode(__global const uchar *row, int part, float16 *lo, float16 *hi) {
 _KERNELS = """
 }
 
+/* Rows of weights at once, as long as their sums fit in registers: several streams from memory. */
+#define TOGETHER (M > 2 ? 1 : ROWS)
 #ifdef GATED
 #define STEP 1
 #else
@@ -128,41 +130,44 @@ __kernel void packed_products(__global const element *x, NORM WEIGHTS ADDED RESU
     const int first = (int)get_group_id(0) * each, last = min(first + each, n);
     const size_t wide = K / (32 * PARTS) * BYTES;
     for (int at = first; at < last; at += STEP) {
-        __global const uchar *p[ROWS];
         __global float *to[ROWS];
         int n_rows[ROWS];
-        vector made[ROWS * M], more[ROWS * M];
-        for (int r = 0; r < ROWS; ++r) {
-            __global const uchar *w = w0;
-            __global float *y = y0;
-            int row = min(at + r, last - 1), of = n0; /* beyond the last one: that one again */
-            CHOSEN
-            p[r] = w + row * wide;
-            to[r] = y + row;
-            n_rows[r] = of;
-            for (int m = 0; m < M; ++m) made[r * M + m] = more[r * M + m] = 0;
-        }
-        for (int part = ITEM; part < K / 32; part += L)
-            for (int r = 0; r < ROWS; ++r) {
-                vector lo, hi;
-                decode(p[r], part, &lo, &hi);
-                for (int m = 0; m < M; ++m) {
-                    vector *one = made + r * M + m, *other = M > 2 ? one : more + r * M + m;
-                    *one = fma(lo, OF_X(m * K + part * 32), *one);
-                    *other = fma(hi, OF_X(m * K + part * 32 + 16), *other);
-                }
+        float all[ROWS * M];
+        for (int from = 0; from < ROWS; from += TOGETHER) {
+            __global const uchar *p[TOGETHER];
+            vector made[TOGETHER * M], more[TOGETHER * M];
+            for (int i = 0; i < TOGETHER; ++i) {
+                __global const uchar *w = w0;
+                __global float *y = y0;
+                const int r = from + i;
+                int row = min(at + r, last - 1), of = n0; /* beyond the last one: that one again */
+                CHOSEN
+                p[i] = w + row * wide;
+                to[r] = y + row;
+                n_rows[r] = of;
+                for (int m = 0; m < M; ++m) made[i * M + m] = more[i * M + m] = 0;
             }
+            for (int part = ITEM; part < K / 32; part += L)
+                for (int i = 0; i < TOGETHER; ++i) {
+                    vector lo, hi;
+                    decode(p[i], part, &lo, &hi);
+                    for (int m = 0; m < M; ++m) {
+                        vector *one = made + i * M + m, *other = M > 2 ? one : more + i * M + m;
+                        *one = fma(lo, OF_X(m * K + part * 32), *one);
+                        *other = fma(hi, OF_X(m * K + part * 32 + 16), *other);
+                    }
+                }
+            for (int i = 0; i < TOGETHER * M; ++i)
+                all[from * M + i] = group_sum(sum(made[i] + more[i]));
+        }
         for (int m = 0; m < M; ++m) {
-            float all[ROWS];
-            for (int r = 0; r < ROWS; ++r)
-                all[r] = group_sum(sum(made[r * M + m] + more[r * M + m]));
 #ifdef GATED
-            const float gate = all[0];
-            all[0] = GATED * all[1];
+            const float gate = all[m];
+            all[m] = GATED * all[M + m];
 #endif
             for (int r = 0; r < STEP; ++r) {
                 const size_t by = (size_t)m * n_rows[r];
-                if (ITEM == 0) to[r][by] = all[r] PLUS;
+                if (ITEM == 0) to[r][by] = all[r * M + m] PLUS;
             }
         }
     }
@@ -239,7 +244,6 @@ def _kernels(
         macros += [f"EPS {around.eps!r}f", f"K {given.shape[1]}"]
     if around.gate:
         macros.append(f"GATED {GATES[around.gate]}")
-    # Rows of weights at once: several streams from memory, as long as their sums fit in registers.
     is_cpu = given.trace.engine.kind is _core.engine_kind.cpu
     macros.append(f"ROWS {2 if around.gate or (is_cpu and rows <= 2) else 1}")
     return Kernels(given.trace, _DECODE + block.decoding + _KERNELS, dtype, 16, macros)
