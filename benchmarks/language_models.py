@@ -83,7 +83,8 @@ def main() -> None:
                  for work in (*works, _PROMPT)}  # fmt: skip
         cells = []
         for size in _GENERATIONS.values():
-            long, short = (least[(*size, count)] for count in (_COUNT, 1))
+            keys = [(*size, count) for count in (_COUNT, 1)]
+            long, short = (least[key] for key in keys)
             steps = [b - a for a, b in zip(short, long, strict=True)]
             cells.append(" / ".join(f"{size[0] * (_COUNT - 1) / step:.1f}" for step in steps))
         cells.append(" / ".join(f"{1e3 * t:.0f}" for t in least[_PROMPT]))

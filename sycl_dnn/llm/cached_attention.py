@@ -36,18 +36,16 @@ def cached_attention(
         Kind of the matrices of the layer, if they are packed: with many rows the scores are
         products in the same dtype.
     """
-    given = (None, None, 0) if turn is None else turn
-    y, keys, values = _attention(*heads, *cache, *places, mask, *given, scores, kind)
+    y, keys, values = _attention(tuple(heads), tuple(cache), places, mask, turn, scores, kind)
     return y, (keys, values)
 
 
 @operation
 def _attention(
-    query: Any, key: Any, value: Any, keys: Any, values: Any, first: Any, starts: Any, slots: Any,
-    mask: Any, cos: Any, sin: Any, n_pairs: int, scores: Scores, kind: str,
-) -> Any:  # fmt: skip
+    heads: Any, cache: Any, places: Any, mask: Any, turn: Any, scores: Scores, kind: str
+) -> Any:
+    (query, key, value), (keys, values), (first, starts, slots) = heads, cache, places
     trace = query.trace
-    turn = None if cos is None else Turn(cos, sin, n_pairs)
     if trace.is_compiled and not trace.training and trace.policy.kernels != "never":
         rotated = None if turn is None else Rotated(*turn)
         slices = Slices(keys, values, first, starts)
@@ -82,13 +80,13 @@ def attended(query: Any, key: Any, value: Any, mask: Any, scores: Scores, dtype:
         In which matrices are multiplied; scores are float32.
     """
     # Stack the query rows of adjacent heads that share keys.
-    rows = F.reshape(query, (query.shape[0], key.shape[1], -1, query.shape[3]))
-    rows, key, value = (F.astype(t, dtype) for t in (rows, key, value))
-    found = product(rows, F.transpose(key, 2, 3), dtype="float32")
+    rows: Any = F.reshape(query, (query.shape[0], key.shape[1], -1, query.shape[3]))
+    left, key, right = (query.trace.convert(t, dtype) for t in (rows, key, value))
+    found: Any = product(left, F.transpose(key, 2, 3), dtype="float32")
     if scores.cap is None:
         found = F.mul(found, scores.scale)
     else:
         found = F.mul(F.tanh(F.mul(found, scores.scale / scores.cap)), scores.cap)
     weights = F.softmax(F.add(found, mask), -1)
-    made = product(F.astype(weights, dtype), value, dtype=str(query.dtype))
+    made = product(query.trace.convert(weights, dtype), right, dtype=str(query.dtype))
     return F.reshape(made, query.shape)

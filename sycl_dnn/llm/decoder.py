@@ -103,11 +103,12 @@ class Attention(Module):
             heads[:2] = [turn(t) for t in heads[:2]]
         if mask is None:
             made = F.scaled_dot_product_attention(
-                *heads, is_causal=True, scale=config.attention_scale,
+                heads[0], heads[1], heads[2], is_causal=True, scale=config.attention_scale,
                 enable_gqa=config.num_heads != config.num_key_value_heads,
             )  # fmt: skip
         else:
-            made = attended(*heads, mask, self._scores, str(heads[0].dtype))
+            query, key, value = heads
+            made = attended(query, key, value, mask, self._scores, str(query.dtype))
         return F.permute(made, (0, 2, 1, 3))
 
 

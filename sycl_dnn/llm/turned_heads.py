@@ -58,7 +58,8 @@ def turn_of(rotation: Rotation, positions: Any) -> Turn:
     factors = [rotation.factor] * n
     of_cos = F.tensor([*factors, *factors, *(1.0 for _ in still)])
     of_sin = F.tensor([*(-f for f in factors), *factors, *still])
-    return Turn(*_cos_and_sin(positions, frequencies, of_cos, of_sin), n)
+    cos, sin = _cos_and_sin(positions, frequencies, of_cos, of_sin)
+    return Turn(cos, sin, n)
 
 
 @operation
