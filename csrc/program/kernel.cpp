@@ -9,6 +9,10 @@
 
 namespace sycl_dnn {
 
+void Kernel::start() const {
+    if (build && !handle) build->start();
+}
+
 void Kernel::settle() {
     if (!build || handle) return;
     if (PyErr_CheckSignals()) throw py::error_already_set();
@@ -87,6 +91,8 @@ void bind_kernel(py::module_ &m) {
              "``kernel`` is a dpctl.program.SyclKernel, or a ProgramBuild, which programs of the "
              "kernel wait for. Its parameters are the addresses of the step's values in their "
              "order, then ``numbers``: int32 for int, float for float.")
+        .def("start", &Kernel::start,
+             "Begin to build it, in another thread; programs of the kernel begin otherwise.")
         .def_readonly("name", &Kernel::name)
         .def_readonly("global_size", &Kernel::global)
         .def_readonly("local_size", &Kernel::local)

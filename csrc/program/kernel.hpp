@@ -27,6 +27,9 @@ struct Kernel {
     size_t global;  // total work-items, a multiple of `local`
     size_t local;
 
+    // Lets another thread build it, if that is necessary and has not begun.
+    void start() const;
+
     // Waits for the handle; throws `unimplemented` if the driver refuses. Call with the GIL.
     void settle();
 

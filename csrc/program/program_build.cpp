@@ -109,12 +109,17 @@ ProgramBuild::ProgramBuild(const sycl::queue &queue, std::string module, std::st
       keep(std::move(keep)) {
     refuse_after_fork();
     watch_for_fork();
+}
+
+void ProgramBuild::start() {
+    refuse_after_fork();
+    if (started.exchange(true)) return;
     const ReleasedGil nogil;
     if (!is_given_to_thread(work)) build(work);
 }
 
 std::optional<sycl::kernel> ProgramBuild::kernel(const std::string &name) {
-    refuse_after_fork();
+    start();
     std::optional<sycl::kernel> made;
     std::string binary;
     {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,11 +15,14 @@ namespace sycl_dnn {
 // on. One thread for all: Intel's CPU driver holds one mutex of the process while it builds.
 class ProgramBuild {
   public:
-    // Starts. `binary` is what the driver made of the same module before, or empty; `keep` is
-    // called with what it makes of it.
+    // `binary` is what the driver made of the same module before, or empty; `keep` is called with
+    // what it makes of it.
     ProgramBuild(const sycl::queue &queue, std::string module, std::string binary, py::object keep);
 
-    // Waits; nothing if the driver refuses the module. Call with the GIL.
+    // Lets the thread begin, unless it was told before. Call with the GIL.
+    void start();
+
+    // Starts and waits; nothing if the driver refuses the module. Call with the GIL.
     std::optional<sycl::kernel> kernel(const std::string &name);
 
     // At exit, without the GIL: drops what was not begun, and waits for the rest.
@@ -29,6 +33,7 @@ class ProgramBuild {
   private:
     std::shared_ptr<Work> work;
     py::object keep;
+    std::atomic<bool> started{false};
 };
 
 }  // namespace sycl_dnn

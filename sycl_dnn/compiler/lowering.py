@@ -31,6 +31,7 @@ from sycl_dnn.program.segments import finalized
 from sycl_dnn.trace import layout, nested_arguments
 from sycl_dnn.trace.array import Array, Target, check_strides, sharing
 from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
+from sycl_dnn.trace.steps import is_kernel
 from sycl_dnn.trace.trace_state import placement_error
 from sycl_dnn.trace.values import Tensor
 
@@ -191,6 +192,10 @@ class Lowered(Plan):
         self.n_recorded = len(graph.nodes)
         for rewrite in in_order(switches or {}, extra):
             rewrite(graph)
+        # Another thread builds kernels while primitives are created here.
+        for node in graph.nodes:
+            if is_kernel(node.primitive):
+                node.primitive.start()
         lower(graph, lowering, queue, stream)
         #: Queue of captured arrays; None if there are none.
         self._queue = queue if any(not isinstance(v, Seed) for _, v, _ in trace.captured) else None

@@ -71,7 +71,7 @@ class Kernels:
         The kernel's parameters are inputs and outputs in order, then numbers. ``is_repeated`` runs
         it at each call even if its inputs are constant.
         """
-        kernel = kernel_of(self._queue, self._source, name, numbers, n_groups, self.n_items)
+        kernel = kernel_of(self._trace, self._source, name, numbers, n_groups, self.n_items)
         made = {n: _new(self._trace, out) for n, out in outputs.items()}
         self._trace.add_step(Step(kernel, dict(inputs), made), is_repeated)
         return made
@@ -100,7 +100,7 @@ def launched(
     Unimplemented
         The device's compiler rejects the module.
     """
-    kernel = kernel_of(trace.engine.sycl_queue, module, name, numbers, n_groups, n_items)
+    kernel = kernel_of(trace, module, name, numbers, n_groups, n_items)
     made = new_results(trace, outs)
     named = {f"elements_{n}" if n < n_elementwise else f"src_{n}": t for n, t in enumerate(inputs)}
     results = {f"new_elements_{n}" if n_elementwise else f"dst_{n}": t for n, t in enumerate(made)}
@@ -116,10 +116,14 @@ os.register_at_fork(after_in_child=_launches.clear)
 
 
 def kernel_of(
-    queue: Any, source: str | bytes, name: str, numbers: Sequence[int | float], n_groups: int,
+    trace: Any, source: str | bytes, name: str, numbers: Sequence[int | float], n_groups: int,
     n_items: int,
 ) -> _core.Kernel:  # fmt: skip
-    """Return a launch of a kernel of OpenCL C, or of a SPIR-V module."""
+    """Return a launch of a kernel of OpenCL C, or of a SPIR-V module.
+
+    In a compiled function it is built once it is known that no other kernel replaces it.
+    """
+    queue = trace.engine.sycl_queue
     # Names of modules differ where their contents do.
     text = source if isinstance(source, str) else ""
     key = (queue.sycl_context, queue.sycl_device, name, text, *numbers, n_groups, n_items)
@@ -130,6 +134,8 @@ def kernel_of(
             raise errors.Unimplemented(f"{name}: the device's compiler refuses this kernel")
         kernel = _core.Kernel(handle, name, numbers, n_groups * n_items, n_items)
         _launches[key] = kernel
+    if not trace.is_compiled:
+        kernel.start()
     return kernel
 
 

@@ -214,12 +214,12 @@ class _Chain:
 
     def finish(self) -> None:
         """Compile the kernel."""
-        stages, queue = self._ways[0], self._trace.engine.sycl_queue
+        stages, trace = self._ways[0], self._trace
         if len(stages) == 1:
             (stage,), plan = stages, stages[0].plan
             numbers = [*plan.numbers, *stage.indexed]
             self._step.primitive = kernel_of(
-                queue, reduction_module(plan.form), name_of(plan.form), numbers, plan.n_groups, 1
+                trace, reduction_module(plan.form), name_of(plan.form), numbers, plan.n_groups, 1
             )
             return
         tensors = [*self._inputs(), *self._results()]
@@ -233,7 +233,7 @@ class _Chain:
             _, n_units, *rest = stage.plan.numbers
             numbers += [n_units // self._n_slabs, n_units, *rest, *stage.indexed]
         self._step.primitive = kernel_of(
-            queue, chain_module(form), name_of(form), numbers, -(-self._n_slabs // each), 1
+            trace, chain_module(form), name_of(form), numbers, -(-self._n_slabs // each), 1
         )
 
 
