@@ -450,7 +450,9 @@ def propagate(
             reached |= {id(t) for t in entry.outputs.values()}
     grads = dict(seeds)
     for entry in reversed(tape):
-        given = {n: grads[id(t)] for n, t in entry.outputs.items() if id(t) in grads}
+        # Outputs that are one tensor, as the gradients of both operands of a sum, have one gradient.
+        outputs = _distinct(entry.outputs)
+        given = {n: grads[id(t)] for n, t in outputs.items() if id(t) in grads}
         needed = {n for n, t in entry.inputs.items() if id(t) in reached and t.is_float}
         if not given or not needed:
             continue

@@ -275,3 +275,32 @@ def test_inner_functions_that_capture_a_traced_value(queue, function):
     assert_near(sycl_dnn.compile(sycl_dnn.grad(outer))(gw), gradient)
     # Without the enclosing trace, the same code runs by itself.
     assert_near(outer(gw), np.float64(value.sum()))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("steps", ["DD", "DMD", "DDD", "DMDD", "DDMD", "DMDMD"])
+def test_gradients_of_gradients_multiplied_by_x(steps, dtype, queue):
+    """D is the gradient of the sum, M the product with x; the start is a product of x's."""
+    if dtype == "float64" and not queue.sycl_device.has_aspect_fp64:
+        pytest.skip("the device has no float64")
+    x = dpnp.asarray([1.0, 2.0, -1.5], dtype=dtype, sycl_queue=queue)
+    for exponent in (2, 3):
+        function, factor, power = (lambda x: x * x) if exponent == 2 else _cube, 1, exponent
+        for step in steps:
+            function = _derived(function) if step == "D" else _multiplied(function)
+            factor, power = (factor * power, power - 1) if step == "D" else (factor, power + 1)
+        for call in (function, sycl_dnn.compile(function)):
+            expected = factor * x**power if factor else 0 * x
+            np.testing.assert_allclose(dpnp.asnumpy(call(x)), dpnp.asnumpy(expected), rtol=1e-5)
+
+
+def _cube(x):
+    return x * x * x
+
+
+def _derived(function):
+    return sycl_dnn.grad(lambda x: F.sum(function(x)))
+
+
+def _multiplied(function):
+    return lambda x: function(x) * x
