@@ -416,6 +416,8 @@ class _Update:
     """The update of one optimizer as a function for the compiler."""
 
     __name__ = "update"
+    #: Rate and options are arguments.
+    guarded_by_identity = True
 
     def __init__(self, holder: Any) -> None:
         self.holder = holder
