@@ -183,7 +183,9 @@ class _Fusion:
 
     def _place(self, node: Node) -> int:
         group = self._groups.get(node)
-        return self._graph.place(node) if group is None else group.anchor
+        # A unit alone stays where its nodes are, which may be two.
+        is_moved = group is not None and len(group.units) > 1
+        return group.anchor if is_moved else self._graph.place(node)
 
     def rewrite(self) -> None:
         """Replace the units of each group of several by the kernels of all of them."""

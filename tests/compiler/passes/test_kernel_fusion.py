@@ -172,3 +172,60 @@ def test_empty_products_between(queue):
         softmax, others = sycl_dnn.compile(function, passes={"fuse_kernels": switch})(x, weight)
         assert softmax.shape == (0,)
         assert others.shape == x.shape
+
+
+def test_sums_in_two_launches_read_what_is_written(queue):
+    x = numbers(queue, 300_000)
+
+    def function(x):
+        y = F.exp(x)
+        return F.sum(y), F.sin(y) + 1.0, F.sum(F.sin(y))
+
+    (_, got), (_, expected) = compiled_twice(function, x)
+    for a, b in zip(got, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-6, atol=2e-6)
+
+
+def drawn(seed, n):
+    """Return a random function of a matrix, of operations that kernels and oneDNN compute."""
+    rng = np.random.default_rng(seed)
+    one = [
+        F.sin, F.tanh, F.abs, lambda v: v * 0.5, lambda v: F.exp(-F.abs(v)), F.relu,
+        lambda v: v - F.mean(v, -1, keepdim=True), lambda v: v * F.mean(v), F.sigmoid,
+        lambda v: F.softmax(v, -1), lambda v: v + F.sum(v, 0) * 1e-3, lambda v: F.flip(v, (0,)),
+        lambda v: F.reshape(F.sin(F.reshape(v, (-1,))), v.shape),
+        lambda v: v / (1.0 + F.amax(F.abs(v), 0, keepdim=True)),
+    ]  # fmt: skip
+    two = [lambda a, b: a + b, lambda a, b: a * b, lambda a, b: a - b, F.maximum]
+    plan = [(rng.random() < 0.5, rng.integers(99), rng.integers(99), rng.integers(99))
+            for _ in range(n)]  # fmt: skip
+    kept = rng.random(n) < 0.3
+
+    def function(x):
+        values = [x]
+        for is_two, which, a, b in plan:
+            left, right = values[a % len(values)], values[b % len(values)]
+            made = two[which % len(two)](left, right) if is_two else one[which % len(one)](left)
+            values.append(F.clamp(made, -4.0, 4.0))
+        return (values[-1], *[v for v, keep in zip(values[1:-1], kept, strict=False) if keep])
+
+    return function
+
+
+@pytest.mark.parametrize("size", [(6, 40), (600, 500)])
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow)
+                                               for s in range(3, 15))])  # fmt: skip
+def test_drawn_functions_have_equal_values(seed, size, queue):
+    x = numbers(queue, *size, seed=seed)
+    function = drawn(seed, 12)
+    (_, got), (_, expected) = compiled_twice(function, x)
+    for a, b in zip(got, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+    def total(x):
+        return sum(F.mean(v) for v in function(x))
+
+    (_, (got,)), (_, (expected,)) = compiled_twice(sycl_dnn.grad(total), x)
+    far = ~np.isclose(got, expected, rtol=1e-3, atol=1e-3 * abs(expected).max())
+    # Rounding decides on which side of a bound, or of an equal element, a few elements are.
+    assert far.sum() <= 1 + far.size // 1000
