@@ -117,10 +117,10 @@ def _recorded(function: Any, args: list[Any], kwargs: dict[str, Any], engine: An
 
     try:
         trace = CompileTrace(engine)
-        traced(trace, _with_gradient(function), args, kwargs, lambda array: False)
+        traced(trace, _with_gradient(function), args, kwargs)
     except Exception:  # of functions without a gradient
         trace = CompileTrace(engine)
-        traced(trace, function, args, kwargs, lambda array: False)
+        traced(trace, function, args, kwargs)
     made = (getattr(getattr(s, "primitive", None), "primitive_desc", None) for s in trace.steps)
     return [pd for pd in made if pd is not None]
 

@@ -348,7 +348,9 @@ def test_what_changed_is_seen(make, transform, queue):
 
 
 @pytest.mark.parametrize(
-    "holder", [lambda v: v, np.float64, lambda v: slice(v, 1), lambda v: {v}], ids=str
+    "holder",
+    [lambda v: v, np.float64, lambda v: slice(v, 1), lambda v: {v}],
+    ids=["number", "NumPy", "slice", "set"],
 )
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_zeros_of_both_signs_are_different(holder, transform, queue):
