@@ -184,8 +184,9 @@ class _Fusion:
     def _place(self, node: Node) -> int:
         group = self._groups.get(node)
         # A unit alone stays where its nodes are, which may be two.
-        is_moved = group is not None and len(group.units) > 1
-        return group.anchor if is_moved else self._graph.place(node)
+        if group is None or len(group.units) == 1:
+            return self._graph.place(node)
+        return group.anchor
 
     def rewrite(self) -> None:
         """Replace the units of each group of several by the kernels of all of them."""
