@@ -450,7 +450,7 @@ def propagate(
             reached |= {id(t) for t in entry.outputs.values()}
     grads = dict(seeds)
     for entry in reversed(tape):
-        # Outputs that are one tensor, as the gradients of both operands of a sum, have one gradient.
+        # Outputs that are one tensor, as both gradients of a sum's operands are, have one gradient.
         outputs = _distinct(entry.outputs)
         given = {n: grads[id(t)] for n, t in outputs.items() if id(t) in grads}
         needed = {n for n, t in entry.inputs.items() if id(t) in reached and t.is_float}
