@@ -24,13 +24,13 @@ import sys
 import dpnp, numpy as np
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.kernels import building
-n_compiled, from_compiler = 0, building._from_compiler
+from sycl_dnn.kernels import kept_binaries
+n_compiled, keep = 0, kept_binaries.keep
 def counted(*arguments):
     global n_compiled
     n_compiled += 1
-    return from_compiler(*arguments)
-building._from_compiler = counted
+    return keep(*arguments)
+kept_binaries.keep = counted
 queue = sycl_dnn.default_queue(sys.argv[1])
 x = dpnp.asarray(np.arange(1152, dtype="f4").reshape(4, 8, 6, 6) % 7, sycl_queue=queue)
 y = dpnp.asnumpy(F.group_norm(x, 2))
