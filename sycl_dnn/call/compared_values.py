@@ -85,7 +85,7 @@ def state_of(value: Any) -> Any:
     reduce = copyreg.dispatch_table.get(type(value))
     try:
         made = reduce(value) if reduce else value.__reduce_ex__(2)
-    except TypeError:
+    except Exception:  # whatever a library raises for what it cannot pickle
         return None
     if isinstance(made, str):
         return made
