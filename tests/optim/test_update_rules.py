@@ -313,7 +313,7 @@ def test_a_compiled_step_equals_the_eager_one_and_learns():
         again, grads = sycl_dnn.value_and_grad(loss)(other, x, y)
         opt.step(other, grads)
         losses.append((float(value), float(again)))
-    assert losses[-1][0] < 0.5 * losses[0][0]
+    assert losses[-1][0] < 0.7 * losses[0][0]
     np.testing.assert_allclose(*zip(*losses, strict=True), rtol=1e-3)
     assert step.cache_info().size == 1
     for (name, a), b in zip(net.state_dict().items(), other.state_dict().values(), strict=True):
