@@ -331,28 +331,8 @@ class Lowering:
         strides += [coordinate_strides(node, len(shape)) for node in reads.places]
         in_order_of_memory = [[of[k] for k in order] for of in strides]
         grid = grid_of([shape[k] for k in order], in_order_of_memory)
-        made = self._chained(nodes, reads, [*operands, *sources], outs, grid)
-        made = made or self._launched(nodes, reads, [*operands, *sources], outs, grid)
+        made = self._launched(nodes, reads, [*operands, *sources], outs, grid)
         self._tensors |= zip(nodes, made, strict=True)
-
-    def _chained(
-        self,
-        nodes: Sequence[Node],
-        reads: Reads,
-        operands: Sequence[Tensor],
-        outs: Sequence[Out],
-        grid: Grid,
-    ) -> list[Tensor] | None:
-        """Let the last kernel compute element-wise nodes as well; None if it cannot."""
-        if not self._chains.may_append(operands, len(reads.inputs)):
-            return None
-        expression = expression_of(nodes, reads.inputs)
-        n_read, n_places = len(operands), len(reads.places)
-        strides = [*grid.strides[:n_read], *grid.strides[len(grid.strides) - n_places :]]
-        strides += grid.strides[n_read : n_read + len(nodes)]
-        plans, slabs = elementwise_plans(expression, grid.sizes, strides, units(operands[0]))
-        indexed = indexed_axes(reads.gathers, operands[len(reads.inputs) :])
-        return self._chains.appended([Stage(p, slabs, operands, outs, indexed) for p in plans])
 
     def _launched(
         self,
@@ -362,11 +342,22 @@ class Lowering:
         outs: Sequence[Out],
         grid: Grid,
     ) -> list[Tensor]:
+        """Record element-wise nodes: as a stage of the last kernel if it can, or as a kernel."""
+        expression = expression_of(nodes, reads.inputs)
+        indexed = indexed_axes(reads.gathers, operands[len(reads.inputs) :])
+        if self._chains.may_append(operands, len(reads.inputs)):
+            # Reductions have the strides of coordinates before those of results.
+            n_read, last = len(operands), len(operands) + len(nodes)
+            strides = [*grid.strides[:n_read], *grid.strides[last:], *grid.strides[n_read:last]]
+            plans, slabs = elementwise_plans(expression, grid.sizes, strides, units(operands[0]))
+            stages = [Stage(p, slabs, operands, outs, indexed) for p in plans]
+            made = self._chains.appended(stages)
+            if made is not None:
+                return made
         is_cpu = self._trace.engine.kind is _core.engine_kind.cpu
         schedule = ON_CPU if is_cpu else ON_GPU
-        form = Form(expression_of(nodes, reads.inputs), grid.classes, schedule)
+        form = Form(expression, grid.classes, schedule)
         grid.check(str(nodes[0].operation))
-        indexed = indexed_axes(reads.gathers, operands[len(reads.inputs) :])
         n_units = units_of(grid, schedule)
         n_groups = min(n_units, 4 * units(operands[0])) if operands else n_units
         numbers = numbers_of(grid, n_groups, n_units, indexed)

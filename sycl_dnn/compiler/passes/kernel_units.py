@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from sycl_dnn.compiler.passes.lone_functions import chain_of
 from sycl_dnn.compiler.relayout import carried
@@ -102,11 +102,10 @@ def _is_deep(values: Sequence[Value]) -> bool:
     """Whether a reduction reads the result of another one."""
     after: set[Value] = set()
     for value in values:
-        if not after.isdisjoint(value.inputs):
-            if is_reduction(value):
-                return True
-            after.add(value)
-        elif is_reduction(value):
+        is_after = not after.isdisjoint(value.inputs)
+        if is_after and is_reduction(value):
+            return True
+        if is_after or is_reduction(value):
             after.add(value)
     return False
 
@@ -150,7 +149,7 @@ def unit_of(graph: Graph, node: Node) -> Unit | None:
 
 
 def _is_readable(tensor: Tensor) -> bool:
-    is_plain = tensor.strides is not None and not tensor.storage.scalar and tensor.size > 0
+    is_plain = tensor.strides is not None and not tensor.storage.scalar
     return is_plain and tensor.dtype in ("float32", "bfloat16", "float16")
 
 
@@ -176,15 +175,12 @@ def _of_kernel(graph: Graph, node: Node) -> Unit | None:
     alike = {(v.inputs[0].shape, *v.attributes.items()) for v in inner if is_reduction(v)}
     if len(alike) > 1 or any(v.operation is LEAF for v in inner):
         return None
-    return Unit(nodes, inputs, outputs, set(_sources(outputs, inputs)))
+    sources = {v.inputs[0] for v in inner if v.operation.name == "gather"}
+    return Unit(nodes, inputs, outputs, sources)
 
 
 def _meaning(node: Node) -> Meaning:
     return node.meaning or Meaning({}, {})
-
-
-def _sources(results: Iterable[Value], known: Values) -> list[Value]:
-    return [v.inputs[0] for v in in_order(results, known) if v.operation.name == "gather"]
 
 
 def _viewed(
