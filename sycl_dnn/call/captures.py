@@ -14,6 +14,7 @@ import enum
 import functools
 import sys
 import types
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -72,6 +73,8 @@ class Captures:
             self._visit(function, "f")
             for number, other in enumerate(others):
                 self._visit(other, f"others[{number}]")
+            while self._waiting and not self.varying:
+                self._look_at(*self._waiting.popleft())
             if self.varying:
                 break
 
@@ -86,6 +89,8 @@ class Captures:
         self._seen: dict[int, str] = {}
         self._held: list[Any] = []
         self._read: set[tuple[int, str]] = set()
+        #: Values that the walk has reached, with their places: no nesting is too deep for it.
+        self._waiting: deque[tuple[Any, str]] = deque()
 
     def check(self, used: Iterable[int] | None = None) -> Check:
         """Return ``check(function, others)``.
@@ -112,8 +117,6 @@ class Captures:
         exec(compile(source, "<guards>", "exec"), scope)  # text of ours alone
         return scope.pop("check")  # a function that its own globals name would be a cycle
 
-    # What the lines are made of.
-
     def _constant(self, value: Any) -> str:
         name = f"k{len(self._constants)}"
         self._constants[name] = value
@@ -138,11 +141,10 @@ class Captures:
         if not self._by_identity:
             self.varying = self.varying or reason
 
-    # The walk.
-
     def _visit(self, value: Any, place: str) -> None:
-        if self.varying:
-            return
+        self._waiting.append((value, place))
+
+    def _look_at(self, value: Any, place: str) -> None:
         if value.__class__ in PLAIN:
             if value is None or value is True or value is False:
                 self._unless(f"{place} is not {value}")
@@ -156,12 +158,13 @@ class Captures:
         if known is not None:
             self._unless(f"{place} is not {known}")
             return
-        if len(self._held) > _MOST and not self._by_identity:
+        if len(self._held) > _MOST:
             self._vary(f"it holds more than {_MOST} values")
+            self._must_be(value, place)
             return
-        self._visit_object(value, place)
+        self._look_into(value, place)
 
-    def _visit_object(self, value: Any, place: str) -> None:
+    def _look_into(self, value: Any, place: str) -> None:
         kind = type(value)
         if isinstance(value, Tensor):
             self._vary("it holds a traced array")

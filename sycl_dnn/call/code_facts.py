@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import dis
+import functools
+import os
 import sys
 import types
 import weakref
@@ -29,10 +31,7 @@ _VARYING_MODULES = frozenset(
         "numpy.random", "dpnp.random", "os",
     )
 )  # fmt: skip
-_LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__", "this"} | {
-    "dpctl", "dpctl_ext", "dpnp", "einops", "ml_dtypes", "numpy", "onednn", "pytest", "sycl_dnn",
-    "torch",
-}  # fmt: skip
+_LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__", "this"} | {"sycl_dnn"}
 _IGNORED = ("CACHE", "EXTENDED_ARG", "PRECALL")
 _GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
@@ -104,8 +103,32 @@ def facts_of(code: types.CodeType) -> CodeFacts:
 
 
 def is_library(module: Any) -> bool:
-    """Whether a module of this name is not the user's: its functions are not inspected."""
-    return isinstance(module, str) and module.partition(".")[0] in _LIBRARIES
+    """Whether a module of this name is not the user's: its functions are not inspected.
+
+    Those are Python's own, this package's, and what an installer has put beside its record.
+    """
+    if not isinstance(module, str):
+        return False
+    top = module.partition(".")[0]
+    return top in _LIBRARIES or _is_installed(sys.modules.get(top))
+
+
+def _is_installed(module: types.ModuleType | None) -> bool:
+    place = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), None)
+    if not isinstance(place, str):
+        return False
+    folder = os.path.dirname(place)
+    if hasattr(module, "__path__"):  # a package: its folder lies in that of the distribution
+        folder = os.path.dirname(folder) if getattr(module, "__file__", None) else folder
+    return _has_distributions(folder)
+
+
+@functools.cache
+def _has_distributions(folder: str) -> bool:
+    try:
+        return any(name.endswith(".dist-info") for name in os.listdir(folder))
+    except OSError:
+        return False
 
 
 def varies(module: Any) -> bool:

@@ -21,6 +21,7 @@ from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn.call import code_facts
 from sycl_dnn.call.captures import Captures
 
 W = None
@@ -513,6 +514,44 @@ def test_guards_are_thread_safe(ones):
 
     in_threads(6, work)
     assert not wrong
+
+
+def test_the_walk_is_as_deep_as_what_is_captured(transform, ones):
+    nested = [2.0]
+    for _ in range(5_000):
+        nested = [nested]
+
+    def function(x):
+        value = nested
+        while isinstance(value, list):
+            value = value[0]
+        return x * value
+
+    assert transform(function)(ones(1)).tolist() == [2.0]
+    value = nested
+    while isinstance(value[0], list):
+        value = value[0]
+    value[0] = 3.0
+    assert transform(function)(ones(1)).tolist() == [3.0]
+
+
+def test_what_installed_packages_read_is_not_followed(tmp_path, monkeypatch):
+    (tmp_path / "installed_by_pip").mkdir()
+    (tmp_path / "installed_by_pip" / "__init__.py").write_text(
+        "held = list(range(100))\n\ndef factor():\n    return getattr(held, 'sum', held[2])\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    for record, is_followed in (("installed_by_pip-1.0.dist-info", False), ("notes", True)):
+        folder = tmp_path / record
+        folder.mkdir()
+        code_facts._has_distributions.cache_clear()
+        sys.modules.pop("installed_by_pip", None)
+        module = __import__("installed_by_pip")
+        found = Captures(lambda x, m=module: x * m.factor())
+        assert code_facts.is_library("installed_by_pip") is not is_followed
+        assert any(v == list(range(100)) for v in found._held) is is_followed
+        folder.rmdir()
+    code_facts._has_distributions.cache_clear()
 
 
 def test_guards_are_few_instructions_long(ones):
