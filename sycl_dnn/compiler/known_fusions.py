@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,18 +13,20 @@ from sycl_dnn.compiler.step_graph import Node, Refusal
 from sycl_dnn.trace.values import Tensor
 
 _MOST = 2048
-#: Label of a node that directly writes a reordered result.
-RELAID = "reorder"
+#: A node that does the work of others, or why there is none, and the number of those others.
+Absorbed = tuple[Node | Refusal, int]
 
 
-def _tensors(node: Node, reader: Node) -> list[Tensor]:
-    """Return the tensors of both nodes, in the same order for equal keys."""
-    return [*node.inputs.values(), node.dst, *reader.inputs.values(), reader.dst]
+def _tensors(node: Node, readers: Sequence[Node]) -> list[Tensor]:
+    """Return the tensors of all nodes, in the same order for equal keys."""
+    nodes = (node, *readers)
+    return [t for n in nodes for t in (*n.inputs.values(), n.dst)]
 
 
-def _key(node: Node, reader: Node, tensors: list[Tensor]) -> Any:
+def _key(node: Node, readers: Sequence[Node], tensors: list[Tensor]) -> Any:
     """Return the key of a fusion attempt; None if the outcome depends on more."""
-    if PACKABLE in node.inputs or PACKABLE in reader.inputs or reader.pd is None:
+    nodes = (node, *readers)
+    if any(PACKABLE in n.inputs or n.pd is None for n in nodes):
         return None  # it also depends on the origin of the weights
     first: dict[Any, int] = {}
     views = []
@@ -34,24 +36,24 @@ def _key(node: Node, reader: Node, tensors: list[Tensor]) -> Any:
             return None
         same = first.setdefault(storage, number)
         views.append((desc, desc.strides, t.shape, t.offset, same, storage.scalar, storage.memory))
-    return (node.pd, reader.pd, tuple(node.inputs), tuple(reader.inputs), tuple(views))
+    known = [(n.pd, *n.inputs, tuple(n.fused), tuple(n.refused)) for n in nodes]
+    return (*known, tuple(views))
 
 
 @dataclass(frozen=True)
 class _Recipe:
-    """A fused node: its inputs as indices into the tensors of both, with views that are new."""
+    """A fused node: its inputs as indices into the tensors of all, with views that are new."""
 
     pd: Any
     inputs: tuple[tuple[str, int, tuple[Any, ...] | None], ...]
     result: tuple[Any, ...]
-    #: Work of the first node, if its description changes.
-    own: tuple[str, ...] | None
-    label: str
+    fused: tuple[str, ...]
+    refused: tuple[str, ...]
+    #: Number of readers whose work it does.
+    n_readers: int
 
     @classmethod
-    def of(
-        cls, reader: Node, made: Node, tensors: list[Tensor], own: tuple[str, ...] | None
-    ) -> _Recipe | None:
+    def of(cls, readers: Sequence[Node], made: Node, tensors: list[Tensor]) -> _Recipe | None:
         """Return the recipe of a node; None if it reads other tensors."""
         inputs = []
         for name, t in made.inputs.items():
@@ -64,28 +66,23 @@ class _Recipe:
             if number is None:
                 return None
             inputs.append((name, number, view))
-        dst, old = made.dst, reader.dst
+        dst, old = made.dst, readers[-1].dst
         if dst.storage is not old.storage or dst.offset != old.offset:
             return None
         result = (dst.desc, dst.dtype, dst.shape)
-        return cls(made.pd, tuple(inputs), result, own, made.fused[-1])
+        names = tuple(made.fused), tuple(made.refused)
+        return cls(made.pd, tuple(inputs), result, *names, len(readers))
 
-    def node(self, node: Node, reader: Node, tensors: list[Tensor]) -> Node:
+    def node(self, node: Node, readers: Sequence[Node], tensors: list[Tensor]) -> Absorbed:
         """Build the fused node."""
+        last = readers[self.n_readers - 1]
         inputs = {
             name: tensors[i] if view is None else _seen(tensors[i], view)
             for name, i, view in self.inputs
         }
-        if self.own is not None:
-            node.fused = list(self.own)
-        after = [] if self.label == RELAID else reader.fused
-        return node.with_pd(
-            self.pd,
-            inputs=inputs,
-            outputs={"dst": _seen(reader.dst, self.result)},
-            fused=[*node.fused, *after, self.label],
-            refused=[*node.refused, *reader.refused],
-        )
+        outputs = {"dst": _seen(last.dst, self.result)}
+        names = {"fused": list(self.fused), "refused": list(self.refused)}
+        return node.with_pd(self.pd, inputs=inputs, outputs=outputs, **names), self.n_readers
 
 
 def _seen(tensor: Tensor, view: tuple[Any, ...]) -> Tensor:
@@ -94,12 +91,12 @@ def _seen(tensor: Tensor, view: tuple[Any, ...]) -> Tensor:
 
 
 class KnownFusions:
-    """An LRU cache of outcomes for pairs of nodes.
+    """An LRU cache of outcomes for nodes and the chains of their readers.
 
     Parameters
     ----------
     capacity : int
-        Maximum number of pairs.
+        Maximum number of outcomes.
     """
 
     def __init__(self, capacity: int = _MOST) -> None:
@@ -109,25 +106,24 @@ class KnownFusions:
         self.n_asked = self.n_known = 0
 
     def absorbed(
-        self, node: Node, reader: Node, find: Callable[[], Node | Refusal]
-    ) -> Node | Refusal:
-        """Return the cached outcome of ``find()`` for a node and the sole reader of its result."""
+        self, node: Node, readers: Sequence[Node], find: Callable[[], Absorbed]
+    ) -> Absorbed:
+        """Return the cached outcome of ``find()`` for a node and readers that follow each other."""
         self.n_asked += 1
-        tensors = _tensors(node, reader)
-        key = _key(node, reader, tensors)
+        tensors = _tensors(node, readers)
+        key = _key(node, readers, tensors)
         if key is None:
             return find()
         known = self._found.get(key)
         if known is not None:
             self.n_known += 1
             self._found.move_to_end(key)
-            return known if isinstance(known, Refusal) else known.node(node, reader, tensors)
-        before = node.fused
-        made = find()
-        own = None if node.fused is before else tuple(node.fused)
-        kept = made if isinstance(made, Refusal) else _Recipe.of(reader, made, tensors, own)
+            is_refused = isinstance(known, Refusal)
+            return (known, 0) if is_refused else known.node(node, readers, tensors)
+        made, n = find()
+        kept = made if isinstance(made, Refusal) else _Recipe.of(readers[:n], made, tensors)
         if kept is not None:
             self._found[key] = kept
             while len(self._found) > self._capacity:
                 self._found.popitem(last=False)
-        return made
+        return made, n

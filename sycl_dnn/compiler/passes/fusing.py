@@ -7,12 +7,14 @@ integrated here.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc, algorithm, data_type
 from sycl_dnn.compiler import rebuilding
-from sycl_dnn.compiler.known_fusions import RELAID, KnownFusions
+from sycl_dnn.compiler.known_fusions import Absorbed, KnownFusions
 from sycl_dnn.compiler.post_ops import (
     ELEMENTWISE,
     Chain,
@@ -43,6 +45,8 @@ PRODUCERS = frozenset(
 #: Primitives that can write a permuted result.
 _RELAYING = frozenset(("matmul", "binary", "softmax_forward", "convolution_forward"))
 _FLOATS = (data_type.f32, data_type.bf16, data_type.f16)
+#: Label of a node that directly writes a reordered result.
+_RELAID = "reorder"
 #: Maximum number of post-ops per primitive in oneDNN.
 _MOST = 30
 
@@ -58,32 +62,58 @@ def fuse(graph: Graph) -> None:
 
 
 def _fused_once(graph: Graph, node: Node) -> bool:
-    """Fuse the sole reader of a node's result into it; return whether that was possible."""
-    if not node.has_dst or node.is_rounded or not graph.is_inner(node.dst.storage):
+    """Fuse the readers of a node's result into it; return whether that was possible."""
+    readers = _readers(graph, node)
+    if not readers:
         return False
-    dst = node.dst
-    if dst.desc.data_type not in _FLOATS:
-        return False
-    readers = graph.readers(dst.storage)
-    if len(readers) != 1 or readers[0].row not in ELEMENTWISE or graph.is_locked(readers[0]):
-        return False
-    reader = readers[0]
     known: KnownFusions | None = graph.trace.fusions
-    if is_overwritten(graph, node, reader):
-        made: Node | Refusal = Refusal("an input is overwritten in between")
+    if is_overwritten(graph, node, readers[0]):
+        made: Absorbed = Refusal("an input is overwritten in between"), 0
     elif known is None:
-        made = _absorbed(graph, node, reader)
+        made = _absorbed(graph, node, readers)
     else:
-        made = known.absorbed(node, reader, lambda: _absorbed(graph, node, reader))
-    if isinstance(made, Refusal):
-        node.refused.append(f"{reader.row}: {made}")
+        made = known.absorbed(node, readers, lambda: _absorbed(graph, node, readers))
+    fused, n = made
+    if isinstance(fused, Refusal):
+        node.refused.append(f"{readers[0].row}: {fused}")
         return False
-    made.is_rounded = reader.row == "reorder" and _narrows(reader)
-    graph.replace([node], made, at=reader)
+    last = readers[n - 1]
+    fused.is_rounded = _narrows(last)
+    graph.replace([node, *readers[: n - 1]], fused, at=last)
     return True
 
 
+def _readers(graph: Graph, node: Node) -> list[Node]:
+    """Return the element-wise nodes that may be fused into a node, each the only reader."""
+    found: list[Node] = []
+    last, is_rounded = node, node.is_rounded
+    while last.has_dst and not is_rounded and graph.is_inner(last.dst.storage):
+        readers = graph.readers(last.dst.storage)
+        if last.dst.desc.data_type not in _FLOATS or len(readers) != 1:
+            break
+        reader = readers[0]
+        if reader.row not in ELEMENTWISE or graph.is_locked(reader):
+            break
+        if found and (_moves(reader) or is_overwritten(graph, last, reader, node, *found)):
+            break
+        found.append(reader)
+        last, is_rounded = reader, _narrows(reader)
+        if _moves(reader):
+            break
+    return found
+
+
+def _moves(reader: Node) -> bool:
+    """Whether a node is a copy to other places, which oneDNN often refuses to fuse."""
+    if reader.row != "reorder":
+        return False
+    return not same_places(reader.inputs["src"].desc, reader.dst.desc)
+
+
 def _narrows(copy: Node) -> bool:
+    """Whether a node is a copy to fewer bits."""
+    if copy.row != "reorder":
+        return False
     widths = [dtypes.bits_of(t.dtype) for t in (copy.inputs["src"], copy.outputs["dst"])]
     return widths[1] < widths[0]
 
@@ -98,32 +128,81 @@ def primary(node: Node, dst: Tensor) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
-def _absorbed(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
-    """Return one node that does the work of both, or why there is none."""
-    dst, name = node.dst, primary(reader, node.dst)
+@dataclass
+class _Draft:
+    """A node with the work of its readers, before its descriptor is made."""
+
+    node: Node
+    row: str
+    attr: Any
+    inputs: dict[str, Tensor]
+    dst: Tensor
+    #: Names of the work: of the node if it changes, and of each reader.
+    own: list[str] | None
+    labels: list[str]
+
+    @classmethod
+    def of(cls, node: Node) -> _Draft:
+        """Return a draft without additional work."""
+        return cls(node, node.row, node.attr, dict(node.inputs), node.dst, None, [])
+
+
+def _absorbed(graph: Graph, node: Node, readers: Sequence[Node]) -> Absorbed:
+    """Return one node that does the work of the first readers, or why there is none."""
+    if _moves(readers[0]):
+        made = _relaid_node(graph, node, readers[0])
+        if not isinstance(made, Refusal):
+            return made, 1
+    # Making a descriptor takes long, so all readers are tried at once before the first alone.
+    for most in dict.fromkeys((len(readers), 1)):
+        draft, n, refusal = _Draft.of(node), 0, None
+        while n < most and (refusal := _extended(draft, readers[n])) is None:
+            n += 1
+        if not n:
+            return refusal or Refusal(""), 0
+        made = _built(graph, draft, readers[n - 1])
+        if isinstance(made, Node):
+            _report(made, node, readers[:n], draft.own, draft.labels)
+            return made, n
+    return made, 0
+
+
+def _report(
+    made: Node,
+    node: Node,
+    readers: Sequence[Node],
+    own: Sequence[str] | None,
+    labels: Sequence[str],
+) -> None:
+    """Name the fusions of a fused node: the work of a node and of its readers."""
+    made.fused = list(node.fused if own is None else own)
+    made.refused = list(node.refused)
+    for reader, label in zip(readers, labels, strict=True):
+        made.fused += [label] if label == _RELAID else [*reader.fused, label]
+        made.refused += reader.refused
+
+
+def _extended(draft: _Draft, reader: Node) -> Refusal | None:
+    """Add the work of a reader to a draft; return why that is impossible."""
+    dst, name = draft.dst, primary(reader, draft.dst)
     if name is None:
         return Refusal("it reads the result twice")
-    shown = reader.inputs[name]
-    if reader.row == "reorder" and not same_places(shown.desc, reader.dst.desc):
-        made = _relaid_node(graph, node, reader)
-        if not isinstance(made, Refusal):
-            return made
     chain = chain_on(reader, name)
     if isinstance(chain, Refusal):
         return chain
+    shown = reader.inputs[name]
     if shown.offset != dst.offset or not same_span(shown.desc, dst.desc):
         return Refusal("it reads a part of the result")
     if chain.result.desc.data_type not in _FLOATS:
         return Refusal("the result has no floating-point dtype")
     ops = on_target(dst.desc, shown.desc, chain)
-    if isinstance(ops, Refusal):
-        return ops
-    return with_ops(graph, node, reader, chain, ops)
+    return ops if isinstance(ops, Refusal) else _with_work(draft, chain, ops)
 
 
-def is_overwritten(graph: Graph, node: Node, reader: Node) -> bool:
-    """Whether something between the two overwrites an input of the first."""
-    return any(graph.is_written_between(t.storage, node, reader) for t in node.inputs.values())
+def is_overwritten(graph: Graph, node: Node, reader: Node, *others: Node) -> bool:
+    """Whether a node between the two overwrites an input of the first, or of others before it."""
+    inputs = (t for n in (node, *others) for t in n.inputs.values())
+    return any(graph.is_written_between(t.storage, node, reader) for t in inputs)
 
 
 def on_target(target: MemoryDesc, frame: MemoryDesc, chain: Chain) -> tuple[Op, ...] | Refusal:
@@ -144,16 +223,29 @@ def with_ops(
     graph: Graph, node: Node, reader: Node, chain: Chain, ops: tuple[Op, ...]
 ) -> Node | Refusal:
     """Return the node with post-ops, writing the reader's result."""
-    result = _result(node.dst, chain.result)
+    draft = _Draft.of(node)
+    return _with_work(draft, chain, ops) or _built(graph, draft, reader)
+
+
+def _with_work(draft: _Draft, chain: Chain, ops: tuple[Op, ...]) -> Refusal | None:
+    """Add operations to a draft; return why that is impossible."""
+    result = _result(draft.dst, chain.result)
     work = simplified(tuple(op for op in ops if op.kind != "convert"))
-    if node.row == "eltwise_forward" and work:
-        found = _as_binary(node, reader, work, result)
-    else:
-        found = _tried(graph, node, reader, work, result)
-    if isinstance(found, Node):
-        found.fused = [*node.fused, *reader.fused, chain.label]
-        found.refused = [*node.refused, *reader.refused]
-    return found
+    if draft.row == "eltwise_forward" and work:
+        # oneDNN's element-wise primitives have no fast post-ops, but the maximum of a value with
+        # itself does.
+        src, p = draft.inputs["src"], draft.node.params
+        if len(post_ops_of(draft.attr)) or src.desc != draft.dst.desc:
+            return Refusal("eltwise_forward changes the layout or dtype")
+        first = Op("eltwise", p["algorithm"], p["alpha"], p["beta"])
+        draft.row, draft.inputs, draft.own = "binary", {"src_0": src, "src_1": src}, [first.label]
+        work = (first, *work)
+    draft.attr = attached(draft.attr, work, draft.inputs)
+    draft.dst = result
+    draft.labels.append(chain.label)
+    if len(post_ops_of(draft.attr)) > _MOST:
+        return Refusal("there are too many post-ops")
+    return None
 
 
 def _result(dst: Tensor, wanted: Tensor) -> Tensor:
@@ -164,25 +256,22 @@ def _result(dst: Tensor, wanted: Tensor) -> Tensor:
     return Tensor(dst.trace, wanted.storage, desc, wanted.dtype, dst.shape, wanted.offset)
 
 
-def _tried(
-    graph: Graph, node: Node, reader: Node, ops: tuple[Op, ...], result: Tensor
-) -> Node | Refusal:
-    inputs = dict(node.inputs)
-    attr = attached(node.attr, ops, inputs)
-    post_ops = post_ops_of(attr)
-    if len(post_ops) > _MOST:
-        return Refusal("there are too many post-ops")
-    if fault := faults.spoils(node.row, result.desc, post_ops):
-        return Refusal(f"oneDNN computes this post-op of {node.row} wrongly ({fault.name})")
-    pd = rebuilt(result.trace.engine, node, attr, dst=result.desc)
+def _built(graph: Graph, draft: _Draft, reader: Node) -> Node | Refusal:
+    """Return the node of a draft; insert what packs its weights before the last reader."""
+    node, result, engine = draft.node, draft.dst, draft.dst.trace.engine
+    if fault := faults.spoils(draft.row, result.desc, post_ops_of(draft.attr)):
+        return Refusal(f"oneDNN computes this post-op of {draft.row} wrongly ({fault.name})")
+    if draft.row != node.row:
+        return _as_binary(draft)
+    pd = rebuilt(engine, node, draft.attr, dst=result.desc)
     if isinstance(pd, Refusal):
         return pd
     if pd.desc_of("dst") != result.desc:
         return Refusal(f"{node.row} would write another layout")
-    refusal = misfit(pd, node, inputs)
+    refusal = misfit(pd, node, draft.inputs)
     if refusal is not None:
         return refusal
-    made = node.with_pd(pd, inputs=inputs, outputs={"dst": result})
+    made = node.with_pd(pd, inputs=draft.inputs, outputs={"dst": result})
     packed = rebuilding.repacked(graph, made)
     if isinstance(packed, Refusal):
         return packed
@@ -191,32 +280,17 @@ def _tried(
     return made
 
 
-def _as_binary(node: Node, reader: Node, ops: tuple[Op, ...], result: Tensor) -> Node | Refusal:
-    """Return an element-wise node and its reader as a single binary primitive.
-
-    oneDNN's element-wise primitives have no fast post-ops, but the maximum of a value with itself
-    does.
-    """
-    src = node.inputs["src"]
-    p = node.params
-    if len(node.post_ops) or src.desc != node.dst.desc:
-        return Refusal("eltwise_forward changes the layout or dtype")
-    first = Op("eltwise", p["algorithm"], p["alpha"], p["beta"])
-    inputs = {"src_0": src, "src_1": src}
-    attr = attached(node.attr, (first, *ops), inputs)
-    if fault := faults.spoils("binary", result.desc, post_ops_of(attr)):
-        return Refusal(f"oneDNN computes this post-op of binary wrongly ({fault.name})")
-    given = {"src0": src.desc, "src1": src.desc, "dst": result.desc}
-    given["algorithm"] = algorithm.binary_max
-    pd = shared_descriptors.shared.described_or_none(src.trace.engine, "binary", given, attr)
+def _as_binary(draft: _Draft) -> Node | Refusal:
+    """Return an element-wise node and its readers as a single binary primitive."""
+    src, dst = draft.inputs["src_0"].desc, draft.dst
+    given = {"src0": src, "src1": src, "dst": dst.desc, "algorithm": algorithm.binary_max}
+    shared = shared_descriptors.shared
+    pd = shared.described_or_none(dst.trace.engine, "binary", given, draft.attr)
     if pd is None:
         return Refusal("binary has no implementation for it")
     if "ref" in pd.impl_info:
         return Refusal(f"binary would run as {pd.impl_info}")
-    made = Node(pd, inputs, {"dst": result}, pd.parameters)
-    label = first.label
-    node.fused = [label]
-    return made
+    return Node(pd, draft.inputs, {"dst": dst}, pd.parameters)
 
 
 def _relaid_node(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
@@ -232,9 +306,11 @@ def _relaid_node(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
     if desc is None:
         return Refusal("the axes of the copy do not correspond")
     result = Tensor(dst.trace, dst.storage, desc, dst.dtype, node.dst.shape, dst.offset)
-    made = _tried(graph, node, reader, (), result)
+    draft = _Draft.of(node)
+    draft.dst = result
+    made = _built(graph, draft, reader)
     if isinstance(made, Node):
-        made.fused, made.refused = [*node.fused, RELAID], [*node.refused, *reader.refused]
+        _report(made, node, [reader], None, [_RELAID])
     return made
 
 

@@ -12,6 +12,7 @@ from comparing import assert_same, compiled_as_eager, slow_parts
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn.program import shared_descriptors
 
 C = (2, 32, 6, 6)
 
@@ -168,3 +169,46 @@ def test_two_views_of_one_value_are_both_read(make, combine, pair):
 
         x = make(4, 4)
         assert_same(sycl_dnn.compile(function)(x), function(x))
+
+
+@pytest.fixture
+def shared(monkeypatch):
+    """Descriptors that no other test has made."""
+    monkeypatch.setattr(shared_descriptors, "shared", shared_descriptors.Descriptors())
+    return shared_descriptors.shared
+
+
+def test_a_chain_is_fused_with_one_descriptor(make, shared):
+    def function(x, w, p):
+        y = F.conv2d(x, w, padding=1) * p
+        return F.hardswish(y + 1.5) * p
+
+    x, w, p = make(*C), make(*K3), make(1, 32, 1, 1)
+    fused = sycl_dnn.compile(function, constants="w")
+    asked = []
+    made = shared.described_or_none
+    shared.described_or_none = lambda *given: asked.append(given[1]) or made(*given)
+    report = fused.explain(x, w, p)
+    assert asked.count("convolution_forward") == 1
+    assert [len(part.fused) for part in report.parts if part.fused] == [4]
+    assert_same(fused(x, w, p), function(x, w, p))
+
+
+def test_the_first_of_a_chain_is_fused_if_all_are_refused(make, shared):
+    def function(x, w):
+        return F.tanh(F.relu(F.conv2d(x, w, padding=1)))
+
+    made = shared.described_or_none
+
+    def one_at_most(engine, row, params, attr):
+        if attr is not None and len(shared_descriptors.post_ops_of(attr)) > 1:
+            return None
+        return made(engine, row, params, attr)
+
+    shared.described_or_none = one_at_most
+    x, w = make(*C), make(*K3)
+    fused = sycl_dnn.compile(function, constants="w")
+    (convolution,) = (p for p in fused.explain(x, w).parts if p.fused)
+    assert convolution.fused == ["relu"]
+    assert any("no implementation" in reason for reason in convolution.refused)
+    assert_same(fused(x, w), function(x, w))
