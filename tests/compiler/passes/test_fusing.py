@@ -209,6 +209,6 @@ def test_the_first_of_a_chain_is_fused_if_all_are_refused(make, shared):
     x, w = make(*C), make(*K3)
     fused = sycl_dnn.compile(function, constants="w")
     (convolution,) = (p for p in fused.explain(x, w).parts if p.fused)
-    assert convolution.fused == ["relu"]
+    assert convolution.fused == ("relu",)
     assert any("no implementation" in reason for reason in convolution.refused)
     assert_same(fused(x, w), function(x, w))
