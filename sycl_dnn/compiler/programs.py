@@ -20,6 +20,7 @@ from sycl_dnn.call.placed_call import PlacedCall
 from sycl_dnn.compiler.constant_values import Pool
 from sycl_dnn.compiler.known_fusions import KnownFusions
 from sycl_dnn.compiler.lowering import Held, Lowered, targets_of, traced
+from sycl_dnn.compiler.paused_collection import paused_collection
 from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.errors import Unimplemented
 from sycl_dnn.program.donation import are_alone
@@ -151,15 +152,16 @@ class Programs:
             subject = self._subject()
             misses_of(self).note(self.__name__, arguments.tokens_by_name(subject, args, kwargs))
 
-            static, (plan, check) = specialised(
-                self,
-                call.numbers,
-                lambda static: profile_notes.trace(
-                    self.__name__,
-                    lambda: self._lowered(subject, args, kwargs, placed, static, donates),
-                ),
-                self._plans.static_of(key),
-            )
+            def lowered(static: frozenset[int]) -> tuple[Any, Check]:
+                return self._lowered(subject, args, kwargs, placed, static, donates)
+
+            with paused_collection():
+                static, (plan, check) = specialised(
+                    self,
+                    call.numbers,
+                    lambda static: profile_notes.trace(self.__name__, lambda: lowered(static)),
+                    self._plans.static_of(key),
+                )
             self._plans.keep(key, static, call.numbers, check, plan)
             return plan
 

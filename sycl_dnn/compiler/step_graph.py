@@ -414,13 +414,13 @@ class Graph:
         made, steps = self.trace.recorded_apart(body)
         return made, [node_of(s) for s in steps]
 
-    def joined(self, function: Callable[..., Any], *args: Any) -> Any:
+    def joined(self, function: Callable[..., Any], *args: Any, key: Any = None) -> Any:
         """Return the result of a function of tensors, reusing previously recorded steps.
 
-        Not differentiable.
+        Not differentiable. Functions of one ``key`` record the same.
         """
         with untaped(self.trace):
-            return self.trace.joined(function, function, args, {}, is_taped=False)
+            return self.trace.joined(key or function, function, args, {}, is_taped=False)
 
     def steps(self, nodes: Sequence[Node] | None = None) -> Iterator[Step | ArrayStep]:
         """Yield the given nodes, or all, as steps with primitives."""

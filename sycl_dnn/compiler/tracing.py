@@ -54,6 +54,12 @@ class CompileTrace(Trace):
         #: By id of a storage: its tensor, and the wider one that it was converted from.
         self._wider: dict[int, tuple[Tensor, Tensor]] = {}
 
+    def end(self) -> None:
+        """Note that the function has returned, and drop what it recorded: nodes replace it."""
+        super().end()
+        self.steps, self.tape = [], []
+        self._wider = {}
+
     def capture(self, value: Any) -> Tensor:
         """Return the tensor of a captured array."""
         if isinstance(value, Seed):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -184,7 +185,7 @@ class OnnxModel(Module):
             raise UnsupportedOperator.of("graph", model_file.NEWEST, "", rule)
 
     def _queue_of(self, given: dict[str, Any]) -> Any:
-        for value in (*given.values(), *self.parameters(), *self.buffers()):
+        for value in itertools.chain(given.values(), self.parameters(), self.buffers()):
             queue = getattr(value.data if isinstance(value, Array) else value, "sycl_queue", None)
             if queue is not None:
                 return queue

@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn.trace import policy
-from sycl_dnn.trace.steps import Composed, Entry, OfView, Planned, Step
+from sycl_dnn.trace.steps import Composed, Entry, OfView, Planned, Step, is_kernel
 from sycl_dnn.trace.values import Storage, Tensor
 
 if TYPE_CHECKING:
@@ -79,13 +79,16 @@ class _TensorForm:
 
 @dataclass(frozen=True)
 class _StepForm:
-    """A step; ``wanted`` is the layout of a copy that later calls may share."""
+    """A step: of a kernel, or of a primitive, which ``planned`` describes.
 
-    pd: Any
-    inserted: bool
-    constant: bool
+    ``wanted`` is the layout of a copy that later calls may share.
+    """
+
+    kernel: Any
+    planned: tuple[Any, bool]
     inputs: _Numbers
     outputs: _Numbers
+    rest: tuple[bool, Any, bool]
     wanted: Any = None
 
 
@@ -115,7 +118,7 @@ class Template:
     Raises
     ------
     _Unlike
-        It recorded closures, or more than primitives over its operands.
+        It recorded closures, or more than primitives and kernels over its operands.
     """
 
     def __init__(
@@ -172,17 +175,20 @@ class Template:
 
     def _step_form(self, trace: Trace, step: Any) -> _StepForm:
         planned = step.primitive if step.__class__ is Step else None
-        if planned.__class__ is not Planned:
+        if planned.__class__ is not Planned and not is_kernel(planned):
             raise _Unlike
         inputs = self._named(step.inputs)
         outputs = self._named(step.outputs, is_written=True)
+        rest = step.constant, step.meaning, step.is_repeated
+        if is_kernel(planned):
+            return _StepForm(planned, (None, False), inputs, outputs, rest)
         wanted = None
         if planned.name == "reorder":
             wanted = step.outputs["dst"].desc
             if trace.copy_of(step.inputs["src"], wanted) is not step.outputs["dst"]:
                 raise _Unlike
-        pd, inserted = planned.primitive_desc, planned.inserted
-        return _StepForm(pd, inserted, step.constant, inputs, outputs, wanted)
+        described = planned.primitive_desc, planned.inserted
+        return _StepForm(None, described, inputs, outputs, rest, wanted)
 
     def _entry_form(self, entry: Entry) -> _EntryForm:
         rule, composed = entry.rule, entry.composed
@@ -226,12 +232,12 @@ class Template:
             inputs = named(step.inputs)
             if step.wanted is not None:
                 ((_, number),) = step.outputs
-                made = trace.reorder(inputs["src"], step.wanted, step.inserted)
+                made = trace.reorder(inputs["src"], step.wanted, step.planned[1])
                 tensors[number] = made
                 storages[self._tensors[number].storage] = made.storage  # type: ignore[union-attr]
                 continue
-            planned = Planned(step.pd, step.inserted)
-            trace.steps.append(Step(planned, inputs, named(step.outputs), step.constant))
+            primitive = Planned(*step.planned) if step.kernel is None else step.kernel
+            trace.steps.append(Step(primitive, inputs, named(step.outputs), *step.rest))
         for e in self._entries:
             entry = Entry(e.row, named(e.inputs), named(e.outputs), dict(e.params), named(e.args))
             entry.pd, entry.has_post_ops, entry.rule = e.pd, e.has_post_ops, e.rule

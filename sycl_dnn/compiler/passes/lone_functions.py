@@ -75,7 +75,12 @@ def _replace(graph: Graph, node: Node) -> None:
         return
     definition, operands = found
     dst = node.dst
-    result, nodes = graph.recorded(lambda: computed(definition, *operands))
+
+    def body(*given: Tensor) -> Tensor:
+        return computed(definition, *given)
+
+    key = (_replace, *node.work)
+    result, nodes = graph.recorded(lambda: graph.joined(body, *operands, key=key))
     written = nodes[-1].outputs if nodes else {}
     made = {n: dst for n, t in written.items() if t.storage is result.storage}
     if not made or {dst.desc} != {result.desc, *(written[n].desc for n in made)}:
