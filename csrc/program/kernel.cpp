@@ -22,7 +22,16 @@ void Kernel::settle() {
 }
 
 sycl::event Kernel::submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t> &args,
+                           const AddressTable *table,
                            const std::vector<sycl::event> &depends) const {
+    if (table) {
+        return queue.submit([&](sycl::handler &h) {
+            h.depends_on(depends);
+            h.set_arg(0, table->addresses());
+            h.set_arg(1, table->facts());
+            h.parallel_for(sycl::nd_range<1>(global, local), *handle);
+        });
+    }
     std::vector<void *> addresses;
     for (const dnnl_exec_arg_t &a : args) {
         addresses.push_back(nullptr);
@@ -52,7 +61,7 @@ Kernel::number number_of(py::handle given) {
 }
 
 Kernel make_kernel(const py::object &kernel, const std::string &name, const py::sequence &numbers,
-                   size_t global, size_t local) {
+                   size_t global, size_t local, std::vector<int32_t> facts) {
     if (!local || global % local)
         throw invalid_arguments("Kernel: global_size must be a multiple of local_size, got " +
                                 std::to_string(global) + " and " + std::to_string(local));
@@ -60,15 +69,17 @@ Kernel make_kernel(const py::object &kernel, const std::string &name, const py::
     for (const auto &item : numbers) given.push_back(number_of(item));
     if (py::isinstance<ProgramBuild>(kernel)) {
         auto build = kernel.cast<std::shared_ptr<ProgramBuild>>();
-        return {name, std::nullopt, std::move(build), nullptr, std::move(given), global, local};
+        return {name,   std::nullopt, std::move(build), nullptr, std::move(given),
+                global, local,        std::move(facts)};
     }
-    return {name, kernel_of(kernel), nullptr, nullptr, std::move(given), global, local};
+    return {name,  kernel_of(kernel), nullptr, nullptr, std::move(given), global,
+            local, std::move(facts)};
 }
 
 Kernel make_copy(const std::string &from, const std::string &to,
                  const std::vector<HostCopy::axis> &axes) {
     const std::string name = "copy_" + from + "_to_" + to;
-    return {name, std::nullopt, nullptr, std::make_shared<HostCopy>(from, to, axes), {}, 1, 1};
+    return {name, std::nullopt, nullptr, std::make_shared<HostCopy>(from, to, axes), {}, 1, 1, {}};
 }
 
 }  // namespace
@@ -87,10 +98,11 @@ void bind_kernel(py::module_ &m) {
              "it makes of it, by the first program of its kernels.");
     py::class_<Kernel>(m, "Kernel", "A kernel compiled at run time, as a step of a Program.")
         .def(py::init(&make_kernel), py::arg("kernel"), py::arg("name"), py::arg("numbers"),
-             py::arg("global_size"), py::arg("local_size"),
+             py::arg("global_size"), py::arg("local_size"), py::arg("facts") = py::tuple(),
              "``kernel`` is a dpctl.program.SyclKernel, or a ProgramBuild, which programs of the "
              "kernel wait for. Its parameters are the addresses of the step's values in their "
-             "order, then ``numbers``: int32 for int, float for float.")
+             "order, then ``numbers``: int32 for int, float for float. With ``facts``, int32, they "
+             "are two: an array of these addresses, and the facts.")
         .def("start", &Kernel::start,
              "Begin to build it, in another thread; programs of the kernel begin otherwise.")
         .def_readonly("name", &Kernel::name)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/bind.hpp"
+#include "program/address_table.hpp"
 #include "program/host_copy.hpp"
 #include "program/program_build.hpp"
 
@@ -16,6 +17,8 @@ namespace sycl_dnn {
 
 // A kernel compiled at run time, as a step of a Program. Its parameters are the addresses of the
 // step's values in order, followed by `numbers`. Alternatively, a copy by the host.
+// A kernel with `facts` computes many arrays: drivers limit how many parameters there are, so it
+// has two, the addresses of the values in an array, and the facts.
 struct Kernel {
     using number = std::variant<int32_t, float>;
 
@@ -26,6 +29,7 @@ struct Kernel {
     std::vector<number> numbers;
     size_t global;  // total work-items, a multiple of `local`
     size_t local;
+    std::vector<int32_t> facts;
 
     // Lets another thread build it, if that is necessary and has not begun.
     void start() const;
@@ -33,9 +37,9 @@ struct Kernel {
     // Waits for the handle; throws `unimplemented` if the driver refuses. Call with the GIL.
     void settle();
 
-    // Call without the GIL.
+    // Call without the GIL. `table` has the addresses of a kernel with facts.
     sycl::event submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t> &args,
-                       const std::vector<sycl::event> &depends) const;
+                       const AddressTable *table, const std::vector<sycl::event> &depends) const;
 };
 
 void bind_kernel(py::module_ &m);

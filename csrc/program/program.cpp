@@ -54,6 +54,11 @@ Program::frame Program::make_frame() const {
     for (const step &s : steps) {
         std::vector<dnnl_exec_arg_t> args;
         for (const auto &[id, index] : s.args) args.push_back({id, made.memories[index].get()});
+        made.tables.emplace_back();
+        if (s.kernel && !s.kernel->facts.empty())
+            made.tables.back().emplace(dnnl::sycl_interop::get_device(engine.handle),
+                                       dnnl::sycl_interop::get_context(engine.handle), args.size(),
+                                       s.kernel->facts);
         made.args.push_back(std::move(args));
     }
     made.addresses.assign(values.size(), nullptr);
@@ -114,6 +119,8 @@ static const std::string &bytes_of(const Program::value &v, const Program::argum
 }
 
 void Program::place_values(frame &f, const arguments &given, char *arena) const {
+    bool is_changed = !f.is_placed;
+    f.is_placed = false;
     for (size_t i = 0; i < values.size(); ++i) {
         const value &v = values[i];
         if (v.where == place::memory) continue;
@@ -127,7 +134,11 @@ void Program::place_values(frame &f, const arguments &given, char *arena) const 
         if (f.addresses[i] == address) continue;
         check(dnnl_memory_set_data_handle(handle, address), "could not set the address of a value");
         f.addresses[i] = address;
+        is_changed = true;
     }
+    for (size_t i = 0; is_changed && i < steps.size(); ++i)
+        if (f.tables[i]) f.tables[i]->place(f.args[i]);
+    f.is_placed = true;
 }
 
 sycl::event Program::submit_step(size_t index, const Stream &stream, frame &f,
@@ -145,7 +156,10 @@ sycl::event Program::submit_quietly(size_t index, const Stream &stream, frame &f
     const step &s = steps[index];
     const auto &args = f.args[index];
     sycl::event event;
-    if (s.kernel) return s.kernel->submit(stream.flight->queue, args, depends);
+    if (s.kernel) {
+        const AddressTable *table = f.tables[index] ? &*f.tables[index] : nullptr;
+        return s.kernel->submit(stream.flight->queue, args, table, depends);
+    }
     if (!s.primitive) {
         void *data;
         check(dnnl_memory_get_data_handle(args[0].memory, &data),

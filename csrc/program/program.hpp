@@ -44,9 +44,11 @@ class Program {
     struct frame {
         std::vector<dnnl::memory> memories;
         std::vector<std::vector<dnnl_exec_arg_t>> args;
+        std::vector<std::optional<AddressTable>> tables;  // by step
         std::vector<const char *> addresses;  // oneDNN queries the driver about each that is set
         sycl::event last_use;
         bool leased;
+        bool is_placed = false;  // whether it has had addresses
     };
 
     // Submits all steps after `depends`, and sets `last` at each; call without the GIL. Waits

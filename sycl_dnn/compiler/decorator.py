@@ -81,7 +81,8 @@ def compile(
         depthwise convolutions into preceding 1x1 convolutions, ``join_products`` (on) merges
         products with the same source, ``write_into_parts`` (on) writes inputs of a concatenation
         directly into the result, ``fuse_kernels`` (on) computes in one kernel what kernels read
-        from each other.
+        from each other, ``join_launches`` (on) launches a kernel once for all arrays of which it
+        computes the same.
     lowering : {"primitives", "partitions", "measured"}
         How to run attention and products with post-ops: as primitives, as partitions of oneDNN's
         Graph API where it offers one, or as the faster of the two, measured during compilation.

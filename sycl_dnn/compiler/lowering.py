@@ -20,6 +20,7 @@ from sycl_dnn.compiler.passes.cleaning import clean, merge_gates
 from sycl_dnn.compiler.passes.depthwise import fuse_depthwise
 from sycl_dnn.compiler.passes.folding import fold, split_batch_norms
 from sycl_dnn.compiler.passes.fusing import fuse, sum_in_place
+from sycl_dnn.compiler.passes.joined_launches import join_launches
 from sycl_dnn.compiler.passes.kernel_fusion import fuse_kernels
 from sycl_dnn.compiler.passes.lone_functions import keep_nan
 from sycl_dnn.compiler.passes.product_operands import pack_for_few_rows, read_in_place
@@ -57,6 +58,7 @@ LAST_PASSES: tuple[Pass, ...] = (
     slice_batches,
     keep_nan,
     fuse_kernels,
+    join_launches,
 )
 #: Passes whose benefit depends on shape and machine, with their defaults.
 SWITCHES: dict[str, bool] = {
@@ -66,6 +68,7 @@ SWITCHES: dict[str, bool] = {
     "pack_for_few_rows": True,
     "slice_batches": True,
     "fuse_kernels": True,
+    "join_launches": True,
 }
 
 

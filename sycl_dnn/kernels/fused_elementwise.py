@@ -155,33 +155,39 @@ def count_on(k: Kernel, coordinates: Sequence[Value], sizes: Sequence[Value]) ->
         carry = k.select(is_over, k.constant(1, "i32"), zero)
 
 
+def parameters_of(form: Form) -> list[tuple[str, str]]:
+    """Return the parameters of a kernel.
+
+    Inputs, sources, results; units per group and number of units; sizes of the axes; strides of
+    class n; size and stride of each gathered axis.
+    """
+    expression = form.expression
+    dtypes = [*expression.inputs, *[source.dtype for source in expression.sources]]
+    dtypes += map(expression.dtype_of, expression.results)
+    n_strides = sum(kinds.count("n") for kinds in form.classes)
+    n_numbers = 2 + len(form.classes[0]) + n_strides + 2 * expression.n_indices
+    pointers = [("pointer", IN_MEMORY.get(d, REGISTERS[d])) for d in dtypes]
+    return [*pointers, *[("value", "i32")] * n_numbers]
+
+
 @functools.lru_cache(maxsize=1024)
 def module_of(form: Form) -> bytes:
     """Return the SPIR-V module of a kernel."""
-    return _Writing(form).module()
+    kernel = Kernel(name_of(form), parameters_of(form), form.schedule.n_items)
+    return ElementwiseWriter(form, kernel).module()
 
 
-class _Writing:
-    """The code generator of a kernel.
+class ElementwiseWriter:
+    """The code generator of a kernel, which has the parameters of its form."""
 
-    Parameters of the kernel: inputs, sources, results; units per group and number of units; sizes
-    of the axes; strides of class n; size and stride of each gathered axis.
-    """
-
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: Form, kernel: Kernel) -> None:
         expression, self._schedule = form.expression, form.schedule
-        self._expression = expression
-        read = [*expression.inputs, *[source.dtype for source in expression.sources]]
-        dtypes = [*read, *map(expression.dtype_of, expression.results)]
-        types = [IN_MEMORY.get(d, REGISTERS[d]) for d in dtypes]
-        n_axes = len(form.classes[0])
-        n_strides = sum(kinds.count("n") for kinds in form.classes)
-        n_indexed = 2 * sum(source.n_indices for source in expression.sources)
-        parameters = [("pointer", t) for t in types]
-        parameters += [("value", "i32")] * (2 + n_axes + n_strides + n_indexed)
-        self._kernel = k = Kernel(name_of(form), parameters, form.schedule.n_items)
-        self._pointers, self._n_read = k.parameters[: len(types)], len(read)
-        supply = iter(k.parameters[len(types) :])
+        self._expression, self._kernel = expression, kernel
+        self._n_read = len(expression.inputs) + len(expression.sources)
+        n_arrays, n_axes = self._n_read + len(expression.results), len(form.classes[0])
+        k = kernel
+        self._pointers = k.parameters[:n_arrays]
+        supply = iter(k.parameters[n_arrays:])
         self._each, self._n_units = next(supply), next(supply)
         self._sizes = [next(supply) for _ in range(n_axes)]
         self._classes = form.classes

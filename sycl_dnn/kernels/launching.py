@@ -11,6 +11,9 @@ from typing import Any
 from sycl_dnn import _core, errors
 from sycl_dnn._core import MemoryDesc
 from sycl_dnn.kernels.building import compiled
+from sycl_dnn.kernels.fused_elementwise import Form
+from sycl_dnn.kernels.joined_kernels import Launch, facts_of, joined_module, joined_name
+from sycl_dnn.kernels.reduction_form import ReductionForm
 from sycl_dnn.kernels.source import beginning
 from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.steps import Entry, Out, Step
@@ -88,6 +91,7 @@ def launched(
     n_items: int,
     replaced: int | None = None,
     n_elementwise: int = 0,
+    form: Any = None,
 ) -> list[Tensor]:
     """Record a SPIR-V kernel and return its outputs; not differentiable.
 
@@ -100,7 +104,7 @@ def launched(
     Unimplemented
         The device's compiler rejects the module.
     """
-    kernel = kernel_of(trace, module, name, numbers, n_groups, n_items)
+    kernel = kernel_of(trace, module, name, numbers, n_groups, n_items, form)
     made = new_results(trace, outs)
     named = {f"elements_{n}" if n < n_elementwise else f"src_{n}": t for n, t in enumerate(inputs)}
     results = {f"new_elements_{n}" if n_elementwise else f"dst_{n}": t for n, t in enumerate(made)}
@@ -113,13 +117,37 @@ def launched(
 #: By device, name and numbers: equal launches are one object, so constants are computed once.
 _launches: weakref.WeakValueDictionary[Any, _core.Kernel] = weakref.WeakValueDictionary()
 os.register_at_fork(after_in_child=_launches.clear)
+#: Launches that can be joined, by kernel.
+_of_forms: weakref.WeakKeyDictionary[_core.Kernel, Launch] = weakref.WeakKeyDictionary()
+
+
+def launch_of(kernel: _core.Kernel) -> Launch | None:
+    """Return what a kernel launches; None if it cannot be joined with others."""
+    return _of_forms.get(kernel)
+
+
+def joined_kernel(trace: Any, kernels: Sequence[_core.Kernel]) -> _core.Kernel:
+    """Return one kernel for the launches of several of one form.
+
+    Its values are the inputs of all launches, in order, and then the results of all.
+    """
+    launches = [_of_forms[kernel] for kernel in kernels]
+    form, n_groups = launches[0].form, sum(launch.n_groups for launch in launches)
+    name, n_items = joined_name(form), form.schedule.n_items
+    handle = compiled(trace.engine.sycl_queue, joined_module(form), name)
+    if handle is None:
+        raise errors.Unimplemented(f"{name}: the device's compiler refuses this kernel")
+    facts = facts_of(launches)
+    return _core.Kernel(handle, name, (), n_groups * n_items, n_items, facts)
 
 
 def kernel_of(
     trace: Any, source: str | bytes, name: str, numbers: Sequence[int | float], n_groups: int,
-    n_items: int,
+    n_items: int, form: Form | ReductionForm | None = None,
 ) -> _core.Kernel:  # fmt: skip
     """Return a launch of a kernel of OpenCL C, or of a SPIR-V module.
+
+    A compiled function may join launches whose ``form`` is given.
 
     In a compiled function it is built once it is known that no other kernel replaces it.
     """
@@ -134,6 +162,8 @@ def kernel_of(
             raise errors.Unimplemented(f"{name}: the device's compiler refuses this kernel")
         kernel = _core.Kernel(handle, name, numbers, n_groups * n_items, n_items)
         _launches[key] = kernel
+    if form is not None:
+        _of_forms[kernel] = Launch(form, tuple(map(int, numbers)), n_groups)
     if not trace.is_compiled:
         kernel.start()
     return kernel

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sycl_dnn.ir.node import Node, in_order
+from sycl_dnn.ir.node import Node
 from sycl_dnn.kernels.expression import (
     INDEXED,
     REDUCTIONS,
@@ -84,7 +84,7 @@ def expression_of(results: Sequence[Node], inputs: Sequence[Node]) -> Expression
     sources = {node: i for i, node in enumerate(reads.gathers)}
     places = {node: i for i, node in enumerate(reads.places)}
     terms: list[Term] = []
-    for node in in_order(results, numbers, read_through):
+    for node in _in_order(results, numbers):
         name = node.operation.name
         if name == "broadcast_to":
             numbers[node] = numbers[node.inputs[0]]
@@ -100,6 +100,26 @@ def expression_of(results: Sequence[Node], inputs: Sequence[Node]) -> Expression
         len(places),
     )
     return _as_bits(made) if made.n_places or made.sources else made
+
+
+def _in_order(results: Sequence[Node], ends: Container[Node]) -> Iterator[Node]:
+    """Yield the nodes before results, each after what it reads.
+
+    The order depends on structure alone, not on which nodes were created first: equal computations
+    are one kernel.
+    """
+    done = set[Node]()
+    stack = list(reversed(results))
+    while stack:
+        node = stack[-1]
+        before = [n for n in read_through(node) if n not in ends and n not in done]
+        if before and node not in ends and node not in done:
+            stack.extend(reversed(before))
+            continue
+        stack.pop()
+        if node not in ends and node not in done:
+            done.add(node)
+            yield node
 
 
 #: Narrow float dtypes and the integers of equal size.

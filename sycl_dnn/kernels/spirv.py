@@ -263,6 +263,12 @@ class Kernel:
         """Return the address of a pointer as u64."""
         return self._emit(117, "u64", 1, pointer.id)
 
+    def pointer_of(self, address: Value, name: str) -> Value:
+        """Return a pointer to elements of a type at an address, u64."""
+        made = self._new()
+        self._code.append([120, self._pointer_type(_GLOBAL, name), made, address.id])
+        return Value(made, name, 0)
+
     def load(self, pointer: Value, index: Value, width: int = 1) -> Value:
         """Load elements, starting at an index."""
         address, size = self._address(pointer, index, width), TYPES[pointer.type][0] // 8

@@ -119,7 +119,7 @@ class Chains:
         return launched(
             self._trace, reduction_module(plan.form), name_of(plan.form), stage.operands,
             stage.outs, [*plan.numbers, *stage.indexed], plan.n_groups,
-            plan.form.schedule.n_items,
+            plan.form.schedule.n_items, form=plan.form,
         )  # fmt: skip
 
     def finish(self) -> None:
@@ -219,8 +219,9 @@ class _Chain:
             (stage,), plan = stages, stages[0].plan
             numbers = [*plan.numbers, *stage.indexed]
             self._step.primitive = kernel_of(
-                trace, reduction_module(plan.form), name_of(plan.form), numbers, plan.n_groups, 1
-            )
+                trace, reduction_module(plan.form), name_of(plan.form), numbers, plan.n_groups, 1,
+                plan.form,
+            )  # fmt: skip
             return
         tensors = [*self._inputs(), *self._results()]
         numbered = {_place(t): n for n, t in enumerate(tensors)}

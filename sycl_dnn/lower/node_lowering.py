@@ -363,7 +363,7 @@ class Lowering:
         numbers = numbers_of(grid, n_groups, n_units, indexed)
         return launched(
             self._trace, module_of(form), name_of(form), operands, outs, numbers, n_groups,
-            schedule.n_items, n_elementwise=len(reads.inputs),
+            schedule.n_items, n_elementwise=len(reads.inputs), form=form,
         )  # fmt: skip
 
 

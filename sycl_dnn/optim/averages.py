@@ -8,8 +8,12 @@ from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn import tree
+from sycl_dnn.compiler.decorator import compile
+from sycl_dnn.functional.defined import defined
+from sycl_dnn.ir.node import Node, number
 from sycl_dnn.nn.module_tree import Form
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.arithmetic import EQ, RECIPROCAL, cast, where
 
 
 class EMA:
@@ -61,11 +65,7 @@ class EMA:
         ValueError
             The structure of ``params`` differs from the average's.
         """
-
-        def mixed(old: Any, new: Any) -> Any:
-            return F.add(F.mul(old, self.decay), F.mul(new, 1.0 - self.decay))
-
-        return _next("EMA", average, params, self.use_buffers, mixed)
+        return _next("EMA", average, params, self.use_buffers, _mixed, self.decay)
 
 
 class SWA:
@@ -113,15 +113,29 @@ class SWA:
             The structure of ``params`` differs from the average's.
         """
         count = F.add(state["n_averaged"], 1.0)
-        share = F.reciprocal(count)
-
-        def mixed(old: Any, new: Any) -> Any:
-            # ``where`` rather than a sum of products: 0 times an initial infinity would be NaN.
-            is_first = F.eq(count, 1.0)
-            return F.where(is_first, new, F.add(old, F.mul(F.sub(new, old), share)))
-
-        average = _next("SWA", state["average"], params, self.use_buffers, mixed)
+        average = _next("SWA", state["average"], params, self.use_buffers, _with_another, count)
         return {"average": average, "n_averaged": count}
+
+
+@compile
+def _mixed(averages: list[Any], arrays: list[Any], decay: float) -> list[Any]:
+    share = float(decay)
+
+    def mixed(old: Node, new: Node) -> tuple[Node]:
+        return (old * share + cast(new, old.dtype) * (1.0 - share),)
+
+    return [defined(mixed, [old, new])[0] for old, new in zip(averages, arrays, strict=True)]
+
+
+@compile
+def _with_another(averages: list[Any], arrays: list[Any], count: Any) -> list[Any]:
+    def mixed(old: Node, new: Node, count: Node) -> tuple[Node]:
+        new, n = cast(new, old.dtype), cast(count, old.dtype)
+        # ``where`` rather than a sum of products: 0 times an initial infinity would be NaN.
+        return (where(EQ(n, number(1.0, n.dtype)), new, old + (new - old) * RECIPROCAL(n)),)
+
+    pairs = zip(averages, arrays, strict=True)
+    return [defined(mixed, [old, new, count])[0] for old, new in pairs]
 
 
 def _averaged(structure: tree.Structure, use_buffers: bool) -> list[bool]:
@@ -155,16 +169,16 @@ def _copy(value: Any, is_averaged: bool) -> Any:
 
 
 def _next(
-    name: str, average: Any, params: Any, use_buffers: bool, mixed: Callable[[Any, Any], Any]
-) -> Any:
-    """Return the next average: ``mixed(old, new)`` of averaged leaves, others from ``params``."""
+    name: str, average: Any, params: Any, use_buffers: bool,
+    mixed: Callable[[list[Any], list[Any], Any], list[Any]], share: Any,
+) -> Any:  # fmt: skip
+    """Return the next average: ``mixed`` of averaged leaves, others from ``params``."""
     old, structure = tree.flatten(average)
-    new = tree.matched(structure, params, f"{name}.update: params")
-    made = []
-    for a, b, is_averaged in zip(old, new, _averaged(structure, use_buffers), strict=True):
-        if is_averaged and _is_float(a):
-            dtype = str(a.dtype)
-            made.append(F.astype(mixed(a, F.astype(b, dtype)), dtype))
-        else:
-            made.append(b)
+    made = tree.matched(structure, params, f"{name}.update: params")
+    flags = _averaged(structure, use_buffers)
+    places = [n for n, a in enumerate(old) if flags[n] and _is_float(a)]
+    if places:
+        found = mixed([old[n] for n in places], [made[n] for n in places], share)
+        for n, array in zip(places, found, strict=True):
+            made[n] = array
     return tree.unflatten(structure, made)

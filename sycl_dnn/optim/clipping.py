@@ -3,17 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from sycl_dnn import functional as F
 from sycl_dnn import tree
-from sycl_dnn.nn.utils.gradient_clipping import (
-    clip_factor,
-    gradient_arrays,
-    scaled,
-    total_norm,
-)
+from sycl_dnn.nn.utils.gradient_clipping import all_clamped, all_clipped, changed, total_norm
 
 
 def global_norm(grads: Any, norm_type: float = 2.0) -> Any:
@@ -80,15 +73,8 @@ def clip_grad_norm(
     (1.0, 6.0)
     """
     norm = total_norm("clip_grad_norm", grads, norm_type, error_if_nonfinite)
-    factor = clip_factor(norm, max_norm)
-    return _changed("clip_grad_norm", grads, lambda g: scaled(g, factor)), norm
-
-
-def _changed(name: str, grads: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a tree with ``change`` applied to its gradients and everything else unchanged."""
-    leaves, structure = tree.flatten(grads)
-    rows = zip(leaves, gradient_arrays(name, grads), strict=True)
-    return tree.unflatten(structure, [old if g is None else change(g) for old, g in rows])
+    made = changed("clip_grad_norm", grads, lambda given: all_clipped(given, norm, max_norm))
+    return tree.unflatten(tree.flatten(grads)[1], made), norm
 
 
 def clip_grad_value(grads: Any, clip_value: float) -> Any:
@@ -101,4 +87,5 @@ def clip_grad_value(grads: Any, clip_value: float) -> Any:
     [-1.0, -1.0]
     """
     value = float(clip_value)
-    return _changed("clip_grad_value", grads, lambda g: F.clamp(g, -value, value))
+    made = changed("clip_grad_value", grads, lambda given: all_clamped(given, value))
+    return tree.unflatten(tree.flatten(grads)[1], made)

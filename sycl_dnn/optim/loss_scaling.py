@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from sycl_dnn import _torch_habits, tree
 from sycl_dnn import functional as F
-from sycl_dnn.nn.utils.gradient_clipping import gradient_arrays
+from sycl_dnn.compiler.decorator import compile
+from sycl_dnn.functional.defined import defined
+from sycl_dnn.ir.node import Node, number
+from sycl_dnn.nn.utils.gradient_clipping import gradient_arrays, with_small_joined
+from sycl_dnn.ops.arithmetic import ISFINITE, RECIPROCAL, cast, where
+from sycl_dnn.ops.shape import SUM
 from sycl_dnn.optim.optimizer import Optimizer
 
 Scale = dict[str, Any]
@@ -159,18 +164,16 @@ class GradScaler:
         ([0.5, 0.5], False)
         """
         self._check(scale)
-        inverse = F.reciprocal(scale["scale"]) if self.enabled else None
-        leaves, structure = tree.flatten(grads)
         given = gradient_arrays("GradScaler.unscale", grads)
-        divided = [None if g is None else _divided(g, inverse) for g in given]
-        rows = zip(leaves, divided, strict=True)
-        made = tree.unflatten(structure, [old if g is None else g for old, g in rows])
-        found = [F.astype(g, "float32") for g in divided if g is not None]
+        found = [g for g in given if g is not None]
         if not found:
             raise ValueError("GradScaler.unscale: grads must have an array, got none")
-        # Infinity or NaN times zero is NaN, and NaN propagates through the sum.
-        sums = [F.sum(F.mul(g, 0.0)) for g in found]
-        return made, F.eq(F.sum(F.stack(sums)), 0.0)
+        divided, is_finite = _unscaled(found, scale["scale"] if self.enabled else None)
+        supply = iter(divided)
+        leaves, structure = tree.flatten(grads)
+        rows = zip(leaves, given, strict=True)
+        made = tree.unflatten(structure, [old if g is None else next(supply) for old, g in rows])
+        return made, is_finite
 
     def adjusted(self, scale: Scale, is_finite: Any) -> Scale:
         """Return the scale for the next step, as ``torch.amp.GradScaler.update`` does.
@@ -192,16 +195,9 @@ class GradScaler:
         self._check(scale)
         if not self.enabled:
             return scale
-        old, done = scale["scale"], F.add(scale["growth_tracker"], 1.0)
-        is_due = F.ge(done, float(self.growth_interval))
-        grown = F.mul(old, float(self.growth_factor))
-        # Keep the old scale if the new one would overflow.
-        grown = F.where(F.eq(F.mul(grown, 0.0), 0.0), grown, old)
-        steady = F.where(is_due, grown, old)
-        return {
-            "scale": F.where(is_finite, steady, F.mul(old, float(self.backoff_factor))),
-            "growth_tracker": F.where(is_finite, F.where(is_due, 0.0, done), 0.0),
-        }
+        factors = (self.growth_factor, self.backoff_factor, self.growth_interval)
+        made = _adjusted(scale["scale"], scale["growth_tracker"], is_finite, *map(float, factors))
+        return dict(zip(("scale", "growth_tracker"), made, strict=True))
 
     def update(
         self, optimizer: Optimizer, grads: Any, state: Any, params: Any, scale: Scale
@@ -238,11 +234,15 @@ class GradScaler:
         if not self.enabled:
             return new, after, scale
 
-        def chosen(now: Any, before: Any) -> Any:
-            return before if now is before else F.where(is_finite, now, before)
-
-        params = tree.map(chosen, new, params)
-        return params, tree.map(chosen, after, state), self.adjusted(scale, is_finite)
+        old, structure = tree.flatten((params, state))
+        now = tree.leaves((new, after))
+        places = [n for n, (a, b) in enumerate(zip(old, now, strict=True)) if a is not b]
+        made = list(old)
+        found = _chosen([now[n] for n in places], [old[n] for n in places], is_finite)
+        for n, array in zip(places, found, strict=True):
+            made[n] = array
+        params, state = tree.unflatten(structure, made)
+        return params, state, self.adjusted(scale, is_finite)
 
     def _check(self, scale: Any) -> None:
         if not isinstance(scale, dict) or set(scale) != {"scale", "growth_tracker"}:
@@ -252,6 +252,44 @@ class GradScaler:
             )
 
 
-def _divided(g: Any, inverse: Any) -> Any:
-    wide = g if str(g.dtype) in ("float32", "float64") else F.astype(g, "float32")
-    return wide if inverse is None else F.mul(wide, F.astype(inverse, str(wide.dtype)))
+@compile
+def _unscaled(grads: list[Any], scale: Any) -> tuple[list[Any], Any]:
+    """Return gradients over the scale, at least float32, and whether all are finite."""
+
+    def divided(g: Node, scale: Node | None = None) -> tuple[Node]:
+        wide = cast(g, g.dtype if g.dtype == "float64" else "float32")
+        return (wide if scale is None else wide * cast(RECIPROCAL(scale), wide.dtype),)
+
+    def nothing(g: Node) -> tuple[Node]:
+        # Infinity or NaN times zero is NaN, and NaN propagates through the sum.
+        return (SUM(cast(g, "float32") * 0.0, axes=tuple(range(g.ndim))),)
+
+    made = [defined(divided, [g] if scale is None else [g, scale])[0] for g in grads]
+    sums = [F.reshape(defined(nothing, [g])[0], ()) for g in with_small_joined(made)]
+    return made, F.eq(F.sum(F.stack(sums)), 0.0)
+
+
+@compile
+def _adjusted(
+    scale: Any, steps: Any, is_finite: Any, growth: float, backoff: float, interval: float
+) -> tuple[Any, ...]:
+    """Return the next scale, and the steps since it changed."""
+
+    def definition(old: Node, steps: Node, is_finite: Node) -> tuple[Node, Node]:
+        done, nothing = steps + 1.0, number(0.0, steps.dtype)
+        is_due = done >= float(interval)
+        # Keep the old scale if the new one would overflow.
+        grown = where(ISFINITE(old * float(growth)), old * float(growth), old)
+        steady = where(is_due, grown, old)
+        kept = where(is_finite, where(is_due, nothing, done), nothing)
+        return where(is_finite, steady, old * float(backoff)), kept
+
+    return defined(definition, [scale, steps, is_finite])
+
+
+@compile
+def _chosen(new: list[Any], old: list[Any], is_finite: Any) -> list[Any]:
+    def chosen(now: Node, before: Node, is_finite: Node) -> tuple[Node]:
+        return (where(is_finite, now, before),)
+
+    return [defined(chosen, [a, b, is_finite])[0] for a, b in zip(new, old, strict=True)]

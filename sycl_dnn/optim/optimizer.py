@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sycl_dnn import _torch_habits, tree
 from sycl_dnn import functional as F
 from sycl_dnn.compiler.decorator import compile
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.optim.clipping import clip_grad_norm
-from sycl_dnn.optim.joined_rows import Row, bunches, cut, join_rows, slots_of
 from sycl_dnn.trace.module_arrays import plain
 from sycl_dnn.trace.values import Tensor
 
@@ -101,6 +99,15 @@ class Options:
         def __setattr__(self, name: str, value: Any) -> None: ...
 
 
+class Row(NamedTuple):
+    """A parameter, its gradient and its state."""
+
+    name: str
+    p: Any
+    g: Any
+    slots: dict[str, Any]
+
+
 class Optimizer:
     """Base class of all optimizers.
 
@@ -115,8 +122,6 @@ class Optimizer:
 
     #: Options with defaults, in addition to the rate.
     defaults: dict[str, Any] = {}
-    #: Whether elements are updated independently, so that parameters may be joined.
-    is_elementwise = False
 
     if not TYPE_CHECKING:
 
@@ -322,17 +327,16 @@ class Optimizer:
         prepared: dict[Any, Options] = {}
         made: State = {key: {} for key in state if key != "step"}
         new = list(leaves)
-        rows = []
         for i, (name, p, g) in enumerate(zip(tree.names(params), leaves, given, strict=True)):
             if g is not None:
                 self._check(name, p, g)
                 which = self._group(name), self._is_decayed(name, p)
                 if which not in prepared:
                     prepared[which] = self._prepared(name, step, which[1], lr)
-                rows.append(Row(i, name, p, g, which, slots_of(name, state)))
-        for bunch in bunches(rows) if self.is_elementwise else [[row] for row in rows]:
-            for number, array in self._moved_together(bunch, made, prepared[bunch[0].which]):
-                new[number] = array
+                row = Row(name, p, g, _slots_of(name, state))
+                new[i], slots = self._one(row, prepared[which])
+                for slot, value in slots.items():
+                    made[slot][name] = value
         for key, old in state.items():
             if key != "step":
                 made[key] = {name: made[key].get(name, value) for name, value in old.items()}
@@ -344,15 +348,6 @@ class Optimizer:
         rows = zip(given, tree.constants(structure), strict=True)
         given = [None if is_constant else g for g, is_constant in rows]
         return given if self.max_norm is None else clip_grad_norm(given, self.max_norm)[0]
-
-    def _moved_together(
-        self, bunch: list[Row], made: State, o: Options
-    ) -> Iterator[tuple[int, Any]]:
-        """Update a group of joined parameters; store their state; yield their indices."""
-        p, slots = self._one(join_rows(bunch), o)
-        for slot, value in slots.items():
-            made[slot] |= {r.name: v for r, v in zip(bunch, cut(value, bunch), strict=True)}
-        yield from zip((r.number for r in bunch), cut(p, bunch), strict=True)
 
     def _is_decayed(self, name: str, p: Any) -> bool:
         return self.decay_mask is None or bool(self.decay_mask(name, p))
@@ -428,6 +423,11 @@ class _Update:
         return self.holder()._update(grads, state, params, lr)
 
 
+def _slots_of(name: str, state: State) -> dict[str, Any]:
+    """Return the state entries of one parameter."""
+    return {key: value[name] for key, value in state.items() if key != "step" and name in value}
+
+
 def _wide(p: Any) -> Any:
     return p if str(p.dtype) in _WIDE else F.astype(p, "float32")
 
@@ -465,12 +465,3 @@ def _modules_of(params: Any, kind: type, path: str = "") -> Iterator[tuple[str, 
     items = enumerate(params) if isinstance(params, (tuple, list)) else items
     for key, value in items:
         yield from _modules_of(value, kind, f"{path}.{key}" if path else str(key))
-
-
-def less_power(base: float, t: Any) -> Any:
-    """Return ``1 - base ** t``, accurate even if ``base`` is close to 1."""
-    if not base:
-        return 1.0
-    # expm1 from tanh: oneDNN has no expm1, and dpnp's would split the program.
-    half = F.tanh(F.mul(t, 0.5 * math.log(base)))
-    return F.div(F.mul(half, -2.0), F.sub(1.0, half))

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from sycl_dnn import functional as F
-from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.defined import defined
 from sycl_dnn.ir.node import Node
-from sycl_dnn.lower.node_lowering import all_computed
-from sycl_dnn.ops.arithmetic import cast
+from sycl_dnn.ops.arithmetic import EXPM1, cast
 from sycl_dnn.optim.optimizer import Options, rate_of
 from sycl_dnn.trace.values import Tensor
 
@@ -92,12 +92,6 @@ def rule(lr: float, source: str, **defaults: Any) -> Any:
     return attach
 
 
-@operation
-def _computed(definition, tensors):
-    """Record nodes of several results; arrays that a traced function refers to are captured."""
-    return all_computed(definition, *tensors)
-
-
 def in_one_kernel(
     definition: Callable[..., Mapping[str, Node]],
     arrays: Mapping[str, Tensor],
@@ -121,8 +115,31 @@ def in_one_kernel(
         names[:] = made
         return tuple([cast(node, str(arrays[name].dtype)) for name, node in made.items()])
 
-    made = _computed(converting, [*arrays.values(), *numbers.values()])
+    made = defined(converting, [*arrays.values(), *numbers.values()])
     return dict(zip(names, made, strict=True))
+
+
+def group_numbers(definition: Callable[..., tuple[Node, ...]], o: Options) -> tuple[Tensor, ...]:
+    """Compute the numbers that all parameters of a group share, float32 arrays ().
+
+    ``definition`` takes the step count and the rate, which is a number if no array was given.
+    """
+    is_array = isinstance(o.lr, Tensor)
+
+    def converting(t: Node, lr: Node | float = o.lr) -> tuple[Node, ...]:
+        rate = cast(lr, "float32") if isinstance(lr, Node) else lr
+        return tuple([cast(node, "float32") for node in definition(cast(t, "float32"), rate)])
+
+    return tuple(defined(converting, [o.t, o.lr] if is_array else [o.t]))
+
+
+def less_power(base: float, t: Any) -> Any:
+    """Return ``1 - base ** t`` for a node or an array, accurate even if ``base`` is close to 1."""
+    if not base:
+        return 1.0
+    if isinstance(t, Node):
+        return -EXPM1(t * math.log(base))
+    return defined(lambda t: (less_power(base, t),), [t])[0]
 
 
 def as_array(value: Any, o: Options) -> Any:

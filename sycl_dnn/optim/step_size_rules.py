@@ -7,8 +7,8 @@ import math
 from typing import Any
 
 from sycl_dnn import functional as F
-from sycl_dnn.optim.optimizer import Optimizer, Options, less_power
-from sycl_dnn.optim.rule import added, mixed, rule, shrunk, zeros
+from sycl_dnn.optim.optimizer import Optimizer, Options
+from sycl_dnn.optim.rule import added, less_power, mixed, rule, shrunk, zeros
 
 
 @rule(1e-3, "``torch.optim.RAdam``; Liu et al., arXiv:1908.03265.", betas=(0.9, 0.999), eps=1e-8,
@@ -23,8 +23,6 @@ class RAdam(Optimizer):
     eps, weight_decay : float
     decoupled_weight_decay : bool
     """
-
-    is_elementwise = True
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return zero moments."""
@@ -86,8 +84,6 @@ class Adadelta(Optimizer):
     lr : float or callable
     rho, eps, weight_decay : float
     """
-
-    is_elementwise = True
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return zero averages."""
@@ -153,8 +149,6 @@ class Rprop(Optimizer):
     step_sizes : pair of float
         The smallest and largest step sizes.
     """
-
-    is_elementwise = True
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the previous gradient and the step sizes."""

@@ -11,8 +11,18 @@ import numpy as np
 from sycl_dnn import functional as F
 from sycl_dnn.ir.node import Node
 from sycl_dnn.ops.arithmetic import MAXIMUM, SQRT, SQUARE
-from sycl_dnn.optim.optimizer import Optimizer, Options, less_power
-from sycl_dnn.optim.rule import added, as_array, in_one_kernel, mixed, rule, shrunk, zeros
+from sycl_dnn.optim.optimizer import Optimizer, Options
+from sycl_dnn.optim.rule import (
+    added,
+    as_array,
+    group_numbers,
+    in_one_kernel,
+    less_power,
+    mixed,
+    rule,
+    shrunk,
+    zeros,
+)
 
 
 @rule(1e-3, "``torch.optim.SGD``.", momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False,
@@ -27,8 +37,6 @@ class SGD(Optimizer):
     nesterov : bool
         Requires momentum and no dampening.
     """
-
-    is_elementwise = True
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the momentum buffer."""
@@ -68,11 +76,14 @@ class _Moments(Optimizer):
 
     def prepare(self, o: Options) -> None:
         """Compute the bias corrections."""
-        o.correction = less_power(o.betas[0], o.t)
-        o.root = as_array(less_power(o.betas[1], o.t), o) ** 0.5
-        o.size = as_array(o.lr / o.correction, o)
-        o.one = as_array(1.0, o)
-        o.keeps = as_array(1.0 - o.lr * o.weight_decay, o) if o.weight_decay else o.one
+
+        def definition(t: Node, lr: Any) -> tuple[Node, ...]:
+            one = t * 0.0 + 1.0
+            correction = one * less_power(o.betas[0], t)
+            root = SQRT(one * less_power(o.betas[1], t))
+            return one, correction, root, lr / correction, one - lr * o.weight_decay
+
+        o.one, o.correction, o.root, o.size, o.keeps = group_numbers(definition, o)
 
     def moments(self, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any, Any]:
         """Update the moments; return them and the divisor of the first moment."""
@@ -125,8 +136,6 @@ class Adam(_Moments):
         Whether weight decay is decoupled from the gradient, as in AdamW.
     """
 
-    is_elementwise = True
-
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply weight decay, coupled or decoupled, and a step of Adam."""
         if o.decoupled_weight_decay:
@@ -147,8 +156,6 @@ class AdamW(_Moments):
     amsgrad : bool
     """
 
-    is_elementwise = True
-
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply decoupled weight decay and a step of Adam."""
         return self.decayed(p, g, slots, o)
@@ -165,8 +172,6 @@ class Adamax(_Moments):
     betas : pair of float
     eps, weight_decay : float
     """
-
-    is_elementwise = True
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply one step."""
@@ -229,8 +234,6 @@ class RMSprop(Optimizer):
     centered : bool
     """
 
-    is_elementwise = True
-
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the running averages, and the momentum buffer if there is momentum."""
         names = ["v"] + ["mean"] * options.centered + ["momentum"] * bool(options.momentum)
@@ -260,8 +263,6 @@ class Adagrad(Optimizer):
     lr : float or callable
     lr_decay, weight_decay, initial_accumulator_value, eps : float
     """
-
-    is_elementwise = True
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the accumulated squares."""
@@ -337,8 +338,6 @@ class Lion(Optimizer):
     betas : pair of float
     weight_decay : float
     """
-
-    is_elementwise = True
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the momentum buffer."""

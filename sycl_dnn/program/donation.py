@@ -57,6 +57,9 @@ class Uses:
         if old.desc != new.desc or old.offset or new.offset:
             return False
         if is_kernel(step.primitive):
+            (own, _, source), (row, _, target) = source.rpartition(":"), target.rpartition(":")
+            if own != row:
+                return False  # another of the launches that the kernel joins
             is_elementwise = target.startswith("new_elements_") and source.startswith("elements_")
             return is_elementwise or target == f"new_{source}"
         is_first = next(iter(step.inputs)) == source

@@ -23,7 +23,7 @@ _MOST_TERMS = 96
 
 def fuse_kernels(graph: Graph) -> None:
     """Compute what kernels read from each other in one kernel, where the order of steps allows."""
-    fusion = _Fusion(graph)
+    fusion = Fusion(graph)
     for node in graph.nodes:
         unit = unit_of(graph, node)
         if unit is not None:
@@ -31,7 +31,7 @@ def fuse_kernels(graph: Graph) -> None:
     fusion.rewrite()
 
 
-class _Group:
+class Group:
     """Units that become one kernel, or few.
 
     Attributes
@@ -82,17 +82,17 @@ class _Group:
                     yield tensor
 
 
-class _Fusion:
+class Fusion:
     """Which units are computed together."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._constant, self._unsteady = constant_ids(graph), graph.unsteady()
-        self._groups: dict[Node, _Group] = {}
+        self._groups: dict[Node, Group] = {}
 
     def add(self, unit: Unit) -> None:
         """Add a unit: to the groups of what it reads, or as a group of its own."""
-        group = _Group([unit], self._graph.place(unit.nodes[-1]))
+        group = Group([unit], self._graph.place(unit.nodes[-1]))
         self._register(group)
         if not self._is_movable(unit):
             return
@@ -106,7 +106,7 @@ class _Fusion:
                 group = joined
                 self._register(group)
 
-    def _register(self, group: _Group) -> None:
+    def _register(self, group: Group) -> None:
         self._groups |= dict.fromkeys(group.nodes, group)
 
     def _is_movable(self, unit: Unit) -> bool:
@@ -114,10 +114,10 @@ class _Fusion:
         is_steady = self._unsteady.isdisjoint(t.storage for t in tensors)
         return is_steady and not any(self._graph.is_locked(node) for node in unit.nodes)
 
-    def _is_constant(self, group: _Group) -> bool:
+    def _is_constant(self, group: Group) -> bool:
         return all(id(storage) in self._constant for storage in group.written)
 
-    def _joined(self, before: _Group, after: _Group) -> _Group | None:
+    def _joined(self, before: Group, after: Group) -> Group | None:
         """Return the group of both; None if they cannot, or should not, be computed together."""
         if self._is_constant(before) != self._is_constant(after):
             return None
@@ -130,14 +130,14 @@ class _Fusion:
         ):
             return None
         units = sorted([*before.units, *after.units], key=lambda u: self._graph.place(u.nodes[-1]))
-        made = _Group(units, 0)
+        made = Group(units, 0)
         anchor = self._anchor_of(made)
-        if anchor is None or _is_too_large(made):
+        if anchor is None or self._is_too_large(made):
             return None
         made.anchor = anchor
         return made
 
-    def _fit(self, before: _Group, after: _Group) -> bool:
+    def _fit(self, before: Group, after: Group) -> bool:
         """Whether one kernel computes both in fewer passes over memory."""
         if after.axes is not None and before.axes is not None:
             return (after.axes, after.shape) == (before.axes, before.shape)
@@ -153,7 +153,7 @@ class _Fusion:
         is_nested = any(unit.is_nested for unit in after.units)
         return not (is_costly and is_nested) and not self._read_outside(before, after)
 
-    def _read_outside(self, group: _Group, after: _Group) -> list[Storage]:
+    def _read_outside(self, group: Group, after: Group) -> list[Storage]:
         """Return what a group writes and others than ``after`` read."""
         found = []
         for storage in group.written:
@@ -164,7 +164,12 @@ class _Fusion:
                 found.append(storage)
         return found
 
-    def _anchor_of(self, group: _Group) -> int | None:
+    def _is_too_large(self, group: Group) -> bool:
+        n_written = len(self._read_outside(group, Group((), 0)))
+        n_arrays = len({(t.storage, t.offset) for t in group.reads()}) + n_written
+        return n_arrays > _MOST_ARRAYS or sum(u.n_terms for u in group.units) > _MOST_TERMS
+
+    def _anchor_of(self, group: Group) -> int | None:
         """Return a place after all that a group reads and before all that read it, if any."""
         graph = self._graph
         low, high = -1, None
@@ -196,17 +201,19 @@ class _Fusion:
         gone: list[Node] = []
         for group in sorted(groups, key=lambda g: g.anchor):
             # Other groups were placed around this one, so its nodes move there in any case.
-            nodes = self._recorded(group) or [replace(node) for node in group.nodes]
+            nodes = self.recorded(group)
+            if nodes is None or len(nodes) >= len(group.nodes):
+                nodes = [replace(node) for node in group.nodes]
             at = next(node for node in order if graph.place(node) >= group.anchor)
             graph.insert(nodes, before=at)
             gone += group.nodes
         graph.drop(gone)
 
-    def _recorded(self, group: _Group) -> list[Node] | None:
-        """Return the nodes that compute a group; None if they are not fewer, or write otherwise."""
+    def recorded(self, group: Group) -> list[Node] | None:
+        """Return the nodes that compute a group; None if they write otherwise."""
         graph = self._graph
         values, known = _values_of(group)
-        nothing = _Group((), 0)
+        nothing = Group((), 0)
         wanted = self._read_outside(group, nothing)
         results = {values[s]: group.written[s] for s in wanted}
         if len(results) < len(wanted) or not results or not known.keys().isdisjoint(results):
@@ -217,8 +224,6 @@ class _Fusion:
                 return Lowering(graph.trace, known, {}).tensors(list(results))
 
         made, nodes = graph.recorded(body)
-        if len(nodes) >= len(group.nodes):
-            return None
         if not _are_written(nodes, made, list(results.values())):
             return None
         nodes[-1].fused = [node.row for node in group.nodes]
@@ -252,7 +257,7 @@ def _instead(tensor: Tensor, found: dict[Storage, tuple[Tensor, Tensor]]) -> Ten
     )  # fmt: skip
 
 
-def _are_edges(before: _Group, after: _Group) -> bool:
+def _are_edges(before: Group, after: Group) -> bool:
     """Whether ``after`` reads all that it reads of ``before`` element by element."""
     for unit in after.units:
         for value, tensor in unit.inputs.items():
@@ -273,18 +278,18 @@ def _is_same(a: Tensor, b: Tensor) -> bool:
     )  # fmt: skip
 
 
-def _in_frame(group: _Group, other: _Group) -> _Group:
+def _in_frame(group: Group, other: Group) -> Group:
     """Return an element-wise group over the axes of another one, if it has the same elements."""
     if not group.is_pointwise or group.shape in (other.shape, other.kept):
         return group
     for like in other.whole():
         units = [unit.in_frame(like) for unit in group.units]
         if all(unit is not None for unit in units):
-            return _Group([u for u in units if u is not None], group.anchor)
+            return Group([u for u in units if u is not None], group.anchor)
     return group
 
 
-def _values_of(group: _Group) -> tuple[dict[Storage, Value], dict[Value, Tensor]]:
+def _values_of(group: Group) -> tuple[dict[Storage, Value], dict[Value, Tensor]]:
     """Return the nodes of what a group writes, and the tensors of what it reads."""
     values: dict[Storage, Value] = {}
     known: dict[Value, Tensor] = {}
@@ -302,8 +307,3 @@ def _values_of(group: _Group) -> tuple[dict[Storage, Value], dict[Value, Tensor]
         for value, tensor in unit.outputs.items():
             values[tensor.storage] = rebuilt(value, mapping)
     return values, known
-
-
-def _is_too_large(group: _Group) -> bool:
-    n_arrays = len({(t.storage, t.offset) for t in group.reads()}) + len(group.written)
-    return n_arrays > _MOST_ARRAYS or sum(u.n_terms for u in group.units) > _MOST_TERMS

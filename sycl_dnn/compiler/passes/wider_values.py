@@ -246,11 +246,11 @@ def _operands(graph: Graph, group: list[Node]) -> tuple[Tensor, Tensor | None]:
 def write_into_parts(graph: Graph) -> None:
     """Let producers write into concatenation results; other inputs are copied there."""
     for node in list(graph.nodes):
-        if node.row == "concat" and _is_free(graph, node):
+        if node.row == "concat" and is_free(graph, node):
             _gather(graph, node)
 
 
-def _is_free(graph: Graph, node: Node) -> bool:
+def is_free(graph: Graph, node: Node) -> bool:
     """Whether the result of a concatenation may be written early, piece by piece."""
     dst = node.dst
     is_whole = not dst.offset and same_span(dst.desc, dst.storage.desc)

@@ -9,8 +9,12 @@ from typing import Any
 
 from sycl_dnn import _torch_habits, tree
 from sycl_dnn import functional as F
+from sycl_dnn.compiler.decorator import compile
+from sycl_dnn.functional.defined import defined
+from sycl_dnn.ir.node import Node
 from sycl_dnn.nn import module_tree
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.values import Tensor
 
@@ -88,17 +92,20 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
 def total_norm(name: str, grads: Any, norm_type: float, error_if_nonfinite: bool) -> Any:
     """Return the norm of all gradients of a tree; errors mention ``name``."""
     given = [g for g in gradient_arrays(name, grads) if g is not None and g.size]
-    if not given:
-        return F.zeros()
-    wide = [F.astype(g, "float32") for g in given]
-    norms = [F.norm(g, norm_type) for g in (_with_small_joined(wide) if norm_type else wide)]
-    norm = F.norm(F.stack(norms), norm_type)
+    norm = _norm(given, norm_type) if given else F.zeros()
     if error_if_nonfinite:
         _check_finite(norm, float(norm_type))
     return norm
 
 
-def _with_small_joined(arrays: list[Any]) -> list[Any]:
+@compile
+def _norm(arrays: list[Any], norm_type: float) -> Any:
+    wide = [F.astype(g, "float32") for g in arrays]
+    norms = [F.norm(g, norm_type) for g in (with_small_joined(wide) if norm_type else wide)]
+    return F.norm(F.stack(norms), norm_type)
+
+
+def with_small_joined(arrays: list[Any]) -> list[Any]:
     """Return arrays of which small ones are parts of one: a kernel for each would take longer."""
     small = [F.reshape(a, (-1,)) for a in arrays if a.size <= _SMALL]
     large = [a for a in arrays if a.size > _SMALL]
@@ -111,8 +118,25 @@ def clip_factor(norm: Any, max_norm: float) -> Any:
 
 
 def scaled(g: Any, factor: Any) -> Any:
-    """Scale a gradient in float32 and cast the result to its dtype."""
-    return F.astype(F.mul(F.astype(g, "float32"), factor), str(g.dtype))
+    """Scale a traced gradient in float32 and cast the result to its dtype."""
+
+    def definition(g: Node, factor: Node) -> tuple[Node]:
+        return (cast(cast(g, "float32") * factor, g.dtype),)
+
+    return defined(definition, [g, factor])[0]
+
+
+@compile
+def all_clipped(arrays: list[Any], norm: Any, max_norm: float) -> list[Any]:
+    """Return arrays scaled so that their common norm is at most ``max_norm``."""
+    factor = clip_factor(norm, max_norm)
+    return [scaled(g, factor) for g in arrays]
+
+
+@compile
+def all_clamped(arrays: list[Any], value: float) -> list[Any]:
+    """Return arrays clamped to ``[-value, value]``."""
+    return [F.clamp(g, -value, value) for g in arrays]
 
 
 def _check_finite(norm: Any, kind: float) -> None:
@@ -167,8 +191,7 @@ def clip_grad_norm_(
     (6.0, 0.5)
     """
     norm = total_norm("clip_grad_norm_", grads, norm_type, error_if_nonfinite)
-    factor = clip_factor(norm, max_norm)
-    _write("clip_grad_norm_", grads, lambda g: scaled(g, factor))
+    _write("clip_grad_norm_", grads, lambda given: all_clipped(given, norm, max_norm))
     return norm
 
 
@@ -193,19 +216,26 @@ def clip_grad_value_(grads: Any, clip_value: float) -> None:
     >>> grads[0].tolist()
     [1.0, 1.0]
     """
-    value = float(clip_value)
-    _write("clip_grad_value_", grads, lambda g: F.clamp(g, -value, value))
+    _write("clip_grad_value_", grads, lambda given: all_clamped(given, float(clip_value)))
 
 
-def _write(name: str, grads: Any, change: Callable[[Any], Any]) -> None:
-    """Apply ``change`` in place to all gradients of a tree."""
+def changed(name: str, grads: Any, change: Callable[[list[Any]], list[Any]]) -> list[Any]:
+    """Return the leaves of a tree, with gradients replaced by what ``change`` makes of all."""
     given = gradient_arrays(name, grads)
-    if any(isinstance(g, Tensor) for g in given):
-        _replace(grads, change)
+    made = iter(change([g for g in given if g is not None]))
+    leaves = tree.leaves(grads)
+    return [old if g is None else next(made) for old, g in zip(leaves, given, strict=True)]
+
+
+def _write(name: str, grads: Any, change: Callable[[list[Any]], list[Any]]) -> None:
+    """Change all gradients of a tree in place."""
+    old, new = tree.leaves(grads), changed(name, grads, change)
+    if any(isinstance(g, Tensor) for g in old):
+        _replace(grads, dict(zip(map(id, old), new, strict=True)))
         return
-    for g in given:
-        if g is not None:
-            _fill(g, change(g))
+    for before, after in zip(old, new, strict=True):
+        if after is not before:
+            _fill(before, after)
 
 
 def _fill(old: Any, new: Any) -> None:
@@ -215,12 +245,12 @@ def _fill(old: Any, new: Any) -> None:
     old[...] = new
 
 
-def _replace(grads: Any, change: Callable[[Any], Any]) -> None:
-    """Replace traced arrays in modules, dicts and lists."""
+def _replace(grads: Any, made: dict[int, Any]) -> None:
+    """Replace traced arrays in modules, dicts and lists by others, by id."""
     if hasattr(grads, "_parameters"):
         leaves, form = module_tree.flatten(grads)
         rows = zip(leaves, form.constants, strict=True)
-        module_tree.replace(grads, [g if fixed else change(g) for g, fixed in rows])
+        module_tree.replace(grads, [g if fixed else made[id(g)] for g, fixed in rows])
         return
     node = tree.opened(grads)
     if node is None:
@@ -232,9 +262,9 @@ def _replace(grads: Any, change: Callable[[Any], Any]) -> None:
     for key in list(keys):
         value = grads[key]
         if hasattr(value, "shape") and isinstance(grads, (dict, list)):
-            grads[key] = change(value)
+            grads[key] = made[id(value)]
         elif value is not None:
-            _replace(value, change)
+            _replace(value, made)
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launches of one kernel over different arrays, such as all parameters of a tree, joined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sycl_dnn.compiler.constant_values import constant_ids
+from sycl_dnn.compiler.passes.kernel_fusion import Fusion, Group
+from sycl_dnn.compiler.passes.kernel_units import unit_of
+from sycl_dnn.compiler.passes.wider_values import is_free
+from sycl_dnn.compiler.step_graph import Graph, Node
+from sycl_dnn.kernels.joined_kernels import MOST_ROWS, Launch
+from sycl_dnn.kernels.launching import joined_kernel, launch_of
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.steps import is_kernel
+from sycl_dnn.trace.values import Storage, Tensor
+
+#: Maximum number of bytes that a joined launch keeps alive, which its parts would have freed.
+MOST_KEPT = 1 << 25
+#: Values up to this size may be computed early, such as scalars that updates read.
+_SMALL = 4096
+
+
+#: Primitives that kernels may replace, and other steps that may change places with kernels.
+_REPLACEABLE = ("binary", "eltwise_forward", "reorder")
+_LIGHT = (*_REPLACEABLE, "concat", "zeros")
+
+
+def join_launches(graph: Graph) -> None:
+    """Launch kernels once that do the same with different arrays, between other steps."""
+    joining = _Joining(graph)
+    for stretch in joining.stretches():
+        joining.rewrite(stretch)
+    for node in list(graph.nodes):
+        if node.row == "concat" and is_free(graph, node):
+            _write_in_place(graph, node)
+
+
+def _write_in_place(graph: Graph, node: Node) -> None:
+    """Let kernels write the parts of a concatenation, if each is dense in its result."""
+    axis, dst = node.params["concat_dimension"], node.dst
+    parts: list[tuple[Storage, int]] = []
+    start = dst.offset
+    for src in node.inputs.values():
+        writer = graph.writer(src)
+        if writer is None or not is_kernel(writer.primitive) or src.dtype != dst.dtype:
+            return
+        is_whole = not src.offset and src.storage.nbytes == src.desc.size
+        if not is_whole or _strides(src) != _strides(dst.view(src.shape, dst.strides)):
+            return
+        parts.append((src.storage, start))
+        start += src.shape[axis] * dst.strides[axis] * dtypes.bits_of(dst.dtype) // 8
+    if len(dict(parts)) == len(parts):
+        graph.drop([node])
+        for storage, offset in parts:
+            graph.redirect(storage, dst.storage, offset)
+
+
+def _strides(tensor: Tensor) -> list[int]:
+    return [s for n, s in zip(tensor.shape, tensor.strides, strict=True) if n != 1]
+
+
+class _Joining:
+    """Which launches of a graph become one."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._constant, self._unsteady = constant_ids(graph), graph.unsteady()
+        self._ready = _ready(graph)
+        self._fusion = Fusion(graph)
+        #: By node: the kernel that computes it.
+        self._kernels: dict[Node, Node] = {}
+
+    def stretches(self) -> list[list[Node]]:
+        """Return the longest sequences of kernels that may change places."""
+        found: list[list[Node]] = [[]]
+        for node in self._graph.nodes:
+            if self._is_movable(node):
+                found[-1].append(node)
+            elif found[-1]:
+                found.append([])
+        return [stretch for stretch in found if len(stretch) > 1]
+
+    def _is_movable(self, node: Node) -> bool:
+        tensors = (*node.inputs.values(), *node.outputs.values())
+        is_steady = self._unsteady.isdisjoint(t.storage for t in tensors)
+        is_free = is_steady and node.part == (0, 1) and not self._graph.is_locked(node)
+        return is_free and (is_kernel(node.primitive) or node.row in _LIGHT)
+
+    def rewrite(self, stretch: Sequence[Node]) -> None:
+        """Replace equal launches of which none reads what others write."""
+        bunches = [bunch for level in _levels(stretch) for bunch in self._bunches(level)]
+        if len(bunches) == len(stretch):
+            return
+        made = [self._joined(bunch) for bunch in bunches]
+        self._graph.insert(made, before=stretch[-1])
+        self._graph.drop(stretch)
+
+    def _bunches(self, level: Sequence[Node]) -> Iterator[list[Node]]:
+        """Yield the nodes to join, of those that wait for nothing in between."""
+        found: dict[Any, list[Node]] = {}
+        for number, node in enumerate(level):
+            kernel = self._kernels[node] = self._as_kernel(node)
+            launch = launch_of(kernel.primitive) if is_kernel(kernel.primitive) else None
+            key = number if launch is None else self._key(node, launch)
+            bunch = found.pop(key, [])
+            if bunch and not self._is_worth(bunch, node):
+                yield bunch
+                bunch = []
+            found[key] = [*bunch, node]
+        yield from found.values()
+
+    def _as_kernel(self, node: Node) -> Node:
+        """Return a kernel for one of oneDNN's element-wise primitives, or the node."""
+        unit = unit_of(self._graph, node) if node.row in _REPLACEABLE else None
+        made = None if unit is None else self._fusion.recorded(Group([unit], 0))
+        return made[0] if made is not None and len(made) == 1 else node
+
+    def _is_worth(self, bunch: Sequence[Node], node: Node) -> bool:
+        """Whether a node may be joined with others, which could otherwise free memory earlier."""
+        whole = [*bunch, node]
+        last = max(self._ready[one] for one in whole)
+        kept = sum(self._freed(one) for one in whole if self._ready[one] < last)
+        return len(whole) <= MOST_ROWS and kept <= MOST_KEPT
+
+    def _key(self, node: Node, launch: Launch) -> Any:
+        """Return what launches must share to be joined."""
+        written = [t.storage for t in node.outputs.values()]
+        is_constant = all(id(storage) in self._constant for storage in written)
+        repeats = frozenset(storage.repeat for storage in written)
+        return launch.form, is_constant, node.is_repeated, repeats
+
+    def _freed(self, node: Node) -> int:
+        """Return the size of the intermediate values that no other node reads later."""
+        storages = {t.storage for t in node.inputs.values()}
+        inner = [s for s in storages if self._graph.is_inner(s)]
+        return sum(s.nbytes for s in inner if self._graph.readers(s)[-1] is node)
+
+    def _joined(self, bunch: Sequence[Node]) -> Node:
+        if len(bunch) == 1:
+            return replace(bunch[0])
+        kernels = [self._kernels[node] for node in bunch]
+        inputs = _by_row([kernel.inputs for kernel in kernels])
+        outputs = _by_row([kernel.outputs for kernel in kernels])
+        made = joined_kernel(self._graph.trace, [kernel.primitive for kernel in kernels])
+        fused = [text for node in bunch for text in (node.fused or [node.row])]
+        return Node(
+            None, inputs, outputs, primitive=made, fused=fused, is_repeated=bunch[0].is_repeated
+        )
+
+
+def _ready(graph: Graph) -> dict[Node, int]:
+    """Return the place of the last node that makes a large value which each has to wait for."""
+    made: dict[Node, int] = {}
+    found: dict[Node, int] = {}
+    for node in graph.nodes:
+        writers = [w for t in node.inputs.values() for w in graph.writers(t.storage)]
+        found[node] = max([made.get(w, -1) for w in writers], default=-1)
+        is_small = all(t.storage.nbytes <= _SMALL for t in node.outputs.values())
+        made[node] = found[node] if is_small else graph.place(node)
+    return found
+
+
+def _by_row(tensors: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Return the tensors of all launches, each by its name after the number of the launch."""
+    pairs = [(f"{n}:{name}", t) for n, own in enumerate(tensors) for name, t in own.items()]
+    return dict(pairs)
+
+
+def _levels(stretch: Sequence[Node]) -> list[list[Node]]:
+    """Return the nodes by how many others must run before each."""
+    written: dict[Any, int] = {}
+    read: dict[Any, int] = {}
+    found: list[list[Node]] = []
+    for node in stretch:
+        inputs = {t.storage for t in node.inputs.values()}
+        outputs = {t.storage for t in node.outputs.values()}
+        before = [written.get(storage, -1) for storage in inputs | outputs]
+        before += [read.get(storage, -1) for storage in outputs]
+        level = max(before, default=-1) + 1
+        if level == len(found):
+            found.append([])
+        found[level].append(node)
+        written |= dict.fromkeys(outputs, level)
+        for storage in inputs:
+            read[storage] = max(read.get(storage, -1), level)
+    return found

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Updates of a whole tree take few launches, with the values of separate ones."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn import optim
+
+SHAPES = {
+    "a": (5, 7), "b": (64,), "c": (3,), "d": (33, 16), "e": (20,), "f": (300, 300), "g": (),
+    "none": (0, 4),
+}  # fmt: skip
+
+
+def to_host(array):
+    return dpnp.asnumpy(F.astype(array, "float32"))
+
+
+def tree_of(queue, seed, dtype="float32", n_copies=1):
+    rng = np.random.default_rng(seed)
+    names = {f"{n}{i}": s for i in range(n_copies) for n, s in SHAPES.items()}
+    made = {n: rng.standard_normal(s).astype("f4") for n, s in names.items()}
+    return {n: F.astype(dpnp.asarray(a, sycl_queue=queue), dtype) for n, a in made.items()}
+
+
+def assert_equal(made, wanted):
+    for found, array in zip(sycl_dnn.tree.leaves(made), sycl_dnn.tree.leaves(wanted), strict=True):
+        assert found.shape == array.shape
+        assert str(found.dtype) == str(array.dtype)
+        np.testing.assert_array_equal(to_host(found), to_host(array))
+
+
+def run(opt, queue, dtype, is_joined, donate=()):
+    step = sycl_dnn.compile(
+        lambda grads, state, params: opt.update(grads, state, params),
+        passes={"join_launches": is_joined}, donate=donate,
+    )  # fmt: skip
+    params = tree_of(queue, 0, dtype)
+    state = opt.init(params)
+    for number in range(3):
+        params, state = step(tree_of(queue, number + 1, dtype), state, params)
+    return params, state
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adamax", "RMSprop", "Adagrad", "Lion"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_joined_updates_equal_separate_ones(name, dtype, queue):
+    options = {"master_weights": dtype == "bfloat16", "weight_decay": 0.1, "max_norm": 2.0,
+               "groups": [(lambda n: n == "b0", {"lr": 0.5})]}  # fmt: skip
+    wanted = run(getattr(optim, name)(0.01, **options), queue, dtype, False)
+    for donate in ((), ("params", "state")):
+        assert_equal(run(getattr(optim, name)(0.01, **options), queue, dtype, True, donate), wanted)
+
+
+def test_donated_parameters_are_updated_in_place(queue):
+    opt = optim.AdamW(0.01)
+    step = sycl_dnn.compile(
+        lambda grads, state, params: opt.update(grads, state, params), donate=("state", "params")
+    )
+    params, grads = tree_of(queue, 0, n_copies=3), tree_of(queue, 1, n_copies=3)
+    wanted, _ = opt.update(grads, opt.init(params), params)
+    state = opt.init(params)
+
+    def places(*trees):
+        arrays = sycl_dnn.tree.leaves(trees)
+        return {a.get_array()._pointer for a in arrays if a.size >= 90_000}
+
+    before = places(params, state)
+    made, after = step(grads, state, params)
+    assert places(made, after) == before
+    assert_equal(made, wanted)
+
+
+def test_arrays_move_between_calls(queue):
+    """Addresses in the table are those of each call, also while former calls are running."""
+    opt = optim.SGD(0.5)
+    step = sycl_dnn.compile(lambda grads, state, params: opt.update(grads, state, params)[0])
+    params = [tree_of(queue, n) for n in range(6)]
+    grads, state = tree_of(queue, 9), opt.init(params[0])
+    made = [step(grads, state, given) for given in params]
+    for given, found in zip(params, made, strict=True):
+        for n, array in found.items():
+            wanted = to_host(given[n]) - np.float32(0.5) * to_host(grads[n])
+            np.testing.assert_allclose(to_host(array), wanted, rtol=1e-6, atol=1e-6)
+
+
+#: Optimizer, or what uses one -> the most launches for any number of parameters.
+LAUNCHES = {"SGD": 3, "AdamW": 3, "clipped": 9, "EMA": 2, "all": 16}
+
+
+def updated(case, queue):
+    """Return a function of trees and its arguments."""
+    opt = optim.SGD(0.1) if case == "SGD" else optim.AdamW(0.01)
+    opt = opt if case in ("SGD", "AdamW", "EMA") else optim.AdamW(0.01, max_norm=1.0)
+    ema, scaler = optim.EMA(0.9), optim.GradScaler()
+    params, grads = tree_of(queue, 0, n_copies=20), tree_of(queue, 1, n_copies=20)
+    for tree in (params, grads):
+        tree_of_arrays = {n: a for n, a in tree.items() if a.size}
+        tree.clear()
+        tree.update(tree_of_arrays)
+    if case == "EMA":
+        return ema.update, (ema.init(params), params)
+    if case != "all":
+        return opt.update, (grads, opt.init(params), params)
+
+    def step(grads, state, params, scale, average):
+        params, state, scale = scaler.update(opt, grads, state, params, scale)
+        return params, state, scale, ema.update(average, params)
+
+    return step, (grads, opt.init(params), params, scaler.init(queue), ema.init(params))
+
+
+@pytest.mark.parametrize("case", LAUNCHES)
+def test_a_tree_of_140_parameters_takes_few_launches(case, queue):
+    function, args = updated(case, queue)
+    step = sycl_dnn.compile(lambda *args: function(*args))
+    assert step.explain(*args).n_steps <= LAUNCHES[case]
+    apart = sycl_dnn.compile(lambda *args: function(*args), passes={"join_launches": False})
+    assert_equal(step(*args), apart(*args))
+
+
+def test_eager_updates_are_one_program(queue):
+    ema, scaler = optim.EMA(0.9), optim.GradScaler(init_scale=4.0)
+    params, grads = tree_of(queue, 0), tree_of(queue, 1, "float16")
+    average, scale = ema.init(params), scaler.init(queue)
+    for call in (
+        lambda: ema.update(average, params),
+        lambda: scaler.unscale(grads, scale),
+        lambda: optim.clip_grad_norm(grads, 1.0),
+    ):
+        call()
+        with sycl_dnn.profile() as p:
+            call()
+        assert len([r for r in p.records if r.kind == "primitive"]) <= 12
+    found, is_finite = scaler.unscale(grads, scale)
+    assert bool(is_finite)
+    for n, array in found.items():
+        np.testing.assert_array_equal(to_host(array), to_host(grads[n]) / np.float32(4))
+
+
+def test_results_are_separate_arrays(queue):
+    params, state = run(optim.AdamW(0.01), queue, "float32", True)
+    before = {n: to_host(a).copy() for n, a in params.items()}
+    params["b0"][...] = 0.0
+    for name in set(params) - {"b0"}:
+        np.testing.assert_array_equal(to_host(params[name]), before[name])
+
+
+def test_out_arrays_of_the_caller(queue):
+    opt = optim.SGD(0.1, momentum=0.9)
+    params, grads = tree_of(queue, 0), tree_of(queue, 1)
+    state = opt.init(params)
+    step = sycl_dnn.compile(lambda grads, state, params: opt.update(grads, state, params))
+    wanted = step(grads, state, params)
+    out = sycl_dnn.tree.map(dpnp.empty_like, wanted)
+    assert step(grads, state, params, out=out) is out
+    assert_equal(out, wanted)
