@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,7 +44,7 @@ def parameters_of(
     }
     descs |= {name: out.desc() for name, out in outputs.items()}
     if "convolution" in row:
-        descs |= _of_one_channel(row, descs)
+        descs |= _of_one_axis(row, descs)
     given = dict(params)
     for parameter in _parameters(row):
         name = _DESCRIBES.get(parameter, parameter)
@@ -58,14 +59,14 @@ def parameters_of(
 _IMAGES = ("src", "dst", "diff_src", "diff_dst")
 
 
-def _of_one_channel(row: str, descs: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave the layout of images of one channel to oneDNN.
+def _of_one_axis(row: str, descs: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave the layout of images of one channel, or of one pixel, to oneDNN.
 
     Given, it is taken for a row-major one, which does not fit channels-last images on the other
     side: only the reference implementation would be left, 100 times as slow.
     """
     given = {n: descs[n] for n in _IMAGES if n in descs and descs[n].is_plain}
-    single = [n for n, desc in given.items() if desc.dims[1] == 1]
+    single = [n for n, desc in given.items() if desc.dims[1] == 1 or math.prod(desc.dims[2:]) == 1]
     if len(single) in (0, len(given)):
         return {}
     if row.endswith("_weights"):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sycl_dnn import _core
-from sycl_dnn._core import MemoryDesc, algorithm, data_type
+from sycl_dnn._core import MemoryDesc, algorithm, data_type, format_kind
 from sycl_dnn.compiler import rebuilding
 from sycl_dnn.compiler.known_fusions import Absorbed, KnownFusions
 from sycl_dnn.compiler.post_ops import (
@@ -263,7 +263,7 @@ def _built(graph: Graph, draft: _Draft, reader: Node) -> Node | Refusal:
         return Refusal(f"oneDNN computes this post-op of {draft.row} wrongly ({fault.name})")
     if draft.row != node.row:
         return _as_binary(draft)
-    pd = rebuilt(engine, node, draft.attr, dst=result.desc)
+    pd = rebuilt(engine, node, draft.attr, dst=_requested(node, result.desc))
     if isinstance(pd, Refusal):
         return pd
     if pd.desc_of("dst") != result.desc:
@@ -278,6 +278,13 @@ def _built(graph: Graph, draft: _Draft, reader: Node) -> Node | Refusal:
     made, nodes = packed
     graph.insert(nodes, before=reader)
     return made
+
+
+def _requested(node: Node, dst: MemoryDesc) -> MemoryDesc:
+    """Return the layout to request for a result: any one if the node left it to oneDNN."""
+    first = node.params.get("dst")
+    is_open = first is not None and first.format_kind is format_kind.any
+    return layout.any_layout(dst.dims, dtypes.NAMES[dst.data_type]) if is_open else dst
 
 
 def _as_binary(draft: _Draft) -> Node | Refusal:

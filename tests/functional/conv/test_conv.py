@@ -4,6 +4,7 @@ from dataclasses import replace
 import dpnp
 import numpy as np
 import pytest
+from comparing import compiled_as_eager, slow_parts
 from functional.case import Case, Spec
 from functional.checks import Checks
 
@@ -167,3 +168,26 @@ def test_gradient_of_strided_pointwise_weights_for_few_channels(channels, queue)
     wanted = np.einsum("nhwo,nhwi->oi", dy, x[:, ::2, ::2])
     got = dpnp.asnumpy(pullback(grads)[0])[:, :, 0, 0]
     np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_pixel_is_computed_by_compiled_code(n, queue):
+    rng = np.random.default_rng(n)
+    shapes = (2, 16, *[2] * n), (32, 16, *[3] * n)
+    x, w = (dpnp.asarray(rng.normal(size=s).astype("f4"), sycl_queue=queue) for s in shapes)
+    convolve = (F.conv1d, F.conv2d)[n - 1]
+
+    def function(x, w):
+        return F.relu(convolve(x, w, stride=2, padding=1))
+
+    fused = sycl_dnn.compile(function, constants="w")
+    report = compiled_as_eager(function, x, w)
+    inner = (slice(None), slice(None), *[slice(1, 3)] * n)  # the rest reads the padding
+    sums = np.tensordot(x.asnumpy(), w.asnumpy()[inner], [list(range(1, n + 2))] * 2)
+    np.testing.assert_allclose(
+        function(x, w).asnumpy().reshape(2, 32), np.maximum(sums, 0), rtol=1e-4, atol=1e-4
+    )
+    assert not slow_parts(report, queue)
+    assert [part.fused for part in fused.explain(x, w).parts if part.fused] == [("relu",)]
+    grads = sycl_dnn.compile(sycl_dnn.grad(lambda x, w: F.sum(function(x, w)), argnums=(0, 1)))
+    assert not slow_parts(grads.explain(x, w), queue)
