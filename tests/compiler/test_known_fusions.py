@@ -96,8 +96,9 @@ def test_reports_are_the_same(make):
         return F.gelu(F.tanh(x) * 2.0 + 1.0) * y, F.gelu(F.tanh(y) * 2.0 + 1.0) * x
 
     report = compiled_as_eager(function, make(4, 8), make(4, 8))
-    first, second = (p.fused for p in report.parts)
-    assert first == second
+    (fused,) = (p.fused for p in report.parts)  # one launch for both
+    half = len(fused) // 2
+    assert fused[:half] == fused[half:] != ()
 
 
 def test_clearing_the_cache_clears_known_fusions(make):
