@@ -2,6 +2,7 @@
 #include "calls/call_key.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/dpctl_api.hpp"
 
@@ -119,7 +120,27 @@ void CallKey::add(py::handle value) {
     if (PyDict_CheckExact(object)) return add_dict(value, &CallKey::add);
     if (is_exactly(value, types.frozen)) return add_frozen(value);
     if (is_exactly(value, types.carried)) return add_carried(value);
-    is_known = false;
+    is_known = add_number(value);
+}
+
+bool CallKey::add_number(py::handle value) {
+    static const std::string_view prefix = "numpy.";
+    const std::string_view name = Py_TYPE(value.ptr())->tp_name;
+    Py_buffer buffer;
+    if (name.substr(0, prefix.size()) != prefix || !PyObject_CheckBuffer(value.ptr())) return false;
+    if (PyObject_GetBuffer(value.ptr(), &buffer, PyBUF_FULL_RO) < 0) {
+        PyErr_Clear();  // NumPy has types that a buffer cannot describe
+        return false;
+    }
+    const bool is_number = buffer.ndim == 0 && buffer.itemsize <= Py_ssize_t(sizeof(double));
+    if (is_number) {
+        add_tag('z');
+        add_object(py::type::handle_of(value));
+        bytes.append(buffer.format).push_back('\0');
+        bytes.append(static_cast<const char *>(buffer.buf), size_t(buffer.itemsize));
+    }
+    PyBuffer_Release(&buffer);
+    return is_number;
 }
 
 void CallKey::add_sequence(py::handle items, char tag, adder add_item) {

@@ -77,6 +77,7 @@ class CallKey {
     void add_sequence(py::handle items, char tag, adder add_item);
     void add_integer(py::handle value);
     void add_ndarray(py::handle value);
+    bool add_number(py::handle value);  // a scalar of NumPy, or an array without axes; else false
     void add_carried(py::handle value);
     void add_frozen(py::handle value);
     const UsmArray *add_facts(py::handle array);

@@ -55,6 +55,30 @@ def test_frozen_weights_take_the_fast_path_once_packed(queue):
     assert float(y.max()) == 2 * 72
 
 
+@pytest.mark.parametrize(
+    "make",
+    [np.float32, np.float64, np.array, lambda v: np.array(v, "f4"), lambda v: np.array(v)[()]],
+)
+def test_numbers_of_numpy_take_the_fast_path_with_their_values(queue, make):
+    x = array(queue, 3, value=-1.0)
+    for slope in (0.25, 0.5, 0.25):
+        y, hits = twice(lambda: F.leaky_relu(x, make(slope)))  # noqa: B023
+        assert hits >= 1
+        assert dpnp.asnumpy(y).tolist() == [-slope] * 3
+
+
+def test_numbers_of_numpy_are_told_apart_by_type_and_value(queue):
+    x = array(queue, 3, value=2.0)
+    scaled = sycl_dnn.compile(lambda x, n: x * int(n) if n.dtype.kind == "i" else x + float(n))
+    calls = (3, np.array(3)), (4, np.array(4)), (3, np.array(3, "i4"))
+    for _ in range(2):
+        for wanted, number in calls:
+            assert dpnp.asnumpy(scaled(x, number)).tolist() == [2.0 * wanted] * 3
+        assert dpnp.asnumpy(scaled(x, np.array(1, "u1"))).tolist() == [3.0] * 3
+    with pytest.raises(TypeError, match=r"numpy\.ndarray"):
+        scaled(x, np.array([3]))
+
+
 def test_bfloat16_results_keep_their_dtype(queue):
     x = sycl_dnn.asarray(np.arange(-3.0, 4.0, dtype="f4"), "bfloat16", sycl_queue=queue)
     y, hits = twice(lambda: F.relu(x))
