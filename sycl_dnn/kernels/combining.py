@@ -3,6 +3,8 @@
 
 The state of a reduction is a list of registers. Floating-point sums are compensated: a second
 register accumulates rounding errors, so that the error does not grow with the number of elements.
+Extremes of floats have a second register, too: the last NaN. So the first one is the result of one
+instruction each time, which may lose a NaN, and not of several that wait for each other.
 """
 
 from __future__ import annotations
@@ -79,11 +81,14 @@ class Reduction:
         self._register = "u8" if is_truth else register_of(dtype)
         self.has_places = term.operation.startswith("arg")
         self._loses = term.operation == "sum" and _is_float(self._register)
+        self._has_nan = term.operation in ("max", "min") and _is_float(self._register)
 
     def start(self, width: int) -> State:
         """Return the state over no elements."""
         k = self._kernel
         state = [k.constant(_start(self._operation, self._register), self._register, width)]
+        if self._has_nan:
+            state.append(k.constant(0, self._register, width))
         return [*state, k.constant(_NOWHERE, "i32", width)] if self.has_places else state
 
     def total_start(self, width: int) -> State:
@@ -97,6 +102,7 @@ class Reduction:
         if self._operation in ("any", "all"):
             v = k.converted(v, "bool")
         state = [k.repeated(k.converted(v, self._register), width)]
+        state = state * 2 if self._has_nan else state
         return state if place is None else [*state, k.repeated(k.converted(place, "i32"), width)]
 
     def masked(self, state: State, holds: Value) -> State:
@@ -110,12 +116,11 @@ class Reduction:
         if self.has_places:
             return self._earlier(a, b)
         if operation in ("max", "min"):
-            stays = k.call("gt" if operation == "max" else "lt", a[0], b[0])
-            if _is_float(self._register):
-                # NaN in the first operand passes by the isnan test, in the second by a false
-                # comparison.
-                stays = k.call("or", stays, k.call("isnan", a[0]))
-            return [k.select(stays, a[0], b[0])]
+            wins = k.call("gt" if operation == "max" else "lt", a[0], b[0])
+            best = k.select(wins, a[0], b[0])
+            if not self._has_nan:
+                return [best]
+            return [best, k.select(k.call("isnan", b[1]), b[1], a[1])]
         return [k.call({"sum": "add", "prod": "mul", "any": "or", "all": "and"}[operation], *a, *b)]
 
     def _earlier(self, a: State, b: State) -> State:
@@ -173,6 +178,8 @@ class Reduction:
     def result(self, state: State) -> Value:
         """Return the register of the result."""
         value = state[1] if self.has_places else state[0]
+        if self._has_nan:
+            value = self._kernel.select(self._kernel.call("isnan", state[1]), state[1], state[0])
         return rounded(
             self._kernel, self._kernel.converted(value, REGISTERS[self._term.dtype]),
             self._term.dtype,

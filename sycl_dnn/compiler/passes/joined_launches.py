@@ -63,6 +63,28 @@ def _strides(tensor: Tensor) -> list[int]:
     return [s for n, s in zip(tensor.shape, tensor.strides, strict=True) if n != 1]
 
 
+class _Bunch:
+    """Nodes to be joined.
+
+    A node that could run before the others do keeps alive what it would free.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self._last, self._freed, self._freed_last = -1, 0, 0
+
+    def add(self, node: Node, ready: int, freed: int) -> bool:
+        """Add a node, unless too much would be kept alive; return whether it was added."""
+        last = max(ready, self._last)
+        freed_last = freed * (ready == last) + self._freed_last * (self._last == last)
+        kept = self._freed + freed - freed_last
+        if self.nodes and (len(self.nodes) == MOST_ROWS or kept > MOST_KEPT):
+            return False
+        self.nodes.append(node)
+        self._last, self._freed, self._freed_last = last, self._freed + freed, freed_last
+        return True
+
+
 class _Joining:
     """Which launches of a graph become one."""
 
@@ -101,30 +123,24 @@ class _Joining:
 
     def _bunches(self, level: Sequence[Node]) -> Iterator[list[Node]]:
         """Yield the nodes to join, of those that wait for nothing in between."""
-        found: dict[Any, list[Node]] = {}
+        found: dict[Any, _Bunch] = {}
         for number, node in enumerate(level):
             kernel = self._kernels[node] = self._as_kernel(node)
             launch = launch_of(kernel.primitive) if is_kernel(kernel.primitive) else None
             key = number if launch is None else self._key(node, launch)
-            bunch = found.pop(key, [])
-            if bunch and not self._is_worth(bunch, node):
-                yield bunch
-                bunch = []
-            found[key] = [*bunch, node]
-        yield from found.values()
+            bunch = found.setdefault(key, _Bunch())
+            if not bunch.add(node, self._ready[node], self._freed(node)):
+                yield bunch.nodes
+                bunch = found[key] = _Bunch()
+                bunch.add(node, self._ready[node], self._freed(node))
+        for bunch in found.values():
+            yield bunch.nodes
 
     def _as_kernel(self, node: Node) -> Node:
         """Return a kernel for one of oneDNN's element-wise primitives, or the node."""
         unit = unit_of(self._graph, node) if node.row in _REPLACEABLE else None
         made = None if unit is None else self._fusion.recorded(Group([unit], 0))
         return made[0] if made is not None and len(made) == 1 else node
-
-    def _is_worth(self, bunch: Sequence[Node], node: Node) -> bool:
-        """Whether a node may be joined with others, which could otherwise free memory earlier."""
-        whole = [*bunch, node]
-        last = max(self._ready[one] for one in whole)
-        kept = sum(self._freed(one) for one in whole if self._ready[one] < last)
-        return len(whole) <= MOST_ROWS and kept <= MOST_KEPT
 
     def _key(self, node: Node, launch: Launch) -> Any:
         """Return what launches must share to be joined."""
@@ -134,8 +150,8 @@ class _Joining:
         return launch.form, is_constant, node.is_repeated, repeats
 
     def _freed(self, node: Node) -> int:
-        """Return the size of the intermediate values that no other node reads later."""
-        storages = {t.storage for t in node.inputs.values()}
+        """Return the size of the large intermediate values that no other node reads later."""
+        storages = {t.storage for t in node.inputs.values() if t.storage.nbytes > _SMALL}
         inner = [s for s in storages if self._graph.is_inner(s)]
         return sum(s.nbytes for s in inner if self._graph.readers(s)[-1] is node)
 
