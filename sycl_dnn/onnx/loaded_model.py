@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 operators.register_all()
 #: Structures with value-dependent shapes, which cannot be compiled into one program.
 _call_by_call: set[bytes] = set()
+#: Number of elements that are searched at once.
+_PART = 1 << 16
 #: A NumPy array argument that is part of the program key.
 Static = tuple[str, bytes, str, tuple[int, ...]]
 
@@ -275,11 +277,23 @@ def _without_subnormals(weight: np.ndarray) -> np.ndarray:
     """
     if weight.dtype.name not in ("float32", "float64", "bfloat16") or not weight.size:
         return weight
-    sizes, smallest = np.abs(weight), float(ml_dtypes.finfo(weight.dtype).smallest_normal)
-    subnormal = (sizes < smallest) & (sizes > 0)
-    if not subnormal.any() or not (sizes > smallest * 2**64).any():
+    smallest = ml_dtypes.finfo(weight.dtype).smallest_normal
+    if not any(_subnormal(part, smallest).any() for part in _parts_of(weight)):
         return weight
-    return np.where(subnormal, np.zeros((), weight.dtype), weight)
+    if not (np.abs(weight) > float(smallest) * 2**64).any():
+        return weight
+    return np.where(_subnormal(weight, smallest), np.zeros((), weight.dtype), weight)
+
+
+def _parts_of(weight: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the elements in parts that fit a processor's cache."""
+    flat = weight.reshape(-1)
+    return (flat[start : start + _PART] for start in range(0, flat.size, _PART))
+
+
+def _subnormal(values: np.ndarray, smallest: Any) -> np.ndarray:
+    sizes = np.abs(values)
+    return np.asarray((sizes < smallest) & (sizes != 0))
 
 
 def load(

@@ -30,6 +30,8 @@ NEWEST = 28
 #: Maximum nesting of graphs and functions.
 _DEPTH = 32
 _BATCH_NORM_STATISTICS = (3, 4)
+#: Types whose raw data are those of an array.
+_PLAIN = {TensorProto.FLOAT: "<f4", TensorProto.DOUBLE: "<f8", TensorProto.FLOAT16: "<f2"}
 #: Errors of ONNX's checks.
 _REFUSALS = (
     checker.ValidationError, shape_inference.InferenceError, ValueError, RuntimeError, EncodeError,
@@ -163,16 +165,18 @@ def _nbytes(tensor: TensorProto) -> int:
 
 def to_array(tensor: TensorProto) -> np.ndarray:
     """Return the values of a tensor, whose size is validated before memory is allocated."""
-    n = math.prod(tensor.dims)
+    n, raw = math.prod(tensor.dims), tensor.raw_data  # a copy, each time it is read
     n_typed = max(len(getattr(tensor, f)) for f in (
         "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data"
     ))  # fmt: skip
-    has_all = len(tensor.raw_data) == _nbytes(tensor) if tensor.raw_data else 8 * n_typed >= n
+    has_all = len(raw) == _nbytes(tensor) if raw else 8 * n_typed >= n
     if not has_all and n:
         raise wrong(
             f"tensor {tensor.name!r} of shape {tuple(tensor.dims)} must have as many values, got "
-            f"{len(tensor.raw_data)} bytes or {n_typed} values"
+            f"{len(raw)} bytes or {n_typed} values"
         )
+    if raw and tensor.data_type in _PLAIN:
+        return np.frombuffer(raw, _PLAIN[tensor.data_type]).reshape(tuple(tensor.dims))
     try:
         return np.asarray(numpy_helper.to_array(tensor))
     except (ValueError, TypeError, KeyError, IndexError) as error:
