@@ -151,9 +151,9 @@ class _Joining:
 
     def _freed(self, node: Node) -> int:
         """Return the size of the large intermediate values that no other node reads later."""
-        storages = {t.storage for t in node.inputs.values() if t.storage.nbytes > _SMALL}
+        storages = {t.storage for t in node.inputs.values() if _nbytes(t.storage) > _SMALL}
         inner = [s for s in storages if self._graph.is_inner(s)]
-        return sum(s.nbytes for s in inner if self._graph.readers(s)[-1] is node)
+        return sum(_nbytes(s) for s in inner if self._graph.readers(s)[-1] is node)
 
     def _joined(self, bunch: Sequence[Node]) -> Node:
         if len(bunch) == 1:
@@ -168,6 +168,11 @@ class _Joining:
         )
 
 
+def _nbytes(storage: Storage) -> int:
+    """Return the size of a value; 0 for arrays of dtypes that only dpnp has, which it allocates."""
+    return 0 if storage.desc is None else storage.nbytes
+
+
 def _ready(graph: Graph) -> dict[Node, int]:
     """Return the place of the last node that makes a large value which each has to wait for."""
     made: dict[Node, int] = {}
@@ -175,7 +180,7 @@ def _ready(graph: Graph) -> dict[Node, int]:
     for node in graph.nodes:
         writers = [w for t in node.inputs.values() for w in graph.writers(t.storage)]
         found[node] = max([made.get(w, -1) for w in writers], default=-1)
-        is_small = all(t.storage.nbytes <= _SMALL for t in node.outputs.values())
+        is_small = all(_nbytes(t.storage) <= _SMALL for t in node.outputs.values())
         made[node] = found[node] if is_small else graph.place(node)
     return found
 

@@ -110,3 +110,9 @@ def test_parts_of_a_concatenation_are_written_in_place(queue):
     arrays = [numbers(queue, 30, seed=n) for n in range(5)]
     rows = compiled_twice(lambda *xs: [F.stack([F.sum(F.square(x)) for x in xs])], *arrays)
     assert len(rows) == 1
+
+
+def test_arrays_that_only_dpnp_has_are_left_alone(queue):
+    x, y = (dpnp.asarray(v, dtype="u4", sycl_queue=queue) for v in ([5, 7, 9], [3, 4, 5]))
+    made = sycl_dnn.compile(lambda x, y: F.remainder(x, y))(x, y)
+    assert made.asnumpy().tolist() == [2, 3, 4]
