@@ -14,7 +14,7 @@ from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.ops.selection import gather, gathered
 from sycl_dnn.ops.shape import SUM
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import reshape, transpose
+from sycl_dnn.trace.views import axis_order, reshape, transpose
 
 
 class Taps(NamedTuple):
@@ -68,18 +68,41 @@ class Taps(NamedTuple):
         return Taps(turned, weights, n_out)
 
 
+#: Elements of an innermost axis that fill vectors, and channels that do as well.
+_LONG, _MANY = 32, 16
+
+
 def along_axes(x: Tensor, taps: Mapping[int, Taps]) -> Tensor:
     """Replace the given axes of (N, C, *S) by the sums of their taps.
 
     Computed in float32: with several axes, narrow intermediate results would be rounded.
     """
     trace, dtype = x.trace, x.dtype
-    wide = x if dtype == "float64" else trace.convert(x, "float32")
-    made = transpose(wide, (0, *range(2, x.ndim), 1))
+    growth = {axis: len(of.columns) / of.n_in for axis, of in taps.items()}
+    made = x if dtype == "float64" else trace.convert(x, "float32")
+    order = tuple(range(x.ndim))
+    # Vectors are along the innermost axis. It stays as it is while other axes shrink.
+    first = next((a for a in reversed(axis_order(made, x.ndim)) if x.shape[a] > 1), 1)
+    shrinks = any(n < 1 for axis, n in growth.items() if axis != first)
+    if x.shape[1] >= _MANY and (x.shape[first] < _LONG or not shrinks):
+        first = 1
+    made, order = _with_innermost(made, order, first)
     # Axes that shrink most come first, so that the others process less.
-    for axis in sorted(taps, key=lambda a: len(taps[a].columns) / taps[a].n_in):
-        made = _summed(made, axis - 1, taps[axis])
-    return trace.convert(transpose(made, (0, x.ndim - 1, *range(1, x.ndim - 1))), dtype)
+    for axis in sorted(taps, key=lambda a: max(growth[a], 1.0) if a == first else growth[a]):
+        if axis == order[-1]:
+            sizes = dict(zip(order, made.shape, strict=True))
+            others = [a for a in order[1:] if a != axis]
+            inner = 1 if sizes[1] >= _MANY else max(others, key=lambda a: sizes[a])
+            made, order = _with_innermost(made, order, inner)
+        made = _summed(made, order.index(axis), taps[axis])
+    places = [order.index(axis) for axis in range(x.ndim)]
+    return trace.convert(transpose(made, places), dtype)
+
+
+def _with_innermost(x: Tensor, order: tuple[int, ...], axis: int) -> tuple[Tensor, tuple[int, ...]]:
+    """Return a tensor, whose axes are those of another in an order, with an axis moved inward."""
+    wanted = (*[a for a in order if a != axis], axis)
+    return transpose(x, [order.index(a) for a in wanted]), wanted
 
 
 #: Taps up to which a kernel has an instruction for each.
