@@ -83,8 +83,10 @@ void build_all() {
     b.changed.notify_all();
 }
 
-// Whether a thread does the work, or will.
+// Whether a thread does the work, or will. Not on GPUs: oneDNN and dpnp build kernels in the
+// caller's thread meanwhile, and Intel's compiler of driver 22.43 then crashes or never returns.
 bool is_given_to_thread(const work_ptr &work) {
+    if (!work->queue.get_device().is_cpu()) return false;
     builder &b = the_builder();
     const std::lock_guard<std::mutex> lock(b.guard);
     if (b.closed) return false;

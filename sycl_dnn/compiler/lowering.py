@@ -195,7 +195,7 @@ class Lowered(Plan):
         self.n_recorded = len(graph.nodes)
         for rewrite in in_order(switches or {}, extra):
             rewrite(graph)
-        # Another thread builds kernels while primitives are created here.
+        # On CPUs, another thread builds kernels while primitives are created here.
         for node in graph.nodes:
             if is_kernel(node.primitive):
                 node.primitive.start()

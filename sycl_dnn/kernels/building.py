@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compilation of kernels, cached per context and source; failures are cached too.
 
-SPIR-V for OpenCL devices is compiled by another thread, while a trace goes on.
+SPIR-V for OpenCL CPUs is compiled by another thread, while a trace goes on.
 """
 
 from __future__ import annotations

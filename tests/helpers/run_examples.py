@@ -76,9 +76,14 @@ def run_all(files: tuple[Path, ...], *options: str) -> dict[Path, tuple[int, str
 
 def follow(child: subprocess.Popen, silence: float) -> list[str]:
     """Print the output of a process until it ends; end it if it prints nothing for that long."""
+
+    def end() -> None:
+        print(f"nothing printed for {silence:g} s: process killed", flush=True)
+        child.kill()
+
     lines = []
     while True:
-        patience = threading.Timer(silence, child.kill)
+        patience = threading.Timer(silence, end)
         patience.start()
         line = child.stdout.readline()
         patience.cancel()
