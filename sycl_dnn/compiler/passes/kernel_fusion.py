@@ -14,7 +14,6 @@ from sycl_dnn.ir.node import Node as Value
 from sycl_dnn.ir.node import leaf
 from sycl_dnn.lower.node_lowering import Lowering
 from sycl_dnn.trace.values import Storage, Tensor
-from sycl_dnn.trace.views import untaped
 
 #: Limits of one kernel: arrays that it reads and writes, and operations.
 _MOST_ARRAYS = 16
@@ -219,11 +218,16 @@ class Fusion:
         if len(results) < len(wanted) or not results or not known.keys().isdisjoint(results):
             return None
 
-        def body() -> list[Tensor]:
-            with untaped(graph.trace):
-                return Lowering(graph.trace, known, {}).tensors(list(results))
+        leaves, found = list(known), tuple(results)
 
-        made, nodes = graph.recorded(body)
+        def body(*given: Tensor) -> list[Tensor]:
+            tensors = dict(zip(leaves, given, strict=True))
+            return Lowering(graph.trace, tensors, {}).tensors(found)
+
+        # Groups of repeated layers have the same nodes.
+        made, nodes = graph.recorded(
+            lambda: graph.joined(body, *known.values(), key=(Fusion.recorded, *leaves, found))
+        )
         if not _are_written(nodes, made, list(results.values())):
             return None
         nodes[-1].fused = [node.row for node in group.nodes]
@@ -282,10 +286,15 @@ def _in_frame(group: Group, other: Group) -> Group:
     """Return an element-wise group over the axes of another one, if it has the same elements."""
     if not group.is_pointwise or group.shape in (other.shape, other.kept):
         return group
-    for like in other.whole():
-        units = [unit.in_frame(like) for unit in group.units]
-        if all(unit is not None for unit in units):
-            return Group([u for u in units if u is not None], group.anchor)
+    for like in {(t.shape, t.strides): t for t in other.whole()}.values():
+        units: list[Unit] = []
+        for unit in group.units:
+            moved = unit.in_frame(like)
+            if moved is None:
+                break
+            units.append(moved)
+        else:
+            return Group(units, group.anchor)
     return group
 
 
