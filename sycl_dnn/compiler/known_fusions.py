@@ -118,8 +118,9 @@ class KnownFusions:
         if known is not None:
             self.n_known += 1
             self._found.move_to_end(key)
-            is_refused = isinstance(known, Refusal)
-            return (known, 0) if is_refused else known.node(node, readers, tensors)
+            if isinstance(known, Refusal):
+                return known, 0
+            return known.node(node, readers, tensors)
         made, n = find()
         kept = made if isinstance(made, Refusal) else _Recipe.of(readers[:n], made, tensors)
         if kept is not None:

@@ -31,7 +31,11 @@ NEWEST = 28
 _DEPTH = 32
 _BATCH_NORM_STATISTICS = (3, 4)
 #: Types whose raw data are those of an array.
-_PLAIN = {TensorProto.FLOAT: "<f4", TensorProto.DOUBLE: "<f8", TensorProto.FLOAT16: "<f2"}
+_PLAIN: dict[int, str] = {
+    TensorProto.FLOAT: "<f4",
+    TensorProto.DOUBLE: "<f8",
+    TensorProto.FLOAT16: "<f2",
+}
 #: Errors of ONNX's checks.
 _REFUSALS = (
     checker.ValidationError, shape_inference.InferenceError, ValueError, RuntimeError, EncodeError,

@@ -174,7 +174,7 @@ class Template:
         return tuple((n, self._number(t, is_written)) for n, t in tensors.items())
 
     def _step_form(self, trace: Trace, step: Any) -> _StepForm:
-        planned = step.primitive if step.__class__ is Step else None
+        planned: Any = step.primitive if step.__class__ is Step else None
         if planned.__class__ is not Planned and not is_kernel(planned):
             raise _Unlike
         inputs = self._named(step.inputs)
