@@ -63,8 +63,8 @@ PartitionSequence make_sequence(const py::list &rows) {
 
 ArrayTypes make_array_types(const py::object &ndarray, const py::object &usm_ndarray,
                             const py::object &carried, const py::object &frozen,
-                            std::vector<py::object> memory) {
-    return {ndarray, usm_ndarray, carried, frozen, std::move(memory)};
+                            std::vector<py::object> memory, const py::object &recorded) {
+    return {ndarray, usm_ndarray, carried, frozen, std::move(memory), recorded};
 }
 
 std::shared_ptr<CallTable> make_call_table(const ArrayTypes &types, const py::object &key_of) {
@@ -118,10 +118,16 @@ void bind_calls(py::module_ &m) {
         .def_readonly("nbytes", &ResultPool::held);
     py::class_<ArrayTypes>(m, "ArrayTypes", "The Python classes that calls are made of.")
         .def(py::init(&make_array_types), py::arg("ndarray"), py::arg("usm_ndarray"),
-             py::arg("carried"), py::arg("frozen"), py::arg("memory"))
-        .def("kinds", &kinds_of, py::arg("arrays"),
-             "Return classes, shapes, strides and data types as bytes; None where an array is "
-             "neither ``ndarray`` nor ``carried``.");
+             py::arg("carried"), py::arg("frozen"), py::arg("memory"), py::arg("recorded"));
+    py::class_<CallPoint>(m, "CallPoint", "What a user's function has called so far.")
+        .def(py::init<>());
+    py::class_<RecordedRun>(m, "RecordedRun", "One run of a user's function.")
+        .def(py::init<>())
+        .def_readwrite("point", &RecordedRun::point, "A ``CallPoint``, or None: not recognized.")
+        .def_readwrite("seen", &RecordedRun::seen, "The values so far.")
+        .def_readwrite("calls", &RecordedRun::calls,
+                       "Function, arguments and settings of the calls so far.")
+        .def_readwrite("is_traced", &RecordedRun::is_traced, "Whether calls need Python.");
     py::class_<PartitionSequence>(m, "PartitionSequence",
                                   "Compiled partitions that run in sequence.")
         .def(py::init(&make_sequence), py::arg("partitions"),
@@ -161,6 +167,20 @@ void bind_calls(py::module_ &m) {
              "With "
              "``reverse``, a class, they return the result and an instance with the attributes "
              "``_plan``, the owner, and ``_kept``, the argument of ``ReverseCall.call``.")
+        .def(
+            "remember_run",
+            [](const CallTable &table, CallPoint &point, py::handle subject, py::handle args,
+               py::handle kwargs, const py::object &body, const py::object &settings,
+               const py::object &description, const py::object &results, bool is_view,
+               const py::object &after) {
+                table.remember_run(point, subject, args, kwargs,
+                                   {body, settings, description, results, is_view, after, {}});
+            },
+            py::arg("point"), py::arg("subject"), py::arg("args"), py::arg("kwargs"),
+            py::arg("body"), py::arg("settings"), py::arg("description"), py::arg("results"),
+            py::arg("is_view"), py::arg("after"),
+            "Let a call over values of a ``RecordedRun`` at this point go to the point ``after``: "
+            "it returns a new value of this description, or what ``results.build(run)`` does.")
         .def("used", &CallTable::used,
              "Return the keys of the plans used since the last call, in order.")
         .def("forget_dropped", &CallTable::forget_dropped,

@@ -65,6 +65,14 @@ py::object ArrayTypes::wrapped(const py::object &array) const {
     return made;
 }
 
+RecordedSlots::RecordedSlots(const py::object &type)
+    : recording(slot_offset(type, "_recording")),
+      number(slot_offset(type, "number")),
+      shape(slot_offset(type, "_shape")),
+      dtype(slot_offset(type, "dtype")),
+      strides(slot_offset(type, "strides")),
+      marks(slot_offset(type, "marks")) {}
+
 CallKey::CallKey(const ArrayTypes &t, bool k) : types(t), keeps(k) { bytes.reserve(usual_length); }
 
 void CallKey::add_object(py::handle object) {
@@ -110,6 +118,7 @@ void CallKey::add(py::handle value) {
     PyObject *const object = value.ptr();
     if (!is_known) return;
     if (is_exactly(value, types.ndarray)) return add_ndarray(value);
+    if (is_exactly(value, types.recorded)) return add_recorded(value);
     if (object == Py_None) return add_tag('n');
     if (PyBool_Check(object)) return add_tag(object == Py_True ? 't' : 'f');
     if (PyLong_CheckExact(object)) return add_tag('i'), add_integer(value);
@@ -141,6 +150,15 @@ bool CallKey::add_number(py::handle value) {
     }
     PyBuffer_Release(&buffer);
     return is_number;
+}
+
+void CallKey::add_recorded(py::handle value) {
+    PyObject *const owner = slot_at(value, types.slots.recording);
+    is_known = (!recording || recording.ptr() == owner) &&
+               !PyList_GET_SIZE(slot_at(value, types.slots.marks));
+    if (!recording) recording = py::reinterpret_borrow<py::object>(owner);
+    add_tag('g');
+    add_integer(slot_at(value, types.slots.number));
 }
 
 void CallKey::add_sequence(py::handle items, char tag, adder add_item) {
@@ -196,26 +214,6 @@ const UsmArray *CallKey::add_facts(py::handle array) {
         add_tag(fields->is_row_major() ? 'r' : 'c');
     add_value(fields->typenum);
     return fields;
-}
-
-void CallKey::add_kind(py::handle value) {
-    if (is_exactly(value, types.ndarray)) {
-        add_tag('A');
-        add_facts(types.array_of(value));
-    } else if (is_exactly(value, types.carried)) {
-        add_tag('C');
-        add_text(attribute(value, names().dtype));
-        add_facts(types.array_of(attribute(value, names().data)));
-    } else {
-        is_known = false;
-    }
-}
-
-py::object kinds_of(const ArrayTypes &types, const py::tuple &arrays) {
-    CallKey key(types);
-    for (const py::handle array : arrays)
-        if (key.is_known) key.add_kind(array);
-    return key.is_known ? py::object(py::bytes(key.bytes)) : py::none();
 }
 
 void CallKey::add_ndarray(py::handle value) {

@@ -7,6 +7,12 @@
 
 namespace sycl_dnn {
 
+// Where instances of RecordedTensor have what calls read and write.
+struct RecordedSlots {
+    explicit RecordedSlots(const py::object &type);
+    Py_ssize_t recording, number, shape, dtype, strides, marks;
+};
+
 // The Python classes used by calls. The extension only reads their attributes.
 struct ArrayTypes {
     py::object ndarray;              // dpnp.ndarray: `_array_obj`
@@ -14,19 +20,17 @@ struct ArrayTypes {
     py::object carried;              // sycl_dnn.Array: `data`, `dtype`
     py::object frozen;               // Frozen: `_array`, `_token`, `packed`
     std::vector<py::object> memory;  // dpctl.memory classes, in order of precedence
+    py::object recorded;             // RecordedTensor, a value of a function that is recorded
     // Arguments of usm_ndarray's constructor. Not a static variable: its initialization may let
     // another thread run, which would wait for it.
     py::tuple keywords = py::make_tuple("dtype", "buffer", "strides");
     Py_ssize_t array_slot = slot_offset(ndarray, "_array_obj");
+    RecordedSlots slots{recorded};
 
     // Converts between dpnp.ndarray and usm_ndarray; dpnp's own function for it is in Python.
     py::object array_of(py::handle ndarray) const;
     py::object wrapped(const py::object &array) const;
 };
-
-// The classes, shapes, strides and data types of arrays as bytes; None if one is neither a
-// dpnp.ndarray nor a sycl_dnn.Array.
-py::object kinds_of(const ArrayTypes &types, const py::tuple &arrays);
 
 // The key of a call, as plain bytes, and the arrays in its arguments.
 //
@@ -39,7 +43,6 @@ class CallKey {
     explicit CallKey(const ArrayTypes &t, bool keeps = false);
 
     void add_object(py::handle object);  // by identity
-    void add_kind(py::handle array);     // what `kinds_of` returns for one
     // Tuples and lists of such, numbers, and the current value of a context variable.
     void add_identity(py::handle value);
     // The identity of a function: its code, or the result of `key_of`.
@@ -60,6 +63,7 @@ class CallKey {
     std::vector<std::pair<size_t, py::object>> frozen;  // by index of the array
     std::vector<py::object> holds;
     py::object out;
+    py::object recording;         // of the values in the arguments, if there are any
     const void *queue = nullptr;  // dpctl's reference
     size_t memory_rank = 0;       // precedence of the results' class
 
@@ -80,6 +84,7 @@ class CallKey {
     bool add_number(py::handle value);  // a scalar of NumPy, or an array without axes; else false
     void add_carried(py::handle value);
     void add_frozen(py::handle value);
+    void add_recorded(py::handle value);
     const UsmArray *add_facts(py::handle array);
     void note(const UsmArray &fields, py::object array, py::handle given);
     void note_place(const UsmArray &fields, bool is_input);

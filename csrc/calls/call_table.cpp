@@ -6,6 +6,7 @@
 #include "base/fast_method.hpp"
 #include "base/fork.hpp"
 #include "base/gil.hpp"
+#include "calls/recorded_calls.hpp"
 #include "calls/reverse_call.hpp"
 
 namespace sycl_dnn {
@@ -44,7 +45,7 @@ CallKey CallTable::key_of(py::handle function, py::handle subject, py::handle ar
             key.add(value);
     }
     if (!out.is_none() && key.is_known) key.add_out(out);
-    key.add_place();
+    if (!key.recording) key.add_place();
     return key;
 }
 
@@ -71,6 +72,10 @@ py::object CallTable::call(py::handle function, py::handle subject, py::handle a
     CallKey key = key_of(function, subject, args, kwargs, out, false);
     const auto missed = py::reinterpret_borrow<py::object>(Py_NotImplemented);
     if (!key.is_known) return missed;
+    if (key.recording)
+        return out.is_none() ? repeat_recorded(types, key, py::reinterpret_borrow<py::tuple>(args),
+                                               py::reinterpret_borrow<py::dict>(kwargs))
+                             : missed;
     const auto found = entries.find(key.bytes);
     if (found == entries.end()) return missed;
     const std::shared_ptr<entry> known = found->second;
@@ -119,6 +124,12 @@ void CallTable::remember(py::handle function, py::handle subject, py::handle arg
     const auto added = std::make_shared<entry>(std::move(made));
     std::shared_ptr<entry> &place = entries[key.bytes];
     const std::shared_ptr<entry> dropped = std::exchange(place, added);
+}
+
+void CallTable::remember_run(CallPoint &point, py::handle subject, py::handle args,
+                             py::handle kwargs, RecordedCall made) const {
+    remember_recorded(point, key_of(py::none(), subject, args, kwargs, py::none(), true),
+                      std::move(made));
 }
 
 std::vector<py::object> CallTable::used() {

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "calls/call_plan.hpp"
+#include "calls/recorded_calls.hpp"
 
 namespace sycl_dnn {
 
@@ -42,6 +43,9 @@ class CallTable {
     // Adds a call, if `arrays` are the arrays found in it, in this order.
     void remember(py::handle function, py::handle subject, py::handle args, py::handle kwargs,
                   py::handle out, const py::list &arrays, entry made);
+    // Adds a call over values of a run to the point where it was made.
+    void remember_run(CallPoint &point, py::handle subject, py::handle args, py::handle kwargs,
+                      RecordedCall made) const;
     // The keys of plans used since the last call of this function, in order.
     std::vector<py::object> used();
     void forget_dropped();

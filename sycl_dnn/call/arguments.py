@@ -16,6 +16,7 @@ from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn import tree
 from sycl_dnn._core import ArrayTypes
+from sycl_dnn.call.recorded_tensor import RecordedTensor
 from sycl_dnn.onednn.memory import KINDS
 from sycl_dnn.trace import allocation, nested_arguments
 from sycl_dnn.trace.array import Array
@@ -77,6 +78,7 @@ ARRAY_TYPES = ArrayTypes(
     carried=Array,
     frozen=Frozen,
     memory=list(KINDS.values()),
+    recorded=RecordedTensor,
 )
 #: The names of arrays in annotations.
 _ARRAYS = frozenset(("dpnp.ndarray", "ArrayLike", "Tensor", "Array"))
@@ -84,25 +86,25 @@ _PLAIN = frozenset((int, float, bool, str, type(None)))
 _NO_ARRAY = "at least one argument must be a dpnp.ndarray"
 
 
-def _told_apart(value: Any) -> Any:
+def told_apart(value: Any) -> Any:
     """Return the key of a constant: -0.0 equals 0.0 and True equals 1 but they are different."""
     kind = value.__class__
     if kind is tuple:
-        return tuple(map(_told_apart, value))
+        return tuple(map(told_apart, value))
     if isinstance(value, (float, complex, np.inexact, range)):
         return (kind, repr(value))
     return value if kind is str else (kind, value)
 
 
-def _told_apart_node(node: tree.Opened) -> Any:
+def told_apart_node(node: tree.Opened) -> Any:
     """Return the key of a container: code that iterates over a dict sees the order of its keys."""
-    return (node.kind, _told_apart(node.order or node.aux))
+    return (node.kind, told_apart(node.order or node.aux))
 
 
 class Collected:
     """The arrays and key parts of the arguments of one call."""
 
-    __slots__ = ("arrays", "frozen", "objects", "traced")
+    __slots__ = ("arrays", "drawn", "frozen", "objects", "traced")
     #: Those of a ``UserCall``.
     numbers: Sequence[float] = ()
     others: Sequence[Any] = ()
@@ -114,6 +116,8 @@ class Collected:
         self.objects: list[Any] = []
         self.frozen: dict[int, Any] | None = None
         self.traced = False
+        #: The seeds that were drawn for the call, in order.
+        self.drawn: list[bytes] = []
 
     def token(self, value: Any) -> Any:
         """Return the part of ``value`` that a plan depends on, and note its arrays."""
@@ -124,7 +128,7 @@ class Collected:
             self.objects.append(value)
             return (array.shape, array.strides, array.dtype)
         if kind in _PLAIN:
-            return (kind, _told_apart(value))
+            return (kind, told_apart(value))
         return self._rare_token(value, kind)
 
     def _rare_token(self, value: Any, kind: type) -> Any:
@@ -149,7 +153,7 @@ class Collected:
         node = tree.opened(value)
         if node is not None:
             self._note_held(tree.held_by(node))
-            return (_told_apart_node(node), *[self.token(v) for v in node.children])
+            return (told_apart_node(node), *[self.token(v) for v in node.children])
         return self._parameter_token(value, kind)
 
     def _note_held(self, held: Any) -> None:
@@ -169,7 +173,7 @@ class Collected:
                     "arrays must be dpnp.ndarray, got numpy.ndarray; dpnp.asarray copies it to "
                     "the device"
                 )
-            return (kind, _told_apart(value.item()))
+            return (kind, told_apart(value.item()))
         if hasattr(value, "__dlpack__"):
             raise TypeError(
                 f"arrays must be dpnp.ndarray, got {kind_of(value)}; sycl_dnn.asarray copies it to "
@@ -179,7 +183,7 @@ class Collected:
             hash(value)
         except TypeError:
             raise TypeError(f"cannot take an argument of type {kind.__name__}") from None
-        return (kind, _told_apart(value))
+        return (kind, told_apart(value))
 
     def _note(self, value: Any, array: Any) -> None:
         self.arrays.append(array)
@@ -203,6 +207,7 @@ class UserCall(Collected):
         self.frozen = None
         self.traced = False
         self._holds_frozen = holds_frozen
+        self.drawn = []
         #: Floats, in order; they are not part of the key.
         self.numbers: list[float] = []
         #: Callables and objects, in order, for the guards.
@@ -257,7 +262,7 @@ def held_token(value: Any) -> Any:
     node = tree.opened(value)
     if node is None:
         return Collected().token(value)
-    return (_told_apart_node(node), *[held_token(v) for v in node.children])
+    return (told_apart_node(node), *[held_token(v) for v in node.children])
 
 
 def check_tensors(name: str, body: Any, args: Any, kwargs: Any) -> None:

@@ -17,6 +17,7 @@ from sycl_dnn.trace import (
 from sycl_dnn.trace.array import Target
 from sycl_dnn.trace.gradients import added, alias, propagate, zeros_like
 from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.trace_state import TapePart, running
 from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.views import filled
 
@@ -49,7 +50,7 @@ class Differentiated:
         has_aux : bool
             Whether the body returns a pair, of which only the first has gradients.
         """
-        with trace.running():
+        with running(trace):
             result = body(*args, **kwargs)
         name = getattr(body, "__name__", "vjp")
         for entry in trace.tape:
@@ -159,10 +160,9 @@ class InnerPullback:
     """Records the reverse pass of a traced function each time it is called."""
 
     def __init__(
-        self, trace: Trace, first: int, leaves: list[Tensor], form: Any, inputs: Any, args: Any
+        self, trace: Any, part: Any, leaves: list[Tensor], form: Any, inputs: Any, args: Any
     ) -> None:
-        self._trace = trace
-        self._tape = trace.tape[first:]
+        self._trace, self._part = trace, part
         self._leaves, self._form = leaves, form
         self._inputs, self._input_form = inputs, args
 
@@ -175,53 +175,73 @@ class InnerPullback:
             Shape and dtype of the result, nested as it is; None means zeros.
         """
         nested_arguments.trace_of((self._leaves, dy))  # raises if it has ended
-        wanted = [t for t in self._inputs if t.is_float]
-        found = propagate(self._trace, self._tape, self._seeds(dy), wanted)
-        by_id = {id(t): self._laid(t, g) for t, g in zip(wanted, found, strict=True)}
-        grads = [by_id.get(id(t)) for t in self._inputs]
+        given = nested_arguments.replaced(self._form.matched(dy, "dy"), self._trace.capture)
+        for value, leaf in zip(given, self._leaves, strict=True):
+            if leaf.is_float:
+                _check_seed(value, leaf)
+        grads = self._trace.logged(_pulled_back, self._part, self._leaves, given, self._inputs)
         return tuple(self._input_form.build(grads))
 
-    def _seeds(self, dy: Any) -> dict[int, Tensor]:
-        seeds: dict[int, Tensor] = {}
-        given = self._form.matched(dy, "dy")
-        for leaf, value in zip(self._leaves, given, strict=True):
-            if not leaf.is_float:
-                continue
-            seed = self._seed(value, leaf)
-            if seed.shape != leaf.shape or seed.dtype != leaf.dtype:
-                raise ValueError(
-                    f"pullback: dy must have shape {leaf.shape} and dtype {leaf.dtype}, got "
-                    f"{seed.shape} and {seed.dtype}"
-                )
-            old = seeds.get(id(leaf))
+
+def _check_seed(value: Any, leaf: Tensor) -> None:
+    if value is None:
+        return
+    if isinstance(value, (int, float)):
+        if leaf.size != 1:
+            raise ValueError(
+                f"pullback: dy must be an array of shape {leaf.shape}; a number is accepted "
+                "for results of one element"
+            )
+    elif value.shape != leaf.shape or value.dtype != leaf.dtype:
+        raise ValueError(
+            f"pullback: dy must have shape {leaf.shape} and dtype {leaf.dtype}, got "
+            f"{value.shape} and {value.dtype}"
+        )
+
+
+def _pulled_back(
+    part: TapePart, leaves: list[Tensor], given: list[Any], inputs: list[Tensor]
+) -> list[Tensor | None]:
+    """Record the reverse pass of a part of the tape; return the gradients of its inputs."""
+    trace = part.trace
+    seeds: dict[int, Tensor] = {}
+    for leaf, value in zip(leaves, given, strict=True):
+        if leaf.is_float:
+            seed, old = _seed(trace, value, leaf), seeds.get(id(leaf))
             seeds[id(leaf)] = seed if old is None else added(old, seed)
-        return seeds
+    wanted = [t for t in inputs if t.is_float]
+    found = propagate(trace, part.entries, seeds, wanted)
+    by_id = {id(t): _laid(trace, t, g) for t, g in zip(wanted, found, strict=True)}
+    return [by_id.get(id(t)) for t in inputs]
 
-    def _seed(self, value: Any, leaf: Tensor) -> Tensor:
-        if value is None:
-            return self._trace.zeros(layout.row_major(leaf.shape, leaf.dtype), leaf.shape)
-        if isinstance(value, (int, float)):
-            if leaf.size != 1:
-                raise ValueError(
-                    f"pullback: dy must be an array of shape {leaf.shape}; a number is accepted "
-                    "for results of one element"
-                )
-            return filled(self._trace, value, leaf.shape, leaf.dtype)
-        return value if isinstance(value, Tensor) else self._trace.capture(value)
 
-    def _laid(self, tensor: Tensor, grad: Tensor | None) -> Tensor:
-        """Return a gradient in the layout of its array, zeros if there is none."""
-        if grad is None:
-            return zeros_like(tensor)
-        plain = self._trace.plain(tensor)
-        wanted = layout.like(plain.desc, tensor.dtype)
-        if grad.desc == wanted:
-            return grad
-        return self._trace.view(grad, self._trace.reorder(grad, wanted), lambda g: g)
+def _seed(trace: Trace, value: Any, leaf: Tensor) -> Tensor:
+    if value is None:
+        return trace.zeros(layout.row_major(leaf.shape, leaf.dtype), leaf.shape)
+    if isinstance(value, (int, float)):
+        return filled(trace, value, leaf.shape, leaf.dtype)
+    return value
+
+
+def _laid(trace: Trace, tensor: Tensor, grad: Tensor | None) -> Tensor:
+    """Return a gradient in the layout of its array, zeros if there is none."""
+    if grad is None:
+        return zeros_like(tensor)
+    plain = trace.plain(tensor)
+    wanted = layout.like(plain.desc, tensor.dtype)
+    if grad.desc == wanted:
+        return grad
+    return trace.view(grad, trace.reorder(grad, wanted), lambda g: g)
+
+
+def _separate(tensors: list[Tensor]) -> list[Tensor]:
+    """Return the same tensors again, so that each has its own gradient."""
+    # An outer reverse pass comes by the tensor that was given.
+    return [t.trace.view(t, alias(t), lambda grad: grad) for t in tensors]
 
 
 def inner_vjp(
-    trace: Trace,
+    trace: Any,
     function: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -240,27 +260,24 @@ def inner_vjp(
     """
     if trace.is_lowered:
         raise TypeError("vjp: a function compiled with its own dtype has no gradients inside")
-    own = tree.map(lambda a: _aliased(trace, a), tuple(args))
-    first, known = len(trace.tape), trace.training
-    trace.training = True
+    args = tree.map(lambda v: _traced(trace, v), tuple(args))
+    tensors = [v for v in tree.leaves(args) if isinstance(v, Tensor)]
+    supply = iter(trace.logged(_separate, tensors))
+    part = trace.tape_part(training=True)
+    args = tree.map(lambda v: next(supply) if isinstance(v, Tensor) else v, args)
     try:
-        result = function(*own, **kwargs)
+        result = function(*args, **kwargs)
     finally:
-        trace.training = known
+        trace.logged(TapePart.end, part)
     name = getattr(function, "__name__", "vjp")
     seeded = nested_arguments.primary_of(result, name) if has_aux else result
     leaves, form = nested_arguments.result_of(seeded, name, trace.capture)
     inputs, input_form = nested_arguments.arguments_of(
-        list(own) if wrt is None else [own[i] for i in wrt]
+        list(args) if wrt is None else [args[i] for i in wrt]
     )
-    return result, InnerPullback(trace, first, leaves, form, inputs, input_form)
+    return result, InnerPullback(trace, part, leaves, form, inputs, input_form)
 
 
-def _aliased(trace: Trace, value: Any) -> Any:
-    """Return arguments with separate tensors, so that each has its own gradient."""
-    if hasattr(value, "get_array") and not isinstance(value, Tensor):
-        value = trace.capture(value)
-    if not isinstance(value, Tensor):
-        return value
-    # An outer reverse pass comes by the tensor that was given.
-    return trace.view(value, alias(value), lambda grad: grad)
+def _traced(trace: Any, value: Any) -> Any:
+    is_array = hasattr(value, "get_array") and not isinstance(value, Tensor)
+    return trace.capture(value) if is_array else value

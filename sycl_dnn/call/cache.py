@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from sycl_dnn._core import CallTable
 from sycl_dnn._warn import warn
 from sycl_dnn.call.arguments import ARRAY_TYPES, key_of
+from sycl_dnn.call.call_paths import Paths
 from sycl_dnn.call.captures import Check
 from sycl_dnn.call.capturing import Specialise
 from sycl_dnn.program import shared_descriptors
@@ -201,9 +202,19 @@ class Plans:
     def items(self) -> list[tuple[Hashable, list[Any]]]:
         """Return the keys, the least recently used first, with the plans of each."""
         kept = list(self._kept.items())
-        return [(k, list(p) if isinstance(p, Variants) else [p]) for k, p in kept]
+        return [(k, list(p) if isinstance(p, (Paths, Variants)) else [p]) for k, p in kept]
 
-    def _use(self, key: Hashable) -> None:
+    def missed(self, key: Hashable) -> None:
+        """Count a plan that was made."""
+        with self.lock:
+            self._misses += 1
+            paths = self._kept.get(key)
+            if paths is not None:
+                paths.shrink()
+            self.calls.forget_dropped()
+
+    def use(self, key: Hashable) -> None:
+        """Count a call of a plan."""
         self._hits += 1
         # Another thread may just have dropped it; the plan itself is valid.
         with contextlib.suppress(KeyError):
@@ -213,7 +224,7 @@ class Plans:
         """Return the plan of a key, or None."""
         plan = self._kept.get(key)
         if plan is not None:
-            self._use(key)
+            self.use(key)
         return plan
 
     def make(self, key: Hashable, build: Callable[[], Any], name: str = "") -> Any:
@@ -225,12 +236,21 @@ class Plans:
             self._shrink()
         return plan
 
+    def paths(self, key: Hashable) -> Paths:
+        """Return the known paths of a function for a key."""
+        found = self._kept.get(key)
+        if found is None:
+            with self.lock:
+                found = self._kept.setdefault(key, Paths())
+                self._shrink()
+        return found
+
     def find(self, key: Hashable, function: Any, call: Any) -> Found | None:
         """Return the plan of a key whose guards hold for a call, or None."""
         variants = self._kept.get(key)
         found = None if variants is None else variants.find(function, call)
         if found is not None:
-            self._use(key)
+            self.use(key)
         return found
 
     def static_of(self, key: Hashable) -> frozenset[int]:

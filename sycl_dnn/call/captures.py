@@ -9,26 +9,23 @@ of one Python function of comparisons (`compared_values.py`): identity first, th
 
 from __future__ import annotations
 
-import builtins
 import enum
 import functools
 import sys
 import types
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import dpnp
 import numpy as np
 
 from sycl_dnn.call import code_facts, compared_values
-from sycl_dnn.call.arguments import ARRAY_TYPES
 from sycl_dnn.call.compared_values import BY_IDENTITY, CONTAINERS, IN_GUARDS, PLAIN
-from sycl_dnn.call.inner_imports import Varies, modules_of
+from sycl_dnn.call.inner_imports import modules_of
 from sycl_dnn.object_attributes import slots_of
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen
-from sycl_dnn.trace.values import Tensor
 
 #: Limit on the values visited; a function that holds more is traced again.
 _MOST = 20_000
@@ -47,22 +44,9 @@ class Captures:
     function : callable
     others : sequence
         Callables and objects among the arguments, inspected as well.
-    by_identity : bool
-        Whether an array must be the same one; else one of the same kind does, and ``arrays`` are
-        arguments of each call.
-
-    Attributes
-    ----------
-    arrays : list
-        Arrays that were found, in the order in which the check returns them.
-    varying : str
-        Why no guard can check whether the function still does the same; empty if one can.
     """
 
-    def __init__(
-        self, function: Any, others: Sequence[Any] = (), by_identity: bool = False
-    ) -> None:
-        self._by_identity = by_identity
+    def __init__(self, function: Any, others: Sequence[Any] = ()) -> None:
         self._names: set[str] = set()
         self._by_any_name = False
         known = None
@@ -73,17 +57,10 @@ class Captures:
             self._visit(function, "f")
             for number, other in enumerate(others):
                 self._visit(other, f"others[{number}]")
-            while self._waiting and not self.varying:
+            while self._waiting:
                 self._look_at(*self._waiting.popleft())
-            if self.varying:
-                break
 
     def _begin(self) -> None:
-        self.arrays: list[Any] = []
-        self.varying = ""
-        self._array_names: list[str] = []
-        #: Names and values of arrays that the extension compares, all at once.
-        self._of_kinds: list[tuple[str, Any]] = []
         self._lines: list[str] = []
         self._constants: dict[str, Any] = {}
         self._seen: dict[int, str] = {}
@@ -92,28 +69,17 @@ class Captures:
         #: Values that the walk has reached, with their places: no nesting is too deep for it.
         self._waiting: deque[tuple[Any, str]] = deque()
 
-    def check(self, used: Iterable[int] | None = None) -> Check:
-        """Return ``check(function, others)``.
-
-        It returns the arrays numbered ``used``, in this order, or None if anything differs.
-        """
-        numbers = range(len(self.arrays)) if used is None else list(used)
+    def check(self) -> Check:
+        """Return ``check(function, others)``: an empty tuple, or None if anything differs."""
         if not self._lines:
             return nothing_held
-        results = "".join(f"{self._array_names[n]}, " for n in numbers)
-        if self._of_kinds:
-            names, values = zip(*self._of_kinds, strict=True)
-            known = self._constant(ARRAY_TYPES.kinds(values))
-            self._unless(f"kinds(({', '.join(names)},)) != {known}")
-            self._of_kinds = []
-        body = "\n        ".join([*self._lines, f"return ({results})"])
+        body = "\n        ".join([*self._lines, "return ()"])
         source = (
             f"def check(f, others):\n    try:\n        {body}\n"
             "    except (AttributeError, KeyError, IndexError, TypeError, ValueError):\n"
             "        return None\n"
         )
-        scope: dict[str, Any] = {**IN_GUARDS, "modules": sys.modules, "kinds": ARRAY_TYPES.kinds}
-        scope |= self._constants
+        scope: dict[str, Any] = {**IN_GUARDS, "modules": sys.modules, **self._constants}
         exec(compile(source, "<guards>", "exec"), scope)  # text of ours alone
         return scope.pop("check")  # a function that its own globals name would be a cycle
 
@@ -136,11 +102,6 @@ class Captures:
     def _must_be(self, value: Any, place: str) -> None:
         self._unless(f"{place} is not {self._constant(value)}")
 
-    def _vary(self, reason: str) -> None:
-        # What is compiled computes with what there was; the documentation says so.
-        if not self._by_identity:
-            self.varying = self.varying or reason
-
     def _visit(self, value: Any, place: str) -> None:
         self._waiting.append((value, place))
 
@@ -159,17 +120,14 @@ class Captures:
             self._unless(f"{place} is not {known}")
             return
         if len(self._held) > _MOST:
-            self._vary(f"it holds more than {_MOST} values")
             self._must_be(value, place)
             return
         self._look_into(value, place)
 
     def _look_into(self, value: Any, place: str) -> None:
         kind = type(value)
-        if isinstance(value, Tensor):
-            self._vary("it holds a traced array")
-        elif isinstance(value, (dpnp.ndarray, Array, Frozen)) or hasattr(kind, "usm_data"):
-            self._array(value, place)
+        if isinstance(value, (dpnp.ndarray, Array, Frozen)) or hasattr(kind, "usm_data"):
+            self._must_be(value, place)
         elif isinstance(value, BY_IDENTITY):
             self._fixed(value, place)
         elif "guarded_by_identity" in vars(kind):  # what it counts changes no program
@@ -200,33 +158,6 @@ class Captures:
         else:
             self._instance(value, kind, place)
 
-    def _array(self, value: Any, place: str) -> None:
-        if self._by_identity:
-            self._must_be(value, place)
-            self.arrays.append(value)
-            self._array_names.append("None")
-            return
-        name = self._name(value, place)
-        self._array_names.append(name)
-        self.arrays.append(value)
-        if not isinstance(value, Frozen) and ARRAY_TYPES.kinds((value,)) is not None:
-            self._of_kinds.append((name, value))
-            return
-        self._unless(f"{name}.__class__ is not {self._constant(type(value))}")
-        if isinstance(value, Frozen):
-            self._unless(f"{name}._token != {self._constant(value._token)}")
-            return
-        usm = value.get_array() if hasattr(value, "get_array") else value
-        inner = name
-        if hasattr(value, "get_array"):
-            inner = f"u{name}"
-            self._lines.append(f"{inner} = {name}.get_array()")
-        shape, strides = self._constant(usm.shape), self._constant(usm.strides)
-        self._unless(f"{inner}.shape != {shape} or {inner}.strides != {strides}")
-        # Of dpnp's own dtypes the inner object knows more quickly.
-        owner = name if isinstance(value, Array) else inner
-        self._unless(f"{owner}.dtype != {self._constant(value.dtype)}")
-
     def _numpy(self, value: np.ndarray, place: str) -> None:
         if value.dtype.hasobject:
             self._visit(value.tolist(), f"{place}.tolist()")
@@ -235,18 +166,11 @@ class Captures:
 
     def _fixed(self, value: Any, place: str) -> None:
         owner = getattr(value, "__self__", None)
-        module = getattr(value, "__module__", None) or type(value).__module__
-        if code_facts.varies(module) or code_facts.varies(type(owner).__module__):
-            self._vary(f"it uses {module}.{getattr(value, '__name__', '')}")
+        if isinstance(value, types.BuiltinFunctionType) and not isinstance(
+            owner, (types.ModuleType, type(None))
+        ):  # a method of a list, say, taken out
+            self._visit(owner, f"{self._name(value, place)}.__self__")
             return
-        if isinstance(value, types.BuiltinFunctionType) and owner is not None:
-            if not isinstance(owner, types.ModuleType):  # a method of a list, say, taken out
-                name = self._name(value, place)
-                self._visit(owner, f"{name}.__self__")
-                return
-            if owner is builtins and code_facts.is_varying_builtin(value.__name__):
-                self._vary(f"it calls {value.__name__}")
-                return
         k = self._constant(value)
         if isinstance(value, (np.generic, np.dtype)):
             self._unless(f"{place} is not {k} and not same({place}, {k})")
@@ -301,8 +225,6 @@ class Captures:
         facts = code_facts.facts_of(code)
         self._names |= facts.names
         self._by_any_name |= facts.reads_by_name
-        if facts.writes_out:
-            self._vary(f"{value.__qualname__} assigns to variables outside")
         self._closure(value, name)
         self._globals(value, name, facts)
         if value.__defaults__:
@@ -314,9 +236,7 @@ class Captures:
                 self._visit(value.__dict__[attribute], f"{name}.{attribute}")
 
     def _library_function(self, value: types.FunctionType, place: str) -> None:
-        if code_facts.varies(value.__globals__.get("__name__")):
-            self._vary(f"it calls {value.__module__}.{value.__qualname__}")
-        elif value.__closure__ is None:
+        if value.__closure__ is None:
             self._must_be(value, place)
         else:  # a wrapper, perhaps of a user's function
             name = self._name(value, place)
@@ -346,15 +266,10 @@ class Captures:
                 self._chain(scope[first], f"{place}[{first!r}]", tuple(rest))
                 continue
             self._unless(f"{first!r} in {place}")
-            if code_facts.is_varying_builtin(first):
-                self._vary(f"it calls {first}")
-        try:
-            for module in modules_of(facts, scope):
-                is_listed = sys.modules.get(module.__name__) is module
-                listed = f"modules.get({module.__name__!r})"
-                self._module(module, listed if is_listed else self._constant(module), ())
-        except Varies as error:
-            self._vary(str(error))
+        for module in modules_of(facts, scope):
+            is_listed = sys.modules.get(module.__name__) is module
+            listed = f"modules.get({module.__name__!r})"
+            self._module(module, listed if is_listed else self._constant(module), ())
 
     def _chain(self, value: Any, place: str, attributes: tuple[str, ...]) -> None:
         if isinstance(value, types.ModuleType):
@@ -364,9 +279,6 @@ class Captures:
             self._visit(value, place)
 
     def _module(self, value: types.ModuleType, place: str, attributes: tuple[str, ...]) -> None:
-        if code_facts.varies(value.__name__):
-            self._vary(f"it uses {value.__name__}")
-            return
         known = self._seen.get(id(value))
         if known is None:
             known = self._name(value, place)
@@ -384,9 +296,6 @@ class Captures:
                 self._chain(value.__dict__[name], f"{known}.{name}", attributes[1:])
 
     def _class(self, value: type, place: str) -> None:
-        if code_facts.varies(value.__module__):
-            self._vary(f"it uses {value.__module__}.{value.__qualname__}")
-            return
         self._must_be(value, place)
         if not code_facts.is_library(value.__module__):
             self._type(value, is_called=True)
@@ -430,9 +339,6 @@ class Captures:
         return name in self._names or name == "forward"
 
     def _instance(self, value: Any, kind: type, place: str) -> None:
-        if code_facts.varies(kind.__module__):
-            self._vary(f"it uses {kind.__module__}.{kind.__qualname__}")
-            return
         is_library = code_facts.is_library(kind.__module__)
         has_attributes = isinstance(getattr(value, "__dict__", None), dict)
         if is_library and not has_attributes and not any(map(slots_of, kind.__mro__)):
@@ -457,7 +363,6 @@ class Captures:
         if state is not None:
             self._visit(state, f"state_of({place})")
             return
-        self._vary(f"it holds an object of {kind.__module__}.{kind.__qualname__}")
         self._must_be(value, place)
 
     def _parts(self, value: Any, kind: type, name: str) -> None:

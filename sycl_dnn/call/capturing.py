@@ -8,19 +8,13 @@ Where the function needs the value itself, ``Specialise`` restarts the trace wit
 
 from __future__ import annotations
 
-import contextlib
 import operator
-import os
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import dpnp
 import numpy as np
 
-import sycl_dnn
 from sycl_dnn import tree
-from sycl_dnn.call.captures import Captures
 from sycl_dnn.trace import allocation, functions, nested_arguments
 from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
 from sycl_dnn.trace.recording import Trace
@@ -70,13 +64,15 @@ def _needs_value(name: str) -> Any:
 class Number:
     """A float of a call, while the function that takes it is traced."""
 
-    __slots__ = ("_evaluate", "_reads", "trace")
+    __slots__ = ("_evaluate", "_reads", "key", "trace")
     __array_ufunc__ = None
 
     def __init__(
-        self, trace: Any, reads: frozenset[int], evaluate: Callable[[Values], float]
+        self, trace: Any, reads: frozenset[int], evaluate: Callable[[Values], float], key: Any
     ) -> None:
         self.trace = trace
+        #: What distinguishes the expression from others.
+        self.key = key
         #: Numbers of the call that the value depends on.
         self._reads = reads
         self._evaluate = evaluate
@@ -84,7 +80,11 @@ class Number:
     @classmethod
     def of_call(cls, trace: Any, number: int) -> Number:
         """Return what represents a number of the call."""
-        return cls(trace, frozenset((number,)), operator.itemgetter(number))
+        return cls(trace, frozenset((number,)), operator.itemgetter(number), number)
+
+    def on(self, trace: Any) -> Number:
+        """Return the same expression for another trace."""
+        return Number(trace, self._reads, self._evaluate, self.key)
 
     # Functions that check for a float must find one.
     __class__ = property(lambda self: float)  # type: ignore[assignment]
@@ -92,24 +92,27 @@ class Number:
     def _with(self, function: Callable[..., Any], other: Any, is_reflected: bool) -> Number:
         mine = self._evaluate
         if type(other) is Number:
-            theirs, reads = other._evaluate, self._reads | other._reads
+            theirs, reads, key = other._evaluate, self._reads | other._reads, other.key
         else:
-            theirs, reads = (lambda values: other), self._reads
+            theirs, reads, key = (lambda values: other), self._reads, (type(other), repr(other))
         left, right = (theirs, mine) if is_reflected else (mine, theirs)
-        return Number(self.trace, reads, lambda values: function(left(values), right(values)))
+        keys = (key, self.key) if is_reflected else (self.key, key)
+        return Number(
+            self.trace, reads, lambda values: function(left(values), right(values)),
+            (function, *keys),
+        )  # fmt: skip
 
     def _of(self, function: Callable[..., Any]) -> Number:
         mine = self._evaluate
-        return Number(self.trace, self._reads, lambda values: function(mine(values)))
+        return Number(
+            self.trace, self._reads, lambda values: function(mine(values)), (function, self.key)
+        )
 
     def array(self, dtype: str) -> Tensor:
         """Return a traced array without axes that holds the value."""
         if dtype not in _DYNAMIC:
             raise Specialise(self._reads)
-        index = len(self.trace.arguments)
-        made = self.trace.argument((), dtype, ())
-        self.trace.tail[index] = FromNumber(self._evaluate, dtype)
-        return made
+        return self.trace.logged(_argument_of_number, self, dtype)
 
     __add__ = _arithmetic(operator.add, "add")
     __radd__ = _arithmetic(operator.add, "add", is_reflected=True)
@@ -164,6 +167,13 @@ class FromNumber:
         return allocation.scalar(self._evaluate(values), self.dtype, queue)
 
 
+def _argument_of_number(number: Number, dtype: str) -> Tensor:
+    index = len(number.trace.arguments)
+    made = number.trace.argument((), dtype, ())
+    number.trace.tail[index] = FromNumber(number._evaluate, dtype)
+    return made
+
+
 def in_arrays(name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
     """Return the arguments of a function of the layer with arrays for numbers, where allowed."""
     numbers = [v for v in (*args, *kwargs.values()) if type(v) is Number]
@@ -187,42 +197,29 @@ def in_arrays(name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
 
 # --- Trace a function of the user's: what it holds and the floats it takes become arguments
 
-_DPNP = os.path.dirname(dpnp.__file__) + os.sep
-_OWN = tuple(os.path.dirname(p) + os.sep for p in (sycl_dnn.__file__, contextlib.__file__))
-#: Attributes of an array that do not depend on its values.
-_HARMLESS = frozenset(
-    (
-        "__array_namespace__", "__init_subclass__", "__len__", "device", "dtype", "flags",
-        "get_array", "itemsize", "nbytes", "ndim", "shape", "size", "strides", "sycl_context",
-        "sycl_device", "sycl_queue", "usm_type",
-    )
-)  # fmt: skip
-
 
 class CapturingTrace(Trace):
     """A trace in which captured arrays are arguments, supplied again at each call."""
 
-    def __init__(self, engine: Any, held: Sequence[Any], training: bool = False) -> None:
+    def __init__(self, engine: Any, training: bool = False) -> None:
         super().__init__(engine, training)
-        self._held = list(held)
-        self._numbers = {id(v): i for i, v in enumerate(held)}
-        self._made: dict[int, Tensor] = {}
-        #: By number of the argument: the held array, or the expression, that a call gives for it.
+        #: By number of the argument: which held array, or the expression, a call gives for it.
         self.tail: dict[int, int | FromNumber] = {}
-        #: Whether an array is a constant of the trace that no guard knows.
+        #: Whether an array is a constant of the trace that later calls do not know.
         self.holds_others = False
 
     def capture(self, value: Any) -> Tensor:
+        """Return the tensor of an array that a function of this package refers to itself."""
+        self.holds_others |= not isinstance(value, Seed)
+        return super().capture(value)
+
+    def held(self, value: Any, number: int) -> Tensor:
         """Return the tensor of an array that the traced function refers to itself."""
-        number = self._numbers.get(id(value))
-        if number is None:
-            self.holds_others |= not isinstance(value, Seed)
-            return super().capture(value)
-        if number not in self._made:
-            index = len(self.arguments)
-            self._made[number] = self.described(argument_of(self, value))
-            self.tail[index] = number
-        return self._made[number]
+        self.check_place(value)
+        index = len(self.arguments)
+        made = self.described(argument_of(self, value))
+        self.tail[index] = number
+        return made
 
     def renumber(self, storages: Sequence[Storage], first: int) -> None:
         """Let arguments of a call have the numbers from ``first`` on."""
@@ -230,10 +227,6 @@ class CapturingTrace(Trace):
         moved = {new: self.tail.pop(old) for old, new in places if old in self.tail}
         super().renumber(storages, first)
         self.tail |= moved
-
-    def let_go(self) -> None:
-        """Release the user's arrays: the trace lives on in its executables."""
-        self._held, self._numbers = [], {}
 
 
 class Tail:
@@ -267,12 +260,14 @@ class Tail:
                 arrays.append(entry.array(call.numbers, queue))
             else:
                 arrays.append(_usable(held[entry], queue, call, len(arrays)))
-        call.objects += [None] * (len(call.arrays) - len(call.objects))
+        del call.objects[len(call.arrays) :]
         call.objects += [held[e] if isinstance(e, int) else None for e in entries]
         return arrays
 
 
 def _usable(value: Any, queue: Any, call: Any, index: int) -> Any:
+    if isinstance(value, Seed):
+        return value.bytes()
     array = value.get_array() if hasattr(value, "get_array") else value
     if array.sycl_queue != queue:
         raise placement_error(array.sycl_queue, queue)
@@ -301,35 +296,3 @@ def numbered(trace: Any, value: Any, static: frozenset[int]) -> Any:
         return node.rebuilt([swap(v) for v in node.children])
 
     return swap(value)
-
-
-class Watch:
-    """Detects that a traced function lets dpnp compute with captured arrays."""
-
-    def __init__(self) -> None:
-        self.saw_values = False
-
-    def _look(self, frame: Any, event: str, argument: Any) -> None:
-        if event != "call" or self.saw_values:
-            return
-        code = frame.f_code
-        if not code.co_filename.startswith(_DPNP) or code.co_name in _HARMLESS:
-            return
-        caller = frame.f_back.f_code.co_filename if frame.f_back else ""
-        self.saw_values = not caller.startswith((_DPNP, *_OWN))
-
-
-@contextlib.contextmanager
-def watched(captures: Captures) -> Iterator[Watch]:
-    """Watch what runs inside, where the function holds arrays or might make some."""
-    watch = Watch()
-    if not captures.arrays or sys.getprofile() is not None:
-        # Another profiler is installed: be conservative.
-        watch.saw_values = bool(captures.arrays)
-        yield watch
-        return
-    sys.setprofile(watch._look)
-    try:
-        yield watch
-    finally:
-        sys.setprofile(None)

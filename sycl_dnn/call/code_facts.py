@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a code object reads from outside: globals, names of attributes, things that vary."""
+"""What a code object reads from outside: globals, names of attributes, imports."""
 
 from __future__ import annotations
 
@@ -20,22 +20,10 @@ _BY_NAME = frozenset(
         "methodcaller", "setattr", "vars",
     )
 )  # fmt: skip
-#: Builtins whose results no guard can foresee, or that act on the world.
-_VARYING_BUILTINS = frozenset(
-    ("eval", "exec", "compile", "__import__", "globals", "locals", "open", "input", "print", "next")
-)
-_VARYING_MODULES = frozenset(
-    (
-        "asyncio", "contextvars", "datetime", "gc", "io", "logging", "multiprocessing", "random",
-        "secrets", "select", "socket", "subprocess", "tempfile", "time", "threading", "uuid",
-        "numpy.random", "dpnp.random", "os",
-    )
-)  # fmt: skip
 _LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__", "this"} | {"sycl_dnn"}
 _IGNORED = ("CACHE", "EXTENDED_ARG", "PRECALL")
 _GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
-_WRITES_OUT = ("STORE_GLOBAL", "DELETE_GLOBAL")
 
 
 class CodeFacts:
@@ -51,28 +39,22 @@ class CodeFacts:
         Import statements: ``names`` after ``from ... import``, None without ``from``.
     reads_by_name : bool
         Whether attributes are looked up by names that may be computed.
-    writes_out : bool
-        Whether globals or variables of an enclosing function are assigned to.
     """
 
     def __init__(self, code: types.CodeType) -> None:
         self.chains: set[tuple[str, ...]] = set()
         self.names: set[str] = set()
         self.imports: set[tuple[int, str, tuple[str, ...] | None]] = set()
-        self.reads_by_name = self.writes_out = False
-        self._add(code, frozenset(code.co_freevars))
+        self.reads_by_name = False
+        self._add(code)
 
-    def _add(self, code: types.CodeType, outer: frozenset[str]) -> None:
+    def _add(self, code: types.CodeType) -> None:
         self.names.update(code.co_names)
         self.reads_by_name |= not _BY_NAME.isdisjoint(code.co_names)
         found = [i for i in dis.get_instructions(code) if i.opname not in _IGNORED]
         for number, at in enumerate(found):
             if at.opname in _GLOBALS:
                 self._chain(at.argval, found[number + 1 :])
-            elif at.opname in _WRITES_OUT or (
-                at.opname in ("STORE_DEREF", "DELETE_DEREF") and at.argval in outer
-            ):
-                self.writes_out = True
             elif at.opname == "IMPORT_NAME":
                 level, names = (i.argval for i in found[number - 2 : number])
                 self.imports.add((level, at.argval, names))
@@ -80,7 +62,7 @@ class CodeFacts:
             self.names.update(v for v in code.co_consts if isinstance(v, str))
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):
-                self._add(constant, outer)
+                self._add(constant)
 
     def _chain(self, name: str, following: list[Any]) -> None:
         chain = [name]
@@ -129,19 +111,6 @@ def _has_distributions(folder: str) -> bool:
         return any(name.endswith(".dist-info") for name in os.listdir(folder))
     except OSError:
         return False
-
-
-def varies(module: Any) -> bool:
-    """Whether what a module of this name returns differs from call to call."""
-    if not isinstance(module, str):
-        return False
-    parts = module.lstrip("_").split(".")
-    return parts[0] in _VARYING_MODULES or ".".join(parts[:2]) in _VARYING_MODULES
-
-
-def is_varying_builtin(name: str) -> bool:
-    """Whether no guard can foresee what a builtin function does."""
-    return name in _VARYING_BUILTINS
 
 
 def is_read_whole(kind: type) -> bool:

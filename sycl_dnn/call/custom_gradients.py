@@ -8,19 +8,19 @@ from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn import tree
-from sycl_dnn.trace import policy
+from sycl_dnn.trace import nested_arguments, policy
 from sycl_dnn.trace.gradients import (
     Grads,
     alias,
     leaves_of,
     propagate,
-    recording,
     stopped,
     training,
     zeros_like,
 )
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry
+from sycl_dnn.trace.trace_state import TapePart
 from sycl_dnn.trace.values import Tensor
 
 
@@ -94,30 +94,51 @@ class custom_vjp:  # noqa: N801 - used as a decorator
             raise TypeError(f"custom_vjp: {self._name} has no rule yet; set it with defvjp")
         return self._recorded(tensors[0].trace, args, kwargs)
 
-    def _recorded(self, trace: Trace, args: Any, kwargs: dict[str, Any]) -> Any:
+    def _recorded(self, trace: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Record ``forward``, with its residuals as results that ``backward`` reads."""
         forward, backward = self.rule  # type: ignore[misc]
         name = self._name
-        inputs = {str(i): t for i, t in enumerate(tree.leaves(args)) if isinstance(t, Tensor)}
-        with recording(trace) as tape:
+        part = trace.tape_part(training=True, is_apart=True)
+        try:
             made = forward(*args, **kwargs)
+        finally:
+            trace.logged(TapePart.end, part)
         if not isinstance(made, tuple) or len(made) != 2:
             raise TypeError(f"custom_vjp: forward of {name} must return (result, residuals)")
-        result, residuals = (tree.map(_own, part) for part in made)
-        _put_residuals(trace, inputs, made[1], residuals, tape)
-        outputs = {str(i): t for i, t in enumerate(tree.leaves(result)) if isinstance(t, Tensor)}
 
-        def rule(entry: Entry, grads: Grads) -> Grads:
-            leaves, form = tree.flatten(result)
-            given = [
-                grads[str(i)] if str(i) in grads else _nothing(t) for i, t in enumerate(leaves)
-            ]
-            return _matched(name, args, backward(residuals, tree.unflatten(form, given)))
+        def entered(part: TapePart, args: Any, known: Any) -> Any:
+            def pulled(residuals: Any, dy: Any) -> Any:
+                return trace.hidden(backward(trace.shown(residuals), trace.shown(dy)))
 
-        held = [t for t in tree.leaves(residuals) if isinstance(t, Tensor)]
-        seen = inputs | {f"residual {i}": t for i, t in enumerate(held)}
-        trace.tape.append(Entry("custom_vjp", seen, outputs, rule=rule, function=name))
-        return result
+            return _entered(name, pulled, part, args, known)
+
+        known = tree.map(lambda v: _seen_by(trace, v), made)
+        return trace.joined((self, trace.identity(backward)), entered, (part, args, known), {})
+
+
+def _seen_by(trace: Any, value: Any) -> Any:
+    return trace.capture(value) if nested_arguments.is_array(value) else value
+
+
+def _entered(
+    name: str, backward: Callable[..., Any], part: TapePart, args: Any, known: tuple[Any, Any]
+) -> Any:
+    """Put the rule of a function on the tape; return its result."""
+    trace, tape = part.trace, part.entries
+    inputs = {str(i): t for i, t in enumerate(tree.leaves(args)) if isinstance(t, Tensor)}
+    result, residuals = (tree.map(_own, value) for value in known)
+    _put_residuals(trace, inputs, known[1], residuals, tape)
+    outputs = {str(i): t for i, t in enumerate(tree.leaves(result)) if isinstance(t, Tensor)}
+
+    def rule(entry: Entry, grads: Grads) -> Grads:
+        leaves, form = tree.flatten(result)
+        given = [grads[str(i)] if str(i) in grads else _nothing(t) for i, t in enumerate(leaves)]
+        return _matched(name, args, backward(residuals, tree.unflatten(form, given)))
+
+    held = [t for t in tree.leaves(residuals) if isinstance(t, Tensor)]
+    seen = inputs | {f"residual {i}": t for i, t in enumerate(held)}
+    trace.tape.append(Entry("custom_vjp", seen, outputs, rule=rule, function=name))
+    return result
 
 
 def _own(x: Any) -> Any:
@@ -232,13 +253,32 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     return checkpointed
 
 
-def _recorded(trace: Trace, body: Callable[[], Any], function: Callable[..., Any]) -> Any:
+def _recorded(trace: Any, body: Callable[[], Any], function: Callable[..., Any]) -> Any:
     """Record a function as one entry, whose gradient records it again."""
-    region = policy.current().autocast
-    with recording(trace) as tape, trace.drawing() as seeds:
+    part = trace.tape_part(training=True, is_apart=True)
+    try:
         made = body()
+    finally:
+        trace.logged(TapePart.end, part)
+    name = getattr(function, "__name__", "checkpoint")
+
+    def entered(part: TapePart, results: list[Tensor]) -> list[Tensor]:
+        def again() -> list[Tensor]:
+            return [t for t in tree.leaves(trace.hidden(body())) if isinstance(t, Tensor)]
+
+        return _checkpointed(name, again, part, results)
+
     results = [t for t in tree.leaves(made) if isinstance(t, Tensor)]
-    inputs = {str(i): t for i, t in enumerate(leaves_of(tape, results))}
+    own = iter(trace.joined("checkpoint", entered, (part, results), {}))
+    return tree.map(lambda t: next(own) if isinstance(t, Tensor) else t, made)
+
+
+def _checkpointed(
+    name: str, body: Callable[[], Any], part: TapePart, results: list[Tensor]
+) -> list[Tensor]:
+    """Put the recomputation of a function on the tape; return its results."""
+    region = policy.current().autocast
+    inputs = {str(i): t for i, t in enumerate(leaves_of(part.entries, results))}
     own = {id(t): alias(t) for t in results}
     outputs = {str(i): own[id(t)] for i, t in enumerate(results)}
 
@@ -246,8 +286,8 @@ def _recorded(trace: Trace, body: Callable[[], Any], function: Callable[..., Any
         # The trace is looked up: it holds its tape, and would hold itself.
         trace = next(iter(entry.outputs.values())).trace
         start = len(trace.tape)
-        with training(trace), trace.repeating(seeds), policy.using(autocast=region):
-            again = [t for t in tree.leaves(body()) if isinstance(t, Tensor)]
+        with training(trace), trace.repeating(part.seeds), policy.using(autocast=region):
+            again = body()
         seeded = {}
         for number, tensor in enumerate(again):
             if str(number) in grads:
@@ -255,6 +295,5 @@ def _recorded(trace: Trace, body: Callable[[], Any], function: Callable[..., Any
         found = propagate(trace, trace.tape[start:], seeded, list(inputs.values()))
         return {n: g for n, g in zip(inputs, found, strict=True) if g is not None}
 
-    name = getattr(function, "__name__", "checkpoint")
-    trace.tape.append(Entry("checkpoint", inputs, outputs, rule=rule, function=name))
-    return tree.map(lambda t: own[id(t)] if isinstance(t, Tensor) else t, made)
+    part.trace.tape.append(Entry("checkpoint", inputs, outputs, rule=rule, function=name))
+    return [own[id(t)] for t in results]

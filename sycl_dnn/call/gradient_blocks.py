@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from sycl_dnn.trace.trace_state import running_trace
+from sycl_dnn.trace.trace_state import TapePart, running_trace
 
 
 class _Block:
@@ -16,23 +16,17 @@ class _Block:
     _has_gradients: bool
 
     def __init__(self) -> None:
-        #: For each time that it was entered: trace, tape and its length.
-        self._entered: list[tuple[Any, Any, int]] = []
+        #: For each time that it was entered: the trace, and the part of its tape.
+        self._entered: list[tuple[Any, Any]] = []
 
     def __enter__(self) -> None:
         trace = running_trace()
-        tape = None if trace is None else trace.tape
-        self._entered.append((trace, tape, 0 if tape is None else len(tape)))
+        self._entered.append((trace, None if trace is None else trace.tape_part()))
 
     def __exit__(self, *error: Any) -> None:
-        trace, tape, start = self._entered.pop()
-        if trace is None:
-            return
-        inside = tape[start:]
-        if self._has_gradients:
-            trace.kept_entries |= {id(entry) for entry in inside}
-        else:
-            tape[start:] = [entry for entry in inside if id(entry) in trace.kept_entries]
+        trace, part = self._entered.pop()
+        if trace is not None:
+            trace.logged(TapePart.select_gradients, part, self._has_gradients)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         block = type(self)

@@ -3,35 +3,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import types
 from collections.abc import Iterator, Mapping
 from importlib.util import resolve_name
 from typing import Any
 
-from sycl_dnn.call.code_facts import CodeFacts, is_library, varies
+from sycl_dnn.call.code_facts import CodeFacts, is_library
 
 #: An import as its bytecode has it: level, module, names after ``import`` (None without ``from``).
 Import = tuple[int, str, "tuple[str, ...] | None"]
 
 
-class Varies(Exception):
-    """What a function imports may differ from call to call; contains why."""
-
-
 def modules_of(facts: CodeFacts, scope: Mapping[str, Any]) -> Iterator[types.ModuleType]:
-    """Yield the modules that are not a library's.
+    """Yield the modules that are not a library's, and that load.
 
     Parameters
     ----------
     facts : CodeFacts
     scope : mapping
         The globals of the function: relative imports start at its package.
-
-    Raises
-    ------
-    Varies
-        A module varies, or cannot be imported.
     """
     for statement in sorted(facts.imports, key=repr):
         wanted = statement[2]
@@ -39,9 +31,9 @@ def modules_of(facts: CodeFacts, scope: Mapping[str, Any]) -> Iterator[types.Mod
         if wanted is None:  # ``import a.b`` makes ``a`` readable
             parts = name.split(".")
             for i in range(len(parts)):
-                yield from _module(".".join(parts[: i + 1]), facts)
+                yield from _module(".".join(parts[: i + 1]))
             continue
-        for module in _module(name, facts, *wanted):
+        for module in _module(name):
             yield module
             yield from _submodules(module, wanted)
 
@@ -57,28 +49,20 @@ def _absolute(statement: Import, scope: Mapping[str, Any]) -> str:
     try:
         return resolve_name("." * level + name, package)
     except ImportError:
-        raise Varies(f"it imports {'.' * level}{name}, which is in no package") from None
+        return ""
 
 
-def _module(name: str, facts: CodeFacts, *wanted: str) -> Iterator[types.ModuleType]:
-    """Yield the module of a name; nothing for a library's."""
-    parts = (*wanted, *facts.names) if is_library(name) else ()
-    if any(varies(n) for n in (name, *(f"{name}.{part}" for part in parts))):
-        raise Varies(f"it imports {name}")
-    if not is_library(name):
-        try:
+def _module(name: str) -> Iterator[types.ModuleType]:
+    """Yield the module of a name; nothing for a library's, and for one that does not load."""
+    if name and not is_library(name):
+        with contextlib.suppress(Exception):  # the function would raise it
             yield importlib.import_module(name)
-        except Exception:  # the function does not reach the statement, or raises the same
-            raise Varies(f"it imports {name}, which does not load") from None
 
 
 def _submodules(module: types.ModuleType, wanted: tuple[str, ...]) -> Iterator[types.ModuleType]:
     for name in wanted:
         # An attribute comes first, and to import a module of the same name would replace it.
         if name not in vars(module) and hasattr(module, "__path__"):
-            try:
-                yield importlib.import_module(f"{module.__name__}.{name}")
-            except Exception:
-                raise Varies(f"it imports {name} of {module.__name__}") from None
+            yield from _module(f"{module.__name__}.{name}")
         elif isinstance(vars(module).get(name), types.ModuleType):
             yield vars(module)[name]

@@ -15,6 +15,7 @@ from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.autocast import casting
 from sycl_dnn.call.double_precision_refusals import answered
 from sycl_dnn.call.placed_call import PlacedCall, Plan
+from sycl_dnn.call.recorded_tensor import RecordedTensor
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.place import Place
 from sycl_dnn.program.segments import finalized
@@ -23,7 +24,8 @@ from sycl_dnn.trace.array import Array, Target, check_strides, sharing
 from sycl_dnn.trace.module_arrays import ModuleArray, depths, in_manner, plain
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import NeedsAnotherDevice
-from sycl_dnn.trace.torch_methods import VIEWS, alias, is_torch, unspoilt
+from sycl_dnn.trace.torch_methods import VIEWS, alias, unspoilt
+from sycl_dnn.trace.trace_state import running
 from sycl_dnn.trace.values import Tensor
 
 P = ParamSpec("P")
@@ -132,6 +134,7 @@ class Operation:
         self.body = body
         self.name = getattr(body, "__name__", type(body).__name__)
         self.parameters = inspect.signature(body).parameters
+        self.is_view = self.name in VIEWS
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any = None) -> Any:
         """Run the function on arrays; inside a trace, join it."""
@@ -167,12 +170,23 @@ class Operation:
 
     def _missed(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         """Run a call that is not in the table of calls."""
+        for value in args:
+            if value.__class__ is RecordedTensor:
+                return value.trace.run(self, args, kwargs, out)
+        return self.run(args, kwargs, out)
+
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any = None) -> Any:
+        """Run a call from the beginning."""
         kwargs = torch_keywords.renamed(self.name, self.parameters, args, kwargs)
         if any(type(v) is ModuleArray for v in args):
             bare = tuple([plain(v) for v in args])
             found = cache.plans.calls.call(None, self.subject(), bare, kwargs, out)
             return in_manner(self(bare, kwargs, out) if found is NotImplemented else found)
         return in_manner(self(args, kwargs, out))
+
+    def repeated(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a call of a recording over tensors."""
+        return self.run(args, kwargs)
 
     def subject(self) -> tuple[Any, ...]:
         """Return what identifies this function in the table of calls."""
@@ -187,7 +201,7 @@ class Operation:
         # A result given by the caller has a dtype already.
         body = self.body if out is None else getattr(self.body, "uncast", self.body)
         try:
-            with trace.running():
+            with running(trace):
                 result = body(*swapped, **named)
         except AttributeError:
             arguments.check_tensors(self.name, self.body, swapped, named)
@@ -229,14 +243,14 @@ class Operation:
             named = {n: nested_arguments.replaced(v, swap) for n, v in kwargs.items()}
         for leaf in leaves:
             unspoilt(self.name, leaf)
-        tape, start = trace.tape, len(trace.tape)
-        result = trace.joined(self, self.body, swapped, named)
-        for entry in tape[start:]:
-            # The outermost function comes last: that is the one that the user called.
-            entry.function = self.name
-        if self.name in VIEWS and is_torch():
+        result = trace.called(self, swapped, named)
+        return self.as_view(leaves[0], result)
+
+    def as_view(self, source: Any, result: Any) -> Any:
+        """Return a result; where it shares memory in torch, what is written to it is noted."""
+        if self.is_view:
             for made in tree.leaves(result):
-                alias(leaves[0], made)
+                alias(source, made)
         return result
 
 

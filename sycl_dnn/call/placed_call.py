@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sycl_dnn.call import arguments
 from sycl_dnn.call.arguments import Collected
@@ -16,9 +16,6 @@ from sycl_dnn.program.place import place_of
 from sycl_dnn.trace import allocation
 from sycl_dnn.trace.allocation import pool_of
 from sycl_dnn.trace.array import check_out
-
-if TYPE_CHECKING:
-    from sycl_dnn.call.cache import Plans
 
 
 class Plan:
@@ -115,23 +112,26 @@ class PlacedCall:
 
     def remember(
         self,
-        plans: Plans,
+        plans: Any,
         function: Any,
         subject: tuple[Any, ...],
         args: Any,
         kwargs: Any,
         key: Any,
         plan: Plan,
+        arrays: list[Any] | None = None,
     ) -> None:
         """Let later calls like this one run without Python if possible.
 
-        ``function`` and ``subject`` are those that the table is queried with.
+        ``function`` and ``subject`` are those that the table is queried with; ``arrays`` are those
+        of the arguments, by default of this call.
         """
         if plan.call_plan is None or plan.check is None:
             return
         # What guards compare may lead back to the plan.
         guard = None if plan.check is nothing_held else weakref.ref(plan.check)
+        arrays = self.call.arrays if arrays is None else arrays
         plans.calls.remember(
-            function, subject, args, kwargs, self.out, self.call.arrays, key, weakref.ref(plan),
+            function, subject, args, kwargs, self.out, arrays, key, weakref.ref(plan),
             plan.call_plan, self.stream, pool_of(self.queue), guard, plan.reverse,
         )  # fmt: skip

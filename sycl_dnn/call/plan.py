@@ -140,7 +140,7 @@ class BoundPlan(BoundCall):
     def _guard(self) -> Any:
         if arguments.operation_of(self._function) is not None:
             return None
-        return Captures(self._function, by_identity=True).check(())
+        return Captures(self._function).check()
 
     def _is_stale(self) -> bool:
         return self._check is not None and self._check(self._function, ()) is None

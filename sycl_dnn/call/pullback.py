@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import dpnp
@@ -13,9 +13,9 @@ from sycl_dnn._core import ReverseCall
 from sycl_dnn.call.arguments import ARRAY_TYPES, kind_of
 from sycl_dnn.call.both_passes import Differentiated
 from sycl_dnn.call.call_plan import call_plan_of, results
-from sycl_dnn.call.captures import Check
 from sycl_dnn.call.capturing import Tail
-from sycl_dnn.call.placed_call import PlacedCall, Plan
+from sycl_dnn.call.placed_call import PlacedCall
+from sycl_dnn.call.recorded_calls import HeldPlan
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import allocation, nested_arguments
 from sycl_dnn.trace.array import Array, wrapped
@@ -124,7 +124,7 @@ class Pullback:
         return allocation.reshaped(made.get_array(), tensor.shape)
 
 
-class Differential(Plan):
+class Differential(HeldPlan):
     """The plan of a function and its reverse pass, and what a call adds to its arguments.
 
     Attributes
@@ -135,11 +135,11 @@ class Differential(Plan):
 
     reverse = Pullback
 
-    def __init__(self, both: Differentiated, tail: Tail, check: Check | None) -> None:
-        super().__init__(both.forward, both.form, None if check is None else tail.held)
-        self.both, self.tail, self.check = both, tail, check
+    def __init__(self, both: Differentiated, tail: Tail) -> None:
+        super().__init__(both.forward, both.form, tail)
+        self.both = both
         self.again = None
-        if check is not None and not both.keeps_scalars:
+        if not both.keeps_scalars:
             gradients = both.nested(results(len(both.reverse.results)))
             plan = call_plan_of(both.reverse, gradients, returns_given=False)
             self.again = None if plan is None else ReverseCall(ARRAY_TYPES, plan)
@@ -148,10 +148,6 @@ class Differential(Plan):
         #: Whether the gradient of the result may be a number that later calls use as well.
         self.takes_number = single and both.seed_tensors[0].size == 1 and is_read_alone
         self._one: tuple[Any, Any] | None = None
-
-    def arrays(self, placed: PlacedCall, held: Sequence[Any]) -> list[Any]:
-        """Return the arrays of a call, its converted numbers, and the arrays held."""
-        return self.tail.complete(placed.name, placed.call, held, placed.queue)
 
     def results(self, placed: PlacedCall, registers: list[Any]) -> Any:
         """Return the function's result and its pullback."""

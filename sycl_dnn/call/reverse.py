@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpnp.exceptions import ExecutionPlacementError
 
@@ -15,17 +15,18 @@ from sycl_dnn.call import arguments as subjects
 from sycl_dnn.call import cache
 from sycl_dnn.call.arguments import Collected, UserCall
 from sycl_dnn.call.both_passes import Differentiated, inner_vjp
-from sycl_dnn.call.cache import Found, misses_of, specialised
-from sycl_dnn.call.captures import Captures, Check, nothing_held
-from sycl_dnn.call.capturing import CapturingTrace, Tail, numbered, watched
+from sycl_dnn.call.cache import misses_of, specialised
+from sycl_dnn.call.call_paths import Point
+from sycl_dnn.call.capturing import CapturingTrace, Tail, numbered
 from sycl_dnn.call.debugging import looked_at
 from sycl_dnn.call.operation import R
 from sycl_dnn.call.placed_call import PlacedCall
 from sycl_dnn.call.pullback import Differential, Pullback
+from sycl_dnn.call.recorded_calls import Recording
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.program.place import Place
 from sycl_dnn.trace import nested_arguments, policy, profile_notes
 from sycl_dnn.trace.steps import NeedsAnotherDevice
+from sycl_dnn.trace.trace_state import running
 from sycl_dnn.trace.values import MixedTraces, Tensor
 
 if TYPE_CHECKING:
@@ -41,13 +42,13 @@ def vjp(
     Parameters
     ----------
     function : callable
-        One of ``sycl_dnn.functional``, or your function that calls those. It is traced: its
-        Python code runs over values that have shape and dtype, but no data. It runs again for
-        other shapes and parameters, and whenever something that it reads from outside (variables,
-        attributes, functions) has changed. Captured arrays are read at each call.
+        One of ``sycl_dnn.functional``, or your function that calls those. Its Python code runs at
+        each call, over values that have shape and dtype; what it calls becomes a program, which is
+        made once. Where the code needs a value (``if v > 0``, ``float(v)``, ``v.asnumpy()``), what
+        came before is computed for it. Arrays that it captures are constants to the gradient.
     *args
-        Trees of arrays, and parameters. Floats are values of the call: another one costs no trace
-        unless the function needs the value.
+        Trees of arrays, and parameters. Another float makes no new program unless the function
+        needs its value; another number that the function captures does.
     **kwargs
         Parameters; arrays among them are constants to the gradient.
 
@@ -74,10 +75,24 @@ def vjp(
     >>> y.tolist(), dx.tolist()
     ([1.0, 1.0], [2.0, 2.0])
     """
-    made = _repeat(function, _SUBJECT, args, kwargs, None)
-    if made is NotImplemented:
-        return _differentiated("vjp", function, args, kwargs, None, False)
-    return made
+    return differentiated("vjp", function, args, kwargs)
+
+
+class Asked(NamedTuple):
+    """What the gradient is wanted of; the arguments of ``differentiated``."""
+
+    name: str
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    wrt: tuple[int, ...] | None
+    has_aux: bool
+    check: Callable[[], None]
+
+    @property
+    def shown_name(self) -> str:
+        """The name for errors and profiles."""
+        return subjects.name_of(self.function, self.name)
 
 
 def differentiated(
@@ -87,31 +102,28 @@ def differentiated(
     kwargs: dict[str, Any],
     wrt: tuple[int, ...] | None = None,
     has_aux: bool = False,
+    check: Callable[[], None] = lambda: None,
 ) -> tuple[Any, Any]:
     """Return value and pullback, as ``vjp``; parameters as those of ``Differentiated``.
 
-    The pullback's tuple has the gradients of the arguments that ``wrt`` names.
+    The pullback's tuple has the gradients of the arguments that ``wrt`` names. ``check`` raises for
+    arguments that have none; it is called for new kinds of arguments.
     """
-    made = _repeat(function, ("vjp", *policy.SOURCES, wrt, has_aux), args, kwargs, None)
-    if made is NotImplemented:
-        return _differentiated(name, function, args, kwargs, wrt, has_aux)
-    return made
+    asked = Asked(name, function, args, kwargs, wrt, has_aux, check)
+    if subjects.operation_of(function) is not None:
+        made = _repeat(function, ("vjp", *policy.SOURCES, wrt, has_aux), args, kwargs, None)
+        if made is not NotImplemented:
+            return made
+    if policy.current().debug_nans:
+        return _looked_at(asked)
+    return _differentiated(asked)
 
 
 _repeat = cache.plans.calls.call
-_SUBJECT = ("vjp", *policy.SOURCES, None, False)
 
 
-def _differentiated(
-    name: str,
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    wrt: tuple[int, ...] | None,
-    has_aux: bool,
-) -> tuple[Any, Any]:
-    if policy.current().debug_nans:
-        return _looked_at(name, function, args, kwargs, wrt, has_aux)
+def _differentiated(asked: Asked) -> tuple[Any, Any]:
+    name, function, args, kwargs, wrt, has_aux, check = asked
     call = UserCall() if subjects.operation_of(function) is None else Collected()
     try:
         key = ["vjp", subjects.key_of(function), policy.current(), wrt, has_aux]
@@ -119,119 +131,136 @@ def _differentiated(
         for parameter, value in kwargs.items():
             key += [parameter, call.token(value)]
     except TypeError as error:
+        check()
         raise subjects.named(error, name, function, args, kwargs) from None
     if call.traced:
-        return inner_vjp(
-            nested_arguments.trace_of((args, kwargs)), function, args, kwargs, wrt, has_aux
-        )
+        check()
+        trace = nested_arguments.trace_of((args, kwargs))
+        return inner_vjp(trace, function, args, kwargs, wrt, has_aux)
     try:
-        placed = PlacedCall(subjects.name_of(function, name), call)
+        placed = PlacedCall(asked.shown_name, call)
     except ExecutionPlacementError as error:
-        known = subjects.name_of(function, name)
-        raise subjects.named_placement(error, known, function, args, kwargs) from None
+        shown = asked.shown_name
+        raise subjects.named_placement(error, shown, function, args, kwargs) from None
     whole = (*key, *placed.facts)
-    found = cache.plans.find(whole, function, call)
-    if found is None:
-        try:
-            found = _planned(whole, function, call, placed.place, args, kwargs, wrt, has_aux)
-        except NeedsAnotherDevice as lack:
-            from sycl_dnn.call.cpu_fallback import vjp_on_cpu
+    try:
+        return (_of_user if isinstance(call, UserCall) else _of_operation)(asked, placed, whole)
+    except NeedsAnotherDevice as lack:
+        from sycl_dnn.call.cpu_fallback import vjp_on_cpu
 
-            def again(function: Any, *args: Any, **kwargs: Any) -> Any:
-                return differentiated(name, function, args, kwargs, wrt, has_aux)
+        def again(function: Any, *args: Any, **kwargs: Any) -> Any:
+            return differentiated(name, function, args, kwargs, wrt, has_aux)
 
-            return vjp_on_cpu(again, function, lack, placed.queue, args, kwargs)
-        except MixedTraces as mixed:  # the function captures a value of the enclosing trace
-            return inner_vjp(mixed.traces[0], function, args, kwargs, wrt, has_aux)
-    result = placed.run(*found)
-    subject = ("vjp", *policy.SOURCES, wrt, has_aux)
-    placed.remember(cache.plans, function, subject, args, kwargs, whole, found.plan)
-    return result
+        return vjp_on_cpu(again, function, lack, placed.queue, args, kwargs)
+    except MixedTraces as mixed:  # the function captures a value of the enclosing trace
+        return inner_vjp(mixed.traces[0], function, args, kwargs, wrt, has_aux)
 
 
-def _looked_at(name: str, function: Callable[..., Any], args: Any, kwargs: Any, *more: Any) -> Any:
+def _looked_at(asked: Asked) -> Any:
     """Return value and pullback that are checked for NaN, see ``debug_nans``."""
-    label = subjects.name_of(function, name)
+    args, kwargs = asked.args, asked.kwargs
     y, pullback = looked_at(
-        label,
-        lambda: differentiated(name, function, args, kwargs, *more),
+        asked.shown_name,
+        lambda: differentiated(*asked),
         (args, kwargs),
-        lambda: function(*args, **kwargs),
+        lambda: asked.function(*args, **kwargs),
         lambda result: result[0],
     )
 
     def searched(dy: Any = 1.0) -> Any:
         given = (args, kwargs, dy)
-        return looked_at(f"pullback of {label}", lambda: pullback(dy), given)
+        return looked_at(f"pullback of {asked.shown_name}", lambda: pullback(dy), given)
 
     return y, searched
 
 
-def _planned(
-    key: Any,
-    function: Any,
-    call: Any,
-    place: Place,
-    args: Any,
-    kwargs: Any,
-    wrt: Any,
-    has_aux: bool,
-) -> Found:
-    """Trace a function; keep the plan if guards can check whether it is valid."""
-    if isinstance(call, UserCall):
-        misses_of(key[1]).note(
-            subjects.name_of(function), subjects.tokens_by_name(function, args, kwargs)
-        )
+def _of_operation(asked: Asked, placed: PlacedCall, key: Any) -> Any:
+    """Run a function of the layer; return its result and its pullback."""
+    _, function, args, kwargs, wrt, has_aux, check = asked
+    plan = cache.plans.get(key)
+    if plan is None:
+        check()
+
+        def build() -> Differential:
+            trace = CapturingTrace(placed.place.engine, training=True)
+            swapped, named = subjects.traced(trace, args, kwargs)
+            body = subjects.body_of(function)
+            both = Differentiated(trace, body, swapped, named, wrt, has_aux)
+            return Differential(both, Tail({}, 0, 0))
+
+        plan = cache.plans.make(key, build)
+    result = placed.run(plan)
+    subject = ("vjp", *policy.SOURCES, wrt, has_aux)
+    placed.remember(cache.plans, function, subject, args, kwargs, key, plan)
+    return result
+
+
+def _of_user(asked: Asked, placed: PlacedCall, key: Any) -> Any:
+    """Run a user's function, and the plan of what it did; return its result and its pullback."""
+    call, paths = placed.call, cache.plans.paths(key)
+    if not paths.is_checked:
+        asked.check()
+        paths.is_checked = True
 
     def build(static: frozenset[int]) -> Any:
-        return _traced(function, call, place, args, kwargs, wrt, has_aux, static)
+        return _run(asked, placed, key, static, paths.start(static, call.numbers))
 
-    static, (plan, held) = specialised(
-        key[1],
-        call.numbers,
-        lambda s: profile_notes.trace(subjects.name_of(function), lambda: build(s)),
-        cache.plans.static_of(key),
-    )
-    cache.plans.keep(key, static, call.numbers, plan.check, plan)
-    return Found(plan, held)
+    _, (plan, held, is_known) = specialised(key[1], call.numbers, build, paths.static)
+    if plan.call_plan is not None:
+        read = (*call.objects, *[held[n] for n in plan.tail.held])
+        made = _repeat(None, plan.subject, read, {}, None)
+        if made is not NotImplemented:
+            return made
+    if is_known:
+        cache.plans.use(key)
+    made = placed.run(plan, held)
+    if plan.call_plan is not None:
+        arrays = list(plan.arrays(placed, held))
+        placed.remember(cache.plans, None, plan.subject, read, {}, key, plan, arrays)
+    return made
+
+
+def _run(
+    asked: Asked, placed: PlacedCall, key: Any, static: frozenset[int], start: Point
+) -> tuple[Differential, Sequence[Any], bool]:
+    """Run a user's function; return the plan of what it did, its captures, and if it is known."""
+    recording = Recording(start, placed)
+    swapped = [nested_arguments.replaced(a, recording.argument) for a in asked.args]
+    named = {n: nested_arguments.replaced(v, recording.argument) for n, v in asked.kwargs.items()}
+    if placed.call.numbers:
+        swapped, values = numbered(recording, [swapped, list(named.values())], static)
+        named = dict(zip(named, values, strict=True))
+    try:
+        with running(recording):
+            result = recording.returned(asked.function(*swapped, **named))
+        plan = recording.plan(result)
+        is_known = plan is not None
+        if plan is None:
+            tokens = subjects.tokens_by_name(asked.function, asked.args, asked.kwargs)
+            misses_of(key[1]).note(subjects.name_of(asked.function), tokens)
+            plan = profile_notes.trace(
+                subjects.name_of(asked.function),
+                lambda: _traced(asked, recording, swapped, named, result),
+            )
+            recording.keep(plan)
+            cache.plans.missed(key)
+        return plan, [recording.held[n] for n in plan.tail.used], is_known
+    except MixedTraces as mixed:
+        raise mixed.without(recording) from None
+    finally:
+        recording.end()
 
 
 def _traced(
-    function: Any,
-    call: Any,
-    place: Place,
-    args: Any,
-    kwargs: Any,
-    wrt: Any,
-    has_aux: bool,
-    static: frozenset[int],
-) -> Found:
-    """Return a plan, whose guard is None if it holds for this call alone, and the arrays held."""
-    is_user = isinstance(call, UserCall)
-    captures = Captures(function, call.others) if is_user else None
-    trace = CapturingTrace(place.engine, captures.arrays if captures else (), training=True)
-    swapped, named = subjects.traced(trace, args, kwargs)
-    n_given = len(trace.arguments)
-    if call.numbers:
-        swapped, values = numbered(trace, [swapped, list(named.values())], static)
-        named = dict(zip(named, values, strict=True))
-    if captures is None:
-        both = Differentiated(trace, subjects.body_of(function), swapped, named, wrt, has_aux)
-        return Found(Differential(both, Tail({}, 0, 0), nothing_held), ())
-    with watched(captures) as watch:
-        try:
-            both = Differentiated(trace, function, swapped, named, wrt, has_aux)
-        except MixedTraces as mixed:
-            raise mixed.without(trace) from None
-    tail = Tail(trace.tail, n_given, both.n_given)
-    held = tuple(captures.arrays[n] for n in tail.used)
-    trace.let_go()
-    check: Check | None = None
-    if not (captures.varying or watch.saw_values or trace.holds_others):
-        check = captures.check(tail.used)
-        # A function that changes what it reads is traced again each time.
-        check = None if check(function, call.others) is None else check
-    return Found(Differential(both, tail, check), held)
+    asked: Asked, recording: Recording, args: Any, kwargs: Any, result: Any
+) -> Differential:
+    """Return the plan of what a function did and of its reverse pass."""
+    trace, n_given = recording.trace, recording.n_given
+    recording.has_returned = True
+    args, kwargs, made = (recording.hidden(v) for v in (args, kwargs, result))
+    body = functools.wraps(asked.function)(lambda *args, **kwargs: made)
+    both = Differentiated(trace, body, args, kwargs, asked.wrt, asked.has_aux)
+    return Differential(both, Tail(trace.tail, n_given, both.n_given))
 
 
 # --- ``grad`` and ``value_and_grad``: gradients of functions with a scalar result
@@ -314,12 +343,12 @@ def _transformed(
     @functools.wraps(function)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         wrt = _positions(name, numbers, len(args))
-        made = _repeat(function, ("vjp", *policy.SOURCES, wrt, has_aux), args, kwargs, None)
-        if made is NotImplemented:
+
+        def check() -> None:
             for number in wrt:
                 _check_argument(name, function, number, args[number])
-            made = _differentiated(name, function, args, kwargs, wrt, has_aux)
-        result, pullback = made
+
+        result, pullback = differentiated(name, function, args, kwargs, wrt, has_aux, check)
         _check_value(name, result, has_aux)
         gradients = pullback()
         return result, gradients[0] if is_single else gradients

@@ -33,7 +33,7 @@ from sycl_dnn.trace import layout, nested_arguments
 from sycl_dnn.trace.array import Array, Target, check_strides, sharing
 from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
 from sycl_dnn.trace.steps import is_kernel
-from sycl_dnn.trace.trace_state import placement_error
+from sycl_dnn.trace.trace_state import placement_error, running
 from sycl_dnn.trace.values import Tensor
 
 Pass = Callable[[Graph], None]
@@ -256,7 +256,7 @@ def traced(
     if numbered is not None:
         args, kwargs = numbered(trace, args, kwargs)
     args, kwargs = _completed(args, trace), _completed(kwargs, trace)
-    with tracing.explained(function), trace.running():
+    with tracing.explained(function), running(trace):
         result = function(*args, **kwargs)
     leaves, form = nested_arguments.result_of(result, "compile", trace.capture)
     if trace.dtype is not None:

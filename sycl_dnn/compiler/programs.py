@@ -185,7 +185,7 @@ class Programs:
         given_away = {id(usm_array(array)) for array in given}
         donated = [i for i, array in enumerate(call.arrays) if id(array) in given_away]
         args, kwargs = self._in_order(args, kwargs)
-        before = Captures(subject, call.others, by_identity=True).check(())
+        before = Captures(subject, call.others).check()
         trace = CompileTrace(
             place.engine, self._lowered_to(place.engine), self._replays, self._fusions
         )
@@ -198,7 +198,7 @@ class Programs:
                 )
             check = before
             if before(subject, call.others) is None:  # it modified what it reads
-                check = Captures(subject, call.others, by_identity=True).check(())
+                check = Captures(subject, call.others).check()
             targets = targets_of(self.__name__, leaves, placed.out, call)
             lowered = Lowered(
                 trace, leaves, form, n_given, self._pool, placed.queue, placed.stream, targets,

@@ -45,6 +45,16 @@ def recorded(
     gradient: Callable[[Tensor], Tensor] | None,
 ) -> Tensor:
     """Record a collective on a traced tensor; ``gradient`` maps the result's gradient."""
+    return tensor.trace.logged(_recorded, tensor, collective, group, shape, gradient)
+
+
+def _recorded(
+    tensor: Tensor,
+    collective: Collective,
+    group: Group,
+    shape: tuple[int, ...],
+    gradient: Callable[[Tensor], Tensor] | None,
+) -> Tensor:
     trace: Any = tensor.trace
     wanted = layout.row_major(tensor.shape, tensor.dtype)
     whole = tensor if tensor.desc == wanted else trace.reorder(tensor, wanted)

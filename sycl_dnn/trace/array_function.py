@@ -94,15 +94,16 @@ def array_function(
                 for a, o in zip(made, outs, strict=True)]  # fmt: skip
     else:
         tensors = [a if isinstance(a, Tensor) else trace.capture(a) for a in arrays]
-        made = recorded(trace, function, name, tensors, outs, gradient)
+        made = trace.logged(recorded, function, name, tensors, outs, gradient)
     return tuple(made) if is_list else made[0]
 
 
 def recorded(
-    trace: Any, function: Callable[..., Any], name: str, tensors: list[Tensor], outs: list[Out],
+    function: Callable[..., Any], name: str, tensors: list[Tensor], outs: list[Out],
     gradient: Callable[..., Any] | None,
 ) -> list[Tensor]:  # fmt: skip
-    """Record the function as a step of a trace."""
+    """Record the function as a step of the trace of its arguments."""
+    trace = tensors[0].trace
 
     def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         assert gradient is not None
@@ -113,7 +114,7 @@ def recorded(
         wanted = [i for i, t in enumerate(tensors) if t.is_float]
         kinds = [Out(tensors[i].shape, tensors[i].dtype) for i in wanted]
         own = f"gradient of {name}"
-        found = recorded(trace, gradient, own, [*tensors, *seeds], kinds, None)
+        found = recorded(gradient, own, [*tensors, *seeds], kinds, None)
         return {str(i): t for i, t in zip(wanted, found, strict=True)}
 
     call = _Call(function, name, outs, [str(t.dtype) for t in tensors])

@@ -14,9 +14,9 @@ from sycl_dnn._torch_habits import hint as hint_for
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
 from sycl_dnn.trace.refusals import (
-    _VALUES,
     NO_ATTRIBUTES,
     REFUSED,
+    VALUES,
     refused_attribute,
     refused_method,
 )
@@ -224,7 +224,7 @@ class ArrayMethods(Reductions):
 
     def __format__(self, spec: str) -> str:
         if spec:
-            raise TypeError(f"format(): {_VALUES}")
+            raise TypeError(f"format(): {VALUES}")
         return repr(self)
 
     def __copy__(self) -> Any:

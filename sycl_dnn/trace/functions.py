@@ -31,5 +31,9 @@ def __getattr__(name: str) -> Any:
         raise RuntimeError(
             f"{name}: import sycl_dnn.functional before operators of arrays are used"
         )
-    module = next((m for m in (_layer, *_others) if hasattr(m, name)), _layer)
-    return getattr(module, name)
+    for module in (_layer, *_others):
+        found = getattr(module, name, None)
+        if found is not None:
+            globals()[name] = found  # the next time it is read without this function
+            return found
+    return getattr(_layer, name)

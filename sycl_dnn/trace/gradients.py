@@ -220,8 +220,10 @@ def alias(tensor: Tensor) -> Tensor:
 
 def stopped(x: Any) -> Any:
     """Return a traced value that is a constant to gradients; anything else unchanged."""
-    if not isinstance(x, Tensor):
-        return x
+    return x.trace.logged(_stopped, x) if isinstance(x, Tensor) else x
+
+
+def _stopped(x: Tensor) -> Tensor:
     made = alias(x)
     x.trace.tape.append(Entry("stop_gradient", {"src": x}, {"dst": made}, rule=lambda e, g: {}))
     return made

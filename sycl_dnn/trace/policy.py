@@ -175,6 +175,16 @@ def using(**settings: Any) -> Iterator[None]:
         _here.reset(token)
 
 
+@contextlib.contextmanager
+def restored(settings: Policy) -> Iterator[None]:
+    """Use settings that ``current`` returned."""
+    token = _here.set(settings)
+    try:
+        yield
+    finally:
+        _here.reset(token)
+
+
 def warn_once(kind: type[Warning], key: tuple[Any, ...], text: str) -> None:
     """Warn the first time that ``key`` occurs in the process."""
     if key in _said:

@@ -105,17 +105,6 @@ class Trace(TraceState):
             self.steps, self._reordered = known
 
     @contextlib.contextmanager
-    def drawing(self) -> Iterator[list[Tensor]]:
-        """Note the seeds that are captured, in order."""
-        outer, self._drawn = self._drawn, []
-        try:
-            yield self._drawn
-        finally:
-            if outer is not None:
-                outer += self._drawn
-            self._drawn = outer
-
-    @contextlib.contextmanager
     def repeating(self, seeds: Sequence[Tensor]) -> Iterator[None]:
         """Record a function again: nothing that it made the first time is read.
 
@@ -177,6 +166,15 @@ class Trace(TraceState):
     ) -> Any:
         """Record a function: run its body over tensors."""
         return body(*args, **kwargs)
+
+    def called(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Record a function of the layer, with its name on the tape."""
+        tape, start = self.tape, len(self.tape)
+        result = self.joined(function, function.body, args, kwargs)
+        for entry in tape[start:]:
+            # The outermost function comes last: that is the one that the user called.
+            entry.function = function.name
+        return result
 
     def copy_step(
         self,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-_VALUES = (
+VALUES = (
     "the values of an array are not known while a function is traced; functions given to plan, "
     "vjp or compile must not depend on them"
 )
@@ -27,10 +27,10 @@ _WRITES = (
 
 #: Methods of dpnp's arrays that are refused, with the reason.
 REFUSED = {
-    "__array__": _VALUES, "__bool__": _VALUES, "__bytes__": _VALUES, "__complex__": _VALUES,
-    "__contains__": _VALUES, "__float__": _VALUES, "__index__": _VALUES, "__int__": _VALUES,
-    "asnumpy": _VALUES, "item": _VALUES, "tobytes": _VALUES, "tofile": _VALUES,
-    "tolist": _VALUES,
+    "__array__": VALUES, "__bool__": VALUES, "__bytes__": VALUES, "__complex__": VALUES,
+    "__contains__": VALUES, "__float__": VALUES, "__index__": VALUES, "__int__": VALUES,
+    "asnumpy": VALUES, "item": VALUES, "tobytes": VALUES, "tofile": VALUES,
+    "tolist": VALUES,
     "compress": _SHAPE, "nonzero": _SHAPE,
     "__setitem__": _WRITES, "fill": _WRITES, "put": _WRITES,
     "partition": f"{_WRITES}, as sycl_dnn.array_function with dpnp.partition",

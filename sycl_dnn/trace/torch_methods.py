@@ -226,6 +226,10 @@ def _detach(x: Any) -> Any:
 
 def _clone(x: Any) -> Any:
     """Return the same elements; what torch writes to the clone it does not write to ``x``."""
+    return x.trace.logged(_cloned, x)
+
+
+def _cloned(x: Any) -> Any:
     made = type(x)(x.trace, x.storage, x.desc, x.dtype, x.shape, x.offset, x.strides)
     return x.trace.view(x, made, lambda grad: grad)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,86 @@ _running: ContextVar[Any] = ContextVar("sycl_dnn_trace", default=None)
 def running_trace() -> Any:
     """Return the trace of the function that is being traced; None outside."""
     return _running.get()
+
+
+@contextlib.contextmanager
+def running(trace: Any) -> Iterator[None]:
+    """Make ``running_trace`` return a trace while its function runs."""
+    token = _running.set(trace)
+    try:
+        yield
+    finally:
+        _running.reset(token)
+
+
+class TapePart:
+    """A part of the tape of a trace: what was recorded between two moments.
+
+    Parameters
+    ----------
+    trace : TraceState
+    training : bool, optional
+        Whether a gradient follows until the end; as before if omitted.
+    is_apart : bool
+        Whether the entries are kept off the tape of the trace.
+
+    Attributes
+    ----------
+    entries : list of Entry
+        Known at the end.
+    seeds : list of Tensor
+        Those drawn by a part that is apart.
+    """
+
+    __slots__ = (
+        "_drawn",
+        "_is_apart",
+        "_start",
+        "_tape",
+        "_trace",
+        "_training",
+        "entries",
+        "seeds",
+    )
+
+    def __init__(
+        self, trace: TraceState, training: bool | None = None, is_apart: bool = False
+    ) -> None:
+        # The tape of a trace may lead to its parts.
+        self._trace = weakref.ref(trace)
+        self._tape, self._start, self._training = trace.tape, len(trace.tape), trace.training
+        self._is_apart, self._drawn = is_apart, trace._drawn
+        self.entries: list[Entry] = []
+        self.seeds: list[Tensor] = []
+        if training is not None:
+            trace.training = training
+        if is_apart:
+            trace.tape, trace._drawn = self.entries, self.seeds
+
+    @property
+    def trace(self) -> Any:
+        """The trace."""
+        return self._trace()
+
+    def end(self) -> None:
+        """End the part: what follows is recorded as before it."""
+        trace = self.trace
+        trace.training = self._training
+        if not self._is_apart:
+            self.entries = self._tape[self._start :]
+            return
+        trace.tape, trace._drawn = self._tape, self._drawn
+        if self._drawn is not None:
+            self._drawn += self.seeds
+
+    def select_gradients(self, has_gradients: bool) -> None:
+        """End a block that sets whether what ran inside has gradients."""
+        self.end()
+        kept = self.trace.kept_entries
+        if has_gradients:
+            kept |= {id(entry) for entry in self.entries}
+        else:
+            self._tape[self._start :] = [e for e in self.entries if id(e) in kept]
 
 
 class TraceState:
@@ -140,14 +221,25 @@ class TraceState:
         if self.has_queue and queue is not None and queue != self.queue:
             raise placement_error(queue, self.queue)
 
-    @contextlib.contextmanager
-    def running(self) -> Iterator[None]:
-        """Make ``running_trace`` return this trace while the function runs."""
-        token = _running.set(self)
-        try:
-            yield
-        finally:
-            _running.reset(token)
+    def logged(self, body: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a function over tensors, which a ``Recording`` notes as a call of the function."""
+        return body(*args, **kwargs)
+
+    def hidden(self, value: Any) -> Any:
+        """Return tensors in place of what a function sees: the same but in a ``Recording``."""
+        return value
+
+    def shown(self, value: Any) -> Any:
+        """Return what a function sees in place of tensors: the same but in a ``Recording``."""
+        return value
+
+    def identity(self, function: Any) -> Any:
+        """Return what distinguishes a function in a ``Recording``."""
+        return function
+
+    def tape_part(self, training: bool | None = None, is_apart: bool = False) -> TapePart:
+        """Begin a part of the tape."""
+        return TapePart(self, training, is_apart)
 
     def end(self) -> None:
         """Note that the function has returned: tensors that it kept cannot be used."""

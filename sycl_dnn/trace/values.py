@@ -180,8 +180,12 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         """
         trace = self._trace()
         if trace is None or trace.is_ended:
-            raise RuntimeError(_LEAKED.format(self.shape, self.dtype))
+            raise self.leaked()
         return cast("Trace", trace)
+
+    def leaked(self) -> RuntimeError:
+        """Return the error for a use after the trace has ended."""
+        return RuntimeError(_LEAKED.format(self.shape, self.dtype))
 
     @property
     def shape(self) -> tuple[int, ...]:

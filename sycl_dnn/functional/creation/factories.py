@@ -69,11 +69,14 @@ def _by_name(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         kwargs = torch_keywords.renamed(function.__name__, parameters, args, kwargs)
-        if not takes_sizes or "size" not in kwargs:
+        if takes_sizes and "size" in kwargs:
+            if args:
+                raise TypeError(f"{function.__name__}: size must be given once")
+            args = (kwargs.pop("size"),)
+        trace = running_trace()
+        if trace is None:
             return function(*args, **kwargs)
-        if args:
-            raise TypeError(f"{function.__name__}: size must be given once")
-        return function(kwargs.pop("size"), **kwargs)
+        return trace.logged(function, *args, **kwargs)
 
     return call
 

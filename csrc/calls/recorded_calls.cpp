@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/recorded_calls.hpp"
+
+#include "base/fast_method.hpp"
+
+namespace sycl_dnn {
+
+namespace {
+
+// A new value of a run, as RecordedTensor's constructor makes it.
+py::object new_value(const ArrayTypes &types, const py::object &recording, py::list &seen,
+                     const py::tuple &description, py::object marks) {
+    py::object made = new_instance(types.recorded);
+    const RecordedSlots &slots = types.slots;
+    const auto fill = [&](Py_ssize_t offset, py::object value) {
+        slot_at(made, offset) = value.release().ptr();
+    };
+    fill(slots.recording, recording);
+    fill(slots.number, py::int_(seen.size()));
+    fill(slots.shape, description[0]);
+    fill(slots.dtype, description[1]);
+    fill(slots.strides, description[2]);
+    fill(slots.marks, std::move(marks));
+    seen.append(made);
+    return made;
+}
+
+py::object marks_of(const ArrayTypes &types, py::handle source) {
+    if (!py::type::handle_of(source).is(types.recorded)) return py::list();
+    return py::reinterpret_borrow<py::object>(slot_at(source, types.slots.marks));
+}
+
+}  // namespace
+
+py::object repeat_recorded(const ArrayTypes &types, const CallKey &key, const py::tuple &args,
+                           const py::dict &kwargs) {
+    const auto missed = py::reinterpret_borrow<py::object>(Py_NotImplemented);
+    if (!key.is_known || !key.arrays.empty()) return missed;
+    auto &run = key.recording.cast<RecordedRun &>();
+    if (run.is_traced || run.point.is_none()) return missed;
+    const auto &point = run.point.cast<const CallPoint &>();
+    const auto found = point.next.find(key.bytes);
+    if (found == point.next.end()) return missed;
+    const std::shared_ptr<RecordedCall> known = found->second;
+    run.calls.append(py::make_tuple(known->body, args, kwargs, known->settings));
+    run.point = known->after;
+    if (known->description.is_none()) return known->results.attr("build")(key.recording);
+    py::object marks = known->is_view ? marks_of(types, args[0]) : py::list();
+    return new_value(types, key.recording, run.seen, known->description, std::move(marks));
+}
+
+void remember_recorded(CallPoint &point, CallKey &&key, RecordedCall made) {
+    if (!key.is_known || !key.recording || !key.arrays.empty()) return;
+    made.holds = std::move(key.holds);
+    point.next[key.bytes] = std::make_shared<RecordedCall>(std::move(made));
+}
+
+}  // namespace sycl_dnn

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What user functions have called in earlier runs: paths from call to call, and their plans."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sycl_dnn import tree
+from sycl_dnn._core import CallPoint
+
+_MOST_PLANS = 64
+_MOST_VALUES = 64
+
+
+class Point(CallPoint):
+    """What a function has called so far: what came next in earlier runs, and their plans.
+
+    The base finds calls over values and constants alone without Python.
+
+    Attributes
+    ----------
+    next : dict
+        By key of a call: its results, and the point after it.
+    plans : dict
+        By key of a result that was returned here.
+    """
+
+    __slots__ = ("next", "plans")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.next: dict[Any, tuple[Results, Point]] = {}
+        self.plans: dict[Any, Any] = {}
+
+    def __iter__(self) -> Iterator[Any]:
+        points = [self]
+        while points:
+            point = points.pop()
+            yield from list(point.plans.values())
+            points += [after for _, after in list(point.next.values())]
+
+
+class Paths:
+    """The known paths of a function for arguments of one kind.
+
+    Attributes
+    ----------
+    static : frozenset of int
+        Numbers of the call whose values the function needs.
+    is_checked : bool
+        Whether the kinds of the arguments were found to be right.
+    """
+
+    def __init__(self) -> None:
+        self.is_checked = False
+        self.static: frozenset[int] = frozenset()
+        self._starts: OrderedDict[Any, Point] = OrderedDict()
+
+    def __iter__(self) -> Iterator[Any]:
+        for start in list(self._starts.values()):
+            yield from start
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def start(self, static: frozenset[int], numbers: Sequence[float]) -> Point:
+        """Return where paths begin for these values of the numbers that are needed."""
+        if static != self.static:
+            self._starts.clear()
+            self.static = static
+        values = tuple([numbers[i].hex() for i in sorted(static)])
+        found = self._starts.get(values)
+        if found is None:
+            while len(self._starts) >= _MOST_VALUES:
+                self._starts.popitem(last=False)
+            found = self._starts[values] = Point()
+        return found
+
+    def shrink(self) -> None:
+        """Forget all paths if there are too many."""
+        if len(self) > _MOST_PLANS:
+            self._starts.clear()
+
+
+class Results:
+    """What a call returned: known values by number, new ones by their description.
+
+    Parameters
+    ----------
+    structure : tree.Structure or None
+        None: a single leaf.
+    leaves : list
+        ``KnownValue``, ``NewValue``, or constants.
+    """
+
+    __slots__ = ("_leaves", "_structure", "single")
+
+    def __init__(self, structure: Any, leaves: list[Any]) -> None:
+        self._structure, self._leaves = structure, leaves
+        is_single = structure is None and type(leaves[0]) is NewValue
+        #: What describes a single new value; None for other results.
+        self.single = leaves[0].description if is_single else None
+
+    def build(self, recording: Any) -> Any:
+        """Return the result in another run."""
+        if self.single is not None:
+            return recording.shown_as(self.single)
+        made = [leaf.of(recording) if hasattr(leaf, "of") else leaf for leaf in self._leaves]
+        return made[0] if self._structure is None else tree.unflatten(self._structure, made)
+
+
+class KnownValue:
+    """A value that a call returned, and that was there before."""
+
+    __slots__ = ("_number",)
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def of(self, recording: Any) -> Any:
+        """Return the value in a run."""
+        return recording.seen[self._number]
+
+
+class NewValue:
+    """A value that a call made: shape, dtype and strides; None for something that is no tensor."""
+
+    __slots__ = ("description",)
+
+    def __init__(self, description: tuple[Any, ...] | None) -> None:
+        self.description = description
+
+    def of(self, recording: Any) -> Any:
+        """Return the value in a run."""
+        return recording.shown_as(self.description)

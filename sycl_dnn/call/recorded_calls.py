@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a user's function at each call, and recognize what it does.
+
+``vjp`` and its kin run the Python code of a function over values without data. What the function
+calls, in order and with which values, is the key of its program: a path through the calls of
+earlier runs. As long as a run follows a known path nothing is traced. Where it leaves one, the
+calls so far are repeated on a trace, which records the rest. So nothing that the function reads
+can be out of date, and an array that it captures is an argument of the program like any other.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn import tree
+from sycl_dnn._core import RecordedRun
+from sycl_dnn.call import cache
+from sycl_dnn.call.arguments import Collected
+from sycl_dnn.call.call_paths import KnownValue, NewValue, Point, Results
+from sycl_dnn.call.call_tokens import PLAIN, Unknown, function_token, token
+from sycl_dnn.call.capturing import CapturingTrace, Number, Tail
+from sycl_dnn.call.placed_call import PlacedCall, Plan
+from sycl_dnn.call.recorded_tensor import Opaque, RecordedTensor, described
+from sycl_dnn.program.executable import Executable
+from sycl_dnn.program.segments import finalized, live_steps
+from sycl_dnn.trace import nested_arguments, policy
+from sycl_dnn.trace.frozen import Seed, argument_of
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.refusals import VALUES
+from sycl_dnn.trace.trace_state import TraceState, placement_error, running
+from sycl_dnn.trace.values import MixedTraces, Tensor
+
+
+class HeldPlan(Plan):
+    """A plan whose executable takes arrays that a function captured, after those of the call.
+
+    Attributes
+    ----------
+    tail : Tail
+    subject : tuple
+        What the plan is known by in the table of calls, which does not keep it alive.
+    """
+
+    def __init__(self, executable: Executable, form: Any, tail: Tail) -> None:
+        super().__init__(executable, form, None if tail.held is None else ())
+        self.tail = tail
+        self.subject = (object(),)
+        #: Seeds by number of the argument. They are drawn once in a call, which may run several
+        #: plans: values that the function reads are those of its result.
+        self._seeds = [(i, v) for i, v, _ in executable.captured if isinstance(v, Seed)]
+        executable.captured = [c for c in executable.captured if not isinstance(c[1], Seed)]
+
+    def arrays(self, placed: PlacedCall, held: Sequence[Any]) -> list[Any]:
+        """Return the arrays of a call, its numbers and seeds, and the arrays held."""
+        arrays = self.tail.complete(placed.name, placed.call, held, placed.queue)
+        if not self._seeds:
+            return arrays
+        drawn = placed.call.drawn
+        drawn += [seed.bytes() for _, seed in self._seeds[len(drawn) :]]
+        arrays = [*arrays, *[None] * (self._seeds[-1][0] + 1 - len(arrays))]
+        for (number, _), value in zip(self._seeds, drawn, strict=False):
+            arrays[number] = value
+        return arrays
+
+
+class Recording(RecordedRun):
+    """One run of a function: its values, the calls so far, and a trace if it left known paths.
+
+    It has the methods of a trace that functions call while a function runs; they are calls of the
+    function, too. The base repeats known calls without Python.
+
+    Attributes
+    ----------
+    point : Point or None
+        Where the run is; None once it did something that cannot be recognized.
+    seen : list
+        All values, by number.
+    calls : list of tuple
+        Function, arguments and settings of the calls so far.
+    held : list
+        Arrays that the function captured, in order.
+    """
+
+    training = True
+    is_lowered = is_compiled = False
+
+    def __init__(self, start: Point, placed: PlacedCall) -> None:
+        super().__init__()
+        self._placed = placed
+        self.point = start
+        self.engine, self.queue, self.has_queue = placed.place.engine, placed.queue, True
+        self.policy = policy.current()
+        self.keeps_nan = self.policy.nan == "propagate"
+        #: Whether the function has returned: its reverse pass is recorded, or it is all over.
+        self.has_returned = self.is_ended = False
+        self.represented: dict[int, str] = {}
+        #: By number: what the values are in the trace, once there is one.
+        self._real: list[Any] = []
+        self._numbers: dict[int, int] = {}
+        self._given: list[Any] = []
+        self.held: list[Any] = []
+        self._captured: dict[int, RecordedTensor] = {}
+        self.traced: CapturingTrace | None = None
+        #: What the last call returned, and how many there were.
+        self._last: Results | None = None
+        self._n_calls = 0
+
+    # --- Values
+
+    def argument(self, value: Any) -> RecordedTensor:
+        """Return the value of the next array of the call."""
+        made = self.shown_as(described(value))
+        self._given.append(value)
+        return made
+
+    def shown_as(self, description: Any) -> Any:
+        """Return the next value; None describes one that is no tensor."""
+        number = len(self.seen)
+        made: Any = RecordedTensor(self, number, *description) if description else Opaque(number)
+        self.seen.append(made)
+        return made
+
+    def checked(self, tensor: RecordedTensor) -> Recording:
+        """Return the recording of a value, unless its function has returned."""
+        if self.is_ended:
+            raise tensor.leaked()
+        return self
+
+    def hidden(self, value: Any) -> Any:
+        """Return values of the trace in place of what the function sees."""
+        _ = self.trace
+        return tree.map(self._hidden, value)
+
+    def _hidden(self, value: Any) -> Any:
+        kind = value.__class__
+        if kind is RecordedTensor:
+            if value._recording is not self:
+                raise MixedTraces(value, self, value.trace)
+            return self._real[value.number]
+        if kind is Opaque:
+            return self._real[value.number]
+        if type(value) is Number:
+            return value.on(self.traced)
+        if kind is slice:
+            return slice(*(self._hidden(v) for v in (value.start, value.stop, value.step)))
+        return value
+
+    def shown(self, value: Any) -> Any:
+        """Return what a function sees of a result of the trace."""
+        return self._results(value).build(self)
+
+    def _results(self, value: Any) -> Results:
+        """Return the form of a result, and note its new values."""
+        if isinstance(value, Tensor):
+            return Results(None, [self._leaf(value)])
+        leaves, structure = tree.flatten(value)
+        return Results(structure, [self._leaf(v) for v in leaves])
+
+    def _leaf(self, value: Any) -> Any:
+        if value.__class__ in PLAIN or isinstance(value, (float, np.generic)):
+            return value
+        known = self._numbers.get(id(value))
+        if known is not None:
+            return KnownValue(known)
+        self._note(value)
+        if not isinstance(value, Tensor):
+            return NewValue(None)
+        return NewValue((value.shape, value.dtype, value.strides))
+
+    def _note(self, value: Any) -> None:
+        self._numbers.setdefault(id(value), len(self._real))
+        self._real.append(value)
+
+    # --- Calls
+
+    @property
+    def trace(self) -> CapturingTrace:
+        """The trace; from here on all is recorded there, too."""
+        if self.traced is None:
+            self.traced, self.is_traced = CapturingTrace(self.engine, training=True), True
+            for value in self._given:
+                self._note(self.traced.described(argument_of(self.traced, value)))
+            for body, args, kwargs, settings in self.calls:
+                self._results(self._called(body, args, kwargs, settings))
+        return self.traced
+
+    def _called(self, body: Any, args: Any, kwargs: Any, settings: Any) -> Any:
+        assert self.traced is not None
+        known = self.traced.holds_others
+        with running(self.traced), policy.restored(settings):
+            made = body(*self._all_hidden(args), **self._all_hidden(kwargs))
+        if self.traced.holds_others and not known:
+            self.point = None
+        return made
+
+    def _all_hidden(self, values: Any) -> Any:
+        if isinstance(values, dict):
+            return {name: tree.map(self._hidden, v) for name, v in values.items()}
+        return [tree.map(self._hidden, v) for v in values]
+
+    def joined(
+        self,
+        function: Any,
+        body: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        is_taped: bool = True,
+    ) -> Any:
+        """Return the result of a call, which is traced unless it is known here."""
+        settings = policy.current()
+        point, key = self.point, None
+        if point is not None:
+            try:
+                if function.__class__ is types.FunctionType:
+                    function = function_token(self, function)
+                key = (function, settings, token(self, args), token(self, kwargs))
+            except (Unknown, RecursionError):
+                self.point = point = None
+        if self.traced is None:
+            if point is not None:
+                found = point.next.get(key)
+                if found is not None:
+                    results, self.point = found
+                    self.calls.append((body, args, kwargs, settings))
+                    return self._noted(results)
+            _ = self.trace
+        results = self._results(self._called(body, args, kwargs, settings))
+        if self.point is not None:
+            _, after = found = self.point.next.get(key) or (results, Point())
+            self.point.next[key], self.point = found, after
+        return self._noted(results)
+
+    def _noted(self, results: Results) -> Any:
+        self._last = results
+        self._n_calls += 1
+        return results.build(self)
+
+    def called(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Return the result of a function of the layer."""
+
+        def body(*args: Any, **kwargs: Any) -> Any:
+            assert self.traced is not None
+            return self.traced.called(function, args, kwargs)
+
+        return self.joined(function, body, args, kwargs)
+
+    def run(self, function: Any, args: tuple[Any, ...], kwargs: Any, out: Any) -> Any:
+        """Run a function of the layer that the table of calls does not know here."""
+        before, n_before = self.point, self._n_calls
+        made = function.run(args, kwargs, out)
+        results = self._last
+        if before is None or self.point is None or out is not None or results is None:
+            return made
+        if self._n_calls == n_before + 1:
+            cache.plans.calls.remember_run(
+                before, function.subject(), args, kwargs, function.repeated, policy.current(),
+                results.single, results, function.is_view, self.point,
+            )  # fmt: skip
+        return made
+
+    def logged(self, body: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a function over tensors of the trace."""
+        return self.joined(body, body, args, kwargs)
+
+    def capture(self, value: Any) -> RecordedTensor:
+        """Return the value of an array that the function refers to itself."""
+        if isinstance(value, Seed) and type(value) is not Seed:  # evaluated when the program runs
+            kind = ("seed", type(value), value.dtype)
+            return self.joined(kind, lambda: self.trace.capture(value), (), {})
+        found = self._captured.get(id(value))
+        if found is None:
+            array = value.get_array() if hasattr(value, "get_array") else value
+            if getattr(array, "sycl_queue", self.queue) != self.queue:
+                raise placement_error(array.sycl_queue, self.queue)
+            if self.has_returned:  # a rule of the user's, which later runs do not call
+                self.point = None
+            number = len(self.held)
+            self.held.append(value)
+            kind = Collected().token(value)
+
+            def body() -> Tensor:
+                assert self.traced is not None
+                return self.traced.held(value, number)
+
+            found = self._captured[id(value)] = self.joined(("capture", kind), body, (), {})
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not callable(getattr(CapturingTrace, name, None)):
+            raise AttributeError(f"a recording has no {name}")
+
+        def method(*args: Any, **kwargs: Any) -> Any:
+            return self.joined(
+                name, lambda *a, **k: getattr(self.traced, name)(*a, **k), args, kwargs
+            )
+
+        return method
+
+    __call__ = TraceState.__call__
+
+    # --- Plans
+
+    def evaluated(self, tensor: RecordedTensor, name: str) -> Any:
+        """Return the array of a value: what was called so far is run.
+
+        Raises
+        ------
+        TypeError
+            The reverse pass is recorded, which reads no values.
+        """
+        if self.has_returned:
+            raise TypeError(f"{name}: {VALUES}")
+        key = ("value", tensor.number)
+        plan = None if self.point is None else self.point.plans.get(key)
+        if plan is None:
+            trace, real = self.trace, self.hidden(tensor)
+            finals = finalized(trace, [real], keeps_arguments=True)
+            steps = _without_updates(trace, finals[0], name)
+            executable = Executable(trace, steps, finals, list(trace.arguments))
+            _, form = nested_arguments.result_of(real, name)
+            plan = HeldPlan(executable, form, Tail(trace.tail, self.n_given, len(trace.arguments)))
+            if self.point is not None:
+                self.point.plans[key] = plan
+        return self._placed.run(plan, [self.held[n] for n in plan.tail.used])
+
+    @property
+    def n_given(self) -> int:
+        """Number of arrays of the call."""
+        return len(self._given)
+
+    def returned(self, result: Any) -> Any:
+        """Return the result of the function with values for the arrays in it."""
+        if result.__class__ is RecordedTensor:
+            return result
+        return nested_arguments.replaced(result, self.capture)
+
+    def plan(self, result: Any) -> Any:
+        """Return the plan of an earlier run like this one; None if there is none."""
+        self._key = None
+        if self.point is None:
+            return None
+        try:
+            if result.__class__ is RecordedTensor:
+                self._key = token(self, result)
+            else:
+                leaves, structure = tree.flatten(result)
+                self._key = (structure, *[token(self, leaf) for leaf in leaves])
+        except Unknown:
+            return None
+        return self.point.plans.get(self._key)
+
+    def keep(self, plan: Any) -> None:
+        """Keep the plan of this run, unless it has arrays that later runs would not know."""
+        if self.point is not None and self._key is not None and not self.trace.holds_others:
+            self.point.plans[self._key] = plan
+
+    def end(self) -> None:
+        """End the run: its values cannot be used any more."""
+        self.is_ended, self.represented = True, {}
+        self.seen, self._real, self.calls, self._captured = [], [], [], {}
+        self._numbers, self.traced, self.point = {}, None, None
+
+    def identity(self, function: Any) -> Any:
+        """Return what distinguishes a function; nothing does where ``Unknown`` would be raised."""
+        try:
+            return token(self, function)
+        except Unknown:
+            return object()
+
+
+def _without_updates(trace: Trace, wanted: Tensor, name: str) -> list[Any]:
+    """Return the steps so far but those that update arrays, which are for the whole call.
+
+    Raises
+    ------
+    TypeError
+        The wanted value depends on an update.
+    """
+    updates = {
+        id(step): {t.storage for t in step.outputs.values()}
+        for step in trace.steps
+        if any(t.storage.argument is not None for t in step.outputs.values())
+    }
+    steps = live_steps([s for s in trace.steps if id(s) not in updates], [wanted.storage])
+    live, updated = {id(step) for step in steps}, set[Any]()
+    for step in trace.steps:
+        updated |= updates.get(id(step), set())
+        if id(step) in live and any(t.storage in updated for t in step.inputs.values()):
+            raise TypeError(
+                f"{name}: the values of an array that a function updates are not known until it "
+                "has returned"
+            )
+    return steps

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The values that a user's function sees while it is recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dpnp
+
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.frozen import Frozen, Seed
+from sycl_dnn.trace.values import Storage, Tensor
+
+#: Methods of arrays that need their values.
+OF_VALUES = (
+    "__array__", "__bool__", "__complex__", "__contains__", "__float__", "__index__", "__int__",
+    "asnumpy", "item", "tolist",
+)  # fmt: skip
+#: Names of dtypes as tensors have them.
+_names: dict[Any, dtypes.DtypeName] = {}
+
+
+def _of_values(name: str) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.trace.evaluated(self, name), name)(*args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = "As of the array: what the function did so far is computed for it."
+    return method
+
+
+class RecordedTensor(Tensor):
+    """A value of a function that runs: shape and dtype; a tensor once the function is traced."""
+
+    __slots__ = ("_recording", "number")
+
+    def __init__(self, recording: Any, number: int, shape: Any, dtype: Any, strides: Any) -> None:
+        self._recording, self.number = recording, number
+        self._shape, self.dtype, self.strides = shape, dtype, strides
+        self.marks = []
+
+    @property
+    def trace(self) -> Any:
+        """The recording.
+
+        Raises
+        ------
+        RuntimeError
+            The function has returned.
+        """
+        return self._recording.checked(self)
+
+    @property
+    def desc(self) -> Any:  # type: ignore[override]
+        """As of the tensor: the function is traced for it."""
+        return self.trace.hidden(self).desc
+
+    @property
+    def storage(self) -> Storage:  # type: ignore[override]
+        """As of the tensor: the function is traced for it."""
+        return self.trace.hidden(self).storage
+
+    @property
+    def offset(self) -> int:  # type: ignore[override]
+        """As of the tensor: the function is traced for it."""
+        return self.trace.hidden(self).offset
+
+    def __repr__(self) -> str:
+        return f"Tensor({self.shape}, {self.dtype})"
+
+    for _name in OF_VALUES:
+        locals()[_name] = _of_values(_name)
+    del _name
+
+
+class Opaque:
+    """Something else that a call returned, which later calls take."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def described(value: Any) -> tuple[Any, ...]:
+    """Return shape, dtype and strides of an array."""
+    if type(value) is dpnp.ndarray:
+        return _facts(value.get_array())
+    if isinstance(value, Seed):
+        return ((), dtypes.DtypeName(value.dtype), ())
+    carried = value.data if isinstance(value, Frozen) else value
+    if isinstance(carried, Array):
+        is_packed = carried.dtype in dtypes.PACKED
+        strides = carried.element_strides if is_packed else carried.get_array().strides
+        return (carried.shape, dtypes.DtypeName(carried.dtype), strides)
+    return _facts(value.get_array() if hasattr(value, "get_array") else value)
+
+
+def _facts(array: Any) -> tuple[Any, ...]:
+    name = _names.get(array.dtype)
+    if name is None:
+        name = _names[array.dtype] = dtypes.DtypeName(dtypes.name_of(array.dtype))
+    return (array.shape, name, array.strides)
