@@ -50,7 +50,10 @@ def offset_of(k: Kernel, indices: Sequence[Value], axes: Sequence[tuple[Value, V
 
 
 def loaded_lanes(k: Kernel, pointer: Value, start: Value, offsets: Value, *, in_one: bool) -> Value:
-    """Return elements at different offsets; ``in_one`` access where they are neighbors."""
+    """Return elements at different offsets.
+
+    ``in_one`` access where they are neighbors, in the order of memory or in the opposite one.
+    """
     width, first = offsets.width, k.lane(offsets, 0)
 
     def joined() -> Value:
@@ -62,12 +65,17 @@ def loaded_lanes(k: Kernel, pointer: Value, start: Value, offsets: Value, *, in_
 
     if not in_one or width == 1:
         return joined()
-    row = k.call("add", k.repeated(first, width), k.counting("i32", width))
-    is_row = k.holds_in_all(k.call("eq", offsets, row))
+    last = k.lane(offsets, width - 1)
+    steps, row = k.counting("i32", width), k.repeated(first, width)
+    is_row = k.holds_in_all(k.call("eq", offsets, k.call("add", row, steps)))
+    is_back = k.holds_in_all(k.call("eq", offsets, k.call("sub", row, steps)))
     made = k.variable(k.constant(0, pointer.type, width))
-    with k.when(is_row):
-        index = k.call("add", start, k.converted(first, "i64"))
-        k.assign(made, k.load(pointer, index, width))
-    with k.when(k.select(is_row, k.constant(0, "bool"), k.constant(1, "bool"))):
+    for holds, lowest in ((is_row, first), (is_back, last)):
+        with k.when(holds):
+            index = k.call("add", start, k.converted(lowest, "i64"))
+            found = k.load(pointer, index, width)
+            k.assign(made, found if holds is is_row else k.turned(found))
+    is_either = k.call("or", is_row, is_back)
+    with k.when(k.select(is_either, k.constant(0, "bool"), k.constant(1, "bool"))):
         k.assign(made, joined())
     return k.current(made)

@@ -223,6 +223,10 @@ class Kernel:
         lanes = [lane - by if 0 <= lane - by < v.width else v.width for lane in range(v.width)]
         return self._emit(79, v.type, v.width, v.id, fill.id, *lanes)
 
+    def turned(self, v: Value) -> Value:
+        """Return the lanes in the opposite order."""
+        return self._emit(79, v.type, v.width, v.id, v.id, *reversed(range(v.width)))
+
     def converted(self, v: Value, name: str) -> Value:
         """Convert to another type: floats are truncated to integers, integers wrap."""
         (bits, kind), (had, of) = TYPES[name], TYPES[v.type]
