@@ -26,14 +26,18 @@ from sycl_dnn.functional.pool.adaptive import adaptive_avg_pool
 from sycl_dnn.functional.pool.windowed import check_dtype
 from sycl_dnn.functional.product.along_axes import Taps, along_axes
 from sycl_dnn.ir.node import Node
+from sycl_dnn.kernels.choice import is_missing
+from sycl_dnn.kernels.launching import in_layout
 from sycl_dnn.kernels.resized import resized, resized_gradient
 from sycl_dnn.lower.node_lowering import computed, meaning
 from sycl_dnn.ops import shape as ops
+from sycl_dnn.trace import layout
 from sycl_dnn.trace.gradients import Grads, backward, rule_for, stands_for
+from sycl_dnn.trace.pointwise import broadcast_to
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import untaped
+from sycl_dnn.trace.views import reshape, untaped
 
 if TYPE_CHECKING:
     import dpnp
@@ -218,6 +222,10 @@ def _repeated(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
     return x if x.shape[2:] == tuple(sizes) else _enlarged(x, tuple(sizes))
 
 
+#: Channels that are copied together, faster than elements are converted.
+_MANY = 8
+
+
 def _enlarged(x: Tensor, sizes: Sizes) -> Tensor:
     """Repeat each element of (N, C, *S) equally often along each axis; the gradient is a sum."""
     pairs = list(zip(x.shape[2:], sizes, strict=True))
@@ -231,7 +239,15 @@ def _enlarged(x: Tensor, sizes: Sizes) -> Tensor:
 
     if x.dtype in ("float64", "int32"):  # oneDNN rounds integers to float32
         return computed(definition, x)
-    return meaning(definition, [x], lambda: _resampled(x, algorithm.resampling_nearest, sizes))
+
+    def record() -> Tensor:
+        if is_missing(x) and x.shape[1] >= _MANY:  # oneDNN would convert, resize, convert back
+            rows = in_layout(x, layout.channels_last(x.shape, x.dtype))
+            made = broadcast_to(reshape(rows, apart), tuple(spread))
+            return reshape(made, (*x.shape[:2], *sizes))
+        return _resampled(x, algorithm.resampling_nearest, sizes)
+
+    return meaning(definition, [x], record)
 
 
 def interpolated(
