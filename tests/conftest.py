@@ -17,6 +17,8 @@ os.environ.setdefault("SYCL_DNN_CACHE_DIR", str(Path(__file__).parents[1] / "bui
 
 import compared_with_torch
 import dpctl
+import dpnp
+import numpy as np
 import pytest
 
 import sycl_dnn
@@ -124,6 +126,28 @@ def engine(queue):
 @pytest.fixture
 def stream(engine, queue):
     return dnnl.Stream(engine, queue)
+
+
+@pytest.fixture(scope="session")
+def cpu_stream():
+    queue = sycl_dnn.default_queue("cpu")
+    return dnnl.Stream(dnnl.Engine(queue), queue)
+
+
+@pytest.fixture(scope="session")
+def prober():
+    """The process that tells why oneDNN refuses, on the CPU."""
+    from sycl_dnn.tools.explain.probe import Prober
+
+    with Prober("cpu") as found:
+        yield found
+
+
+@pytest.fixture
+def make(queue):
+    """Return a function that creates random float32 arrays of a shape."""
+    rng = np.random.default_rng(0)
+    return lambda *shape: dpnp.asarray(rng.standard_normal(shape).astype("f4"), sycl_queue=queue)
 
 
 @pytest.fixture

@@ -9,12 +9,6 @@ import sycl_dnn
 from sycl_dnn import functional as F
 
 
-@pytest.fixture
-def make(queue):
-    rng = np.random.default_rng(0)
-    return lambda *shape: dpnp.asarray(rng.standard_normal(shape).astype("f4"), sycl_queue=queue)
-
-
 def linear(x, w, b):
     return dpnp.asnumpy(x) @ dpnp.asnumpy(w).T + dpnp.asnumpy(b)
 

@@ -5,17 +5,9 @@ import sys
 from pathlib import Path
 
 import dpnp
-import numpy as np
 import pytest
 
 sys.path += [str(Path(__file__).parents[2] / name) for name in ("benchmarks", "examples")]
-
-
-@pytest.fixture
-def make(queue):
-    """Return a function that creates random float32 arrays of a shape."""
-    rng = np.random.default_rng(0)
-    return lambda *shape: dpnp.asarray(rng.standard_normal(shape).astype("f4"), sycl_queue=queue)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from primitive_cases import call_of, calls_by_row, described
 
-import sycl_dnn
 from conformance.verify.case_reader import ALL_DRIVERS, read_file, replay
 from conformance.verify.outcomes import FAILURES
 from conformance.verify.runner import run_case
@@ -31,22 +30,16 @@ DRAWN = [
 ]
 
 
-@pytest.fixture(scope="module")
-def conformance_stream():
-    queue = sycl_dnn.default_queue("cpu")
-    return dnnl.Stream(dnnl.Engine(queue), queue)
-
-
 @pytest.mark.parametrize("case", DRAWN, ids=lambda case: case.line)
-def test_case(case, conformance_stream):
-    result = run_case(case, conformance_stream)
+def test_case(case, cpu_stream):
+    result = run_case(case, cpu_stream)
     assert result.status not in FAILURES, f"{result.reason}\n{replay(case.line)}"
 
 
 @pytest.mark.parametrize("driver", ALL_DRIVERS)
-def test_every_driver_has_cases_that_pass(driver, conformance_stream):
+def test_every_driver_has_cases_that_pass(driver, cpu_stream):
     """Refusals alone prove nothing: some case of each driver must compute results."""
-    statuses = Counter(run_case(case, conformance_stream).status for case in EACH[driver][:12])
+    statuses = Counter(run_case(case, cpu_stream).status for case in EACH[driver][:12])
     assert statuses["PASSED"] > 0
 
 
@@ -54,9 +47,9 @@ def test_every_primitive_has_cases():
     assert calls_by_row().keys() == set(dnnl.PRIMITIVES)
 
 
-def test_refusals_have_reasons(conformance_stream):
+def test_refusals_have_reasons(cpu_stream):
     with pytest.raises(Unimplemented) as refusal:
-        described(call_of("--deconv --alg=WINO mb1ic16ih4oc16kh3ph1"), conformance_stream.engine)
+        described(call_of("--deconv --alg=WINO mb1ic16ih4oc16kh3ph1"), cpu_stream.engine)
     assert refusal.value.reasons
 
 

@@ -1,11 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays for the tests of memory, and what oneDNN reads from them."""
+"""Arrays of tests, and what oneDNN reads from them."""
 
+import dpnp
+import numpy as np
+
+import sycl_dnn
+from sycl_dnn import functional as F  # noqa: N812
 from sycl_dnn import onednn as dnnl
 
 T = dnnl.data_type
 D = dnnl.MemoryDesc
 F32 = T.f32
+
+
+def on_device(value):
+    return dpnp.asarray(value, sycl_queue=sycl_dnn.default_queue())
+
+
+def to_float32(array):
+    """The values in NumPy, also those of bfloat16."""
+    return dpnp.asnumpy(F.astype(array, "float32"))
+
+
+def normal(queue, *shape, seed=0):
+    """Standard normal numbers in float32."""
+    values = np.random.default_rng(seed).standard_normal(shape).astype("f4")
+    return dpnp.asarray(values, sycl_queue=queue)
 
 
 def usm(array):

@@ -4,6 +4,7 @@
 import dpnp
 import numpy as np
 import pytest
+from arrays import on_device
 from compared_with_torch import torch
 
 import sycl_dnn
@@ -11,10 +12,6 @@ from sycl_dnn import functional as F
 from sycl_dnn import nn
 
 TARGETS = np.array([0, 2, 3, 8, 9, 19, 5, 1])
-
-
-def on_device(value):
-    return dpnp.asarray(value, sycl_queue=sycl_dnn.default_queue())
 
 
 def pair():

@@ -6,6 +6,7 @@ import copy
 import dpnp
 import numpy as np
 import pytest
+from arrays import on_device
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -43,10 +44,6 @@ class Ours:
 def arrays(value):
     is_own = isinstance(value, dpnp.ndarray)
     return dpnp.asnumpy(value) if is_own else value.detach().numpy()
-
-
-def on_device(value):
-    return dpnp.asarray(value, sycl_queue=sycl_dnn.default_queue())
 
 
 def hooked(net):

@@ -4,6 +4,7 @@
 import dpnp
 import numpy as np
 import pytest
+from arrays import to_float32
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -14,10 +15,6 @@ N, T, E = 2, 9, 16
 
 def causal(dtype="float32"):
     return F.astype(F.triu(F.full((T, T), float("-inf")), 1), dtype)
-
-
-def numbers(x):
-    return dpnp.asnumpy(F.astype(x, "float32"))
 
 
 def in_steps(net, x, axis, caches, run):
@@ -36,14 +33,14 @@ def test_steps_equal_the_whole_sequence(dtype, batch_first):
     layer = nn.TransformerEncoderLayer(E, 4, 32, batch_first=batch_first, norm_first=True)
     net = nn.TransformerEncoder(layer, 2, nn.LayerNorm(E)).eval().to(dtype)
     x = F.astype(F.randn(*((N, T, E) if batch_first else (T, N, E))), dtype)
-    wanted = numbers(net(x, mask=causal(dtype), is_causal=True))
+    wanted = to_float32(net(x, mask=causal(dtype), is_causal=True))
     step = sycl_dnn.compile(lambda net, x, caches: net.step(x, caches))
     made, caches = in_steps(net, x, 1 if batch_first else 0, net.new_caches(N, T + 3), step)
     assert made.dtype == x.dtype
     assert [int(cache.length) for cache in caches] == [T, T]
-    assert not numbers(F.narrow(caches[0].keys, 2, T, 3)).any()
+    assert not to_float32(F.narrow(caches[0].keys, 2, T, 3)).any()
     tolerance = 2e-5 if dtype == "float32" else 0.05
-    np.testing.assert_allclose(numbers(made), wanted, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(to_float32(made), wanted, rtol=tolerance, atol=tolerance)
     # One program for the prompt, and one for all positions after it.
     assert step.cache_info().misses == 2
 
@@ -53,10 +50,10 @@ def test_attention_with_a_cache_matches_torch_and_runs_eagerly():
     own, other = (m.MultiheadAttention(E, 4, batch_first=True) for m in (nn, torch.nn))
     own.load_state_dict(other.state_dict())
     x = F.randn(N, T, E)
-    mask, given = torch.tensor(numbers(causal())), torch.tensor(numbers(x))
+    mask, given = torch.tensor(to_float32(causal())), torch.tensor(to_float32(x))
     wanted = other(given, given, given, attn_mask=mask)[0].detach().numpy()
     made, _ = in_steps(own, x, 1, own.new_cache(N, T), lambda net, x, cache: net.step(x, cache))
-    np.testing.assert_allclose(numbers(made), wanted, rtol=2e-5, atol=2e-5)
+    np.testing.assert_allclose(to_float32(made), wanted, rtol=2e-5, atol=2e-5)
 
 
 def test_a_cache_stays_on_its_queue(queue):
@@ -130,12 +127,12 @@ def test_positions_beyond_the_capacity_are_refused():
     append = sycl_dnn.compile(lambda cache, rows: cache.append(rows, rows))
     full = append(cache, F.ones(1, 1, 1, 2))
     assert int(full.length) == 4
-    assert numbers(full.keys).all()
+    assert to_float32(full.keys).all()
     lost = append(cache, rows)
-    assert np.isnan(numbers(lost.keys)[:, :, -3:]).all()
+    assert np.isnan(to_float32(lost.keys)[:, :, -3:]).all()
     assert np.isnan(float(lost.length))
     made = F.scaled_dot_product_attention(rows, lost.keys, lost.values, lost.mask(3))
-    assert np.isnan(numbers(made)).all()
+    assert np.isnan(to_float32(made)).all()
 
 
 def test_a_compiled_step_writes_a_cache_in_place():
@@ -145,10 +142,10 @@ def test_a_compiled_step_writes_a_cache_in_place():
     for number in range(3):
         cache = append(cache, F.full((1, 2, 1, 16), number + 1.0))
     assert [a.get_array()._pointer for a in (cache.keys, cache.values)] == places
-    assert numbers(cache.keys)[0, 1, :4, 5].tolist() == [1, 2, 3, 0]
+    assert to_float32(cache.keys)[0, 1, :4, 5].tolist() == [1, 2, 3, 0]
 
 
 def test_nan_of_one_position_does_not_spread():
     rows = dpnp.asarray([[[[1.0], [float("nan")], [3.0]]]], dtype="f4")
     cache = nn.KVCache.empty(1, 1, 4, 1).append(rows, rows)
-    np.testing.assert_array_equal(numbers(cache.keys).ravel(), [1, np.nan, 3, 0])
+    np.testing.assert_array_equal(to_float32(cache.keys).ravel(), [1, np.nan, 3, 0])

@@ -4,6 +4,7 @@
 import dpnp
 import numpy as np
 import pytest
+from arrays import on_device
 from compared_with_torch import torch
 
 import sycl_dnn
@@ -21,10 +22,6 @@ ROWS = [
     ("GRU", {"num_layers": 2, "bias": False}, False, [1, 4, 2]),
     ("RNN", {"nonlinearity": "relu", "bidirectional": True}, True, [5]),
 ]  # fmt: skip
-
-
-def on_device(value):
-    return dpnp.asarray(value, sycl_queue=sycl_dnn.default_queue())
 
 
 def close(a, b, tolerance=2e-5):

@@ -7,6 +7,7 @@ import math
 import dpnp
 import numpy as np
 import pytest
+from arrays import on_device
 from compared_with_torch import torch
 
 import sycl_dnn
@@ -23,10 +24,6 @@ ROWS = [
 WAYS = {
     "old": lambda m: m.utils.weight_norm, "new": lambda m: m.utils.parametrizations.weight_norm,
 }  # fmt: skip
-
-
-def on_device(value):
-    return dpnp.asarray(value, sycl_queue=sycl_dnn.default_queue())
 
 
 def close(a, b, tolerance=3e-5):

@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 from descriptors import FORMS
+from fuzz.layouts import checksum
 
 from sycl_dnn import InvalidArguments
 from sycl_dnn import onednn as dnnl
@@ -26,13 +27,6 @@ D = dnnl.MemoryDesc
 def test_sizes_beyond_arithmetic_are_refused(call):
     with pytest.raises(InvalidArguments, match=r"fewer than 2\*\*56 elements"):
         call()
-
-
-def checksum(payload):
-    value = 1469598103934665603
-    for byte in payload:
-        value = (value ^ byte) * 1099511628211 % 2**64
-    return value
 
 
 def forged(blob, payload):

@@ -147,12 +147,6 @@ def told_with(isa):
     return dict(zip(lines, run.stdout.splitlines(), strict=True))
 
 
-@pytest.fixture(scope="module")
-def cpu_stream():
-    queue = sycl_dnn.default_queue("cpu")
-    return dnnl.Stream(dnnl.Engine(queue), queue)
-
-
 @pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", WRONG)
 def test_onednn_still_has_the_fault(name, cpu_stream):

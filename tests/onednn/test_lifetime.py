@@ -11,6 +11,7 @@ import dpctl
 import dpnp
 import numpy as np
 import pytest
+from endurance.memory import resident_mb
 from in_threads import in_threads
 
 from sycl_dnn import onednn as dnnl
@@ -28,11 +29,6 @@ def relu(engine, d):
 def square(engine, n):
     d = dnnl.MemoryDesc((n, n), F32)
     return dnnl.Primitive(dnnl.matmul(engine, src=d, weights=d, dst=d))
-
-
-def resident_mb():
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * 4096 / 1e6
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import math
 import dpnp
 import numpy as np
 import pytest
+from arrays import to_float32
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -23,10 +24,6 @@ VALUES = {
 
 def on_device(values, dtype="float32"):
     return F.astype(F.asarray(np.asarray(values, "f4")), dtype)
-
-
-def array(value):
-    return dpnp.asnumpy(F.astype(value, "float32"))
 
 
 def expected(values, order, max_norm=1.0):
@@ -64,7 +61,7 @@ def test_norms_of_every_order_propagate_nan(way, kind, order):
     norm, found = clipped(way, [on_device(v) for v in VALUES[kind]], order)
     np.testing.assert_allclose(float(norm), wanted, rtol=2e-5)
     for a, b in zip(found, scaled, strict=True):
-        np.testing.assert_allclose(array(a), b, rtol=2e-5)
+        np.testing.assert_allclose(to_float32(a), b, rtol=2e-5)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -104,7 +101,7 @@ def test_dtypes_may_differ_and_trees_may_be_empty(order):
     np.testing.assert_allclose(float(norm), wanted, rtol=1e-5)
     assert [str(g.dtype) for g in made[:3]] == ["float32", "bfloat16", "float16"]
     for a, b in zip(made, scaled, strict=False):
-        np.testing.assert_allclose(array(a), b, rtol=1e-2)
+        np.testing.assert_allclose(to_float32(a), b, rtol=1e-2)
     for empty in ([], {}, [None], [F.zeros((0,))]):
         assert float(optim.global_norm(empty, order)) == 0
         assert float(nn.utils.clip_grad_norm_(empty, 1.0, order)) == 0
@@ -112,7 +109,7 @@ def test_dtypes_may_differ_and_trees_may_be_empty(order):
 
 def test_clamping_keeps_nan():
     grads = [on_device([NAN, 5.0, -INF])]
-    assert array(optim.clip_grad_value(grads, 1.0)[0]).tolist()[1:] == [1.0, -1.0]
+    assert to_float32(optim.clip_grad_value(grads, 1.0)[0]).tolist()[1:] == [1.0, -1.0]
     nn.utils.clip_grad_value_(grads, 2.0)
     assert math.isnan(grads[0][0])
     assert grads[0][1:].tolist() == [2.0, -2.0]

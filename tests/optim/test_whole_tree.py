@@ -4,6 +4,7 @@
 import dpnp
 import numpy as np
 import pytest
+from arrays import to_float32
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -13,10 +14,6 @@ SHAPES = {
     "a": (5, 7), "b": (64,), "c": (3,), "d": (33, 16), "e": (20,), "f": (300, 300), "g": (),
     "none": (0, 4),
 }  # fmt: skip
-
-
-def to_host(array):
-    return dpnp.asnumpy(F.astype(array, "float32"))
 
 
 def tree_of(queue, seed, dtype="float32", n_copies=1):
@@ -30,7 +27,7 @@ def assert_equal(made, wanted):
     for found, array in zip(sycl_dnn.tree.leaves(made), sycl_dnn.tree.leaves(wanted), strict=True):
         assert found.shape == array.shape
         assert str(found.dtype) == str(array.dtype)
-        np.testing.assert_array_equal(to_host(found), to_host(array))
+        np.testing.assert_array_equal(to_float32(found), to_float32(array))
 
 
 def run(opt, queue, dtype, is_joined, donate=()):
@@ -84,8 +81,8 @@ def test_arrays_move_between_calls(queue):
     made = [step(grads, state, given) for given in params]
     for given, found in zip(params, made, strict=True):
         for n, array in found.items():
-            wanted = to_host(given[n]) - np.float32(0.5) * to_host(grads[n])
-            np.testing.assert_allclose(to_host(array), wanted, rtol=1e-6, atol=1e-6)
+            wanted = to_float32(given[n]) - np.float32(0.5) * to_float32(grads[n])
+            np.testing.assert_allclose(to_float32(array), wanted, rtol=1e-6, atol=1e-6)
 
 
 #: Optimizer, or what uses one -> the most launches for any number of parameters.
@@ -139,15 +136,15 @@ def test_eager_updates_are_one_program(queue):
     found, is_finite = scaler.unscale(grads, scale)
     assert bool(is_finite)
     for n, array in found.items():
-        np.testing.assert_array_equal(to_host(array), to_host(grads[n]) / np.float32(4))
+        np.testing.assert_array_equal(to_float32(array), to_float32(grads[n]) / np.float32(4))
 
 
 def test_results_are_separate_arrays(queue):
     params, state = run(optim.AdamW(0.01), queue, "float32", True)
-    before = {n: to_host(a).copy() for n, a in params.items()}
+    before = {n: to_float32(a).copy() for n, a in params.items()}
     params["b0"][...] = 0.0
     for name in set(params) - {"b0"}:
-        np.testing.assert_array_equal(to_host(params[name]), before[name])
+        np.testing.assert_array_equal(to_float32(params[name]), before[name])
 
 
 def test_out_arrays_of_the_caller(queue):

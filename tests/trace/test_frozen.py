@@ -1,24 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 import gc
-from pathlib import Path
 
 import dpnp
 import numpy as np
 import pytest
+from endurance.memory import resident_mb
 
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
-
-
-@pytest.fixture
-def make(queue):
-    rng = np.random.default_rng(0)
-    return lambda *shape: dpnp.asarray(rng.standard_normal(shape).astype("f4"), sycl_queue=queue)
-
-
-def resident_mb():
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
 
 
 def test_plain_weights_may_be_written_between_calls(make):

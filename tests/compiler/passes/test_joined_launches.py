@@ -4,16 +4,12 @@
 import dpnp
 import numpy as np
 import pytest
+from arrays import normal
 
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import optim
 from sycl_dnn.compiler.passes import joined_launches
-
-
-def numbers(queue, *shape, seed=0):
-    values = np.random.default_rng(seed).standard_normal(shape).astype("f4")
-    return dpnp.asarray(values, sycl_queue=queue)
 
 
 def compiled_twice(function, *args):
@@ -25,17 +21,17 @@ def compiled_twice(function, *args):
 
 
 def test_arrays_of_any_size_and_layout(queue):
-    arrays = [numbers(queue, n, seed=n) for n in (1, 2, 15, 16, 17, 4095, 4096, 4097, 100_001)]
+    arrays = [normal(queue, n, seed=n) for n in (1, 2, 15, 16, 17, 4095, 4096, 4097, 100_001)]
     rows = compiled_twice(lambda *xs: [F.sin(F.exp(x) + 1.0) for x in xs], *arrays)
     # An array of one element has no axis.
     assert len(rows) == 2
-    turned = [numbers(queue, 30, 40 + n, seed=n).T for n in range(5)]
+    turned = [normal(queue, 30, 40 + n, seed=n).T for n in range(5)]
     assert len(compiled_twice(lambda *xs: [F.sin(F.exp(x) * 2.0) for x in xs], *turned)) == 1
 
 
 def test_broadcast_operands_are_those_of_each_launch(queue):
-    arrays = [numbers(queue, 30, 40, seed=n) for n in range(4)]
-    rows = [numbers(queue, 40, seed=9 + n) for n in range(4)]
+    arrays = [normal(queue, 30, 40, seed=n) for n in range(4)]
+    rows = [normal(queue, 40, seed=9 + n) for n in range(4)]
 
     def function(*given):
         pairs = zip(given[:4], given[4:], strict=True)
@@ -47,14 +43,14 @@ def test_broadcast_operands_are_those_of_each_launch(queue):
 @pytest.mark.parametrize("shape", [(6, 40), (3, 200_000), (40, 3), (1000, 100)])
 @pytest.mark.parametrize("dim", [0, 1])
 def test_reductions(shape, dim, queue):
-    arrays = [numbers(queue, *shape, seed=n) for n in range(5)]
+    arrays = [normal(queue, *shape, seed=n) for n in range(5)]
     rows = compiled_twice(lambda *xs: [F.sum(F.square(F.sin(x)), dim) for x in xs], *arrays)
     assert len(rows) <= 2
     assert all(row.startswith("joined_") for row in rows)
 
 
 def test_what_depends_on_each_other_stays_in_order(queue):
-    x = numbers(queue, 40)
+    x = normal(queue, 40)
 
     def function(x):
         found = [x]
@@ -67,7 +63,7 @@ def test_what_depends_on_each_other_stays_in_order(queue):
 
 
 def test_constants_are_not_joined_with_arguments(queue):
-    constant, x = numbers(queue, 50, seed=1), numbers(queue, 60)
+    constant, x = normal(queue, 50, seed=1), normal(queue, 60)
     step = sycl_dnn.compile(lambda x, c: (F.sin(F.exp(x)), F.sin(F.exp(c))), constants=("c",))
     parts = step.explain(x, constant).parts
     assert not any(part.row.startswith("joined_") for part in parts)
@@ -78,8 +74,8 @@ def test_constants_are_not_joined_with_arguments(queue):
 
 def test_memory_is_not_kept_for_a_launch(queue, monkeypatch):
     """What could be freed early is kept up to a limit, beyond which there are more launches."""
-    weights = [numbers(queue, 256, 256, seed=n) * 0.1 for n in range(6)]
-    x, opt = numbers(queue, 8, 256), optim.SGD(0.1)
+    weights = [normal(queue, 256, 256, seed=n) * 0.1 for n in range(6)]
+    x, opt = normal(queue, 8, 256), optim.SGD(0.1)
 
     def function(x, *weights):
         def loss(weights):
@@ -101,13 +97,13 @@ def test_memory_is_not_kept_for_a_launch(queue, monkeypatch):
 
 def test_more_launches_than_one_kernel_joins(queue, monkeypatch):
     monkeypatch.setattr(joined_launches, "MOST_ROWS", 4)
-    arrays = [numbers(queue, 20 + n, seed=n) for n in range(9)]
+    arrays = [normal(queue, 20 + n, seed=n) for n in range(9)]
     rows = compiled_twice(lambda *xs: [F.sin(F.exp(x)) for x in xs], *arrays)
     assert sorted(row.startswith("joined_") for row in rows) == [False, True, True]
 
 
 def test_parts_of_a_concatenation_are_written_in_place(queue):
-    arrays = [numbers(queue, 30, seed=n) for n in range(5)]
+    arrays = [normal(queue, 30, seed=n) for n in range(5)]
     rows = compiled_twice(lambda *xs: [F.stack([F.sum(F.square(x)) for x in xs])], *arrays)
     assert len(rows) == 1
 

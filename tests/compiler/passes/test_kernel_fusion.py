@@ -4,15 +4,11 @@
 import dpnp
 import numpy as np
 import pytest
+from arrays import normal
 
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import grad
-
-
-def numbers(queue, *shape, seed=0):
-    values = np.random.default_rng(seed).standard_normal(shape).astype("f4")
-    return dpnp.asarray(values, sycl_queue=queue)
 
 
 def compiled_twice(function, *args, **kwargs):
@@ -54,7 +50,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_values_are_equal_in_fewer_steps(case, queue):
     function, n_steps = CASES[case]
-    args = (numbers(queue, 6, 40), numbers(queue, 40, seed=1), numbers(queue, 2, 8, 5, 7, seed=2))
+    args = (normal(queue, 6, 40), normal(queue, 40, seed=1), normal(queue, 2, 8, 5, 7, seed=2))
     (fused, got), (apart, expected) = compiled_twice(function, *args)
     for a, b in zip(got, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-6, atol=2e-6)
@@ -64,7 +60,7 @@ def test_values_are_equal_in_fewer_steps(case, queue):
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_values_in_between_are_rounded_as_apart(dtype, queue):
-    x = F.astype(numbers(queue, 5, 33), dtype)
+    x = F.astype(normal(queue, 5, 33), dtype)
     (fused, got), (apart, expected) = compiled_twice(
         lambda x: F.sum(F.sin(F.exp(x) + x) * 3.0, -1).astype("float32"), x
     )
@@ -73,7 +69,7 @@ def test_values_in_between_are_rounded_as_apart(dtype, queue):
 
 
 def test_arrays_that_are_updated_in_between_are_not_read_later(queue):
-    x, state = numbers(queue, 4, 8), numbers(queue, 4, 8, seed=1)
+    x, state = normal(queue, 4, 8), normal(queue, 4, 8, seed=1)
     known = dpnp.asnumpy(state)
 
     @sycl_dnn.compile(donate="state")
@@ -90,7 +86,7 @@ def test_arrays_that_are_updated_in_between_are_not_read_later(queue):
 
 
 def test_a_result_may_overwrite_an_argument(queue):
-    x = numbers(queue, 4, 8)
+    x = normal(queue, 4, 8)
     known = dpnp.asnumpy(x)
     compiled = sycl_dnn.compile(lambda x: F.sin(F.exp(x)) + x.sum(-1, keepdims=True))
     compiled(x, out=x)
@@ -99,7 +95,7 @@ def test_a_result_may_overwrite_an_argument(queue):
 
 
 def test_constants_are_still_computed_once(queue):
-    x, weight = numbers(queue, 4, 8), numbers(queue, 4, 8, seed=1)
+    x, weight = normal(queue, 4, 8), normal(queue, 4, 8, seed=1)
 
     @sycl_dnn.compile(constants="weight")
     def function(x, weight):
@@ -112,7 +108,7 @@ def test_constants_are_still_computed_once(queue):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -0.0])
 def test_special_values_are_as_eager(value, queue):
-    x = numbers(queue, 3, 20)
+    x = normal(queue, 3, 20)
     x[1, 5] = value
 
     def function(x):
@@ -124,7 +120,7 @@ def test_special_values_are_as_eager(value, queue):
 
 @pytest.mark.parametrize("order", [(1, 0), (0, 1)])
 def test_axes_in_any_order(order, queue):
-    x = dpnp.transpose(numbers(queue, 12, 20), order)
+    x = dpnp.transpose(normal(queue, 12, 20), order)
     (_, got), (_, expected) = compiled_twice(
         lambda x: (F.sin(F.exp(x)), F.sum(F.exp(F.sin(x)), 0), F.sum(F.sin(x) + x, 1)), x
     )
@@ -133,8 +129,8 @@ def test_axes_in_any_order(order, queue):
 
 
 def test_long_chains_become_several_kernels(queue):
-    x = numbers(queue, 50)
-    others = [numbers(queue, 50, seed=i) for i in range(1, 41)]
+    x = normal(queue, 50)
+    others = [normal(queue, 50, seed=i) for i in range(1, 41)]
 
     def function(x, others):
         for other in others:
@@ -147,7 +143,7 @@ def test_long_chains_become_several_kernels(queue):
 
 
 def test_steps_that_stay_apart_still_run_in_order(queue):
-    x, y = numbers(queue, 4, 105), numbers(queue, 4, 105, seed=1)
+    x, y = normal(queue, 4, 105), normal(queue, 4, 105, seed=1)
 
     def distances(x, y):
         x = F.sin(x) * 0.05 + x
@@ -162,7 +158,7 @@ def test_steps_that_stay_apart_still_run_in_order(queue):
 
 
 def test_empty_products_between(queue):
-    x, weight = numbers(queue, 0, 7, 1, 9), numbers(queue, 1, 7, 3, 9, seed=1)
+    x, weight = normal(queue, 0, 7, 1, 9), normal(queue, 1, 7, 3, 9, seed=1)
 
     def function(x, weight):
         product = F.matmul(x * -1.5, F.transpose(weight, -1, -2))
@@ -175,7 +171,7 @@ def test_empty_products_between(queue):
 
 
 def test_sums_in_two_launches_read_what_is_written(queue):
-    x = numbers(queue, 300_000)
+    x = normal(queue, 300_000)
 
     def function(x):
         y = F.exp(x)
@@ -216,7 +212,7 @@ def drawn(seed, n):
 @pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow)
                                                for s in range(3, 15))])  # fmt: skip
 def test_drawn_functions_have_equal_values(seed, size, queue):
-    x = numbers(queue, *size, seed=seed)
+    x = normal(queue, *size, seed=seed)
     function = drawn(seed, 12)
     (_, got), (_, expected) = compiled_twice(function, x)
     for a, b in zip(got, expected, strict=True):

@@ -8,13 +8,7 @@ from conformance.matrix.families import FAMILIES, cells
 from conformance.matrix.page import page
 from conformance.matrix.record import counts, measure
 from sycl_dnn.tools.cases.drivers import DRIVERS
-from sycl_dnn.tools.explain.probe import ProbeError, Prober
-
-
-@pytest.fixture(scope="module")
-def prober():
-    with Prober("cpu") as found:
-        yield found
+from sycl_dnn.tools.explain.probe import ProbeError
 
 
 @pytest.mark.slow

@@ -11,23 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sycl_dnn
 from conformance.verify import expected_results, runner
 from conformance.verify.case_reader import replay
 from conformance.verify.command import _settings, parser
 from conformance.verify.outcomes import Limits
 from conformance.verify.runner import run_case
-from sycl_dnn import onednn as dnnl
 from sycl_dnn.tools.cases import options
 from sycl_dnn.tools.cases.case_files import Case
 
 PROGRAM = Path(__file__).parents[1]
-
-
-@pytest.fixture(scope="module")
-def verify_stream():
-    queue = sycl_dnn.default_queue("cpu")
-    return dnnl.Stream(dnnl.Engine(queue), queue)
 
 
 def command(*words):
@@ -46,10 +38,10 @@ WATCHED = {
 
 
 @pytest.mark.parametrize("driver", WATCHED)
-def test_wrong_results_are_detected(driver, verify_stream, monkeypatch):
+def test_wrong_results_are_detected(driver, cpu_stream, monkeypatch):
     problem, output = WATCHED[driver]
     case = Case(driver, problem)
-    assert run_case(case, verify_stream).status == "PASSED"
+    assert run_case(case, cpu_stream).status == "PASSED"
     right = expected_results.expected
 
     def off_by_a_little(call, arrays):
@@ -58,25 +50,25 @@ def test_wrong_results_are_detected(driver, verify_stream, monkeypatch):
         return results
 
     monkeypatch.setattr(expected_results, "expected", off_by_a_little)
-    result = run_case(case, verify_stream)
+    result = run_case(case, cpu_stream)
     assert (result.status, output in result.reason) == ("FAILED", True)
 
 
-def test_too_much_memory_is_refused_before_allocation(verify_stream):
+def test_too_much_memory_is_refused_before_allocation(cpu_stream):
     case = Case("softmax", "1099511627776x1024")
-    result = run_case(case, verify_stream)
+    result = run_case(case, cpu_stream)
     assert result.status == "LIMITS"
     assert "a case must need at most" in result.reason
 
 
-def test_too_much_work_is_refused(verify_stream):
+def test_too_much_work_is_refused(cpu_stream):
     case = Case("matmul", "512x512:512x512")
-    result = run_case(case, verify_stream, Limits(operations=1000))
+    result = run_case(case, cpu_stream, Limits(operations=1000))
     assert (result.status, "products" in result.reason) == ("LIMITS", True)
 
 
-def test_known_faults_are_listed(verify_stream):
-    result = run_case(Case("lnorm", "3x4x33", {"dir": "BWD_D", "flags": "M"}), verify_stream)
+def test_known_faults_are_listed(cpu_stream):
+    result = run_case(Case("lnorm", "3x4x33", {"dir": "BWD_D", "flags": "M"}), cpu_stream)
     assert (result.status, "docs/onednn_in_python.md" in result.reason) == ("KNOWN", True)
 
 
@@ -118,13 +110,13 @@ def test_a_dead_process_is_a_failed_case(monkeypatch):
 
 
 @pytest.mark.parametrize("names", [{"impl": "ref"}, {"skip-impl": "brg,gemm"}])
-def test_implementations_are_chosen_by_name(names, verify_stream):
-    result = run_case(Case("matmul", "5x8:8x3", names), verify_stream)
+def test_implementations_are_chosen_by_name(names, cpu_stream):
+    result = run_case(Case("matmul", "5x8:8x3", names), cpu_stream)
     assert (result.status, result.impl) == ("PASSED", "ref:any")
 
 
-def test_no_implementation_of_that_name(verify_stream):
-    result = run_case(Case("matmul", "5x8:8x3", {"impl": "zebra"}), verify_stream)
+def test_no_implementation_of_that_name(cpu_stream):
+    result = run_case(Case("matmul", "5x8:8x3", {"impl": "zebra"}), cpu_stream)
     assert result.status == "SKIPPED"
     assert "--impl and --skip-impl must leave one of" in result.reason
 
@@ -156,10 +148,10 @@ def test_scales_computed_by_onednn(policy, largest, scale):
     assert found[1, 1] == scale
 
 
-def test_dropout_with_tag_undef_has_no_mask(verify_stream):
+def test_dropout_with_tag_undef_has_no_mask(cpu_stream):
     case = Case("matmul", "5x8:8x3", {"attr-dropout": "0.5:12345:undef"})
     assert case.call().attr.dropout.tag == ""
-    result = run_case(case, verify_stream)
+    result = run_case(case, cpu_stream)
     assert result.status == "PASSED", result.reason
 
 

@@ -4,16 +4,7 @@
 import numpy as np
 import pytest
 
-import sycl_dnn
-from sycl_dnn import onednn as dnnl
 from sycl_dnn.tools.cases import storage
-
-
-@pytest.fixture(scope="module")
-def cpu_stream():
-    queue = sycl_dnn.default_queue("cpu")
-    return dnnl.Stream(dnnl.Engine(queue), queue)
-
 
 LAYOUTS = ("abcd", "acdb", "cdba", "aBcd16b", "ABcd16b16a", "Acdb8a", "ABcd4a8b8a4b")
 

@@ -15,12 +15,6 @@ REFUSED = "--pool --dt=f64 mb2ic64ih14kh3sh2ph1"
 CONV = "--conv --dir=FWD_I mb2ic64ih14oc64kh3ph1"
 
 
-@pytest.fixture(scope="module")
-def prober():
-    with Prober("cpu") as found:
-        yield found
-
-
 @pytest.mark.slow
 def test_reasons_are_those_of_the_low_level(prober):
     case = case_of(REFUSED)

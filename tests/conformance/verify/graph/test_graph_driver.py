@@ -2,23 +2,14 @@
 """Running graph cases: suitable data, tolerances, detection of wrong results."""
 
 import numpy as np
-import pytest
 from graph_files import CHAIN, FOLDER, MATMUL, case, options
 
-import sycl_dnn
 from conformance.verify.case_reader import replay
 from conformance.verify.graph import evaluation, graph_driver
 from conformance.verify.graph.document import read
 from conformance.verify.graph.rewriting import rewrite
 from conformance.verify.outcomes import Limits
 from conformance.verify.runner import run_case
-from sycl_dnn import onednn as dnnl
-
-
-@pytest.fixture(scope="module")
-def graph_stream():
-    queue = sycl_dnn.default_queue("cpu")
-    return dnnl.Stream(dnnl.Engine(queue), queue)
 
 
 def test_data_suits_the_operations():
@@ -53,35 +44,35 @@ def test_tolerance_follows_the_spread_and_finds_single_wrong_elements():
     assert not graph_driver.check("t", np.zeros(50), raw * 0, [raw * 0], "f32").trusted
 
 
-def test_wrong_results_fail_with_a_line_that_replays(graph_stream, monkeypatch):
+def test_wrong_results_fail_with_a_line_that_replays(cpu_stream, monkeypatch):
     from conformance.verify.graph.ops import OPERATIONS
 
     honest = OPERATIONS["relu"]
     monkeypatch.setitem(OPERATIONS, "relu", lambda *args: [honest(*args)[0] + 1e-3])
-    result = run_case(case(CHAIN), graph_stream)
+    result = run_case(case(CHAIN), cpu_stream)
     assert result.status == "FAILED"
     assert "tensor 6: 96 of 96 wrong" in result.reason
     assert replay(case(CHAIN, mb="5").line).endswith(f"--graph --mb=5 --case={CHAIN}")
 
 
-def test_statuses_of_cases(graph_stream):
-    assert run_case(case(CHAIN), graph_stream).status == "PASSED"
-    result = run_case(case(FOLDER / "op" / "pow.json"), graph_stream)
+def test_statuses_of_cases(cpu_stream):
+    assert run_case(case(CHAIN), cpu_stream).status == "PASSED"
+    result = run_case(case(FOLDER / "op" / "pow.json"), cpu_stream)
     assert (result.status, "got Pow" in result.reason) == ("UNIMPLEMENTED", True)
-    result = run_case(case(MATMUL, in_shapes="0:5x7"), graph_stream)
+    result = run_case(case(MATMUL, in_shapes="0:5x7"), cpu_stream)
     assert (result.status, result.reason.startswith("matmul.json: op 2")) == ("INVALID", True)
-    result = run_case(case(CHAIN, expected_n_partitions="2"), graph_stream)
+    result = run_case(case(CHAIN, expected_n_partitions="2"), cpu_stream)
     assert (result.status, result.reason) == ("FAILED", "partitions must be 2, got 1")
-    result = run_case(case(CHAIN), graph_stream, Limits(operations=100))
+    result = run_case(case(CHAIN), cpu_stream, Limits(operations=100))
     assert "a case must need at most 100 products" in result.reason
-    result = run_case(case(CHAIN), graph_stream, Limits(check=False))
+    result = run_case(case(CHAIN), cpu_stream, Limits(check=False))
     assert result.status == "SUBMITTED"
 
 
-def test_a_pooling_fault_is_recognized(graph_stream):
+def test_a_pooling_fault_is_recognized(cpu_stream):
     document = read(FOLDER / "pattern" / "pool_binary.json")
     shapes = f"{document.inputs()[0]}:1x16x8x8+{document.inputs()[1]}:1x16x4x4"
-    result = run_case(case(FOLDER / "pattern" / "pool_binary.json", in_shapes=shapes), graph_stream)
+    result = run_case(case(FOLDER / "pattern" / "pool_binary.json", in_shapes=shapes), cpu_stream)
     # Other instruction sets have other kernels.
     assert result.status in ("KNOWN", "PASSED")
     assert result.status == "PASSED" or "pooling-operand" in result.reason
