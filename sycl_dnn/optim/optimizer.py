@@ -122,6 +122,8 @@ class Optimizer:
 
     #: Options with defaults, in addition to the rate.
     defaults: dict[str, Any] = {}
+    #: Whether elements are updated independently, so that ranks may share the work.
+    is_elementwise = False
 
     if not TYPE_CHECKING:
 

@@ -24,6 +24,8 @@ class RAdam(Optimizer):
     decoupled_weight_decay : bool
     """
 
+    is_elementwise = True
+
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return zero moments."""
         return {"m": zeros(p), "v": zeros(p)}
@@ -84,6 +86,8 @@ class Adadelta(Optimizer):
     lr : float or callable
     rho, eps, weight_decay : float
     """
+
+    is_elementwise = True
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return zero averages."""
@@ -149,6 +153,8 @@ class Rprop(Optimizer):
     step_sizes : pair of float
         The smallest and largest step sizes.
     """
+
+    is_elementwise = True
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the previous gradient and the step sizes."""

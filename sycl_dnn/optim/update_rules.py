@@ -38,6 +38,8 @@ class SGD(Optimizer):
         Requires momentum and no dampening.
     """
 
+    is_elementwise = True
+
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the momentum buffer."""
         return {"momentum": zeros(p)} if options.momentum else {}
@@ -136,6 +138,8 @@ class Adam(_Moments):
         Whether weight decay is decoupled from the gradient, as in AdamW.
     """
 
+    is_elementwise = True
+
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply weight decay, coupled or decoupled, and a step of Adam."""
         if o.decoupled_weight_decay:
@@ -156,6 +160,8 @@ class AdamW(_Moments):
     amsgrad : bool
     """
 
+    is_elementwise = True
+
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply decoupled weight decay and a step of Adam."""
         return self.decayed(p, g, slots, o)
@@ -172,6 +178,8 @@ class Adamax(_Moments):
     betas : pair of float
     eps, weight_decay : float
     """
+
+    is_elementwise = True
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply one step."""
@@ -234,6 +242,8 @@ class RMSprop(Optimizer):
     centered : bool
     """
 
+    is_elementwise = True
+
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the running averages, and the momentum buffer if there is momentum."""
         names = ["v"] + ["mean"] * options.centered + ["momentum"] * bool(options.momentum)
@@ -263,6 +273,8 @@ class Adagrad(Optimizer):
     lr : float or callable
     lr_decay, weight_decay, initial_accumulator_value, eps : float
     """
+
+    is_elementwise = True
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the accumulated squares."""
@@ -338,6 +350,8 @@ class Lion(Optimizer):
     betas : pair of float
     weight_decay : float
     """
+
+    is_elementwise = True
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the momentum buffer."""
