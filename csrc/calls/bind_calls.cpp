@@ -120,7 +120,9 @@ void bind_calls(py::module_ &m) {
         .def(py::init(&make_array_types), py::arg("ndarray"), py::arg("usm_ndarray"),
              py::arg("carried"), py::arg("frozen"), py::arg("memory"), py::arg("recorded"));
     py::class_<CallPoint>(m, "CallPoint", "What a user's function has called so far.")
-        .def(py::init<>());
+        .def(py::init<>())
+        .def(
+            "forget", [](CallPoint &point) { point.forget(); }, "Remove the calls after it.");
     py::class_<RecordedRun>(m, "RecordedRun", "One run of a user's function.")
         .def(py::init<>())
         .def_readwrite("point", &RecordedRun::point, "A ``CallPoint``, or None: not recognized.")

@@ -23,6 +23,10 @@ struct RecordedCall {
 class CallPoint {
   public:
     std::unordered_map<std::string, std::shared_ptr<RecordedCall>> next;
+    void forget() {
+        decltype(next) dropped;  // destroyed on return, since that may run Python code
+        dropped.swap(next);
+    }
 };
 
 // One run of a user's function. The base of sycl_dnn/call/recorded_calls.py: Recording.

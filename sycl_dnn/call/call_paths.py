@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sycl_dnn import tree
@@ -34,12 +34,16 @@ class Point(CallPoint):
         self.next: dict[Any, tuple[Results, Point]] = {}
         self.plans: dict[Any, Any] = {}
 
+    def points(self) -> list[Point]:
+        """Return this point and all after it."""
+        found = [self]
+        for point in found:
+            found += [after for _, after in list(point.next.values())]
+        return found
+
     def __iter__(self) -> Iterator[Any]:
-        points = [self]
-        while points:
-            point = points.pop()
+        for point in self.points():
             yield from list(point.plans.values())
-            points += [after for _, after in list(point.next.values())]
 
 
 class Paths:
@@ -68,20 +72,35 @@ class Paths:
     def start(self, static: frozenset[int], numbers: Sequence[float]) -> Point:
         """Return where paths begin for these values of the numbers that are needed."""
         if static != self.static:
-            self._starts.clear()
+            self._clear()
             self.static = static
         values = tuple([numbers[i].hex() for i in sorted(static)])
         found = self._starts.get(values)
         if found is None:
             while len(self._starts) >= _MOST_VALUES:
-                self._starts.popitem(last=False)
+                _forget([self._starts.popitem(last=False)[1]])
             found = self._starts[values] = Point()
         return found
 
     def shrink(self) -> None:
         """Forget all paths if there are too many."""
         if len(self) > _MOST_PLANS:
-            self._starts.clear()
+            self._clear()
+
+    def _clear(self) -> None:
+        starts, self._starts = self._starts, OrderedDict()
+        _forget(starts.values())
+
+    def __del__(self) -> None:
+        self._clear()
+
+
+def _forget(starts: Iterable[Point]) -> None:
+    """Take paths apart point by point: what holds a long one frees it call within call."""
+    for start in starts:
+        for point in start.points():
+            point.next.clear()
+            point.forget()
 
 
 class Results:

@@ -98,6 +98,9 @@ class Recording(RecordedRun):
         #: Whether the function has returned: its reverse pass is recorded, or it is all over.
         self.has_returned = self.is_ended = False
         self.represented: dict[int, str] = {}
+        #: Where the function returned, and the key of its result.
+        self._end: Point | None = None
+        self._key: Any = None
         #: By number: what the values are in the trace, once there is one.
         self._real: list[Any] = []
         self._numbers: dict[int, int] = {}
@@ -277,7 +280,7 @@ class Recording(RecordedRun):
             if getattr(array, "sycl_queue", self.queue) != self.queue:
                 raise placement_error(array.sycl_queue, self.queue)
             if self.has_returned:  # a rule of the user's, which later runs do not call
-                self.point = None
+                self._end = None
             number = len(self.held)
             self.held.append(value)
             kind = Collected().token(value)
@@ -340,8 +343,9 @@ class Recording(RecordedRun):
 
     def plan(self, result: Any) -> Any:
         """Return the plan of an earlier run like this one; None if there is none."""
-        self._key = None
-        if self.point is None:
+        # What rules of the user's call while the reverse pass is recorded is on no path.
+        self._end, self.point = self.point, None
+        if self._end is None:
             return None
         try:
             if result.__class__ is RecordedTensor:
@@ -351,18 +355,18 @@ class Recording(RecordedRun):
                 self._key = (structure, *[token(self, leaf) for leaf in leaves])
         except Unknown:
             return None
-        return self.point.plans.get(self._key)
+        return self._end.plans.get(self._key)
 
     def keep(self, plan: Any) -> None:
         """Keep the plan of this run, unless it has arrays that later runs would not know."""
-        if self.point is not None and self._key is not None and not self.trace.holds_others:
-            self.point.plans[self._key] = plan
+        if self._end is not None and self._key is not None and not self.trace.holds_others:
+            self._end.plans[self._key] = plan
 
     def end(self) -> None:
         """End the run: its values cannot be used any more."""
         self.is_ended, self.represented = True, {}
         self.seen, self._real, self.calls, self._captured = [], [], [], {}
-        self._numbers, self.traced, self.point = {}, None, None
+        self._numbers, self.traced, self.point, self._end = {}, None, None, None
 
     def identity(self, function: Any) -> Any:
         """Return what distinguishes a function; nothing does where ``Unknown`` would be raised."""

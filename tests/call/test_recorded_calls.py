@@ -347,7 +347,31 @@ def test_an_array_of_another_queue_is_refused_at_each_call(make, queue):
             gradient(function, make(1.0))
 
 
+def test_a_rule_is_not_traced_again(make):
+    @sycl_dnn.custom_vjp
+    def function(x):
+        return x * 1
+
+    function.defvjp(lambda x: (x * 1, x), lambda x, dy: (F.tanh(x) * dy * 2 + x,))
+    for _ in range(4):
+        gradient(lambda x: F.sum(function(x)), make(1.0))
+    assert misses() == 1
+
+
 # --- Bounds, errors, threads
+
+
+def test_long_paths_are_forgotten(make):
+    def function(x):
+        for _ in range(30_000):
+            x = x.reshape(1)
+        return F.sum(x * 2)
+
+    for _ in range(2):
+        assert gradient(function, make(1.0))[1] == [2.0]
+    assert misses() == 1
+    sycl_dnn.cache.clear()
+    assert sycl_dnn.cache.info().size == 0
 
 
 def test_functions_of_ever_new_numbers_keep_few_programs(make):
