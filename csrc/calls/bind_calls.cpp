@@ -17,8 +17,7 @@ namespace {
 std::shared_ptr<CallPlan> make_call_plan(const py::object &program, std::vector<size_t> reads,
                                          size_t n_arrays, const py::list &blanks,
                                          const py::list &constants, const py::list &captured,
-                                         const py::tuple &form, std::vector<size_t> tail,
-                                         std::vector<size_t> kept) {
+                                         const py::tuple &form, std::vector<size_t> kept) {
     const bool is_sequence = py::isinstance<PartitionSequence>(program);
     auto *sequence = is_sequence ? program.cast<const PartitionSequence *>() : nullptr;
     auto *alone = is_sequence ? nullptr : program.cast<Program *>();
@@ -30,7 +29,6 @@ std::shared_ptr<CallPlan> make_call_plan(const py::object &program, std::vector<
                                                     {},
                                                     {},
                                                     {},
-                                                    std::move(tail),
                                                     ResultForm(form),
                                                     std::move(kept)});
     for (const auto &item : blanks) {
@@ -121,8 +119,7 @@ void bind_calls(py::module_ &m) {
              py::arg("carried"), py::arg("frozen"), py::arg("memory"), py::arg("recorded"));
     py::class_<CallPoint>(m, "CallPoint", "What a user's function has called so far.")
         .def(py::init<>())
-        .def(
-            "forget", [](CallPoint &point) { point.forget(); }, "Remove the calls after it.");
+        .def("forget", [](CallPoint &point) { point.forget(); }, "Remove the calls after it.");
     py::class_<RecordedRun>(m, "RecordedRun", "One run of a user's function.")
         .def(py::init<>())
         .def_readwrite("point", &RecordedRun::point, "A ``CallPoint``, or None: not recognized.")
@@ -138,7 +135,7 @@ void bind_calls(py::module_ &m) {
         m, "CallPlan", "A program or sequence, and what a call of it allocates and returns.")
         .def(py::init(&make_call_plan), py::arg("program"), py::arg("reads"), py::arg("n_arrays"),
              py::arg("blanks"), py::arg("constants"), py::arg("captured"), py::arg("form"),
-             py::arg("tail") = py::tuple(), py::arg("kept") = py::tuple());
+             py::arg("kept") = py::tuple());
     py::class_<ReverseCall> reverse(m, "ReverseCall", "Repeats the reverse pass of a plan.");
     reverse.def(py::init<ArrayTypes, shared_ptr<CallPlan>>(), py::arg("types"), py::arg("plan"))
         .def("remember", &ReverseCall::remember, py::arg("dy"), py::arg("arrays"),
@@ -164,9 +161,7 @@ void bind_calls(py::module_ &m) {
              py::arg("reverse") = py::none(),
              "Let calls like this one run ``plan``, if ``arrays`` are those found in it, as long "
              "as the referent of the weak reference ``owner`` exists, and the function that "
-             "``guard`` "
-             "weakly refers to, called with the function and (), returns the arrays that it holds. "
-             "With "
+             "``guard`` weakly refers to, called with the function and (), returns true. With "
              "``reverse``, a class, they return the result and an instance with the attributes "
              "``_plan``, the owner, and ``_kept``, the argument of ``ReverseCall.call``.")
         .def(

@@ -59,20 +59,6 @@ CallFrame::CallFrame(CallKey &&key, py::handle k)
       out(std::move(key.out)),
       kind(k) {}
 
-bool CallFrame::add_held(const ArrayTypes &types, const CallPlan &plan, const py::tuple &held,
-                         const void *queue) {
-    for (const size_t number : plan.tail) {
-        const py::object value = held[number];
-        py::object array = usm_array_of(types, value);
-        const UsmArray *fields = usm_array(array, types.usm_ndarray);
-        if (!fields || buffer_of(fields->base).queue != queue) return false;
-        if (py::type::handle_of(value).is(types.frozen)) frozen.emplace_back(arrays.size(), value);
-        arrays.push_back(std::move(array));
-        given.push_back(value);
-    }
-    return true;
-}
-
 bool submit_call(const ArrayTypes &types, const CallPlan &plan, const Stream &stream,
                  ResultPool &pool, CallFrame &frame) {
     stream.flight->prune_if_cheap();

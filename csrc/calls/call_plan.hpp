@@ -32,7 +32,6 @@ struct CallPlan {
     std::vector<std::pair<size_t, Blank>> blanks;
     std::vector<packed> constants;
     std::vector<fixed> captured;
-    std::vector<size_t> tail;  // which of the guard's arrays follow those of a call
     ResultForm form;
     std::vector<size_t> kept;  // indices of the arrays that a reverse pass needs
 };
@@ -46,9 +45,6 @@ struct CallFrame {
     py::handle kind;                                    // memory class of the results
 
     CallFrame(CallKey &&key, py::handle kind);
-    // Adds captured arrays; false if one is on another queue than `queue`.
-    bool add_held(const ArrayTypes &types, const CallPlan &plan, const py::tuple &held,
-                  const void *queue);
 };
 
 // Fills in the arrays of the program and submits it; false if Python must prepare something first.

@@ -54,16 +54,16 @@ static py::object referred(const py::object &reference) {
     return py::reinterpret_borrow<py::object>(PyWeakref_GetObject(reference.ptr()));
 }
 
-// The captured arrays; None if other captured values have changed.
-static py::object held_now(const py::object &guard, py::handle function) {
+// Whether the captured values are those that the plan was made for.
+static bool holds(const py::object &guard, py::handle function) {
     static PyObject *const nothing = PyTuple_New(0);
-    if (guard.is_none()) return py::reinterpret_borrow<py::object>(nothing);
+    if (guard.is_none()) return true;
     const py::object check = referred(guard);
-    if (check.is_none()) return check;
+    if (check.is_none()) return false;
     PyObject *const given[] = {function.ptr(), nothing};
-    PyObject *held = or_park([&] { return PyObject_Vectorcall(check.ptr(), given, 2, nullptr); });
-    if (!held) throw py::error_already_set();
-    return py::reinterpret_steal<py::object>(held);
+    PyObject *found = or_park([&] { return PyObject_Vectorcall(check.ptr(), given, 2, nullptr); });
+    if (!found) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(found).is(py::bool_(true));
 }
 
 py::object CallTable::call(py::handle function, py::handle subject, py::handle args,
@@ -80,29 +80,25 @@ py::object CallTable::call(py::handle function, py::handle subject, py::handle a
     if (found == entries.end()) return missed;
     const std::shared_ptr<entry> known = found->second;
     const py::object owner = referred(known->owner);
-    const py::object held = owner.is_none() ? owner : held_now(known->guard, function);
-    if (held.is_none()) {
+    if (owner.is_none() || !holds(known->guard, function)) {
         // Another call may have replaced the entry while the guard ran.
         const auto now = entries.find(key.bytes);
         if (now != entries.end() && now->second == known) entries.erase(now);
         return missed;
     }
     known->used = ++n_calls;
-    const py::object made = run(*known, std::move(key), held, out);
+    const py::object made = run(*known, std::move(key), out);
     if (made.is(missed)) return missed;
     ++hits;
     return made;
 }
 
-py::object CallTable::run(const entry &e, CallKey &&key, const py::tuple &held,
-                          py::handle given_out) const {
+py::object CallTable::run(const entry &e, CallKey &&key, py::handle given_out) const {
     const auto missed = py::reinterpret_borrow<py::object>(Py_NotImplemented);
     const CallPlan &plan = *e.plan;
-    const void *queue = key.queue;
     const py::handle kind = types.memory[key.memory_rank];
     const Stream &stream = native<Stream>(e.stream.ptr());
     CallFrame frame(std::move(key), kind);
-    if (!frame.add_held(types, plan, held, queue)) return missed;
     if (!submit_call(types, plan, stream, native<ResultPool>(e.pool.ptr()), frame)) return missed;
     if (frame.out) return py::reinterpret_borrow<py::object>(given_out);
     const py::object result = results_of(types, plan, frame);

@@ -59,8 +59,7 @@ class CallTable {
     CallKey key_of(py::handle function, py::handle subject, py::handle args, py::handle kwargs,
                    py::handle out, bool keeps) const;
     void add_argument(CallKey &key, py::handle name, py::handle value) const;
-    py::object run(const entry &e, CallKey &&key, const py::tuple &held,
-                   py::handle given_out) const;
+    py::object run(const entry &e, CallKey &&key, py::handle given_out) const;
     void forget();
 
     size_t n_calls = 0;

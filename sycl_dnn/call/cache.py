@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plans of all functions (``sycl_dnn.cache``): bounded, visible, distinguished by guards."""
+"""The plans of all functions (``sycl_dnn.cache``): bounded, visible."""
 
 from __future__ import annotations
 
@@ -26,13 +26,6 @@ _MOST_VALUES = 64
 _needed: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
 
 
-class Found(NamedTuple):
-    """A plan whose guards hold, and the function's current captured arrays."""
-
-    plan: Any
-    held: tuple[Any, ...]
-
-
 class Variants:
     """Plans that share a key."""
 
@@ -52,20 +45,19 @@ class Variants:
     def _values(self, numbers: Any) -> Hashable:
         return tuple(numbers[i].hex() for i in sorted(self.static))
 
-    def find(self, function: Any, call: Any) -> Found | None:
+    def find(self, function: Any, call: Any) -> Any:
         """Return the plan whose guards hold for a call."""
         values = self._values(call.numbers) if self.static else ()
         plans = self._plans.get(values, ())
         for check, plan in plans:
-            held = check(function, call.others)
-            if held is not None:
-                return Found(plan, held)
+            if check(function, call.others):
+                return plan
         return None
 
     def drop_stale(self, function: Any, call: Any) -> None:
         """Drop the plans whose guards fail."""
         for values, plans in list(self._plans.items()):
-            good = [p for p in plans if p[0](function, call.others) is not None]
+            good = [p for p in plans if p[0](function, call.others)]
             if good:
                 self._plans[values] = good
             else:
@@ -245,7 +237,7 @@ class Plans:
                 self._shrink()
         return found
 
-    def find(self, key: Hashable, function: Any, call: Any) -> Found | None:
+    def find(self, key: Hashable, function: Any, call: Any) -> Any:
         """Return the plan of a key whose guards hold for a call, or None."""
         variants = self._kept.get(key)
         found = None if variants is None else variants.find(function, call)

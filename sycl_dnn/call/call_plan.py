@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from sycl_dnn import _core
@@ -30,7 +29,6 @@ def call_plan_of(
     executable: Executable,
     returned: Any,
     *,
-    tail: Sequence[int] = (),
     returns_given: bool = True,
 ) -> _core.CallPlan | None:
     """Return the plan for an executable; None where a call needs Python.
@@ -40,8 +38,6 @@ def call_plan_of(
     executable : Executable
     returned
         What the function returns, with ``results`` in place of its arrays.
-    tail : sequence of int
-        Which of the arrays that the function's guard returns follow those of a call.
     returns_given : bool
         Whether results that are arguments come back as the objects that the caller gave.
     """
@@ -56,7 +52,7 @@ def call_plan_of(
     held = [(executable.register(t.storage), value) for _, value, t in executable.captured]
     blanks = [(r, b.nbytes, b.shape, b.strides, b.dtype) for r, b in executable.blanks]
     return _core.CallPlan(
-        only.program, only.reads, executable.n_registers, blanks, constants, held, form, tail,
+        only.program, only.reads, executable.n_registers, blanks, constants, held, form,
         executable.kept,
     )  # fmt: skip
 

@@ -33,7 +33,7 @@ _IGNORED_METHODS = frozenset(
     ("__init__", "__new__", "__repr__", "__str__", "__init_subclass__", "__del__", "__reduce__")
 )
 
-Check = Callable[[Any, Sequence[Any]], "tuple[Any, ...] | None"]
+Check = Callable[[Any, Sequence[Any]], bool]
 
 
 class Captures:
@@ -70,14 +70,14 @@ class Captures:
         self._waiting: deque[tuple[Any, str]] = deque()
 
     def check(self) -> Check:
-        """Return ``check(function, others)``: an empty tuple, or None if anything differs."""
+        """Return ``check(function, others)``, which tells whether nothing differs."""
         if not self._lines:
-            return nothing_held
-        body = "\n        ".join([*self._lines, "return ()"])
+            return nothing_captured
+        body = "\n        ".join([*self._lines, "return True"])
         source = (
             f"def check(f, others):\n    try:\n        {body}\n"
             "    except (AttributeError, KeyError, IndexError, TypeError, ValueError):\n"
-            "        return None\n"
+            "        return False\n"
         )
         scope: dict[str, Any] = {**IN_GUARDS, "modules": sys.modules, **self._constants}
         exec(compile(source, "<guards>", "exec"), scope)  # text of ours alone
@@ -89,7 +89,7 @@ class Captures:
         return name
 
     def _unless(self, condition: str) -> None:
-        self._lines.append(f"if {condition}: return None")
+        self._lines.append(f"if {condition}: return False")
 
     def _name(self, value: Any, place: str) -> str:
         """Give a value a name in the check, and reuse it on other paths that lead to it."""
@@ -399,6 +399,6 @@ class Captures:
                 self._unless(f"{attribute!r} in {inner}")
 
 
-def nothing_held(function: Any, others: Sequence[Any]) -> tuple[Any, ...]:
+def nothing_captured(function: Any, others: Sequence[Any]) -> bool:
     """Guard a function that captures nothing."""
-    return ()
+    return True

@@ -10,7 +10,7 @@ from typing import Any
 from sycl_dnn.call import arguments
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.call_plan import call_plan_of, results
-from sycl_dnn.call.captures import Check, nothing_held
+from sycl_dnn.call.captures import Check, nothing_captured
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.place import place_of
 from sycl_dnn.trace import allocation
@@ -28,33 +28,32 @@ class Plan:
         How results are nested.
     n_results : int
         Results of the function; its executable may have others after them.
-    check : callable or None
-        Returns the arrays that the function holds now, None if the plan is no longer valid. No
-        check: the plan was valid for one call only.
+    check : callable
+        Whether the plan is still valid.
     call_plan : CallPlan or None
         Repeats calls without Python, if possible.
     reverse : type or None
         ``reverse(plan, kept)`` is the pullback of what a call keeps.
     """
 
-    check: Check | None = staticmethod(nothing_held)
+    check: Check = staticmethod(nothing_captured)
     reverse: Any = None
 
     def __init__(
         self,
         executable: Executable,
         form: Any,
-        tail: Sequence[int] | None = (),
+        repeats: bool = True,
         n_results: int | None = None,
     ) -> None:
-        """Parameters as the attributes; ``tail`` as of ``call_plan_of``, None: not repeated."""
+        """Parameters as the attributes; ``repeats``: whether a call may need no Python."""
         self.executable = executable
         self.form = form
         self.n_results = len(executable.results) if n_results is None else n_results
         self.call_plan = None
-        if tail is not None:
+        if repeats:
             returned = form.build(results(self.n_results))
-            self.call_plan = call_plan_of(executable, returned, tail=tail)
+            self.call_plan = call_plan_of(executable, returned)
 
     def arrays(self, placed: PlacedCall, held: Sequence[Any]) -> list[Any]:
         """Return the executable's arguments: the arrays of a call, and those that are ``held``."""
@@ -126,10 +125,10 @@ class PlacedCall:
         ``function`` and ``subject`` are those that the table is queried with; ``arrays`` are those
         of the arguments, by default of this call.
         """
-        if plan.call_plan is None or plan.check is None:
+        if plan.call_plan is None:
             return
         # What guards compare may lead back to the plan.
-        guard = None if plan.check is nothing_held else weakref.ref(plan.check)
+        guard = None if plan.check is nothing_captured else weakref.ref(plan.check)
         arrays = self.call.arrays if arrays is None else arrays
         plans.calls.remember(
             function, subject, args, kwargs, self.out, arrays, key, weakref.ref(plan),

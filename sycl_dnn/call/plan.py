@@ -143,7 +143,7 @@ class BoundPlan(BoundCall):
         return Captures(self._function).check()
 
     def _is_stale(self) -> bool:
-        return self._check is not None and self._check(self._function, ()) is None
+        return self._check is not None and not self._check(self._function, ())
 
     def _frozen(self, name: str, value: Any) -> Any:
         """Return what ``constants`` names as constants of the plan, other values unchanged."""

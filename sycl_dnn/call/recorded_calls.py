@@ -46,7 +46,7 @@ class HeldPlan(Plan):
     """
 
     def __init__(self, executable: Executable, form: Any, tail: Tail) -> None:
-        super().__init__(executable, form, None if tail.held is None else ())
+        super().__init__(executable, form, tail.held is not None)
         self.tail = tail
         self.subject = (object(),)
         #: Seeds by number of the argument. They are drawn once in a call, which may run several

@@ -215,7 +215,7 @@ class Lowered(Plan):
             donated=[given[i] for i in sorted(donated)],
         )  # fmt: skip
         # A pass may have added results.
-        super().__init__(executable, form, None if self._numbers else (), len(finals))
+        super().__init__(executable, form, not self._numbers, len(finals))
 
     def arrays(self, placed: PlacedCall, held: Sequence[Any] = ()) -> list[Any]:
         """Return the arrays of a call, followed by those created from its numbers.

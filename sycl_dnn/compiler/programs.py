@@ -109,8 +109,7 @@ class Programs:
 
     def _find(self, key: Any, call: Collected) -> Any:
         """Return the program of a key whose guards hold; None if there is none."""
-        found = self._plans.find(key, self._subject(), call)
-        return None if found is None else found.plan
+        return self._plans.find(key, self._subject(), call)
 
     def _program(self, args: Any, kwargs: Any) -> Lowered:
         plan = self._plan(args, kwargs)
@@ -197,7 +196,7 @@ class Programs:
                     trace, subject, args, kwargs, self._numbered(call, static)
                 )
             check = before
-            if before(subject, call.others) is None:  # it modified what it reads
+            if not before(subject, call.others):  # it modified what it reads
                 check = Captures(subject, call.others).check()
             targets = targets_of(self.__name__, leaves, placed.out, call)
             lowered = Lowered(
