@@ -17,6 +17,10 @@ free        the system places them; compare several runs
 ``--calls`` compares the ways to call one function instead: eager, bound, compiled, a graph, ``vjp``
 and its pullback. It prints what each costs more than a bound call (``vjp and pullback``: than two),
 and the number of Python functions that it enters.
+
+``--functions`` compares ``vjp`` and pullback of a chain of operations as your function, whose
+Python code runs at each call, with the same chain as one function of the layer, whose code does
+not.
 """
 
 from __future__ import annotations
@@ -39,6 +43,7 @@ from twin import Twin, values
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
+from sycl_dnn.call.operation import operation
 from sycl_dnn.graph import Graph
 
 #: The most that one call may cost above C++, in us.
@@ -190,17 +195,17 @@ def python_calls(call: Callable[[], Any]) -> int:
     return len(entered)
 
 
-def call_runner(call: Callable[[], Any], queue: Any) -> timing.Runner:
+def call_runner(call: Callable[[], Any], queue: Any, calls: int = CALLS) -> timing.Runner:
     """Return a runner that returns us per call."""
 
     def run(count: int) -> list[float]:
         times = []
         for _ in range(count):
             start = time.perf_counter()
-            for _ in range(CALLS):
+            for _ in range(calls):
                 call()
             queue.wait()
-            times.append((time.perf_counter() - start) / CALLS * 1e6)
+            times.append((time.perf_counter() - start) / calls * 1e6)
         return times
 
     return run
@@ -222,12 +227,44 @@ def compare_calls(queue: Any, blocks: int) -> None:
     print(f"  Python functions entered: {entered}")
 
 
+def operations(count: int) -> Callable[[Any], Any]:
+    """Return a function of that many operations."""
+
+    def function(x: Any) -> Any:
+        for _ in range(count // 4):
+            x = F.tanh(x) * 0.5 + x - 0.1
+        return x
+
+    return function
+
+
+def compare_functions(queue: Any, blocks: int) -> None:
+    """Print what the Python code of functions of 4, 20 and 60 operations adds to ``vjp``."""
+    x = dpnp.ones((8, 8), dtype="f4", sycl_queue=queue)
+
+    def both_passes(function: Callable[[Any], Any]) -> Callable[[], Any]:
+        def call() -> None:
+            y, pullback = sycl_dnn.vjp(function, x)
+            pullback(y)
+
+        call()
+        return call
+
+    for count in (4, 20, 60):
+        calls = {"of the layer": operation(operations(count)), "yours": operations(count)}
+        runners = {n: call_runner(both_passes(f), queue, 100) for n, f in calls.items()}
+        times = timing.alternate(runners, blocks, 5)
+        rows = timing.summary(times, "of the layer", 5)
+        timing.print_table(f"vjp and pullback, {count} operations", rows, "us per call")
+
+
 def main() -> int:
     """Measure both operations in both modes; exit status 1 if one misses the goal."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--blocks", type=int, default=21, help="alternating blocks of 5 x 1,000")
     parser.add_argument("--placement", choices=PLACEMENTS, default=PLACEMENTS[0], help="of threads")
     parser.add_argument("--calls", action="store_true", help="compare the ways to call instead")
+    parser.add_argument("--functions", action="store_true", help="compare functions instead")
     parser.add_argument("--json", help="also write the figures to this file")
     options = parser.parse_args()
     if options.placement == "together":
@@ -235,6 +272,9 @@ def main() -> int:
     queue = sycl_dnn.default_queue()
     engine = dnnl.Engine(queue)
     print(f"{timing.describe_machine()}\nplacement of threads: {options.placement}")
+    if options.functions:
+        compare_functions(queue, options.blocks)
+        return 0
     if options.calls:
         compare_calls(queue, options.blocks)
         return 0
