@@ -228,23 +228,24 @@ def with_ops(
 
 
 def _with_work(draft: _Draft, chain: Chain, ops: tuple[Op, ...]) -> Refusal | None:
-    """Add operations to a draft; return why that is impossible."""
-    result = _result(draft.dst, chain.result)
+    """Add operations to a draft; return why that is impossible, with the draft as it was."""
+    row, own, inputs = draft.row, draft.own, dict(draft.inputs)
     work = simplified(tuple(op for op in ops if op.kind != "convert"))
-    if draft.row == "eltwise_forward" and work:
+    if row == "eltwise_forward" and work:
         # oneDNN's element-wise primitives have no fast post-ops, but the maximum of a value with
         # itself does.
-        src, p = draft.inputs["src"], draft.node.params
+        src, p = inputs["src"], draft.node.params
         if len(post_ops_of(draft.attr)) or src.desc != draft.dst.desc:
             return Refusal("eltwise_forward changes the layout or dtype")
         first = Op("eltwise", p["algorithm"], p["alpha"], p["beta"])
-        draft.row, draft.inputs, draft.own = "binary", {"src_0": src, "src_1": src}, [first.label]
+        row, inputs, own = "binary", {"src_0": src, "src_1": src}, [first.label]
         work = (first, *work)
-    draft.attr = attached(draft.attr, work, draft.inputs)
-    draft.dst = result
-    draft.labels.append(chain.label)
-    if len(post_ops_of(draft.attr)) > _MOST:
+    attr = attached(draft.attr, work, inputs)
+    if len(post_ops_of(attr)) > _MOST:
         return Refusal("there are too many post-ops")
+    draft.row, draft.own, draft.inputs, draft.attr = row, own, inputs, attr
+    draft.dst = _result(draft.dst, chain.result)
+    draft.labels.append(chain.label)
     return None
 
 
