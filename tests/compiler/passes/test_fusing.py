@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import dpnp
+import numpy as np
 import pytest
 from arithmetic import is_older_than_avx2
 from comparing import assert_same, compiled_as_eager, slow_parts
@@ -212,3 +213,25 @@ def test_the_first_of_a_chain_is_fused_if_all_are_refused(make, shared):
     assert convolution.fused == ("relu",)
     assert any("no implementation" in reason for reason in convolution.refused)
     assert_same(fused(x, w), function(x, w))
+
+
+@pytest.mark.parametrize("count", [29, 30, 31, 32, 65])
+def test_more_operations_than_a_layer_takes(queue, count):
+    rng = np.random.default_rng(count)
+
+    def array(*shape):
+        return dpnp.asarray(rng.normal(size=shape).astype("f4"), sycl_queue=queue)
+
+    def function(x, w, parts):
+        y = F.linear(x, w)
+        for part in parts:
+            y = y + part
+        return y
+
+    x, w, parts = array(4, 8), array(6, 8), [array(4, 6) for _ in range(count)]
+    expected = dpnp.asnumpy(function(x, w, parts))
+    for passes in ({}, {"fuse_kernels": False}):
+        compiled = sycl_dnn.compile(function, passes=passes)
+        np.testing.assert_allclose(
+            dpnp.asnumpy(compiled(x, w, parts)), expected, rtol=1e-4, atol=1e-5
+        )
