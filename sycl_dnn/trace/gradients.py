@@ -201,17 +201,6 @@ def _eltwise(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grad
 Composition = Callable[[Entry], Grads]
 
 
-@contextlib.contextmanager
-def recording(trace: Trace) -> Iterator[list[Entry]]:
-    """Record on a separate tape, with the workspaces that gradients need."""
-    tape, training = trace.tape, trace.training
-    trace.tape, trace.training = [], True
-    try:
-        yield trace.tape
-    finally:
-        trace.tape, trace.training = tape, training
-
-
 def alias(tensor: Tensor) -> Tensor:
     """Return another tensor of the same elements, which has its own gradient."""
     t = tensor
@@ -231,15 +220,14 @@ def _stopped(x: Tensor) -> Tensor:
 
 def pulled_back(trace: Trace, entry: Entry, given: Grads, needed: set[str]) -> Grads:
     """Record the gradients of the ``needed`` inputs of an entry, as one entry of the tape."""
-    training = trace.training
-    with recording(trace) as tape:
-        trace.training = training
+    part = trace.tape_part(is_apart=True)
+    try:
         found = gradients_of(trace, entry, given, needed)
-        # A rule may have replaced the tape temporarily, never permanently.
-        inner = list(tape)
+    finally:
+        part.end()
     found = {n: g for n, g in found.items() if n in needed and g is not None}
     made = {n: alias(g) for n, g in found.items()}
-    trace.tape.append(_Reversed(entry, given, found, inner).as_entry(made))
+    trace.tape.append(_Reversed(entry, given, found, part.entries).as_entry(made))
     return made
 
 

@@ -168,11 +168,8 @@ def kernel_mode(mode: str) -> Iterator[None]:
 def using(**settings: Any) -> Iterator[None]:
     """Replace settings by name inside a ``with`` block."""
     made = current()._replace(**settings)
-    token = _here.set(_known.setdefault(made, made))
-    try:
+    with restored(_known.setdefault(made, made)):
         yield
-    finally:
-        _here.reset(token)
 
 
 @contextlib.contextmanager
