@@ -48,13 +48,7 @@ def recorded(
     return tensor.trace.logged(_recorded, tensor, collective, group, shape, gradient)
 
 
-def _recorded(
-    tensor: Tensor,
-    collective: Collective,
-    group: Group,
-    shape: tuple[int, ...],
-    gradient: Callable[[Tensor], Tensor] | None,
-) -> Tensor:
+def _recorded(tensor: Tensor, collective: Any, group: Any, shape: Any, gradient: Any) -> Tensor:
     trace: Any = tensor.trace
     wanted = layout.row_major(tensor.shape, tensor.dtype)
     whole = tensor if tensor.desc == wanted else trace.reorder(tensor, wanted)
