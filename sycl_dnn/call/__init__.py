@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a user's call to a program: trees of arrays, captured values and their guards, numbers."""
+"""From a user's call to a program: trees of arrays, runs of functions, guards, numbers."""

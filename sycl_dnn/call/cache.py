@@ -253,11 +253,9 @@ class Plans:
     def keep(
         self, key: Hashable, static: frozenset[int], numbers: Any, check: Any, plan: Any
     ) -> None:
-        """Store a plan with its guards; None if it is valid for one call only."""
+        """Store a plan with its guards."""
         with self.lock:
             self._misses += 1
-            if check is None:
-                return
             variants = self._kept.get(key)
             if variants is None:
                 variants = self._kept[key] = Variants()

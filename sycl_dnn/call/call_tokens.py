@@ -77,6 +77,7 @@ def _rare_token(recording: Any, value: Any, kind: type) -> Any:
 
 
 def _constant_token(value: Any, kind: type) -> Any:
+    """Return the token of a constant, by value, or of an object that is equal to itself alone."""
     try:
         hash(value)
     except TypeError:
@@ -95,13 +96,5 @@ def function_token(recording: Any, function: Any) -> Any:
         raise Unknown from None
     held = (cells, function.__defaults__, function.__kwdefaults__)
     scope = function.__globals__
-    read = [(name, _identity(scope[name])) for name in code.co_names if name in scope]
+    read = [(n, _constant_token(scope[n], type(scope[n]))) for n in code.co_names if n in scope]
     return (code, *[token(recording, v) for v in held], *read)
-
-
-def _identity(value: Any) -> Any:
-    """Return the token of a global: constants by value, objects by identity."""
-    kind = value.__class__
-    if kind is float or kind in PLAIN:
-        return (kind, told_apart(value))
-    return _constant_token(value, kind)

@@ -18,7 +18,6 @@ from sycl_dnn import tree
 from sycl_dnn.trace import allocation, functions, nested_arguments
 from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.trace_state import placement_error
 from sycl_dnn.trace.values import Storage, Tensor
 
 Values = Sequence[float]
@@ -215,7 +214,6 @@ class CapturingTrace(Trace):
 
     def held(self, value: Any, number: int) -> Tensor:
         """Return the tensor of an array that the traced function refers to itself."""
-        self.check_place(value)
         index = len(self.arguments)
         made = self.described(argument_of(self, value))
         self.tail[index] = number
@@ -247,7 +245,7 @@ class Tail:
         #: Which of those each one is; None where something else is among them.
         self.held = held if len(held) == len(self._entries) else None
 
-    def complete(self, name: str, call: Any, held: Sequence[Any], queue: Any) -> list[Any]:
+    def complete(self, call: Any, held: Sequence[Any], queue: Any) -> list[Any]:
         """Return the arrays of a call with those that follow; note held ones in ``call``."""
         entries = self._entries
         if not entries:
@@ -259,18 +257,16 @@ class Tail:
             elif isinstance(entry, FromNumber):
                 arrays.append(entry.array(call.numbers, queue))
             else:
-                arrays.append(_usable(held[entry], queue, call, len(arrays)))
+                arrays.append(_usable(held[entry], call, len(arrays)))
         del call.objects[len(call.arrays) :]
         call.objects += [held[e] if isinstance(e, int) else None for e in entries]
         return arrays
 
 
-def _usable(value: Any, queue: Any, call: Any, index: int) -> Any:
+def _usable(value: Any, call: Any, index: int) -> Any:
     if isinstance(value, Seed):
         return value.bytes()
     array = value.get_array() if hasattr(value, "get_array") else value
-    if array.sycl_queue != queue:
-        raise placement_error(array.sycl_queue, queue)
     if isinstance(value, Frozen):
         call.frozen = {**(call.frozen or {}), index: value}
     return array

@@ -56,7 +56,7 @@ class HeldPlan(Plan):
 
     def arrays(self, placed: PlacedCall, held: Sequence[Any]) -> list[Any]:
         """Return the arrays of a call, its numbers and seeds, and the arrays held."""
-        arrays = self.tail.complete(placed.name, placed.call, held, placed.queue)
+        arrays = self.tail.complete(placed.call, held, placed.queue)
         if not self._seeds:
             return arrays
         drawn = placed.call.drawn
@@ -372,7 +372,7 @@ class Recording(RecordedRun):
         """Return what distinguishes a function; nothing does where ``Unknown`` would be raised."""
         try:
             return token(self, function)
-        except Unknown:
+        except (Unknown, RecursionError):
             return object()
 
 

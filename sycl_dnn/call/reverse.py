@@ -225,12 +225,13 @@ def _run(
 ) -> tuple[Differential, Sequence[Any], bool]:
     """Run a user's function; return the plan of what it did, its captures, and if it is known."""
     recording = Recording(start, placed)
-    swapped = [nested_arguments.replaced(a, recording.argument) for a in asked.args]
-    named = {n: nested_arguments.replaced(v, recording.argument) for n, v in asked.kwargs.items()}
-    if placed.call.numbers:
-        swapped, values = numbered(recording, [swapped, list(named.values())], static)
-        named = dict(zip(named, values, strict=True))
     try:
+        swapped, values = nested_arguments.replaced(
+            [list(asked.args), list(asked.kwargs.values())], recording.argument
+        )
+        if placed.call.numbers:
+            swapped, values = numbered(recording, [swapped, values], static)
+        named = dict(zip(asked.kwargs, values, strict=True))
         with running(recording):
             result = recording.returned(asked.function(*swapped, **named))
         plan = recording.plan(result)
