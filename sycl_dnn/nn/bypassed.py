@@ -23,7 +23,7 @@ def note(form: Any, given: list[Any]) -> None:
         return
     from sycl_dnn.nn import module_tree
 
-    leaves, again = module_tree.flatten(root)
+    leaves, again = module_tree.walked(root)
     if again == form:
         named = zip(leaves, form.names, form.constants, strict=True)
         trace.represented |= {id(v): n for v, n, is_constant in named if not is_constant}

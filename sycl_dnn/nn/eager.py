@@ -9,7 +9,7 @@ from typing import Any
 
 from sycl_dnn import tree
 from sycl_dnn.compiler.decorator import compile
-from sycl_dnn.nn import hooks, module_tree
+from sycl_dnn.nn import folded_calls, hooks, module_tree
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.module_arrays import building, handed, in_manner, plain
 from sycl_dnn.trace.torch_methods import in_torch_manner, is_torch, unspoilt
@@ -64,13 +64,18 @@ def _run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run ``forward`` without hooks."""
     if is_torch():
         if any(map(nested_arguments.is_array, args)):
-            args, kwargs = _captured(tree.leaves((module, args, kwargs)), args, kwargs)
+            args, kwargs = _captured(_leaves(module, args, kwargs), args, kwargs)
         result = _returned(module, module.forward(*args, **kwargs))
         if watchers.current is not None:
             watchers.current(module, args, kwargs, result)
         return result
-    leaves = tree.leaves((module, args, kwargs))
-    if any(isinstance(v, Tensor) for v in leaves):
+    program = folded_calls.program_of(module)
+    if program is not None and not hooks.are_inside(module):
+        given = tree.leaves((args, kwargs))
+        if any(map(nested_arguments.is_array, given)) and not any(map(_is_traced, given)):
+            return in_manner(program(*args, **kwargs))
+    leaves = _leaves(module, args, kwargs)
+    if any(map(_is_traced, leaves)):
         module, args, kwargs = _captured(leaves, module, args, kwargs)
         return forward(module, *args, **kwargs)
     if not any(nested_arguments.is_array(v) for v in leaves):
@@ -78,6 +83,14 @@ def _run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if hooks.are_inside(module):
         return _in_parts(module, args, kwargs)
     return in_manner(_program_of(module)(module, *args, **kwargs))
+
+
+def _is_traced(value: Any) -> bool:
+    return isinstance(value, Tensor)
+
+
+def _leaves(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    return [*module_tree.walked(module)[0], *tree.leaves((args, kwargs))]
 
 
 def _captured(leaves: list[Any], *called: Any) -> tuple[Any, ...]:
@@ -88,7 +101,7 @@ def _captured(leaves: list[Any], *called: Any) -> tuple[Any, ...]:
     trace = nested_arguments.trace_of_leaves(leaves)
     if trace is None or not any(map(nested_arguments.is_array, leaves)):
         return called
-    return tuple(nested_arguments.replaced(value, trace.capture) for value in called)
+    return tuple(module_tree.replaced(value, trace.capture) for value in called)
 
 
 def _in_parts(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -165,6 +165,7 @@ class Module(ModuleState):
                 "(an array, sycl_dnn.nn.Parameter or None required)"
             )
         group[name] = value
+        module_tree.lends(self)
         module_tree.form_changed()
 
     def update_buffer(self, name: str, value: Any) -> None:
@@ -249,6 +250,7 @@ class Module(ModuleState):
                 "sycl_dnn.nn.Parameter or None required)"
             )
         self.__dict__["_parameters"][name] = plain(param)
+        module_tree.lends(self)
         module_tree.form_changed()
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
@@ -260,6 +262,7 @@ class Module(ModuleState):
                 "None required)"
             )
         self.__dict__["_buffers"][name] = plain(tensor)
+        module_tree.lends(self)
         if not persistent:
             self.__dict__["_transient"] |= {name}
         module_tree.form_changed()

@@ -16,6 +16,8 @@ import numpy as np
 from sycl_dnn import tree
 from sycl_dnn.call import arguments, code_facts
 from sycl_dnn.nn import bypassed, held_objects
+from sycl_dnn.nn.container_contents import PLAIN, add_attributes, attributes_of, content_of
+from sycl_dnn.nn.container_contents import is_fixed as _is_fixed
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.values import Tensor
 
@@ -26,7 +28,6 @@ OWN = frozenset(
         "_state_hooks",
     )
 )  # fmt: skip
-_PLAIN = (bool, int, str, bytes, complex, type(None), type(Ellipsis), range, slice)
 _BUILTIN = (tuple, list, dict, OrderedDict, defaultdict, deque)
 _FIXED = (np.dtype, np.generic)
 
@@ -47,11 +48,28 @@ class _Epoch:
     """Counts changes to the form of any module; cached forms are valid for one count."""
 
     count = 0
+    #: How many modules have handed out arrays, which others may write from then on.
+    n_lending = 0
 
 
 def form_changed() -> None:
     """Invalidate the cached forms of modules."""
     _Epoch.count += 1
+
+
+def changes() -> tuple[int, int]:
+    """Return counts: while they are the same, no module has other arrays or lends more of them."""
+    return _Epoch.count, _Epoch.n_lending
+
+
+def lends(module: Any) -> dict[str, Any]:
+    """Note that others have arrays of a module; return those lent as attributes, by name."""
+    own = module.__dict__
+    found: dict[str, Any] | None = own.get("_lent")
+    if found is None:
+        found = own["_lent"] = {}
+        _Epoch.n_lending += 1
+    return found
 
 
 class Node(NamedTuple):
@@ -227,7 +245,7 @@ class _Walk:
     def _encoded(self, owner: Any, name: str, value: Any, path: str) -> tuple[Any, Maker | None]:
         """Return the identity of a hyper-parameter, and its maker if it is built from leaves."""
         kind = type(value)
-        if isinstance(value, _PLAIN):
+        if isinstance(value, PLAIN):
             return (kind, str(value) if kind is slice else value), None
         if kind is float:
             return (kind, value.hex()), None
@@ -308,13 +326,13 @@ class _Walk:
             self._encoded({"item": v}, "item", v, path + step)
             for v, step in zip(children, node.steps(), strict=True)
         ]
-        more = [] if node.kind in _BUILTIN else _attributes(value, node)
+        more = [] if node.kind in _BUILTIN else attributes_of(value, node)
         others = [self._encoded({"item": v}, "item", v, f"{path}.{n}")[0] for n, v in more]
         pairs = zip(children, made, strict=True)
         if not more and all(m is None or id(v) in self._plain for v, (_, m) in pairs):
             self._plain.add(id(value))
             if not _is_fixed(node.kind):
-                self.contents.append((value, _content(node)))
+                self.contents.append((value, content_of(node)))
         else:
             self.is_lasting = False
         tokens = (*(t for t, _ in made), *zip((n for n, _ in more), others, strict=True))
@@ -324,7 +342,7 @@ class _Walk:
             copy = node.rebuilt(
                 [v if m is None else m(copies) for v, (_, m) in zip(children, made, strict=True)]
             )
-            _add_attributes(copy, value, more)
+            add_attributes(copy, value, more)
             return copy
 
         # A copy gets its own list, so that changes to one do not affect the other.
@@ -340,38 +358,6 @@ class _Walk:
         return not leads and not any(
             nested_arguments.is_array(v) or isinstance(v, Tensor) for v in tree.leaves(value)
         )
-
-
-def _is_fixed(kind: type) -> bool:
-    """Whether containers of this type are immutable."""
-    frozen = getattr(kind, "__dataclass_params__", None)
-    return kind is tuple or hasattr(kind, "_fields") or (frozen is not None and frozen.frozen)
-
-
-def _content(node: Any) -> list[Any]:
-    """Return the contents of a container for comparison: plain values by value, others by id."""
-    found = [node.order or node.aux]
-    for v in node.children:
-        is_plain = isinstance(v, (*_PLAIN, float))
-        # Paired with the container itself: an id is unique only while the object is alive.
-        value = v.hex() if type(v) is float else v if is_plain else (id(v), [v])
-        found.append((type(v), value))
-    return found
-
-
-def _attributes(value: Any, node: Any) -> list[tuple[str, Any]]:
-    """Return the attributes of a container of a user's class, in addition to its items."""
-    own = getattr(value, "__dict__", {})
-    if own is value or hasattr(node.kind, "__dataclass_fields__"):
-        return []
-    return list(own.items())
-
-
-def _add_attributes(copy: Any, value: Any, more: list[tuple[str, Any]]) -> None:
-    if getattr(value, "__dict__", None) is value:  # a dict that is its own __dict__
-        copy.__dict__ = copy
-    elif more:
-        copy.__dict__.update(more)
 
 
 def _made(value: Any, maker: Maker | None, copies: Copies) -> Any:
@@ -416,11 +402,24 @@ def methods_of(kind: type, first: str = "forward") -> list[Any]:
 
 def flatten(module: Any) -> tuple[list[Any], Form]:
     """Return the arrays of a module, each once, and its form."""
+    lends(module)
+    return walked(module)
+
+
+def is_lasting(module: Any) -> bool:
+    """Whether ``changes`` counts all that changes the form of a module."""
+    walked(module)
+    known = _known.get(module)
+    return known is not None and not known.contents
+
+
+def walked(module: Any) -> tuple[list[Any], Form]:
+    """Do the same as ``flatten`` for callers that let nobody write the arrays."""
     known = _known.get(module)
     if (
         known is not None
         and known.epoch == _Epoch.count
-        and all(_content(tree.opened(value)) == held for value, held in known.contents)
+        and all(content_of(tree.opened(value)) == held for value, held in known.contents)
     ):
         known.form.root = weakref.ref(module)
         return [owner[name] for owner, name in known.places], known.form
@@ -447,6 +446,7 @@ def unflatten(form: Form, leaves: Iterable[Any]) -> Any:
         own["_buffers"] = _chosen(node.buffers, given)
         own["_modules"] = _chosen(node.modules, modules)
         own["_frozen"], own["_transient"] = node.frozen, node.transient
+        own["_lent"] = {}
         if is_traced:
             own["_is_traced"] = True
         module.__dict__.update(own)
@@ -479,6 +479,14 @@ def replace(module: Any, leaves: Sequence[Any]) -> None:
             for name, value in group.items():
                 if value is not None:
                     group[name] = new[id(value)]
+
+
+def replaced(value: Any, swap: Callable[[Any], Any]) -> Any:
+    """Return a module or nested arguments with every array replaced by ``swap(array)``."""
+    if not held_objects.is_module(value):
+        return nested_arguments.replaced(value, swap)
+    leaves, form = walked(value)
+    return unflatten(form, [swap(v) if nested_arguments.is_array(v) else v for v in leaves])
 
 
 def register(kind: type) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import dpnp
 
-from sycl_dnn.nn import bypassed
+from sycl_dnn.nn import bypassed, module_tree
 from sycl_dnn.nn.placement import Placement
 from sycl_dnn.nn.state_dicts import StateDicts
 from sycl_dnn.trace.module_arrays import handed
@@ -30,9 +30,9 @@ class ModuleState(StateDicts, Placement):
         if is_torch():
             bypassed.check(self, name, value)
             return of_module(value)
+        lent = module_tree.lends(self)
         if type(value) is not dpnp.ndarray:
             return value
-        lent = self.__dict__.setdefault("_lent", {})
         found = lent.get(name)
         if getattr(found, "plain", None) is not value:
             found = lent[name] = handed(value)

@@ -112,6 +112,7 @@ class StateDicts:
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         """Write the arrays of this module itself."""
+        module_tree.lends(self)
         for group, name in self._own_slots():
             destination[prefix + name] = self._saved(name, group[name])
         if self._has_extra():

@@ -15,6 +15,7 @@ from sycl_dnn import functional as F
 from sycl_dnn import tree
 from sycl_dnn.device import default_queue
 from sycl_dnn.errors import InvalidArguments, UnsupportedOperator
+from sycl_dnn.nn import folded_calls
 from sycl_dnn.nn.module import Module
 from sycl_dnn.nn.parameter import Parameter
 from sycl_dnn.onednn import dtypes
@@ -30,7 +31,6 @@ from sycl_dnn.onnx.evaluation import (
 from sycl_dnn.onnx.model_graph import Graph, ModelInput, graph_of
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.array import Array
-from sycl_dnn.trace.module_arrays import plain
 from sycl_dnn.trace.values import Tensor
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ class OnnxModel(Module):
                 )
                 paths[name] = path
         self._paths = tuple(paths.items())
-        graph_of(file.structure)  # reports errors now
+        graph = graph_of(file.structure)  # reports errors now
+        self._inputs = tuple(i for i in graph.inputs if i.name not in paths)
 
     def _place_of(self, name: str) -> tuple[Module, tuple[str, ...]]:
         """Return the module and remaining path of a weight; dots separate modules."""
@@ -105,8 +106,7 @@ class OnnxModel(Module):
     @property
     def inputs(self) -> tuple[ModelInput, ...]:
         """Names, shapes and data types of the inputs."""
-        weights = dict(self._paths)
-        return tuple(i for i in self._graph.inputs if i.name not in weights)
+        return self._inputs
 
     @property
     def outputs(self) -> tuple[ModelInput, ...]:
@@ -137,7 +137,9 @@ class OnnxModel(Module):
         owner: Any = self
         for step in path[:-1]:
             owner = owner._modules[step]
-        return getattr(owner, path[-1])
+        name = path[-1]
+        value = owner._parameters.get(name)
+        return owner._buffers[name] if value is None else value
 
     # Calls.
 
@@ -145,7 +147,7 @@ class OnnxModel(Module):
         """Run the model as one program, or node by node if shapes depend on values."""
         self._check_supported()
         given = self._bound(args, named)
-        if any(isinstance(v, Tensor) for v in tree.leaves((self, given))):
+        if "_is_traced" in self.__dict__ or any(isinstance(v, Tensor) for v in given.values()):
             return super().__call__(given)
         queue = self._queue_of(given)
         values, static = self._placed(given, queue)
@@ -156,6 +158,29 @@ class OnnxModel(Module):
             except NeedsValue:
                 _call_by_call.add(self._structure)
         return self._run({**values, **static}, queue)
+
+    def warmup(self, *shapes: Any) -> OnnxModel:
+        """Compile the programs for inputs of these shapes, and wait.
+
+        Parameters
+        ----------
+        *shapes : dict of str to tuple, or tuple
+            One for each program: the shape of each input by name, or that of the only input. For an
+            input whose values determine shapes, give the values, as an array.
+
+        Returns
+        -------
+        OnnxModel
+            This model.
+        """
+        for given in shapes:
+            named = given if isinstance(given, dict) else {i.name: given for i in self.inputs[:1]}
+            dtypes_of = {i.name: i.dtype for i in self.inputs}
+            made = self(**{n: _blank(n, v, dtypes_of) for n, v in named.items()})
+            for value in tree.leaves(made):
+                if nested_arguments.is_array(value):
+                    value.sycl_queue.wait()
+        return self
 
     def forward(self, values: Any, static: tuple[Static, ...] = ()) -> Any:
         """Compute the outputs from arrays by name, and from static arrays that determine shapes."""
@@ -170,7 +195,7 @@ class OnnxModel(Module):
         if queue is None:
             queue = self._queue_of(values) if traced is None else traced.trace.queue
         run = Evaluation(graph, queue, self, self._float)
-        made = run.evaluate(graph, {**values, **{n: plain(w) for n, w in weights.items()}})
+        made = run.evaluate(graph, {**values, **weights})
         made = [run.device(v) if is_host(v) and fits_device(v.dtype) else v for v in made]
         if traced is not None and any(map(is_host, made)):
             rule = "results that no array on a device holds cannot be those of a program"
@@ -187,7 +212,8 @@ class OnnxModel(Module):
             raise UnsupportedOperator.of("graph", model_file.NEWEST, "", rule)
 
     def _queue_of(self, given: dict[str, Any]) -> Any:
-        for value in itertools.chain(given.values(), self.parameters(), self.buffers()):
+        weights = (self._weight(path) for _, path in self._paths)
+        for value in itertools.chain(given.values(), weights):
             queue = getattr(value.data if isinstance(value, Array) else value, "sycl_queue", None)
             if queue is not None:
                 return queue
@@ -250,6 +276,15 @@ class OnnxModel(Module):
                 if dtypes.name_of(values[name].dtype) == "float32" != self._float:
                     values[name] = F.astype(values[name], self._float)
         return values, static
+
+
+def _blank(name: str, given: Any, wanted: dict[str, str]) -> Any:
+    """Return an array of zeros of a shape; arrays as they are."""
+    if hasattr(given, "dtype"):
+        return given
+    if name not in wanted:
+        raise InvalidArguments(f"warmup: inputs must be among {list(wanted)}, got {name!r}")
+    return np.zeros(given, ml_dtypes.bfloat16 if wanted[name] == "bfloat16" else wanted[name])
 
 
 def _encoded(item: tuple[str, np.ndarray]) -> Static:
@@ -345,4 +380,5 @@ def load(
     queue = device if hasattr(device, "sycl_device") else default_queue(device)
     made = OnnxModel(model_file.read(source), name, queue)
     made.eval()
+    folded_calls.owns_arrays(made)
     return made

@@ -10,6 +10,7 @@ from typing import Any
 from sycl_dnn import functional as F
 from sycl_dnn.functional.creation.factories import queue_of
 from sycl_dnn.io import torch_format
+from sycl_dnn.nn import folded_calls
 from sycl_dnn.nn.parameter import Parameter
 from sycl_dnn.torch_modules import exported_graph
 from sycl_dnn.torch_modules.converted_module import Converted, Part
@@ -97,6 +98,9 @@ def from_torch(
     for name, tensor in constants.tensors.items():
         made.register_buffer(name, _copied(tensor, queue_of(device)), persistent=False)
     _hold_counts(made)
+    graph = made._inference_graph
+    if graph.startswith('"') or not exported_graph.parsed(graph).updates:
+        folded_calls.owns_arrays(made)
     return made
 
 

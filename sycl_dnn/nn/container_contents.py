@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers among the hyper-parameters of modules: contents to compare, attributes to copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PLAIN = (bool, int, str, bytes, complex, type(None), type(Ellipsis), range, slice)
+
+
+def is_fixed(kind: type) -> bool:
+    """Whether containers of this type are immutable."""
+    frozen = getattr(kind, "__dataclass_params__", None)
+    return kind is tuple or hasattr(kind, "_fields") or (frozen is not None and frozen.frozen)
+
+
+def content_of(node: Any) -> list[Any]:
+    """Return the contents of a container for comparison: plain values by value, others by id."""
+    found = [node.order or node.aux]
+    for v in node.children:
+        is_plain = isinstance(v, (*PLAIN, float))
+        # Paired with the container itself: an id is unique only while the object is alive.
+        value = v.hex() if type(v) is float else v if is_plain else (id(v), [v])
+        found.append((type(v), value))
+    return found
+
+
+def attributes_of(value: Any, node: Any) -> list[tuple[str, Any]]:
+    """Return the attributes of a container of a user's class, in addition to its items."""
+    own = getattr(value, "__dict__", {})
+    if own is value or hasattr(node.kind, "__dataclass_fields__"):
+        return []
+    return list(own.items())
+
+
+def add_attributes(copy: Any, value: Any, more: list[tuple[str, Any]]) -> None:
+    """Give a copy of a container the attributes of the original."""
+    if getattr(value, "__dict__", None) is value:  # a dict that is its own __dict__
+        copy.__dict__ = copy
+    elif more:
+        copy.__dict__.update(more)
