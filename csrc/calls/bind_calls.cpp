@@ -6,6 +6,7 @@
 #include "base/fast_method.hpp"
 #include "base/gil.hpp"
 #include "calls/call_table.hpp"
+#include "calls/captured_reads.hpp"
 #include "calls/reverse_call.hpp"
 #include "engine/huge_pages.hpp"
 #include "graph/graph_sequence.hpp"
@@ -65,25 +66,24 @@ ArrayTypes make_array_types(const py::object &ndarray, const py::object &usm_nda
     return {ndarray, usm_ndarray, carried, frozen, std::move(memory), recorded};
 }
 
-std::shared_ptr<CallTable> make_call_table(const ArrayTypes &types, const py::object &key_of) {
-    return std::make_shared<CallTable>(types, CallRules{false, py::tuple(), key_of});
+std::shared_ptr<CallTable> make_call_table(const ArrayTypes &types) {
+    return std::make_shared<CallTable>(types, CallRules{});
 }
 
 std::shared_ptr<CallTable> sibling(const CallTable &table, const py::object &constants) {
     return std::make_shared<CallTable>(table.types, CallRules{true, constants});
 }
 
-void remember(CallTable &table, const py::object &function, const py::object &subject,
-              const py::tuple &args, const py::dict &kwargs, const py::object &out,
+void remember(CallTable &table, const py::object &subject, const py::tuple &args, const py::dict &kwargs, const py::object &out,
               const py::list &arrays, const py::object &key, const py::object &owner,
               const std::shared_ptr<CallPlan> &plan, const py::object &stream,
               const py::object &pool, const py::object &guard, const py::object &reverse) {
-    table.remember(function, subject, args, kwargs, out, arrays,
+    table.remember(subject, args, kwargs, out, arrays,
                    {plan, owner, stream, pool, key, guard, reverse, {}});
 }
 
 py::object call_table(CallTable &table, PyObject *const *args) {
-    return table.call(args[0], args[1], args[2], args[3], args[4]);
+    return table.call(args[0], args[1], args[2], args[3]);
 }
 
 py::object call_reverse(ReverseCall &call, PyObject *const *args) {
@@ -104,6 +104,10 @@ void bind_calls(py::module_ &m) {
     m.def("use_huge_pages", &use_huge_pages, py::arg("queue"), py::arg("memory"),
           py::arg("is_fresh"),
           "Request huge pages for a dpctl.memory object of a CPU; moves pages already written.");
+    m.def("unchanged", &unchanged, py::arg("reads"), py::arg("same"),
+          "Return whether ``read(argument)`` of each of the tuples (read, argument, value) is the "
+          "value, or a tuple of the same objects, or ``same(now, value)``. A weak reference stands "
+          "for its referent; a read that raises gives another value.");
     using std::shared_ptr;
     py::class_<ResultPool, shared_ptr<ResultPool>>(
         m, "ResultPool", "Reuses the memory of a queue's dropped results.")
@@ -149,19 +153,17 @@ void bind_calls(py::module_ &m) {
         m, "CallTable",
         "Repeats the calls that were added to it; knows dpnp only by what it is given.");
     table
-        .def(py::init(&make_call_table), py::arg("types"), py::arg("key_of") = py::none(),
-             "``key_of(function)`` distinguishes plain functions with attributes, and other "
-             "callables. Without it, all functions are considered equal.")
+        .def(py::init(&make_call_table), py::arg("types"))
         .def("sibling", &sibling, py::arg("constants") = py::tuple(),
              "Return a table for functions to which frozen arrays and the arguments with these "
              "numbers and names are constants.")
-        .def("remember", &remember, py::arg("function"), py::arg("subject"), py::arg("args"),
-             py::arg("kwargs"), py::arg("out"), py::arg("arrays"), py::arg("key"), py::arg("owner"),
+        .def("remember", &remember, py::arg("subject"), py::arg("args"), py::arg("kwargs"),
+             py::arg("out"), py::arg("arrays"), py::arg("key"), py::arg("owner"),
              py::arg("plan"), py::arg("stream"), py::arg("pool"), py::arg("guard") = py::none(),
              py::arg("reverse") = py::none(),
              "Let calls like this one run ``plan``, if ``arrays`` are those found in it, as long "
              "as the referent of the weak reference ``owner`` exists, and the function that "
-             "``guard`` weakly refers to, called with the function and (), returns true. With "
+             "``guard`` weakly refers to, called without arguments, returns true. With "
              "``reverse``, a class, they return the result and an instance with the attributes "
              "``_plan``, the owner, and ``_kept``, the argument of ``ReverseCall.call``.")
         .def(
@@ -185,12 +187,12 @@ void bind_calls(py::module_ &m) {
         .def("clear", &CallTable::clear, "Remove everything.")
         .def_readwrite("capacity", &CallTable::capacity)
         .def_readonly("hits", &CallTable::hits);
-    add_fast_method<CallTable, 5, &call_table>(
+    add_fast_method<CallTable, 4, &call_table>(
         table, "call",
-        "call(self: sycl_dnn._core.CallTable, function: object, subject: tuple, args: tuple, "
-        "kwargs: dict, out: object) -> object\n\n"
+        "call(self: sycl_dnn._core.CallTable, subject: tuple, args: tuple, kwargs: "
+        "dict, out: object) -> object\n\n"
         "Return the result, or NotImplemented if the call is unknown. Calls are distinguished "
-        "by the function and by the identity of the items of ``subject``, of lists in it, and of "
+        "by the identity of the items of ``subject``, of lists in it, and of "
         "the values of context variables.");
 }
 

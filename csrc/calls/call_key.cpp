@@ -90,15 +90,6 @@ void CallKey::add_identity(py::handle value) {
     add_object(value);
 }
 
-void CallKey::add_function(py::handle function, const py::object &key_of) {
-    if (PyFunction_Check(function.ptr())) {
-        const auto *plain = reinterpret_cast<const PyFunctionObject *>(function.ptr());
-        if (!plain->func_dict || !PyDict_GET_SIZE(plain->func_dict))
-            return add_identity(plain->func_code);
-    }
-    add_identity(key_of(function));
-}
-
 void CallKey::add_text(py::handle text) {
     Py_ssize_t size;
     const char *data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);

@@ -45,8 +45,6 @@ class CallKey {
     void add_object(py::handle object);  // by identity
     // Tuples and lists of such, numbers, and the current value of a context variable.
     void add_identity(py::handle value);
-    // The identity of a function: its code, or the result of `key_of`.
-    void add_function(py::handle function, const py::object &key_of);
     void add(py::handle value);
     void add_constant(py::handle value);  // arrays by identity
     void add_out(py::handle out);

@@ -21,14 +21,13 @@ void CallTable::add_argument(CallKey &key, py::handle name, py::handle value) co
         key.add(value);
 }
 
-CallKey CallTable::key_of(py::handle function, py::handle subject, py::handle args,
-                          py::handle kwargs, py::handle out, bool keeps) const {
+CallKey CallTable::key_of(py::handle subject, py::handle args, py::handle kwargs, py::handle out,
+                          bool keeps) const {
     if (!PyTuple_CheckExact(args.ptr()) || !PyDict_CheckExact(kwargs.ptr()))
         throw py::type_error("CallTable: args must be a tuple, kwargs a dict");
     CallKey key(types, keeps);
     key.holds_frozen = rules.holds_frozen;
     key.add_identity(subject);
-    if (!rules.key_of.is_none() && !function.is_none()) key.add_function(function, rules.key_of);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args.ptr()); ++i) {
         const py::handle value = PyTuple_GET_ITEM(args.ptr(), i);
         if (has_constants)
@@ -55,21 +54,19 @@ static py::object referred(const py::object &reference) {
 }
 
 // Whether the captured values are those that the plan was made for.
-static bool holds(const py::object &guard, py::handle function) {
-    static PyObject *const nothing = PyTuple_New(0);
+static bool holds(const py::object &guard) {
     if (guard.is_none()) return true;
     const py::object check = referred(guard);
     if (check.is_none()) return false;
-    PyObject *const given[] = {function.ptr(), nothing};
-    PyObject *found = or_park([&] { return PyObject_Vectorcall(check.ptr(), given, 2, nullptr); });
+    PyObject *found = or_park([&] { return PyObject_CallNoArgs(check.ptr()); });
     if (!found) throw py::error_already_set();
     return py::reinterpret_steal<py::object>(found).is(py::bool_(true));
 }
 
-py::object CallTable::call(py::handle function, py::handle subject, py::handle args,
-                           py::handle kwargs, py::handle out) {
+py::object CallTable::call(py::handle subject, py::handle args, py::handle kwargs,
+                           py::handle out) {
     refuse_after_fork();
-    CallKey key = key_of(function, subject, args, kwargs, out, false);
+    CallKey key = key_of(subject, args, kwargs, out, false);
     const auto missed = py::reinterpret_borrow<py::object>(Py_NotImplemented);
     if (!key.is_known) return missed;
     if (key.recording)
@@ -80,7 +77,7 @@ py::object CallTable::call(py::handle function, py::handle subject, py::handle a
     if (found == entries.end()) return missed;
     const std::shared_ptr<entry> known = found->second;
     const py::object owner = referred(known->owner);
-    if (owner.is_none() || !holds(known->guard, function)) {
+    if (owner.is_none() || !holds(known->guard)) {
         // Another call may have replaced the entry while the guard ran.
         const auto now = entries.find(key.bytes);
         if (now != entries.end() && now->second == known) entries.erase(now);
@@ -107,9 +104,9 @@ py::object CallTable::run(const entry &e, CallKey &&key, py::handle given_out) c
         result, pullback_of(e.reverse, referred(e.owner), kept_of(frame, plan, e.stream, e.pool)));
 }
 
-void CallTable::remember(py::handle function, py::handle subject, py::handle args,
-                         py::handle kwargs, py::handle out, const py::list &arrays, entry made) {
-    CallKey key = key_of(function, subject, args, kwargs, out, true);
+void CallTable::remember(py::handle subject, py::handle args, py::handle kwargs, py::handle out,
+                         const py::list &arrays, entry made) {
+    CallKey key = key_of(subject, args, kwargs, out, true);
     if (!key.are_arrays(arrays)) return;
     if (key.out && made.plan->form.single() == ResultForm::none) return;
     // Entries of evicted plans are noticed only on lookup.
@@ -124,7 +121,7 @@ void CallTable::remember(py::handle function, py::handle subject, py::handle arg
 
 void CallTable::remember_run(CallPoint &point, py::handle subject, py::handle args,
                              py::handle kwargs, RecordedCall made) const {
-    remember_recorded(point, key_of(py::none(), subject, args, kwargs, py::none(), true),
+    remember_recorded(point, key_of(subject, args, kwargs, py::none(), true),
                       std::move(made));
 }
 

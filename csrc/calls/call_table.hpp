@@ -13,8 +13,6 @@ namespace sycl_dnn {
 struct CallRules {
     bool holds_frozen = false;           // frozen arrays are constants, compared by identity
     py::object constants = py::tuple();  // positions and names of other constant arguments
-    py::object key_of =
-        py::none();  // key_of(function) identifies a function; None: there is only one
     bool is_constant(py::handle name) const { return constants.contains(name); }
 };
 
@@ -37,12 +35,11 @@ class CallTable {
     CallTable(ArrayTypes types, CallRules rules);
 
     // The result, or NotImplemented if Python must handle the call. Calls are identified by the
-    // items of `subject`; `function` is passed to the guard.
-    py::object call(py::handle function, py::handle subject, py::handle args, py::handle kwargs,
-                    py::handle out);
+    // items of `subject`.
+    py::object call(py::handle subject, py::handle args, py::handle kwargs, py::handle out);
     // Adds a call, if `arrays` are the arrays found in it, in this order.
-    void remember(py::handle function, py::handle subject, py::handle args, py::handle kwargs,
-                  py::handle out, const py::list &arrays, entry made);
+    void remember(py::handle subject, py::handle args, py::handle kwargs, py::handle out,
+                  const py::list &arrays, entry made);
     // Adds a call over values of a run to the point where it was made.
     void remember_run(CallPoint &point, py::handle subject, py::handle args, py::handle kwargs,
                       RecordedCall made) const;
@@ -56,8 +53,8 @@ class CallTable {
     const ArrayTypes types;
 
   private:
-    CallKey key_of(py::handle function, py::handle subject, py::handle args, py::handle kwargs,
-                   py::handle out, bool keeps) const;
+    CallKey key_of(py::handle subject, py::handle args, py::handle kwargs, py::handle out,
+                   bool keeps) const;
     void add_argument(CallKey &key, py::handle name, py::handle value) const;
     py::object run(const entry &e, CallKey &&key, py::handle given_out) const;
     void forget();

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from sycl_dnn._core import CallTable
 from sycl_dnn._warn import warn
-from sycl_dnn.call.arguments import ARRAY_TYPES, key_of
+from sycl_dnn.call.arguments import ARRAY_TYPES
 from sycl_dnn.call.call_paths import Paths
 from sycl_dnn.call.captures import Check
 from sycl_dnn.call.capturing import Specialise
@@ -45,19 +45,19 @@ class Variants:
     def _values(self, numbers: Any) -> Hashable:
         return tuple(numbers[i].hex() for i in sorted(self.static))
 
-    def find(self, function: Any, call: Any) -> Any:
+    def find(self, call: Any) -> Any:
         """Return the plan whose guards hold for a call."""
         values = self._values(call.numbers) if self.static else ()
         plans = self._plans.get(values, ())
         for check, plan in plans:
-            if check(function, call.others):
+            if check(call.others):
                 return plan
         return None
 
-    def drop_stale(self, function: Any, call: Any) -> None:
+    def drop_stale(self) -> None:
         """Drop the plans whose guards fail."""
         for values, plans in list(self._plans.items()):
-            good = [p for p in plans if p[0](function, call.others)]
+            good = [p for p in plans if p[0]()]
             if good:
                 self._plans[values] = good
             else:
@@ -237,10 +237,10 @@ class Plans:
                 self._shrink()
         return found
 
-    def find(self, key: Hashable, function: Any, call: Any) -> Any:
+    def find(self, key: Hashable, call: Any) -> Any:
         """Return the plan of a key whose guards hold for a call, or None."""
         variants = self._kept.get(key)
-        found = None if variants is None else variants.find(function, call)
+        found = None if variants is None else variants.find(call)
         if found is not None:
             self.use(key)
         return found
@@ -262,12 +262,12 @@ class Plans:
             variants.add(static, numbers, check, plan)
             self._shrink()
 
-    def drop_stale(self, function: Any, call: Any) -> bool:
+    def drop_stale(self) -> bool:
         """Drop the plans whose guards fail; return whether there were any."""
         with self.lock:
             n = self.size
             for key, variants in list(self._kept.items()):
-                variants.drop_stale(function, call)
+                variants.drop_stale()
                 if not len(variants):
                     del self._kept[key]
             self.calls.forget_dropped()
@@ -306,7 +306,7 @@ class Plans:
 
 
 #: Those of eager calls and gradients.
-plans = Plans(1024, CallTable(ARRAY_TYPES, key_of))
+plans = Plans(1024, CallTable(ARRAY_TYPES))
 _owners: weakref.WeakSet[Any] = weakref.WeakSet()
 
 

@@ -1,404 +1,336 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a function captures besides its arguments, as a list of guards.
+"""What a compiled function reads besides its arguments, read again at each call.
 
-The traversal starts at a function and follows its closure, the globals that its code reads,
-defaults, a bound ``self``, and from there functions, classes, containers and instances of user
-classes. Of an instance it follows the attributes that visited code names. The result is the source
-of one Python function of comparisons (`compared_values.py`): identity first, then equality.
+The walk starts at a function and follows its closure, the globals that its code names, defaults,
+a bound ``self``, and from there functions, classes, containers and instances of user classes. Of an
+instance it follows the attributes that the code on the way names. What it finds is a list of reads
+with their results, which `Captures` repeats and compares: by identity, constants by value.
 """
 
 from __future__ import annotations
 
-import enum
+import array
 import functools
+import operator
 import sys
 import types
+import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import dpnp
 import numpy as np
 
-from sycl_dnn.call import code_facts, compared_values
-from sycl_dnn.call.compared_values import BY_IDENTITY, CONTAINERS, IN_GUARDS, PLAIN
-from sycl_dnn.call.inner_imports import modules_of
+from sycl_dnn._core import unchanged
+from sycl_dnn.call import code_facts
+from sycl_dnn.call.code_facts import ANY, CodeFacts, is_library
 from sycl_dnn.object_attributes import slots_of
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen
 
-#: Limit on the values visited; a function that holds more is traced again.
+#: Limit on the reads; what lies beyond is compared by identity.
 _MOST = 20_000
+#: Classes of constants; a subclass may have attributes and methods.
+PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
+_SEQUENCES = (tuple, list, set, frozenset, deque)
+_MAPPINGS = (dict, types.MappingProxyType)
+_BUFFERS = (bytearray, array.array, memoryview)
 _IGNORED_METHODS = frozenset(
     ("__init__", "__new__", "__repr__", "__str__", "__init_subclass__", "__del__", "__reduce__")
 )
+_MADE_BY = frozenset(("__init__", "__new__", "__post_init__"))
+_ABSENT = object()
 
-Check = Callable[[Any, Sequence[Any]], bool]
+#: ``read(key)`` returned the value when the function was traced.
+Read = tuple[Callable[[Any], Any], Any, Any]
 
 
 class Captures:
-    """The captures of a function, found by one traversal.
+    """The reads of a function, found by one walk.
 
     Parameters
     ----------
     function : callable
+        It is the same object at each call.
     others : sequence
-        Callables and objects among the arguments, inspected as well.
+        Callables and objects among the arguments, which another call may replace by equal ones.
     """
 
     def __init__(self, function: Any, others: Sequence[Any] = ()) -> None:
-        self._names: set[str] = set()
-        self._by_any_name = False
-        known = None
-        # Names found late may belong to instances visited early.
-        while known != (len(self._names), self._by_any_name):
-            known = (len(self._names), self._by_any_name)
-            self._begin()
-            self._visit(function, "f")
-            for number, other in enumerate(others):
-                self._visit(other, f"others[{number}]")
-            while self._waiting:
-                self._look_at(*self._waiting.popleft())
+        # A method's instance is not kept alive, unless what it holds refers to it.
+        parts = isinstance(function, types.MethodType)
+        roots = (function.__func__, function.__self__) if parts else (function,)
+        self._reads = tuple(reads_of(*roots, *others))
+        self._structure = structure_of(others)
 
-    def _begin(self) -> None:
-        self._lines: list[str] = []
-        self._constants: dict[str, Any] = {}
-        self._seen: dict[int, str] = {}
-        self._held: list[Any] = []
-        self._read: set[tuple[int, str]] = set()
-        #: Values that the walk has reached, with their places: no nesting is too deep for it.
-        self._waiting: deque[tuple[Any, str]] = deque()
+    def __call__(self, others: Sequence[Any] = ()) -> bool:
+        """Return whether all reads give the same, and ``others`` are equal to those of the trace.
 
-    def check(self) -> Check:
-        """Return ``check(function, others)``, which tells whether nothing differs."""
-        if not self._lines:
-            return nothing_captured
-        body = "\n        ".join([*self._lines, "return True"])
-        source = (
-            f"def check(f, others):\n    try:\n        {body}\n"
-            "    except (AttributeError, KeyError, IndexError, TypeError, ValueError):\n"
-            "        return False\n"
+        Without ``others`` the arguments have been compared.
+        """
+        return unchanged(self._reads, same) and (
+            not others or same(structure_of(others), self._structure)
         )
-        scope: dict[str, Any] = {**IN_GUARDS, "modules": sys.modules, **self._constants}
-        exec(compile(source, "<guards>", "exec"), scope)  # text of ours alone
-        return scope.pop("check")  # a function that its own globals name would be a cycle
 
-    def _constant(self, value: Any) -> str:
-        name = f"k{len(self._constants)}"
-        self._constants[name] = value
-        return name
-
-    def _unless(self, condition: str) -> None:
-        self._lines.append(f"if {condition}: return False")
-
-    def _name(self, value: Any, place: str) -> str:
-        """Give a value a name in the check, and reuse it on other paths that lead to it."""
-        name = f"v{len(self._held)}"
-        self._held.append(value)
-        self._seen[id(value)] = name
-        self._lines.append(f"{name} = {place}")
-        return name
-
-    def _must_be(self, value: Any, place: str) -> None:
-        self._unless(f"{place} is not {self._constant(value)}")
-
-    def _visit(self, value: Any, place: str) -> None:
-        self._waiting.append((value, place))
-
-    def _look_at(self, value: Any, place: str) -> None:
-        if value.__class__ in PLAIN:
-            if value is None or value is True or value is False:
-                self._unless(f"{place} is not {value}")
-                return
-            k = self._constant(value)
-            name = f"v{len(self._held)}"
-            self._held.append(value)
-            self._unless(f"({name} := {place}) is not {k} and not same({name}, {k})")
-            return
-        known = self._seen.get(id(value))
-        if known is not None:
-            self._unless(f"{place} is not {known}")
-            return
-        if len(self._held) > _MOST:
-            self._must_be(value, place)
-            return
-        self._look_into(value, place)
-
-    def _look_into(self, value: Any, place: str) -> None:
-        kind = type(value)
-        if isinstance(value, (dpnp.ndarray, Array, Frozen)) or hasattr(kind, "usm_data"):
-            self._must_be(value, place)
-        elif isinstance(value, BY_IDENTITY):
-            self._fixed(value, place)
-        elif "guarded_by_identity" in vars(kind):  # what it counts changes no program
-            self._must_be(value, place)
-        elif isinstance(value, types.FunctionType):
-            self._function(value, place)
-        elif isinstance(value, types.MethodType):
-            name = self._name(value, place)
-            self._visit(value.__func__, f"{name}.__func__")
-            self._visit(value.__self__, f"{name}.__self__")
-        elif isinstance(value, types.ModuleType):
-            self._module(value, place, ())
-        elif isinstance(value, type):
-            self._class(value, place)
-        elif isinstance(value, CONTAINERS):
-            self._container(value, kind, place)
-        elif isinstance(value, np.ndarray):
-            self._numpy(value, place)
-        elif isinstance(value, (staticmethod, classmethod)):
-            self._visit(value.__func__, f"{self._name(value, place)}.__func__")
-        elif isinstance(value, property):
-            name = self._name(value, place)
-            self._visit(value.fget, f"{name}.fget")
-        elif isinstance(value, functools.partial):
-            name = self._name(value, place)
-            for part in ("func", "args", "keywords"):
-                self._visit(getattr(value, part), f"{name}.{part}")
-        else:
-            self._instance(value, kind, place)
-
-    def _numpy(self, value: np.ndarray, place: str) -> None:
-        if value.dtype.hasobject:
-            self._visit(value.tolist(), f"{place}.tolist()")
-            return
-        self._unless(f"not same_numbers({place}, {self._constant(value.copy())})")
-
-    def _fixed(self, value: Any, place: str) -> None:
-        owner = getattr(value, "__self__", None)
-        if isinstance(value, types.BuiltinFunctionType) and not isinstance(
-            owner, (types.ModuleType, type(None))
-        ):  # a method of a list, say, taken out
-            self._visit(owner, f"{self._name(value, place)}.__self__")
-            return
-        k = self._constant(value)
-        if isinstance(value, (np.generic, np.dtype)):
-            self._unless(f"{place} is not {k} and not same({place}, {k})")
-        else:
-            self._unless(f"{place} is not {k}")
-        if isinstance(value, enum.Enum) and not code_facts.is_library(type(value).__module__):
-            self._type(type(value))
-
-    def _container(self, value: Any, kind: type, place: str) -> None:
-        name = self._name(value, place)
-        self._unless(f"{name}.__class__ is not {self._constant(kind)}")
-        # What a user's class overrides is inspected below, not called.
-        base = next(k for k in kind.__mro__ if code_facts.is_library(k.__module__))
-        stored: Any = base
-        known = name if base is kind else self._constant(base)
-        if isinstance(value, (tuple, list)):
-            self._unless(f"len({name}) != {stored.__len__(value)}")
-            for number, item in enumerate(stored.__iter__(value)):
-                self._item(item, number, name, base is kind, known)
-        else:
-            keys = tuple(stored.__iter__(value))
-            order = f"tuple({name})" if base is kind else f"tuple({known}.__iter__({name}))"
-            self._in_order(keys, order)
-            for key in keys if isinstance(value, dict) else ():
-                self._item(stored.__getitem__(value, key), key, name, base is kind, known)
-        if kind not in CONTAINERS:
-            self._parts(value, kind, name)
-
-    def _item(self, item: Any, key: Any, name: str, is_own: bool, base: str) -> None:
-        text = repr(key) if key.__class__ in (str, int) else self._constant(key)
-        self._visit(item, f"{name}[{text}]" if is_own else f"{base}.__getitem__({name}, {text})")
-
-    def _in_order(self, keys: tuple[Any, ...], place: str) -> None:
-        """Compare what iteration over a dict or set gives."""
-        if all(key.__class__ is str for key in keys):
-            self._unless(f"{place} != {self._constant(keys)}")
-        elif compared_values.is_plain(keys):
-            self._unless(f"not same({place}, {self._constant(keys)})")
-        else:
-            self._visit(keys, place)
-
-    def _function(self, value: types.FunctionType, place: str) -> None:
-        if "operation" in value.__dict__:
-            self._must_be(value, place)
-            return
-        if code_facts.is_library(value.__globals__.get("__name__")):
-            self._library_function(value, place)
-            return
-        name = self._name(value, place)
-        code = value.__code__
-        self._unless(f"{name}.__code__ is not {self._constant(code)}")
-        facts = code_facts.facts_of(code)
-        self._names |= facts.names
-        self._by_any_name |= facts.reads_by_name
-        self._closure(value, name)
-        self._globals(value, name, facts)
-        if value.__defaults__:
-            self._visit(value.__defaults__, f"{name}.__defaults__")
-        if value.__kwdefaults__:
-            self._visit(value.__kwdefaults__, f"{name}.__kwdefaults__")
-        for attribute in value.__dict__:
-            if attribute in self._names or attribute == "__wrapped__":
-                self._visit(value.__dict__[attribute], f"{name}.{attribute}")
-
-    def _library_function(self, value: types.FunctionType, place: str) -> None:
-        if value.__closure__ is None:
-            self._must_be(value, place)
-        else:  # a wrapper, perhaps of a user's function
-            name = self._name(value, place)
-            self._unless(f"{name}.__code__ is not {self._constant(value.__code__)}")
-            self._closure(value, name)
-
-    def _closure(self, value: types.FunctionType, name: str) -> None:
-        for number, cell in enumerate(value.__closure__ or ()):
-            try:
-                content = cell.cell_contents
-            except ValueError:
-                self._unless(f"is_filled({name}.__closure__[{number}])")
-                continue
-            self._visit(content, f"{name}.__closure__[{number}].cell_contents")
-
-    def _globals(self, value: types.FunctionType, name: str, facts: Any) -> None:
-        scope = value.__globals__
-        if not facts.chains and not facts.imports:
-            return
-        place = self._seen.get(id(scope))
-        if place is None:
-            place = self._name(scope, f"{name}.__globals__")
-        else:
-            self._unless(f"{name}.__globals__ is not {place}")
-        for first, *rest in sorted(facts.chains):
-            if first in scope:
-                self._chain(scope[first], f"{place}[{first!r}]", tuple(rest))
-                continue
-            self._unless(f"{first!r} in {place}")
-        for module in modules_of(facts, scope):
-            is_listed = sys.modules.get(module.__name__) is module
-            listed = f"modules.get({module.__name__!r})"
-            self._module(module, listed if is_listed else self._constant(module), ())
-
-    def _chain(self, value: Any, place: str, attributes: tuple[str, ...]) -> None:
-        if isinstance(value, types.ModuleType):
-            self._module(value, place, attributes)
-        elif (value_id := (id(value), place)) not in self._read:
-            self._read.add(value_id)
-            self._visit(value, place)
-
-    def _module(self, value: types.ModuleType, place: str, attributes: tuple[str, ...]) -> None:
-        known = self._seen.get(id(value))
-        if known is None:
-            known = self._name(value, place)
-            self._unless(f"{known} is not {self._constant(value)}")
-        wanted = attributes[:1]
-        if not code_facts.is_library(value.__name__):
-            wanted = wanted or tuple(sorted(self._names))
-            absent = frozenset(wanted).difference(value.__dict__)
-            if absent:
-                self._unless(f"not {known}.__dict__.keys().isdisjoint({self._constant(absent)})")
-                wanted = (*wanted, "__getattr__")
-        for name in wanted:
-            if name in value.__dict__ and (id(value), name) not in self._read:
-                self._read.add((id(value), name))
-                self._chain(value.__dict__[name], f"{known}.{name}", attributes[1:])
-
-    def _class(self, value: type, place: str) -> None:
-        self._must_be(value, place)
-        if not code_facts.is_library(value.__module__):
-            self._type(value, is_called=True)
-
-    def _type(self, kind: type, is_called: bool = False) -> None:
-        """Inspect what instances of a user's class find in it."""
-        if id(kind) in self._seen and not is_called:
-            return
-        name = self._seen.get(id(kind)) or self._name(kind, self._constant(kind))
-        if not code_facts.is_library(type(kind).__module__):
-            self._type(type(kind))
-        for owner in kind.__mro__:
-            if code_facts.is_library(owner.__module__):
-                continue
-            self._size(owner)
-            for attribute, content in list(vars(owner).items()):
-                if (id(owner), attribute) in self._read or not self._concerns(
-                    attribute, content, is_called
-                ):
-                    continue
-                self._read.add((id(owner), attribute))
-                is_first = getattr(kind, attribute, None) is content
-                if is_first and isinstance(content, (types.FunctionType, *PLAIN)):
-                    self._visit(content, f"{name}.{attribute}")
-                else:  # what super() finds, and what a class returns in another form
-                    self._visit(content, f"{self._constant(owner)}.__dict__[{attribute!r}]")
-
-    def _size(self, kind: type) -> None:
-        """Compare the number of a class's attributes: another may hide one of a base."""
-        if (id(kind), "") not in self._read:
-            self._read.add((id(kind), ""))
-            self._unless(f"len({self._constant(kind)}.__dict__) != {len(vars(kind))}")
-
-    def _concerns(self, name: str, content: Any, is_called: bool) -> bool:
-        if isinstance(content, types.MemberDescriptorType):
-            return False
-        if name.startswith("__") and name.endswith("__"):
-            if name in ("__init__", "__new__", "__post_init__"):
-                return is_called and isinstance(content, (types.FunctionType, staticmethod))
-            return isinstance(content, types.FunctionType) and name not in _IGNORED_METHODS
-        return name in self._names or name == "forward"
-
-    def _instance(self, value: Any, kind: type, place: str) -> None:
-        is_library = code_facts.is_library(kind.__module__)
-        has_attributes = isinstance(getattr(value, "__dict__", None), dict)
-        if is_library and not has_attributes and not any(map(slots_of, kind.__mro__)):
-            self._object_of_library(value, kind, place)
-            return
-        name = self._name(value, place)
-        self._unless(f"{name}.__class__ is not {self._constant(kind)}")
-        if isinstance(value, tuple(PLAIN)):
-            self._visit(compared_values.plain_part(value), f"plain_part({name})")
-        if is_library and hasattr(value, "__wrapped__"):
-            self._visit(value.__wrapped__, f"{name}.__wrapped__")
-            if "rule" in vars(value):  # of ``custom_vjp``
-                self._visit(value.rule, f"{name}.rule")
-            return
-        self._parts(value, kind, name)
-
-    def _object_of_library(self, value: Any, kind: type, place: str) -> None:
-        if kind.__module__.partition(".")[0] in ("sycl_dnn", "dpctl"):
-            self._must_be(value, place)
-            return
-        state = compared_values.state_of(value)
-        if state is not None:
-            self._visit(state, f"state_of({place})")
-            return
-        self._must_be(value, place)
-
-    def _parts(self, value: Any, kind: type, name: str) -> None:
-        """Inspect what an instance has besides its class: attributes, slots, what the class has."""
-        is_whole = self._by_any_name or code_facts.is_read_whole(kind)
-        for owner in kind.__mro__:
-            for slot in slots_of(owner):
-                if hasattr(value, slot) and (is_whole or slot in self._names):
-                    self._visit(getattr(value, slot), f"{name}.{slot}")
-                elif slot in self._names and not code_facts.is_library(owner.__module__):
-                    self._unless(f"hasattr({name}, {slot!r})")
-        own = getattr(value, "__dict__", None)
-        if isinstance(own, dict):
-            self._attributes(own, name, kind, is_whole)
-        if code_facts.is_library(kind.__module__):
-            if isinstance(value, dict) and hasattr(value, "default_factory"):
-                self._visit(value.default_factory, f"{name}.default_factory")
-        else:
-            self._type(kind)
-
-    def _attributes(self, own: dict[str, Any], name: str, kind: type, is_whole: bool) -> None:
-        inner = f"d{name}"
-        self._lines.append(f"{inner} = {name}.__dict__")
-        if is_whole:
-            self._unless(f"len({inner}) != {len(own)}")
-        for attribute, content in list(own.items()):
-            if is_whole or attribute in self._names:
-                self._visit(content, f"{inner}[{attribute!r}]")
-        if is_whole:
-            return
-        # An instance's own attribute would take precedence.
-        for attribute in sorted(self._names.intersection(dir(kind))):
-            if attribute not in own and not attribute.startswith("__"):
-                self._unless(f"{attribute!r} in {inner}")
+    def named(self) -> list[str]:
+        """Return the constants, arrays and objects that code reads, as text with their names."""
+        names = [(_name(read, key), value) for read, key, value in self._reads]
+        shown = [_shown(name, value) for name, value in names if name and not _is_code(value)]
+        return list(dict.fromkeys(shown))
 
 
-def nothing_captured(function: Any, others: Sequence[Any]) -> bool:
+def _name(read: Any, key: Any) -> str:
+    """Return the name that a read looks up; none for items of containers and hidden names."""
+    name = read.args[0] if isinstance(read, functools.partial) else key
+    is_shown = type(name) is str and getattr(read, "__name__", "") != "__contains__"
+    return name if is_shown and not name.startswith("__") else ""
+
+
+def _is_code(value: Any) -> bool:
+    value = value() if value.__class__ is weakref.ref else value
+    return isinstance(value, (types.FunctionType, type, types.ModuleType, *_PARTS))
+
+
+def _shown(name: str, value: Any) -> str:
+    value = value() if value.__class__ is weakref.ref else value
+    if is_held(value):
+        return f"{name}: {value.dtype} {tuple(value.shape)}"
+    is_plain = value.__class__ in PLAIN or isinstance(value, np.generic)
+    return f"{name} = {value!r}" if is_plain else f"{name}: {type(value).__name__}"
+
+
+def nothing_captured(others: Sequence[Any] = ()) -> bool:
     """Guard a function that captures nothing."""
     return True
+
+
+Check = Callable[..., bool]
+
+
+def is_held(value: Any) -> bool:
+    """Whether a value is an array, which a program holds."""
+    return isinstance(value, (dpnp.ndarray, Array, Frozen)) or hasattr(type(value), "usm_data")
+
+
+def same(now: Any, value: Any) -> bool:
+    """Whether two results of a read cannot be distinguished."""
+    if value.__class__ is weakref.ref and now is value():
+        return True
+    if now.__class__ is not value.__class__:
+        return False
+    if isinstance(now, (tuple, list)):
+        return len(now) == len(value) and (
+            all(map(operator.is_, now, value)) or all(map(same, now, value))
+        )
+    if isinstance(now, (float, complex, np.generic)):
+        return repr(now) == repr(value)
+    return now is value or (now.__class__ in (*PLAIN, np.dtype) and bool(now == value))
+
+
+def structure_of(others: Sequence[Any]) -> tuple[Any, ...]:
+    """Return what equal objects have in common: their kinds, their code, and what they read."""
+    return tuple(_kind(value) for _, _, value in reads_of(tuple(others))) if others else ()
+
+
+def _kind(value: Any) -> Any:
+    """Return what stands for the result of a read: the kind of an object whose reads follow."""
+    if value.__class__ is weakref.ref:
+        return type(value())
+    if value.__class__ is tuple:
+        return tuple(map(_kind, value))
+    if isinstance(value, types.FunctionType) and not is_fixed(value):
+        return value.__code__
+    return type(value) if isinstance(value, (*_PARTS, *_SEQUENCES, *_MAPPINGS)) else value
+
+
+def reads_of(*roots: Any) -> list[Read]:
+    """Return what functions and objects read, found by one walk."""
+    names: frozenset[str] = frozenset()
+    while True:  # names found late may belong to instances visited early
+        walk = _Walk(roots, names)
+        if walk.names == names:
+            return walk.reads
+        names = frozenset(walk.names)
+
+
+def is_fixed(function: types.FunctionType) -> bool:
+    """Whether a function is an operation, or an installed package's that wraps nothing."""
+    return "operation" in function.__dict__ or (
+        function.__closure__ is None and is_library(function.__globals__.get("__name__"))
+    )
+
+
+class _Walk:
+    """One walk, with the names of attributes that are known so far."""
+
+    def __init__(self, roots: Sequence[Any], names: frozenset[str]) -> None:
+        self.reads: list[Read] = []
+        self.names = set(names)
+        self._seen: dict[Any, Any] = {}
+        #: Values that the walk has reached: no nesting is too deep for it.
+        self._waiting: deque[Any] = deque(roots)
+        while self._waiting and len(self.reads) < _MOST:
+            self._follow(self._waiting.popleft())
+
+    def _read(self, read: Callable[[Any], Any], key: Any, value: Any) -> None:
+        """Note a read, and follow what it gave."""
+        self.reads.append((read, key, _referring(value)))
+        self._waiting.append(value)
+
+    def _items(self, container: Any) -> None:
+        items = tuple(container)
+        self.reads.append((tuple, container, tuple(map(_referring, items))))
+        self._waiting.extend(items)
+
+    def _follow(self, value: Any) -> None:
+        if value.__class__ in PLAIN or id(value) in self._seen or is_held(value):
+            return
+        self._seen[id(value)] = value
+        kind = type(value)
+        if isinstance(value, types.FunctionType):
+            self._function(value)
+        elif isinstance(value, types.ModuleType):
+            if not is_library(value.__name__):
+                self._attributes(vars(value), {"__getattr__"})
+        elif isinstance(value, type):
+            self._type(value, is_called=True)
+        elif isinstance(value, np.ndarray):
+            read = np.ndarray.tolist if value.dtype.hasobject else np.ndarray.tobytes
+            self._read(read, value, read(value))
+        elif isinstance(value, _BUFFERS):
+            self._read(bytes, value, bytes(value))
+        elif isinstance(value, weakref.ref):
+            self._read(kind.__call__, value, value())
+        elif kind in _PARTS:
+            self._items([getattr(value, name) for name in _PARTS[kind]])
+        elif is_library(kind.__module__) and hasattr(value, "__wrapped__"):
+            self._items([value.__wrapped__, vars(value).get("rule")])  # that of ``custom_vjp``
+        elif "guarded_by_identity" not in vars(kind):  # what it counts changes no program
+            self._instance(value, kind)
+
+    # --- Functions: closure, defaults, globals
+
+    def _function(self, function: types.FunctionType) -> None:
+        if is_fixed(function):
+            return
+        cells = function.__closure__ or ()
+        for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
+            self._read(functools.partial(_content, name), cell, _content(name, cell))
+        if is_library(function.__globals__.get("__name__")):
+            return
+        facts = code_facts.facts_of(function.__code__)
+        self.names |= facts.names
+        for name in ("__code__", "__defaults__", "__kwdefaults__"):
+            self._read(operator.attrgetter(name), function, getattr(function, name))
+        self._globals(function.__globals__, facts)
+        self._attributes(function.__dict__, {"__wrapped__"})
+
+    def _globals(self, scope: dict[str, Any], facts: CodeFacts) -> None:
+        for chain in sorted(facts.chains):
+            if chain[0] in scope:
+                self._chain(scope, *chain)
+            else:  # one of Python's own, which a global of this name would hide
+                self._read(scope.__contains__, chain[0], False)
+        for name in facts.imported(scope):
+            if not is_library(name):
+                self._read(sys.modules.get, name, sys.modules.get(name))
+
+    def _chain(self, scope: dict[str, Any], name: str, *attributes: str) -> None:
+        """Read a name, and of a module the attribute that code reads at once."""
+        value = scope[name]
+        if not isinstance(value, types.ModuleType):
+            self._read(scope.__getitem__, name, value)
+            return
+        self.reads.append((scope.__getitem__, name, value))
+        if not attributes:
+            self._waiting.append(value)
+        elif attributes[0] in vars(value):
+            self._chain(vars(value), *attributes)
+
+    # --- Objects: their attributes, those of their classes
+
+    def _instance(self, value: Any, kind: type) -> None:
+        if isinstance(value, _MAPPINGS):
+            self._items(value)
+            self._items(value.values())
+            if hasattr(value, "default_factory"):
+                self._slot("default_factory", value)
+        elif isinstance(value, _SEQUENCES):
+            self._items(value)
+        is_whole = ANY in self.names or code_facts.is_read_whole(kind)
+        for slot in (s for owner in kind.__mro__ for s in slots_of(owner)):
+            if is_whole or slot in self.names:
+                self._slot(slot, value)
+        own = getattr(value, "__dict__", None)
+        if isinstance(own, dict) and is_whole:
+            self._items(own)
+            self._items(own.values())
+        elif isinstance(own, dict):
+            self._attributes(own)
+        if not is_library(kind.__module__):
+            self._type(kind)
+
+    def _slot(self, name: str, value: Any) -> None:
+        read = functools.partial(_attribute, name)
+        self._read(read, value, read(value))
+
+    def _attributes(self, own: Mapping[str, Any], more: Iterable[str] = ()) -> None:
+        """Read the named attributes of an object; others of these names may be added."""
+        wanted = self.names.union(more)
+        for name in sorted(wanted.intersection(own)):
+            self._read(own.__getitem__, name, own[name])
+        self.reads.append((own.keys().isdisjoint, wanted.difference(own), True))
+
+    def _type(self, kind: type, is_called: bool = False) -> None:
+        """Read what instances of a user's class find in it."""
+        for owner in (type(kind), *kind.__mro__):
+            if is_library(owner.__module__) or (id(owner), is_called) in self._seen:
+                continue
+            self._seen[id(owner), is_called] = owner
+            methods = {n for n, v in vars(owner).items() if _is_special(n, v, is_called)}
+            self._attributes(vars(owner), {"forward", *methods})
+
+
+def _is_special(name: str, content: Any, is_called: bool) -> bool:
+    """Whether Python calls a method of a class without code that names it."""
+    if not (name.startswith("__") and name.endswith("__")):
+        return False
+    if name in _MADE_BY:
+        return is_called and isinstance(content, (types.FunctionType, staticmethod))
+    return isinstance(content, types.FunctionType) and name not in _IGNORED_METHODS
+
+
+def _is_instance(value: Any) -> bool:
+    """Whether a value is an object of a user's class: reads do not keep it alive."""
+    kind = type(value)
+    return not isinstance(value, (type, types.ModuleType)) and not (
+        kind.__weakrefoffset__ == 0 or is_library(kind.__module__)
+    )
+
+
+def _referring(value: Any) -> Any:
+    return weakref.ref(value) if _is_instance(value) else value
+
+
+def _content(name: str, cell: types.CellType) -> Any:
+    """Return the value of a variable of an enclosing function; its name is for reports."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _ABSENT
+
+
+def _attribute(name: str, value: Any) -> Any:
+    return getattr(value, name, _ABSENT)
+
+
+#: Attributes through which an object of Python's own leads to others.
+_PARTS: dict[type, tuple[str, ...]] = {
+    types.MethodType: ("__func__", "__self__"),
+    functools.partial: ("func", "args", "keywords"),
+    staticmethod: ("__func__",),
+    classmethod: ("__func__",),
+    property: ("fget",),
+    type(functools.lru_cache(int)): ("__wrapped__",),
+}

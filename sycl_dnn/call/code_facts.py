@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import functools
 import os
 import sys
 import types
 import weakref
+from collections.abc import Mapping
+from importlib.util import resolve_name
 from typing import Any
 
 from sycl_dnn import tree
@@ -20,6 +23,8 @@ _BY_NAME = frozenset(
         "methodcaller", "setattr", "vars",
     )
 )  # fmt: skip
+#: Stands for the names of all attributes.
+ANY = "*"
 _LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__", "this"} | {"sycl_dnn"}
 _IGNORED = ("CACHE", "EXTENDED_ARG", "PRECALL")
 _GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
@@ -34,32 +39,27 @@ class CodeFacts:
     chains : set of tuple of str
         A global's name with the attributes that are read of it at once: ``("F", "relu")``.
     names : set of str
-        Names of all attributes, and texts that may name some.
-    imports : set of (level, module, names)
-        Import statements: ``names`` after ``from ... import``, None without ``from``.
-    reads_by_name : bool
-        Whether attributes are looked up by names that may be computed.
+        Names of all attributes; `ANY` among them if names may be computed.
     """
 
     def __init__(self, code: types.CodeType) -> None:
         self.chains: set[tuple[str, ...]] = set()
         self.names: set[str] = set()
-        self.imports: set[tuple[int, str, tuple[str, ...] | None]] = set()
-        self.reads_by_name = False
+        #: Import statements: level, module, names after ``from ... import``.
+        self._imports: set[tuple[int, str, tuple[str, ...]]] = set()
         self._add(code)
 
     def _add(self, code: types.CodeType) -> None:
         self.names.update(code.co_names)
-        self.reads_by_name |= not _BY_NAME.isdisjoint(code.co_names)
+        if not _BY_NAME.isdisjoint(code.co_names):
+            self.names |= {ANY, *(v for v in code.co_consts if isinstance(v, str))}
         found = [i for i in dis.get_instructions(code) if i.opname not in _IGNORED]
         for number, at in enumerate(found):
             if at.opname in _GLOBALS:
                 self._chain(at.argval, found[number + 1 :])
             elif at.opname == "IMPORT_NAME":
                 level, names = (i.argval for i in found[number - 2 : number])
-                self.imports.add((level, at.argval, names))
-        if self.reads_by_name:
-            self.names.update(v for v in code.co_consts if isinstance(v, str))
+                self._imports.add((level, at.argval, names or ()))
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):
                 self._add(constant)
@@ -71,6 +71,21 @@ class CodeFacts:
                 break
             chain.append(at.argval)
         self.chains.add(tuple(chain))
+
+    def imported(self, scope: Mapping[str, Any]) -> set[str]:
+        """Return the names of modules that import statements may read.
+
+        Parameters
+        ----------
+        scope : mapping
+            The globals of the function: relative imports start at its package.
+        """
+        found = set()
+        for level, module, names in self._imports:
+            with contextlib.suppress(ImportError):
+                name = resolve_name("." * level + module, scope.get("__package__") or "")
+                found |= {name.partition(".")[0], name, *(f"{name}.{n}" for n in names)}
+        return found
 
 
 _known: weakref.WeakKeyDictionary[types.CodeType, CodeFacts] = weakref.WeakKeyDictionary()

@@ -165,7 +165,7 @@ class Operation:
 
                 return run_on_cpu(self, lack, placed.queue, args, kwargs, out)
         result = placed.run(plan)
-        placed.remember(cache.plans, None, self.subject(), args, kwargs, whole, plan)
+        placed.remember(cache.plans, self.subject(), args, kwargs, whole, plan)
         return result
 
     def _missed(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
@@ -180,7 +180,7 @@ class Operation:
         kwargs = torch_keywords.renamed(self.name, self.parameters, args, kwargs)
         if any(type(v) is ModuleArray for v in args):
             bare = tuple([plain(v) for v in args])
-            found = cache.plans.calls.call(None, self.subject(), bare, kwargs, out)
+            found = cache.plans.calls.call(self.subject(), bare, kwargs, out)
             return in_manner(self(bare, kwargs, out) if found is NotImplemented else found)
         return in_manner(self(args, kwargs, out))
 
@@ -265,7 +265,7 @@ def operation(body: Callable[P, R]) -> Function[P, R]:
 
     @functools.wraps(body)
     def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        found = repeat(None, subject, args, kwargs, out)
+        found = repeat(subject, args, kwargs, out)
         if found is NotImplemented:
             return self._missed(args, kwargs, out)
         return in_manner(found) if depths else found

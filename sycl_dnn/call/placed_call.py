@@ -112,7 +112,6 @@ class PlacedCall:
     def remember(
         self,
         plans: Any,
-        function: Any,
         subject: tuple[Any, ...],
         args: Any,
         kwargs: Any,
@@ -122,8 +121,8 @@ class PlacedCall:
     ) -> None:
         """Let later calls like this one run without Python if possible.
 
-        ``function`` and ``subject`` are those that the table is queried with; ``arrays`` are those
-        of the arguments, by default of this call.
+        ``subject`` is what the table is queried with; ``arrays`` are those of the arguments, by
+        default of this call.
         """
         if plan.call_plan is None:
             return
@@ -131,6 +130,6 @@ class PlacedCall:
         guard = None if plan.check is nothing_captured else weakref.ref(plan.check)
         arrays = self.call.arrays if arrays is None else arrays
         plans.calls.remember(
-            function, subject, args, kwargs, self.out, arrays, key, weakref.ref(plan),
+            subject, args, kwargs, self.out, arrays, key, weakref.ref(plan),
             plan.call_plan, self.stream, pool_of(self.queue), guard, plan.reverse,
         )  # fmt: skip

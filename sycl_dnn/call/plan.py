@@ -10,7 +10,7 @@ from typing import Any
 from sycl_dnn import _core
 from sycl_dnn.call import arguments
 from sycl_dnn.call.arguments import Collected
-from sycl_dnn.call.captures import Captures
+from sycl_dnn.call.captures import Captures, Check, nothing_captured
 from sycl_dnn.call.operation import Operation
 from sycl_dnn.call.placed_call import PlacedCall, Plan
 from sycl_dnn.onednn.memory import KINDS, allocated
@@ -105,6 +105,7 @@ class BoundPlan(BoundCall):
         self._given = self._signature.bind(*args, **kwargs).arguments
         self._out = out
         self._policy = policy.current()
+        self._check: Check
         self._bind()
 
     def _bind(self) -> None:
@@ -112,7 +113,6 @@ class BoundPlan(BoundCall):
         bound = inspect.BoundArguments(self._signature, given)  # type: ignore[arg-type]
         found = self._collected(bound.args, bound.kwargs)
         placed = PlacedCall(self._operation.name, found, self._out)
-        self._check = self._guard()
         try:
             with policy.using(**self._policy._asdict()):
                 made = profile_notes.trace(
@@ -125,8 +125,8 @@ class BoundPlan(BoundCall):
             from sycl_dnn.call.cpu_fallback import refusal
 
             raise refusal(self._operation.name, lack, placed.queue, found.arrays) from None
-        if self._check is not None and self._is_stale():
-            self._check = self._guard()  # it changes what it reads, once
+        is_ours = arguments.operation_of(self._function) is not None
+        self._check = nothing_captured if is_ours else Captures(self._function)
         self._fill(made, placed)
 
     def _collected(self, args: Any, kwargs: Any) -> Collected:
@@ -137,13 +137,8 @@ class BoundPlan(BoundCall):
             raise arguments.named(error, "plan", self._function, args, kwargs) from None
         return found
 
-    def _guard(self) -> Any:
-        if arguments.operation_of(self._function) is not None:
-            return None
-        return Captures(self._function).check()
-
     def _is_stale(self) -> bool:
-        return self._check is not None and not self._check(self._function, ())
+        return not self._check()
 
     def _frozen(self, name: str, value: Any) -> Any:
         """Return what ``constants`` names as constants of the plan, other values unchanged."""

@@ -110,8 +110,10 @@ def differentiated(
     arguments that have none; it is called for new kinds of arguments.
     """
     asked = Asked(name, function, args, kwargs, wrt, has_aux, check)
-    if subjects.operation_of(function) is not None:
-        made = _repeat(function, ("vjp", *policy.SOURCES, wrt, has_aux), args, kwargs, None)
+    operation = subjects.operation_of(function)
+    if operation is not None:
+        subject = ("vjp", operation, *policy.SOURCES, wrt, has_aux)
+        made = _repeat(subject, args, kwargs, None)
         if made is not NotImplemented:
             return made
     if policy.current().debug_nans:
@@ -190,8 +192,8 @@ def _of_operation(asked: Asked, placed: PlacedCall, key: Any) -> Any:
 
         plan = cache.plans.make(key, build)
     result = placed.run(plan)
-    subject = ("vjp", *policy.SOURCES, wrt, has_aux)
-    placed.remember(cache.plans, function, subject, args, kwargs, key, plan)
+    subject = ("vjp", subjects.operation_of(function), *policy.SOURCES, wrt, has_aux)
+    placed.remember(cache.plans, subject, args, kwargs, key, plan)
     return result
 
 
@@ -208,7 +210,7 @@ def _of_user(asked: Asked, placed: PlacedCall, key: Any) -> Any:
     _, (plan, held, is_known) = specialised(key[1], call.numbers, build, paths.static)
     if plan.call_plan is not None:
         read = (*call.objects, *[held[n] for n in plan.tail.held])
-        made = _repeat(None, plan.subject, read, {}, None)
+        made = _repeat(plan.subject, read, {}, None)
         if made is not NotImplemented:
             return made
     if is_known:
@@ -216,7 +218,7 @@ def _of_user(asked: Asked, placed: PlacedCall, key: Any) -> Any:
     made = placed.run(plan, held)
     if plan.call_plan is not None:
         arrays = list(plan.arrays(placed, held))
-        placed.remember(cache.plans, None, plan.subject, read, {}, key, plan, arrays)
+        placed.remember(cache.plans, plan.subject, read, {}, key, plan, arrays)
     return made
 
 

@@ -28,9 +28,8 @@ class CompiledCall(BoundCall):
         with policy.using(**self._policy._asdict()):
             plan = self._compiled._program(self._args, self._kwargs)
             placed, _ = self._compiled._placed(self._args, self._kwargs)
-        self._check, self._others = plan.check, placed.call.others
+        self._check = plan.check
         self._fill(plan, placed)
 
     def _is_stale(self) -> bool:
-        check = self._check
-        return check is not None and check(self._compiled._subject(), self._others) is None
+        return not self._check()

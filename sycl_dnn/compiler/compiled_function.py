@@ -45,14 +45,13 @@ class Compiled(Programs, Generic[P, R]):
         out : array or nest of arrays, optional
             Overwritten and returned; nested like the result.
         """
-        subject = self._function if self._owner is None else self._subject()
-        found = self._repeat(subject, policy.SOURCES, args, kwargs, out)
+        found = self._repeat(policy.SOURCES, args, kwargs, out)
         if found is not NotImplemented:
             return found
         if policy.current().debug_nans:
             return looked_at(
                 self.__name__, lambda: self._undonated(*args, out=out, **kwargs), (args, kwargs),
-                lambda: subject(*args, **kwargs),
+                lambda: self._subject()(*args, **kwargs),
             )  # fmt: skip
         call, key = self._key(args, kwargs)
         if call.traced:
@@ -76,7 +75,7 @@ class Compiled(Programs, Generic[P, R]):
             return made if out is None else written(self.__name__, made, out)
         result = placed.run(plan)
         if not self._donated:  # otherwise every call must be checked
-            placed.remember(self._plans, subject, policy.SOURCES, args, kwargs, key, plan)
+            placed.remember(self._plans, policy.SOURCES, args, kwargs, key, plan)
         return result
 
     @property
@@ -158,8 +157,10 @@ class Compiled(Programs, Generic[P, R]):
             The function runs operation by operation because the device lacks one.
         """
         plan = self._program(args, kwargs)
-        nbytes = self._pool.nbytes
-        return report(self.__name__, plan.graph, plan.n_recorded, plan.executable, nbytes)
+        return report(
+            self.__name__, plan.graph, plan.n_recorded, plan.executable, self._pool.nbytes,
+            plan.check.named(),
+        )  # fmt: skip
 
     def summary(self) -> str:
         """Return one line per cached program."""

@@ -10,6 +10,7 @@ import dpnp
 
 from sycl_dnn import tree
 from sycl_dnn.call.arguments import Collected
+from sycl_dnn.call.captures import Captures
 from sycl_dnn.call.capturing import FromNumber
 from sycl_dnn.call.placed_call import PlacedCall, Plan
 from sycl_dnn.compiler import tracing
@@ -174,6 +175,8 @@ class Lowered(Plan):
     donated : collection of int
         Indices of arrays that results may overwrite.
     """
+
+    check: Captures
 
     def __init__(
         self,

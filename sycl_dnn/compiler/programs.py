@@ -107,10 +107,6 @@ class Programs:
         placed = PlacedCall(self.__name__, call)
         return placed, (*key, *placed.facts)
 
-    def _find(self, key: Any, call: Collected) -> Any:
-        """Return the program of a key whose guards hold; None if there is none."""
-        return self._plans.find(key, self._subject(), call)
-
     def _program(self, args: Any, kwargs: Any) -> Lowered:
         plan = self._plan(args, kwargs)
         if not isinstance(plan, Lowered):
@@ -140,14 +136,15 @@ class Programs:
         self, key: Any, placed: PlacedCall, args: Any, kwargs: Any, donates: bool = False
     ) -> Any:
         call = placed.call
-        plan = self._find(key, call)
+        plan = self._plans.find(key, call)
         if plan is not None:
             return plan
         with self._plans.lock:
-            plan = self._find(key, call)
+            plan = self._plans.find(key, call)
             if plan is not None:
                 return plan
-            self._drop_stale(call)
+            if self._plans.drop_stale():  # with the arrays that the function no longer uses
+                self._pool = Pool()
             subject = self._subject()
             misses_of(self).note(self.__name__, arguments.tokens_by_name(subject, args, kwargs))
 
@@ -164,11 +161,6 @@ class Programs:
             self._plans.keep(key, static, call.numbers, check, plan)
             return plan
 
-    def _drop_stale(self, call: Collected) -> None:
-        """Drop programs for values that the function no longer uses, with their arrays."""
-        if self._plans.drop_stale(self._subject(), call):
-            self._pool = Pool()
-
     def _lowered(
         self,
         subject: Callable[..., Any],
@@ -184,7 +176,6 @@ class Programs:
         given_away = {id(usm_array(array)) for array in given}
         donated = [i for i, array in enumerate(call.arrays) if id(array) in given_away]
         args, kwargs = self._in_order(args, kwargs)
-        before = Captures(subject, call.others).check()
         trace = CompileTrace(
             place.engine, self._lowered_to(place.engine), self._replays, self._fusions
         )
@@ -195,9 +186,6 @@ class Programs:
                 leaves, form, n_given = traced(
                     trace, subject, args, kwargs, self._numbered(call, static)
                 )
-            check = before
-            if not before(subject, call.others):  # it modified what it reads
-                check = Captures(subject, call.others).check()
             targets = targets_of(self.__name__, leaves, placed.out, call)
             lowered = Lowered(
                 trace, leaves, form, n_given, self._pool, placed.queue, placed.stream, targets,
@@ -206,10 +194,10 @@ class Programs:
         except NeedsAnotherDevice as lack:
             if self._fallback == "error":
                 raise lack.error from None
-            return lack, before
-        lowered.check = check
+            return lack, Captures(subject, call.others)
+        lowered.check = Captures(subject, call.others)
         trace.end()
-        return lowered, check
+        return lowered, lowered.check
 
     def _in_order(self, args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
         """Return arguments in the order of the call's key, with the constants in ``Held``."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from sycl_dnn import _core
@@ -73,6 +74,9 @@ class Report:
         Memory for intermediate values of a call.
     constant_bytes : int
         Memory of values computed from constants, over all programs of the function.
+    captured : tuple of str
+        What the function reads besides its arguments, with the constants that were compiled in.
+        Another value compiles another program.
     """
 
     name: str
@@ -80,6 +84,7 @@ class Report:
     n_recorded: int
     arena_bytes: int
     constant_bytes: int
+    captured: tuple[str, ...] = ()
 
     @property
     def n_steps(self) -> int:
@@ -102,18 +107,26 @@ class Report:
             f"{self.n_reorders} reorders, arena {self.arena_bytes:,} bytes, constants "
             f"{self.constant_bytes:,} bytes"
         )
-        return "\n".join([head, *map(str, self.parts)])
+        read = [f"captured: {', '.join(self.captured)}"] if self.captured else []
+        return "\n".join([head, *map(str, self.parts), *read])
 
 
 def _is_reference(name: str) -> bool:
     return "ref" in name.replace("+", ":").split(":")
 
 
-def report(name: str, graph: Graph, n_recorded: int, executable: Any, constants: int) -> Report:
+def report(
+    name: str,
+    graph: Graph,
+    n_recorded: int,
+    executable: Any,
+    constants: int,
+    captured: Sequence[str] = (),
+) -> Report:
     """Return the report of a lowered function."""
     parts = tuple(_part(node) for node in graph.nodes if node.part[0] == 0)
     arena = sum(program.arena_bytes for program in executable.programs)
-    return Report(name, parts, n_recorded, arena, constants)
+    return Report(name, parts, n_recorded, arena, constants, tuple(captured))
 
 
 def _part(node: Node) -> Part:

@@ -159,7 +159,7 @@ class CompiledGraph:
         dpnp.exceptions.ExecutionPlacementError
             An array belongs to another queue.
         """
-        found = self._repeat(None, (), args, arrays, None)
+        found = self._repeat((), args, arrays, None)
         if found is not NotImplemented:
             return found
         plan, tensors, kind = self._prepared(args, arrays)
@@ -177,7 +177,7 @@ class CompiledGraph:
         if call_plan is not None:
             usm = [v.get_array() for v in (*args, *arrays.values())]
             self._plans.calls.remember(
-                None, (), args, arrays, None, usm, plan.key, weakref.ref(plan), call_plan,
+                (), args, arrays, None, usm, plan.key, weakref.ref(plan), call_plan,
                 self.stream, allocation.pool_of(self.queue),
             )  # fmt: skip
 
