@@ -47,6 +47,14 @@ def _unary(name: str, slope: Slope | None, infer: Any = _floating) -> Operation:
     return Operation(name, infer, vjp if slope else None, is_flat=slope is None)
 
 
+def _quotient(name: str, divisor: Slope) -> Operation:
+    """Define a unary operation whose derivative is ``1 / divisor(node)``.
+
+    The gradient is one division: the reciprocal of a divisor may be infinite and it finite.
+    """
+    return Operation(name, _floating, lambda node, g: [g / divisor(node)])
+
+
 def _x(node: Node) -> Node:
     return node.inputs[0]
 
@@ -55,7 +63,7 @@ def _x(node: Node) -> Node:
 
 NEG = Operation("neg", _alike, lambda node, g: [-g])
 SQUARE = _unary("square", lambda n: _x(n) * 2, _alike)
-SQRT = _unary("sqrt", lambda n: 0.5 / n)
+SQRT = _quotient("sqrt", lambda n: n * 2)
 RSQRT = _unary("rsqrt", lambda n: n * n * n * -0.5)
 RECIPROCAL = _unary("reciprocal", lambda n: -(n * n))
 EXP = _unary("exp", lambda n: n)
@@ -63,22 +71,22 @@ EXP = _unary("exp", lambda n: n)
 EXP_NONPOSITIVE = _unary("exp_nonpositive", lambda n: n)
 EXP2 = _unary("exp2", lambda n: n * math.log(2))
 EXPM1 = _unary("expm1", lambda n: n + 1)
-LOG = _unary("log", lambda n: 1 / _x(n))
-LOG2 = _unary("log2", lambda n: 1 / (_x(n) * math.log(2)))
-LOG10 = _unary("log10", lambda n: 1 / (_x(n) * math.log(10)))
-LOG1P = _unary("log1p", lambda n: 1 / (_x(n) + 1))
+LOG = _quotient("log", _x)
+LOG2 = _quotient("log2", lambda n: _x(n) * math.log(2))
+LOG10 = _quotient("log10", lambda n: _x(n) * math.log(10))
+LOG1P = _quotient("log1p", lambda n: _x(n) + 1)
 SIN: Operation = _unary("sin", lambda n: COS(_x(n)))
 COS: Operation = _unary("cos", lambda n: -SIN(_x(n)))
 TAN = _unary("tan", lambda n: n * n + 1)
 ASIN = _unary("asin", lambda n: RSQRT(1 - SQUARE(_x(n))))
 ACOS = _unary("acos", lambda n: -RSQRT(1 - SQUARE(_x(n))))
-ATAN = _unary("atan", lambda n: 1 / (SQUARE(_x(n)) + 1))
+ATAN = _quotient("atan", lambda n: SQUARE(_x(n)) + 1)
 SINH: Operation = _unary("sinh", lambda n: COSH(_x(n)))
 COSH: Operation = _unary("cosh", lambda n: SINH(_x(n)))
 TANH = _unary("tanh", lambda n: 1 - n * n)
 ASINH = _unary("asinh", lambda n: RSQRT(SQUARE(_x(n)) + 1))
 ACOSH = _unary("acosh", lambda n: RSQRT(SQUARE(_x(n)) - 1))
-ATANH = _unary("atanh", lambda n: 1 / (1 - SQUARE(_x(n))))
+ATANH = _quotient("atanh", lambda n: 1 - SQUARE(_x(n)))
 SIGMOID = _unary("sigmoid", lambda n: n * (1 - n))
 ERF = _unary("erf", lambda n: EXP(-SQUARE(_x(n))) * (2 / math.sqrt(math.pi)))
 ERFC = _unary("erfc", lambda n: EXP(-SQUARE(_x(n))) * (-2 / math.sqrt(math.pi)))
@@ -334,3 +342,42 @@ def _lerp_vjp(node: Node, g: Node) -> tuple[Node, Node, Node]:
 
 #: ``start + weight * (end - start)``, computed from the nearer end.
 LERP = Operation("lerp", CLAMP_BETWEEN.infer, summed(_lerp_vjp), definition=_lerp)
+
+
+# --- Logarithms of sums and of odds
+
+
+def _logaddexp(a: Node, b: Node) -> Node:
+    high, low = MAXIMUM(a, b), MINIMUM(a, b)
+    # The difference of equal infinities would be NaN.
+    apart = where(NE(high, low), low - high, number(0, a.dtype))
+    return high + LOG1P(EXP(apart))
+
+
+def _logaddexp_vjp(node: Node, g: Node) -> tuple[Node, Node]:
+    a, b = node.inputs
+    return g * SIGMOID(a - b), g * SIGMOID(b - a)
+
+
+LOGADDEXP = Operation("logaddexp", _same_dtype, summed(_logaddexp_vjp), definition=_logaddexp)
+
+
+def _logit(p: Node, *, eps: float | None) -> Node:
+    if eps is not None:
+        p = CLAMP(p, low=eps, high=1.0 - eps)
+    return LOG(p / (1 - p))
+
+
+def _logit_vjp(node: Node, g: Node) -> list[Node]:
+    """Return the gradient; outside the bounds it is 0, without bounds NaN. At them it is inside."""
+    (p,), eps = node.inputs, node.attributes["eps"]
+    low, high = (0.0, 1.0) if eps is None else (eps, 1.0 - eps)
+    is_outside = LOGICAL_OR(LT(p, number(low, p.dtype)), GT(p, number(high, p.dtype)))
+    # What is not chosen must not be infinite: its gradient would be NaN.
+    inner = where(is_outside, number(0.5, p.dtype), p)
+    outer = number(math.nan if eps is None else 0.0, p.dtype)
+    return [where(is_outside, outer, g / (inner * (1 - inner)))]
+
+
+#: The inverse of a sigmoid, of what is clamped between ``eps`` and ``1 - eps``.
+LOGIT = Operation("logit", lambda inputs, **_: _floating(inputs), _logit_vjp, definition=_logit)

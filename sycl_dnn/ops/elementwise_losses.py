@@ -55,18 +55,15 @@ HUBER = Operation(
 # --- Of probabilities and logits
 
 
-def _bounded_log(p: Node) -> Node:
-    return MAXIMUM(LOG(p), number(-100.0, p.dtype))
-
-
 def _binary_cross_entropy(p: Node, t: Node) -> Node:
-    return -(t * _bounded_log(p) + (1 - t) * _bounded_log(1 - p))
+    least = number(-100.0, p.dtype)
+    return -(t * MAXIMUM(LOG(p), least) + (1 - t) * MAXIMUM(LOG1P(-p), least))
 
 
 def _binary_cross_entropy_vjp(node: Node, g: Node) -> tuple[Node, Node]:
     p, t = node.inputs
     variance = MAXIMUM((1 - p) * p, number(1e-12, p.dtype))
-    return g * ((p - t) / variance), g * (LOG(1 - p) - LOG(p))
+    return g * ((p - t) / variance), g * (LOG1P(-p) - LOG(p))
 
 
 #: Its logarithms are bounded by -100; in the gradient of the target they are not.

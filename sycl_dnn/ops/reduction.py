@@ -229,9 +229,16 @@ def _logsumexp_vjp(node: Node, g: Node) -> list[Node]:
     return [EXP(node.inputs[0] - node) * g]
 
 
+def _is_of_one(x: Node, axes: Axes) -> bool:
+    """Whether slices have one element, whose norm is its absolute value, however large."""
+    return all(x.shape[k] == 1 for k in axes)
+
+
 def _norm(x: Node, *, axes: Axes, order: float) -> Node:
     if order == 0:
         return SUM(cast(NE(x, number(0, x.dtype)), x.dtype), axes=axes)
+    if _is_of_one(x, axes):
+        return ABS(x)
     if math.isinf(order):
         return (MAX if order > 0 else MIN)(ABS(x), axes=axes)
     if order == 1:
@@ -253,6 +260,8 @@ def _norm_vjp(node: Node, g: Node) -> list[Node]:
         return [SIGN(x) * g]
     is_zero = EQ(node, zero)
     safe = where(is_zero, number(1, x.dtype), node)
+    if _is_of_one(x, axes):
+        return [where(is_zero, zero, x / safe) * g]
     if order == 2:
         return [x * where(is_zero, zero, g / safe)]
     slope = SIGN(x) * _power(ABS(x), order - 1)

@@ -40,7 +40,8 @@ CALLS = [
     "pow(2.0, u)", "atan2(u, p)", "fmod(u, p)", "remainder(u, p)", "clamp(u, -0.5, 0.7)",
     "clamp(u, min=v)", "clamp_max(u, 0.3)", "clamp_min(u, 0.3)", "where(m, u * u, p * u)",
     "masked_fill(u * u, m, 2.0)", "addcdiv(u, u, p)", "addcmul(u, u, p)", "lerp(u, p, 0.3)",
-    "lerp(u, p, u)", "logaddexp(u, p)", "u * u + p / (1 + p)", "u ** 2 * v", "2.0 / p - u",
+    "lerp(u, p, u)", "logaddexp(u, p)", "logaddexp(u, u)",
+    "u * u + p / (1 + p)", "u ** 2 * v", "2.0 / p - u",
     # reductions
     "sum(u * u, 1)", "mean(u * p, 0)", "prod(p, 1)", "prod(u)", "amax(u * u, 1)", "amin(u * p, 0)",
     "max(u * u, 1)[0]", "min(u * p)", "max(u * u)", "var(u, 1)", "std(p, 1)", "var(u)",

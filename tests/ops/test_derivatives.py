@@ -103,6 +103,8 @@ CASES = {
     "where": (_where, APART, X),
     "clamp_between": (lambda x, y, z: e.CLAMP_BETWEEN(x * 2, y, y + z * z) * x, DISTINCT, ROW, X),
     "lerp": (e.LERP, X, ROW, draw(3, 4, low=-0.4, high=0.4)),
+    "logaddexp": (e.LOGADDEXP, X, ROW), "logaddexp of equals": (lambda x: e.LOGADDEXP(x, x), X),
+    "logit": (lambda p: e.LOGIT(p, eps=None), draw(3, 4, low=0.2, high=0.8)),
     "exp_nonpositive": (e.EXP_NONPOSITIVE, draw(3, 4, low=-2.0, high=-0.1)),
     "clamp": (lambda x: e.CLAMP(x, low=-0.2, high=0.2) * x, APART),
     "reshape": (lambda x: s.reshape(x * x, (2, 6)), X),

@@ -17,13 +17,13 @@ from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.ops.reduction import SOFTMAX
 from sycl_dnn.trace.values import Tensor
 
-#: Algorithms for which oneDNN returns numbers for NaN, has errors of 5e-5 (mish), or has powers
-#: with the exponent -0.5 for what is ``rsqrt`` in torch.
+#: Algorithms for which oneDNN returns numbers for NaN, has errors of 5e-5 (mish), one logarithm for
+#: all denormal numbers, or powers with the exponent -0.5 for what is ``rsqrt`` in torch.
 _LOSING = frozenset(
     (
         A.eltwise_relu, A.eltwise_relu_use_dst_for_bwd, A.eltwise_clip, A.eltwise_clip_v2,
         A.eltwise_clip_v2_use_dst_for_bwd, A.eltwise_hardsigmoid, A.eltwise_exp,
-        A.eltwise_exp_use_dst_for_bwd, A.eltwise_mish, A.eltwise_pow,
+        A.eltwise_exp_use_dst_for_bwd, A.eltwise_log, A.eltwise_mish, A.eltwise_pow,
     )
 )  # fmt: skip
 

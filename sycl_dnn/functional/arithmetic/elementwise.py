@@ -146,8 +146,8 @@ def _text(body: Callable[..., Any], has_inplace: bool, integers: bool, page: str
 # --- Elementary unary functions: neg, exp, log, sqrt, abs, square, reciprocal
 
 A = algorithm
-#: Functions that oneDNN does not compute as PyTorch for NaN.
-_OF_NODES = ("exp", "abs")
+#: Functions that oneDNN does not compute as PyTorch for NaN, or for denormal numbers.
+_OF_NODES = ("exp", "abs", "log")
 #: The docstring of a function of one operand.
 UNARY = """{summary}
 

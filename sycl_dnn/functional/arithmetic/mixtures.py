@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn.call.operation import operation, templated
-from sycl_dnn.functional.arithmetic.binary import add, div, maximum, minimum, mul, sub
-from sycl_dnn.functional.arithmetic.comparison import clamp, eq, ne, where
+from sycl_dnn.functional.arithmetic.binary import add, div, mul
+from sycl_dnn.functional.arithmetic.comparison import clamp, eq, where
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.elementwise import check_float, exp, log
-from sycl_dnn.functional.arithmetic.mathematical import isnan, log1p
+from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.arithmetic.mathematical import isnan
 from sycl_dnn.functional.arithmetic.operands import (
     by_nodes,
     check_arrays,
@@ -261,12 +262,7 @@ def logaddexp(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.
     input, other = checked_operands("logaddexp", input=input, other=other)
     check_float("logaddexp", input=input, other=other)
     dtype = dtypes.promote(input.dtype, other.dtype)
-    wide = dtypes.wide(dtype)
-    a, b = converted(input, wide), converted(other, wide)
-    high, low = maximum(a, b), minimum(a, b)
-    # The difference of equal infinities would be NaN.
-    apart = where(ne(high, low), sub(low, high), 0.0)
-    return converted(add(high, log1p(exp(apart))), dtype)
+    return by_nodes(ops.LOGADDEXP, input, other, wide=dtypes.wide(dtype), dtype=dtype)
 
 
 @operation
@@ -291,8 +287,7 @@ def logit(input: dpnp.ndarray | Array, eps: float | None = None) -> dpnp.ndarray
 
     Notes
     -----
-    Source: ``torch.logit``.
+    Without ``eps``, the gradient outside [0, 1] is NaN. Source: ``torch.logit``.
     """
     check_float("logit", input=input)
-    x = input if eps is None else clamp(input, float(eps), 1.0 - float(eps))
-    return log(div(x, sub(1.0, x)))
+    return by_nodes(partial(ops.LOGIT, eps=None if eps is None else float(eps)), input)

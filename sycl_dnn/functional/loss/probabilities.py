@@ -236,7 +236,9 @@ def gaussian_nll_loss(
         made = F.add(F.mul(difference, 0.5 / least), 0.5 * math.log(least) + constant)
     else:
         check_float("gaussian_nll_loss", var=found)
-        least = F.add(found, stopped(F.sub(F.clamp(found, min=eps), found)))
+        # The bound has the gradient of what it replaces.
+        bound = F.add(F.sub(found, stopped(found)), eps)
+        least = F.where(F.lt(found, eps), bound, found)
         made = F.mul(F.add(F.log(least), F.div(difference, least)), 0.5)
         made = F.add(made, constant) if full else made
     return reduced(made, reduction)
