@@ -8,8 +8,10 @@ from typing import Any
 import dpnp
 
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import functions
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen, Seed
+from sycl_dnn.trace.torch_methods import is_torch
 from sycl_dnn.trace.values import Storage, Tensor
 
 #: Methods of arrays that need their values.
@@ -65,6 +67,10 @@ class RecordedTensor(Tensor):
     def offset(self) -> int:  # type: ignore[override]
         """As of the tensor: the function is traced for it."""
         return self.trace.hidden(self).offset
+
+    def nonzero(self) -> Any:
+        """As of the array: a tuple of indices; in modules as torch's, (k, number of axes)."""
+        return functions.nonzero(self, as_tuple=not is_torch())
 
     def __repr__(self) -> str:
         return f"Tensor({self.shape}, {self.dtype})"

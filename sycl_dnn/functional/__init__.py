@@ -137,7 +137,14 @@ from sycl_dnn.functional.index.gathering import (
     scatter_add,
     take_along_dim,
 )
-from sycl_dnn.functional.index.ordering import argsort, nonzero, sort, topk, unique
+from sycl_dnn.functional.index.ordering import (
+    argsort,
+    masked_select,
+    nonzero,
+    sort,
+    topk,
+    unique,
+)
 from sycl_dnn.functional.index.slices_added import index_add
 from sycl_dnn.functional.loss.classes import cross_entropy, nll_loss
 from sycl_dnn.functional.loss.margins import (

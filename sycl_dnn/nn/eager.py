@@ -12,6 +12,7 @@ from sycl_dnn.compiler.decorator import compile
 from sycl_dnn.nn import folded_calls, hooks, module_tree
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.module_arrays import building, handed, in_manner, plain
+from sycl_dnn.trace.refusals import ValuesUnknown
 from sycl_dnn.trace.torch_methods import in_torch_manner, is_torch, unspoilt
 from sycl_dnn.trace.values import Tensor
 
@@ -35,13 +36,30 @@ _MOST = 1024
 
 
 def _program_of(module: Any) -> Any:
+    """Return what runs modules of a form, and how to replace it."""
     _, form = module_tree.flatten(module)
     found = _programs.get(form)
     if found is None:
         while len(_programs) >= _MOST:
             _programs.pop(next(iter(_programs)), None)
-        found = _programs[form] = compile(forward)
+        found = _programs[form] = _Forward()
     return found
+
+
+class _Forward:
+    """The program of a module; call by call if its ``forward`` needs values of arrays."""
+
+    def __init__(self) -> None:
+        self._run: Callable[..., Any] = compile(forward)
+
+    def __call__(self, module: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self._run(module, *args, **kwargs)
+        except ValuesUnknown:
+            if self._run is _in_parts:
+                raise
+            self._run = _in_parts
+        return _in_parts(module, *args, **kwargs)
 
 
 class Watchers(threading.local):
@@ -81,7 +99,7 @@ def _run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if not any(nested_arguments.is_array(v) for v in leaves):
         return forward(module, *args, **kwargs)
     if hooks.are_inside(module):
-        return _in_parts(module, args, kwargs)
+        return _in_parts(module, *args, **kwargs)
     return in_manner(_program_of(module)(module, *args, **kwargs))
 
 
@@ -104,8 +122,8 @@ def _captured(leaves: list[Any], *called: Any) -> tuple[Any, ...]:
     return tuple(module_tree.replaced(value, trace.capture) for value in called)
 
 
-def _in_parts(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run ``forward`` call by call: hooks of submodules must see arrays, not traced values."""
+def _in_parts(module: Any, *args: Any, **kwargs: Any) -> Any:
+    """Run ``forward`` call by call: hooks of submodules and Python need arrays with values."""
     with building():
         given = hooks.mapped(handed, (args, kwargs))
         result = module.forward(*given[0], **given[1])

@@ -71,6 +71,13 @@ def is_tensor(value: Any) -> bool:
     return isinstance(value, Tensor)
 
 
+def where(condition: Any, *values: Any) -> Any:
+    """Return elements of two arrays by a condition; of a condition alone the indices."""
+    if values:
+        return functional.where(condition, *values)
+    return functional.nonzero(condition, as_tuple=True)
+
+
 def __getattr__(name: str) -> Any:
     if name in _DTYPES:
         return _DTYPES[name]

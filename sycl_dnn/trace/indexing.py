@@ -5,25 +5,31 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from types import EllipsisType
 from typing import Any
 
+import dpnp
 import numpy as np
 
 from sycl_dnn.trace import functions
+from sycl_dnn.trace.refusals import ValuesUnknown
 from sycl_dnn.trace.torch_methods import alias, unspoilt
+from sycl_dnn.trace.values import Tensor
 
 _INTEGERS = ("int32", "int64")
 _BOOL = (
     "index: a mask gives an array whose shape depends on values, which are not known while a "
-    "function is traced; use sycl_dnn.functional.where, or multiply with the mask"
+    "function is compiled; use sycl_dnn.functional.where, or multiply with the mask"
 )
 
 
 def taken(x: Any, key: Any) -> Any:
     """Return ``x[key]``."""
     unspoilt("index", x)
-    items = [_known(item) for item in (key if isinstance(key, tuple) else (key,))]
+    given = key if isinstance(key, tuple) else (key,)
+    items = [known for item in given for known in _known(item)]
+    _check_masks(x.shape, given)
     items = _full_key(items, len(x.shape))
     made = x.trace.joined(_taken, _taken, (x, items), {})
     return made if any(map(_is_array, items)) else alias(x, made)
@@ -78,21 +84,53 @@ def _is_array(item: Any) -> bool:
     return hasattr(item, "shape")
 
 
-def _known(item: Any) -> Any:
-    """Return an item of a key: lists as NumPy's arrays, masks of the host as numbers."""
+def _known(item: Any) -> Sequence[Any]:
+    """Return items of a key for one: a mask as arrays of numbers, for each of its axes."""
     if isinstance(item, (bool, np.bool_)):
-        raise TypeError(_BOOL)
+        raise ValuesUnknown(_BOOL)
     if isinstance(item, list):
         item = np.asarray(item) if item else np.zeros(0, "int64")
+    return _places(item) if _is_mask(item) else [_item(item)]
+
+
+def _is_mask(item: Any) -> bool:
+    return _is_array(item) and not isinstance(item, np.generic) and str(item.dtype) == "bool"
+
+
+def _places(mask: Any) -> Sequence[Any]:
+    """Return where a mask is true: the values of a tensor are computed for it, if they can be."""
+    if isinstance(mask, Tensor):
+        if not hasattr(mask.trace, "evaluated"):
+            raise ValuesUnknown(_BOOL)
+        mask = mask.trace.evaluated(mask, "index")
+    if not mask.ndim:
+        raise TypeError("index: a mask must have axes, got an array of one element")
+    return (np if isinstance(mask, np.ndarray) else dpnp).nonzero(mask)
+
+
+def _check_masks(shape: tuple[int, ...], items: Sequence[Any]) -> None:
+    """Raise IndexError for a mask whose sizes are not those of its axes."""
+    taken = [item.ndim if _is_mask(item) else int(item is not None) for item in items]
+    axis = 0
+    for number, item in enumerate(items):
+        if item is Ellipsis:
+            axis = len(shape) - sum(taken[number + 1 :])
+            continue
+        own = shape[axis : axis + taken[number]]
+        if _is_mask(item) and tuple(item.shape) != own:
+            raise IndexError(
+                f"index: a mask must have the sizes of its axes, {own}, got {tuple(item.shape)}"
+            )
+        axis += taken[number]
+
+
+def _item(item: Any) -> Any:
+    """Return an item of a key, checked: NumPy's numbers as Python's."""
     if isinstance(item, np.generic):
         return item.item()
     if not _is_array(item):
         return item if item is None or isinstance(item, (slice, EllipsisType)) else _number(item)
     name = getattr(item.dtype, "name", str(item.dtype))
-    if name == "bool":
-        if isinstance(item, np.ndarray) and item.ndim == 1:
-            return np.flatnonzero(item)
-        raise TypeError(_BOOL)
     if isinstance(item, np.ndarray):
         if item.dtype.kind not in "iu":
             raise TypeError(f"index: arrays must hold integers, got {name}")

@@ -11,9 +11,14 @@ from typing import Any
 
 import numpy as np
 
+
+class ValuesUnknown(TypeError):
+    """A traced function needs the values of an array."""
+
+
 VALUES = (
-    "the values of an array are not known while a function is traced; functions given to plan, "
-    "vjp or compile must not depend on them"
+    "the values of an array are not known while a function is traced; functions given to plan or "
+    "compile must not depend on them"
 )
 _SHAPE = (
     "the shape of the result depends on values, which are not known while a function is traced; "
@@ -60,9 +65,10 @@ _SHOWN_TENSOR_METHODS = {
 def refused_method(name: str) -> Any:
     """Return a method that raises TypeError with the reason."""
     shown, reason = _SHOWN_TENSOR_METHODS.get(name, f"{name}()"), REFUSED[name]
+    error = ValuesUnknown if reason in (VALUES, _SHAPE) else TypeError
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(f"{shown}: {reason}")
+        raise error(f"{shown}: {reason}")
 
     method.__name__ = name
     method.__doc__ = "Refused: raises TypeError that says why."

@@ -355,6 +355,7 @@ SWITCHED: dict[str, Callable[..., Any]] = {
     "argmin": _arg("argmin"), "squeeze": _squeeze, "repeat": _repeat,
     "diagonal": lambda x, offset=0, dim1=0, dim2=1: functions.diagonal(x, offset, dim1, dim2),
     "sort": _ordered("sort"), "argsort": _ordered("argsort"),
+    "nonzero": lambda x, *, as_tuple=False: functions.nonzero(x, as_tuple=as_tuple),
     "cumsum": lambda x, dim, dtype=None: functions.cumsum(x, dim, dtype=dtype),
     "cumprod": lambda x, dim, dtype=None: functions.cumprod(x, dim, dtype=dtype),
 }  # fmt: skip

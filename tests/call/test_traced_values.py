@@ -353,6 +353,8 @@ def test_methods_that_need_values_or_memory_are_refused_by_name(name, run, make)
         run(lambda x: outcomes.append(_outcome(function, x)) or F.relu(x), a)
         assert outcomes == [_outcome(function, a)]
         return
+    if run is TRANSFORMS["vjp"] and name == "nonzero":
+        return  # tests/call/test_value_dependent.py
     with pytest.raises(TypeError, match=said):
         run(function, make(3, 4))
 
@@ -511,5 +513,7 @@ def test_indices_out_of_range(run, make, queue):
     ],
 )
 def test_refused_keys(key, error, said, run, make):
+    if run is TRANSFORMS["vjp"] and "values" in said:
+        return  # tests/call/test_value_dependent.py
     with pytest.raises(error, match=said):
         run(lambda x: x[key(x)], make(3, 4))

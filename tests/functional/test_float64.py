@@ -73,7 +73,8 @@ OTHERS = {
 #: They take a QuantizedTensor, a separate scale, a condition, or no array.
 ELSEWHERE = {"PackedSequence", "ctc_loss", "nms", "pack_padded_sequence", "pad_packed_sequence",
              "roi_align", "arange", "dropout2d", "dropout3d", "empty", "eye", "full", "index_add",
-             "masked_fill", "randint", "randperm", "bitwise_and", "bitwise_left_shift",
+             "masked_fill", "masked_select", "randint", "randperm", "bitwise_and",
+             "bitwise_left_shift",
              "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
              "linspace", "ones", "rand", "randn", "zeros",
              "QuantizedTensor", "bce_with_logits", "dequantize", "quantized_conv1d",

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import dpnp
 import numpy as np
 
+from sycl_dnn import tree
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.ir.node import Node, Operation
 from sycl_dnn.lower import (  # noqa: F401
@@ -20,7 +22,7 @@ from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace.array import Array
-from sycl_dnn.trace.refusals import NAMES
+from sycl_dnn.trace.refusals import NAMES, ValuesUnknown
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, filled
@@ -99,10 +101,11 @@ def check_arrays(name: str, **operands: Any) -> None:
     """Raise TypeError for the first named operand that is not an array."""
     for argument, x in operands.items():
         if not isinstance(x, Tensor):
-            raise _not_an_array(name, argument, x)
+            raise not_an_array(name, argument, x)
 
 
-def _not_an_array(name: str, argument: str, x: Any) -> TypeError:
+def not_an_array(name: str, argument: str, x: Any) -> TypeError:
+    """Return the error for an argument that is not an array."""
     return TypeError(f"{name}: {argument} must be an array, got {type(x).__name__}")
 
 
@@ -117,15 +120,39 @@ def checked_array(name: str, argument: str, x: Any) -> Tensor:
     return check_unpacked(name, argument, x)
 
 
+def by_values(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a function of arrays whose results have shapes that depend on values.
+
+    While ``vjp`` runs a user's function, the values of its arguments are computed, and results are
+    constants to gradients.
+    """
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        tensors = [v for v in (*args, *kwargs.values()) if isinstance(v, Tensor)]
+        if not tensors or not hasattr(tensors[0].trace, "evaluated"):
+            return function(*args, **kwargs)
+        run = tensors[0].trace
+
+        def known(value: Any) -> Any:
+            is_tensor = isinstance(value, Tensor)
+            return run.evaluated(value, function.__name__) if is_tensor else value
+
+        made = function(*map(known, args), **{n: known(v) for n, v in kwargs.items()})
+        return tree.map(run.capture, made)
+
+    return called
+
+
 def check_values(name: str, argument: str, x: Any) -> None:
     """Raise TypeError unless ``x`` is an array whose values the host can read."""
     if isinstance(x, Tensor):
-        raise TypeError(
+        raise ValuesUnknown(
             f"{name}: {argument} must be an array with values: the shape of the result depends on "
             "them, which are not known while a function is traced"
         )
     if not isinstance(x, (dpnp.ndarray, Array)):
-        raise _not_an_array(name, argument, x)
+        raise not_an_array(name, argument, x)
 
 
 def trace_of(*operands: Any) -> Any:

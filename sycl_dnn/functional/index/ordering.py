@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sort, argsort, topk, unique and nonzero."""
+"""sort, argsort, topk, unique, nonzero and masked_select."""
 
 from __future__ import annotations
 
@@ -10,17 +10,23 @@ import dpnp
 
 from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.convert import asarray, astype, converted
-from sycl_dnn.functional.arithmetic.operands import check_real, check_values
+from sycl_dnn.functional.arithmetic.operands import (
+    by_values,
+    check_real,
+    check_values,
+    not_an_array,
+)
 from sycl_dnn.functional.index.gathering import gathered
 from sycl_dnn.functional.index.ranks import MOST, can_count, first_places
 from sycl_dnn.functional.reduction.extremes import ValuesAndIndices
+from sycl_dnn.functional.shape.arrangement import expand
 from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import narrow, reshape, transpose, untaped
+from sycl_dnn.trace.views import broadcast_shape, narrow, reshape, transpose, untaped
 
 
 def _order(
@@ -169,6 +175,7 @@ def _given(name: str, input: Any) -> dpnp.ndarray:
     return astype(input, "float32") if isinstance(input, Array) else input
 
 
+@by_values
 def unique(
     input: dpnp.ndarray | Array,
     sorted: bool = True,
@@ -199,7 +206,7 @@ def unique(
     Raises
     ------
     TypeError
-        ``input`` is not an array, or is traced.
+        ``input`` is not an array, or is traced by ``compile`` or ``plan``.
     ValueError
         There is no such axis.
 
@@ -220,6 +227,7 @@ def unique(
     return found[0] if len(found) == 1 else tuple(found)
 
 
+@by_values
 def nonzero(input: dpnp.ndarray | Array, *, as_tuple: bool = False) -> Any:
     """Return the indices of nonzero elements.
 
@@ -236,7 +244,7 @@ def nonzero(input: dpnp.ndarray | Array, *, as_tuple: bool = False) -> Any:
     Raises
     ------
     TypeError
-        ``input`` is not an array, or is traced.
+        ``input`` is not an array, or is traced by ``compile`` or ``plan``.
 
     Notes
     -----
@@ -250,3 +258,37 @@ def nonzero(input: dpnp.ndarray | Array, *, as_tuple: bool = False) -> Any:
         return dpnp.zeros((count, 0), dtype="int64", sycl_queue=x.sycl_queue)
     places = tuple(p.astype("int64", copy=False) for p in dpnp.nonzero(x))
     return places if as_tuple else dpnp.stack(places, axis=1)
+
+
+def masked_select(input: dpnp.ndarray | Array, mask: dpnp.ndarray) -> dpnp.ndarray | Array:
+    """Return the elements at which a mask is true.
+
+    Parameters
+    ----------
+    input : array of any dtype
+    mask : array of bool
+        Shapes broadcast.
+
+    Returns
+    -------
+    array (k,) of the dtype of ``input``
+
+    Raises
+    ------
+    TypeError
+        ``mask`` is not an array of bool, or is traced by ``compile`` or ``plan``.
+    ValueError
+        The shapes do not broadcast.
+
+    Notes
+    -----
+    The host waits for the device to learn the number of results. The gradient of the elements that
+    are not selected is 0. Source: ``torch.masked_select``.
+    """
+    for name, value in (("input", input), ("mask", mask)):
+        if not isinstance(value, (dpnp.ndarray, Array, Tensor)):
+            raise not_an_array("masked_select", name, value)
+    if str(mask.dtype) != "bool":
+        raise TypeError(f"masked_select: mask must be an array of bool, got {mask.dtype}")
+    shape = broadcast_shape(input.shape, mask.shape)
+    return expand(input, shape)[expand(mask, shape)]

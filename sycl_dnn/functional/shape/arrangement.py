@@ -20,6 +20,7 @@ from sycl_dnn.ops.creation import triangle
 from sycl_dnn.ops.selection import FLIP
 from sycl_dnn.ops.selection import roll as roll_nodes
 from sycl_dnn.trace import pointwise, views
+from sycl_dnn.trace.refusals import ValuesUnknown
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
@@ -336,8 +337,10 @@ def repeat_interleave(
         kind = type(repeats).__name__
         raise TypeError(f"repeat_interleave: repeats must be an int or an array, got {kind}")
     if output_size is None and not isinstance(repeats, int):
-        if isinstance(repeats, Tensor):
-            raise TypeError("repeat_interleave: output_size must be given inside a traced function")
+        if isinstance(repeats, Tensor) and not hasattr(repeats.trace, "evaluated"):
+            raise ValuesUnknown(
+                "repeat_interleave: output_size must be given inside a compiled function"
+            )
         length = input.shape[dim] if dim is not None else math.prod(input.shape)
         output_size = int(repeats.sum()) * (length if repeats.size == 1 else 1)
     given = {} if out is None else {"out": out}

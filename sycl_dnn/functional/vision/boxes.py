@@ -15,7 +15,7 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.convert import astype, converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
-from sycl_dnn.functional.arithmetic.operands import check_values
+from sycl_dnn.functional.arithmetic.operands import by_values, check_values
 from sycl_dnn.functional.creation.factories import full_like
 from sycl_dnn.functional.embeddings import embedding
 from sycl_dnn.functional.reduction.sums import sum as summed
@@ -24,6 +24,7 @@ from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.pointwise import zeros
+from sycl_dnn.trace.refusals import ValuesUnknown
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import filled, reshape, transpose
@@ -48,6 +49,7 @@ def _overlaps(some: dpnp.ndarray, boxes: dpnp.ndarray, threshold: float) -> np.n
     return dpnp.asnumpy(shared / (areas[0][:, None] + areas[1][None, :] - shared) > threshold)
 
 
+@by_values
 def nms(
     boxes: dpnp.ndarray | Array, scores: dpnp.ndarray | Array, iou_threshold: float
 ) -> dpnp.ndarray:
@@ -217,7 +219,11 @@ def _most(
 ) -> tuple[int, int]:
     """Return the number of samples along both sides of the largest box; the host waits for it."""
     if isinstance(boxes, Tensor):
-        raise TypeError("roi_align: sampling_ratio must be positive inside a traced function")
+        if not hasattr(boxes.trace, "evaluated"):
+            raise ValuesUnknown(
+                "roi_align: sampling_ratio must be positive inside a compiled function"
+            )
+        boxes = boxes.trace.evaluated(boxes, "roi_align")
     if not len(boxes):
         return 1, 1
     # Computed as the samples are placed: different rounding could lose a sample.
