@@ -20,13 +20,13 @@ from sycl_dnn.trace.values import Tensor
 MOST_ROWS = 8
 #: Elements of the rows that a work-item normalizes in its own memory.
 _MOST_NORMED = 1 << 16
-#: Activations in OpenCL C.
+#: Activations in OpenCL C, of a ``gated`` number or vector.
 GATES = {
     "silu": "gate / (1.0f + exp(-gate))",
     "gelu": "0.5f * gate * (1.0f + erf(gate * 0.70710678f))",
     "gelu_tanh": "0.5f * gate * "
     "(1.0f + tanh(0.79788456f * gate * (1.0f + 0.044715f * gate * gate)))",
-    "relu": "(gate < 0 ? 0.0f : gate)",
+    "relu": "(gate < 0 ? (gated)0.0f : gate)",
 }
 #: Kernels count elements in 32 bits.
 _MOST = 1 << 31
@@ -85,6 +85,7 @@ BLOCKS = {
 }  # fmt: skip
 
 _DECODE = """
+typedef float gated;
 #define HALF(p) vload_half(0, (__global const half *)(p))
 #define INTS(i, p) convert_int16(vload16(i, p))
 #define FLOATS(q) convert_float16(q)

@@ -100,6 +100,7 @@ class _Placed:
     def __call__(self, name: str, shape: tuple[int, ...]) -> Any:
         packed = self._dtype == "stored" and len(shape) == 2 and self._file.packed(name, shape)
         if packed:
+            packed = packed.for_cpu() if self._device.sycl_device.is_cpu else packed
             data = F.asarray(np.ascontiguousarray(packed.data), sycl_queue=self._device)
             return packed._replace(data=data)
         values = self._file.array(name, shape)

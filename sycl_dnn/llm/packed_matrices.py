@@ -8,11 +8,14 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sycl_dnn import _core
 from sycl_dnn import functional as F
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.product.product import product, recorded
-from sycl_dnn.kernels import packed_blocks
+from sycl_dnn.kernels import packed_blocks, tiled_blocks
+from sycl_dnn.kernels.tiled_blocks import TILE, TILED
 from sycl_dnn.llm.composed_decoding import composed_rows
 from sycl_dnn.llm.layer_norms import activated
 from sycl_dnn.trace.steps import Entry, Out
@@ -27,11 +30,18 @@ class PackedMatrix(NamedTuple):
     ----------
     data : array (n, bytes) of uint8
     kind : str
-        Of ``BLOCKS``.
+        Of ``BLOCKS`` or ``TILED``.
     """
 
     data: Any
     kind: str
+
+    def for_cpu(self) -> PackedMatrix:
+        """Return the matrix in tiles if CPUs multiply it faster so; ``data`` is a NumPy array."""
+        kind = f"{self.kind} in tiles"
+        if kind not in TILED or self.data.shape[0] % TILE:
+            return self
+        return PackedMatrix(tiled_blocks.in_tiles(self.data, self.kind), kind)
 
 
 def packed_linears(
@@ -72,7 +82,7 @@ def _linears(x: Any, matrices: Any, kind: str, added: Any, norm: Any, eps: float
     if norm is not None or gate:
         is_inference = x.trace.is_compiled and not x.trace.training
         if is_inference and x.dtype == "float32" and around.fits(x):
-            made = packed_blocks.packed_products(x, matrices, kind, around)
+            made = _by_kernel(x, matrices, kind, around)
             if made is not None:
                 return tuple(made)
         x = x if norm is None else F.rms_norm(x, norm.shape, norm, eps)
@@ -84,7 +94,7 @@ def _products(x: Tensor, matrices: Sequence[Tensor], kind: str, added: Tensor | 
     with untaped(x.trace):
         is_float = x.dtype == "float32"
         around = packed_blocks.Around(added if is_float else None)
-        made = packed_blocks.packed_products(x, matrices, kind, around)
+        made = _by_kernel(x, matrices, kind, around)
         if made is None:
             made = [_of_decoded(x, data, kind) for data in matrices]
             is_float = False
@@ -103,9 +113,15 @@ def _products(x: Tensor, matrices: Sequence[Tensor], kind: str, added: Tensor | 
     return tuple(made)
 
 
+def _by_kernel(x: Tensor, matrices: Sequence[Tensor], kind: str, around: Any) -> Any:
+    if kind in TILED:
+        return tiled_blocks.tiled_products(x, matrices, kind, around)
+    return packed_blocks.packed_products(x, matrices, kind, around)
+
+
 def _of_decoded(x: Tensor, data: Tensor, kind: str) -> Tensor:
     dtype = dtype_of_many_rows(x, kind)
-    weights = F.transpose(_decoded(data, kind, dtype), 0, 1)
+    weights = _columns(data, kind, dtype)
     given = {"src": x.trace.convert(x, dtype), "weights": weights}
     return recorded(given, Out((x.shape[0], data.shape[0]), "float32"))
 
@@ -133,6 +149,39 @@ def decoded(data: Any, kind: str, dtype: str = "float32") -> Any:
     return _decoded(data, kind, dtype)
 
 
+def _columns(data: Tensor, kind: str, dtype: str) -> Tensor:
+    """Return the transposed weights (k, n)."""
+    made = tiled_blocks.tiled_columns(data, kind, dtype) if kind in TILED else None
+    return F.transpose(_decoded(data, kind, dtype), 0, 1) if made is None else made
+
+
 def _decoded(data: Tensor, kind: str, dtype: str) -> Tensor:
+    if kind in TILED:
+        ids = np.arange(data.shape[0], dtype=np.int32)
+        return _decoded(rows_of_tiles(data, F.tensor(ids)), TILED[kind], dtype)
     made = packed_blocks.packed_rows(data, kind, dtype)
     return composed_rows(data, kind, dtype) if made is None else made
+
+
+def looked_up(data: Any, ids: Any, kind: str) -> Any:
+    """Return rows (*, k) of a packed matrix, in float32.
+
+    Parameters
+    ----------
+    data : array (n, bytes) of uint8
+    ids : array (*)
+    kind : str
+    """
+    flat = F.reshape(ids, (-1,))
+    rows = rows_of_tiles(data, flat) if kind in TILED else F.embedding(flat, data)
+    made = decoded(rows, TILED.get(kind, kind))
+    return F.reshape(made, (*ids.shape, -1))
+
+
+def rows_of_tiles(data: Any, ids: Any) -> Any:
+    """Return rows (m, bytes) of blocks of a matrix in tiles (n, bytes)."""
+    wide = data.shape[1]
+    tiles = F.embedding(F.floor_divide(ids, TILE), F.reshape(data, (-1, TILE * wide)))
+    tiles = F.reshape(tiles, (-1, wide // 2, TILE, 2))
+    which = F.reshape(F.remainder(ids, TILE), (-1, 1, 1, 1))
+    return F.reshape(F.take_along_dim(tiles, which, 2), (-1, wide))

@@ -13,7 +13,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.call.operation import operation
 from sycl_dnn.kernels.rows_in_two_parts import STEPS, added_parts, split_rows
 from sycl_dnn.llm.layer_norms import RMSNorm, Weights, activated
-from sycl_dnn.llm.packed_matrices import PackedMatrix, decoded, packed_linears
+from sycl_dnn.llm.packed_matrices import PackedMatrix, looked_up, packed_linears
 from sycl_dnn.nn.module import Module
 from sycl_dnn.trace.values import Tensor
 
@@ -162,10 +162,9 @@ class Table(Module):
 
     def forward(self, ids: Any) -> Any:
         """Look up rows; returns (*, width)."""
-        made = F.embedding(ids, self.weight)
         if self.packed_kind:
-            rows = decoded(F.reshape(made, (-1, made.shape[-1])), self.packed_kind)
-            return F.reshape(rows, (*ids.shape, -1))
+            return looked_up(self.weight, ids, self.packed_kind)
+        made = F.embedding(ids, self.weight)
         if self.weight_scale is None:
             return made
         scale = F.embedding(ids, F.unsqueeze(self.weight_scale, 1))

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products with blocks of narrow numbers in tiles of 16 matrix rows, for CPUs.
+
+A tile has 2 bytes of each of its rows beside each other. A vector holds pairs of weights of all 16
+rows, which one instruction multiplies with a pair of numbers of 16 bits and adds up (``vpmaddwd``,
+``vpdpwssd``); nothing is added across a vector. Numbers of the other matrix are rounded to 16 bits
+with a scale for each block, 1/65534 of its largest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn import _core
+from sycl_dnn.kernels.choice import DTYPES
+from sycl_dnn.kernels.launching import Kernels, dense, shares
+from sycl_dnn.kernels.packed_blocks import BLOCKS, GATES, MOST_ROWS, Around
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+
+#: Rows of a tile.
+TILE = 16
+#: The type of the blocks, by that of the tiles.
+TILED = {f"{kind} in tiles": kind for kind in ("Q4_0", "Q4_1", "Q8_0")}
+#: Elements of the other matrix that a work-item keeps.
+_MOST_KEPT = 1 << 17
+_MOST = 1 << 31
+
+#: OpenCL C by type: scales, least values if any, and pair ``i`` of 16 of each row.
+_PARTS = {
+    "Q4_0": ("HALVES(0)", "d * -8.0f", "NIBBLES(1, i)"),
+    "Q4_1": ("HALVES(0)", "HALVES(1)", "NIBBLES(2, i)"),
+    "Q8_0": ("HALVES(0)", "", "CONVERT(BYTES(1 + (i), char32), short32)"),
+}
+
+_TILES = """
+typedef float16 gated;
+typedef char char32 __attribute__((ext_vector_type(32)));
+typedef uchar uchar32 __attribute__((ext_vector_type(32)));
+typedef short short32 __attribute__((ext_vector_type(32)));
+typedef int int32 __attribute__((ext_vector_type(32)));
+#define CONVERT(v, type) __builtin_convertvector(v, type)
+/* Two bytes of each row of the block at ``p``. */
+#define UNIT(u) ((__global const ushort *)p + (u) * 16)
+#define HALVES(u) vload_half16(0, (__global const half *)UNIT(u))
+#define BYTES(u, type) __builtin_astype(vload16(0, UNIT(u)), type)
+#define SHORTS(u) CONVERT(BYTES(u, uchar32), short32)
+#define NIBBLES(u, i) \\
+    ((i) < 8 ? SHORTS((u) + (i) % 8) & (short32)15 : SHORTS((u) + (i) % 8) >> (short32)4)
+#define BLOCK (UNITS * 32)
+"""
+
+_PRODUCTS = """
+#define N_BLOCKS (K / 32)
+/* Bytes that are read ahead: processors fetch few lines of a stream by themselves. */
+#define AHEAD (BLOCK * 16)
+
+float most_of(float16 v) {
+    const float8 a = fmax(v.lo, v.hi);
+    const float4 b = fmax(a.lo, a.hi);
+    const float2 c = fmax(b.lo, b.hi);
+    return fmax(c.x, c.y);
+}
+
+/* NaN where a number is NaN or infinite: the row is then NaN, as products of floats are.
+   The total is that of the rounded numbers, so their errors cancel between it and the products. */
+void rounded(float16 lo, float16 hi, short *to, float *scale, float *total) {
+    const float most = most_of(fmax(fabs(lo), fabs(hi))), strange = 0.0f * sum(lo + hi);
+    const float size = fmax(most / 32767.0f, 0x1p-100f), by = 1.0f / size;
+    lo = rint(lo * by), hi = rint(hi * by);
+    vstore16(convert_short16_sat(lo), 0, to);
+    vstore16(convert_short16_sat(hi), 1, to);
+    *scale = size + strange;
+    *total = size * sum(lo + hi) + strange;
+}
+
+/* Products of the rows of a tile with each row of x, whose pairs are given. */
+void of_tile(__global const uchar *p, const int *pairs, const float *scale, const float *total,
+             float16 *made) {
+    for (int m = 0; m < M; ++m) made[m] = 0;
+    for (int b = 0; b < N_BLOCKS; ++b, p += BLOCK) {
+        int16 dots[M];
+        /* A builtin of clang; the runtime's prefetch is a call. */
+        for (int i = 0; i < BLOCK; i += 64) __builtin_prefetch((const void *)(p + AHEAD + i));
+        for (int m = 0; m < M; ++m) dots[m] = 0;
+#pragma unroll
+        for (int i = 0; i < 16; ++i) {
+            const int32 q = CONVERT(PAIRS(i), int32);
+#pragma unroll
+            for (int m = 0; m < M; ++m) {
+                const int16 pair = pairs[m * (K / 2) + b * 16 + i];
+                const int32 both = q * CONVERT(__builtin_astype(pair, short32), int32);
+                dots[m] += both.even + both.odd;
+            }
+        }
+        const float16 d = SCALES;
+#ifdef LEAST
+        const float16 least = LEAST;
+#endif
+        for (int m = 0; m < M; ++m) {
+            const int at = m * N_BLOCKS + b;
+            made[m] = fma(convert_float16(dots[m]), d * scale[at], made[m]);
+#ifdef LEAST
+            made[m] = fma(least, (float16)total[at], made[m]);
+#endif
+        }
+    }
+}
+
+/* y (M, n) = x (M, K) times the transposed weights (n, K), for several matrices. */
+__kernel void tiled_products(__global const element *x, NORM WEIGHTS ADDED RESULTS NUMBERS
+                             int n_tiles, int each) {
+    int pairs[M * K / 2];
+    float scale[M * N_BLOCKS], total[M * N_BLOCKS];
+    for (int m = 0; m < M; ++m) {
+        float by = 1.0f;
+#ifdef EPS
+        vector squares = 0;
+        for (int i = 0; i < K; i += 16) {
+            const vector v = LOAD(m * K + i, x);
+            squares = fma(v, v, squares);
+        }
+        by = 1.0f / sqrt(sum(squares) / K + EPS);
+#endif
+        for (int b = 0; b < N_BLOCKS; ++b) {
+            const int i = b * 32, at = m * N_BLOCKS + b;
+            rounded(LOAD(m * K + i, x) * by FACTOR(i), LOAD(m * K + i + 16, x) * by FACTOR(i + 16),
+                    (short *)(pairs + (m * K + i) / 2), scale + at, total + at);
+        }
+    }
+    const int first = (int)get_group_id(0) * each;
+    for (int at = first; at < min(first + each, n_tiles); ++at) {
+        __global const uchar *w = w0;
+        __global float *y = y0;
+        int tile = at, of = n0;
+        float16 all[M];
+        CHOSEN
+        const size_t from = (size_t)tile * N_BLOCKS * BLOCK;
+        of_tile(w + from, pairs, scale, total, all);
+#ifdef GATED
+        float16 up[M];
+        of_tile(w1 + from, pairs, scale, total, up);
+        for (int m = 0; m < M; ++m) {
+            const float16 gate = all[m];
+            all[m] = GATED * up[m];
+        }
+#endif
+        for (int m = 0; m < M; ++m) {
+            const size_t to = (size_t)m * of + tile * 16;
+            vstore16(all[m] PLUS(to), 0, y + to);
+        }
+    }
+}
+"""
+
+_COLUMNS = """
+/* The transposed weights (k, n). */
+__kernel void tiled_columns(__global const uchar *w, __global element *y, int n, int n_blocks,
+                            int each) {
+    const int first = (int)get_group_id(0) * each, last = min(first + each, n / 16);
+    for (int b = 0; b < n_blocks; ++b)
+        for (int tile = first; tile < last; ++tile) {
+            __global const uchar *p = w + ((size_t)tile * n_blocks + b) * BLOCK;
+            __global element *to = y + (size_t)b * 32 * n + tile * 16;
+            const float16 d = SCALES;
+#ifdef LEAST
+            const float16 least = LEAST;
+#else
+            const float16 least = 0.0f;
+#endif
+#pragma unroll
+            for (int i = 0; i < 16; ++i) {
+                const short32 q = PAIRS(i);
+                STORE(fma(convert_float16(q.even), d, least), 0, to + (size_t)(2 * i) * n);
+                STORE(fma(convert_float16(q.odd), d, least), 0, to + (size_t)(2 * i + 1) * n);
+            }
+        }
+}
+"""
+
+
+def in_tiles(data: Any, kind: str) -> Any:
+    """Return the rows (n, bytes) of a NumPy array in tiles, of the same shape."""
+    half = BLOCKS[kind].n_bytes // 2
+    units = (
+        np.ascontiguousarray(data)
+        .view(np.uint16)
+        .reshape(-1, TILE, data.shape[1] // 2 // half, half)
+    )
+    return np.ascontiguousarray(units.transpose(0, 2, 3, 1)).view(np.uint8).reshape(data.shape)
+
+
+def _kernels(data: Tensor, kind: str, dtype: str, source: str, macros: Sequence[str]) -> Kernels:
+    scales, least, pairs = _PARTS[TILED[kind]]
+    own = [f"UNITS {BLOCKS[TILED[kind]].n_bytes // 2}", f"SCALES {scales}", f"PAIRS(i) {pairs}"]
+    own += [f"LEAST {least}"] * bool(least)
+    return Kernels(data.trace, _TILES + source, dtype, 16, [*own, *macros])
+
+
+def tiled_products(
+    x: Tensor, matrices: Sequence[Tensor], kind: str, around: Around
+) -> list[Tensor] | None:
+    """Return ``x @ weights.T`` (m, n) in float32 for each matrix, None if no kernel accepts them.
+
+    Parameters
+    ----------
+    x : Tensor (m, k)
+    matrices : sequence of Tensor (n, bytes) of uint8
+    kind : str
+        Of ``TILED``.
+    around : Around
+        With an activation there are two matrices of the same shape and one result.
+    """
+    (m, k), sizes = x.shape, [w.shape[0] for w in matrices]
+    is_small = 0 < m <= MOST_ROWS and 0 < x.size <= _MOST_KEPT and min(sizes) > 0
+    if not is_small or max(sizes) * k >= _MOST or x.dtype not in DTYPES or not _is_cpu(x):
+        return None
+    n = 1 if around.gate else len(matrices)
+    kernels = _kernels(x, kind, x.dtype, _PRODUCTS, _around(x, len(matrices), n, around))
+    if not kernels.can_run("tiled_products"):
+        return None
+    sizes = sizes[:n]
+    n_tiles = sum(sizes) // TILE
+    each, n_groups = shares(x, n_tiles)
+    given = {"x": x, "norm": around.norm} | {f"w{i}": w for i, w in enumerate(matrices)}
+    given |= {"added": around.added}
+    inputs = {name: dense(t) for name, t in given.items() if t is not None}
+    out = {f"y{i}": Out((m, size), "float32") for i, size in enumerate(sizes)}
+    made = kernels.record("tiled_products", inputs, out, [*sizes, n_tiles, each], n_groups)
+    return list(made.values())
+
+
+def _around(x: Tensor, n_matrices: int, n: int, around: Around) -> list[str]:
+    """Return the macros of a kernel with ``n`` results."""
+    next_one = (
+        f"if (w == w{i - 1} && tile >= n{i - 1} / 16) "
+        f"{{ tile -= n{i - 1} / 16; w = w{i}; y = y{i}; of = n{i}; }}"
+        for i in range(1, n)
+    )
+    is_normed, is_added = around.norm is not None, around.added is not None
+    macros = [
+        f"M {x.shape[0]}", f"K {x.shape[1]}", f"CHOSEN {' '.join(next_one)}",
+        f"WEIGHTS {' '.join(f'__global const uchar *w{i},' for i in range(n_matrices))}",
+        f"RESULTS {' '.join(f'__global float *y{i},' for i in range(n))}",
+        f"NUMBERS {' '.join(f'int n{i},' for i in range(n))}",
+        f"NORM {'__global const float *of_norm,' * is_normed}",
+        f"FACTOR(i) {'* vload16(0, of_norm + (i))' * is_normed}",
+        f"ADDED {'__global const float *added,' * is_added}",
+        f"PLUS(i) {'+ vload16(0, added + (i))' * is_added}",
+    ]  # fmt: skip
+    macros += [f"EPS {around.eps!r}f"] * is_normed
+    return [*macros, f"GATED {GATES[around.gate]}"] if around.gate else macros
+
+
+def _is_cpu(x: Tensor) -> bool:
+    return bool(x.trace.engine.kind is _core.engine_kind.cpu)
+
+
+def tiled_columns(data: Tensor, kind: str, dtype: str) -> Tensor | None:
+    """Return the transposed weights (k, n) of tiles, None if there is no kernel for it."""
+    block = BLOCKS[TILED[kind]]
+    n, n_blocks = data.shape[0], data.shape[1] // block.n_bytes
+    if not 0 < n * n_blocks * 32 < _MOST or not _is_cpu(data):
+        return None
+    kernels = _kernels(data, kind, dtype, _COLUMNS, ())
+    if not kernels.can_run("tiled_columns"):
+        return None
+    each, n_groups = shares(data, n // TILE)
+    given, out = {"w": dense(data)}, {"dst": Out((n_blocks * 32, n), dtype)}
+    numbers = [n, n_blocks, each]
+    # At each call: kept, it would need the memory that the blocks save.
+    return kernels.record("tiled_columns", given, out, numbers, n_groups, is_repeated=True)["dst"]
