@@ -101,14 +101,19 @@ def _updated(body: Any, queue: Any, args: Any, kwargs: Any) -> tuple[int, ...]:
     return cache.plans.make(key, numbers) if known is None else known
 
 
+def _write(array: Any, values: Any) -> None:
+    """Overwrite an array with one of its shape and dtype."""
+    if isinstance(array, Array):
+        array, values = array.data, values.data
+    array[...] = values
+
+
 def _write_back(body: Any, here: tuple[Any, Any], there: tuple[Any, Any], queue: Any) -> None:
     """Copy what ``body`` wrote into the copies on the CPU to the caller's arrays."""
     originals, copies = _arrays(*here), _arrays(*there)
     for number in _updated(body, default_queue("cpu"), *there):
         original, copy = originals[number], copies[number]
-        if isinstance(original, Array):
-            original, copy = original.data, copy.data
-        original[...] = moved(copy, queue)
+        _write(original, moved(copy, queue))
 
 
 def run_on_cpu(
@@ -128,7 +133,7 @@ def run_on_cpu(
     back = nested_arguments.replaced(result, lambda v: moved(v, queue))
     if out is None:
         return back
-    out[...] = back
+    _write(out, back)
     return out
 
 

@@ -12,7 +12,7 @@ from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn._dpnp import address, array_in
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace import allocation, foreign_arrays, functions
+from sycl_dnn.trace import allocation, foreign_arrays, functions, stored_arrays  # noqa: F401
 from sycl_dnn.trace.array_methods import Reductions
 from sycl_dnn.trace.values import Operators, Tensor
 

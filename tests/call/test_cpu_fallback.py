@@ -71,9 +71,10 @@ def test_other_arrays_are_not_written(lack, queue):
         np.testing.assert_array_equal(to_numpy(array), old)
 
 
-def test_out(lack, queue):
-    x, mean, var = _arguments("float32", queue)
-    y = dpnp.empty_like(x)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_out(dtype, lack, queue):
+    x, mean, var = _arguments(dtype, queue)
+    y = F.zeros_like(x)
     made = cpu_fallback.run_on_cpu(F.batch_norm.operation, lack, queue, (x, mean, var), {}, y)
     assert made is y
     np.testing.assert_allclose(to_numpy(y), to_numpy(F.batch_norm(x, mean, var)), rtol=1e-6)

@@ -86,17 +86,21 @@ def documented(notes: str, parameters: str = "", second: str = "other") -> Calla
     return templated(DOC, **words)
 
 
-def _scaled(value: Any, factor: float) -> Any:
-    return (
-        value
-        if factor == 1
-        else mul(value, factor)
-        if isinstance(value, Tensor)
-        else value * factor
-    )
+def _scaled(name: str, input: Any, other: Any, alpha: float) -> Any:
+    """Return ``alpha * other``, which does not widen the sum with ``input``."""
+    if alpha == 1:
+        return other
+    if not isinstance(other, Tensor):
+        return other * alpha
+    dtype = result_dtype(input, other)
+    if not dtypes.is_float(dtype) and isinstance(alpha, float):
+        raise TypeError(f"{name}: alpha must be an integer for {dtype}, got {alpha!r}")
+    if dtype == "bool":
+        return mul(other, bool(alpha))
+    return mul(converted(other, dtype) if other.dtype == "bool" else other, alpha)
 
 
-_ALPHA = "alpha : number\n    Factor of ``other``.\n"
+_ALPHA = "alpha : number\n    Factor of ``other``; an integer for integers.\n"
 _TIES = (
     """Where both are equal, each gets half of the gradient. NaN wins, and both get the gradient."""
 )
@@ -108,7 +112,8 @@ def add(
     input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float, *, alpha: float = 1
 ) -> dpnp.ndarray | Array:
     """Return ``input + alpha * other``."""
-    return pair("add", A.binary_add, ops.ADD, dpnp.add, input, _scaled(other, alpha))
+    other = _scaled("add", input, other, alpha)
+    return pair("add", A.binary_add, ops.ADD, dpnp.add, input, other)
 
 
 @operation
@@ -117,7 +122,9 @@ def sub(
     input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float, *, alpha: float = 1
 ) -> dpnp.ndarray | Array:
     """Return ``input - alpha * other``."""
-    return pair("sub", A.binary_sub, ops.SUB, dpnp.subtract, input, _scaled(other, alpha))
+    return pair(
+        "sub", A.binary_sub, ops.SUB, dpnp.subtract, input, _scaled("sub", input, other, alpha)
+    )
 
 
 @operation

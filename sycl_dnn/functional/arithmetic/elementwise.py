@@ -194,6 +194,8 @@ def _function(
             raise TypeError("neg: input must not be bool")
         if integers is None or name == "abs":
             check_real(name, input=input)
+        if name == "square" and input.dtype == "bool":
+            input = converted(input, "int64")
         if integers is None:
             return eltwise(converted(input, "float32"), kind, *factors)
         return of_integers(OPERATIONS[name], integers, input.dtype, input)

@@ -98,9 +98,11 @@ def _step(summary: str, operation: Operation) -> Any:
     def call(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
         x = _real(operation.name, input)
         dtype = str(x.dtype)
-        if dtype == "bool" or (not x.is_float and operation is not ops.SIGN):
+        if x.is_float:
+            return by_nodes(operation, x, wide=dtypes.wide(dtype), dtype=dtype)
+        if dtype == "bool" or operation is not ops.SIGN:
             return converted(x, dtype)
-        return by_nodes(operation, x, wide=dtypes.wide(dtype) if x.is_float else "", dtype=dtype)
+        return of_integers(operation, dpnp.sign, dtype, x)
 
     return _named(call, operation.name, _text(operation.name, summary, "its dtype", _ROUNDED))
 

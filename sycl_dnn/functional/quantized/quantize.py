@@ -42,7 +42,8 @@ class QuantizedTensor(NamedTuple):
         () for one scale; (S[axis],) with ``axis``; with ``group_size`` the shape of ``data`` with
         S[axis] / group_size elements along ``axis``.
     zero_point : dpnp.ndarray of int32, optional
-        Same shape as ``scale``; 0 by default.
+        Same shape as ``scale``; 0 by default. Products are summed in int32: a zero point times the
+        sum of a row of weights must stay below 2**31. Other functions are exact below 2**24.
     axis : int, optional
     group_size : int, optional
         Number of adjacent elements along ``axis`` that share a scale.

@@ -262,4 +262,4 @@ def diag(input: dpnp.ndarray | Array, diagonal: int = 0) -> dpnp.ndarray | Array
         before, after = (offset, 0) if offset > 0 else (0, -offset)
         kept = roll(kept, offset, 1)
         input = pad(input, (before, after))
-    return where(kept, input, 0)
+    return where(kept, input, input.dtype != "bool" and 0)
