@@ -22,6 +22,13 @@ class Eltwise(NamedTuple):
     beta: float = 0.0
 
 
+def is_appendable(x: Tensor) -> bool:
+    """Whether functions of a tensor are recorded as oneDNN's primitives, which may lose NaN."""
+    trace = x.trace
+    is_asked = trace.is_compiled and not trace.keeps_nan
+    return bool(is_asked and x.dtype != "float64" and x.size)
+
+
 def applied(
     definition: Callable[[Node], Node], x: Tensor, eltwise_of: Eltwise, wide: str = ""
 ) -> Tensor:
@@ -29,7 +36,8 @@ def applied(
 
     Only oneDNN's can become a post-op of a convolution or a product. It differs from the
     definition in what it makes of NaN, so what is left alone becomes a kernel again; see
-    ``compiler.passes.lone_functions``. Derivatives are those of the definition.
+    ``compiler.passes.lone_functions``. With ``set_nan("propagate")`` it is a kernel at once.
+    Derivatives are those of the definition.
 
     Parameters
     ----------
@@ -46,6 +54,6 @@ def applied(
     def function(node: Node) -> Node:
         return cast(definition(cast(node, wide)), node.dtype) if wide else definition(node)
 
-    if not x.trace.is_compiled or x.dtype == "float64" or not x.size:
+    if not is_appendable(x):
         return computed(function, x)
     return meaning(function, [x], lambda: eltwise(x, *eltwise_of))

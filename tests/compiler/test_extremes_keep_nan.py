@@ -47,3 +47,33 @@ def test_fused_extremes_keep_nan_of_both_sides(made, name, arrays):
         dpnp.asnumpy(sycl_dnn.compile(lambda x, y: extreme(x, other(x, y)))(*arrays)), wanted,
         rtol=1e-5, atol=1e-6,
     )  # fmt: skip
+
+
+#: Functions that oneDNN's post-ops compute with numbers for NaN, of a product or a convolution.
+APPENDED = {
+    "relu": F.relu, "relu6": F.relu6, "hardtanh": F.hardtanh, "hardsigmoid": F.hardsigmoid,
+    "clamp": lambda y: F.clamp(y, min=0.0), "exp": F.exp, "pow": lambda y: F.pow(y, 2.0),
+    "leaky_relu": F.leaky_relu, "mish": F.mish, "log": F.log,
+    "prelu": lambda y: F.prelu(y, F.flatten(y)[:1] + np.nan),
+    "two": lambda y: F.celu(F.relu(y), 1.3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", APPENDED)
+def test_nothing_that_loses_nan_is_appended_in_the_mode(name, queue):
+    rng = np.random.default_rng(3)
+    weight = rng.standard_normal((4, 8)).astype("f4")
+    weight[1, 3] = np.nan
+    x, w = (dpnp.asarray(v, sycl_queue=queue) for v in (np.abs(weight[::2] - weight[2:]), weight))
+    image, kernel = F.reshape(x, (1, 2, 2, 4)), F.reshape(w, (4, 2, 2, 2))
+    for product, a, b in ((F.linear, x, w), (F.conv2d, image, kernel)):
+
+        def function(a, b, product=product):
+            return APPENDED[name](product(a, b))
+
+        with sycl_dnn.nan_mode("propagate"):
+            eager, compiled = (
+                dpnp.asnumpy(f(a, b)) for f in (function, sycl_dnn.compile(function))
+            )
+        np.testing.assert_allclose(compiled, eager, rtol=1e-4, atol=1e-5)
+        assert np.isnan(eager).any()

@@ -11,6 +11,7 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.arithmetic.operands import by_nodes
 from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.lower.appendable import is_appendable
 from sycl_dnn.lower.node_lowering import computed, meaning
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.activation import PRELU
@@ -134,7 +135,7 @@ def prelu(input: dpnp.ndarray | Array, weight: dpnp.ndarray | Array) -> dpnp.nda
     shape = () if weight.size == 1 else (channels,) + (1,) * (input.ndim - 2)
     given = reshape(weight, shape)
     operands: list[Any] = [input, given]
-    if not given.trace.is_compiled or given.dtype == "float64" or not input.size:
+    if not is_appendable(input):
         return computed(PRELU, *operands)
     return meaning(PRELU, operands, lambda: _by_primitive(input, weight))
 
