@@ -31,6 +31,7 @@ from sycl_dnn.trace import nested_arguments, policy
 from sycl_dnn.trace.frozen import Seed, argument_of
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.refusals import VALUES
+from sycl_dnn.trace.torch_methods import ASSIGNMENT, OfCaller
 from sycl_dnn.trace.trace_state import TraceState, placement_error, running
 from sycl_dnn.trace.values import MixedTraces, Tensor
 
@@ -80,7 +81,7 @@ class Recording(RecordedRun):
     seen : list
         All values, by number.
     calls : list of tuple
-        Function, arguments and settings of the calls so far.
+        Function, arguments and settings of the calls so far; no function for an assignment.
     held : list
         Arrays that the function captured, in order.
     """
@@ -117,8 +118,18 @@ class Recording(RecordedRun):
     def argument(self, value: Any) -> RecordedTensor:
         """Return the value of the next array of the call."""
         made = self.shown_as(described(value))
+        made.marks = OfCaller()
         self._given.append(value)
         return made
+
+    def replace(self, tensor: RecordedTensor, made: RecordedTensor) -> None:
+        """Let a value stand for another from now on; views of it cannot be read any more."""
+        before = (tensor.shape, tensor.dtype, tensor.strides)
+        self.seen[tensor.number] = RecordedTensor(self, tensor.number, *before)
+        tensor.marks.append(ASSIGNMENT)
+        self.calls.append((None, (tensor, tensor.number, made.number), {}, None))
+        tensor.number, tensor.strides, tensor.marks = made.number, made.strides, []
+        self.seen[made.number] = tensor
 
     def shown_as(self, description: Any) -> Any:
         """Return the next value; None describes one that is no tensor."""
@@ -187,9 +198,19 @@ class Recording(RecordedRun):
             self.traced, self.is_traced = CapturingTrace(self.engine, training=True), True
             for value in self._given:
                 self._note(self.traced.described(argument_of(self.traced, value)))
-            for body, args, kwargs, settings in self.calls:
-                self._results(self._called(body, args, kwargs, settings))
+            self._repeat_calls()
         return self.traced
+
+    def _repeat_calls(self) -> None:
+        """Repeat the calls so far on the trace, and the assignments between them."""
+        assigned = [args for body, args, _, _ in self.calls if body is None]
+        for tensor, before, _ in reversed(assigned):
+            tensor.number = before
+        for body, args, kwargs, settings in self.calls:
+            if body is None:
+                args[0].number = args[2]
+            else:
+                self._results(self._called(body, args, kwargs, settings))
 
     def _called(self, body: Any, args: Any, kwargs: Any, settings: Any) -> Any:
         assert self.traced is not None
@@ -290,6 +311,7 @@ class Recording(RecordedRun):
                 return self.traced.held(value, number)
 
             found = self._captured[id(value)] = self.joined(("capture", kind), body, (), {})
+            found.marks = OfCaller()
         return found
 
     def __getattr__(self, name: str) -> Any:

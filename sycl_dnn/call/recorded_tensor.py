@@ -11,7 +11,8 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen, Seed
-from sycl_dnn.trace.torch_methods import is_torch
+from sycl_dnn.trace.indexing import put
+from sycl_dnn.trace.torch_methods import OfCaller, OfModule, is_torch
 from sycl_dnn.trace.values import Storage, Tensor
 
 #: Methods of arrays that need their values.
@@ -67,6 +68,22 @@ class RecordedTensor(Tensor):
     def offset(self) -> int:  # type: ignore[override]
         """As of the tensor: the function is traced for it."""
         return self.trace.hidden(self).offset
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Assign to elements: the tensor stands for the result; views taken before are spoilt.
+
+        Raises
+        ------
+        TypeError
+            It is an argument of the function, or an array that it captures, or a view of one.
+        """
+        if isinstance(self.marks, (OfCaller, OfModule)):
+            raise TypeError(
+                "assignment to elements: an argument of a differentiated function, a parameter and "
+                "a captured array cannot be written to; assign to a copy (x * 1, x.clone())"
+            )
+        made = put(self, key, value)
+        self.trace.replace(self, made)
 
     def nonzero(self) -> Any:
         """As of the array: a tuple of indices; in modules as torch's, (k, number of axes)."""

@@ -15,7 +15,7 @@ from sycl_dnn.program import shared_descriptors
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.frozen import Seed, argument_of
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.refusals import ValuesUnknown, function_name, instead
+from sycl_dnn.trace.refusals import NeedsArrays, function_name, instead
 from sycl_dnn.trace.replay import Replays
 from sycl_dnn.trace.steps import Planned
 from sycl_dnn.trace.values import Storage, Tensor
@@ -153,7 +153,7 @@ def explained(function: Callable[..., Any]) -> Iterator[None]:
         if text is None:
             raise
         name = getattr(function, "__name__", type(function).__name__)
-        kind = ValuesUnknown if isinstance(error, ValuesUnknown) else TypeError
+        kind = NeedsArrays if isinstance(error, NeedsArrays) else TypeError
         raise kind(f"compile: {name} cannot be traced: {text}") from error
 
 

@@ -12,7 +12,7 @@ from sycl_dnn.compiler.decorator import compile
 from sycl_dnn.nn import folded_calls, hooks, module_tree
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.module_arrays import building, handed, in_manner, plain
-from sycl_dnn.trace.refusals import ValuesUnknown
+from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.torch_methods import in_torch_manner, is_torch, unspoilt
 from sycl_dnn.trace.values import Tensor
 
@@ -55,7 +55,7 @@ class _Forward:
     def __call__(self, module: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return self._run(module, *args, **kwargs)
-        except ValuesUnknown:
+        except NeedsArrays:
             if self._run is _in_parts:
                 raise
             self._run = _in_parts

@@ -17,7 +17,7 @@ from sycl_dnn.trace.refusals import (
     NO_ATTRIBUTES,
     REFUSED,
     VALUES,
-    ValuesUnknown,
+    NeedsArrays,
     refused_attribute,
     refused_method,
 )
@@ -225,7 +225,7 @@ class ArrayMethods(Reductions):
 
     def __format__(self, spec: str) -> str:
         if spec:
-            raise ValuesUnknown(f"format(): {VALUES}")
+            raise NeedsArrays(f"format(): {VALUES}")
         return repr(self)
 
     def __copy__(self) -> Any:

@@ -13,7 +13,7 @@ import dpnp
 import numpy as np
 
 from sycl_dnn.trace import functions
-from sycl_dnn.trace.refusals import ValuesUnknown
+from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.torch_methods import alias, unspoilt
 from sycl_dnn.trace.values import Tensor
 
@@ -87,7 +87,7 @@ def _is_array(item: Any) -> bool:
 def _known(item: Any) -> Sequence[Any]:
     """Return items of a key for one: a mask as arrays of numbers, for each of its axes."""
     if isinstance(item, (bool, np.bool_)):
-        raise ValuesUnknown(_BOOL)
+        raise NeedsArrays(_BOOL)
     if isinstance(item, list):
         item = np.asarray(item) if item else np.zeros(0, "int64")
     return _places(item) if _is_mask(item) else [_item(item)]
@@ -101,7 +101,7 @@ def _places(mask: Any) -> Sequence[Any]:
     """Return where a mask is true: the values of a tensor are computed for it, if they can be."""
     if isinstance(mask, Tensor):
         if not hasattr(mask.trace, "evaluated"):
-            raise ValuesUnknown(_BOOL)
+            raise NeedsArrays(_BOOL)
         mask = mask.trace.evaluated(mask, "index")
     if not mask.ndim:
         raise TypeError("index: a mask must have axes, got an array of one element")
@@ -213,3 +213,43 @@ def _range(item: Any, n: int, axis: int) -> tuple[int, int, int]:
     if not -n <= item < n:
         raise IndexError(f"index: {item} is out of range for axis {axis} of size {n}")
     return item % n, 1, 1
+
+
+# --- Assignment: the values after it, as another tensor
+
+
+def put(x: Any, key: Any, value: Any) -> Any:
+    """Return what ``x`` is after ``x[key] = value``; values are converted to its dtype."""
+    unspoilt("assignment", x)
+    items = key if isinstance(key, tuple) else (key,)
+    if not hasattr(value, "shape"):
+        value = functions.full_like(x[(0,) * x.ndim] if x.size else x, value)
+    value = functions.astype(value, x.dtype)
+    if len(items) == 1 and _is_mask(items[0]) and isinstance(items[0], Tensor) and not value.ndim:
+        mask = items[0]
+        _check_masks(x.shape, items)
+        mask = functions.reshape(mask, (*mask.shape, *(1,) * (x.ndim - mask.ndim)))
+        return functions.where(mask, value, x)
+    numbers = x.trace.joined(_numbers, _numbers, (x,), {})
+    places = taken(numbers, key)
+    values = functions.reshape(_broadcast(value, places.shape), (places.size,))
+    flat = functions.reshape(x, (x.size,))
+    made = functions.index_put(flat, [functions.reshape(places, (places.size,))], values)
+    return functions.reshape(made, x.shape)
+
+
+def _numbers(x: Any) -> Any:
+    """Return the number of each element, in the shape of ``x``."""
+    return functions.reshape(functions.arange(x.size, dtype="int64"), x.shape)
+
+
+def _broadcast(value: Any, shape: tuple[int, ...]) -> Any:
+    extra = value.ndim - len(shape)
+    if extra > 0 and all(n == 1 for n in value.shape[:extra]):
+        value = functions.reshape(value, value.shape[extra:])
+    try:
+        return functions.expand(value, shape)
+    except ValueError:
+        raise ValueError(
+            f"assignment: values must broadcast to {tuple(shape)}, got shape {tuple(value.shape)}"
+        ) from None

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 
-class ValuesUnknown(TypeError):
-    """A traced function needs the values of an array."""
+class NeedsArrays(TypeError):
+    """A traced function needs the values of an array, or writes to its memory."""
 
 
 VALUES = (
@@ -65,7 +65,7 @@ _SHOWN_TENSOR_METHODS = {
 def refused_method(name: str) -> Any:
     """Return a method that raises TypeError with the reason."""
     shown, reason = _SHOWN_TENSOR_METHODS.get(name, f"{name}()"), REFUSED[name]
-    error = ValuesUnknown if reason in (VALUES, _SHAPE) else TypeError
+    error = NeedsArrays if reason in (VALUES, _SHAPE, _WRITES) else TypeError
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         raise error(f"{shown}: {reason}")

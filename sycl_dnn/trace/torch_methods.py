@@ -26,6 +26,16 @@ class _Manner(threading.local):
 _manner = _Manner()
 
 
+#: Marks views of a tensor to whose elements something was assigned.
+ASSIGNMENT = "x[...] = ..."
+
+
+class OfCaller(list):  # type: ignore[type-arg]
+    """The marks of what a function was given or captures, to whose elements it cannot assign."""
+
+    __slots__ = ()
+
+
 def is_torch() -> bool:
     """Whether the forward of a module runs in this thread."""
     return _manner.depth > 0
@@ -56,6 +66,11 @@ def unspoilt(reader: str, value: Any) -> Any:
         In torch a function with ``inplace=True`` would have written over it.
     """
     marks = getattr(value, "marks", ())
+    if marks and marks[-1] == ASSIGNMENT:
+        raise RuntimeError(
+            f"{reader}: a tensor of shape {value.shape} is read that shares memory with one to "
+            "whose elements something was assigned; take views after the assignment"
+        )
     if marks and is_torch():
         writer = marks[-1]
         call = f"{writer}()" if writer.endswith("_") else f"{writer}(inplace=True)"

@@ -22,7 +22,7 @@ from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace.array import Array
-from sycl_dnn.trace.refusals import NAMES, ValuesUnknown
+from sycl_dnn.trace.refusals import NAMES, NeedsArrays
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, filled
@@ -147,7 +147,7 @@ def by_values(function: Callable[..., Any]) -> Callable[..., Any]:
 def check_values(name: str, argument: str, x: Any) -> None:
     """Raise TypeError unless ``x`` is an array whose values the host can read."""
     if isinstance(x, Tensor):
-        raise ValuesUnknown(
+        raise NeedsArrays(
             f"{name}: {argument} must be an array with values: the shape of the result depends on "
             "them, which are not known while a function is traced"
         )

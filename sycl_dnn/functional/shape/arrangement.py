@@ -20,7 +20,7 @@ from sycl_dnn.ops.creation import triangle
 from sycl_dnn.ops.selection import FLIP
 from sycl_dnn.ops.selection import roll as roll_nodes
 from sycl_dnn.trace import pointwise, views
-from sycl_dnn.trace.refusals import ValuesUnknown
+from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
@@ -338,7 +338,7 @@ def repeat_interleave(
         raise TypeError(f"repeat_interleave: repeats must be an int or an array, got {kind}")
     if output_size is None and not isinstance(repeats, int):
         if isinstance(repeats, Tensor) and not hasattr(repeats.trace, "evaluated"):
-            raise ValuesUnknown(
+            raise NeedsArrays(
                 "repeat_interleave: output_size must be given inside a compiled function"
             )
         length = input.shape[dim] if dim is not None else math.prod(input.shape)

@@ -24,7 +24,7 @@ from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.pointwise import zeros
-from sycl_dnn.trace.refusals import ValuesUnknown
+from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import filled, reshape, transpose
@@ -220,7 +220,7 @@ def _most(
     """Return the number of samples along both sides of the largest box; the host waits for it."""
     if isinstance(boxes, Tensor):
         if not hasattr(boxes.trace, "evaluated"):
-            raise ValuesUnknown(
+            raise NeedsArrays(
                 "roi_align: sampling_ratio must be positive inside a compiled function"
             )
         boxes = boxes.trace.evaluated(boxes, "roi_align")
