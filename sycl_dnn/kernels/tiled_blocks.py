@@ -24,16 +24,29 @@ from sycl_dnn.trace.values import Tensor
 #: Rows of a tile.
 TILE = 16
 #: The type of the blocks, by that of the tiles.
-TILED = {f"{kind} in tiles": kind for kind in ("Q4_0", "Q4_1", "Q8_0")}
+TILED = {f"{kind} in tiles": kind for kind in ("Q4_0", "Q4_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K")}
 #: Elements of the other matrix that a work-item keeps.
 _MOST_KEPT = 1 << 17
 _MOST = 1 << 31
 
-#: OpenCL C by type: scales, least values if any, and pair ``i`` of 16 of each row.
+_OF_K = ("HALVES(0) * SIX(0)", "HALVES(1) * -SIX(4)")
+#: OpenCL C by type, for the 32 weights with the number ``j`` of a block: scales of 16 rows, least
+#: values if any, and pair ``i`` of 16 of each row. A scale with ``h`` is for one half of the pairs.
 _PARTS = {
-    "Q4_0": ("HALVES(0)", "d * -8.0f", "NIBBLES(1, i)"),
+    "Q4_0": ("HALVES(0)", "HALVES(0) * -8.0f", "NIBBLES(1, i)"),
     "Q4_1": ("HALVES(0)", "HALVES(1)", "NIBBLES(2, i)"),
-    "Q8_0": ("HALVES(0)", "", "CONVERT(BYTES(1 + (i), char32), short32)"),
+    "Q8_0": ("HALVES(0)", "", "SIGNED(1 + (i))"),
+    "Q4_K": (*_OF_K, "BITS(8 + j / 2 * 16 + (i), j % 2 * 4, 15)"),
+    "Q5_K": (
+        *_OF_K,
+        "BITS(24 + j / 2 * 16 + (i), j % 2 * 4, 15) | BITS(8 + (i), j, 1) << (short32)4",
+    ),
+    "Q6_K": (
+        "HALVES(104) * convert_float16(h ? SIGNED(96 + j).odd : SIGNED(96 + j).even)",
+        "",
+        "(BITS(j / 4 * 32 + j % 2 * 16 + (i), j % 4 / 2 * 4, 15)"
+        " | BITS(64 + j / 4 * 16 + (i), j % 4 * 2, 3) << (short32)4) - (short32)32",
+    ),
 }
 
 _TILES = """
@@ -47,16 +60,29 @@ typedef int int32 __attribute__((ext_vector_type(32)));
 #define UNIT(u) ((__global const ushort *)p + (u) * 16)
 #define HALVES(u) vload_half16(0, (__global const half *)UNIT(u))
 #define BYTES(u, type) __builtin_astype(vload16(0, UNIT(u)), type)
+#define SIGNED(u) CONVERT(BYTES(u, char32), short32)
 #define SHORTS(u) CONVERT(BYTES(u, uchar32), short32)
 #define NIBBLES(u, i) \\
     ((i) < 8 ? SHORTS((u) + (i) % 8) & (short32)15 : SHORTS((u) + (i) % 8) >> (short32)4)
+#define BITS(u, by, mask) (SHORTS(u) >> (short32)(by) & (short32)(mask))
 #define BLOCK (UNITS * 32)
+/* Bytes of a block for each 32 weights of a row. */
+#define SHARE (BLOCK / PARTS)
+/* Byte ``i`` of the scales of the types of K. */
+#define SCALE_BYTE(i) (vload16(0, UNIT(2 + (i) / 2)) >> (ushort)((i) % 2 * 8) & (ushort)255)
+#define SIX(of) convert_float16(six_bits(p, j, of))
+/* Scales (``of`` is 0) or least values (4) of 6 bits. */
+ushort16 six_bits(__global const uchar *p, int j, int of) {
+    if (j < 4) return SCALE_BYTE(j + of) & (ushort)63;
+    const ushort16 low = SCALE_BYTE(j + 4) >> (ushort)of & (ushort)15;
+    return low | SCALE_BYTE(j - 4 + of) >> (ushort)6 << (ushort)4;
+}
 """
 
 _PRODUCTS = """
 #define N_BLOCKS (K / 32)
 /* Bytes that are read ahead: processors fetch few lines of a stream by themselves. */
-#define AHEAD (BLOCK * 16)
+#define AHEAD (SHARE * 16)
 
 float most_of(float16 v) {
     const float8 a = fmax(v.lo, v.hi);
@@ -78,35 +104,39 @@ void rounded(float16 lo, float16 hi, short *to, float *scale, float *total) {
 }
 
 /* Products of the rows of a tile with each row of x, whose pairs are given. */
-void of_tile(__global const uchar *p, const int *pairs, const float *scale, const float *total,
+void of_tile(__global const uchar *tile, const int *pairs, const float *scale, const float *total,
              float16 *made) {
     for (int m = 0; m < M; ++m) made[m] = 0;
-    for (int b = 0; b < N_BLOCKS; ++b, p += BLOCK) {
-        int16 dots[M];
+    for (int b = 0; b < N_BLOCKS; ++b) {
+        __global const uchar *p = tile + (size_t)(b / PARTS) * BLOCK;
+        const int j = b % PARTS;
         /* A builtin of clang; the runtime's prefetch is a call. */
-        for (int i = 0; i < BLOCK; i += 64) __builtin_prefetch((const void *)(p + AHEAD + i));
-        for (int m = 0; m < M; ++m) dots[m] = 0;
+        for (int i = 0; i < SHARE; i += 64)
+            __builtin_prefetch((const void *)(p + AHEAD + j * SHARE + i));
 #pragma unroll
-        for (int i = 0; i < 16; ++i) {
-            const int32 q = CONVERT(PAIRS(i), int32);
+        for (int h = 0; h < HALF_SCALES; ++h) {
+            int16 dots[M];
+            for (int m = 0; m < M; ++m) dots[m] = 0;
 #pragma unroll
-            for (int m = 0; m < M; ++m) {
-                const int16 pair = pairs[m * (K / 2) + b * 16 + i];
-                const int32 both = q * CONVERT(__builtin_astype(pair, short32), int32);
-                dots[m] += both.even + both.odd;
+            for (int o = 0; o < 16 / HALF_SCALES; ++o) {
+                const int i = h * 8 + o;
+                const int32 q = CONVERT((short32)(PAIRS(i)), int32);
+#pragma unroll
+                for (int m = 0; m < M; ++m) {
+                    const int16 pair = pairs[m * (K / 2) + b * 16 + i];
+                    const int32 both = q * CONVERT(__builtin_astype(pair, short32), int32);
+                    dots[m] += both.even + both.odd;
+                }
             }
+            const float16 d = SCALES;
+            for (int m = 0; m < M; ++m)
+                made[m] = fma(convert_float16(dots[m]), d * scale[m * N_BLOCKS + b], made[m]);
         }
-        const float16 d = SCALES;
 #ifdef LEAST
         const float16 least = LEAST;
+        for (int m = 0; m < M; ++m)
+            made[m] = fma(least, (float16)total[m * N_BLOCKS + b], made[m]);
 #endif
-        for (int m = 0; m < M; ++m) {
-            const int at = m * N_BLOCKS + b;
-            made[m] = fma(convert_float16(dots[m]), d * scale[at], made[m]);
-#ifdef LEAST
-            made[m] = fma(least, (float16)total[at], made[m]);
-#endif
-        }
     }
 }
 
@@ -138,7 +168,7 @@ __kernel void tiled_products(__global const element *x, NORM WEIGHTS ADDED RESUL
         int tile = at, of = n0;
         float16 all[M];
         CHOSEN
-        const size_t from = (size_t)tile * N_BLOCKS * BLOCK;
+        const size_t from = (size_t)tile * (N_BLOCKS / PARTS) * BLOCK;
         of_tile(w + from, pairs, scale, total, all);
 #ifdef GATED
         float16 up[M];
@@ -163,9 +193,9 @@ __kernel void tiled_columns(__global const uchar *w, __global element *y, int n,
     const int first = (int)get_group_id(0) * each, last = min(first + each, n / 16);
     for (int b = 0; b < n_blocks; ++b)
         for (int tile = first; tile < last; ++tile) {
-            __global const uchar *p = w + ((size_t)tile * n_blocks + b) * BLOCK;
+            __global const uchar *p = w + ((size_t)tile * n_blocks + b) / PARTS * BLOCK;
             __global element *to = y + (size_t)b * 32 * n + tile * 16;
-            const float16 d = SCALES;
+            const int j = b % PARTS;
 #ifdef LEAST
             const float16 least = LEAST;
 #else
@@ -173,7 +203,9 @@ __kernel void tiled_columns(__global const uchar *w, __global element *y, int n,
 #endif
 #pragma unroll
             for (int i = 0; i < 16; ++i) {
+                const int h = i / 8;
                 const short32 q = PAIRS(i);
+                const float16 d = SCALES;
                 STORE(fma(convert_float16(q.even), d, least), 0, to + (size_t)(2 * i) * n);
                 STORE(fma(convert_float16(q.odd), d, least), 0, to + (size_t)(2 * i + 1) * n);
             }
@@ -194,8 +226,11 @@ def in_tiles(data: Any, kind: str) -> Any:
 
 
 def _kernels(data: Tensor, kind: str, dtype: str, source: str, macros: Sequence[str]) -> Kernels:
-    scales, least, pairs = _PARTS[TILED[kind]]
-    own = [f"UNITS {BLOCKS[TILED[kind]].n_bytes // 2}", f"SCALES {scales}", f"PAIRS(i) {pairs}"]
+    (scales, least, pairs), block = _PARTS[TILED[kind]], BLOCKS[TILED[kind]]
+    own = [
+        f"UNITS {block.n_bytes // 2}", f"PARTS {block.n_elements // 32}", f"SCALES {scales}",
+        f"PAIRS(i) {pairs}", f"HALF_SCALES {1 + ('h ?' in scales)}",
+    ]  # fmt: skip
     own += [f"LEAST {least}"] * bool(least)
     return Kernels(data.trace, _TILES + source, dtype, 16, [*own, *macros])
 
@@ -262,7 +297,7 @@ def _is_cpu(x: Tensor) -> bool:
 def tiled_columns(data: Tensor, kind: str, dtype: str) -> Tensor | None:
     """Return the transposed weights (k, n) of tiles, None if there is no kernel for it."""
     block = BLOCKS[TILED[kind]]
-    n, n_blocks = data.shape[0], data.shape[1] // block.n_bytes
+    n, n_blocks = data.shape[0], data.shape[1] // block.n_bytes * (block.n_elements // 32)
     if not 0 < n * n_blocks * 32 < _MOST or not _is_cpu(data):
         return None
     kernels = _kernels(data, kind, dtype, _COLUMNS, ())

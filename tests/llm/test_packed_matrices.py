@@ -91,7 +91,7 @@ def test_rows_are_looked_up(kind, way):
     np.testing.assert_allclose(dpnp.asnumpy(got), wanted[ids], rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["Q4_0", "Q4_1", "Q8_0"])
+@pytest.mark.parametrize("kind", TILED.values())
 def test_matrices_of_whole_tiles_are_tiled(kind):
     raw, _ = blocks(kind)
     made = PackedMatrix(raw, kind).for_cpu()
