@@ -9,6 +9,7 @@ from typing import Any
 import dpnp
 
 from sycl_dnn import tree
+from sycl_dnn._dpnp import usm_array
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.captures import Captures
 from sycl_dnn.call.capturing import FromNumber
@@ -28,6 +29,7 @@ from sycl_dnn.compiler.passes.product_operands import pack_for_few_rows, read_in
 from sycl_dnn.compiler.passes.wider_values import join_products, write_into_parts
 from sycl_dnn.compiler.step_graph import Graph
 from sycl_dnn.compiler.tracing import CompileTrace
+from sycl_dnn.program.donation import span
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized
 from sycl_dnn.trace import layout, nested_arguments
@@ -211,6 +213,7 @@ class Lowered(Plan):
         given += [trace.arguments[i] for i in sorted(trace.tail)]
         #: Captured arrays, which must not overlap donated ones.
         self.held = [v for _, v, _ in trace.captured if donated and not isinstance(v, Seed)]
+        self.held_spans = [span(usm_array(v)) for v in self.held]
         held = settle(graph, pool, queue, stream)
         overlaps = any(t.overlaps or t.in_place for t in (targets or {}).values())
         executable = Executable(

@@ -127,8 +127,7 @@ class Programs:
             plan = self._made((*key, "donate"), placed, args, kwargs, donates=True)
             if not isinstance(plan, Lowered):
                 return plan
-            arrays = [*plan.arrays(placed), *map(usm_array, plan.held)]
-            if are_alone(arrays, plan.executable.overwritten):
+            if are_alone(plan.arrays(placed), plan.executable.overwritten, plan.held_spans):
                 return plan
         return self._made(key, placed, args, kwargs)
 

@@ -113,7 +113,9 @@ def _is_made(tensor: Tensor, uses: Uses) -> bool:
 # --- Whether the arrays of a call may be overwritten
 
 
-def are_alone(arrays: Sequence[Any], numbers: Collection[int]) -> bool:
+def are_alone(
+    arrays: Sequence[Any], numbers: Collection[int], others: Iterable[tuple[int, int]]
+) -> bool:
     """Whether the arrays with these indices are writable and overlap no others.
 
     Parameters
@@ -121,8 +123,11 @@ def are_alone(arrays: Sequence[Any], numbers: Collection[int]) -> bool:
     arrays : list
         Arguments of a call: usm_ndarrays, and the bytes of seeds.
     numbers : collection of int
+    others : iterable of (int, int)
+        Spans of more arrays.
     """
-    spans = [(*_span(a), i) for i, a in enumerate(arrays) if a.__class__ is not bytes]
+    spans = [(*span(a), i) for i, a in enumerate(arrays) if a.__class__ is not bytes]
+    spans += [(start, end, -1) for start, end in others]
     spans.sort()
     reached, reaching = -1, -1
     for start, end, i in spans:
@@ -133,7 +138,8 @@ def are_alone(arrays: Sequence[Any], numbers: Collection[int]) -> bool:
     return all(arrays[i].flags.writable for i in numbers)
 
 
-def _span(array: Any) -> tuple[int, int]:
+def span(array: Any) -> tuple[int, int]:
+    """Return the first address of a usm_ndarray's memory, and the one after it."""
     if array.flags.forc:
         start = address(array)
         return start, start + array.size * array.itemsize
