@@ -16,6 +16,7 @@ from sycl_dnn.call.capturing import FromNumber
 from sycl_dnn.call.placed_call import PlacedCall, Plan
 from sycl_dnn.compiler import tracing
 from sycl_dnn.compiler.constant_values import Pool, settle
+from sycl_dnn.compiler.kept_graphs import Rewritten
 from sycl_dnn.compiler.partitions import lower
 from sycl_dnn.compiler.passes.batch_slicing import slice_batches
 from sycl_dnn.compiler.passes.cleaning import clean, merge_gates
@@ -158,22 +159,12 @@ class Lowered(Plan):
     Parameters
     ----------
     trace : CompileTrace
-    leaves : list of Tensor
-        Results of the function, in order.
-    form
-        Structure of the results.
-    n_given : int
-        Number of arrays passed by a call, which come first among the trace's arguments.
+    made : Rewritten
+        Its graph after all passes.
     pool : Pool
         Values computed from constants.
     targets : dict, optional
         Destination arrays by result index.
-    extra : sequence of callable
-        Additional passes.
-    switches : dict, optional
-        Passes enabled or disabled by name, overriding the defaults.
-    lowering : str
-        One of ``partitions.LOWERINGS``.
     donated : collection of int
         Indices of arrays that results may overwrite.
     """
@@ -183,31 +174,22 @@ class Lowered(Plan):
     def __init__(
         self,
         trace: CompileTrace,
-        leaves: list[Tensor],
-        form: Any,
-        n_given: int,
+        made: Rewritten,
         pool: Pool,
         queue: Any,
         stream: Any,
         targets: dict[int, Any] | None = None,
-        extra: Sequence[Pass] = (),
-        switches: Mapping[str, bool] | None = None,
-        lowering: str = "primitives",
         donated: Collection[int] = (),
     ) -> None:
-        finals = finalized(trace, leaves, targets)
-        self.graph = graph = Graph(trace, finals, _sharing(finals, targets))
-        self.n_recorded = len(graph.nodes)
-        for rewrite in in_order(switches or {}, extra):
-            rewrite(graph)
+        self.graph = graph = made.graph
+        self.n_recorded = made.n_recorded
         # On CPUs, another thread builds kernels while primitives are created here.
         for node in graph.nodes:
             if is_kernel(node.primitive):
                 node.primitive.start()
-        lower(graph, lowering, queue, stream)
         #: Queue of captured arrays; None if there are none.
         self._queue = queue if any(not isinstance(v, Seed) for _, v, _ in trace.captured) else None
-        given = trace.arguments[:n_given]
+        given = trace.arguments[: made.n_given]
         #: Conversions of the call's numbers, in the order of the program's arguments.
         self._numbers: list[FromNumber] = [trace.tail[i] for i in sorted(trace.tail)]
         given += [trace.arguments[i] for i in sorted(trace.tail)]
@@ -221,7 +203,7 @@ class Lowered(Plan):
             donated=[given[i] for i in sorted(donated)],
         )  # fmt: skip
         # A pass may have added results.
-        super().__init__(executable, form, not self._numbers, len(finals))
+        super().__init__(executable, made.form, not self._numbers, made.n_results)
 
     def arrays(self, placed: PlacedCall, held: Sequence[Any] = ()) -> list[Any]:
         """Return the arrays of a call, followed by those created from its numbers.
@@ -237,6 +219,47 @@ class Lowered(Plan):
         if not self._numbers:
             return call.arrays
         return [*call.arrays, *(n.array(call.numbers, queue) for n in self._numbers)]
+
+
+def rewritten(
+    trace: CompileTrace,
+    leaves: list[Tensor],
+    form: Any,
+    n_given: int,
+    queue: Any,
+    stream: Any,
+    targets: dict[int, Any] | None = None,
+    extra: Sequence[Pass] = (),
+    switches: Mapping[str, bool] | None = None,
+    lowering: str = "primitives",
+) -> Rewritten:
+    """Return the graph of a function after all passes.
+
+    Parameters
+    ----------
+    trace : CompileTrace
+    leaves : list of Tensor
+        Results of the function, in order.
+    form
+        Structure of the results.
+    n_given : int
+        Number of arrays passed by a call, which come first among the trace's arguments.
+    targets : dict, optional
+        Destination arrays by result index.
+    extra : sequence of callable
+        Additional passes.
+    switches : dict, optional
+        Passes enabled or disabled by name, overriding the defaults.
+    lowering : str
+        One of ``partitions.LOWERINGS``.
+    """
+    finals = finalized(trace, leaves, targets)
+    graph = Graph(trace, finals, _sharing(finals, targets))
+    n_recorded = len(graph.nodes)
+    for rewrite in in_order(switches or {}, extra):
+        rewrite(graph)
+    lower(graph, lowering, queue, stream)
+    return Rewritten(graph, form, len(finals), n_given, n_recorded)
 
 
 def traced(

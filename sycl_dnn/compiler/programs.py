@@ -17,9 +17,11 @@ from sycl_dnn.call.cache import CacheInfo, Plans, misses_of, specialised
 from sycl_dnn.call.captures import Captures, Check
 from sycl_dnn.call.capturing import numbered
 from sycl_dnn.call.placed_call import PlacedCall
+from sycl_dnn.compiler import kept_programs
 from sycl_dnn.compiler.constant_values import Pool
+from sycl_dnn.compiler.kept_graphs import Rewritten
 from sycl_dnn.compiler.known_fusions import KnownFusions
-from sycl_dnn.compiler.lowering import Held, Lowered, targets_of, traced
+from sycl_dnn.compiler.lowering import Held, Lowered, rewritten, targets_of, traced
 from sycl_dnn.compiler.paused_collection import paused_collection
 from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.errors import Unimplemented
@@ -182,14 +184,10 @@ class Programs:
         trace.is_lowered = self._dtype is not None
         try:
             with policy.fallback(self._fallback):
-                leaves, form, n_given = traced(
-                    trace, subject, args, kwargs, self._numbered(call, static)
-                )
-            targets = targets_of(self.__name__, leaves, placed.out, call)
+                made, targets = self._rewritten(trace, subject, args, kwargs, placed, static)
             lowered = Lowered(
-                trace, leaves, form, n_given, self._pool, placed.queue, placed.stream, targets,
-                self._extra, self._switches, self._lowering, donated,
-            )  # fmt: skip
+                trace, made, self._pool, placed.queue, placed.stream, targets, donated
+            )
         except NeedsAnotherDevice as lack:
             if self._fallback == "error":
                 raise lack.error from None
@@ -197,6 +195,29 @@ class Programs:
         lowered.check = Captures(subject, call.others)
         trace.end()
         return lowered, lowered.check
+
+    def _rewritten(
+        self, trace: CompileTrace, subject: Any, args: Any, kwargs: Any, placed: PlacedCall,
+        static: frozenset[int],
+    ) -> tuple[Rewritten, dict[int, Any] | None]:  # fmt: skip
+        """Return a function after all passes, and the destinations that a caller passed."""
+        is_plain = placed.out is None and not (self._donated or self._extra or self._constants)
+        settings = self._dtype, self._lowering, self._fallback, sorted(self._switches.items())
+        kept = kept_programs.Kept(
+            subject if is_plain else None, placed.queue, args, kwargs, settings
+        )
+        made = kept.load(trace)
+        if made is not None:
+            return made, None
+        call = placed.call
+        leaves, form, n_given = traced(trace, subject, args, kwargs, self._numbered(call, static))
+        targets = targets_of(self.__name__, leaves, placed.out, call)
+        made = rewritten(
+            trace, leaves, form, n_given, placed.queue, placed.stream, targets, self._extra,
+            self._switches, self._lowering,
+        )  # fmt: skip
+        kept.keep(trace, made)
+        return made, targets
 
     def _in_order(self, args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
         """Return arguments in the order of the call's key, with the constants in ``Held``."""

@@ -234,8 +234,9 @@ class Graph:
     """
 
     def __init__(
-        self, trace: CompileTrace, finals: Sequence[Tensor], locked: Sequence[Tensor] = ()
-    ) -> None:
+        self, trace: CompileTrace, finals: Sequence[Tensor], locked: Sequence[Tensor] = (),
+        nodes: Sequence[Node] | None = None,
+    ) -> None:  # fmt: skip
         self.trace = trace
         #: Revision counter, and cached facts with their revision.
         self._revision = 0
@@ -246,7 +247,7 @@ class Graph:
         self._locked = {t.storage for t in locked}
         self._readers: _Users = {}
         self._writers: _Users = {}
-        nodes = [node_of(s) for s in trace.steps]
+        nodes = [node_of(s) for s in trace.steps] if nodes is None else nodes
         self._order = Order(nodes)
         self._listed: list[Node] | None = None
         #: Number of nodes inserted or removed so far.

@@ -121,6 +121,23 @@ os.register_at_fork(after_in_child=_launches.clear)
 _of_forms: weakref.WeakKeyDictionary[_core.Kernel, Launch] = weakref.WeakKeyDictionary()
 
 
+#: Arguments of the functions that made kernels, to make them again in another process.
+_recipes: weakref.WeakKeyDictionary[_core.Kernel, tuple[Any, ...]] = weakref.WeakKeyDictionary()
+
+
+def recipe_of(kernel: _core.Kernel) -> tuple[Any, ...] | None:
+    """Return data that ``rebuilt`` makes the same kernel of; None if there is none."""
+    return _recipes.get(kernel)
+
+
+def rebuilt(trace: Any, recipe: tuple[Any, ...]) -> _core.Kernel:
+    """Return the kernel of a recipe."""
+    source, name, numbers, n_groups, n_items, facts = recipe
+    if facts:
+        return _joined(trace, source, name, n_groups, n_items, facts)
+    return kernel_of(trace, source, name, numbers, n_groups, n_items)
+
+
 def launch_of(kernel: _core.Kernel) -> Launch | None:
     """Return what a kernel launches; None if it cannot be joined with others."""
     return _of_forms.get(kernel)
@@ -134,11 +151,18 @@ def joined_kernel(trace: Any, kernels: Sequence[_core.Kernel]) -> _core.Kernel:
     launches = [_of_forms[kernel] for kernel in kernels]
     form, n_groups = launches[0].form, sum(launch.n_groups for launch in launches)
     name, n_items = joined_name(form), form.schedule.n_items
-    handle = compiled(trace.engine.sycl_queue, joined_module(form), name)
+    return _joined(trace, joined_module(form), name, n_groups, n_items, facts_of(launches))
+
+
+def _joined(
+    trace: Any, module: bytes, name: str, n_groups: int, n_items: int, facts: Sequence[int]
+) -> _core.Kernel:
+    handle = compiled(trace.engine.sycl_queue, module, name)
     if handle is None:
         raise errors.Unimplemented(f"{name}: the device's compiler refuses this kernel")
-    facts = facts_of(launches)
-    return _core.Kernel(handle, name, (), n_groups * n_items, n_items, facts)
+    kernel = _core.Kernel(handle, name, (), n_groups * n_items, n_items, facts)
+    _recipes[kernel] = module, name, (), n_groups, n_items, tuple(facts)
+    return kernel
 
 
 def kernel_of(
@@ -162,6 +186,7 @@ def kernel_of(
             raise errors.Unimplemented(f"{name}: the device's compiler refuses this kernel")
         kernel = _core.Kernel(handle, name, numbers, n_groups * n_items, n_items)
         _launches[key] = kernel
+        _recipes[kernel] = source, name, tuple(numbers), n_groups, n_items, ()
     if form is not None:
         _of_forms[kernel] = Launch(form, tuple(map(int, numbers)), n_groups)
     if not trace.is_compiled:

@@ -29,6 +29,17 @@ class _Forward:
         self._module: Any = weakref.ref(module)
         self.__name__ = type(module).__name__
 
+    def content(self) -> bytes | None:
+        """Return what determines the program of the module but its weights; None if unknown."""
+        module = self._module()
+        own = vars(type(module)).get("program_text")
+        names = module_tree.walked(module)[1].names
+        return None if own is None else own(module) + repr(names).encode()
+
+    def leaves(self) -> list[Any]:
+        """Return the weights."""
+        return module_tree.walked(self._module())[0]
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with in_torch_manner():
             return self._module().forward(*args, **kwargs)

@@ -159,6 +159,10 @@ class OnnxModel(Module):
                 _call_by_call.add(self._structure)
         return self._run({**values, **static}, queue)
 
+    def program_text(self) -> bytes:
+        """Return what determines the programs of this model in inference mode but its weights."""
+        return repr((type(self).__name__, self._float, self._paths)).encode() + self._structure
+
     def warmup(self, *shapes: Any) -> OnnxModel:
         """Compile the programs for inputs of these shapes, and wait.
 
@@ -195,6 +199,11 @@ class OnnxModel(Module):
         if queue is None:
             queue = self._queue_of(values) if traced is None else traced.trace.queue
         run = Evaluation(graph, queue, self, self._float)
+        if traced is not None:  # so that what is made of weights is recorded, not computed now
+            weights = {
+                name: w if isinstance(w, Tensor) else traced.trace.capture(w)
+                for name, w in weights.items()
+            }
         made = run.evaluate(graph, {**values, **weights})
         made = [run.device(v) if is_host(v) and fits_device(v.dtype) else v for v in made]
         if traced is not None and any(map(is_host, made)):

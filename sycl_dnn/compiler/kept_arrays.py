@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays that kept graphs refer to, as data."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import dpnp
+import numpy as np
+
+from sycl_dnn._dpnp import address
+from sycl_dnn.kernels import kept_binaries
+from sycl_dnn.onednn.memory import Memory
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.array import Array
+
+#: Sizes in bytes of captured arrays besides weights: the largest, and the largest that is part of
+#: the file of a program.
+_MOST, _LARGE = 1 << 24, 1 << 14
+
+
+class NotKept(Exception):
+    """A graph has a part that is not data, or that is not as it was."""
+
+
+def reference(value: Any, leaves: Sequence[Any]) -> Any:
+    """Return the number of a weight, or the content of an array that is part of the model.
+
+    What depends on values of weights is recorded, never captured, but for views of them.
+    """
+    for number, leaf in enumerate(leaves):
+        if leaf is value:
+            return number
+    if isinstance(value, (dpnp.ndarray, Array)):
+        start = address(value.get_array())
+        spans = [(address(leaf.get_array()), leaf.nbytes) for leaf in leaves]
+        if any(first <= start < first + size for first, size in spans):
+            raise NotKept
+    return _as_data(value)
+
+
+def content_of(memory: Any) -> Any:
+    """Return what a memory contains; None for none."""
+    if memory is None:
+        return None
+    if not isinstance(memory, Memory) or not memory.desc.is_plain:
+        raise NotKept
+    return _as_data(memory.to_array())
+
+
+def _as_data(array: Any) -> tuple[Any, ...]:
+    """Return an array as data; a large one as the name of a file, which programs share."""
+    is_carried = isinstance(array, Array)
+    if not is_carried and not isinstance(array, dpnp.ndarray):
+        raise NotKept
+    raw = array.data if is_carried else array
+    order = _order(raw)
+    values = dpnp.asnumpy(raw).transpose(order)
+    content: bytes | str = values.tobytes()
+    if values.nbytes > _MOST:
+        raise NotKept
+    if values.nbytes > _LARGE:
+        assert isinstance(content, bytes)
+        name = hashlib.sha256(content).hexdigest()
+        kept_binaries.keep(name, content)
+        content = name
+    carried = str(array.dtype) if is_carried else None
+    return content, values.dtype.name, values.shape, order, carried
+
+
+def _order(array: Any) -> tuple[int, ...]:
+    """Return the axes of a dense array, outermost in memory first."""
+    steps = array.get_array().strides
+    order = tuple(sorted(range(array.ndim), key=lambda i: (-steps[i], i)))
+    expected = layout.row_major_strides([array.shape[i] for i in order])
+    pairs = zip(order, expected, strict=True)
+    if any(steps[i] != step for i, step in pairs if array.shape[i] != 1):
+        raise NotKept
+    return order
+
+
+def array_of(data: tuple[Any, ...], queue: Any) -> Any:
+    """Return the array of data."""
+    content, dtype, shape, order, carried = data
+    if isinstance(content, str):
+        content = kept_binaries.load(content)
+        if content is None:
+            raise NotKept
+    values = np.frombuffer(content, dtype).reshape(shape)
+    array = dpnp.asarray(values, sycl_queue=queue)
+    if len(order) > 1:
+        array = array.transpose(np.argsort(order).tolist())
+    return array if carried is None else Array(array, carried)

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs after all passes as bytes: numbers, text, primitives by parameters, kernels by source."""
+
+from __future__ import annotations
+
+import enum
+import io
+import pickle
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sycl_dnn import _core, errors, tree
+from sycl_dnn.compiler import kept_arrays
+from sycl_dnn.compiler.kept_arrays import NotKept
+from sycl_dnn.compiler.step_graph import Graph, Node
+from sycl_dnn.compiler.tracing import CompileTrace
+from sycl_dnn.kernels import launching
+from sycl_dnn.onednn.memory import Memory
+from sycl_dnn.program import shared_descriptors
+from sycl_dnn.trace import nested_arguments
+from sycl_dnn.trace.steps import is_kernel
+from sycl_dnn.trace.values import Storage, Tensor
+
+
+class Rewritten(NamedTuple):
+    """A function after all passes."""
+
+    graph: Graph
+    #: How its results are nested, how many there are, and the number of arrays of a call.
+    form: Any
+    n_results: int
+    n_given: int
+    #: Number of steps before the passes.
+    n_recorded: int
+
+
+class _Written:
+    """A graph as numbered storages and tensors, and nodes over them."""
+
+    def __init__(self, trace: CompileTrace, made: Rewritten, leaves: Sequence[Any]) -> None:
+        self._storages: dict[int, int] = {}
+        self._tensors: dict[int, int] = {}
+        self._pds: dict[int, int] = {}
+        self._held: list[Any] = []
+        #: Layouts in order, and by number the primitive that can say it, with its argument.
+        self._descs: dict[Any, int] = {}
+        self._sources: dict[int, tuple[int, str]] = {}
+        self._primitives: list[bytes] = []
+        self.storages: list[Any] = []
+        self.tensors: list[Any] = []
+        if trace.written or trace.tail or made.graph._locked:
+            raise NotKept
+        self.arguments = [self._storage(s) for s in trace.arguments]
+        self.captured = [
+            (number, kept_arrays.reference(value, leaves), self._tensor(t))
+            for number, value, t in trace.captured
+        ]
+        self.finals = [self._tensor(t) for t in made.graph.finals]
+        self.nodes = [self._node(trace, node) for node in made.graph.nodes]
+        if not made.form.is_single and made.form.structure != _flat(made.n_results).structure:
+            raise NotKept
+
+    def content(self, made: Rewritten) -> bytes:
+        """Return the graph as bytes."""
+        counts = made.n_results, made.n_given, made.n_recorded
+        data, _ = self._dumped((
+            self.storages, self.tensors, self.arguments, self.captured, self.finals, self.nodes,
+            made.form.is_single, counts,
+        ))  # fmt: skip
+        descs = [self._source(desc, number) for desc, number in self._descs.items()]
+        return zlib.compress(pickle.dumps((descs, self._primitives, data), protocol=5), 1)
+
+    def _dumped(self, value: Any) -> tuple[bytes, set[int]]:
+        """Return data as bytes, and the numbers of its layouts."""
+        file = io.BytesIO()
+        writer = _Writer(file, self._descs)
+        writer.dump(value)
+        return file.getvalue(), writer.used
+
+    def _source(self, desc: Any, number: int) -> bytes | tuple[int, str]:
+        """Return a layout as bytes; those without a name are what a primitive says."""
+        try:
+            if _core.MemoryDesc.from_blob(desc.blob) == desc:
+                return bytes(desc.blob)
+        except errors.InvalidArguments:
+            pass
+        if number not in self._sources:
+            raise NotKept
+        return self._sources[number]
+
+    def _primitive(self, trace: CompileTrace, node: Node) -> int:
+        pd = node.pd
+        number = self._pds.get(id(pd))
+        if number is not None:
+            return number
+        self._held.append(pd)
+        params, attr = dict(pd.parameters), pd.primitive_attr
+        again = shared_descriptors.shared.described(trace.engine, pd.name, params, attr)
+        facts = _facts(pd, node)
+        if facts != _facts(again, node):
+            raise NotKept
+        number = self._pds[id(pd)] = len(self._primitives)
+        content, used = self._dumped((pd.name, params, attr))
+        self._primitives.append(content)
+        for name, desc in facts[1]:
+            of_desc = self._descs.setdefault(desc, len(self._descs))
+            if of_desc not in used:
+                self._sources.setdefault(of_desc, (number, name))
+        return number
+
+    def _storage(self, storage: Storage) -> int:
+        number = self._storages.get(id(storage))
+        if number is None:
+            number = self._storages[id(storage)] = len(self.storages)
+            s = storage
+            self._held.append(s)
+            facts = (s.argument, s.constant, s.scalar, s.repeat, s.is_shared)
+            self.storages.append((s.desc, kept_arrays.content_of(s.memory), facts))
+        return number
+
+    def _tensor(self, tensor: Tensor) -> int:
+        number = self._tensors.get(id(tensor))
+        if number is None:
+            t = tensor
+            storage = self._storage(t.storage)
+            number = self._tensors[id(t)] = len(self.tensors)
+            self._held.append(t)
+            self.tensors.append((storage, t.desc, str(t.dtype), t.shape, t.offset, t.strides))
+        return number
+
+    def _named(self, tensors: dict[str, Tensor]) -> tuple[tuple[str, int], ...]:
+        return tuple((name, self._tensor(t)) for name, t in tensors.items())
+
+    def _node(self, trace: CompileTrace, node: Node) -> tuple[Any, ...]:
+        given, made = self._named(node.inputs), self._named(node.outputs)
+        report = node.fused, node.refused, node.times
+        traits = node.is_rounded, node.part, node.inserted, node.is_repeated
+        return (self._work(trace, node), given, made, report, traits)
+
+    def _work(self, trace: CompileTrace, node: Node) -> Any:
+        if node.function is not None:
+            raise NotKept
+        if node.pd is not None:
+            return ("primitive", self._primitive(trace, node), _facts(node.pd, node))
+        if node.primitive is None:
+            return None
+        recipe = launching.recipe_of(node.primitive) if is_kernel(node.primitive) else None
+        if recipe is None:
+            raise NotKept
+        return ("kernel", recipe)
+
+
+def _facts(pd: Any, node: Node) -> tuple[Any, ...]:
+    """Return what a descriptor decides: its implementation and its layouts."""
+    return pd.impl_info, [(n, pd.desc_of(n)) for n in (*node.inputs, *node.outputs)]
+
+
+def _flat(n: int) -> Any:
+    """Return the form of a tuple of arrays."""
+    array = nested_arguments.ARRAY
+    return nested_arguments.Form(tree.flatten((0,) * n)[1], [array] * n)
+
+
+def _engine() -> Any:
+    """Stand for the engine of the program in a pickle."""
+
+
+def _desc(number: int) -> Any:
+    """Stand for a layout in a pickle."""
+
+
+def _replayed(kind: str, calls: Any) -> Any:
+    """Return an attribute or post-ops, set by the same calls."""
+    made = getattr(_core, kind)()
+    for name, arguments in calls:
+        getattr(made, name)(*arguments)
+    return made
+
+
+def _plain(value: Any) -> Any:
+    """Return a number that was NumPy's, or of another subclass."""
+    return value
+
+
+def _member(kind: str, value: int) -> Any:
+    """Return a member of one of oneDNN's enumerations."""
+    return getattr(_core, kind)(value)
+
+
+#: What a pickle names.
+_STANDING = (_engine, _desc, _replayed, _member, _plain)
+
+
+class _Writer(pickle.Pickler):
+    """Writes data; layouts and members of enumerations by their numbers."""
+
+    def __init__(self, file: Any, descs: dict[Any, int]) -> None:
+        super().__init__(file, protocol=5)
+        self._descs = descs
+        self.used: set[int] = set()
+
+    def reducer_override(self, value: Any) -> Any:
+        """Return what stands for an object of oneDNN."""
+        if isinstance(value, _core.MemoryDesc):
+            number = self._descs.setdefault(value, len(self._descs))
+            self.used.add(number)
+            return _desc, (number,)
+        if isinstance(value, _core.Engine):
+            return _engine, ()
+        kind = type(value)
+        if isinstance(value, (_core.PrimitiveAttr, _core.PostOps)):
+            return _replayed, (kind.__name__, value.__reduce_ex__(5)[1][1])
+        if isinstance(value, enum.Enum) and getattr(_core, kind.__name__, None) is kind:
+            return _member, (kind.__name__, int(value.value))
+        if isinstance(value, np.generic):
+            return _plain, (value.item(),)
+        if isinstance(value, (int, float)):  # of a subclass
+            return _plain, (int(value) if isinstance(value, int) else float(value),)
+        if value in _STANDING:
+            return NotImplemented
+        raise NotKept
+
+
+class _Reader(pickle.Unpickler):
+    """Reads data, and objects of oneDNN: no name in a file is looked up."""
+
+    def __init__(self, content: bytes, special: dict[str, Any]) -> None:
+        super().__init__(io.BytesIO(content))
+        self._special = special
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return what a function of this module stands for.
+
+        Raises
+        ------
+        UnpicklingError
+            Another name.
+        """
+        if module == __name__ and name in self._special:
+            return self._special[name]
+        raise pickle.UnpicklingError(f"{module}.{name} is not part of a graph")
+
+
+class _Unpacked:
+    """Layouts and descriptors of a kept graph, each made when it is first needed."""
+
+    def __init__(self, content: bytes, engine: Any) -> None:
+        self._sources, self._contents, data = _Reader(zlib.decompress(content), {}).load()
+        self._engine = engine
+        self._descs: list[Any] = [None] * len(self._sources)
+        self._pds: list[Any] = [None] * len(self._contents)
+        self._special = {
+            "_engine": lambda: engine, "_desc": self.desc, "_member": _member,
+            "_replayed": _replayed, "_plain": _plain,
+        }  # fmt: skip
+        self.data = self._loaded(data)
+
+    def _loaded(self, content: bytes) -> Any:
+        return _Reader(content, self._special).load()
+
+    def desc(self, number: int) -> Any:
+        """Return a layout."""
+        found = self._descs[number]
+        if found is None:
+            source = self._sources[number]
+            if isinstance(source, bytes):
+                found = _core.MemoryDesc.from_blob(source)
+            else:
+                found = self.primitive(source[0]).desc_of(source[1])
+            self._descs[number] = found
+        return found
+
+    def primitive(self, number: int) -> Any:
+        """Return a descriptor."""
+        found = self._pds[number]
+        if found is None:
+            row, params, attr = self._loaded(self._contents[number])
+            found = shared_descriptors.shared.described(self._engine, row, params, attr)
+            self._pds[number] = found
+        return found
+
+
+def _read(kept: _Unpacked, trace: CompileTrace, leaves: Sequence[Any], queue: Any) -> Rewritten:
+    kept_storages, kept_tensors, arguments, captured, finals, nodes, is_single, counts = kept.data
+    trace.queue, trace.has_queue = queue, True
+    storages = [_storage(trace, *facts) for facts in kept_storages]
+    tensors = [Tensor(trace, storages[s], *rest) for s, *rest in kept_tensors]
+    trace.arguments = [storages[i] for i in arguments]
+
+    def array(reference: Any) -> Any:
+        if isinstance(reference, int):
+            return leaves[reference]
+        return kept_arrays.array_of(reference, queue)
+
+    trace.captured = [(n, array(reference), tensors[t]) for n, reference, t in captured]
+    made = [_node(trace, kept, tensors.__getitem__, *facts) for facts in nodes]
+    graph = Graph(trace, [tensors[t] for t in finals], nodes=made)
+    form = nested_arguments.Form(tree.flatten(0)[1], [nested_arguments.ARRAY])
+    return Rewritten(graph, form if is_single else _flat(counts[0]), *counts)
+
+
+def _storage(trace: CompileTrace, desc: Any, content: Any, facts: tuple[Any, ...]) -> Storage:
+    argument, constant, scalar, repeat, is_shared = facts
+    made = Storage(desc, argument=argument, scalar=scalar)
+    if content is not None:
+        array = kept_arrays.array_of(content, trace.engine.sycl_queue)
+        made.memory = Memory(desc, trace.engine, array)
+    made.constant, made.repeat, made.is_shared = constant, repeat, is_shared
+    return made
+
+
+def _node(
+    trace: CompileTrace, kept: _Unpacked, tensor: Callable[[int], Tensor], work: Any, given: Any,
+    made: Any, report: Any, traits: Any,
+) -> Node:  # fmt: skip
+    inputs, outputs = ({n: tensor(t) for n, t in group} for group in (given, made))
+    node = Node(None, inputs, outputs)
+    node.fused, node.refused, node.times = report
+    node.is_rounded, node.part, node.inserted, node.is_repeated = traits
+    if work is not None and work[0] == "kernel":
+        node.primitive = launching.rebuilt(trace, work[1])
+    elif work is not None:
+        _, number, facts = work
+        node.pd = kept.primitive(number)
+        node.params = node.pd.parameters
+        if _facts(node.pd, node) != facts:
+            raise NotKept
+    return node
+
+
+def written(trace: CompileTrace, made: Rewritten, leaves: Sequence[Any]) -> bytes:
+    """Return a graph as bytes.
+
+    Raises
+    ------
+    NotKept
+        A part of it is not data.
+    """
+    return _Written(trace, made, leaves).content(made)
+
+
+def read(content: bytes, trace: CompileTrace, leaves: Sequence[Any], queue: Any) -> Rewritten:
+    """Return the graph of bytes, over a new trace and the same leaves.
+
+    Raises
+    ------
+    NotKept, DnnlError, UnpicklingError, zlib.error, EOFError
+        The bytes are damaged, or oneDNN would make other primitives now.
+    """
+    return _read(_Unpacked(content, trace.engine), trace, leaves, queue)

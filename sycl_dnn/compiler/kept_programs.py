@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of imported models on disk: another process need not trace and fuse.
+
+Only models whose files determine what they compute are kept: a function with ``content()``, bytes
+that say all about it but the values of ``leaves()``, its weights, which are in no file. A graph
+whose primitives oneDNN would make otherwise now is made anew.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import pickle
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sycl_dnn import _core, errors, tree
+from sycl_dnn.compiler import kept_graphs
+from sycl_dnn.compiler.kept_arrays import NotKept
+from sycl_dnn.compiler.kept_graphs import Rewritten
+from sycl_dnn.compiler.tracing import CompileTrace
+from sycl_dnn.kernels import kept_binaries
+from sycl_dnn.trace import nested_arguments, policy
+
+#: Environment variables that may change programs, and those that do not.
+_SETTINGS, _OTHERS = ("SYCL_DNN_", "ONEDNN_", "DNNL_"), ("SYCL_DNN_CACHE_DIR",)
+_NO_DATA = (
+    NotKept, errors.DnnlError, pickle.PicklingError, TypeError, AttributeError, ValueError,
+)  # fmt: skip
+_TEXT = (str, bytes, int, float, bool, type(None))
+
+
+class Kept:
+    """The file of one program; nothing if the function cannot be kept.
+
+    Parameters
+    ----------
+    function : callable or None
+    queue : dpctl.SyclQueue
+    args, kwargs
+        The arguments of the call: arrays, numbers and text.
+    settings
+        Of the compiled function.
+    """
+
+    def __init__(self, function: Any, queue: Any, args: Any, kwargs: Any, settings: Any) -> None:
+        content = getattr(function, "content", None)
+        content = None if content is None else content()
+        self._queue, self._name = queue, ""
+        if content is None or not _is_text([list(args), kwargs]):
+            return
+        self._leaves = function.leaves()
+        given = nested_arguments.replaced([list(args), kwargs], _seen)
+        names = {n for n in os.environ if n.startswith(_SETTINGS)}.difference(_OTHERS)
+        variables = [(n, os.environ[n]) for n in sorted(names)]
+        units = queue.sycl_device.max_compute_units
+        facts = [given, settings, policy.current(), list(map(_seen, self._leaves)), _package()]
+        text = repr([*facts, variables, units])
+        self._name = kept_binaries.key(
+            queue, hashlib.sha256(content).hexdigest(), hashlib.sha256(text.encode()).hexdigest()
+        )
+
+    def keep(self, trace: CompileTrace, made: Rewritten) -> None:
+        """Write a graph, if it can be."""
+        if not self._name:
+            return
+        try:
+            content = kept_graphs.written(trace, made, self._leaves)
+        except _NO_DATA:
+            return
+        kept_binaries.keep(self._name, content)
+
+    def load(self, trace: CompileTrace) -> Rewritten | None:
+        """Return a kept graph over a new trace; None if there is none that is still right."""
+        content = kept_binaries.load(self._name)
+        if content is None:
+            return None
+        try:
+            return kept_graphs.read(content, trace, self._leaves, self._queue)
+        except (NotKept, errors.DnnlError, pickle.UnpicklingError, zlib.error, EOFError):
+            trace.arguments, trace.captured = [], []
+            return None
+
+
+def _is_text(given: Any) -> bool:
+    """Whether arguments are arrays, and values that their text tells apart."""
+    leaves = tree.leaves(given, lambda value: value is None)
+    return all(type(v) in _TEXT or nested_arguments.is_array(v) for v in leaves)
+
+
+def _files(folder: str, start: int) -> Iterator[tuple[str, int, int]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _files(entry.path, start)
+            elif entry.name.endswith((".py", ".so")):
+                facts = entry.stat()
+                yield entry.path[start:], facts.st_size, facts.st_mtime_ns
+
+
+def _seen(array: Any) -> str:
+    raw = array.get_array() if hasattr(array, "get_array") else array
+    return f"<{type(array).__name__} {array.dtype} {raw.shape} {raw.strides}>"
+
+
+@functools.cache
+def _package() -> str:
+    """Return what changes with any file of the package, and the version of oneDNN."""
+    root = str(Path(__file__).parents[1])
+    facts = sorted(_files(root, len(root)))
+    return hashlib.sha256(repr((facts, _core.version())).encode()).hexdigest()

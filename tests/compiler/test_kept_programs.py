@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of loaded models that another process left on the disk."""
+
+import pickle
+import types
+import zlib
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx")
+
+import sycl_dnn  # noqa: E402
+from sycl_dnn.compiler import kept_graphs, programs  # noqa: E402
+from sycl_dnn.kernels import kept_binaries  # noqa: E402
+from sycl_dnn.nn import folded_calls  # noqa: E402
+from sycl_dnn.trace import policy  # noqa: E402
+
+MODEL = """<ir_version: 9, opset_import: ["": 17]>
+    g (float[N, 3, 16, 16] x) => (float[N, 4] y, float[N, 8, 16, 16] c) {
+        a = Conv <pads = [1, 1, 1, 1]> (x, w, b)
+        n = BatchNormalization (a, scale, shift, mean, var)
+        s = Sigmoid (n)
+        c = Mul (n, s)
+        p = GlobalAveragePool (c)
+        f = Flatten (p)
+        t = Transpose (v)
+        m = MatMul (f, t)
+        y = Softmax (m)
+    }"""
+SHAPES = {"w": (8, 3, 3, 3), "b": (8,), "scale": (8,), "shift": (8,), "mean": (8,), "var": (8,),
+          "v": (4, 8)}  # fmt: skip
+
+
+def model(seed=0, text=MODEL):
+    made = onnx.parser.parse_model(text)
+    rng = np.random.default_rng(seed)
+    for name, shape in SHAPES.items():
+        values = rng.uniform(0.2, 1, shape).astype("f4")
+        made.graph.initializer.append(onnx.numpy_helper.from_array(values, name))
+    return made
+
+
+def expected(proto, x):
+    from onnx.reference import ReferenceEvaluator
+
+    return ReferenceEvaluator(proto).run(None, {"x": x})
+
+
+def check(proto, x):
+    made = sycl_dnn.onnx.load(proto)(x)
+    for got, want in zip(made, expected(proto, x), strict=True):
+        np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("SYCL_DNN_CACHE_DIR", str(tmp_path))
+    return tmp_path / "kernels"
+
+
+@pytest.fixture
+def traces(monkeypatch):
+    """Count the functions that are traced."""
+    found, traced = [], programs.traced
+
+    def counted(*args):
+        found.append(args[1])
+        return traced(*args)
+
+    monkeypatch.setattr(programs, "traced", counted)
+    return found
+
+
+@pytest.fixture
+def x():
+    return np.random.default_rng(5).standard_normal((2, 3, 16, 16)).astype("f4")
+
+
+def test_a_known_model_is_not_traced_again(folder, traces, x):
+    check(model(), x)
+    assert len(traces) == 1
+    check(model(), x)
+    assert len(traces) == 1
+
+
+def test_weights_are_not_part_of_what_is_kept(folder, traces, x):
+    check(model(), x)
+    check(model(seed=1), x)
+    assert len(traces) == 1
+
+
+@pytest.mark.parametrize("change", ["shape", "model", "dtype", "policy"])
+def test_other_programs_are_traced(folder, traces, x, change):
+    check(model(), x)
+    if change == "shape":
+        check(model(), x[:1])
+    elif change == "model":
+        check(model(text=MODEL.replace("Sigmoid", "Tanh")), x)
+    elif change == "dtype":
+        sycl_dnn.onnx.load(model(), dtype="bfloat16")(x)
+    else:
+        with policy.using(nan="propagate"):
+            check(model(), x)
+    assert len(traces) == 2
+
+
+def test_reports_are_the_same(folder, traces, x):
+    reports = []
+    for _ in range(2):
+        net = sycl_dnn.onnx.load(model())
+        program = folded_calls.program_of(net)
+        reports.append(str(program.explain({"x": sycl_dnn.asarray(x)}, ())))
+    assert len(traces) == 1
+    assert reports[0] == reports[1]
+    assert "convolution" in reports[0]
+
+
+def test_without_a_folder_models_are_traced(monkeypatch, traces, x):
+    monkeypatch.setenv("SYCL_DNN_CACHE_DIR", "")
+    for n in (1, 2):
+        check(model(), x)
+        assert len(traces) == n
+
+
+def kept(monkeypatch, change):
+    """Change what is read from the disk."""
+    load = kept_binaries.load
+
+    def changed(name):
+        content = load(name)
+        return content if content is None or content[:1] != b"x" else change(content)
+
+    monkeypatch.setattr(kept_binaries, "load", changed)
+
+
+def harmful(content):
+    return zlib.compress(pickle.dumps(print))
+
+
+@pytest.mark.parametrize(
+    "change", [lambda content: content[: len(content) // 2], lambda content: b"", harmful],
+    ids=["half", "empty", "harmful"],
+)  # fmt: skip
+def test_what_is_not_a_graph_is_ignored(folder, traces, x, monkeypatch, change):
+    check(model(), x)
+    kept(monkeypatch, change)
+    check(model(), x)
+    assert len(traces) == 2
+
+
+def test_pickles_name_nothing():
+    with pytest.raises(pickle.UnpicklingError, match="builtins.print"):
+        kept_graphs.read(harmful(b""), types.SimpleNamespace(engine=None), [], None)
+
+
+def test_other_choices_of_onednn_are_noticed(folder, traces, x, monkeypatch):
+    check(model(), x)
+    facts = kept_graphs._facts
+    monkeypatch.setattr(kept_graphs, "_facts", lambda *args: ("another", facts(*args)[1]))
+    check(model(), x)
+    assert len(traces) == 2
+
+
+def test_results_as_a_tuple_of_one(folder, traces, x):
+    """A single result is not a tuple, kept or not."""
+    text = MODEL.replace(", float[N, 8, 16, 16] c)", ")")
+    for _ in range(2):
+        got = sycl_dnn.onnx.load(model(text=text))(x)
+        np.testing.assert_allclose(got.asnumpy(), expected(model(text=text), x)[0], rtol=1e-5)
+    assert len(traces) == 1
