@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import json
 import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -76,9 +78,13 @@ class OnnxModel(Module):
                     path[-1], Parameter(array) if add == "parameter" else array
                 )
                 paths[name] = path
-        self._paths = tuple(paths.items())
-        graph = graph_of(file.structure)  # reports errors now
-        self._inputs = tuple(i for i in graph.inputs if i.name not in paths)
+        #: Names and places of the weights, as text: forms of modules compare it at once.
+        self._places = json.dumps(list(paths.items()))
+        graph_of(file.structure)  # reports errors now
+
+    @property
+    def _paths(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return _paths_of(self._places)
 
     def _place_of(self, name: str) -> tuple[Module, tuple[str, ...]]:
         """Return the module and remaining path of a weight; dots separate modules."""
@@ -106,7 +112,7 @@ class OnnxModel(Module):
     @property
     def inputs(self) -> tuple[ModelInput, ...]:
         """Names, shapes and data types of the inputs."""
-        return self._inputs
+        return _inputs_of(self._structure, self._places)
 
     @property
     def outputs(self) -> tuple[ModelInput, ...]:
@@ -161,7 +167,7 @@ class OnnxModel(Module):
 
     def program_text(self) -> bytes:
         """Return what determines the programs of this model in inference mode but its weights."""
-        return repr((type(self).__name__, self._float, self._paths)).encode() + self._structure
+        return repr((type(self).__name__, self._float, self._places)).encode() + self._structure
 
     def warmup(self, *shapes: Any) -> OnnxModel:
         """Compile the programs for inputs of these shapes, and wait.
@@ -285,6 +291,17 @@ class OnnxModel(Module):
                 if dtypes.name_of(values[name].dtype) == "float32" != self._float:
                     values[name] = F.astype(values[name], self._float)
         return values, static
+
+
+@functools.lru_cache(64)
+def _paths_of(places: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple((name, tuple(path)) for name, path in json.loads(places))
+
+
+@functools.lru_cache(64)
+def _inputs_of(structure: bytes, places: str) -> tuple[ModelInput, ...]:
+    weights = dict(_paths_of(places))
+    return tuple(i for i in graph_of(structure).inputs if i.name not in weights)
 
 
 def _blank(name: str, given: Any, wanted: dict[str, str]) -> Any:
