@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import sycl_dnn
 from differential.expected import Expected, Reference, directions_of, weights_of
 from differential.placing import placed
 from differential.program import Program
+from differential.transforms import EAGER, TRANSFORMS
 from sycl_dnn import functional as F
 
 #: Errors that a call may raise, if they name the function and the reason.
@@ -177,6 +179,8 @@ def call_all(
             _call_in_mode(caller, reference, other, "nan ")
         with sycl_dnn.kernel_mode("always"):
             _call_in_mode(caller, reference, other, "kernels ")
+        if reference.gradients is not None:
+            _call_transformed(caller, reference)
     return caller
 
 
@@ -220,6 +224,23 @@ def _call_gradients(caller: Caller, reference: Reference, other: Reference, pref
         caller.check(f"{prefix}vjp", lambda: caller.pulled_back(reference, args), same)
     if reference.seconds is not None:
         _call_seconds(caller, loss, reference.seconds, floats, others, prefix)
+
+
+def _call_transformed(caller: Caller, reference: Reference) -> None:
+    """Take gradients of the loss inside what users wrap around it, and into donated arrays."""
+    loss = caller.loss(reference)
+    floats, others = caller.split(caller.args)
+    same = caller.gradients(reference.gradients or {})
+    for name, transform in TRANSFORMS.items():
+        both = sycl_dnn.value_and_grad(transform(loss))
+        caller.check(f"{name} gradient", functools.partial(both, floats, others), same)
+        if name not in EAGER:
+            step = sycl_dnn.compile(both)
+            caller.check(f"{name} compiled gradient", functools.partial(step, floats, others), same)
+    donating = sycl_dnn.compile(sycl_dnn.value_and_grad(loss), donate="floats")
+    for n in range(2):
+        given = caller.split(caller.placed(0))
+        caller.check(f"donated gradient {n}", functools.partial(donating, *given), same)
 
 
 def _call_seconds(
