@@ -25,20 +25,30 @@ class NotKept(Exception):
     """A graph has a part that is not data, or that is not as it was."""
 
 
-def reference(value: Any, leaves: Sequence[Any]) -> Any:
-    """Return the number of a weight, or the content of an array that is part of the model.
+class Weights:
+    """The arrays of a model, which programs name by their numbers."""
 
-    What depends on values of weights is recorded, never captured, but for views of them.
-    """
-    for number, leaf in enumerate(leaves):
-        if leaf is value:
-            return number
-    if isinstance(value, (dpnp.ndarray, Array)):
-        start = address(value.get_array())
-        spans = [(address(leaf.get_array()), leaf.nbytes) for leaf in leaves]
-        if any(first <= start < first + size for first, size in spans):
-            raise NotKept
-    return _as_data(value)
+    def __init__(self, leaves: Sequence[Any]) -> None:
+        self._numbers = {id(leaf): number for number, leaf in enumerate(leaves)}
+        self._spans = [(address(leaf.get_array()), leaf.nbytes) for leaf in leaves]
+
+    def reference(self, value: Any) -> Any:
+        """Return the number of a weight, or the content of an array that is part of the model.
+
+        What depends on values of weights is recorded, never captured, but for views of them.
+
+        Raises
+        ------
+        NotKept
+            It is such a view, not an array, or large.
+        """
+        if id(value) in self._numbers:
+            return self._numbers[id(value)]
+        if isinstance(value, (dpnp.ndarray, Array)):
+            start = address(value.get_array())
+            if any(first <= start < first + size for first, size in self._spans):
+                raise NotKept
+        return _as_data(value)
 
 
 def content_of(memory: Any) -> Any:

@@ -54,8 +54,9 @@ class _Written:
         if trace.written or trace.tail or made.graph._locked:
             raise NotKept
         self.arguments = [self._storage(s) for s in trace.arguments]
+        weights = kept_arrays.Weights(leaves)
         self.captured = [
-            (number, kept_arrays.reference(value, leaves), self._tensor(t))
+            (number, weights.reference(value), self._tensor(t))
             for number, value, t in trace.captured
         ]
         self.finals = [self._tensor(t) for t in made.graph.finals]
@@ -91,7 +92,7 @@ class _Written:
             raise NotKept
         return self._sources[number]
 
-    def _primitive(self, trace: CompileTrace, node: Node) -> int:
+    def _primitive(self, trace: CompileTrace, node: Node, facts: tuple[Any, ...]) -> int:
         pd = node.pd
         number = self._pds.get(id(pd))
         if number is not None:
@@ -99,8 +100,7 @@ class _Written:
         self._held.append(pd)
         params, attr = dict(pd.parameters), pd.primitive_attr
         again = shared_descriptors.shared.described(trace.engine, pd.name, params, attr)
-        facts = _facts(pd, node)
-        if facts != _facts(again, node):
+        if again is not pd and facts != _facts(again, node):
             raise NotKept
         number = self._pds[id(pd)] = len(self._primitives)
         content, used = self._dumped((pd.name, params, attr))
@@ -144,7 +144,8 @@ class _Written:
         if node.function is not None:
             raise NotKept
         if node.pd is not None:
-            return ("primitive", self._primitive(trace, node), _facts(node.pd, node))
+            facts = _facts(node.pd, node)
+            return ("primitive", self._primitive(trace, node, facts), facts)
         if node.primitive is None:
             return None
         recipe = launching.recipe_of(node.primitive) if is_kernel(node.primitive) else None
