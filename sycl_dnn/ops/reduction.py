@@ -188,7 +188,7 @@ def _var(x: Node, *, axes: Axes, correction: float) -> Node:
 def _var_vjp(node: Node, g: Node) -> list[Node]:
     (x,), axes = node.inputs, node.attributes["axes"]
     free = (x.size // node.size if node.size else 0) - node.attributes["correction"]
-    return [(x - _mean(x, axes=axes)) * (g * (2.0 / free if free > 0 else math.inf))]
+    return [(x - _mean(x, axes=axes)) * (g * (2.0 / free if free else math.inf))]
 
 
 def _std(x: Node, *, axes: Axes, correction: float) -> Node:

@@ -365,11 +365,16 @@ def training(trace: Trace) -> Iterator[None]:
         trace.training = known
 
 
+def _reads(entry: Entry, tensor: Tensor) -> bool:
+    return any(t is tensor for t in entry.inputs.values())
+
+
 def leaves_of(
     tape: list[Entry], roots: Iterable[Tensor], known: Iterable[int] = ()
 ) -> list[Tensor]:
     """Return the floating-point tensors that ``roots`` depend on and no entry makes."""
-    makers = {id(t): e for e in tape for t in e.outputs.values()}
+    # What changes nothing, such as padding by nothing, has its operand as result.
+    makers = {id(t): e for e in tape for t in e.outputs.values() if not _reads(e, t)}
     stack, seen, found = list(roots), set(known), []
     while stack:
         tensor = stack.pop()

@@ -127,3 +127,34 @@ def test_second_derivatives_of_checkpointed_functions(operands):
 def test_checkpoint_is_the_identity_outside_of_gradients(operands):
     (first, *_), x = operands
     assert _same(sycl_dnn.checkpoint(_block)(x, first), _block(x, first))
+
+
+@pytest.mark.parametrize(
+    "unchanged",
+    [
+        lambda x: F.pad(x, (0, 0)), lambda x: F.roll(x, 0, 0), lambda x: F.expand(x, (1, 2, 3)),
+        lambda x: F.broadcast_to(x, (2, 3)), lambda x: F.reshape(x, (2, 3)), lambda x: F.cat([x]),
+        lambda x: F.flip(x, ()), lambda x: F.tile(x, (1, 1)), lambda x: x[:], lambda x: x,
+        lambda x: F.clamp(F.pad(x, (0, 0)), -9, 9), lambda x: F.astype(x, "float32"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("before", [lambda x: x, F.tanh])
+@pytest.mark.parametrize("wrapped", ["checkpoint", "custom_vjp"])
+def test_what_changes_nothing_passes_the_gradient(before, unchanged, wrapped):
+    x = on_device(np.arange(6.0).reshape(2, 3))
+
+    def function(x):
+        return F.square(unchanged(before(x)))
+
+    if wrapped == "checkpoint":
+        inside = sycl_dnn.checkpoint(function)
+    else:
+        inside = sycl_dnn.custom_vjp(function)
+        inside.defvjp(
+            lambda x: (function(x), x),
+            lambda x, dy: sycl_dnn.vjp(function, x)[1](dy),
+        )
+    wanted = sycl_dnn.grad(lambda x: F.sum(function(x)))(x)
+    for way in (lambda f: f, sycl_dnn.compile):
+        found = way(sycl_dnn.grad(lambda x: F.sum(inside(x))))(x)
+        np.testing.assert_allclose(dpnp.asnumpy(found), dpnp.asnumpy(wanted), rtol=1e-3)

@@ -45,6 +45,7 @@ CALLS = [
     # reductions
     "sum(u * u, 1)", "mean(u * p, 0)", "prod(p, 1)", "prod(u)", "amax(u * u, 1)", "amin(u * p, 0)",
     "max(u * u, 1)[0]", "min(u * p)", "max(u * u)", "var(u, 1)", "std(p, 1)", "var(u)",
+    "var(u, 1, correction=5)",
     "std_mean(p, 1)[0]", "var_mean(u, 0)[0]", "norm(u)", "norm(u, 2.0, 1)", "norm(u, 1.0, 1)",
     "norm(u, 3.0, 1)", "norm(u, inf, 1)", "norm(u, -inf, 1)", "normalize(u)", "normalize(u, 3.0)",
     "logsumexp(u, 1)", "logsumexp(u, (0, 1))", "cumsum(u * u, 1)", "cumprod(p, 1)",

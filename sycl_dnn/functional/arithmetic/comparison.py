@@ -28,6 +28,7 @@ from sycl_dnn.functional.arithmetic.operands import (
 )
 from sycl_dnn.ir.node import OPERATIONS, Node
 from sycl_dnn.lower.appendable import Eltwise, applied
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.trace.pointwise import binary
@@ -208,4 +209,6 @@ def _between_numbers(x: Tensor, bounds: dict[str, float]) -> Tensor:
     low, high = (None if bounds.get(n) is None else float(bounds[n]) for n in ("min", "max"))
     definition = partial(ops.CLAMP, low=low, high=high)
     ends = (-math.inf if low is None else low, math.inf if high is None else high)
+    if ends[0] > ends[1]:  # oneDNN refuses them
+        return computed(definition, x)
     return applied(definition, x, Eltwise(algorithm.eltwise_clip_v2, *ends))

@@ -65,6 +65,16 @@ def test_arrays_share_the_gradient_of_equal_elements(queue):
     assert _gradients(queue, [0.0, 1.0], [0.0, 0.0]) == [[0.5, 1], [0.5, 0]]
 
 
+def test_numbers_that_cross(queue):
+    """The upper one is the result, also compiled; the gradient is 0."""
+    x = to_device(np.array([-3.0, 0.0, 5.0, np.nan]), "float32", queue)
+    both = sycl_dnn.value_and_grad(lambda x: (F.sum(F.clamp(x, 1.0, -1.0)[:3]), None), has_aux=True)
+    for way in (lambda f: f, sycl_dnn.compile):
+        made = dpnp.asnumpy(way(lambda x: F.clamp(x, 1.0, -1.0))(x))
+        np.testing.assert_array_equal(made, [-1, -1, -1, np.nan])
+        assert dpnp.asnumpy(way(both)(x)[1]).tolist() == [0] * 4
+
+
 def test_nan_propagates(queue):
     x = to_device(np.array([np.nan, 1.0, 0.5]), "float32", queue)
     low = to_device(np.array([0.0, np.nan, 1.0]), "float32", queue)
