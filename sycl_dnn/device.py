@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import dpctl
 
@@ -57,7 +58,7 @@ def executes_on_cpu(device: dpctl.SyclDevice) -> bool:
     return device.is_gpu and device.name.endswith("(executed by the CPU)")
 
 
-def default_queue(device: str | dpctl.SyclDevice | None = None) -> dpctl.SyclQueue:
+def default_queue(device: Any = None) -> dpctl.SyclQueue:
     """Return the queue of the first GPU that oneDNN can use, or else of the CPU.
 
     dpnp uses the same queue for arrays on that device. ``ONEAPI_DEVICE_SELECTOR`` restricts the
@@ -65,8 +66,9 @@ def default_queue(device: str | dpctl.SyclDevice | None = None) -> dpctl.SyclQue
 
     Parameters
     ----------
-    device : str or dpctl.SyclDevice, optional
-        A filter string such as ``"cpu"`` or ``"level_zero:gpu:1"``.
+    device : str, dpctl.SyclDevice, or the ``device`` of an array, optional
+        A filter string such as ``"cpu"`` or ``"level_zero:gpu:1"``. That of an array names its
+        queue, too.
 
     Returns
     -------
@@ -77,6 +79,8 @@ def default_queue(device: str | dpctl.SyclDevice | None = None) -> dpctl.SyclQue
     ------
     NoDeviceError
         The device does not exist; the message says what was checked and what to type next.
+    TypeError
+        ``device`` is something else.
 
     Examples
     --------
@@ -94,7 +98,15 @@ def default_queue(device: str | dpctl.SyclDevice | None = None) -> dpctl.SyclQue
     raise NoDeviceError(explain_absence())
 
 
-def _queue_on(device: str | dpctl.SyclDevice) -> dpctl.SyclQueue:
+def _queue_on(device: Any) -> dpctl.SyclQueue:
+    queue = getattr(device, "sycl_queue", device)
+    if isinstance(queue, dpctl.SyclQueue):
+        return queue
+    if not isinstance(device, (str, dpctl.SyclDevice)):
+        raise TypeError(
+            "device must be a filter string, a dpctl.SyclDevice, a dpctl.SyclQueue or the device "
+            f"of an array, got {type(device).__name__}"
+        )
     try:
         return dpctl.get_device_cached_queue(device)
     except (dpctl.SyclQueueCreationError, dpctl.SyclDeviceCreationError, ValueError) as error:

@@ -2,12 +2,14 @@
 """default_queue() takes a GPU, else the CPU, else says what to type."""
 
 import dpctl
+import dpnp
 import fresh_process
 import linked_venv
 import pytest
 
 import sycl_dnn
 from sycl_dnn import _runtime
+from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.device import usable_devices
 
@@ -32,6 +34,15 @@ def test_queue_is_the_same_at_each_call_and_out_of_order():
     assert queue == sycl_dnn.default_queue()
     assert queue == dpctl.get_device_cached_queue(queue.sycl_device)
     assert not queue.is_in_order
+
+
+def test_devices_of_arrays_and_queues_name_their_queue(queue):
+    x = dpnp.ones(3, dtype="f4", sycl_queue=queue)
+    for device in (queue, x.device, x):
+        assert sycl_dnn.default_queue(device) is queue
+        assert F.zeros(2, device=device).sycl_queue == queue
+    with pytest.raises(TypeError, match="device must be a filter string.*got int"):
+        F.zeros(2, device=0)
 
 
 def test_usable_devices_are_those_with_an_engine():

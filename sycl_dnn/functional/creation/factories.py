@@ -10,7 +10,6 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import dpctl
 import dpnp
 from dpnp.exceptions import ExecutionPlacementError
 
@@ -102,7 +101,7 @@ def shape_of(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
 
 def queue_of(device: Any) -> Any:
     """Return the queue that ``device`` refers to."""
-    return device if isinstance(device, dpctl.SyclQueue) else default_queue(device)
+    return default_queue(device)
 
 
 class _Made:
