@@ -44,7 +44,9 @@ py::object repeat_recorded(const ArrayTypes &types, const CallKey &key, const py
     const std::shared_ptr<RecordedCall> known = found->second;
     run.calls.append(py::make_tuple(known->body, args, kwargs, known->settings));
     run.point = known->after;
-    if (known->description.is_none()) return known->results.attr("build")(key.recording);
+    if (known->description.is_none())
+        return known->is_view ? known->results.attr("build_views")(key.recording, args[0])
+                              : known->results.attr("build")(key.recording);
     py::object marks = known->is_view ? marks_of(types, args[0]) : py::list();
     return new_value(types, key.recording, run.seen, known->description, std::move(marks));
 }

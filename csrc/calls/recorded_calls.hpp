@@ -12,8 +12,8 @@ namespace sycl_dnn {
 struct RecordedCall {
     py::object body, settings;  // how to repeat it: a function, and under which settings
     py::object description;     // shape, dtype and strides of a single new value; else None
-    py::object results;         // `results.build(recording)` returns others
-    bool is_view;               // whether the result shares the marks of the first argument
+    py::object results;         // `results.build(recording)` returns others, or `build_views`
+    bool is_view;               // whether results share the marks of the first argument
     py::object after;           // the point after it
     std::vector<py::object> holds;
 };

@@ -9,6 +9,7 @@ from typing import Any
 
 from sycl_dnn import tree
 from sycl_dnn._core import CallPoint
+from sycl_dnn.trace.torch_methods import alias
 
 _MOST_PLANS = 64
 _MOST_VALUES = 64
@@ -128,6 +129,13 @@ class Results:
             return recording.shown_as(self.single)
         made = [leaf.of(recording) if hasattr(leaf, "of") else leaf for leaf in self._leaves]
         return made[0] if self._structure is None else tree.unflatten(self._structure, made)
+
+    def build_views(self, recording: Any, source: Any) -> Any:
+        """Return the result in another run: views of ``source``."""
+        made = self.build(recording)
+        for leaf in tree.leaves(made):
+            alias(source, leaf)
+        return made
 
 
 class KnownValue:

@@ -18,6 +18,7 @@ from sycl_dnn.call.both_passes import Differentiated, inner_vjp
 from sycl_dnn.call.cache import misses_of, specialised
 from sycl_dnn.call.call_paths import Point
 from sycl_dnn.call.capturing import CapturingTrace, Tail, numbered
+from sycl_dnn.call.code_facts import is_library
 from sycl_dnn.call.debugging import looked_at
 from sycl_dnn.call.operation import R
 from sycl_dnn.call.placed_call import PlacedCall
@@ -239,8 +240,9 @@ def _run(
         plan = recording.plan(result)
         is_known = plan is not None
         if plan is None:
-            tokens = subjects.tokens_by_name(asked.function, asked.args, asked.kwargs)
-            misses_of(key[1]).note(subjects.name_of(asked.function), tokens)
+            if not is_library(getattr(asked.function, "__module__", None)):
+                tokens = subjects.tokens_by_name(asked.function, asked.args, asked.kwargs)
+                misses_of(key[1]).note(subjects.name_of(asked.function), tokens)
             plan = profile_notes.trace(
                 subjects.name_of(asked.function),
                 lambda: _traced(asked, recording, swapped, named, result),

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn import tree
+from sycl_dnn.call.reverse import differentiated
 from sycl_dnn.compiler.decorator import compile
 from sycl_dnn.nn import folded_calls, hooks, module_tree
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.module_arrays import building, handed, in_manner, plain
 from sycl_dnn.trace.refusals import NeedsArrays
-from sycl_dnn.trace.torch_methods import in_torch_manner, is_torch, unspoilt
+from sycl_dnn.trace.torch_methods import ReadAfterWrite, in_torch_manner, is_torch, unspoilt
 from sycl_dnn.trace.values import Tensor
 
 
@@ -47,7 +48,7 @@ def _program_of(module: Any) -> Any:
 
 
 class _Forward:
-    """The program of a module; call by call if its ``forward`` needs values of arrays."""
+    """The program of a module; its ``forward`` runs at each call if it needs values of arrays."""
 
     def __init__(self) -> None:
         self._run: Callable[..., Any] = compile(forward)
@@ -55,11 +56,16 @@ class _Forward:
     def __call__(self, module: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return self._run(module, *args, **kwargs)
-        except NeedsArrays:
-            if self._run is _in_parts:
+        except (NeedsArrays, ReadAfterWrite):
+            if self._run is recorded:
                 raise
-            self._run = _in_parts
-        return _in_parts(module, *args, **kwargs)
+            self._run = recorded
+        return recorded(module, *args, **kwargs)
+
+
+def recorded(module: Any, *args: Any, **kwargs: Any) -> Any:
+    """Run ``forward`` as ``vjp`` does, without a reverse pass."""
+    return differentiated("forward", forward, (module, *args), kwargs, ())[0]
 
 
 class Watchers(threading.local):
@@ -99,7 +105,7 @@ def _run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if not any(nested_arguments.is_array(v) for v in leaves):
         return forward(module, *args, **kwargs)
     if hooks.are_inside(module):
-        return _in_parts(module, *args, **kwargs)
+        return _in_parts(module, args, kwargs)
     return in_manner(_program_of(module)(module, *args, **kwargs))
 
 
@@ -122,8 +128,8 @@ def _captured(leaves: list[Any], *called: Any) -> tuple[Any, ...]:
     return tuple(module_tree.replaced(value, trace.capture) for value in called)
 
 
-def _in_parts(module: Any, *args: Any, **kwargs: Any) -> Any:
-    """Run ``forward`` call by call: hooks of submodules and Python need arrays with values."""
+def _in_parts(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run ``forward`` call by call: hooks of submodules must see arrays, not traced values."""
     with building():
         given = hooks.mapped(handed, (args, kwargs))
         result = module.forward(*given[0], **given[1])

@@ -214,7 +214,7 @@ def _forward(name: str, row: Row) -> Callable[..., Any]:
         given = {parameter: getattr(self, attribute) for parameter, attribute in passed.items()}
         made = function(*args, **kwargs, **given)
         if args and getattr(self, "inplace", False):
-            overwritten(args[0], name)
+            return overwritten(args[0], name, made)
         return made
 
     return forward
@@ -243,9 +243,7 @@ _TEXT = """``sycl_dnn.functional.{function}`` as a module: ``torch.nn.{name}``.
 
     Parameters, defaults, shapes and errors are those of the function{inplace}.
     """
-_INPLACE = (
-    ";\n    with ``inplace`` the input must not be read afterwards: programs plan their own memory"
-)
+_INPLACE = ";\n    with ``inplace`` compiled functions must not read the input afterwards"
 
 
 #: Example arguments, input shape and output shape of classes whose constructor needs arguments.

@@ -8,9 +8,11 @@ torch`` is the only change needed.
 from __future__ import annotations
 
 import math
+from importlib import import_module
 from typing import Any
 
 import dpnp
+import numpy as np
 
 import sycl_dnn
 from sycl_dnn import functional, nn  # noqa: F401 - ``nn`` is one of the names
@@ -69,6 +71,17 @@ class Tensor(metaclass=_Arrays):
 def is_tensor(value: Any) -> bool:
     """Whether a value is an array."""
     return isinstance(value, Tensor)
+
+
+def finfo(dtype: Any) -> Any:
+    """Return limits of a floating-point dtype; those of bfloat16 need the package ml_dtypes."""
+    name = str(dtype)
+    return np.finfo(name) if name != "bfloat16" else import_module("ml_dtypes").finfo(name)
+
+
+def iinfo(dtype: Any) -> Any:
+    """Return limits of an integer dtype: ``max`` and ``min``."""
+    return np.iinfo(str(dtype))
 
 
 def where(condition: Any, *values: Any) -> Any:

@@ -30,6 +30,10 @@ _manner = _Manner()
 ASSIGNMENT = "x[...] = ..."
 
 
+class ReadAfterWrite(RuntimeError):
+    """A value is read that torch would have overwritten."""
+
+
 class OfCaller(list):  # type: ignore[type-arg]
     """The marks of what a function was given or captures, to whose elements it cannot assign."""
 
@@ -41,8 +45,10 @@ def is_torch() -> bool:
     return _manner.depth > 0
 
 
-def overwritten(value: Any, writer: str) -> None:
-    """Note that torch would have written a function's result over a traced value.
+def overwritten(value: Any, writer: str, made: Any) -> Any:
+    """Return the result of a function that torch writes over a traced value.
+
+    While ``vjp`` runs a function the value stands for the result from now on; else it is noted.
 
     Raises
     ------
@@ -54,7 +60,12 @@ def overwritten(value: Any, writer: str) -> None:
             f"{writer}: cannot write to an array that the forward captures; use the result of "
             f"{writer} without inplace"
         )
-    value.marks.append(writer)
+    replace = getattr(value.trace, "replace", None)
+    if replace is None or isinstance(value.marks, (OfCaller, OfModule)):
+        value.marks.append(writer)
+        return made
+    replace(value, made)
+    return value
 
 
 def unspoilt(reader: str, value: Any) -> Any:
@@ -67,14 +78,14 @@ def unspoilt(reader: str, value: Any) -> Any:
     """
     marks = getattr(value, "marks", ())
     if marks and marks[-1] == ASSIGNMENT:
-        raise RuntimeError(
+        raise ReadAfterWrite(
             f"{reader}: a tensor of shape {value.shape} is read that shares memory with one to "
             "whose elements something was assigned; take views after the assignment"
         )
     if marks and is_torch():
         writer = marks[-1]
         call = f"{writer}()" if writer.endswith("_") else f"{writer}(inplace=True)"
-        raise RuntimeError(
+        raise ReadAfterWrite(
             f"{reader}: a tensor of shape {value.shape} is read after {call}, "
             f"which does not write to it while traced; use the result of {writer}"
         )
@@ -349,8 +360,7 @@ def _writing(name: str) -> Callable[..., Any] | None:
             raise TypeError(f"{name}(): the result must have dtype {x.dtype}, got {made.dtype}")
         made = functions.astype(made, x.dtype)
         made = _clone(made) if made.marks is x.marks else made
-        overwritten(x, name)
-        return made
+        return overwritten(x, name, made)
 
     return method
 

@@ -87,7 +87,7 @@ class Selecting(nn.Module):
         return chosen * chosen.numel() + y.nonzero().size(0)
 
 
-def test_modules_that_need_values_run_call_by_call(x):
+def test_modules_that_need_values_run_at_each_call(x):
     net = Selecting().to(x.sycl_queue)
     y = net.layer(x)
     wanted = y[y > 0] * int((y > 0).sum()) + 6
@@ -99,7 +99,7 @@ def test_modules_that_need_values_run_call_by_call(x):
     np.testing.assert_allclose(grads.layer.bias.asnumpy(), (y > 0).asnumpy() * float(count))
 
 
-def test_modules_that_contain_one_run_call_by_call(x):
+def test_modules_that_contain_one_run_at_each_call(x):
     net = nn.Sequential(nn.Linear(6, 6), Selecting(), nn.ReLU()).to(x.sycl_queue)
     assert net(x).shape == net[1](net[0](x)).shape
 

@@ -321,6 +321,12 @@ def test_pad_sequence_of_integers_and_wrong_use():
         pad([F.ones(2)], padding_side="top")
 
 
+def test_limits_of_dtypes():
+    assert torch_names.finfo("float32").max == np.finfo("f4").max
+    assert torch_names.iinfo(F.zeros(2).astype("int32").dtype).min == -(2**31)
+    assert float(torch_names.finfo("bfloat16").eps) == 2**-7
+
+
 #: What docs/pytorch.md lists as refused in a forward, and words of the message.
 REFUSED = {
     **{name: (lambda x, name=name: getattr(x, name)(0), f"no attribute '{name}'")

@@ -78,8 +78,8 @@ p : float
 training : bool
     Otherwise the input itself is returned, as with ``p=0``.
 inplace : bool
-    As for ``dropout``. In a module's ``forward`` it writes nothing, and later reads of the input
-    raise RuntimeError: use the result.
+    As for ``dropout``. In a compiled module's ``forward`` it writes nothing, and later reads of the
+    input raise RuntimeError: use the result.
 seed : int or Seed, optional
     As for ``dropout``: the same seed drops the same; without it each call draws again.
 out : array, optional

@@ -201,12 +201,11 @@ def dropped(
     is_traced = isinstance(input, Tensor)
     p = float(p) if training else 0.0
     is_unchanged = p == 0 and out is None
-    if is_torch() and inplace:
-        if not is_unchanged:
-            overwritten(input, name)
-        inplace = False
-    if is_unchanged and not (inplace and is_traced):
+    is_noted = is_torch() and inplace
+    if is_unchanged and not (inplace and is_traced and not is_noted):
         return input
+    if is_noted:
+        return overwritten(input, name, body(input, seed_of(name, seed, is_traced), p))
     if is_traced:
         refuse_inplace(name, inplace)
     target = input if inplace else out
@@ -234,7 +233,8 @@ def dropout(
     training : bool
         If False, the input itself is returned, as for ``p=0``.
     inplace : bool
-        Write the result into ``input`` and return it. In a module's ``forward`` nothing is written;
+        Write the result into ``input`` and return it. In a module's ``forward`` the input stands
+        for the result, but in compiled functions
         later reads of the input raise RuntimeError, so use the result. Refused in other traced
         functions.
     seed : int or Seed, optional

@@ -36,8 +36,9 @@ input : dpnp.ndarray or Array (*)
     Any shape; {dtypes}.
 {parameters}"""
 _INPLACE = """inplace : bool
-    Write the result into ``input`` and return that. In a module's ``forward`` it writes nothing,
-    and later reads of the input raise RuntimeError: use the result. Refused in other traces.
+    Write the result into ``input`` and return that. In a compiled module's ``forward`` it writes
+    nothing, and later reads of the input raise RuntimeError: use the result. Refused in other
+    traces.
 """
 _AFTER = """
 Returns
@@ -78,7 +79,7 @@ def refuse_inplace(name: str, inplace: Any) -> None:
 def inplace_into_out(function: Callable[..., Any], position: int) -> Callable[..., Any]:
     """Return ``function`` with ``inplace=True`` (argument ``position``) implemented by ``out``.
 
-    In a module's forward nothing is written; later reads of the input raise there.
+    In a module's forward the input stands for the result; compiled functions refuse later reads.
     """
     name = function.__name__
 
@@ -93,9 +94,7 @@ def inplace_into_out(function: Callable[..., Any], position: int) -> Callable[..
         kept = args[:position] + (False,) * (len(args) > position) + args[position + 1 :]
         named = {k: v for k, v in kwargs.items() if k != "inplace"}
         if is_torch():
-            made = function(*kept, **named)
-            overwritten(target, name)
-            return made
+            return overwritten(target, name, function(*kept, **named))
         if isinstance(target, Tensor):
             return function(*args, **kwargs)  # The body refuses it.
         return function(*kept, out=target, **named)
