@@ -55,7 +55,7 @@ OPERATORS = [
 BOTH = [
     "x+y", "x-y", "x*y", "x/y", "x//y", "x%y", "x**y", "x&y", "x<<y", "x<y",
 ]  # fmt: skip
-CASES = {
+TYPES = {
     **{case: [(d,) for d in INTEGERS] for case in (*ALONE, *OPERATORS)},
     **{case: [(a, b) for a in DTYPES for b in DTYPES if {a, b} & set(INTEGERS)]
        for case in (*PAIRS, *BOTH)},
@@ -82,7 +82,7 @@ def write():
 
     table = {
         f"{case}: {' '.join(kinds)}": by_torch(torch, case, kinds)
-        for case, dtypes in CASES.items()
+        for case, dtypes in TYPES.items()
         for kinds in dtypes
     }
     lines = [f"{json.dumps(k)}: {json.dumps(v)}" for k, v in table.items() if v]
@@ -97,13 +97,13 @@ def array(values, dtype, queue):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.sweep(12)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", TYPES)
 def test_dtypes_and_values_match_pytorch(case, queue):
     function = function_of(case, {n: getattr(F, n) for n in dir(F)})
     if case in OPERATORS or case in BOTH:
         function = sycl_dnn.compile(function)
     wrong = []
-    for kinds in CASES[case]:
+    for kinds in TYPES[case]:
         wanted = TABLE.get(f"{case}: {' '.join(kinds)}")
         if wanted is None:
             continue
