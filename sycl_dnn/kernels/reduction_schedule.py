@@ -150,13 +150,18 @@ def is_far_apart(grid: ReductionGrid, schedule: ReductionSchedule) -> bool:
     return grid.kinds[schedule.lanes] == "k" and math.prod(grid.sizes) > _CACHED
 
 
-def n_parts_of(grid: ReductionGrid, schedule: ReductionSchedule, n_processors: int) -> int:
-    """Return the number of parts for the longest reduced axis; 1 if the device is busy anyway."""
+def n_parts_of(
+    grid: ReductionGrid, schedule: ReductionSchedule, n_processors: int, *, is_cheap: bool = False
+) -> int:
+    """Return the number of parts for the longest reduced axis; 1 if the device is busy anyway.
+
+    ``is_cheap`` is whether a processor is done with what its cache holds before others have woken.
+    """
     n_units, n_elements = n_units_of(grid, schedule), math.prod(grid.sizes)
     if is_far_apart(grid, schedule):
         # Units along the vectors are no reason against parts, which read memory in its order.
         n_units = grid.count("k") // grid.sizes[schedule.lanes]
-    if n_elements < _WORTH_PARTS or n_units >= 2 * n_processors:
+    if n_elements < (_CACHED if is_cheap else _WORTH_PARTS) or n_units >= 2 * n_processors:
         return 1
     size = grid.sizes[_longest(grid)]
     step = schedule.step if grid.kinds[schedule.lanes] == "r" else 16
@@ -205,6 +210,11 @@ def in_parts(
     return ReductionGrid(sizes, kinds, strides), schedule._replace(lanes=lanes, part=axis)
 
 
+def is_costly(expression: Expression) -> bool:
+    """Whether some terms cost more than reading an element."""
+    return any(term.operation in COSTLY for term in expression.terms)
+
+
 def _row_of(expression: Expression, grid: ReductionGrid, schedule: ReductionSchedule) -> int:
     """Return the bound for rows of which a CPU keeps a costly term; 0 if there is none to keep.
 
@@ -212,8 +222,7 @@ def _row_of(expression: Expression, grid: ReductionGrid, schedule: ReductionSche
     """
     is_row = grid.kinds[schedule.lanes] == "r" and grid.kinds.count("r") == 1
     is_narrow = any(expression.dtype_of(n) in NARROW for n in expression.results)
-    is_costly = any(term.operation in COSTLY for term in expression.terms)
-    is_kept = is_row and is_narrow and is_costly and schedule.n_items == 1
+    is_kept = is_row and is_narrow and is_costly(expression) and schedule.n_items == 1
     return _KEPT if is_kept and grid.sizes[schedule.lanes] <= _KEPT else 0
 
 

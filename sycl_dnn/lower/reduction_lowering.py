@@ -14,6 +14,7 @@ from sycl_dnn.kernels.reduction_schedule import (
     Plan,
     ReductionGrid,
     in_parts,
+    is_costly,
     is_far_apart,
     n_parts_of,
     planned,
@@ -79,7 +80,8 @@ class ReductionLaunch:
         self._is_cpu = region.trace.engine.kind is _core.engine_kind.cpu
         self._grid = region.grid()
         self._schedule = schedule_of(self._expression, self._grid, is_cpu=self._is_cpu)
-        self.n_parts = n_parts_of(self._grid, self._schedule, self._n_processors)
+        is_cheap = self._is_cpu and not is_costly(self._expression)
+        self.n_parts = n_parts_of(self._grid, self._schedule, self._n_processors, is_cheap=is_cheap)
         #: Whether several passes should be several kernels.
         self.is_far_apart = is_far_apart(self._grid, self._schedule)
 
