@@ -10,6 +10,7 @@ with their results, which `Captures` repeats and compares: by identity, constant
 from __future__ import annotations
 
 import array
+import enum
 import functools
 import operator
 import sys
@@ -17,7 +18,7 @@ import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import dpnp
 import numpy as np
@@ -35,6 +36,7 @@ _MOST = 20_000
 PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
 _SEQUENCES = (tuple, list, set, frozenset, deque)
 _MAPPINGS = (dict, types.MappingProxyType)
+_IDENTICAL = (type, types.ModuleType, enum.Enum)
 _BUFFERS = (bytearray, array.array, memoryview)
 _IGNORED_METHODS = frozenset(
     ("__init__", "__new__", "__repr__", "__str__", "__init_subclass__", "__del__", "__reduce__")
@@ -61,17 +63,27 @@ class Captures:
         # A method's instance is not kept alive, unless what it holds refers to it.
         parts = isinstance(function, types.MethodType)
         roots = (function.__func__, function.__self__) if parts else (function,)
-        self._reads = tuple(reads_of(*roots, *others))
-        self._structure = structure_of(others)
+        self._roots = tuple(map(_referring, roots))
+        self._others = tuple(map(_referring, others))
+        self._reads = reads_of(*roots, tuple(others))
+        self._structure = structure_of(self._reads)
 
     def __call__(self, others: Sequence[Any] = ()) -> bool:
-        """Return whether all reads give the same, and ``others`` are equal to those of the trace.
+        """Return whether all reads give the same or equal objects, and ``others`` are equal.
 
-        Without ``others`` the arguments have been compared.
+        Without ``others`` they are the objects of the trace.
         """
-        return unchanged(self._reads, same) and (
-            not others or same(structure_of(others), self._structure)
-        )
+        if unchanged(self._reads, same) and (not others or same(tuple(others), self._others)):
+            return True
+        if self._others and not others:
+            return False
+        # An object may have been replaced by an equal one.
+        roots = [root() if root.__class__ is weakref.ref else root for root in self._roots]
+        reads = reads_of(*roots, tuple(others))
+        if not same(structure_of(reads), self._structure):
+            return False
+        self._reads, self._others = reads, tuple(map(_referring, others))
+        return True
 
     def named(self) -> list[str]:
         """Return the constants, arrays and objects that code reads, as text with their names."""
@@ -128,29 +140,42 @@ def same(now: Any, value: Any) -> bool:
     return now is value or (now.__class__ in (*PLAIN, np.dtype) and bool(now == value))
 
 
-def structure_of(others: Sequence[Any]) -> tuple[Any, ...]:
+def structure_of(reads: Sequence[Read]) -> tuple[Any, ...]:
     """Return what equal objects have in common: their kinds, their code, and what they read."""
-    return tuple(_kind(value) for _, _, value in reads_of(tuple(others))) if others else ()
+    return tuple(_kind(value) for _, _, value in reads)
 
 
 def _kind(value: Any) -> Any:
     """Return what stands for the result of a read: the kind of an object whose reads follow."""
-    if value.__class__ is weakref.ref:
-        return type(value())
-    if value.__class__ is tuple:
+    value = value() if value.__class__ is weakref.ref else value
+    kind = type(value)
+    if kind is tuple:
         return tuple(map(_kind, value))
-    if isinstance(value, types.FunctionType) and not is_fixed(value):
-        return value.__code__
-    return type(value) if isinstance(value, (*_PARTS, *_SEQUENCES, *_MAPPINGS)) else value
+    if kind is slice:
+        return (kind, value.start, value.stop, value.step)
+    if isinstance(value, types.FunctionType):
+        return value if is_fixed(value) else value.__code__
+    if isinstance(value, np.ndarray):
+        return (kind, value.dtype, value.shape)
+    if is_held(value) or isinstance(value, _IDENTICAL) or "guarded_by_identity" in vars(kind):
+        return value
+    if isinstance(value, PLAIN) and kind not in PLAIN:
+        base = next(base for base in kind.__mro__ if base in PLAIN)
+        return (kind, *cast("Any", base).__getnewargs__(value))
+    is_followed = isinstance(value, (*_PARTS, *_SEQUENCES, *_MAPPINGS)) or any(
+        hasattr(owner, "__dict__") and ("__dict__" in vars(owner) or slots_of(owner))
+        for owner in kind.__mro__
+    )
+    return kind if is_followed else value
 
 
-def reads_of(*roots: Any) -> list[Read]:
+def reads_of(*roots: Any) -> tuple[Read, ...]:
     """Return what functions and objects read, found by one walk."""
     names: frozenset[str] = frozenset()
     while True:  # names found late may belong to instances visited early
         walk = _Walk(roots, names)
         if walk.names == names:
-            return walk.reads
+            return tuple(walk.reads)
         names = frozenset(walk.names)
 
 

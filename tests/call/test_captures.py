@@ -22,6 +22,7 @@ from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn import optim
 from sycl_dnn.call import code_facts
 from sycl_dnn.call.captures import Captures
 
@@ -603,6 +604,28 @@ def test_equal_callables_share_a_program_and_different_ones_do_not(ones):
     assert float(step(x, operator.neg)[0]) == -1
     assert float(step(x, abs)[0]) == 1
     assert step.cache_info().misses == 6
+
+
+def test_objects_replaced_by_equal_ones_cause_no_retrace(ones):
+    def made(scale):
+        return {
+            "dict": {"scale": scale}, "namespace": types.SimpleNamespace(scale=scale),
+            "layer": Layer(weight, training=scale > 0), "optimizer": optim.AdamW(0.1),
+            "list": [[scale]], "function": lambda x: x * scale, "slice": slice(1),
+        }  # fmt: skip
+
+    weight = ones(3)
+    held = made(1.0)
+    step = sycl_dnn.compile(lambda x: held["function"](x) * held["layer"].w * held["list"][0][0])
+    for _ in range(3):
+        assert float(step(ones(3))[0]) == 1
+        held = made(1.0)
+    assert step.cache_info().misses == 1
+    held = made(2.0)
+    assert float(step(ones(3))[0]) == 4
+    weight = ones(3) * 2
+    held = made(2.0)
+    assert float(step(ones(3))[0]) == 8
 
 
 def test_a_compiled_method_does_not_keep_its_instance(ones):
