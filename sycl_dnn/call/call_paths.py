@@ -26,12 +26,15 @@ class Point(CallPoint):
         By key of a call: its results, and the point after it.
     plans : dict
         By key of a result that was returned here.
+    floats : dict
+        By key of a call without its floats: those that it had.
     """
 
-    __slots__ = ("next", "plans")
+    __slots__ = ("floats", "next", "plans")
 
     def __init__(self) -> None:
         super().__init__()
+        self.floats: dict[Any, list[tuple[float, ...]]] = {}
         self.next: dict[Any, tuple[Results, Point]] = {}
         self.plans: dict[Any, Any] = {}
 

@@ -182,16 +182,27 @@ def in_arrays(name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
     if type(alpha) is Number:
         first, second = args
         return in_arrays(name, (first, functions.mul(second, alpha)), {})
-    kinds = [v.dtype for v in (*args, *kwargs.values()) if isinstance(v, Tensor)]
-    kind = next((str(k) for k in kinds if str(k).startswith(("float", "bfloat"))), "float32")
-    has_axes = any(v.shape for v in (*args, *kwargs.values()) if isinstance(v, Tensor))
-    if kind in _NARROW and name in _ROUNDED_LAST and has_axes:
-        kind = "float32"  # an array without axes changes no dtype, and arithmetic is in float32
+    kind = _dtype_beside(name, [*args, *kwargs.values()])
 
     def swap(value: Any) -> Any:
         return value.array(kind) if type(value) is Number else value
 
     return [swap(v) for v in args], {n: swap(v) for n, v in kwargs.items()}
+
+
+def _dtype_beside(name: str, values: Sequence[Any]) -> str:
+    """Return the dtype of an array for a number among the operands of a function."""
+    tensors = [v for v in values if isinstance(v, Tensor)]
+    kinds = [str(v.dtype) for v in tensors]
+    kind = next((k for k in kinds if k.startswith(("float", "bfloat"))), "float32")
+    if kind in _NARROW and name in _ROUNDED_LAST and any(v.shape for v in tensors):
+        return "float32"  # an array without axes changes no dtype, and arithmetic is in float32
+    return kind
+
+
+def takes_numbers(name: str, values: Sequence[Any]) -> bool:
+    """Whether a function of these operands can take an array for each number."""
+    return name in _TAKE_ARRAYS and _dtype_beside(name, values) in _DYNAMIC
 
 
 # --- Trace a function of the user's: what it holds and the floats it takes become arguments

@@ -22,7 +22,7 @@ from sycl_dnn.call import cache
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.call_paths import KnownValue, NewValue, Point, Results
 from sycl_dnn.call.call_tokens import PLAIN, Unknown, function_token, token
-from sycl_dnn.call.capturing import CapturingTrace, Number, Tail
+from sycl_dnn.call.capturing import CapturingTrace, Number, Tail, in_arrays, takes_numbers
 from sycl_dnn.call.placed_call import PlacedCall, Plan
 from sycl_dnn.call.recorded_tensor import Opaque, RecordedTensor, described
 from sycl_dnn.program.executable import Executable
@@ -34,6 +34,9 @@ from sycl_dnn.trace.refusals import VALUES
 from sycl_dnn.trace.torch_methods import ASSIGNMENT, OfCaller
 from sycl_dnn.trace.trace_state import TraceState, placement_error, running
 from sycl_dnn.trace.values import MixedTraces, Tensor
+
+#: How many values of a float are constants of programs before it counts as one that varies.
+_MOST_FLOATS = 3
 
 
 class HeldPlan(Plan):
@@ -270,7 +273,32 @@ class Recording(RecordedRun):
             assert self.traced is not None
             return self.traced.called(function, args, kwargs)
 
+        args, kwargs = self._with_numbers(function, args, kwargs)
         return self.joined(function, body, args, kwargs)
+
+    def _with_numbers(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Return arguments in which floats that vary from run to run are values of the program."""
+        given = [*args, *kwargs.values()]
+        places = [i for i, v in enumerate(given) if type(v) in (float, np.float64)]
+        if not places or self.point is None or not takes_numbers(function.name, given):
+            return args, kwargs
+        try:
+            rest = [None if i in places else token(self, v) for i, v in enumerate(given)]
+        except (Unknown, RecursionError):
+            return args, kwargs
+        floats = tuple([float(given[i]) for i in places])
+        known = self.point.floats.setdefault((function, *kwargs, *rest), [])
+        if floats in known or len(known) < _MOST_FLOATS:
+            if floats not in known:
+                known.append(floats)
+            return args, kwargs
+        numbers = self._placed.call.numbers
+        for column, (place, value) in enumerate(zip(places, floats, strict=True)):
+            if any(value != other[column] for other in known):
+                given[place] = Number.of_call(self, len(numbers))
+                numbers.append(value)
+        n = len(args)
+        return in_arrays(function.name, given[:n], dict(zip(kwargs, given[n:], strict=True)))
 
     def run(self, function: Any, args: tuple[Any, ...], kwargs: Any, out: Any) -> Any:
         """Run a function of the layer that the table of calls does not know here."""

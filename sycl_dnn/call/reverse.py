@@ -49,7 +49,8 @@ def vjp(
         came before is computed for it. Arrays that it captures are constants to the gradient.
     *args
         Trees of arrays, and parameters. Another float makes no new program unless the function
-        needs its value; another number that the function captures does.
+        needs its value; neither does a float that the function captures and combines with arrays
+        by arithmetic, once it has varied; another number that it captures does.
     **kwargs
         Parameters; arrays among them are constants to the gradient.
 
@@ -205,7 +206,10 @@ def _of_user(asked: Asked, placed: PlacedCall, key: Any) -> Any:
         asked.check()
         paths.is_checked = True
 
+    n_numbers = len(call.numbers)
+
     def build(static: frozenset[int]) -> Any:
+        del call.numbers[n_numbers:]  # floats of the function's own that vary are added
         return _run(asked, placed, key, static, paths.start(static, call.numbers))
 
     _, (plan, held, is_known) = specialised(key[1], call.numbers, build, paths.static)

@@ -17,8 +17,8 @@ class NeedsArrays(TypeError):
 
 
 VALUES = (
-    "the values of an array are not known while a function is traced; functions given to plan or "
-    "compile must not depend on them"
+    "the values of an array are not known while a function is traced; functions given to plan, "
+    "compile or checkpoint must not depend on them"
 )
 _SHAPE = (
     "the shape of the result depends on values, which are not known while a function is traced; "

@@ -414,3 +414,55 @@ def test_threads_follow_their_own_paths(make):
             assert gradient(lambda x: function(x, n), x)[1] == [2.0**n]  # noqa: B023
 
     in_threads(8, job)
+
+
+#: Functions of an array and of a float that varies from call to call; NumPy's result and slope.
+VARYING = {
+    "product": (lambda x, b: x * b, lambda x, b: x * b, lambda x, b: b),
+    "reflected": (lambda x, b: b - x, lambda x, b: b - x, lambda x, b: -1.0),
+    "quotient": (lambda x, b: x / b, lambda x, b: x / b, lambda x, b: 1 / b),
+    "NumPy's": (lambda x, b: x * np.float64(b), lambda x, b: x * b, lambda x, b: b),
+    "factor of a sum": (lambda x, b: F.add(x, x, alpha=b), lambda x, b: x + b * x,
+                        lambda x, b: 1 + b),
+    "two": (lambda x, b: x * b + b / 2, lambda x, b: x * b + b / 2, lambda x, b: b),
+    "one of two": (lambda x, b: (x * 2.0) * b * 3.0, lambda x, b: 6 * x * b, lambda x, b: 6 * b),
+    "with a value that is read": (lambda x, b: x * b if float((x * b).sum()) < 1e9 else x,
+                                  lambda x, b: x * b, lambda x, b: b),
+    "in a power, which takes numbers alone": (lambda x, b: F.pow(x, b), lambda x, b: x**b,
+                                              lambda x, b: b * x ** (b - 1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VARYING)
+def test_floats_that_vary_are_values_of_one_program(name, make):
+    function, value, slope = VARYING[name]
+    x = np.array([0.5, 1.0, 3.0], "f4")
+    for b in (0.5, 0.25, 2.0, 3.0, -1.5, 0.5, 1e-3, 7.0, 0.0625, 11.0, 12.0, 13.0):
+        if "power" in name:
+            b = abs(b)
+        got = gradient(lambda x, b=b: F.sum(function(x, b)), make(*x))
+        assert got[0] == pytest.approx(np.sum(value(x.astype("f8"), b)), rel=1e-5)
+        np.testing.assert_allclose(got[1], np.broadcast_to(slope(x, b), 3), rtol=1e-5)
+    if "power" not in name:
+        assert misses() <= 9
+
+
+def test_pullbacks_keep_the_floats_of_their_call(make):
+    x, pullbacks = make(1.0), []
+    for number in range(8):
+        pullbacks.append(sycl_dnn.vjp(lambda x, b=number / 2: F.sum(x * b), x)[1])
+    assert [float(pullback()[0][0]) for pullback in pullbacks] == [n / 2 for n in range(8)]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float64", "int64"])
+def test_floats_that_vary_beside_other_dtypes(dtype, queue):
+    x = sycl_dnn.asarray(dpnp.asarray([1.0, 2.0], dtype="f4", sycl_queue=queue), dtype=dtype)
+    for number in range(8):
+        b = number / 8 + 1e-3
+
+        def function(w, b=b):
+            return F.sum(F.astype(x * b, "float32") * w)
+
+        w = F.ones(2, device=queue)
+        got = sycl_dnn.grad(function)(w).asnumpy()
+        np.testing.assert_array_equal(got, F.astype(x * b, "float32").asnumpy())
