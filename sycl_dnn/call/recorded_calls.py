@@ -292,7 +292,7 @@ class Recording(RecordedRun):
             if floats not in known:
                 known.append(floats)
             return args, kwargs
-        numbers = self._placed.call.numbers
+        numbers: Any = self._placed.call.numbers
         for column, (place, value) in enumerate(zip(places, floats, strict=True)):
             if any(value != other[column] for other in known):
                 given[place] = Number.of_call(self, len(numbers))

@@ -206,11 +206,12 @@ def _of_user(asked: Asked, placed: PlacedCall, key: Any) -> Any:
         asked.check()
         paths.is_checked = True
 
-    n_numbers = len(call.numbers)
+    numbers: Any = call.numbers
+    n_numbers = len(numbers)
 
     def build(static: frozenset[int]) -> Any:
-        del call.numbers[n_numbers:]  # floats of the function's own that vary are added
-        return _run(asked, placed, key, static, paths.start(static, call.numbers))
+        del numbers[n_numbers:]  # floats of the function's own that vary are added
+        return _run(asked, placed, key, static, paths.start(static, numbers))
 
     _, (plan, held, is_known) = specialised(key[1], call.numbers, build, paths.static)
     if plan.call_plan is not None:
