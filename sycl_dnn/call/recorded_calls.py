@@ -14,6 +14,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import dpnp
 import numpy as np
 
 from sycl_dnn import tree
@@ -302,6 +303,11 @@ class Recording(RecordedRun):
 
     def run(self, function: Any, args: tuple[Any, ...], kwargs: Any, out: Any) -> Any:
         """Run a function of the layer that the table of calls does not know here."""
+        if out is None and any(type(v) is dpnp.ndarray for v in args):
+            args = tuple([self.capture(v) if type(v) is dpnp.ndarray else v for v in args])
+            found = cache.plans.calls.call(function.subject(), args, kwargs, None)
+            if found is not NotImplemented:
+                return found
         before, n_before = self.point, self._n_calls
         made = function.run(args, kwargs, out)
         results = self._last
@@ -332,7 +338,10 @@ class Recording(RecordedRun):
                 self._end = None
             number = len(self.held)
             self.held.append(value)
-            kind = Collected().token(value)
+            is_plain = type(value) is dpnp.ndarray
+            kind = (
+                (array.shape, array.strides, array.dtype) if is_plain else Collected().token(value)
+            )
 
             def body() -> Tensor:
                 assert self.traced is not None
