@@ -74,10 +74,11 @@ std::shared_ptr<CallTable> sibling(const CallTable &table, const py::object &con
     return std::make_shared<CallTable>(table.types, CallRules{true, constants});
 }
 
-void remember(CallTable &table, const py::object &subject, const py::tuple &args, const py::dict &kwargs, const py::object &out,
-              const py::list &arrays, const py::object &key, const py::object &owner,
-              const std::shared_ptr<CallPlan> &plan, const py::object &stream,
-              const py::object &pool, const py::object &guard, const py::object &reverse) {
+void remember(CallTable &table, const py::object &subject, const py::tuple &args,
+              const py::dict &kwargs, const py::object &out, const py::list &arrays,
+              const py::object &key, const py::object &owner, const std::shared_ptr<CallPlan> &plan,
+              const py::object &stream, const py::object &pool, const py::object &guard,
+              const py::object &reverse) {
     table.remember(subject, args, kwargs, out, arrays,
                    {plan, owner, stream, pool, key, guard, reverse, {}});
 }
@@ -152,14 +153,13 @@ void bind_calls(py::module_ &m) {
     py::class_<CallTable, shared_ptr<CallTable>> table(
         m, "CallTable",
         "Repeats the calls that were added to it; knows dpnp only by what it is given.");
-    table
-        .def(py::init(&make_call_table), py::arg("types"))
+    table.def(py::init(&make_call_table), py::arg("types"))
         .def("sibling", &sibling, py::arg("constants") = py::tuple(),
              "Return a table for functions to which frozen arrays and the arguments with these "
              "numbers and names are constants.")
         .def("remember", &remember, py::arg("subject"), py::arg("args"), py::arg("kwargs"),
-             py::arg("out"), py::arg("arrays"), py::arg("key"), py::arg("owner"),
-             py::arg("plan"), py::arg("stream"), py::arg("pool"), py::arg("guard") = py::none(),
+             py::arg("out"), py::arg("arrays"), py::arg("key"), py::arg("owner"), py::arg("plan"),
+             py::arg("stream"), py::arg("pool"), py::arg("guard") = py::none(),
              py::arg("reverse") = py::none(),
              "Let calls like this one run ``plan``, if ``arrays`` are those found in it, as long "
              "as the referent of the weak reference ``owner`` exists, and the function that "

@@ -63,8 +63,7 @@ static bool holds(const py::object &guard) {
     return py::reinterpret_steal<py::object>(found).is(py::bool_(true));
 }
 
-py::object CallTable::call(py::handle subject, py::handle args, py::handle kwargs,
-                           py::handle out) {
+py::object CallTable::call(py::handle subject, py::handle args, py::handle kwargs, py::handle out) {
     refuse_after_fork();
     CallKey key = key_of(subject, args, kwargs, out, false);
     const auto missed = py::reinterpret_borrow<py::object>(Py_NotImplemented);
@@ -121,8 +120,7 @@ void CallTable::remember(py::handle subject, py::handle args, py::handle kwargs,
 
 void CallTable::remember_run(CallPoint &point, py::handle subject, py::handle args,
                              py::handle kwargs, RecordedCall made) const {
-    remember_recorded(point, key_of(subject, args, kwargs, py::none(), true),
-                      std::move(made));
+    remember_recorded(point, key_of(subject, args, kwargs, py::none(), true), std::move(made));
 }
 
 std::vector<py::object> CallTable::used() {

@@ -98,8 +98,8 @@ def from_torch(
     for name, tensor in constants.tensors.items():
         made.register_buffer(name, _copied(tensor, queue_of(device)), persistent=False)
     _hold_counts(made)
-    graph = made._inference_graph
-    if graph.startswith('"') or not exported_graph.parsed(graph).updates:
+    inference: str = made._inference_graph
+    if inference.startswith('"') or not exported_graph.parsed(inference).updates:
         folded_calls.owns_arrays(made)
     return made
 
