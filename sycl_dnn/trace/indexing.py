@@ -13,7 +13,7 @@ import dpnp
 import numpy as np
 
 from sycl_dnn.trace import functions
-from sycl_dnn.trace.refusals import NeedsArrays
+from sycl_dnn.trace.refusals import NeedsArrays, value_of
 from sycl_dnn.trace.torch_methods import alias, unspoilt
 from sycl_dnn.trace.values import Tensor
 
@@ -100,9 +100,7 @@ def _is_mask(item: Any) -> bool:
 def _places(mask: Any) -> Sequence[Any]:
     """Return where a mask is true: the values of a tensor are computed for it, if they can be."""
     if isinstance(mask, Tensor):
-        if not hasattr(mask.trace, "evaluated"):
-            raise NeedsArrays(_BOOL)
-        mask = mask.trace.evaluated(mask, "index")
+        mask = value_of("index", mask, _BOOL)
     if not mask.ndim:
         raise TypeError("index: a mask must have axes, got an array of one element")
     return (np if isinstance(mask, np.ndarray) else dpnp).nonzero(mask)

@@ -16,6 +16,20 @@ class NeedsArrays(TypeError):
     """A traced function needs the values of an array, or writes to its memory."""
 
 
+def value_of(reader: str, tensor: Any, refusal: str) -> Any:
+    """Return the array of a tensor: what its function has called so far is computed.
+
+    Raises
+    ------
+    NeedsArrays
+        The function is traced, not run; ``refusal`` is the message.
+    """
+    evaluated = getattr(tensor.trace, "evaluated", None)
+    if evaluated is None:
+        raise NeedsArrays(refusal)
+    return evaluated(tensor, reader)
+
+
 VALUES = (
     "the values of an array are not known while a function is traced; functions given to plan, "
     "compile or checkpoint must not depend on them"

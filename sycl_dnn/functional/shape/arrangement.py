@@ -20,7 +20,7 @@ from sycl_dnn.ops.creation import triangle
 from sycl_dnn.ops.selection import FLIP
 from sycl_dnn.ops.selection import roll as roll_nodes
 from sycl_dnn.trace import pointwise, views
-from sycl_dnn.trace.refusals import NeedsArrays
+from sycl_dnn.trace.refusals import value_of
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
@@ -337,12 +337,12 @@ def repeat_interleave(
         kind = type(repeats).__name__
         raise TypeError(f"repeat_interleave: repeats must be an int or an array, got {kind}")
     if output_size is None and not isinstance(repeats, int):
-        if isinstance(repeats, Tensor) and not hasattr(repeats.trace, "evaluated"):
-            raise NeedsArrays(
-                "repeat_interleave: output_size must be given inside a compiled function"
-            )
+        known = repeats
+        if isinstance(repeats, Tensor):
+            refusal = "repeat_interleave: output_size must be given inside a compiled function"
+            known = value_of("repeat_interleave", repeats, refusal)
         length = input.shape[dim] if dim is not None else math.prod(input.shape)
-        output_size = int(repeats.sum()) * (length if repeats.size == 1 else 1)
+        output_size = int(known.sum()) * (length if repeats.size == 1 else 1)
     given = {} if out is None else {"out": out}
     return _repeat_interleave(input, repeats, dim, output_size, **given)
 

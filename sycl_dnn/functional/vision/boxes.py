@@ -24,7 +24,7 @@ from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.pointwise import zeros
-from sycl_dnn.trace.refusals import NeedsArrays
+from sycl_dnn.trace.refusals import value_of
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import filled, reshape, transpose
@@ -219,11 +219,8 @@ def _most(
 ) -> tuple[int, int]:
     """Return the number of samples along both sides of the largest box; the host waits for it."""
     if isinstance(boxes, Tensor):
-        if not hasattr(boxes.trace, "evaluated"):
-            raise NeedsArrays(
-                "roi_align: sampling_ratio must be positive inside a compiled function"
-            )
-        boxes = boxes.trace.evaluated(boxes, "roi_align")
+        refusal = "roi_align: sampling_ratio must be positive inside a compiled function"
+        boxes = value_of("roi_align", boxes, refusal)
     if not len(boxes):
         return 1, 1
     # Computed as the samples are placed: different rounding could lose a sample.
