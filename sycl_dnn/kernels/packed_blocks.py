@@ -280,12 +280,26 @@ def packed_products(
     sizes = sizes[:1] if around.gate else sizes
     n = sum(sizes)
     each, n_groups = shares(x, n) if kernels.n_items == 1 else (1, n)
+    name, numbers = "packed_products", [k, *sizes, n, each]
+    return recorded_products(kernels, name, x, matrices, around, sizes, numbers, n_groups)
+
+
+def recorded_products(
+    kernels: Kernels,
+    name: str,
+    x: Tensor,
+    matrices: Sequence[Tensor],
+    around: Around,
+    sizes: Sequence[int],
+    numbers: Sequence[int],
+    n_groups: int,
+) -> list[Tensor]:
+    """Record a kernel of products; return a result (m, size) in float32 for each of ``sizes``."""
     given = {"x": x, "norm": around.norm} | {f"w{i}": w for i, w in enumerate(matrices)}
     given |= {"added": around.added}
     inputs = {name: dense(t) for name, t in given.items() if t is not None}
-    out = {f"y{i}": Out((m, size), "float32") for i, size in enumerate(sizes)}
-    made = kernels.record("packed_products", inputs, out, [k, *sizes, n, each], n_groups)
-    return list(made.values())
+    out = {f"y{i}": Out((x.shape[0], size), "float32") for i, size in enumerate(sizes)}
+    return list(kernels.record(name, inputs, out, numbers, n_groups).values())
 
 
 def packed_rows(data: Tensor, kind: str, dtype: str) -> Tensor | None:

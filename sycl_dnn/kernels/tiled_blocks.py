@@ -17,7 +17,7 @@ import numpy as np
 from sycl_dnn import _core
 from sycl_dnn.kernels.choice import DTYPES
 from sycl_dnn.kernels.launching import Kernels, dense, shares
-from sycl_dnn.kernels.packed_blocks import BLOCKS, GATES, MOST_ROWS, Around
+from sycl_dnn.kernels.packed_blocks import BLOCKS, GATES, MOST_ROWS, Around, recorded_products
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
@@ -260,12 +260,8 @@ def tiled_products(
     sizes = sizes[:n]
     n_tiles = sum(sizes) // TILE
     each, n_groups = shares(x, n_tiles)
-    given = {"x": x, "norm": around.norm} | {f"w{i}": w for i, w in enumerate(matrices)}
-    given |= {"added": around.added}
-    inputs = {name: dense(t) for name, t in given.items() if t is not None}
-    out = {f"y{i}": Out((m, size), "float32") for i, size in enumerate(sizes)}
-    made = kernels.record("tiled_products", inputs, out, [*sizes, n_tiles, each], n_groups)
-    return list(made.values())
+    name, numbers = "tiled_products", [*sizes, n_tiles, each]
+    return recorded_products(kernels, name, x, matrices, around, sizes, numbers, n_groups)
 
 
 def _around(x: Tensor, n_matrices: int, n: int, around: Around) -> list[str]:
