@@ -163,8 +163,7 @@ def _kind(value: Any) -> Any:
         base = next(base for base in kind.__mro__ if base in PLAIN)
         return (kind, *cast("Any", base).__getnewargs__(value))
     is_followed = isinstance(value, (*_PARTS, *_SEQUENCES, *_MAPPINGS)) or any(
-        hasattr(owner, "__dict__") and ("__dict__" in vars(owner) or slots_of(owner))
-        for owner in kind.__mro__
+        "__dict__" in vars(owner) or slots_of(owner) for owner in kind.__mro__
     )
     return kind if is_followed else value
 
@@ -329,9 +328,8 @@ def _is_special(name: str, content: Any, is_called: bool) -> bool:
 def _is_instance(value: Any) -> bool:
     """Whether a value is an object of a user's class: reads do not keep it alive."""
     kind = type(value)
-    return not isinstance(value, (type, types.ModuleType)) and not (
-        kind.__weakrefoffset__ == 0 or is_library(kind.__module__)
-    )
+    is_code = isinstance(value, (type, types.ModuleType))
+    return not is_code and kind.__weakrefoffset__ != 0 and not is_library(kind.__module__)
 
 
 def _referring(value: Any) -> Any:

@@ -32,34 +32,33 @@ def _returned(module: Any, result: Any) -> Any:
 
 
 #: Compiled forwards, one for each form of module; the oldest are dropped first.
-_programs: dict[Any, Any] = {}
+_programs: dict[Any, _Program] = {}
 _MOST = 1024
 
 
 def _program_of(module: Any) -> Any:
-    """Return what runs modules of a form, and how to replace it."""
+    """Return what runs modules of this form."""
     _, form = module_tree.flatten(module)
     found = _programs.get(form)
     if found is None:
         while len(_programs) >= _MOST:
             _programs.pop(next(iter(_programs)), None)
-        found = _programs[form] = _Forward()
+        found = _programs[form] = _Program()
     return found
 
 
-class _Forward:
-    """The program of a module; its ``forward`` runs at each call if it needs values of arrays."""
+class _Program:
+    """The program of a module; its ``forward`` runs at each call if it needs arrays."""
 
     def __init__(self) -> None:
-        self._run: Callable[..., Any] = compile(forward)
+        self._compiled: Callable[..., Any] | None = compile(forward)
 
     def __call__(self, module: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return self._run(module, *args, **kwargs)
-        except (NeedsArrays, ReadAfterWrite):
-            if self._run is recorded:
-                raise
-            self._run = recorded
+        if self._compiled is not None:
+            try:
+                return self._compiled(module, *args, **kwargs)
+            except (NeedsArrays, ReadAfterWrite):
+                self._compiled = None
         return recorded(module, *args, **kwargs)
 
 
