@@ -262,6 +262,12 @@ class Graph:
             self._listed = list(self._order)
         return self._listed
 
+    def walk(self, nodes: Sequence[Node] | None = None) -> Iterator[Node]:
+        """Yield the given nodes, or all, without those that the caller has dropped so far."""
+        for node in self.nodes if nodes is None else nodes:
+            if node in self._order:
+                yield node
+
     def __len__(self) -> int:
         return len(self._order)
 

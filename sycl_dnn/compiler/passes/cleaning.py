@@ -62,7 +62,7 @@ def _is_pure(node: Node, unsteady: set[Storage]) -> bool:
 def _skip_copies(graph: Graph) -> bool:
     """Replace uses of an identical copy by the original; return whether there was one."""
     unsteady, changed = graph.unsteady(), False
-    for node in list(graph.nodes):
+    for node in graph.walk():
         is_copy = node.row == "reorder" and len(node.inputs) == 1 and not len(node.post_ops)
         if not is_copy or not _is_pure(node, unsteady):
             continue
@@ -121,7 +121,7 @@ _LONGEST = 4
 
 def merge_gates(graph: Graph) -> None:
     """Replace products of a value and a gate computed from it by one element-wise function."""
-    for node in list(graph.nodes):
+    for node in graph.walk():
         is_product = node.row == "binary" and node.params["algorithm"] is A.binary_mul
         if not is_product or len(node.post_ops):
             continue

@@ -29,7 +29,7 @@ _KERNEL = 3
 
 def fuse_depthwise(graph: Graph) -> None:
     """Fuse depthwise 3x3 convolutions into preceding 1x1 convolutions with few channels."""
-    for node in list(graph.nodes):
+    for node in graph.walk():
         if not _is_pointwise(node) or not graph.is_inner(node.dst.storage):
             continue
         readers = graph.readers(node.dst.storage)

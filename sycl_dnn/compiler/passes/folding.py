@@ -27,7 +27,7 @@ ROWS = ("convolution_forward", "deconvolution_forward", "matmul", "inner_product
 
 def split_batch_norms(graph: Graph) -> None:
     """Rewrite normalizations with given statistics as a scale and a shift per channel."""
-    for node in list(graph.nodes):
+    for node in graph.walk():
         if node.row != "batch_normalization_forward" or not node.has_dst:
             continue
         producer = graph.writer(node.inputs["src"])
@@ -86,7 +86,7 @@ def _factor_and_offset(
 def fold(graph: Graph) -> None:
     """Fold products and sums with constants into preceding weights and biases."""
     constants = set(constant_ids(graph))
-    for first in list(graph.nodes):
+    for first in graph.walk():
         node: Node | None = first
         while node is not None and node.row in ROWS:
             node = _folded_once(graph, node, constants)

@@ -330,7 +330,7 @@ _ROWS = ("convolution_forward", "deconvolution_forward", "matmul")
 
 def sum_in_place(graph: Graph) -> None:
     """Accumulate into residuals that have no later readers."""
-    for node in list(graph.nodes):
+    for node in graph.walk():
         if node.row in _ROWS and node.has_dst and not graph.is_locked(node):
             for index in range(len(node.post_ops)):
                 if _is_residual(graph, node, index) and _summed(graph, node, index):

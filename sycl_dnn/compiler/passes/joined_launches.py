@@ -34,7 +34,7 @@ def join_launches(graph: Graph) -> None:
     joining = _Joining(graph)
     for stretch in joining.stretches():
         joining.rewrite(stretch)
-    for node in list(graph.nodes):
+    for node in graph.walk():
         if node.row == "concat" and is_free(graph, node):
             _write_in_place(graph, node)
 

@@ -30,7 +30,7 @@ _LOSING = frozenset(
 
 def keep_nan(graph: Graph) -> None:
     """Replace element-wise nodes and softmax by kernels where oneDNN would lose NaN."""
-    for node in list(graph.nodes):
+    for node in graph.walk():
         if node.row in ("eltwise_forward", "binary"):
             is_wrong = _is_float(node) and not _LOSING.isdisjoint(_algorithms(node))
         else:

@@ -15,7 +15,7 @@ _KNOWN = "brg_matmul"
 
 def read_in_place(graph: Graph) -> None:
     """Remove copies whose only purpose is to make matrices contiguous."""
-    for node in list(graph.nodes):
+    for node in graph.walk():
         for name in ("src", "weights"):
             if node.row == "matmul" and _KNOWN in node.pd.impl_info:
                 made = _without_copy(graph, node, name)
@@ -77,7 +77,7 @@ def pack_for_few_rows(graph: Graph) -> None:
     if not _is_measured(graph.trace.engine):
         return
     constants = constant_ids(graph)
-    for node in list(graph.nodes):
+    for node in graph.walk():
         tag = _tag_for(node)
         if tag is not None and id(node.inputs[PACKABLE].storage) in constants:
             _pack(graph, node, tag)

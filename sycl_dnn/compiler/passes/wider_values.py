@@ -245,9 +245,13 @@ def _operands(graph: Graph, group: list[Node]) -> tuple[Tensor, Tensor | None]:
 
 def write_into_parts(graph: Graph) -> None:
     """Let producers write into concatenation results; other inputs are copied there."""
-    for node in list(graph.nodes):
-        if node.row == "concat" and is_free(graph, node):
-            _gather(graph, node)
+    seen: set[Node] = set()
+    # Concatenations of one value: moving it replaces those that come later.
+    while new := [n for n in graph.nodes if n.row == "concat" and n not in seen]:
+        seen.update(new)
+        for node in graph.walk(new):
+            if is_free(graph, node):
+                _gather(graph, node)
 
 
 def is_free(graph: Graph, node: Node) -> bool:

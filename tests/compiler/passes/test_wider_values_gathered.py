@@ -47,6 +47,11 @@ def _of_views(x, w):
     return F.cat([y[:, :5], z.T[:, :3].T[:, :7] if len(x) < 3 else z[:, 3:]], 1)
 
 
+def _in_two(x, w):
+    y, z = F.relu(F.linear(x, w)), F.gelu(F.linear(x, w.T))
+    return F.cat([x, y], -1), F.cat([y, z], -1) * 2.0
+
+
 def _written(report):
     return sum("writes its part" in text for part in report.parts for text in part.fused)
 
@@ -54,7 +59,7 @@ def _written(report):
 @pytest.mark.parametrize(
     ("function", "n_written"),
     [(_features, 2), (_with_an_argument, 1), (_read_by_others, 2), (_along_rows, 2), (_twice, 1),
-     (_nested, None), (_returned_as_well, 1), (_of_views, 0)],
+     (_nested, None), (_returned_as_well, 1), (_of_views, 0), (_in_two, 2)],
 )  # fmt: skip
 @pytest.mark.parametrize("rows", [1, 2, 7])
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
