@@ -9,12 +9,21 @@ oneDNN.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from sycl_dnn import _core
 from sycl_dnn._core import algorithm
 from sycl_dnn.functional.arithmetic.operands import check_each
-from sycl_dnn.functional.shape.joining import join
+from sycl_dnn.functional.recurrent.unrolled import (
+    Step,
+    gru_step,
+    lstm_step,
+    relu_step,
+    tanh_step,
+    unrolled,
+)
+from sycl_dnn.functional.shape.joining import join, pieces
 from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.gradients import rule_for, signature
 from sycl_dnn.trace.pointwise import add
@@ -28,17 +37,19 @@ class Cell(NamedTuple):
 
     row: str
     gates: int
+    step: Step
     params: dict[str, Any]
     #: PyTorch and oneDNN exchange gates r and z; there is one more bias.
     is_gru: bool = False
     has_cell_state: bool = False
 
 
+_VANILLA = "vanilla_rnn_forward"
 CELLS = {
-    "lstm": Cell("lstm_forward", 4, {}, has_cell_state=True),
-    "gru": Cell("lbr_gru_forward", 3, {}, is_gru=True),
-    "rnn_tanh": Cell("vanilla_rnn_forward", 1, {"activation": algorithm.eltwise_tanh}),
-    "rnn_relu": Cell("vanilla_rnn_forward", 1, {"activation": algorithm.eltwise_relu}),
+    "lstm": Cell("lstm_forward", 4, lstm_step, {}, has_cell_state=True),
+    "gru": Cell("lbr_gru_forward", 3, gru_step, {}, is_gru=True),
+    "rnn_tanh": Cell(_VANILLA, 1, tanh_step, {"activation": algorithm.eltwise_tanh}),
+    "rnn_relu": Cell(_VANILLA, 1, relu_step, {"activation": algorithm.eltwise_relu}),
 }
 
 
@@ -84,7 +95,7 @@ def _bias_gradients(grad: Tensor, cell: Cell) -> dict[str, Tensor]:
     flat = reshape(grad, (grad.size,))
     if not cell.is_gru:
         return {"0": flat, "1": flat}
-    z, r, n_ih, n_hh = _thirds(flat, (0, 1, 2, 3))
+    z, r, n_ih, n_hh = pieces(flat, 0, [flat.size // 4] * 4)
     return {"0": join([r, z, n_ih], 0), "1": join([r, z, n_hh], 0)}
 
 
@@ -221,6 +232,7 @@ def run_cell(
         ask={n: "any" if n.startswith("weights") else "row_major" for n in inputs},
         prop_kind=x.trace.forward_kind,
         direction=right if reverse else directions.unidirectional_left2right,
+        composed=partial(unrolled, cell.step, reverse),
         **cell.params,
     )
 
