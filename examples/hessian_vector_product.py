@@ -27,13 +27,7 @@ def loss(w, x, target):
 @sycl_dnn.compile
 def hessian_vector_product(w, v, x, target):
     """Return the gradient, and the Hessian's product with ``v``."""
-
-    def slope_along_v(w):
-        grad = sycl_dnn.grad(loss)(w, x, target)
-        return F.sum(grad * sycl_dnn.stop_gradient(v)), grad
-
-    product, grad = sycl_dnn.grad(slope_along_v, has_aux=True)(w)
-    return grad, product
+    return sycl_dnn.jvp(lambda w: sycl_dnn.grad(loss)(w, x, target), (w,), (v,))
 
 
 def newton_step(w, x, target, steps: int = 20):

@@ -21,6 +21,10 @@ from sycl_dnn.call.gradient_blocks import enable_grad as enable_grad
 from sycl_dnn.call.gradient_blocks import inference_mode as inference_mode
 from sycl_dnn.call.gradient_blocks import no_grad as no_grad
 from sycl_dnn.call.gradient_blocks import set_grad_enabled as set_grad_enabled
+from sycl_dnn.call.jacobians import hessian as hessian
+from sycl_dnn.call.jacobians import hvp as hvp
+from sycl_dnn.call.jacobians import jacobian as jacobian
+from sycl_dnn.call.jacobians import jvp as jvp
 from sycl_dnn.call.plan import BoundCall as BoundCall
 from sycl_dnn.call.plan import BoundPlan as BoundPlan
 from sycl_dnn.call.plan import plan as plan

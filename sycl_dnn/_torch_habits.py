@@ -73,7 +73,10 @@ _LINES: dict[str, dict[str, str]] = {
         "amp": 'with sycl_dnn.autocast("bfloat16"): ...; optim.GradScaler',
         "utils": "sycl_dnn.data.Batches and Prefetcher for torch.utils.data, sycl_dnn.checkpoint "
         "for torch.utils.checkpoint",
-        "autograd": "sycl_dnn.value_and_grad, sycl_dnn.grad, sycl_dnn.vjp; sycl_dnn.custom_vjp",
+        "autograd": "sycl_dnn.value_and_grad, sycl_dnn.grad, sycl_dnn.vjp, sycl_dnn.jvp, "
+        "sycl_dnn.hvp, sycl_dnn.jacobian, sycl_dnn.hessian; sycl_dnn.custom_vjp",
+        "func": "sycl_dnn.grad, sycl_dnn.vjp, sycl_dnn.jvp, sycl_dnn.jacobian, sycl_dnn.hessian",
+        **dict.fromkeys(("jacrev", "jacfwd"), "sycl_dnn.jacobian"),
         "jit": "@sycl_dnn.compile",
         "cuda": "arrays are on the device of their queue: sycl_dnn.default_queue()",
         "xpu": "arrays are on the device of their queue: sycl_dnn.default_queue()",

@@ -238,10 +238,13 @@ class _Walk:
     def _function(self, function: types.FunctionType) -> None:
         if is_fixed(function):
             return
+        is_of_library = is_library(function.__globals__.get("__name__"))
         cells = function.__closure__ or ()
         for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
-            self._read(functools.partial(_content, name), cell, _content(name, cell))
-        if is_library(function.__globals__.get("__name__")):
+            content = _content(name, cell)
+            if not (is_of_library and _is_setting(content)):
+                self._read(functools.partial(_content, name), cell, content)
+        if is_of_library:
             return
         facts = code_facts.facts_of(function.__code__)
         self.names |= facts.names
@@ -334,6 +337,13 @@ def _is_instance(value: Any) -> bool:
 
 def _referring(value: Any) -> Any:
     return weakref.ref(value) if _is_instance(value) else value
+
+
+def _is_setting(content: Any) -> bool:
+    """Whether what an installed package's function holds is data that does not change."""
+    if type(content) is tuple:
+        return all(map(_is_setting, content))
+    return type(content) in PLAIN or isinstance(content, types.MappingProxyType)
 
 
 def _content(name: str, cell: types.CellType) -> Any:

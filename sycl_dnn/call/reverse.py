@@ -330,7 +330,14 @@ def grad(
     >>> sycl_dnn.grad(lambda w: (w * w).sum())(F.ones(3)).tolist()
     [2.0, 2.0, 2.0]
     """
-    both = _transformed("grad", function, argnums, has_aux)
+    return gradient_of("grad", function, argnums, has_aux)
+
+
+def gradient_of(
+    name: str, function: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool
+) -> Callable[..., Any]:
+    """Return what ``grad`` does; ``name`` is that of the transform in errors."""
+    both = _transformed(name, function, argnums, has_aux)
 
     @functools.wraps(both)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -343,20 +350,15 @@ def grad(
 def _transformed(
     name: str, function: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool
 ) -> Callable[..., Any]:
-    if not callable(function):
-        raise TypeError(f"{name}: function must be callable, got {type(function).__name__}")
     is_single = isinstance(argnums, int)
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    if not numbers or not all(isinstance(n, int) for n in numbers):
-        raise TypeError(f"{name}: argnums must be an int or a sequence of them, got {argnums!r}")
+    numbers = argument_numbers(name, function, argnums)
 
     @functools.wraps(function)
     def transformed(*args: Any, **kwargs: Any) -> Any:
-        wrt = _positions(name, numbers, len(args))
+        wrt = positions(name, numbers, len(args))
 
         def check() -> None:
-            for number in wrt:
-                _check_argument(name, function, number, args[number])
+            check_arguments(name, function, wrt, args)
 
         result, pullback = differentiated(name, function, args, kwargs, wrt, has_aux, check)
         _check_value(name, result, has_aux)
@@ -368,7 +370,20 @@ def _transformed(
     return transformed
 
 
-def _positions(name: str, numbers: tuple[int, ...], n_args: int) -> tuple[int, ...]:
+def argument_numbers(
+    name: str, function: Callable[..., Any], argnums: int | Sequence[int]
+) -> tuple[int, ...]:
+    """Check the parameters of a transform; return ``argnums`` as a tuple."""
+    if not callable(function):
+        raise TypeError(f"{name}: function must be callable, got {type(function).__name__}")
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    if not numbers or not all(isinstance(n, int) for n in numbers):
+        raise TypeError(f"{name}: argnums must be an int or a sequence of them, got {argnums!r}")
+    return numbers
+
+
+def positions(name: str, numbers: tuple[int, ...], n_args: int) -> tuple[int, ...]:
+    """Return the numbers of positional arguments, those from the end included, as indices."""
     for number in numbers:
         if not -n_args <= number < n_args:
             raise ValueError(
@@ -376,6 +391,14 @@ def _positions(name: str, numbers: tuple[int, ...], n_args: int) -> tuple[int, .
                 f"got {number}"
             )
     return tuple(number % n_args for number in numbers)
+
+
+def check_arguments(
+    name: str, function: Callable[..., Any], numbers: Sequence[int], args: Sequence[Any]
+) -> None:
+    """Raise unless the arguments of these numbers are trees of floating-point arrays."""
+    for number in numbers:
+        _check_argument(name, function, number, args[number])
 
 
 def _check_argument(name: str, function: Callable[..., Any], number: int, value: Any) -> None:

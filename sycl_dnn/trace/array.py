@@ -157,6 +157,11 @@ class Array(Reductions, Operators):
         return self.data.sycl_queue
 
     @property
+    def device(self) -> Any:
+        """The device, as ``dpnp.ndarray.device``."""
+        return self.data.device
+
+    @property
     def usm_type(self) -> str:
         """Kind of the USM allocation."""
         return self.data.usm_type

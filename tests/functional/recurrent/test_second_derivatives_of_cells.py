@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of higher order of recurrent layers: those of the recurrence, written step by step."""
+"""Higher derivatives of recurrent layers: those of the recurrence written step by step."""
 
 import dpnp
 import numpy as np

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``jvp``, ``hvp``, ``jacobian``, ``hessian``: derivatives along directions, and whole ones.
+
+All are gradients of gradients: the pullback of a function is linear in what it pulls back, and the
+pullback of that linear function pushes tangents forward.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from sycl_dnn import tree
+from sycl_dnn.call.reverse import (
+    argument_numbers,
+    check_arguments,
+    differentiated,
+    gradient_of,
+    positions,
+    value_and_grad,
+    vjp,
+)
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import functions as F
+
+#: Elements of arguments whose derivatives are one program.
+_MOST_AT_ONCE = 64
+
+
+def jvp(
+    function: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+) -> tuple[Any, ...]:
+    """Return a function's value and its derivative along a direction.
+
+    Parameters
+    ----------
+    function : callable
+        As for ``vjp``.
+    primals : tuple
+        The positional arguments: trees of arrays.
+    tangents : tuple
+        The direction: nested as ``primals``, each array of the shape and dtype of its primal. None
+        stands for zeros, and for the tangents of integers.
+    has_aux : bool
+        Whether the function returns a pair: the value, and something else, returned unchanged.
+
+    Returns
+    -------
+    tuple
+        ``(y, dy)`` or ``(y, dy, aux)``; ``dy``, the product of the Jacobian and ``tangents``, is
+        nested as ``y``.
+
+    Raises
+    ------
+    TypeError
+        ``primals`` or ``tangents`` is not a tuple or list.
+    ValueError
+        A tangent has another structure, shape or dtype than its primal.
+    NotImplementedError
+        An operation inside has no second derivative.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> x = F.asarray([1.0, 2.0])
+    >>> y, dy = sycl_dnn.jvp(lambda x: x * x * x, (x,), (F.asarray([1.0, 10.0]),))
+    >>> y.tolist(), dy.tolist()
+    ([1.0, 8.0], [3.0, 120.0])
+    """
+    _check_direction("jvp", function, primals, tangents)
+
+    def pushed(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        y, pullback = differentiated("jvp", function, tuple(primals), {}, None, has_aux)
+        value = y[0] if has_aux else y
+        _check_results("jvp", tree.leaves(value))
+        dy = _pushforward(pullback, value)(tuple(tangents))
+        return (value, dy, y[1]) if has_aux else (value, dy)
+
+    pushed.__name__ = getattr(function, "__name__", "jvp")
+    made: tuple[Any, ...] = differentiated("jvp", pushed, (primals, tangents), {}, ())[0]
+    return made
+
+
+def hvp(
+    function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[Any, tuple[Any, ...]]:
+    """Return the value of a scalar function and the product of its Hessian with a direction.
+
+    Parameters
+    ----------
+    function : callable
+        Returns an array of one element; as for ``vjp``.
+    primals, tangents : tuple
+        As for ``jvp``; all arrays among ``primals`` are floating-point.
+
+    Returns
+    -------
+    value, product
+        ``product`` is nested as ``primals``.
+
+    Raises
+    ------
+    TypeError, ValueError, NotImplementedError
+        As ``jvp``; the value has more than one element.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> x, v = F.asarray([1.0, 2.0]), F.asarray([1.0, 10.0])
+    >>> value, (product,) = sycl_dnn.hvp(lambda x: (x * x * x).sum(), (x,), (v,))
+    >>> float(value), product.tolist()
+    (9.0, [6.0, 120.0])
+    """
+    _check_direction("hvp", function, primals, tangents)
+    both = value_and_grad(function, range(len(primals)))
+    (value, _), pullback = vjp(both, *primals)
+    # A Hessian is symmetric, so its rows are pulled back as its columns would be pushed forward.
+    return value, pullback((None, tuple(tangents)))
+
+
+def jacobian(
+    function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """Return a function that computes the derivative of each result by each argument.
+
+    Parameters
+    ----------
+    function : callable
+        Returns arrays of floating-point numbers; as for ``vjp``.
+    argnums : int or sequence of int
+        Positional arguments to differentiate: arrays, or trees of arrays.
+    has_aux : bool
+        As for ``jvp``.
+
+    Returns
+    -------
+    callable
+        Accepts what ``function`` does. For an array ``y`` and an array ``x`` it returns an array
+        (*y.shape, *x.shape) of the dtype of ``x``. Where ``y`` is a tree, its arrays are replaced
+        by that; where the argument is one, each is a tree as the argument, and a tuple for a
+        sequence of ``argnums``. With ``has_aux`` it returns a pair of that and the other value.
+
+    Raises
+    ------
+    TypeError, ValueError, NotImplementedError
+        At a call: as ``grad``, but for values of any shape.
+
+    Notes
+    -----
+    The function runs once, and the reverse pass for each element of the results. Arguments of at
+    most 64 elements, and fewer than the results have, are pushed forward instead, one by one.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> sycl_dnn.jacobian(lambda x: F.cat([x * x, x[:1]]))(F.asarray([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0], [1.0, 0.0]]
+    """
+    return _jacobian("jacobian", function, argnums, has_aux)
+
+
+def hessian(
+    function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """Return a function that computes the second derivatives of a scalar function.
+
+    Parameters
+    ----------
+    function : callable
+        Returns an array of one element; as for ``vjp``.
+    argnums, has_aux
+        As for ``jacobian``.
+
+    Returns
+    -------
+    callable
+        The Jacobian of ``grad(function, argnums)``: for an array ``x`` an array
+        (*x.shape, *x.shape).
+
+    Raises
+    ------
+    TypeError, ValueError, NotImplementedError
+        At a call: as ``grad``.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> sycl_dnn.hessian(lambda x: (x * x * x).sum())(F.asarray([1.0, 2.0])).tolist()
+    [[6.0, 0.0], [0.0, 12.0]]
+    """
+    return _jacobian(
+        "hessian", gradient_of("hessian", function, argnums, has_aux), argnums, has_aux
+    )
+
+
+def _jacobian(
+    name: str, function: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool
+) -> Callable[..., Any]:
+    numbers = argument_numbers(name, function, argnums)
+
+    @functools.wraps(function)
+    def derivative(*args: Any, **kwargs: Any) -> Any:
+        wrt = positions(name, numbers, len(args))
+        n_inputs = sum(x.size for x in tree.leaves([args[i] for i in wrt]) if _is_float(x))
+        is_small = n_inputs <= _MOST_AT_ONCE
+
+        def check() -> None:
+            check_arguments(name, function, wrt, args)
+
+        def both(*args: Any, **kwargs: Any) -> Any:
+            result, pullback = differentiated(name, function, args, kwargs, wrt, has_aux, check)
+            value, aux = result if has_aux else (result, None)
+            leaves, form = tree.flatten(value)
+            _check_results(name, leaves)
+            given = tuple(args[i] for i in wrt)
+            if is_small and n_inputs < sum(y.size for y in leaves):
+                found = _by_columns(_pushforward(pullback, value), given, leaves)
+            else:
+                found = _by_rows(pullback, given, leaves, form)
+            parts = [tree.unflatten(tree.flatten(given)[1], part) for part in found]
+            made = tree.unflatten(form, [p[0] if isinstance(argnums, int) else p for p in parts])
+            return (made, aux) if has_aux else made
+
+        both.__name__ = getattr(function, "__name__", name)
+        return (
+            differentiated(name, both, args, kwargs, ())[0] if is_small else both(*args, **kwargs)
+        )
+
+    # The wrapped signature has its own docstring, which operations must not inherit.
+    derivative.__dict__.pop("operation", None)
+    return derivative
+
+
+def _pushforward(pullback: Callable[..., Any], value: Any) -> Callable[[Any], Any]:
+    """Return the function from tangents of arguments to that of ``value``."""
+    _, found = vjp(lambda dy: pullback(dy), tree.map(F.zeros_like, value))
+    return lambda tangents: found(tangents)[0]
+
+
+def _by_rows(pullback: Any, given: Any, leaves: Sequence[Any], form: Any) -> list[list[Any]]:
+    """Return the derivatives of each result, by argument, from a reverse pass for each element."""
+    inputs, input_form = tree.flatten(given)
+    found = []
+    for number, leaf in enumerate(leaves):
+        rows = [
+            tree.matched(input_form, pullback(tree.unflatten(form, dy)), "dx", none_fills=True)
+            for dy in _basis(leaves, number)
+        ]
+        found.append([_stacked([r[i] for r in rows], 0, leaf, x) for i, x in enumerate(inputs)])
+    return found
+
+
+def _by_columns(
+    pushforward: Callable[[Any], Any], given: Any, leaves: Sequence[Any]
+) -> list[list[Any]]:
+    """Return the derivatives of each result, by argument, from a tangent for each element."""
+    inputs, form = tree.flatten(given)
+    found: list[list[Any]] = [[] for _ in leaves]
+    for number, x in enumerate(inputs):
+        columns = [
+            tree.leaves(pushforward(tree.unflatten(form, dx))) for dx in _basis(inputs, number)
+        ]
+        for i, (leaf, of_leaf) in enumerate(zip(leaves, found, strict=True)):
+            of_leaf.append(_stacked([c[i] for c in columns], -1, leaf, x))
+    return found
+
+
+def _stacked(parts: Sequence[Any], axis: int, y: Any, x: Any) -> Any:
+    """Join the derivatives of ``y`` by ``x``, one for each element of either."""
+    if not _is_float(x) or any(part is None for part in parts):
+        return None
+    shape = (*y.shape, *x.shape)
+    if not parts:
+        return F.zeros(shape, dtype=str(x.dtype), device=x.device)
+    return F.reshape(F.stack(parts, axis), shape)
+
+
+def _basis(leaves: Sequence[Any], number: int) -> Iterator[list[Any]]:
+    """Yield, for each element of one array, an array that is 1 there; None in place of others."""
+    x = leaves[number]
+    rows = F.eye(x.size, dtype=str(x.dtype), device=x.device)
+    for row in range(x.size):
+        whole = F.reshape(rows[row], x.shape)
+        yield [whole if i == number else None for i in range(len(leaves))]
+
+
+def _is_float(x: Any) -> bool:
+    return dtypes.is_float(str(getattr(x, "dtype", "")))
+
+
+def _check_results(name: str, leaves: Sequence[Any]) -> None:
+    for leaf in leaves:
+        if not _is_float(leaf):
+            raise TypeError(
+                f"{name}: the function must return arrays of floating-point numbers, got "
+                f"{getattr(leaf, 'dtype', type(leaf).__name__)}"
+            )
+
+
+def _check_direction(
+    name: str, function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
+) -> None:
+    if not callable(function):
+        raise TypeError(f"{name}: function must be callable, got {type(function).__name__}")
+    for what, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, (tuple, list)):
+            raise TypeError(
+                f"{name}: {what} must be a tuple of arguments, got {type(given).__name__}"
+            )
+    leaves, form = tree.flatten(tuple(primals))
+    given = tree.matched(form, tuple(tangents), f"{name}: tangents", none_fills=True)
+    for primal, tangent in zip(leaves, given, strict=True):
+        if tangent is None:
+            continue
+        expected, got = (
+            (tuple(getattr(a, "shape", ())), str(getattr(a, "dtype", type(a).__name__)))
+            for a in (primal, tangent)
+        )
+        if expected != got:
+            raise ValueError(
+                f"{name}: tangents must have the shapes and dtypes of primals, {expected[0]} and "
+                f"{expected[1]}, got {got[0]} and {got[1]}"
+            )
