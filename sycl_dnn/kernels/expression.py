@@ -311,6 +311,24 @@ def _shifted(instruction: str) -> Writer:
     return write
 
 
+def _pow(k: Kernel, a: Value, b: Value) -> Value:
+    """Return a power; of integers by squaring, modulo the width, as torch."""
+    if _is_float(a):
+        return k.call("pow", a, b)
+    bits, kind = TYPES[a.type]
+    zero, one = _constant(k, 0, a), _constant(k, 1, a)
+    made, square = one, a
+    for bit in range(bits - (kind == "i")):
+        digit = k.call("and", k.call("shr", b, _constant(k, bit, b)), one)
+        made = k.select(k.call("eq", digit, zero), made, k.call("mul", made, square))
+        square = k.call("mul", square, square)
+    if kind == "u":
+        return made
+    # Negative exponents: the powers of 1 and -1 follow from the last bit, others are below 1.
+    is_unit = k.call("or", k.call("eq", a, one), k.call("eq", a, _constant(k, -1, a)))
+    return k.select(k.call("or", is_unit, k.call("ge", b, zero)), made, zero)
+
+
 def _square(k: Kernel, x: Value) -> Value:
     return k.call("mul", x, x)
 
@@ -355,7 +373,7 @@ WRITERS: dict[str, Writer | None] = {
     "fmod": _fmod, "isfinite": _is_finite,
     "isinf": _test("isinf"), "isnan": _test("isnan"), "logical_not": _not,
     "logical_xor": _logical_xor,
-    "maximum": _extreme("gt"), "minimum": _extreme("lt"), "pow": _bitwise("pow"),
+    "maximum": _extreme("gt"), "minimum": _extreme("lt"), "pow": _pow,
     "reciprocal": _reciprocal, "remainder": _remainder, "round": _simple("rint"),
     "sigmoid": _sigmoid, "sign": _sign, "square": _square, "stop_gradient": _same,
     "trunc_divide": _trunc_divide, "where": lambda k, c, a, b: k.select(c, a, b),

@@ -55,10 +55,20 @@ OPERATORS = [
 BOTH = [
     "x+y", "x-y", "x*y", "x/y", "x//y", "x%y", "x**y", "x&y", "x<<y", "x<y",
 ]  # fmt: skip
+#: Functions of two floats; an array without axes widens no other.
+FLOATS = [
+    "add(x,y[1])", "pow(x,y[1])", "fmod(x,y[1])", "where(x>0,x,y[1])", "where(x>0,y[1],x)",
+    "where(y>1,x,y)", "logaddexp(x,y[1])", "logaddexp(x,y)", "kl_div(x,y[1],reduction='sum')",
+    "kl_div(x,y,reduction='sum')", "poisson_nll_loss(x,y[1])", "poisson_nll_loss(x,y)",
+    "pairwise_distance(x,y[1])", "pairwise_distance(x,y)", "mse_loss(x,y[1])", "mse_loss(x,y)",
+    "multilabel_soft_margin_loss(x,y)",
+]  # fmt: skip
+WIDTHS = ("float16", "float32", "float64")
 TYPES = {
     **{case: [(d,) for d in INTEGERS] for case in (*ALONE, *OPERATORS)},
     **{case: [(a, b) for a in DTYPES for b in DTYPES if {a, b} & set(INTEGERS)]
        for case in (*PAIRS, *BOTH)},
+    **{case: [(a, b) for a in WIDTHS for b in WIDTHS] for case in FLOATS},
 }  # fmt: skip
 
 
@@ -69,7 +79,7 @@ def function_of(case, library):
 def by_torch(torch, case, kinds):
     """Return dtype and values; None if PyTorch refuses."""
     functions = {n: getattr(torch, n) for n in dir(torch) if callable(getattr(torch, n))}
-    functions |= {"pad": torch.nn.functional.pad}
+    functions |= {n: f for n, f in vars(torch.nn.functional).items() if n == "pad" or "loss" in n}
     given = [torch.tensor(v).to(getattr(torch, k)) for v, k in zip((X, Y), kinds * 2, strict=False)]
     with contextlib.suppress(RuntimeError, NotImplementedError, TypeError):
         made = function_of(case, functions)(*given)

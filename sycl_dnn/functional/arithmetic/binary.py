@@ -17,7 +17,6 @@ from sycl_dnn.functional.arithmetic.operands import (
     DOC,
     PROMOTED,
     as_floats,
-    by_dpnp,
     by_nodes,
     check_real,
     checked_operands,
@@ -167,15 +166,26 @@ def pow(
     a, b = checked_operands("pow", input=input, exponent=exponent)
     dtype = result_dtype(a, b)
     if not dtypes.is_float(dtype):
-        return by_dpnp(dpnp.power, dtype, a, b)
+        if not isinstance(b, Tensor) and b < 0:
+            raise ValueError(f"pow: exponent must not be negative for integers, got {b}")
+        return of_integers(ops.POW, power, dtype, a, b)
     if not isinstance(b, Tensor):
         x = converted(a, dtype)
-        power = partial(ops.POWER, exponent=float(b))
+        raised = partial(ops.POWER, exponent=float(b))
         if b == 0:  # oneDNN's is NaN for NaN.
-            return computed(power, x)
-        return applied(power, x, Eltwise(A.eltwise_pow, 1.0, float(b)), dtypes.wide(dtype))
+            return computed(raised, x)
+        return applied(raised, x, Eltwise(A.eltwise_pow, 1.0, float(b)), dtypes.wide(dtype))
     wide = dtypes.wide(dtype)
     return by_nodes(ops.POW, a, b, wide=wide, dtype=dtype)
+
+
+def power(a: Any, b: Any) -> dpnp.ndarray:
+    """Return a power of integers as torch: where exponents are negative, dpnp's are 0."""
+    made = dpnp.power(a, b)
+    if made.dtype.kind != "i" or not isinstance(b, dpnp.ndarray):
+        return made
+    # The powers of 1 and -1 follow from the last bit.
+    return dpnp.where((b < 0) & ((a == 1) | (a == -1)), dpnp.power(a, b & 1), made)
 
 
 # --- Division, exact or rounded
@@ -207,7 +217,7 @@ def div(
         x, y = as_floats(dtype, a, b)
         return binary(algorithm.binary_div, x, y, dtype)
     modes = {
-        "trunc": (ops.TRUNC_DIVIDE, _truncated_integers),
+        "trunc": (ops.TRUNC_DIVIDE, divide),
         "floor": (ops.FLOOR_DIVIDE, dpnp.floor_divide),
     }
     if rounding_mode not in modes:
@@ -232,6 +242,7 @@ def _narrow_quotient(dtype: str, a: Any, b: Any) -> Tensor | None:
     return linear_map(converted(a, dtype), 1 / number)
 
 
-def _truncated_integers(a: Any, b: Any) -> dpnp.ndarray:
+def divide(a: Any, b: Any) -> dpnp.ndarray:
+    """Return a quotient of integers, rounded towards zero."""
     down = dpnp.floor_divide(a, b)
     return down + ((down < 0) & (down * b != a))

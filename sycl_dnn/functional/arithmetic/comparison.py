@@ -135,7 +135,7 @@ def _chosen(dtype: str, condition: Tensor, a: Any, b: Any) -> Tensor:
 
 def _floats(dtype: str, condition: Tensor, *operands: Any) -> list[Tensor]:
     if any(isinstance(v, Tensor) for v in operands):
-        return as_floats(dtype, *operands)
+        return [converted(v, dtype) for v in as_floats(dtype, *operands)]
     return [filled(trace_of(condition), v, (), dtype) for v in operands]
 
 

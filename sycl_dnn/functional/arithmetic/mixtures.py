@@ -91,7 +91,7 @@ array
 Raises
 ------
 TypeError
-    An operand is not an array.
+    An operand is not an array; ``value`` is a float and the sum has an integer dtype.
 ValueError
     The shapes do not broadcast.
 
@@ -110,6 +110,9 @@ def _added(name: str, sign: str, function: Callable[..., Any]) -> Any:
         check_arrays(name, **given)
         input, tensor1, tensor2 = checked_operands(name, **given)
         made = function(tensor1, tensor2)
+        dtype = result_dtype(input, made)
+        if not dtypes.is_float(dtype) and isinstance(value, float):
+            raise TypeError(f"{name}: value must be an integer for {dtype}, got {value!r}")
         return add(input, made if value == 1 else mul(made, value))
 
     call.__name__ = call.__qualname__ = name
@@ -261,7 +264,7 @@ def logaddexp(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.
     """
     input, other = checked_operands("logaddexp", input=input, other=other)
     check_float("logaddexp", input=input, other=other)
-    dtype = dtypes.promote(input.dtype, other.dtype)
+    dtype = result_dtype(input, other)
     return by_nodes(ops.LOGADDEXP, input, other, wide=dtypes.wide(dtype), dtype=dtype)
 
 

@@ -35,9 +35,15 @@ def check_dtypes(name: str, input: Tensor, **others: Tensor | None) -> None:
 
 
 def promoted(name: str, input: Tensor, **others: Tensor) -> list[Tensor]:
-    """Promote floating-point tensors to a common dtype."""
+    """Promote floating-point tensors to a common dtype, as operands are."""
     check_float(name, input=input, **others)
-    return _in_one_dtype(input, *others.values())
+    return as_operands(input, *others.values())
+
+
+def as_operands(*tensors: Tensor) -> list[Tensor]:
+    """Return tensors in the dtype to which operands of arithmetic are promoted."""
+    common = dtypes.result_dtype(*tensors)
+    return [converted(t, common) for t in tensors]
 
 
 def promoted_with_integers(name: str, input: Tensor, target: Tensor) -> list[Tensor]:
@@ -45,12 +51,9 @@ def promoted_with_integers(name: str, input: Tensor, target: Tensor) -> list[Ten
     check_float(name, input=input)
     if target.dtype in dtypes.PACKED:
         raise TypeError(f"{name}: target must not be of 4-bit numbers, got {target.dtype}")
-    return _in_one_dtype(input, target)
-
-
-def _in_one_dtype(*tensors: Tensor) -> list[Tensor]:
-    common = dtypes.promote(*(t.dtype for t in tensors))
-    return [converted(t, common) for t in tensors]
+    # Torch expands them first, so a 0-d array counts like any other.
+    common = dtypes.promote(input.dtype, target.dtype)
+    return [converted(input, common), converted(target, common)]
 
 
 # --- ``reduction``, element-wise losses, the common text

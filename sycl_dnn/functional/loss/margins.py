@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
-from sycl_dnn.functional.loss.loss_reduction import checked_reduction, loss, reduced
-from sycl_dnn.onednn import dtypes
+from sycl_dnn.functional.arithmetic.operands import check_unpacked
+from sycl_dnn.functional.loss.loss_reduction import as_operands, checked_reduction, loss, reduced
 from sycl_dnn.trace import functions as F
 from sycl_dnn.trace.values import Tensor
 
@@ -28,9 +28,7 @@ def _above(x: Tensor) -> Tensor:
 
 def _signs(name: str, input: Tensor, target: Tensor) -> Tensor:
     """Convert a target of 1 and -1 to the dtype of the input."""
-    if target.dtype in dtypes.PACKED:
-        raise TypeError(f"{name}: target must not be of 4-bit numbers, got {target.dtype}")
-    return converted(target, input.dtype)
+    return converted(check_unpacked(name, "target", target), input.dtype)
 
 
 def _same_shapes(name: str, first: str, x: Tensor, **others: Tensor) -> None:
@@ -234,7 +232,7 @@ def multilabel_soft_margin_loss(
     reduction = checked_reduction(name, reduction, size_average, reduce)
     check_float(name, input=input, weight=weight)
     _same_shapes(name, "input", input, target=target)
-    t = _signs(name, input, target)
+    input, t = as_operands(input, check_unpacked(name, "target", target))
     no = F.mul(F.sub(1.0, t), F.logsigmoid(F.neg(input)))
     made = F.neg(F.add(F.mul(t, F.logsigmoid(input)), no))
     if weight is not None:

@@ -11,6 +11,7 @@ from sycl_dnn._warn import warn
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.loss.loss_reduction import (
+    as_operands,
     check_dtypes,
     checked_reduction,
     elementwise_loss,
@@ -185,9 +186,8 @@ def poisson_nll_loss(
     """
     reduction = checked_reduction("poisson_nll_loss", reduction, size_average, reduce)
     check_float("poisson_nll_loss", input=input)
-    t = converted(target, input.dtype)
     definition = partial(losses.poisson, log_input=log_input, full=full, eps=eps)
-    return elementwise_loss(definition, input, t, reduction=reduction)
+    return elementwise_loss(definition, *as_operands(input, target), reduction=reduction)
 
 
 def _variances(input: Tensor, var: Tensor | float) -> Tensor | float:

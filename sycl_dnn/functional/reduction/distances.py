@@ -112,7 +112,7 @@ def pairwise_distance(
     """
     x1, x2 = checked_operands("pairwise_distance", x1=x1, x2=x2)
     check_float("pairwise_distance", x1=x1, x2=x2)
-    dtype = dtypes.promote(x1.dtype, x2.dtype)
+    dtype = dtypes.result_dtype(x1, x2)
     apart = add(sub(_wide(x1, dtype), _wide(x2, dtype)), float(eps))
     return converted(norm(apart, p, -1, keepdim), dtype)
 

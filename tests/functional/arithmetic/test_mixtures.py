@@ -62,6 +62,11 @@ def test_masked_fill_keeps_the_dtype(queue):
         (lambda: F.masked_fill(x.astype("int64"), mask, 0.5), TypeError, "must fit dtype int64"),
         (lambda: F.masked_fill(x, mask, x), ValueError, "value must have no axes"),
         (lambda: F.addcmul(x, x, 2.0), TypeError, "addcmul: tensor2 must be an array, got float"),
+        (
+            lambda: F.addcmul(*[x.astype("int64")] * 3, value=0.5),
+            TypeError,
+            "addcmul: value must be an integer for int64, got 0.5",
+        ),
     ):
         with pytest.raises(error, match=words):
             call()
