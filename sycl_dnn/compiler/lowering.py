@@ -27,7 +27,11 @@ from sycl_dnn.compiler.passes.joined_launches import join_launches
 from sycl_dnn.compiler.passes.kernel_fusion import fuse_kernels
 from sycl_dnn.compiler.passes.lone_functions import keep_nan
 from sycl_dnn.compiler.passes.product_operands import pack_for_few_rows, read_in_place
-from sycl_dnn.compiler.passes.wider_values import join_products, write_into_parts
+from sycl_dnn.compiler.passes.wider_values import (
+    join_products,
+    write_dense_parts,
+    write_into_parts,
+)
 from sycl_dnn.compiler.step_graph import Graph
 from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.program.donation import span
@@ -63,6 +67,7 @@ LAST_PASSES: tuple[Pass, ...] = (
     keep_nan,
     fuse_kernels,
     join_launches,
+    write_dense_parts,
 )
 #: Passes whose benefit depends on shape and machine, with their defaults.
 SWITCHES: dict[str, bool] = {
@@ -79,6 +84,7 @@ SWITCHES: dict[str, bool] = {
 def in_order(switches: Mapping[str, bool], extra: Sequence[Pass] = ()) -> tuple[Pass, ...]:
     """Return the enabled passes, including custom ones, in order."""
     wanted = SWITCHES | dict(switches)
+    wanted["write_dense_parts"] = wanted["write_into_parts"]  # the other half of it
     chosen = (*PASSES, *extra, *LAST_PASSES)
     return tuple(p for p in chosen if wanted.get(getattr(p, "__name__", ""), True))
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from sycl_dnn import _core
+from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.step_graph import Graph, Node, Refusal
 from sycl_dnn.program import shared_descriptors
 from sycl_dnn.trace import layout
@@ -119,7 +120,8 @@ def repacked(graph: Graph, node: Node) -> tuple[Node, list[Node]] | Refusal:
     if not wanted or tensor.desc == wanted:
         return node, []
     source = origin(graph, tensor)
-    if source is tensor or source.desc is None or source.desc.dims != wanted.dims:
+    is_packable = source is not tensor or id(source.storage) in constant_ids(graph)
+    if not is_packable or source.desc is None or source.desc.dims != wanted.dims:
         return Refusal(f"{node.row} would require its weights in another layout")
     packed, nodes = graph.recorded(lambda: graph.trace.reorder(source, wanted))
     return node.with_pd(node.pd, inputs={**node.inputs, PACKABLE: packed}), nodes

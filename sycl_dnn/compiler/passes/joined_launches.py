@@ -10,11 +10,9 @@ from typing import Any
 from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.passes.kernel_fusion import Fusion, Group
 from sycl_dnn.compiler.passes.kernel_units import unit_of
-from sycl_dnn.compiler.passes.wider_values import is_free
 from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.kernels.joined_kernels import MOST_ROWS, Launch
 from sycl_dnn.kernels.launching import joined_kernel, launch_of
-from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.steps import is_kernel
 from sycl_dnn.trace.values import Storage, Tensor
 
@@ -34,33 +32,6 @@ def join_launches(graph: Graph) -> None:
     joining = _Joining(graph)
     for stretch in joining.stretches():
         joining.rewrite(stretch)
-    for node in graph.walk():
-        if node.row == "concat" and is_free(graph, node):
-            _write_in_place(graph, node)
-
-
-def _write_in_place(graph: Graph, node: Node) -> None:
-    """Let kernels write the parts of a concatenation, if each is dense in its result."""
-    axis, dst = node.params["concat_dimension"], node.dst
-    parts: list[tuple[Storage, int]] = []
-    start = dst.offset
-    for src in node.inputs.values():
-        writer = graph.writer(src)
-        if writer is None or not is_kernel(writer.primitive) or src.dtype != dst.dtype:
-            return
-        is_whole = not src.offset and src.storage.nbytes == src.desc.size
-        if not is_whole or _strides(src) != _strides(dst.view(src.shape, dst.strides)):
-            return
-        parts.append((src.storage, start))
-        start += src.shape[axis] * dst.strides[axis] * dtypes.bits_of(dst.dtype) // 8
-    if len(dict(parts)) == len(parts):
-        graph.drop([node])
-        for storage, offset in parts:
-            graph.redirect(storage, dst.storage, offset)
-
-
-def _strides(tensor: Tensor) -> list[int]:
-    return [s for n, s in zip(tensor.shape, tensor.strides, strict=True) if n != 1]
 
 
 class _Bunch:

@@ -13,11 +13,14 @@ from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.ir.node import Node as Value
 from sycl_dnn.ir.node import leaf
 from sycl_dnn.lower.node_lowering import Lowering
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.values import Storage, Tensor
 
 #: Limits of one kernel: arrays that it reads and writes, and operations.
 _MOST_ARRAYS = 16
 _MOST_TERMS = 96
+#: Number of bytes that a kernel reads and writes in any order in less time than a launch takes.
+_SMALL = 1 << 15
 
 
 def fuse_kernels(graph: Graph) -> None:
@@ -44,6 +47,7 @@ class Group:
     def __init__(self, units: Sequence[Unit], anchor: int) -> None:
         self.units, self.anchor = list(units), anchor
         self.nodes = {node: None for unit in units for node in unit.nodes}
+        self.copies = [copy for unit in units for copy in unit.copies]
         self.written = {t.storage: t for unit in units for t in unit.outputs.values()}
         self.is_pointwise = all(unit.is_pointwise for unit in units)
         self.is_aligned = all(unit.is_aligned for unit in units)
@@ -64,6 +68,12 @@ class Group:
         """The shape of reductions' results."""
         axes = self.axes or ()
         return tuple([1 if k in axes else n for k, n in enumerate(self.shape)])
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of all that is read or written."""
+        tensors = [t for u in self.units for t in (*u.inputs.values(), *u.outputs.values())]
+        return sum(t.size * dtypes.bits_of(t.dtype) // 8 for t in tensors)
 
     def whole(self) -> Iterator[Tensor]:
         """Yield the arrays over all its axes, and over all that are not reduced."""
@@ -91,6 +101,7 @@ class Fusion:
 
     def add(self, unit: Unit) -> None:
         """Add a unit: to the groups of what it reads, or as a group of its own."""
+        unit = self._through_copies(unit)
         group = Group([unit], self._graph.place(unit.nodes[-1]))
         self._register(group)
         if not self._is_movable(unit):
@@ -105,13 +116,39 @@ class Fusion:
                 group = joined
                 self._register(group)
 
+    def _through_copies(self, unit: Unit) -> Unit:
+        """Return a unit that reads small values themselves, not their copies in other layouts."""
+        graph, copies = self._graph, []
+        inputs = dict(unit.inputs)
+        for value, tensor in unit.inputs.items():
+            copy = graph.writer(tensor)
+            if copy is None or copy.row != "reorder" or value in unit.sources:
+                continue
+            src = copy.inputs["src"]
+            is_plain = not copy.attr.calls and src.strides is not None and not src.storage.scalar
+            is_whole = src.dtype == tensor.dtype and tensor.shape == copy.dst.shape == src.shape
+            if not is_plain or not is_whole or not _is_same(tensor, copy.dst):
+                continue
+            if src.size * dtypes.bits_of(src.dtype) > 8 * _SMALL or graph.is_written_between(
+                src.storage, copy, unit.nodes[-1]
+            ):
+                continue
+            inputs[value] = src
+            copies.append(copy)
+        if not copies:
+            return unit
+        made = Unit(unit.nodes, inputs, unit.outputs, unit.sources, copies)
+        return made if self._is_movable(made) else unit
+
     def _register(self, group: Group) -> None:
         self._groups |= dict.fromkeys(group.nodes, group)
 
     def _is_movable(self, unit: Unit) -> bool:
         tensors = (*unit.inputs.values(), *unit.outputs.values())
-        is_steady = self._unsteady.isdisjoint(t.storage for t in tensors)
-        return is_steady and not any(self._graph.is_locked(node) for node in unit.nodes)
+        is_own = all(t.storage.argument is None for t in tensors if t.storage in self._unsteady)
+        is_written_once = self._unsteady.isdisjoint(t.storage for t in unit.outputs.values())
+        is_free = not any(self._graph.is_locked(node) for node in unit.nodes)
+        return is_own and is_written_once and is_free
 
     def _is_constant(self, group: Group) -> bool:
         return all(id(storage) in self._constant for storage in group.written)
@@ -140,7 +177,8 @@ class Fusion:
         """Whether one kernel computes both in fewer passes over memory."""
         if after.axes is not None and before.axes is not None:
             return (after.axes, after.shape) == (before.axes, before.shape)
-        if not (before.is_aligned and after.is_aligned):
+        is_aligned = before.is_aligned and after.is_aligned
+        if not is_aligned and before.n_bytes + after.n_bytes > _SMALL:
             return False
         if before.axes is not None:
             return after.shape in (before.shape, before.kept)
@@ -169,16 +207,25 @@ class Fusion:
         return n_arrays > _MOST_ARRAYS or sum(u.n_terms for u in group.units) > _MOST_TERMS
 
     def _anchor_of(self, group: Group) -> int | None:
-        """Return a place after all that a group reads and before all that read it, if any."""
+        """Return a place where a group may run, if there is one.
+
+        It stays after all that comes before one of its units and makes what this reads, or uses
+        what this writes, and before all of that kind which comes later.
+        """
         graph = self._graph
         low, high = -1, None
-        for tensor in group.reads():
-            for writer in graph.writers(tensor.storage):
-                low = max(low, self._place(writer))
-        for storage in group.written:
-            for reader in graph.readers(storage):
-                if reader not in group.nodes:
-                    place = self._place(reader)
+        for unit in group.units:
+            own = graph.place(unit.nodes[-1])
+            users = [w for t in unit.inputs.values() for w in graph.writers(t.storage)]
+            users += unit.copies
+            users += [r for t in unit.outputs.values() for r in graph.readers(t.storage)]
+            for user in users:
+                if user in group.nodes:
+                    continue
+                place = self._place(user)
+                if graph.place(user) < own:
+                    low = max(low, place)
+                else:
                     high = place if high is None else min(high, place)
         last = graph.place(group.units[-1].nodes[-1])
         if low < last and (high is None or last < high):
@@ -195,18 +242,20 @@ class Fusion:
     def rewrite(self) -> None:
         """Replace the units of each group of several by the kernels of all of them."""
         graph = self._graph
-        groups = {id(g): g for g in self._groups.values() if len(g.units) > 1}.values()
+        groups = {id(g): g for g in self._groups.values() if len(g.units) > 1 or g.copies}.values()
         order = sorted(graph.nodes, key=graph.place)
         gone: list[Node] = []
         for group in sorted(groups, key=lambda g: g.anchor):
             # Other groups were placed around this one, so its nodes move there in any case.
             nodes = self.recorded(group)
-            if nodes is None or len(nodes) >= len(group.nodes):
+            if nodes is None or len(nodes) >= len(group.nodes) + bool(group.copies):
                 nodes = [replace(node) for node in group.nodes]
             at = next(node for node in order if graph.place(node) >= group.anchor)
             graph.insert(nodes, before=at)
             gone += group.nodes
         graph.drop(gone)
+        copies = dict.fromkeys(copy for group in groups for copy in group.copies)
+        graph.drop([copy for copy in copies if not graph.readers(copy.dst.storage)])
 
     def recorded(self, group: Group) -> list[Node] | None:
         """Return the nodes that compute a group; None if they write otherwise."""

@@ -35,6 +35,8 @@ class Unit:
         Tensors of the nodes' shapes.
     sources : set of Value
         Inputs that elements are gathered from.
+    copies : sequence of Node
+        Reorders that the step reads, and whose sources are among the inputs instead.
 
     Attributes
     ----------
@@ -53,8 +55,10 @@ class Unit:
     """
 
     def __init__(
-        self, nodes: Sequence[Node], inputs: Values, outputs: Values, sources: set[Value]
-    ) -> None:
+        self, nodes: Sequence[Node], inputs: Values, outputs: Values, sources: set[Value],
+        copies: Sequence[Node] = (),
+    ) -> None:  # fmt: skip
+        self.copies = copies
         self.nodes, self.inputs, self.outputs, self.sources = nodes, inputs, outputs, sources
         inner = in_order(outputs, inputs)
         names = {value.operation.name for value in inner}
@@ -90,7 +94,7 @@ class Unit:
             rebuilt(value, mapping): tensor.view(like.shape, like.strides)
             for value, tensor in self.outputs.items()
         }
-        return Unit(self.nodes, inputs, outputs, set())
+        return Unit(self.nodes, inputs, outputs, set(), self.copies)
 
 
 def _strides(tensor: Tensor) -> tuple[int, ...]:

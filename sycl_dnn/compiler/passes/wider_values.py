@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, has_only_post_ops
 from sycl_dnn.functional.shape.joining import join
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout
+from sycl_dnn.trace.steps import is_kernel
 from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.views import reshape
 
@@ -97,7 +98,7 @@ def with_places(node: Node, places: dict[int, Place]) -> Node | Refusal:
     inputs = {n: views.get(n, t) for n, t in node.inputs.items()}
     outputs = {n: views.get(n, t) for n, t in node.outputs.items()}
     if node.pd is None:
-        return Refusal(f"{node.row} reads whole arrays")
+        return _with_views(node, inputs, outputs)
     if any(n.startswith("attr_") for n in views):
         return Refusal(f"{node.row} has it as the operand of a post-op")
     changes = {_PARAMETERS.get(n, n): t.desc for n, t in (views | outputs).items()}
@@ -113,6 +114,21 @@ def with_places(node: Node, places: dict[int, Place]) -> Node | Refusal:
         if wanted and not tensor.storage.scalar and tensor.desc != wanted:
             return Refusal(f"{node.row} would require {name} in another layout")
     return node.with_pd(pd, inputs=inputs, outputs=outputs)
+
+
+def _with_views(node: Node, inputs: dict[str, Tensor], outputs: dict[str, Tensor]) -> Any:
+    """Return a kernel over tensors at other positions, or why they would be other views."""
+    if not is_kernel(node.primitive):
+        return Refusal(f"{node.row} reads whole arrays")
+    pairs = [(node.inputs[n], t) for n, t in inputs.items()]
+    pairs += [(node.outputs[n], t) for n, t in outputs.items()]
+    if any(old is not new and _steps(old) != _steps(new) for old, new in pairs):
+        return Refusal(f"{node.row} is written for arrays without gaps")
+    return replace(node, inputs=inputs, outputs=outputs)
+
+
+def _steps(tensor: Tensor) -> list[int]:
+    return [s for n, s in zip(tensor.shape, tensor.strides, strict=True) if n != 1]
 
 
 # --- Products of one source with several constant weights, such as queries, keys and values
@@ -244,14 +260,40 @@ def _operands(graph: Graph, group: list[Node]) -> tuple[Tensor, Tensor | None]:
 
 
 def write_into_parts(graph: Graph) -> None:
-    """Let producers write into concatenation results; other inputs are copied there."""
+    """Let primitives write into concatenation results; other inputs are copied there.
+
+    Parts without gaps are left to ``write_dense_parts``.
+    """
+    _write_parts(graph, lambda node: is_free(graph, node) and not _is_dense(node))
+
+
+def write_dense_parts(graph: Graph) -> None:
+    """Let primitives and kernels write into concatenation results.
+
+    Kernels write such parts as they write arrays, so they are fused before.
+    """
+    _write_parts(graph, lambda node: is_free(graph, node))
+
+
+def _write_parts(graph: Graph, is_wanted: Callable[[Node], bool]) -> None:
     seen: set[Node] = set()
     # Concatenations of one value: moving it replaces those that come later.
     while new := [n for n in graph.nodes if n.row == "concat" and n not in seen]:
         seen.update(new)
         for node in graph.walk(new):
-            if is_free(graph, node):
+            if is_wanted(node):
                 _gather(graph, node)
+
+
+def _is_dense(node: Node) -> bool:
+    """Whether no part of a concatenation has gaps in the result."""
+    dst = node.dst
+    return all(
+        t.strides is not None
+        and dst.strides is not None
+        and _steps(t) == _steps(dst.view(t.shape, dst.strides))
+        for t in node.inputs.values()
+    )
 
 
 def is_free(graph: Graph, node: Node) -> bool:
@@ -285,15 +327,16 @@ def _gather(graph: Graph, node: Node) -> None:
 def _moved(graph: Graph, node: Node, name: str, offset: int) -> Refusal | None:
     """Redirect the writer and readers of an input to its slice of the result, or say why not."""
     src, dst = node.inputs[name], node.dst
-    writer = graph.writer(src)
-    if writer is None:
+    writers = graph.writers(src.storage)
+    is_own = src.storage.argument is None and src.storage.memory is None
+    if not writers or not is_own or graph.is_final(src.storage):
         return Refusal("no separate step makes it")
     if src.offset or not same_span(src.desc, src.storage.desc) or src.dtype != dst.dtype:
         return Refusal("it is a part of another value")
     if sum(t.storage is src.storage for t in node.inputs.values()) > 1:
         return Refusal("it is an input twice")
     found = place(src.desc, dst.storage, dst.desc.strides, offset)
-    users = [writer, *(n for n in graph.readers(src.storage) if n is not node)]
+    users = [*writers, *(n for n in graph.readers(src.storage) if n not in (node, *writers))]
     made: list[Node] = []
     for user in users:
         one = with_places(user, {id(src.storage): found})

@@ -225,3 +225,59 @@ def test_drawn_functions_have_equal_values(seed, size, queue):
     far = ~np.isclose(got, expected, rtol=1e-3, atol=1e-3 * abs(expected).max())
     # Rounding decides on which side of a bound, or of an equal element, a few elements are.
     assert far.sum() <= 1 + far.size // 1000
+
+
+def test_a_step_of_an_lstm_is_two_products_and_one_kernel(queue):
+    """The gates are parts of what two products write, and both states are parts of one result."""
+    width = 32
+    params = [0.3 * normal(queue, 4 * width, width, seed=k) for k in (1, 2)]
+    biases = [normal(queue, 4 * width, seed=k) for k in (3, 4)]
+
+    def step(x, h, c):
+        gates = F.linear(x, params[0], biases[0]) + F.linear(h, params[1], biases[1])
+        i, f, g, o = F.chunk(gates, 4, 1)
+        c = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)
+        h = F.sigmoid(o) * F.tanh(c)
+        return F.stack((h, c)), F.relu(h)
+
+    args = [normal(queue, 1, width, seed=k) for k in (5, 6, 7)]
+    (fused, got), (_, expected) = compiled_twice(step, *args)
+    for a, b in zip(got, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-6, atol=2e-6)
+    assert fused == 3
+
+
+def test_readers_stay_between_the_writers_of_a_value(queue):
+    """Two products write one array, the second adds: what reads the first is not moved after it."""
+    w = 0.2 * normal(queue, 24, 24, seed=1)
+
+    def f(x, y):
+        first = F.linear(x, w)
+        early = F.sin(F.exp(first[:, :8]))
+        second = F.linear(y, w) + first
+        return early, F.exp(F.sin(second[:, 8:16])) + early, second
+
+    args = (normal(queue, 3, 24, seed=2), normal(queue, 3, 24, seed=3))
+    (_, got), (_, expected) = compiled_twice(f, *args)
+    wanted = [dpnp.asnumpy(v) for v in f(*args)]
+    for a, b, c in zip(got, expected, wanted, strict=True):
+        np.testing.assert_allclose(a, c, rtol=2e-5, atol=2e-6)
+        np.testing.assert_allclose(b, c, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("n_channels", [6, 600])
+def test_small_values_are_read_in_any_layout(n_channels, queue):
+    """Parts of a convolution's channels-last result: copied first only if they are large."""
+    weight = normal(queue, 2 * n_channels, 2, 3, seed=1)
+    x = normal(queue, 1, 2, 18, seed=2)
+
+    def f(x):
+        made = F.conv1d(x, weight)
+        return F.sqrt(F.square(made[:, :n_channels]) + F.square(made[:, n_channels:]))
+
+    compiled = sycl_dnn.compile(f)
+    np.testing.assert_allclose(dpnp.asnumpy(compiled(x)), dpnp.asnumpy(f(x)), rtol=2e-5, atol=2e-5)
+    if n_channels == 6:
+        assert not [
+            p for p in compiled.explain(x).parts if p.row == "reorder" and p.shape != x.shape
+        ]
