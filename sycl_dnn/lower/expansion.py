@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from sycl_dnn.ir.node import Node, in_order, node_of
+from sycl_dnn.ir.derivation import pullback
+from sycl_dnn.ir.node import Node, in_order, leaf, node_of
 from sycl_dnn.kernels.node_expressions import is_elementwise
 from sycl_dnn.lower.region import is_reduction, is_scan
 from sycl_dnn.ops.arithmetic import CAST, cast
@@ -62,6 +63,31 @@ def reading_results(gradients: Sequence[Node], results: Sequence[Node]) -> list[
         if inputs != node.inputs:
             made[node] = node_of(node.operation, inputs, node.attributes)
     return [made.get(node, node) for node in gradients]
+
+
+def read_unrounded(results: Sequence[Node], leaves: Sequence[Node]) -> list[Node]:
+    """Return what gradients read of few numbers before they are rounded, such as norms of rows.
+
+    The forward pass keeps these: computing them again takes passes over all elements.
+
+    Parameters
+    ----------
+    results : sequence of Node
+    leaves : sequence of Node
+        The variables.
+    """
+    casts = [r for r in results if r.operation is CAST and _is_of_many(r.inputs[0])]
+    if not casts:
+        return []
+    seeds = [leaf(("rounded", n), r.shape, r.dtype) for n, r in enumerate(casts)]
+    gradients = pullback(casts, seeds, leaves)
+    read = set(in_order([g for g in gradients if g is not None]))
+    return list(dict.fromkeys(r.inputs[0] for r in casts if r.inputs[0] in read))
+
+
+def _is_of_many(node: Node) -> bool:
+    """Whether a float result has far fewer elements than what it is computed from."""
+    return bool(node.inputs) and node.is_float and 8 * node.size <= node.inputs[0].size
 
 
 def _is_of_slices(node: Node) -> bool:

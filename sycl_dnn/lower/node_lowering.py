@@ -130,10 +130,12 @@ def recorded(
     A result that no operand gives an order of axes in memory takes that of its tensor in ``like``.
     """
     trace = next(iter(known.values())).trace
+    kept = expansion.read_unrounded(results, leaves) if trace.training else []
+    wanted = [*results, *kept]
     with untaped(trace):
-        tensors = Lowering(trace, known, like or {}).tensors(results)
-    _noted(results, known, leaves, tensors)
-    return tensors
+        tensors = Lowering(trace, known, like or {}).tensors(wanted)
+    _noted(wanted, known, leaves, tensors)
+    return tensors[: len(results)]
 
 
 def _noted(

@@ -194,10 +194,17 @@ def _var_vjp(node: Node, g: Node) -> list[Node]:
 def _std(x: Node, *, axes: Axes, correction: float) -> Node:
     factor = _square_factor(x, axes)
     variance = VAR(x * factor, axes=axes, correction=correction)
+    return SQRT(variance) / factor
+
+
+def _std_vjp(node: Node, g: Node) -> list[Node]:
+    (x,), axes = node.inputs, node.attributes["axes"]
+    free = (x.size // node.size if node.size else 0) - node.attributes["correction"]
     # The gradient at 0 is 0 rather than the infinite slope of the root.
-    is_zero = EQ(variance, number(0, x.dtype))
-    root = SQRT(where(is_zero, number(1, x.dtype), variance))
-    return where(is_zero, number(0, x.dtype), root / factor)
+    zero = number(0, x.dtype)
+    is_zero = EQ(node, zero)
+    slope = where(is_zero, zero, g * (1.0 / free if free else math.inf))
+    return [(x - _mean(x, axes=axes)) / where(is_zero, number(1, x.dtype), node) * slope]
 
 
 #: By dtype: exponents of 2 of the numbers whose squares lose nothing, and of a factor for others.
@@ -277,6 +284,8 @@ MEAN = Operation("mean", _kept, definition=_mean)
 VAR = Operation(
     "var", lambda i, *, axes, correction: _kept(i, axes=axes), _var_vjp, definition=_var
 )
-STD = Operation("std", lambda i, *, axes, correction: _kept(i, axes=axes), definition=_std)
+STD = Operation(
+    "std", lambda i, *, axes, correction: _kept(i, axes=axes), _std_vjp, definition=_std
+)
 LOGSUMEXP = Operation("logsumexp", _kept, _logsumexp_vjp, definition=_logsumexp)
 NORM = Operation("norm", lambda i, *, axes, order: _kept(i, axes=axes), _norm_vjp, definition=_norm)

@@ -2,6 +2,7 @@
 import dpnp
 import numpy as np
 import pytest
+from arrays import to_float32
 from functional.case import Case, Spec
 from functional.checks import Checks
 from functional.on_device import to_device
@@ -149,6 +150,30 @@ def test_deviations_whose_squares_are_out_of_range(dtype, sizes, queue):
             assert np.isclose(float(call(x)) / size, numbers.std(ddof=1), rtol=1e-5)
         for gradient in (sycl_dnn.grad(F.std), sycl_dnn.compile(sycl_dnn.grad(F.std))):
             np.testing.assert_allclose(dpnp.asnumpy(gradient(x)), slope, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize(
+    ("name", "dim", "most"),
+    [("std", 1, 2), ("std", 0, 3), ("norm", 1, 1), ("norm", 0, 1), ("logsumexp", 0, 1)],
+)
+def test_gradients_read_what_the_forward_pass_has_not_rounded(name, dim, most, dtype, queue):
+    """No pass over all elements computes it again."""
+    given = to_device(np.random.default_rng(3).standard_normal((300, 200)), dtype, queue)
+
+    def gradient_of(x):
+        y, pullback = sycl_dnn.vjp(lambda x: getattr(F, name)(x, dim), x)
+        seed = F.ones(*y.shape, dtype=str(y.dtype), device=queue)
+        pullback(seed)
+        with sycl_dnn.profile() as p:
+            (made,) = pullback(seed)
+        return to_float32(made), sum(r.is_execution for r in p.records)
+
+    made, n_steps = gradient_of(given)
+    wanted, _ = gradient_of(F.astype(given, "float32"))
+    assert n_steps <= most
+    rtol = {"float32": 0, "bfloat16": 2**-8, "float16": 2**-10}[dtype]
+    np.testing.assert_allclose(made, wanted, rtol=rtol, atol=2**-23 if dtype == "float16" else 0)
 
 
 def test_autocast_keeps_sums_in_float32(queue):
