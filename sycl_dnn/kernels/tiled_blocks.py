@@ -15,10 +15,13 @@ from typing import Any
 import numpy as np
 
 from sycl_dnn import _core
+from sycl_dnn._core import MemoryDesc
 from sycl_dnn.kernels.choice import DTYPES
 from sycl_dnn.kernels.launching import Kernels, dense, shares
 from sycl_dnn.kernels.packed_blocks import BLOCKS, GATES, MOST_ROWS, Around, recorded_products
-from sycl_dnn.trace.steps import Out
+from sycl_dnn.onednn.dtypes import DATA_TYPES
+from sycl_dnn.trace.capabilities import has_amx
+from sycl_dnn.trace.steps import Layout, Out
 from sycl_dnn.trace.values import Tensor
 
 #: Rows of a tile.
@@ -28,6 +31,8 @@ TILED = {f"{kind} in tiles": kind for kind in ("Q4_0", "Q4_1", "Q8_0", "Q4_K", "
 #: Elements of the other matrix that a work-item keeps.
 _MOST_KEPT = 1 << 17
 _MOST = 1 << 31
+#: Columns of the blocks of oneDNN's layouts for AMX, the fastest ones first.
+_WIDE = (48, 64, 32, 16)
 
 _OF_K = ("HALVES(0) * SIX(0)", "HALVES(1) * -SIX(4)")
 #: OpenCL C by type, for the 32 weights with the number ``j`` of a block: scales of 16 rows, least
@@ -187,6 +192,17 @@ __kernel void tiled_products(__global const element *x, NORM WEIGHTS ADDED RESUL
 """
 
 _COLUMNS = """
+#ifdef WIDE
+/* As oneDNN's kernels for tiles of matrices read them: two rows (k) of WIDE columns, in pairs. */
+#define PUT_PAIR(lo, hi, i) vstore16( \\
+    convert_uint16(narrow(lo)) | convert_uint16(narrow(hi)) << 16, 0, (__global uint *)y \\
+    + (((size_t)(tile * 16 / WIDE) * n_blocks + b) * 16 + (i)) * WIDE + tile * 16 % WIDE)
+#else
+#define PUT_PAIR(lo, hi, i) do { \\
+    __global element *to = y + (size_t)(b * 32 + 2 * (i)) * n + tile * 16; \\
+    STORE(lo, 0, to); STORE(hi, 0, to + n); } while (0)
+#endif
+
 /* The transposed weights (k, n). */
 __kernel void tiled_columns(__global const uchar *w, __global element *y, int n, int n_blocks,
                             int each) {
@@ -194,7 +210,6 @@ __kernel void tiled_columns(__global const uchar *w, __global element *y, int n,
     for (int b = 0; b < n_blocks; ++b)
         for (int tile = first; tile < last; ++tile) {
             __global const uchar *p = w + ((size_t)tile * n_blocks + b) / PARTS * BLOCK;
-            __global element *to = y + (size_t)b * 32 * n + tile * 16;
             const int j = b % PARTS;
 #ifdef LEAST
             const float16 least = LEAST;
@@ -206,8 +221,8 @@ __kernel void tiled_columns(__global const uchar *w, __global element *y, int n,
                 const int h = i / 8;
                 const short32 q = PAIRS(i);
                 const float16 d = SCALES;
-                STORE(fma(convert_float16(q.even), d, least), 0, to + (size_t)(2 * i) * n);
-                STORE(fma(convert_float16(q.odd), d, least), 0, to + (size_t)(2 * i + 1) * n);
+                PUT_PAIR(fma(convert_float16(q.even), d, least),
+                         fma(convert_float16(q.odd), d, least), i);
             }
         }
 }
@@ -291,16 +306,25 @@ def _is_cpu(x: Tensor) -> bool:
 
 
 def tiled_columns(data: Tensor, kind: str, dtype: str) -> Tensor | None:
-    """Return the transposed weights (k, n) of tiles, None if there is no kernel for it."""
+    """Return the transposed weights (k, n) of tiles, None if there is no kernel for it.
+
+    In bfloat16 they are in a layout of oneDNN's kernels for AMX, which need not copy them.
+    """
     block = BLOCKS[TILED[kind]]
     n, n_blocks = data.shape[0], data.shape[1] // block.n_bytes * (block.n_elements // 32)
     if not 0 < n * n_blocks * 32 < _MOST or not _is_cpu(data):
         return None
-    kernels = _kernels(data, kind, dtype, _COLUMNS, ())
+    shape, macros = (n_blocks * 32, n), []
+    layout: Layout = "row_major"
+    if dtype == "bfloat16" and has_amx(data.trace.engine):
+        wide = next(w for w in _WIDE if n % w == 0)
+        layout = MemoryDesc(shape, DATA_TYPES[dtype], f"BA16a{wide}b2a")
+        macros = [f"WIDE {wide}"]
+    kernels = _kernels(data, kind, dtype, _COLUMNS, macros)
     if not kernels.can_run("tiled_columns"):
         return None
     each, n_groups = shares(data, n // TILE)
-    given, out = {"w": dense(data)}, {"dst": Out((n_blocks * 32, n), dtype)}
+    given, out = {"w": dense(data)}, {"dst": Out(shape, dtype, layout)}
     numbers = [n, n_blocks, each]
     # At each call: kept, it would need the memory that the blocks save.
     return kernels.record("tiled_columns", given, out, numbers, n_groups, is_repeated=True)["dst"]

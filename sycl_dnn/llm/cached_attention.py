@@ -14,6 +14,10 @@ from sycl_dnn.llm.packed_matrices import dtype_of_many_rows
 from sycl_dnn.llm.turned_heads import Turn
 from sycl_dnn.nn.key_value_cache import write_slots
 
+#: New positions whose scores are computed at once: they fit in a cache of 2 MB, and those of
+#: slots that all of them must not see are few.
+_POSITIONS = 128
+
 
 def cached_attention(
     heads: list[Any], turn: Turn | None, cache: Any, places: Places, mask: Any, scores: Scores,
@@ -29,7 +33,7 @@ def cached_attention(
     cache : pair of arrays (N, key heads, S, D)
         If donated to the program, their memory is updated in place.
     places : Places
-    mask : array (N, 1, group * T, L)
+    mask : array (N, 1, T * group, L)
         Added to the scores of each group of heads that share keys; only L slots are read.
     scores : Scores
     kind : str
@@ -62,31 +66,43 @@ def _attention(
     n_read = mask.shape[3]
     key, value = keys[:, :, :n_read], values[:, :, :n_read]
     made = attended(query, key, value, mask, scores, dtype_of_many_rows(query, kind))
-    return F.permute(made, (0, 2, 1, 3)), keys, values
+    return made, keys, values
 
 
 @operation
 def attended(query: Any, key: Any, value: Any, mask: Any, scores: Scores, dtype: str) -> Any:
-    """Return attention (N, H, T, D), in the dtype of ``query``.
+    """Return attention (N, T, H, D), in the dtype of ``query``.
 
     Parameters
     ----------
     query : array (N, H, T, D)
+        Of the last T of S positions, or of earlier ones.
     key, value : array (N, key heads, S, D)
-    mask : array (N, 1, group * T, S)
+    mask : array (N, 1, T * group, S)
         float32.
     scores : Scores
     dtype : str
         In which matrices are multiplied; scores are float32.
     """
-    # Stack the query rows of adjacent heads that share keys.
-    rows: Any = F.reshape(query, (query.shape[0], key.shape[1], -1, query.shape[3]))
-    left, key, right = (query.trace.convert(t, dtype) for t in (rows, key, value))
-    found: Any = product(left, F.transpose(key, 2, 3), dtype="float32")
-    if scores.cap is None:
-        found = F.mul(found, scores.scale)
-    else:
-        found = F.mul(F.tanh(F.mul(found, scores.scale / scores.cap)), scores.cap)
-    weights = F.softmax(F.add(found, mask), -1)
-    made = product(query.trace.convert(weights, dtype), right, dtype=str(query.dtype))
-    return F.reshape(made, query.shape)
+    n, heads, length, dim = query.shape
+    n_keys, n_slots = key.shape[1:3]
+    group = heads // n_keys
+    # The query rows of adjacent heads that share keys are beside each other.
+    rows: Any = F.permute(F.reshape(query, (n, n_keys, group, length, dim)), (0, 1, 3, 2, 4))
+    rows = F.reshape(rows, (n, n_keys, length * group, dim))
+    rows, key, value = (query.trace.convert(t, dtype) for t in (rows, key, value))
+    parts: list[Any] = []
+    for first in range(0, length, _POSITIONS):
+        last = min(first + _POSITIONS, length)
+        own, seen = slice(first * group, last * group), n_slots - length + last
+        found: Any = product(rows[:, :, own], F.transpose(key[:, :, :seen], 2, 3), dtype="float32")
+        if scores.cap is None:
+            found = F.mul(found, scores.scale)
+        else:
+            found = F.mul(F.tanh(F.mul(found, scores.scale / scores.cap)), scores.cap)
+        weights: Any = F.softmax(F.add(found, mask[:, :, own, :seen]), -1)
+        weights = query.trace.convert(weights, dtype)
+        made: Any = product(weights, value[:, :, :seen], dtype=str(query.dtype))
+        made = F.reshape(made, (n, n_keys, last - first, group, dim))
+        parts.append(F.permute(made, (0, 2, 1, 3, 4)))
+    return F.reshape(F.cat(parts, 1), (n, length, heads, dim))

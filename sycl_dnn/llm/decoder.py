@@ -73,7 +73,7 @@ class Attention(Module):
             Normalizes ``x``.
         turns : list of Turn
         mask : array or None
-            Added to the scores (N, key heads, group * T, S); None means causal.
+            Added to the scores (N, key heads, T * group, S); None means causal.
         places : Places, optional
         cache : pair of arrays (N, heads, S, D), optional
         residual : array (N, T, hidden), optional
@@ -108,7 +108,7 @@ class Attention(Module):
             )  # fmt: skip
         else:
             query, key, value = heads
-            made = attended(query, key, value, mask, self._scores, str(query.dtype))
+            return attended(query, key, value, mask, self._scores, str(query.dtype))
         return F.permute(made, (0, 2, 1, 3))
 
 
@@ -309,12 +309,12 @@ class Decoder(Module):
         return positions, masks
 
     def _summand(self, seen: Any) -> Any:
-        """Return an additive mask for scores whose rows are those of a group of heads."""
+        """Return an additive mask for scores, each row for a group of heads."""
         groups = self.config.num_heads // self.config.num_key_value_heads
         mask = F.where(seen, 0.0, _UNSEEN)
-        mask = F.reshape(mask, (-1, 1, 1, *mask.shape[-2:]))
-        shape = (mask.shape[0], 1, groups * mask.shape[3], mask.shape[4])
-        return F.reshape(F.expand(mask, (-1, -1, groups, -1, -1)), shape)
+        mask = F.reshape(mask, (-1, 1, mask.shape[-2], 1, mask.shape[-1]))
+        mask = F.expand(mask, (-1, -1, -1, groups, -1))
+        return F.reshape(mask, (mask.shape[0], 1, -1, mask.shape[4]))
 
 
 def _random(name: str, shape: tuple[int, ...]) -> Any:

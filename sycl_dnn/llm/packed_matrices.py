@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sycl_dnn import _core
 from sycl_dnn import functional as F
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.product.product import product, recorded
@@ -18,6 +17,7 @@ from sycl_dnn.kernels import packed_blocks, tiled_blocks
 from sycl_dnn.kernels.tiled_blocks import TILE, TILED
 from sycl_dnn.llm.composed_decoding import composed_rows
 from sycl_dnn.llm.layer_norms import activated
+from sycl_dnn.trace.capabilities import has_amx
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import untaped
@@ -137,10 +137,7 @@ def dtype_of_many_rows(x: Tensor, kind: str) -> str:
     """
     if kind in ("", "F16") or math.prod(x.shape[:-1]) <= packed_blocks.MOST_ROWS:
         return str(x.dtype)  # bfloat16 has fewer digits than float16
-    bits = _core.cpu_isa.avx512_core_amx.value
-    has_tiles = _core.get_effective_cpu_isa().value & bits == bits
-    is_cpu = x.trace.engine.kind is _core.engine_kind.cpu
-    return "bfloat16" if is_cpu and has_tiles else str(x.dtype)
+    return "bfloat16" if has_amx(x.trace.engine) else str(x.dtype)
 
 
 @operation

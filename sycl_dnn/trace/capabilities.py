@@ -84,6 +84,13 @@ def saturates(engine: _core.Engine) -> bool:
     return engine.kind is _core.engine_kind.cpu and cpu_saturates()
 
 
+def has_amx(engine: _core.Engine) -> bool:
+    """Whether the engine is a CPU for which oneDNN writes code with tiles of matrices."""
+    bits = _core.cpu_isa.avx512_core_amx.value
+    is_cpu = engine.kind is _core.engine_kind.cpu
+    return is_cpu and _core.get_effective_cpu_isa().value & bits == bits
+
+
 def has_avx512(engine: _core.Engine) -> bool:
     """Whether oneDNN writes code with AVX-512 for the engine; true for everything but CPUs."""
     return engine.kind is not _core.engine_kind.cpu or cpu_has_avx512()

@@ -21,6 +21,7 @@ CASES = {
     "several": (2, 5, 4, 2, 80, 16, 8, 3),
     "part of the features": (1, 3, 2, 1, 32, 48, 8, 20),
     "no embedding": (2, 2, 2, 2, 70, 16, 0, 66),
+    "many": (2, 21, 4, 2, 64, 16, 8, 43),
     "beyond the last slot": (1, 4, 2, 2, 32, 16, 8, 30),
 }
 SCORES = {
@@ -61,8 +62,8 @@ def run(name, scores, dtype="float32"):
         )
         if scores.window is not None:
             seen = F.logical_and(seen, F.lt(F.sub(queries, keys), float(scores.window)))
-        mask = F.unsqueeze(F.where(seen, 0.0, -1e30), 2)
-        mask = F.expand(mask, (-1, -1, h // heads, -1, -1))
+        mask = F.unsqueeze(F.where(seen, 0.0, -1e30), 3)
+        mask = F.expand(mask, (-1, -1, -1, h // heads, -1))
         mask = F.reshape(mask, (mask.shape[0], 1, -1, slots))
         return cached_attention(given, turn, cache, places, mask, scores, "")
 
@@ -121,6 +122,13 @@ def test_attention_in_bfloat16(mode):
         got = run("batch", SCORES[""], "bfloat16")
     for found, right in zip(got, wanted("batch", SCORES[""]), strict=True):
         np.testing.assert_allclose(found, right, atol=0.05)
+
+
+@pytest.mark.parametrize("scores", SCORES)
+def test_many_positions_are_processed_in_blocks(scores, monkeypatch):
+    monkeypatch.setattr("sycl_dnn.llm.cached_attention._POSITIONS", 8)
+    for got, right in zip(run("many", SCORES[scores]), wanted("many", SCORES[scores]), strict=True):
+        np.testing.assert_allclose(got, right, rtol=1e-5, atol=1e-5)
 
 
 def test_one_kernel_computes_the_step():

@@ -52,12 +52,16 @@ def test_long_prompts_are_processed_in_chunks():
     assert given.starts.tolist() == [5, 2 * CHUNK + 3]
     assert given.ids[1, -6:].tolist() == [0, 2, 2, 2, 2, 2]
     assert padded([[1] * CHUNK]).chunks == (CHUNK,)
+    half = CHUNK // 2
+    assert padded([[1] * (half + 1)]).chunks == (8, half)
+    assert padded([[1] * (3 * half)]).chunks == (half, CHUNK)
+    assert padded([[1] * (4 * half - 1)]).chunks == (CHUNK, CHUNK)
 
 
 def test_chunked_logits_equal_those_of_the_whole_prompt(bare, monkeypatch):
-    monkeypatch.setattr("sycl_dnn.llm.generation.CHUNK", 8)
+    monkeypatch.setattr("sycl_dnn.llm.generation.CHUNK", 16)
     prompt = list(range(3, 40))
-    assert padded([prompt]).chunks == (8,) * 5
+    assert padded([prompt]).chunks == (8, 16, 16)
     assert bare.generate(prompt, 3) == by_hand(bare.module, prompt, 3)
 
 

@@ -81,6 +81,16 @@ def test_products_equal_those_of_the_decoded_matrix(kind, rows, monkeypatch):
     assert np.all(np.abs(got - wanted) <= most * size)
 
 
+@pytest.mark.parametrize("n", [16, 32, 64, 80, 144])
+def test_many_rows_by_matrices_of_any_width(n):
+    """The layout in which columns are decoded depends on it."""
+    raw, weights = blocks("Q4_1 in tiles", n)
+    x = RNG.standard_normal((24, 64)).astype("f4")
+    got = dpnp.asnumpy(packed_linear(dpnp.asarray(x), dpnp.asarray(raw), "Q4_1 in tiles"))
+    size = np.abs(x) @ np.abs(weights.T)
+    assert np.all(np.abs(got - x.astype("f8") @ weights.T.astype("f8")) <= 2.0**-8 * size)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_are_looked_up(kind, way):
     raw, wanted = blocks(kind)
