@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the stubs of the extension and of sycl_dnn.onednn, whose names are the extension's.
+"""Write the stubs of the extension and of modules whose names it or tables define.
 
-Done by each build, which has just linked the extension: neither needs dpnp.
-Usage: ``stubs.py EXTENSION FILE_OF_ONEDNN OUTPUT_FOLDER``.
+Done by each build, which has just linked the extension and may lack dpnp.
+Usage: ``stubs.py EXTENSION PACKAGE_FOLDER OUTPUT_FOLDER``.
 """
 
 import ast
@@ -16,6 +16,7 @@ import types
 from pathlib import Path
 
 import pybind11_stubgen
+import python_stubs
 
 HEADER = "# SPDX-License-Identifier: Apache-2.0\n# Written by cmake/stubs.py.\n"
 
@@ -210,12 +211,19 @@ def onednn_stub(core, source):
 
 
 def main():
-    """Write both stubs."""
-    extension, source, output = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
-    (output / "onednn").mkdir(parents=True, exist_ok=True)
+    """Write all stubs."""
+    extension, package, output = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     core = loaded(extension)
-    (output / "onednn" / "__init__.pyi").write_text(onednn_stub(core, source.read_text()))
-    (output / "_core.pyi").write_text(core_stub(generated(output / "generated")))
+    source = (package / "onednn" / "__init__.py").read_text()
+    stubs = {
+        "_core.pyi": core_stub(generated(output / "generated")),
+        "onednn/__init__.pyi": onednn_stub(core, source),
+        "graph/methods.pyi": HEADER + python_stubs.methods_stub(package),
+        "optim/__init__.pyi": HEADER + python_stubs.optim_stub(package),
+    }
+    for name, text in stubs.items():
+        (output / name).parent.mkdir(parents=True, exist_ok=True)
+        (output / name).write_text(text)
 
 
 if __name__ == "__main__":

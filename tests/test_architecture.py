@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "sycl_dnn"
 SOURCES = ROOT / "csrc"
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
-#: Words that name a place or a quantity and not a thing.
+#: Words for places or quantities rather than things.
 VAGUE = {
     "chains", "common", "elsewhere", "ends", "frames", "hints", "instead", "misc", "noted", "ones",
     "parts", "pieces", "places", "staying", "utils",
@@ -224,7 +224,7 @@ def test_tests_mirror_the_package():
     assert not lost
 
 
-def test_files_of_tests_have_names_of_their_own():
+def test_test_files_have_unique_names():
     """Those outside of packages are modules of one folder to pytest, which refuses the second."""
     names = Counter(
         path.name for path in (ROOT / "tests").rglob("test_*.py")

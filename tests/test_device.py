@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""default_queue() takes a GPU, else the CPU, else says what to type."""
+"""default_queue() selects a GPU, else the CPU, else says what to install."""
 
 import dpctl
 import dpnp
@@ -97,7 +97,7 @@ def test_listing_before_the_import_does_no_harm_where_the_driver_is_registered()
 
 
 @pytest.mark.slow
-def test_driver_taken_away_after_the_import():
+def test_driver_removed_after_the_import():
     code = f"import os, sycl_dnn; del os.environ['OCL_ICD_FILENAMES']\n{ASK}"
     found = fresh_process.output(code, ONEAPI_DEVICE_SELECTOR="opencl:*")
     assert "ONEAPI_DEVICE_SELECTOR leaves out" not in found

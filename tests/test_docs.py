@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Folders of the checkout that hold other people's files or products.
 FOREIGN = ("build", "dist", "logs", "out")
 FRAGMENT = "<!-- fragment -->"
-#: Before a block that goes on with the program above it, as in tutorials.
+#: Precedes a block that continues the previous program, as in tutorials.
 CONTINUES = "<!-- continues -->"
 
 
@@ -28,7 +28,7 @@ def is_ours(page):
 
 
 PAGES = sorted(page for page in ROOT.rglob("*.md") if is_ours(page))
-#: Pages that are there once the site is built -> the function that returns their text.
+#: Pages that the site's build generates -> the function that returns their text.
 WRITTEN = {ROOT / "docs" / file: make for file, make in written_pages.PAGES.items()}
 WRITTEN |= {
     ROOT / "docs" / file: str
@@ -43,7 +43,7 @@ def name_of(page):
 
 def programs():
     """Every program, which is one Python block or several: the place of each, and its text."""
-    found = {}
+    result = {}
     for page in PROGRAM_PAGES:
         text, place = page.read_text(), None
         for block in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S):
@@ -51,11 +51,11 @@ def programs():
             if before.endswith(FRAGMENT):
                 continue
             if before.endswith(CONTINUES):
-                found[place] += "\n\n" + block.group(1)
+                result[place] += "\n\n" + block.group(1)
             else:
                 place = f"{name_of(page)}:{text[: block.start()].count(chr(10)) + 1}"
-                found[place] = block.group(1)
-    return found
+                result[place] = block.group(1)
+    return result
 
 
 PROGRAMS = programs()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Private names of dpnp and dpctl: each is there, and only the adapter uses them."""
+"""Private names of dpnp and dpctl exist, and only the adapter uses them."""
 
 import ast
 import importlib
@@ -98,7 +98,7 @@ def test_place_and_view_of_a_part(queue):
     assert _dpnp.address(seen.get_array()) == _dpnp.address(memory) + 24
 
 
-def test_what_is_an_array_and_what_is_memory(queue):
+def test_arrays_and_memory_are_distinguished(queue):
     array = dpnp.zeros(3, sycl_queue=queue)
     assert _dpnp.usm_array(array) is array.get_array()
     assert _dpnp.usm_array(array.get_array()) is array.get_array()
@@ -130,10 +130,10 @@ WIDE = np.resize([3, 127, 128, 153, 200, 255, 256, 300.9, 32768, 65535, -1, -3.7
 def test_bits_of_parts(bits, queue):
     values = np.arange(-36, 36).reshape(8, 9).astype(bits[0])
     pairs = zip(parts(dpnp.asarray(values, sycl_queue=queue)), parts(values), strict=True)
-    for got, wanted in pairs:
-        made = _dpnp.bits_as(got, bits[1])
-        assert made.dtype == bits[1]
-        np.testing.assert_array_equal(dpnp.asnumpy(made), wanted.view(bits[1]))
+    for received, expected in pairs:
+        actual = _dpnp.bits_as(received, bits[1])
+        assert actual.dtype == bits[1]
+        np.testing.assert_array_equal(dpnp.asnumpy(actual), expected.view(bits[1]))
 
 
 def test_bits_in_another_size(queue):
@@ -141,8 +141,8 @@ def test_bits_in_another_size(queue):
     array = dpnp.asarray(values, sycl_queue=queue)
     for key in (np.s_[:], np.s_[2:, 2:6], np.s_[3], np.s_[1::2, 4:]):
         for dtype in ("int16", "uint8", "int64"):
-            made = dpnp.asnumpy(_dpnp.bits_as(array[key], dtype))
-            np.testing.assert_array_equal(made, values[key].view(dtype))
+            result = dpnp.asnumpy(_dpnp.bits_as(array[key], dtype))
+            np.testing.assert_array_equal(result, values[key].view(dtype))
     for key in (np.s_[:, ::2], np.s_[:, 1:5], np.s_[:, :3]):
         with pytest.raises(TypeError, match="dtype must be of 4 bytes for an array"):
             _dpnp.bits_as(array[key], "int64")
@@ -150,24 +150,24 @@ def test_bits_in_another_size(queue):
 
 @pytest.mark.sweep(8)
 @pytest.mark.parametrize("source", ["float16", "float32", "float64", "int32", "uint8", "bool"])
-@pytest.mark.parametrize("wanted", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
+@pytest.mark.parametrize("target", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
                                     "uint64", "float32", "bool"])  # fmt: skip
-def test_dtypes_of_parts(source, wanted, queue):
+def test_dtypes_of_parts(source, target, queue):
     if source == "float64" and not queue.sycl_device.has_aspect_fp64:
         return
     values = np.minimum(WIDE, 3e4).astype(source)
     pairs = zip(parts(dpnp.asarray(values, sycl_queue=queue)), parts(values), strict=True)
-    for got, given in pairs:
-        is_integer = np.dtype(wanted).kind in "iu"
-        whole = given.astype("int64") if is_integer else given
-        made = _dpnp.in_dtype(got, wanted)
-        assert made.dtype == wanted
-        np.testing.assert_array_equal(dpnp.asnumpy(made), whole.astype(wanted))
+    for received, provided in pairs:
+        is_integer = np.dtype(target).kind in "iu"
+        whole = provided.astype("int64") if is_integer else provided
+        actual = _dpnp.in_dtype(received, target)
+        assert actual.dtype == target
+        np.testing.assert_array_equal(dpnp.asnumpy(actual), whole.astype(target))
 
 
-#: Dtypes of which dpnp makes what NumPy makes.
+#: Dtypes for which dpnp agrees with NumPy.
 WIDE_DTYPES = {"int32", "int64", "float32", "float64", "i4", "i8", "f4", "f8"}
-#: Files that also convert NumPy's arrays.
+#: Files that also convert NumPy arrays.
 OF_NUMPY = {"compiler/post_ops.py", "onednn/mapping.py", "onednn/memory.py", "graph/tensor.py",
             "graph/fallbacks.py", "functional/shape/interpolate.py", "functional/attention.py",
             "data/transfer.py", "trace/foreign_arrays.py", "onnx/elementwise_operators.py",
@@ -180,12 +180,12 @@ def _is_faulty(call):
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return False
     owner = ast.unparse(call.func.value)
-    given = [k.value for k in call.keywords if k.arg == "dtype"]
+    provided = [k.value for k in call.keywords if k.arg == "dtype"]
     if owner in ("F", "functional", "functions", "np"):
         return False
     if call.func.attr == "asarray" and owner == "dpnp":
-        return any(not isinstance(d, ast.Constant) for d in given)
-    dtype = (given or call.args)[:1]
+        return any(not isinstance(d, ast.Constant) for d in provided)
+    dtype = (provided or call.args)[:1]
     if call.func.attr == "view":
         return len(call.args) < 2 and bool(dtype) and not owner.startswith("np.")
     is_wide = any(isinstance(d, ast.Constant) and d.value in WIDE_DTYPES for d in dtype)
@@ -193,7 +193,7 @@ def _is_faulty(call):
 
 
 @pytest.mark.slow
-def test_only_the_adapter_uses_what_is_faulty():
+def test_only_the_adapter_uses_faulty_functions():
     hits = {
         f"{name}: {ast.unparse(node)}"
         for path in PACKAGE.rglob("*.py")
@@ -211,23 +211,29 @@ def test_only_the_adapter_uses_what_is_faulty():
 def test_functions_in_place_of_faulty_operators(queue):
     """``F.matmul`` reads arrays that repeat elements, ``F.floor_divide`` divides infinities."""
     x = np.random.default_rng(3).standard_normal((4, 5)).astype("f4")
-    given, one = (dpnp.asarray(v, sycl_queue=queue) for v in (x, x[0, :1]))
-    row, column = dpnp.broadcast_to(one, (5,)), dpnp.broadcast_to(given[:, :1], (4, 5))
-    for a, b in ((given, row), (row, given.T), (column, given.T), (row, row), (column, row)):
+    provided, one = (dpnp.asarray(v, sycl_queue=queue) for v in (x, x[0, :1]))
+    row, column = dpnp.broadcast_to(one, (5,)), dpnp.broadcast_to(provided[:, :1], (4, 5))
+    for a, b in (
+        (provided, row),
+        (row, provided.T),
+        (column, provided.T),
+        (row, row),
+        (column, row),
+    ):
         assert np.allclose(F.matmul(a, b).asnumpy(), a.asnumpy() @ b.asnumpy(), atol=1e-5)
     infinite = dpnp.asarray([np.inf, -np.inf, 1.3], dtype="f4", sycl_queue=queue)
-    made = F.floor_divide(infinite, 0.6).asnumpy()
-    assert np.array_equal(made, np.array([np.nan, np.nan, 2.0], "f4"), equal_nan=True)
+    result = F.floor_divide(infinite, 0.6).asnumpy()
+    assert np.array_equal(result, np.array([np.nan, np.nan, 2.0], "f4"), equal_nan=True)
 
 
 def test_numbers_and_lists_in_narrow_dtypes(queue):
     values = [3.0, 127.9, 128.0, 200.5, 255.0]
-    for given in (values, np.array(values, "f4"), dpnp.asarray(values, "f4", sycl_queue=queue)):
-        got = _dpnp.array_in(given, "uint8", sycl_queue=queue)
-        assert dpnp.asnumpy(got).tolist() == [3, 127, 128, 200, 255]
+    for provided in (values, np.array(values, "f4"), dpnp.asarray(values, "f4", sycl_queue=queue)):
+        actual = _dpnp.array_in(provided, "uint8", sycl_queue=queue)
+        assert dpnp.asnumpy(actual).tolist() == [3, 127, 128, 200, 255]
     assert _dpnp.array_in([1, 2], None, sycl_queue=queue).dtype == np.int64
     assert dpnp.asnumpy(F.linspace(100, 200, 3, dtype="uint8", device=queue)).tolist() == [
         100, 150, 200
     ]  # fmt: skip
-    made = F.arange(198.0, 202.0, dtype="uint8", device=queue)
-    assert dpnp.asnumpy(made).tolist() == [198, 199, 200, 201]
+    result = F.arange(198.0, 202.0, dtype="uint8", device=queue)
+    assert dpnp.asnumpy(result).tolist() == [198, 199, 200, 201]

@@ -51,7 +51,7 @@ QUICK = {
     "train_digits_distributed --steps 100 --dtype bfloat16": "train_digits_distributed: passed",
     "train_digits_nn --steps 100 --no-compile": "train_digits_nn: passed",
 }
-#: What the programs with a loop over steps end with; train_digits draws a figure of its own.
+#: Last lines of the programs with a loop over steps; train_digits draws its own figure.
 CURVES = {
     *(["transfer_from_torch"] if FROM_TORCH == "passed" else []),
     *(
@@ -107,7 +107,7 @@ def quick():
 def test_runs_and_checks_itself(command, kind):
     name, *options = command.split()
     others = [other.split() for other in QUICK]
-    names = tuple(n for n, *given in others if given == options)
+    names = tuple(n for n, *args in others if args == options)
     status, output = ended(name, names, "--device", kind, *options)
     assert status == 0, output
     is_lacking = name in MAY_LACK and "not on this device: " in output
@@ -220,7 +220,7 @@ def test_estimators_have_no_option_for_steps_that_are_not_theirs(tmp_path):
     assert "--compile" not in output
 
 
-def test_runner_goes_on_in_a_new_process(tmp_path):
+def test_runner_continues_in_a_new_process(tmp_path):
     """What ends its process runs once more; what does so twice has failed."""
     ending = "import os, pathlib\ncount = pathlib.Path(__file__ + '.count')\n" \
         "n = int(count.read_text()) if count.exists() else 0\ncount.write_text(str(n + 1))\n" \
@@ -258,7 +258,7 @@ for network in (
 
 
 @pytest.mark.slow
-def test_bfloat16_is_stored_where_nothing_computes_in_it(tmp_path):
+def test_bfloat16_storage_on_devices_without_bfloat16_arithmetic(tmp_path):
     status, output, errors = start(["-c", STORED_IN_BF16, EXAMPLES], tmp_path, 300)
     assert status == 0, errors
     assert output.count("results are NumPy's within 0.01") == 3

@@ -15,7 +15,7 @@ PROGRAMS = sorted(
     if 'if __name__ == "__main__":' in p.read_text(encoding="utf-8")
 )
 
-#: What oneDNN 3.13 has in its folder of examples; ".cpp" where there is no ending.
+#: oneDNN 3.13's examples; ".cpp" unless there is a suffix.
 THEIRS = """
 bnorm_u8_via_binary_postops cnn_inference_f32.c cnn_inference_f32 cnn_inference_int8
 cnn_training_bf16 cnn_training_f32 cpu_cnn_training_f32.c cpu_matmul_coo cpu_matmul_csr
@@ -52,7 +52,7 @@ def test_every_example_of_onednn_has_a_row():
     assert [row[0] for row in counterparts()] == names
 
 
-def test_a_row_names_a_program_or_says_why_there_is_none():
+def test_rows_name_a_program_or_a_reason():
     for theirs, ours, why in counterparts():
         linked = LINK.findall(ours)
         assert (linked and linked[0] in PROGRAMS) or (ours == "none" and len(why) > 20), theirs
@@ -68,7 +68,7 @@ def test_every_file_of_the_index_exists():
         assert (EXAMPLES / name).is_file(), name
 
 
-def test_a_counterpart_says_whose_it_is():
+def test_counterparts_name_the_onednn_example():
     """The name of the file of oneDNN stands in the first lines, or is that of the example."""
     for theirs, ours, _ in counterparts():
         if ours == "none" or theirs.endswith(".c"):

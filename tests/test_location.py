@@ -77,7 +77,7 @@ def test_low_level_comes_from_the_install(install, checkout):
     assert done.stdout.split() == [str(file), "sycl_dnn.onednn.memory"], done.stderr
 
 
-def test_checkout_without_install_says_what_to_type(no_install, checkout):
+def test_checkout_without_install_says_how_to_install(no_install, checkout):
     done = fresh_process.run("-m", "sycl_dnn", python=linked_venv.python(no_install), cwd=checkout)
     assert done.returncode == 1
     assert done.stderr.rstrip().endswith(
@@ -106,7 +106,7 @@ def newer_checkout(tmp_path):
 
 
 @pytest.mark.slow
-def test_python_files_of_another_version_say_what_to_type(editable_install, newer_checkout):
+def test_python_files_of_another_version_say_how_to_install(editable_install, newer_checkout):
     python = linked_venv.python(editable_install)
     done = fresh_process.run("-c", "import sycl_dnn.onednn", python=python, cwd=newer_checkout)
     error = done.stderr.splitlines()[-1]
@@ -133,7 +133,7 @@ def test_package_with_its_extension_stays_where_it_is(install):
     assert _location.package_path([str(install / "sycl_dnn")]) == [str(install / "sycl_dnn")]
 
 
-def test_damaged_install_says_what_to_type(no_install, tmp_path):
+def test_damaged_install_says_how_to_repair_it(no_install, tmp_path):
     site = tmp_path / "site-packages"
     linked_venv.copy_sources(site)
     python = linked_venv.python(no_install)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program that changes the package to see which changes the tests notice."""
+"""The mutation-testing program."""
 
 import ast
 
@@ -18,8 +18,8 @@ def area(width: int = 2, height=3) -> int:
 def test_each_change_is_another_program(tmp_path):
     path = tmp_path / "area.py"
     path.write_text(TEXT)
-    found = [(m.kind, TEXT[m.start : m.end], m.text) for m in mutation.mutants(path)]
-    assert sorted(found) == [
+    matches = [(m.kind, TEXT[m.start : m.end], m.text) for m in mutation.mutants(path)]
+    assert sorted(matches) == [
         ("condition", "width <= height and not width", "(not (width <= height and (not width)))"),
         ("constant", "2", "3"),
         ("constant", "3", "4"),

@@ -45,7 +45,7 @@ def test_every_function_is_on_the_page_of_its_family():
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a copy without git")
-def test_what_the_build_writes_is_not_committed():
+def test_generated_files_are_not_committed():
     files = [
         f"docs/{file}"
         for file in (

@@ -33,7 +33,7 @@ def test_every_import_order_finds_the_cpu(order):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("provided", "expected"),
     [
         ("", DRIVER),
         ("/nonexistent/libother.so", f"/nonexistent/libother.so:{DRIVER}"),
@@ -44,9 +44,9 @@ def test_every_import_order_finds_the_cpu(order):
     ],
     ids=["empty", "other", "stale", "bare name", "same", "other and same"],
 )
-def test_given_drivers_are_kept_and_the_cpu_appears_once(given, expected):
+def test_user_drivers_are_kept_and_the_cpu_appears_once(provided, expected):
     code = f"import os, sycl_dnn, dpctl; print(os.environ['OCL_ICD_FILENAMES'], {CPUS})"
-    assert fresh_process.output(code, OCL_ICD_FILENAMES=given) == f"{expected} ['opencl:cpu:0']"
+    assert fresh_process.output(code, OCL_ICD_FILENAMES=provided) == f"{expected} ['opencl:cpu:0']"
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 """The stubs, written by the build or committed, say what the package has."""
 
 import ast
+import inspect
 import zlib
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 import stub_writing
 
 import sycl_dnn
-from sycl_dnn import _core, _location
+from sycl_dnn import _core, _location, optim
 from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
 
@@ -29,8 +30,10 @@ def outline(source):
                 found.add(prefix + child.name)
                 visit(child, prefix + child.name + ".")
             elif isinstance(child, ast.FunctionDef) and not is_enum:
-                given = child.args
-                names = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+                provided = child.args
+                names = [
+                    a.arg for a in (*provided.posonlyargs, *provided.args, *provided.kwonlyargs)
+                ]
                 found.add(f"{prefix}{child.name}({', '.join(names)})")
             elif isinstance(child, (ast.Assign, ast.AnnAssign)):
                 target = getattr(child, "target", None) or child.targets[0]
@@ -57,6 +60,22 @@ def test_stub_of_onednn_has_every_public_name():
     assert set(dnnl.__all__) == names
 
 
+def test_stub_of_optim_has_every_name_and_default():
+    tree = ast.parse((PACKAGE / "optim" / "__init__.pyi").read_text())
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    for node in classes:
+        init = node.body[0].args
+        names = [a.arg for a in (*init.args, *init.kwonlyargs)]
+        values = map(ast.literal_eval, (*init.defaults, *init.kw_defaults))
+        parameters = inspect.signature(getattr(optim, node.name).__init__).parameters
+        assert {n: p.default for n, p in parameters.items() if n != "self"} == dict(
+            zip(names[1:], values, strict=True)
+        )
+    imported = [node.names for node in tree.body if isinstance(node, ast.ImportFrom)]
+    aliases = {alias.asname for names in imported for alias in names} - {None}
+    assert aliases | {node.name for node in classes} == set(optim.__all__)
+
+
 def test_interface_number_goes_with_the_interface():
     """A stale extension is only recognized if the number is raised with each change."""
     digest = zlib.crc32("\n".join(sorted(outline(CORE.read_text()))).encode())
@@ -68,8 +87,8 @@ def test_interface_number_goes_with_the_interface():
 
 @pytest.mark.parametrize("path", stub_writing.STUBS, ids=lambda path: path.parent.name)
 def test_python_stub_matches_the_package(path):
-    made, known = ast.parse(stub_writing.STUBS[path]()), ast.parse(path.read_text())
-    assert _bodies(made) == _bodies(known), (
+    result, known = ast.parse(stub_writing.STUBS[path]()), ast.parse(path.read_text())
+    assert _bodies(result) == _bodies(known), (
         "a stub is out of step; type: python tests/helpers/stub_writing.py"
     )
 

@@ -24,9 +24,9 @@ def test_parameters_are_not_accepted_as_a_rate(name):
     arrays = net.parameters
     rates = [arrays(), list(arrays()), net, [{"params": arrays()}], arrays, net.state_dict(),
              net.named_parameters(), None, True, "0.1"]  # fmt: skip
-    for given in rates:
-        for arguments, options in (((given,), {}), ((given,), {"lr": 1e-3}), ((given, 1e-3), {}),
-                                   ((), {"params": given}), ((), {"lr": given})):  # fmt: skip
+    for rate in rates:
+        for arguments, options in (((rate,), {}), ((rate,), {"lr": 1e-3}), ((rate, 1e-3), {}),
+                                   ((), {"params": rate}), ((), {"lr": rate})):  # fmt: skip
             with pytest.raises(TypeError, match=line):
                 kind(*arguments, **options)
     with pytest.raises(TypeError, match=f"{name}: only lr may be positional, and once"):

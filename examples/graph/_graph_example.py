@@ -49,9 +49,9 @@ class Example:
     def run(self, graph: Graph, arrays: Mapping[str, Any]) -> Any:
         """Compile, print what fused, call with the arrays, and return the results."""
         compiled = graph.compile(self.queue)
-        made = compiled(**arrays)
+        result = compiled(**arrays)
         print(compiled.summary())
-        return made
+        return result
 
     def compare(self, name: str, got: Any, wanted: np.ndarray, tolerance: float) -> None:
         """Print the largest error, relative to the largest value, and fail above the tolerance."""

@@ -21,10 +21,10 @@ def main() -> None:
     graph.matmul(hidden, graph.input((HIDDEN, SIZE), name="down"))
 
     values = example.for_inputs(graph)
-    got = example.run(graph, {n: example.array(v) for n, v in values.items()})
+    actual = example.run(graph, {n: example.array(v) for n, v in values.items()})
     wide = {n: v.astype(np.float64) for n, v in values.items()}
     hidden_wanted = swish(wide["x"] @ wide["gate"]) * (wide["x"] @ wide["up"])
-    example.compare("gated layer", got, hidden_wanted @ wide["down"], 1e-5)
+    example.compare("gated layer", actual, hidden_wanted @ wide["down"], 1e-5)
     example.finish("gated_mlp")
 
 

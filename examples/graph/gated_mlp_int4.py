@@ -38,10 +38,10 @@ def main() -> None:
         arrays[name] = example.array(integers, "uint4")
         arrays[f"{name}_scales"] = example.array(factors, "bfloat16")
         arrays[f"{name}_zps"] = example.array(np.full_like(factors, 8), "uint8")
-    got = example.run(graph, arrays)
+    actual = example.run(graph, arrays)
     rows_in = values["x"].astype(np.float64)
-    wanted = (swish(rows_in @ wide["gate"]) * (rows_in @ wide["up"])) @ wide["down"]
-    example.compare("4-bit gated layer", got, wanted, 2e-2)
+    expected = (swish(rows_in @ wide["gate"]) * (rows_in @ wide["up"])) @ wide["down"]
+    example.compare("4-bit gated layer", actual, expected, 2e-2)
     example.finish("gated_mlp_int4")
 
 

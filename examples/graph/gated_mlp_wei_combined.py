@@ -25,10 +25,10 @@ def main() -> None:
     weights = example.array(values["both"])
     arrays = {name: example.array(values[name]) for name in ("x", "down")}
     arrays |= {"gate": weights[:, :HIDDEN], "up": weights[:, HIDDEN:]}
-    got = example.run(graph, arrays)
+    actual = example.run(graph, arrays)
     wide = {name: value.astype(np.float64) for name, value in values.items()}
     gated, plain = np.split(wide["x"] @ wide["both"], 2, axis=1)
-    example.compare("gated layer, combined", got, (swish(gated) * plain) @ wide["down"], 1e-5)
+    example.compare("gated layer, combined", actual, (swish(gated) * plain) @ wide["down"], 1e-5)
     example.finish("gated_mlp_wei_combined")
 
 

@@ -31,10 +31,10 @@ def main() -> None:
 
     values = example.for_inputs(graph)
     arrays = {n: example.array(v) for n, v in values.items()}
-    got = example.run(graph, arrays)
-    wanted = F.relu(F.conv2d(arrays["x"], arrays["w1"], arrays["b1"], stride=4))
-    wanted = F.relu(F.conv2d(wanted, arrays["w2"], arrays["b2"]))
-    example.compare("two layers", got, dpnp.asnumpy(wanted), 1e-5)
+    actual = example.run(graph, arrays)
+    expected = F.relu(F.conv2d(arrays["x"], arrays["w1"], arrays["b1"], stride=4))
+    expected = F.relu(F.conv2d(expected, arrays["w2"], arrays["b2"]))
+    example.compare("two layers", actual, dpnp.asnumpy(expected), 1e-5)
     example.finish("getting_started")
 
 

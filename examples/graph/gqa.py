@@ -19,8 +19,8 @@ def main() -> None:
     graph.matmul(graph.softmax(scores, axis=-1, mode="inf_as_zero"), value)
 
     values = example.for_inputs(graph)
-    got = example.run(graph, {n: example.array(v) for n, v in values.items()})
-    example.compare("grouped", got, attention(*values.values()), 1e-5)
+    actual = example.run(graph, {n: example.array(v) for n, v in values.items()})
+    example.compare("grouped", actual, attention(*values.values()), 1e-5)
     example.finish("gqa")
 
 

@@ -56,9 +56,9 @@ def main() -> None:
     dw = do @ v.swapaxes(-1, -2)
     ds = weights * (dw - (weights * dw).sum(-1, keepdims=True)) / np.sqrt(SIZE)
     dk, dv = ds.swapaxes(-1, -2) @ q, weights.swapaxes(-1, -2) @ do
-    wanted = (ds @ k, dk.sum(2, keepdims=True), dv.sum(2, keepdims=True))
-    for name, got, right in zip("qkv", gradients, wanted, strict=True):
-        example.compare(f"gradient of {name}", got, right, 1e-4)
+    expected = (ds @ k, dk.sum(2, keepdims=True), dv.sum(2, keepdims=True))
+    for name, actual, right in zip("qkv", gradients, expected, strict=True):
+        example.compare(f"gradient of {name}", actual, right, 1e-4)
     example.finish("gqa_training")
 
 

@@ -36,11 +36,11 @@ def main() -> None:
     weights = example.rng.integers(-60, 60, (32, 16, 3, 3))
     arrays = {"x": example.array(images, "uint8"), "w": example.array(weights, "int8")}
     arrays["b"] = example.array(example.normal(32))
-    got = example.run(graph, arrays)
+    actual = example.run(graph, arrays)
     factors = np.reshape(scales_w, (-1, 1, 1, 1))
     wide = example.array(images * SCALE_X), example.array(weights * factors)
-    wanted = dpnp.asnumpy(F.relu(F.conv2d(*wide, arrays["b"], padding=1)))
-    example.compare("int8", got, np.clip(np.rint(wanted / SCALE_Y), 0, 255), 1 / 255)
+    expected = dpnp.asnumpy(F.relu(F.conv2d(*wide, arrays["b"], padding=1)))
+    example.compare("int8", actual, np.clip(np.rint(expected / SCALE_Y), 0, 255), 1 / 255)
     example.finish("inference_int8")
 
 

@@ -24,8 +24,8 @@ def main() -> None:
         weights = graph.softmax(scores, axis=-1, mode="inf_as_zero", dtype=dtype)
         graph.matmul(weights, value)
         arrays = {n: example.array(a, dtype) for n, a in zip("qkv", (q, k, v), strict=True)}
-        got = example.run(graph, arrays | {"mask": example.array(mask)})
-        example.compare(dtype, got, attention(q, k, v, mask), tolerance)
+        actual = example.run(graph, arrays | {"mask": example.array(mask)})
+        example.compare(dtype, actual, attention(q, k, v, mask), tolerance)
     example.finish("sdpa")
 
 

@@ -29,9 +29,9 @@ def main() -> None:
     k, v = (example.normal(BATCH, HEADS, KEYS, SIZE) for _ in range(2))
     arrays = {n: example.array(a) for n, a in zip("qkv", (q, k, v), strict=True)}
     numbers = {"scale": SIZE**-0.5, "n_keys": KEYS, "n_queries": QUERIES, "lowest": -np.inf}
-    got = example.run(graph, arrays | numbers)
+    actual = example.run(graph, arrays | numbers)
     allowed = np.arange(QUERIES)[:, None] + KEYS - QUERIES >= np.arange(KEYS)
-    example.compare("causal", got, attention(q, k, v, np.where(allowed, 0.0, -np.inf)), 1e-5)
+    example.compare("causal", actual, attention(q, k, v, np.where(allowed, 0.0, -np.inf)), 1e-5)
     example.finish("sdpa_bottom_right_causal_mask")
 
 

@@ -23,12 +23,12 @@ def main() -> None:
     weights = graph.dequantize(weights, scales=(OF_WEIGHTS,))
     graph.quantize(graph.matmul(weights, value), dtype="s8", scales=(SCALE,))
 
-    given = [example.rng.integers(-127, 128, SHAPE) for _ in range(3)]
-    arrays = {n: example.array(a, "int8") for n, a in zip("qkv", given, strict=True)}
-    got = example.run(graph, arrays)
-    q, k, v = (a * SCALE for a in given)
+    provided = [example.rng.integers(-127, 128, SHAPE) for _ in range(3)]
+    arrays = {n: example.array(a, "int8") for n, a in zip("qkv", provided, strict=True)}
+    actual = example.run(graph, arrays)
+    q, k, v = (a * SCALE for a in provided)
     rounded = np.rint(probabilities(q, k) / OF_WEIGHTS) * OF_WEIGHTS
-    example.compare("int8 attention", got, np.rint(rounded @ v / SCALE), 0.03)
+    example.compare("int8 attention", actual, np.rint(rounded @ v / SCALE), 0.03)
     example.finish("sdpa_quantized")
 
 

@@ -33,8 +33,8 @@ def main(example: Example) -> None:
         update = next(slowing) * update
         return (update * h + (1 - update) * candidate,)
 
-    got = recur(example, dnnl.augru_forward, arrays)
-    example.compare("dst_layer", got["dst_layer"], unroll(step, arrays))
+    actual = recur(example, dnnl.augru_forward, arrays)
+    example.compare("dst_layer", actual["dst_layer"], unroll(step, arrays))
 
 
 if __name__ == "__main__":

@@ -25,15 +25,15 @@ def main(example: Example) -> None:
         flags=flags.use_scale | flags.use_shift | flags.fuse_norm_relu,
     )
     tensor = example.memory(src, "nhwc")
-    got = example.run(
+    actual = example.run(
         pd, src=tensor, dst=tensor, scale=example.memory(scale), shift=example.memory(shift)
     )
     mean, variance = src.mean((0, 2, 3), dtype="f8"), src.var((0, 2, 3), dtype="f8")
     factor = scale / np.sqrt(variance + EPSILON)
-    wanted = np.moveaxis((np.moveaxis(src, 1, 3) - mean) * factor + shift, 3, 1)
-    example.compare("mean", got["mean"], mean, 1e-3)  # near 0
-    example.compare("variance", got["variance"], variance, 1e-4)
-    example.compare("dst", got["dst"], np.maximum(wanted, 0))
+    expected = np.moveaxis((np.moveaxis(src, 1, 3) - mean) * factor + shift, 3, 1)
+    example.compare("mean", actual["mean"], mean, 1e-3)  # near 0
+    example.compare("variance", actual["variance"], variance, 1e-4)
+    example.compare("dst", actual["dst"], np.maximum(expected, 0))
 
 
 if __name__ == "__main__":

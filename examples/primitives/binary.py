@@ -24,8 +24,8 @@ def main(example: Example) -> None:
         attr=post_ops(RELU),
     )
     tensor = example.memory(src_0, "nhwc")
-    got = example.run(pd, src_0=tensor, src_1=example.memory(src_1, "nhwc"), dst=tensor)
-    example.compare("dst", got["dst"], np.maximum(src_0 * src_1, 0))
+    actual = example.run(pd, src_0=tensor, src_1=example.memory(src_1, "nhwc"), dst=tensor)
+    example.compare("dst", actual["dst"], np.maximum(src_0 * src_1, 0))
 
 
 if __name__ == "__main__":

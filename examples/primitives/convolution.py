@@ -15,7 +15,7 @@ N, IC, SIZE, KERNEL, STRIDE, PADDING = 3, 32, 13, 3, 4, 1
 def convolve_and_rectify(example: Example, name: str, weights: np.ndarray, tag: str) -> None:
     """Run one convolution; oneDNN chooses the layouts of source, weights and result."""
     src, bias = example.normal(N, IC, SIZE, SIZE), example.normal(len(weights) * weights.shape[1])
-    wanted = np.maximum(convolve(src, weights, bias, STRIDE, PADDING), 0)
+    expected = np.maximum(convolve(src, weights, bias, STRIDE, PADDING), 0)
     if tag == "oihw":
         weights = weights[0]
     pd = dnnl.convolution_forward(
@@ -25,19 +25,19 @@ def convolve_and_rectify(example: Example, name: str, weights: np.ndarray, tag: 
         src=desc(src.shape),
         weights=desc(weights.shape),
         bias=desc(bias.shape, "a"),
-        dst=desc(wanted.shape),
+        dst=desc(expected.shape),
         strides=(STRIDE, STRIDE),
         padding_l=(PADDING, PADDING),
         padding_r=(PADDING, PADDING),
         attr=post_ops(RELU),
     )
-    got = example.run(
+    actual = example.run(
         pd,
         src=example.memory(src, "nhwc"),
         weights=example.memory(weights, tag),
         bias=example.memory(bias),
     )
-    example.compare(name, got["dst"], wanted)
+    example.compare(name, actual["dst"], expected)
 
 
 def main(example: Example) -> None:

@@ -42,13 +42,13 @@ def main(example: Example) -> None:
         padding_r=(PADDING, PADDING),
         attr=post_ops(RELU),
     )
-    got = example.run(
+    actual = example.run(
         pd,
         src=example.memory(src, "nhwc"),
         weights=example.memory(weights, "oihw"),
         bias=example.memory(bias),
     )
-    example.compare("dst", got["dst"], expected(src, weights, bias))
+    example.compare("dst", actual["dst"], expected(src, weights, bias))
 
 
 if __name__ == "__main__":

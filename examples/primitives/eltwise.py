@@ -22,8 +22,8 @@ def main(example: Example) -> None:
         src=desc(SHAPE, "nhwc"),
         dst=desc(SHAPE, "nhwc"),
     )
-    got = example.run(pd, src=example.memory(src, "nhwc"))
-    example.compare("dst", got["dst"], np.maximum(src, 0), 0)
+    actual = example.run(pd, src=example.memory(src, "nhwc"))
+    example.compare("dst", actual["dst"], np.maximum(src, 0), 0)
 
 
 if __name__ == "__main__":

@@ -26,17 +26,17 @@ def main(example: Example) -> None:
         flags=flags.use_scale | flags.use_shift,
     )
     tensor = example.memory(src)
-    got = example.run(
+    actual = example.run(
         pd, src=tensor, dst=tensor, scale=example.memory(scale), shift=example.memory(shift)
     )
     axes = (2, 3, 4)
     exact = src - src.mean(axes, dtype="f8", keepdims=True)
     variance = (exact**2).mean(axes, keepdims=True)
-    wanted = exact / np.sqrt(variance + EPSILON)
+    expected = exact / np.sqrt(variance + EPSILON)
     by_channel = (-1, 1, 1, 1)
-    wanted = wanted * scale.reshape(by_channel) + shift.reshape(by_channel)
-    example.compare("variance", got["variance"], variance.reshape(SHAPE[:2]))
-    example.compare("dst", got["dst"], wanted)
+    expected = expected * scale.reshape(by_channel) + shift.reshape(by_channel)
+    example.compare("variance", actual["variance"], variance.reshape(SHAPE[:2]))
+    example.compare("dst", actual["dst"], expected)
 
 
 if __name__ == "__main__":

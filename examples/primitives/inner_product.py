@@ -25,16 +25,16 @@ def main(example: Example) -> None:
         dst=desc((SHAPE[0], OC), "nc"),
         attr=post_ops(RELU),
     )
-    got = example.run(
+    actual = example.run(
         pd,
         src=example.memory(src, "nhwc"),
         weights=example.memory(weights, "oihw"),
         bias=example.memory(bias),
     )
     flat = src.reshape(SHAPE[0], -1).astype("f8")
-    wanted = np.maximum(flat @ weights.reshape(OC, -1).T.astype("f8") + bias, 0)
+    expected = np.maximum(flat @ weights.reshape(OC, -1).T.astype("f8") + bias, 0)
     # On GPUs the reference adds the 150,000 products of an element one by one.
-    example.compare("dst", got["dst"], wanted, 5e-5)
+    example.compare("dst", actual["dst"], expected, 5e-5)
 
 
 if __name__ == "__main__":

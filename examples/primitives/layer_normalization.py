@@ -25,14 +25,14 @@ def main(example: Example) -> None:
         flags=flags.use_scale | flags.use_shift,
     )
     tensor = example.memory(src)
-    got = example.run(
+    actual = example.run(
         pd, src=tensor, dst=tensor, scale=example.memory(scale), shift=example.memory(shift)
     )
     mean, variance = src.mean(2, dtype="f8"), src.var(2, dtype="f8")
-    wanted = (src - mean[..., None]) / np.sqrt(variance + EPSILON)[..., None] * scale + shift
-    example.compare("mean", got["mean"], mean)
-    example.compare("variance", got["variance"], variance)
-    example.compare("dst", got["dst"], wanted)
+    expected = (src - mean[..., None]) / np.sqrt(variance + EPSILON)[..., None] * scale + shift
+    example.compare("mean", actual["mean"], mean)
+    example.compare("variance", actual["variance"], variance)
+    example.compare("dst", actual["dst"], expected)
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ def main(example: Example) -> None:
         "weights_iter": example.normal(1, 1, OC, GATES, OC),
         "bias": example.normal(1, 1, GATES + 1, OC),
     }
-    got = recur(example, dnnl.lbr_gru_forward, arrays)
-    example.compare("dst_layer", got["dst_layer"], unroll(step, arrays))
+    actual = recur(example, dnnl.lbr_gru_forward, arrays)
+    example.compare("dst_layer", actual["dst_layer"], unroll(step, arrays))
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ def main(example: Example) -> None:
         beta=BETA,
         k=K,
     )
-    got = example.run(pd, src=example.memory(src, "nhwc"))
-    example.compare("dst", got["dst"], normalize_response(src, SIZE, ALPHA, BETA, K))
+    actual = example.run(pd, src=example.memory(src, "nhwc"))
+    example.compare("dst", actual["dst"], normalize_response(src, SIZE, ALPHA, BETA, K))
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ def main(example: Example) -> None:
         "weights_iter": example.normal(LAYERS, 1, C, GATES, C),
         "bias": example.normal(LAYERS, 1, GATES, C),
     }
-    got = recur(example, dnnl.lstm_forward, arrays)
-    example.compare("dst_layer", got["dst_layer"], unroll(lstm_step, arrays, n_states=2))
+    actual = recur(example, dnnl.lstm_forward, arrays)
+    example.compare("dst_layer", actual["dst_layer"], unroll(lstm_step, arrays, n_states=2))
 
 
 if __name__ == "__main__":

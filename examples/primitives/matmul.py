@@ -24,13 +24,13 @@ def main(example: Example) -> None:
         dst=desc((BATCH, M, N), "abc"),
         attr=post_ops(RELU),
     )
-    got = example.run(
+    actual = example.run(
         pd,
         src=example.memory(src),
         weights=example.memory(weights),
         bias=example.memory(bias),
     )
-    example.compare("dst", got["dst"], np.maximum(src.astype("f8") @ weights + bias, 0))
+    example.compare("dst", actual["dst"], np.maximum(src.astype("f8") @ weights + bias, 0))
 
 
 if __name__ == "__main__":

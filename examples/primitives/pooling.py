@@ -14,22 +14,22 @@ SHAPE, KERNEL, STRIDE, DILATION = (3, 3, 27, 27), 11, 4, 1  # oneDNN's dilation 
 def main(example: Example) -> None:
     """Keep the largest value of each window."""
     src = example.normal(*SHAPE)
-    wanted = max_pool(src, KERNEL, STRIDE, DILATION)
+    expected = max_pool(src, KERNEL, STRIDE, DILATION)
     pd = dnnl.pooling_forward(
         example.engine,
         prop_kind=dnnl.prop_kind.forward_training,
         algorithm=dnnl.algorithm.pooling_max,
         src=desc(SHAPE, "nhwc"),
-        dst=desc(wanted.shape, "nhwc"),
+        dst=desc(expected.shape, "nhwc"),
         strides=(STRIDE, STRIDE),
         kernel=(KERNEL, KERNEL),
         dilation=(DILATION, DILATION),
         padding_l=(0, 0),
         padding_r=(0, 0),
     )
-    got = example.run(pd, src=example.memory(src, "nhwc"))
-    print(f"workspace: {got['workspace'].desc}")
-    example.compare("dst", got["dst"], wanted, 0)
+    actual = example.run(pd, src=example.memory(src, "nhwc"))
+    print(f"workspace: {actual['workspace'].desc}")
+    example.compare("dst", actual["dst"], expected, 0)
 
 
 if __name__ == "__main__":

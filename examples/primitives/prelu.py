@@ -22,8 +22,10 @@ def main(example: Example) -> None:
         weights=desc(SHAPE),
         dst=desc(SHAPE),
     )
-    got = example.run(pd, src=example.memory(src, "nhwc"), weights=example.memory(slopes, "nhwc"))
-    example.compare("dst", got["dst"], np.where(src > 0, src, slopes * src))
+    actual = example.run(
+        pd, src=example.memory(src, "nhwc"), weights=example.memory(slopes, "nhwc")
+    )
+    example.compare("dst", actual["dst"], np.where(src > 0, src, slopes * src))
 
 
 if __name__ == "__main__":

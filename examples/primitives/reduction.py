@@ -20,8 +20,8 @@ def main(example: Example) -> None:
         src=desc(SHAPE, "nhwc"),
         dst=desc(RESULT, "nhwc"),
     )
-    wanted = src.sum((0, 2, 3), dtype="f8").reshape(RESULT)
-    example.compare("dst", example.run(pd, src=example.memory(src, "nhwc"))["dst"], wanted)
+    expected = src.sum((0, 2, 3), dtype="f8").reshape(RESULT)
+    example.compare("dst", example.run(pd, src=example.memory(src, "nhwc"))["dst"], expected)
 
 
 if __name__ == "__main__":

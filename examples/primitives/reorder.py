@@ -21,10 +21,12 @@ def main(example: Example) -> None:
     pd = dnnl.reorder(
         example.engine, src=desc(SHAPE, "nhwc"), dst=desc(SHAPE, "nhwc", "s8"), attr=attr
     )
-    got = example.run(pd, src=example.memory(src, "nhwc"), attr_scales_dst=example.memory(scales))
-    wanted = np.clip(np.rint(src / scales.reshape(-1, 1, 1)), -128, 127)
+    actual = example.run(
+        pd, src=example.memory(src, "nhwc"), attr_scales_dst=example.memory(scales)
+    )
+    expected = np.clip(np.rint(src / scales.reshape(-1, 1, 1)), -128, 127)
     assert example.options.no_check or (np.abs(src).max() > 256), "nothing saturates"
-    example.compare("dst", got["dst"], wanted, 0)
+    example.compare("dst", actual["dst"], expected, 0)
 
 
 if __name__ == "__main__":

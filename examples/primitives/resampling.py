@@ -31,8 +31,8 @@ def main(example: Example) -> None:
     )
     rows = interpolation(RESULT[2], SHAPE[2])
     columns = interpolation(RESULT[3], SHAPE[3])
-    got = example.run(pd, src=example.memory(src, "nhwc"))
-    example.compare("dst", got["dst"], rows @ src @ columns.T, 1e-4)
+    actual = example.run(pd, src=example.memory(src, "nhwc"))
+    example.compare("dst", actual["dst"], rows @ src @ columns.T, 1e-4)
 
 
 if __name__ == "__main__":

@@ -23,9 +23,9 @@ def main(example: Example) -> None:
         group_size=GROUP_SIZE,
     )
     n, channels, *image = SHAPE
-    wanted = src.reshape(n, channels // GROUP_SIZE, GROUP_SIZE, *image).swapaxes(1, 2)
-    got = example.run(pd, src=example.memory(src, "nhwc"))
-    example.compare("dst", got["dst"], wanted.reshape(SHAPE), 0)
+    expected = src.reshape(n, channels // GROUP_SIZE, GROUP_SIZE, *image).swapaxes(1, 2)
+    actual = example.run(pd, src=example.memory(src, "nhwc"))
+    example.compare("dst", actual["dst"], expected.reshape(SHAPE), 0)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ def main(example: Example) -> None:
     )
     tensor = example.memory(src)
     weights = np.exp(src.astype("f8"))
-    wanted = weights / weights.sum(AXIS, keepdims=True)
-    example.compare("dst", example.run(pd, src=tensor, dst=tensor)["dst"], wanted)
+    expected = weights / weights.sum(AXIS, keepdims=True)
+    example.compare("dst", example.run(pd, src=tensor, dst=tensor)["dst"], expected)
 
 
 if __name__ == "__main__":

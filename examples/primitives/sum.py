@@ -16,8 +16,8 @@ def main(example: Example) -> None:
     srcs, scales = example.normal(N_SRC, *SHAPE), example.normal(N_SRC)
     pd = dnnl.sum(example.engine, scales=scales.tolist(), srcs=[desc(SHAPE, "nhwc") for _ in srcs])
     tensors = {f"multiple_src_{i}": example.memory(x, "nhwc") for i, x in enumerate(srcs)}
-    wanted = (scales.reshape(-1, 1, 1, 1, 1) * srcs.astype("f8")).sum(0)
-    example.compare("dst", example.run(pd, **tensors)["dst"], wanted)
+    expected = (scales.reshape(-1, 1, 1, 1, 1) * srcs.astype("f8")).sum(0)
+    example.compare("dst", example.run(pd, **tensors)["dst"], expected)
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ def main(example: Example) -> None:
         "bias": example.normal(1, 1, 1, C),
     }
     activation = dnnl.algorithm.eltwise_tanh
-    got = recur(example, dnnl.vanilla_rnn_forward, arrays, activation=activation)
-    example.compare("dst_layer", got["dst_layer"], unroll(step, arrays))
+    actual = recur(example, dnnl.vanilla_rnn_forward, arrays, activation=activation)
+    example.compare("dst_layer", actual["dst_layer"], unroll(step, arrays))
 
 
 if __name__ == "__main__":

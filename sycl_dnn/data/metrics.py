@@ -104,15 +104,15 @@ class Metrics:
         >>> metrics.result(reset=True), metrics.result()
         ({'loss': 4.0}, {})
         """
-        found = {}
+        match = {}
         for name, weight in self._weights.items():
             total = self._numbers.get(name, 0.0)
             if name in self._sums:
                 total += self._sums[name].value()
-            found[name] = total / weight if weight else float("nan")
+            match[name] = total / weight if weight else float("nan")
         if reset:
             self.reset()
-        return found
+        return match
 
     def reset(self) -> None:
         """Clear all values.

@@ -34,16 +34,16 @@ def to_queue(batch: Any, queue: Any) -> Any:
         The device lacks a dtype; the message names the leaf.
     """
     leaves, structure = tree.flatten(batch)
-    made = []
+    results = []
     for index, leaf in enumerate(leaves):
         try:
-            made.append(_moved(leaf, queue))
+            results.append(_moved(leaf, queue))
         except (TypeError, ValueError, RuntimeError) as error:
             name = tree.names(batch)[index] or "batch"
             raise TypeError(
                 f"to_queue: {name} cannot go to {queue.sycl_device}: {error}"
             ) from error
-    return tree.unflatten(structure, made)
+    return tree.unflatten(structure, results)
 
 
 def _moved(value: Any, queue: Any) -> Any:
@@ -79,8 +79,8 @@ def _copied(values: np.ndarray, queue: Any) -> Any:
 
     dpnp's own copies are ordered after all work on the queue; this one waits only for itself.
     """
-    made = dpnp.empty(values.shape, dtype=values.dtype, sycl_queue=queue)
+    result = dpnp.empty(values.shape, dtype=values.dtype, sycl_queue=queue)
     if values.size:
         flat = np.ascontiguousarray(values).reshape(-1).view("u1")
-        made.get_array().usm_data.copy_from_host(flat)
-    return made
+        result.get_array().usm_data.copy_from_host(flat)
+    return result

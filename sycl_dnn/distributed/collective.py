@@ -72,9 +72,9 @@ class Collective:
             return
         as_bytes = self.dtype == "bool" and self.op in ("max", "min")
         if self.dtype not in _NUMBERS and not as_bytes:
-            known = ", ".join(_NUMBERS)
+            choices = ", ".join(_NUMBERS)
             raise TypeError(
-                f"{self.kind}: dtype must be one of {known} for {self.op!r}, got {self.dtype}"
+                f"{self.kind}: dtype must be one of {choices} for {self.op!r}, got {self.dtype}"
             )
 
     def submit(

@@ -55,15 +55,17 @@ def _run(
 ) -> Any:
     """Submit a collective over an array and return its result."""
     src = dpnp.ascontiguousarray(_data(x)).reshape(x.shape)
-    made = _data(out)
-    if made is None or not made.flags.c_contiguous:
-        made = dpnp.empty(shape, dtype=src.dtype, sycl_queue=src.sycl_queue, usm_type=src.usm_type)
+    result = _data(out)
+    if result is None or not result.flags.c_contiguous:
+        result = dpnp.empty(
+            shape, dtype=src.dtype, sycl_queue=src.sycl_queue, usm_type=src.usm_type
+        )
     stream = place_of(src.sycl_queue)[1]
-    collective.submit(group, stream, place(usm_array(src)), place(usm_array(made)))
+    collective.submit(group, stream, place(usm_array(src)), place(usm_array(result)))
     if out is None:
-        return _like(made, collective.dtype)
-    if made is not _data(out):
-        _data(out)[...] = made
+        return _like(result, collective.dtype)
+    if result is not _data(out):
+        _data(out)[...] = result
     return out
 
 
@@ -99,7 +101,7 @@ def each(function: Callable[[Any, Any], Any], x: Any, out: Any = None) -> Any:
     if len(places) != len(leaves):
         raise ValueError(f"out must have {len(leaves)} arrays, as x, got {len(places)}")
     pairs = zip(leaves, places, strict=True)
-    return tree.unflatten(form, [function(leaf, given) for leaf, given in pairs])
+    return tree.unflatten(form, [function(leaf, provided) for leaf, provided in pairs])
 
 
 def _scaled(x: Any, group: Group) -> Any:
@@ -173,7 +175,7 @@ def all_reduce(x: Any, op: str = "sum", out: Any = None, group: Group | None = N
     [1.0, 1.0]
     """
     group = chosen(group)
-    return each(lambda leaf, given: _all_reduce(leaf, op, given, group), x, out)
+    return each(lambda leaf, provided: _all_reduce(leaf, op, provided, group), x, out)
 
 
 def _all_reduce(x: Any, op: str, out: Any, group: Group) -> Any:
@@ -187,10 +189,10 @@ def _all_reduce(x: Any, op: str, out: Any, group: Group) -> Any:
     collective.check()
     if isinstance(x, Tensor):
         back = (lambda dy: _all_reduce(dy, "sum", None, group)) if kind == "sum" else None
-        made = recorded(x, collective, group, x.shape, back)
+        result = recorded(x, collective, group, x.shape, back)
     else:
-        made = _run(x, collective, group, tuple(x.shape), out)
-    return _scaled(made, group) if op == "mean" else made
+        result = _run(x, collective, group, tuple(x.shape), out)
+    return _scaled(result, group) if op == "mean" else result
 
 
 def reduce(x: Any, root: int = 0, op: str = "sum", group: Group | None = None) -> Any:
@@ -235,10 +237,10 @@ def _reduce(x: Any, root: int, op: str, group: Group) -> Any:
     size = math.prod(x.shape)
     collective = Collective("reduce", dtype, size, size, "sum" if op == "mean" else op, root)
     collective.check()
-    made = _run(x, collective, group, tuple(x.shape))
+    result = _run(x, collective, group, tuple(x.shape))
     if group.rank != root:
         return _copied(x)
-    return _scaled(made, group) if op == "mean" else made
+    return _scaled(result, group) if op == "mean" else result
 
 
 def not_traced(function: str, x: Any, instead: str) -> str:
@@ -293,7 +295,7 @@ def broadcast(x: Any, root: int = 0, out: Any = None, group: Group | None = None
     """
     group = chosen(group)
     check_root("broadcast", root, group)
-    return each(lambda leaf, given: broadcast_one(leaf, root, given, group), x, out)
+    return each(lambda leaf, provided: broadcast_one(leaf, root, provided, group), x, out)
 
 
 def broadcast_one(x: Any, root: int, out: Any, group: Group, name: str = "") -> Any:
@@ -416,10 +418,10 @@ def _reduce_scatter(x: Any, op: str, group: Group) -> Any:
     collective.check()
     if isinstance(x, Tensor):
         back = (lambda dy: _all_gather(dy, group)) if kind == "sum" else None
-        made = recorded(x, collective, group, shape, back)
+        result = recorded(x, collective, group, shape, back)
     else:
-        made = _run(x, collective, group, shape)
-    return _scaled(made, group) if op == "mean" else made
+        result = _run(x, collective, group, shape)
+    return _scaled(result, group) if op == "mean" else result
 
 
 def all_to_all(x: Any, group: Group | None = None) -> Any:

@@ -68,13 +68,13 @@ def average_gradients(grads: Any, bucket_bytes: int = 32 << 20, group: Group | N
             raise TypeError(f"average_gradients: grads must be floating-point, got {leaf.dtype}")
     if group.size == 1:
         return grads
-    made = list(leaves)
+    result = list(leaves)
     for bucket in buckets(leaves, bucket_bytes):
         joined = [F.reshape(leaves[i], (-1,)) for i in bucket]
         mean = all_reduce(F.cat(joined) if len(bucket) > 1 else joined[0], "mean", None, group)
         for i, part in zip(bucket, parts_of(mean, [leaves[i] for i in bucket]), strict=True):
-            made[i] = part
-    return tree.unflatten(form, made)
+            result[i] = part
+    return tree.unflatten(form, result)
 
 
 def buckets(arrays: Sequence[Any], most_bytes: int) -> Iterator[list[int]]:

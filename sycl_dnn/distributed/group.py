@@ -103,9 +103,9 @@ class Group:
     def _formed(self) -> Any:
         own = _core.Communicator.unique_id() if self.rank == 0 else b""
         unique: Any = self.exchange("id", own, "forming the group")[0]
-        made = _core.Communicator(self.name, list(self.members), self.rank, unique)
-        self._job.communicators.append(made)
-        return made
+        result = _core.Communicator(self.name, list(self.members), self.rank, unique)
+        self._job.communicators.append(result)
+        return result
 
     def exchange(self, key: str, text: bytes, about: str) -> list[bytes]:
         """Send bytes under a key and return those of each member, by rank, relayed by job rank 0.

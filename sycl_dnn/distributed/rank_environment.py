@@ -46,57 +46,60 @@ def read_environment(variables: Mapping[str, str] | None = None) -> RankEnvironm
     ValueError
         A variable is not a number, or the rank is not less than the number of ranks.
     """
-    given = os.environ if variables is None else variables
+    provided = os.environ if variables is None else variables
     for names in _LAUNCHERS:
-        if names[0] in given and names[1] in given:
-            rank, size = (_number(given, name) for name in names[:2])
-            local = _number(given, names[2]) if names[2] in given else None
+        if names[0] in provided and names[1] in provided:
+            rank, size = (_number(provided, name) for name in names[:2])
+            local = _number(provided, names[2]) if names[2] in provided else None
             break
     else:
         rank, size, local = 0, 1, 0
-    if names[0] == "SLURM_PROCID" and size > 1 and not _is_task(given):
-        rank, size, local = _outside_of_steps(given)
+    if names[0] == "SLURM_PROCID" and size > 1 and not _is_task(provided):
+        rank, size, local = _outside_of_steps(provided)
     if not 0 <= rank < size:
         raise ValueError(f"init: {names[0]} must be below {names[1]}, got {rank} and {size}")
-    return RankEnvironment(rank, size, local, *_master(given))
+    return RankEnvironment(rank, size, local, *_master(provided))
 
 
-def _is_task(given: Mapping[str, str]) -> bool:
+def _is_task(provided: Mapping[str, str]) -> bool:
     """Whether ``srun`` started this process.
 
     Batch scripts have SLURM_PROCID too, and one submitted from a task inherits the step's
     variables.
     """
-    if given["SLURM_PROCID"] != "0":
+    if provided["SLURM_PROCID"] != "0":
         return True
-    return given.get("SLURM_STEP_NUM_TASKS") == given["SLURM_NTASKS"]
+    return provided.get("SLURM_STEP_NUM_TASKS") == provided["SLURM_NTASKS"]
 
 
-def _outside_of_steps(given: Mapping[str, str]) -> tuple[int, int, int]:
+def _outside_of_steps(provided: Mapping[str, str]) -> tuple[int, int, int]:
     """Return the rank of a process in a shell of ``salloc``; raise in a batch script."""
-    if given.get("SLURM_STEP_ID") == _INTERACTIVE_STEP and given.get("ENVIRONMENT") != "BATCH":
+    if (
+        provided.get("SLURM_STEP_ID") == _INTERACTIVE_STEP
+        and provided.get("ENVIRONMENT") != "BATCH"
+    ):
         return 0, 1, 0
-    tasks = given["SLURM_NTASKS"]
+    tasks = provided["SLURM_NTASKS"]
     raise RuntimeError(
         f"init: the batch script's job has {tasks} tasks (SLURM_NTASKS), and this process is none "
-        f"of them (SLURM_STEP_NUM_TASKS is {given.get('SLURM_STEP_NUM_TASKS', 'not set')}): start "
-        "it with srun, or with srun -n 1 for a group of one"
+        f"of them (SLURM_STEP_NUM_TASKS is {provided.get('SLURM_STEP_NUM_TASKS', 'not set')}): "
+        "start it with srun, or with srun -n 1 for a group of one"
     )
 
 
-def _number(given: Mapping[str, str], name: str) -> int:
+def _number(provided: Mapping[str, str], name: str) -> int:
     try:
-        return int(given[name])
+        return int(provided[name])
     except ValueError:
-        raise ValueError(f"init: {name} must be a number, got {given[name]!r}") from None
+        raise ValueError(f"init: {name} must be a number, got {provided[name]!r}") from None
 
 
-def _master(given: Mapping[str, str]) -> tuple[str, int]:
-    address = given.get("MASTER_ADDR") or _first_host(given.get("SLURM_JOB_NODELIST", ""))
-    if "MASTER_PORT" in given:
+def _master(provided: Mapping[str, str]) -> tuple[str, int]:
+    address = provided.get("MASTER_ADDR") or _first_host(provided.get("SLURM_JOB_NODELIST", ""))
+    if "MASTER_PORT" in provided:
         # torchrun itself listens on MASTER_PORT.
-        return address, _number(given, "MASTER_PORT") + ("TORCHELASTIC_RUN_ID" in given)
-    job = given.get("SLURM_JOB_ID") or given.get("PBS_JOBID") or "0"
+        return address, _number(provided, "MASTER_PORT") + ("TORCHELASTIC_RUN_ID" in provided)
+    job = provided.get("SLURM_JOB_ID") or provided.get("PBS_JOBID") or "0"
     digits = re.match(r"\d+", job)
     return address, DEFAULT_PORT + (int(digits[0]) if digits else 0) % 1000
 

@@ -169,9 +169,9 @@ class ShardedOptimizer:
         [0.5, 0.5, 0.5]
         """
         leaves, form = tree.flatten(params)
-        given = tree.matched(form, grads, "ShardedOptimizer: grads", none_fills=True)
+        provided = tree.matched(form, grads, "ShardedOptimizer: grads", none_fills=True)
         rows = self._rows(params)
-        own = {row.name: self._own_gradient(row, given) for row in rows}
+        own = {row.name: self._own_gradient(row, provided) for row in rows}
         if self.optimizer.max_norm is not None:
             own = self._clipped(own)
         parts = self._own_parameters(params)
@@ -184,8 +184,8 @@ class ShardedOptimizer:
                 new[i] = part
         return tree.unflatten(form, new), state
 
-    def _own_gradient(self, row: _Row, given: Sequence[Any]) -> Any:
-        arrays = [given[i] for i in row.numbers]
+    def _own_gradient(self, row: _Row, provided: Sequence[Any]) -> Any:
+        arrays = [provided[i] for i in row.numbers]
         for name, array in zip(row.names, arrays, strict=True):
             if array is None:
                 raise ValueError(f"ShardedOptimizer: {name} must have a gradient, got None")
@@ -223,18 +223,18 @@ class ShardedOptimizer:
         """
         rows = {row.name: row for row in self._rows(params)}
         leaves = tree.leaves(params)
-        made: State = {}
+        result: State = {}
         for slot, by_row in state.items():
             if slot == "step":
-                made[slot] = by_row
+                result[slot] = by_row
                 continue
-            made[slot] = {}
+            result[slot] = {}
             for name, part in by_row.items():
                 row = rows[name]
                 whole = all_gather(part, group=self._group)
                 arrays = [leaves[i] for i in row.numbers]
-                made[slot] |= dict(zip(row.names, parts_of(whole, arrays), strict=True))
-        return made
+                result[slot] |= dict(zip(row.names, parts_of(whole, arrays), strict=True))
+        return result
 
     def own_state(self, state: State, params: Any) -> State:
         """Return this rank's part of a complete state, which any number of ranks may have saved.
@@ -250,10 +250,10 @@ class ShardedOptimizer:
         >>> opt.own_state(whole, params)["m"]["w"].size  # alone, a rank has all of it
         6
         """
-        made: State = {}
+        result: State = {}
         for slot, by_name in state.items():
-            made[slot] = by_name if slot == "step" else dict(self._own_rows(by_name, params))
-        return made
+            result[slot] = by_name if slot == "step" else dict(self._own_rows(by_name, params))
+        return result
 
     def _own_rows(self, by_name: dict[str, Any], params: Any) -> Iterator[tuple[str, Any]]:
         for row in self._rows(params):

@@ -60,14 +60,14 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
         Submodules are replaced in place; if ``module`` itself is one, a new one is returned.
         """
         if hasattr(module, "num_batches_tracked") and not isinstance(module, cls):
-            made = cls(
+            result = cls(
                 module.num_features, module.eps, module.momentum, module.affine,
                 module.track_running_stats, bias=module.bias is not None, group=group,
             )  # fmt: skip
             for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
                 if getattr(module, name) is not None:
-                    setattr(made, name, getattr(module, name))
-            return made.train(module.training)
+                    setattr(result, name, getattr(module, name))
+            return result.train(module.training)
         for name, child in module.named_children():
             setattr(module, name, cls.convert(child, group))
         return module
@@ -90,10 +90,10 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
         scale = F.rsqrt(F.add(var, self.eps))
         if self.weight is not None:
             scale = F.mul(scale, F.astype(self.weight, "float32"))
-        made = F.mul(centred, F.reshape(scale, shape))
+        result = F.mul(centred, F.reshape(scale, shape))
         if self.bias is not None:
-            made = F.add(made, F.reshape(F.astype(self.bias, "float32"), shape))
-        return F.astype(made, str(input.dtype))
+            result = F.add(result, F.reshape(F.astype(self.bias, "float32"), shape))
+        return F.astype(result, str(input.dtype))
 
     def _summed(self, x: Any) -> Any:
         return all_reduce(x, group=self._group)

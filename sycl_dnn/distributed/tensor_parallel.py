@@ -159,24 +159,24 @@ class ColumnParallelLinear(_ParallelLinear):
         cls, linear: Any, gather_output: bool = False, group: Group | None = None
     ) -> ColumnParallelLinear:
         """Return this rank's part of a ``Linear`` that is equal on all ranks."""
-        made = cls(
+        result = cls(
             linear.in_features, linear.out_features, linear.bias is not None, gather_output, group,
             linear.weight.sycl_queue, linear.weight.dtype,
         )  # fmt: skip
-        own = _share(linear.out_features, made._group, "out_features")
-        made.weight[...] = linear.weight[own]
+        own = _share(linear.out_features, result._group, "out_features")
+        result.weight[...] = linear.weight[own]
         if linear.bias is not None:
-            made.bias[...] = linear.bias[own]
-        return made
+            result.bias[...] = linear.bias[own]
+        return result
 
     def forward(self, input: Any) -> Any:
         """Map (*, in_features) to (*, out_features), or to this rank's part."""
-        made = F.linear(shared_input(input, self._group), self.weight, self.bias)
+        result = F.linear(shared_input(input, self._group), self.weight, self.bias)
         if not self.gather_output or self._group.size == 1:
-            return made
-        flat = F.reshape(made, (-1, made.shape[-1]))
+            return result
+        flat = F.reshape(result, (-1, result.shape[-1]))
         rows = _gathered(F.transpose(flat, 0, 1), self._group)
-        return F.reshape(F.transpose(rows, 0, 1), (*made.shape[:-1], self.out_features))
+        return F.reshape(F.transpose(rows, 0, 1), (*result.shape[:-1], self.out_features))
 
 
 def _gathered(x: Any, group: Group) -> Any:
@@ -243,19 +243,21 @@ class RowParallelLinear(_ParallelLinear):
     @classmethod
     def of(cls, linear: Any, group: Group | None = None) -> RowParallelLinear:
         """Return this rank's part of a ``Linear`` that is equal on all ranks."""
-        made = cls(
+        result = cls(
             linear.in_features, linear.out_features, linear.bias is not None, group,
             linear.weight.sycl_queue, linear.weight.dtype,
         )  # fmt: skip
-        made.weight[...] = linear.weight[:, _share(linear.in_features, made._group, "in_features")]
+        result.weight[...] = linear.weight[
+            :, _share(linear.in_features, result._group, "in_features")
+        ]
         if linear.bias is not None:
-            made.bias[...] = linear.bias
-        return made
+            result.bias[...] = linear.bias
+        return result
 
     def forward(self, input: Any) -> Any:
         """Map this rank's part of (*, in_features) to (*, out_features)."""
-        made = shared_sum(F.linear(input, self.weight), self._group)
-        return made if self.bias is None else F.add(made, self.bias)
+        result = shared_sum(F.linear(input, self.weight), self._group)
+        return result if self.bias is None else F.add(result, self.bias)
 
 
 class VocabularyParallelEmbedding(OfGroup, Module):
@@ -302,12 +304,12 @@ class VocabularyParallelEmbedding(OfGroup, Module):
     @classmethod
     def of(cls, table: Any, group: Group | None = None) -> VocabularyParallelEmbedding:
         """Return this rank's part of an ``Embedding`` that is equal on all ranks."""
-        made = cls(
+        result = cls(
             table.num_embeddings, table.embedding_dim, group, table.weight.sycl_queue,
             table.weight.dtype,
         )  # fmt: skip
-        made.weight[...] = table.weight[made._first : made._first + made._count]
-        return made
+        result.weight[...] = table.weight[result._first : result._first + result._count]
+        return result
 
     def forward(self, input: Any) -> Any:
         """Map integers (*) to (*, embedding_dim)."""

@@ -50,8 +50,8 @@ def recorded(
 
 def _recorded(tensor: Tensor, collective: Any, group: Any, shape: Any, gradient: Any) -> Tensor:
     trace: Any = tensor.trace
-    wanted = layout.row_major(tensor.shape, tensor.dtype)
-    whole = tensor if tensor.desc == wanted else trace.reorder(tensor, wanted)
+    expected = layout.row_major(tensor.shape, tensor.dtype)
+    whole = tensor if tensor.desc == expected else trace.reorder(tensor, expected)
 
     def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         if gradient is None:

@@ -75,11 +75,11 @@ def joined(
     trace: Trace, attn_mask: Tensor | None, is_causal: bool, size: tuple[int, int]
 ) -> Tensor:
     """Return the sum of the additive masks, (*, L, S)."""
-    given = None if attn_mask is None else summand(attn_mask)
+    provided = None if attn_mask is None else summand(attn_mask)
     if not is_causal:
-        return broadcast_to(given, (*given.shape[:-2], *size))
+        return broadcast_to(provided, (*provided.shape[:-2], *size))
     rule = causal(trace, *size)
-    return rule if given is None else add(given, rule)
+    return rule if provided is None else add(provided, rule)
 
 
 def per_score(mask: Tensor, batch: tuple[int, ...], groups: int) -> Tensor:
@@ -173,8 +173,8 @@ def _is_slow(inputs: dict[str, Tensor], out: Out, attr: PrimitiveAttr) -> bool:
 def _scores(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Tensor:
     """Return ``scale * query @ key.T + mask`` in float32."""
     if not query.shape[-1]:
-        made = product(query, swapped(key), dtype="float32")
-        return made if mask is None else add(made, mask)
+        result = product(query, swapped(key), dtype="float32")
+        return result if mask is None else add(result, mask)
     inputs = {"query": query, "key": key}
     if mask is not None:
         inputs["mask"] = mask
@@ -187,8 +187,8 @@ def _scores(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Te
         }
         return found if mask is None else {**found, "mask": sum_to(dy, mask.shape)}
 
-    made = lambda: _product(query, swapped(key), scale, "float32", mask)  # noqa: E731
-    return query.trace.closed(inputs, made, rule)
+    result = lambda: _product(query, swapped(key), scale, "float32", mask)  # noqa: E731
+    return query.trace.closed(inputs, result, rule)
 
 
 def _weights(scores: Tensor, dtype: str) -> Tensor:
@@ -198,9 +198,9 @@ def _weights(scores: Tensor, dtype: str) -> Tensor:
         best = reduce(algorithm.reduction_max, scores, [scores.ndim - 1])
         sees_none = binary(algorithm.binary_le, best, number(best, LOW / 2), "bool")
         zero = number(scores, 0.0)
-        made = select(sees_none, zero, scores)
-        made = normalized(made, made.ndim - 1)
-        return scores.trace.convert(select(sees_none, zero, made), dtype)
+        result = select(sees_none, zero, scores)
+        result = normalized(result, result.ndim - 1)
+        return scores.trace.convert(select(sees_none, zero, result), dtype)
     return by_primitive(scores, scores.ndim - 1, dtype)
 
 
@@ -246,7 +246,7 @@ def attend_causally(
     apart = reshape(query, (*lead, groups, rows, query.shape[-1]))
     size = max(_BLOCK, rows // 8)
     scores_of = _hidden_scores if query.trace.keeps_nan else _scores
-    made = []
+    results = []
     for start in range(0, rows, size):
         count = min(size, rows - start)
         seen = min(start + count, columns)
@@ -255,8 +255,8 @@ def attend_causally(
         keys, values = (narrow(t, -2, 0, seen) if seen < columns else t for t in (key, value))
         block = reshape(block, (*lead, groups * count, query.shape[-1]))
         part = attend(block, keys, values, mask, dropout_p, scale, scores_of)
-        made.append(reshape(part, (*lead, groups, count, value.shape[-1])))
-    return reshape(join(made, len(lead) + 1), (*lead, groups * rows, value.shape[-1]))
+        results.append(reshape(part, (*lead, groups, count, value.shape[-1])))
+    return reshape(join(results, len(lead) + 1), (*lead, groups * rows, value.shape[-1]))
 
 
 # --- scaled_dot_product_attention
@@ -351,14 +351,14 @@ def scaled_dot_product_attention(
         mask = per_score(mask, query.shape[:-2], groups)
     (query, key, value), mask = _few_axes([query, key, value], mask)
     if is_causal and mask is None:
-        made = attend_causally(query, key, value, dropout_p, scale, groups)
+        result = attend_causally(query, key, value, dropout_p, scale, groups)
     elif mask is None:
-        made = attend(query, key, value, mask, dropout_p, scale)
+        result = attend(query, key, value, mask, dropout_p, scale)
     else:
         rows = visible(mask)
         mask = without_empty_rows(mask, rows)
-        made = hiding(attend(query, key, value, mask, dropout_p, scale), rows)
-    return reshape(made, shape)
+        result = hiding(attend(query, key, value, mask, dropout_p, scale), rows)
+    return reshape(result, shape)
 
 
 def _aligned(query, key, value, enable_gqa):
@@ -406,14 +406,14 @@ def _check(query, key, value, attn_mask, dropout_p):
     if not 0.0 <= dropout_p <= 1.0:
         raise ValueError(f"{_NAME}: dropout_p must be in [0, 1], got {dropout_p}")
     if attn_mask is not None and attn_mask.dtype not in ("bool", "float32", query.dtype):
-        known = " or ".join(dict.fromkeys(("bool", "float32", query.dtype)))
-        raise TypeError(f"{_NAME}: attn_mask must have dtype {known}, got {attn_mask.dtype}")
+        choices = " or ".join(dict.fromkeys(("bool", "float32", query.dtype)))
+        raise TypeError(f"{_NAME}: attn_mask must have dtype {choices}, got {attn_mask.dtype}")
 
 
-def _check_mask(attn_mask, wanted):
+def _check_mask(attn_mask, expected):
     if attn_mask is None:
         return
     shape = attn_mask.shape
-    pairs = zip(shape[::-1], wanted[::-1], strict=False)
-    if not 2 <= len(shape) <= len(wanted) or any(n not in (1, m) for n, m in pairs):
-        raise ValueError(f"{_NAME}: attn_mask must broadcast to {wanted}, got {shape}")
+    pairs = zip(shape[::-1], expected[::-1], strict=False)
+    if not 2 <= len(shape) <= len(expected) or any(n not in (1, m) for n, m in pairs):
+        raise ValueError(f"{_NAME}: attn_mask must broadcast to {expected}, got {shape}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nodes define, computed of arrays, for code above the functions that records kernels."""
+"""Kernels from node functions, for code above ``functional``."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from sycl_dnn.lower.node_lowering import all_computed
 
 @operation
 def defined(definition, tensors):
-    """Record nodes of several results; arrays that a traced function refers to are captured."""
+    """Record a function of nodes that returns several results, capturing closed-over arrays."""
     return all_computed(definition, *tensors)

@@ -11,14 +11,14 @@ _IMPORTS = (">>> import dpnp", ">>> from sycl_dnn import functional as F")
 
 def read(file: str = __file__) -> dict[str, list[str]]:
     """Return the lines of each example in the table next to a file; they run as doctests."""
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     table = Path(file).with_name("docstring_examples.txt")
     for line in table.read_text().splitlines():
         if line.startswith("@ "):
-            found[line[2:]] = lines = []
+            result[line[2:]] = lines = []
         else:
             lines.append(line)
-    return found
+    return result
 
 
 def attach(namespace: dict[str, Any], file: str = __file__, *imports: str) -> None:

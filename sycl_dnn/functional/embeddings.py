@@ -51,12 +51,12 @@ def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, by_frequency: 
         return cast(sums / MAXIMUM(counts, number(1, wide)), weight.dtype)
 
     parts = in_parts(weight)
-    made = parts.joined([computed(definition, part, numbers) for part in parts.tensors])
+    result = parts.joined([computed(definition, part, numbers) for part in parts.tensors])
     if by_frequency:
-        made = weight.trace.closed(
-            {"weight": weight}, lambda: made, lambda dy: {"weight": computed(shared, dy, numbers)}
+        result = weight.trace.closed(
+            {"weight": weight}, lambda: result, lambda dy: {"weight": computed(shared, dy, numbers)}
         )
-    return reshape(made, (*input.shape, weight.shape[1]))
+    return reshape(result, (*input.shape, weight.shape[1]))
 
 
 def _check_embedding(input: Tensor, weight: Tensor, **refused: Any) -> None:

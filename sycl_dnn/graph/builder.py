@@ -28,13 +28,13 @@ _HOST_SCALARS = ("f32", "s32", "s64")
 def _shape(shape: Any) -> tuple[int | None, ...] | None:
     if shape is None:
         return None
-    made = tuple(shape)
-    for size in made:
+    result = tuple(shape)
+    for size in result:
         if size is not None and (isinstance(size, bool) or not isinstance(size, (int, np.integer))):
             raise TypeError(f"Graph.input: shape must hold integers or None, got {shape}")
         if size is not None and size < 0:
             raise InvalidArguments(f"Graph.input: shape must not be negative, got {shape}")
-    return tuple(None if n is None else int(n) for n in made)
+    return tuple(None if n is None else int(n) for n in result)
 
 
 # --- Graph
@@ -200,8 +200,8 @@ class Graph(Operations, _core.OpGraph):
             return list(self._marked)
         read = {v.id for node in self.nodes for v in node.values if node.operation.name != "end"}
         ended = {node.inputs["src"].id for node in self.nodes if node.operation.name == "end"}
-        made = [v for node in self.nodes for v in node.outputs]
-        return [v for v in made if v.id not in read or v.id in ended]
+        results = [v for node in self.nodes for v in node.outputs]
+        return [v for v in results if v.id not in read or v.id in ended]
 
     def _value(
         self, dtype: str, shape: Any, name: str, kind: str = "undef", data: Any = None

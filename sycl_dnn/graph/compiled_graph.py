@@ -77,10 +77,10 @@ def _on_device(value: Value, queue: Any) -> Any:
 
     data = value._data
     if isinstance(data, HostData):
-        wanted = dtypes.LONG[data.dtype]
-        if wanted in _OWN:
-            return array_in(data.values, wanted, sycl_queue=queue)
-        return asarray(data.values.astype("f4"), wanted, sycl_queue=queue)
+        expected = dtypes.LONG[data.dtype]
+        if expected in _OWN:
+            return array_in(data.values, expected, sycl_queue=queue)
+        return asarray(data.values.astype("f4"), expected, sycl_queue=queue)
     if data.sycl_queue != queue:
         raise dpnp.exceptions.ExecutionPlacementError(
             f"Graph.constant: {value.name} must be on the queue that the graph is compiled for"
@@ -159,13 +159,13 @@ class CompiledGraph:
         dpnp.exceptions.ExecutionPlacementError
             An array belongs to another queue.
         """
-        found = self._repeat((), args, arrays, None)
-        if found is not NotImplemented:
-            return found
+        match = self._repeat((), args, arrays, None)
+        if match is not NotImplemented:
+            return match
         plan, tensors, kind = self._prepared(args, arrays)
-        made = plan.run(tensors, self.stream, kind)
+        result = plan.run(tensors, self.stream, kind)
         self._remember(plan, args, arrays)
-        return made[0] if len(made) == 1 else tuple(made)
+        return result[0] if len(result) == 1 else tuple(result)
 
     def _remember(self, plan: Plan, args: tuple[Any, ...], arrays: dict[str, Any]) -> None:
         """Let calls like this completed one bypass Python, if possible."""
@@ -185,11 +185,11 @@ class CompiledGraph:
         self, args: tuple[Any, ...], arrays: dict[str, Any]
     ) -> tuple[Plan, dict[int, Any], Any]:
         """Return the plan for the arguments, their tensors, and the allocator of results."""
-        given = self._bind(args, arrays)
+        provided = self._bind(args, arrays)
         inputs = self.graph.inputs
-        plan = self.plan_for({v.id: self._checked(v, n, given[n]) for n, v in inputs.items()})
-        tensors = {v.id: self._tensor(plan, v, given[n]) for n, v in inputs.items()}
-        usm = [a.get_array() for a in given.values() if hasattr(a, "get_array")]
+        plan = self.plan_for({v.id: self._checked(v, n, provided[n]) for n, v in inputs.items()})
+        tensors = {v.id: self._tensor(plan, v, provided[n]) for n, v in inputs.items()}
+        usm = [a.get_array() for a in provided.values() if hasattr(a, "get_array")]
         return plan, tensors, allocation.coerced_kind(usm)
 
     def summary(self, *args: Any, rounds: int = 5, **arrays: Any) -> str:
@@ -248,27 +248,27 @@ class CompiledGraph:
     def constant(self, value: Value) -> Tensor:
         """Return a constant's tensor on this queue."""
         with self._plans.lock:
-            found = self._constants.get(value.id)
-            if found is None:
-                found = constant_tensor(value, self.engine, self.queue)
-                self._constants[value.id] = found
-            return found
+            result = self._constants.get(value.id)
+            if result is None:
+                result = constant_tensor(value, self.engine, self.queue)
+                self._constants[value.id] = result
+            return result
 
     def _bind(self, args: tuple[Any, ...], arrays: dict[str, Any]) -> dict[str, Any]:
         names = list(self.graph.inputs)
         if len(args) > len(names):
             raise InvalidArguments(f"graph: takes {len(names)} arrays, got {len(args)}")
-        given = dict(zip(names, args, strict=False))
+        provided = dict(zip(names, args, strict=False))
         for name, array in arrays.items():
             if name not in self.graph.inputs:
                 raise InvalidArguments(f"graph: inputs are {', '.join(names)}, got {name!r}")
-            if name in given:
+            if name in provided:
                 raise InvalidArguments(f"graph: {name} must be given once, got two")
-            given[name] = array
-        missing = [name for name in names if name not in given]
+            provided[name] = array
+        missing = [name for name in names if name not in provided]
         if missing:
             raise InvalidArguments(f"graph: {missing[0]} must be given, got nothing for it")
-        return given
+        return provided
 
     def _checked(self, value: Value, name: str, array: Any) -> tuple[Any, Any]:
         """Return shape and strides of a valid argument."""

@@ -44,8 +44,8 @@ def pow(node: Node) -> Callable[[Arrays], list[Any]]:
 
 def type_cast(node: Node) -> Callable[[Arrays], list[Any]]:
     """Use ``functional.astype``."""
-    wanted = dtypes.LONG[node.outputs[0].dtype]
-    return lambda a: [_functional().astype(a["src"], wanted)]
+    expected = dtypes.LONG[node.outputs[0].dtype]
+    return lambda a: [_functional().astype(a["src"], expected)]
 
 
 def select(node: Node) -> Callable[[Arrays], list[Any]]:
@@ -89,8 +89,8 @@ def align_corners(node: Node) -> Callable[[Arrays], list[Any]]:
         sizes = a.get("sizes") or tuple(
             int(d * s) for d, s in zip(src.shape[2:], a["scales"], strict=True)
         )
-        made = _functional().interpolate(src, size=sizes, mode=mode, align_corners=True)
-        return [made.transpose((0, *range(2, n), 1)) if last else made]
+        result = _functional().interpolate(src, size=sizes, mode=mode, align_corners=True)
+        return [result.transpose((0, *range(2, n), 1)) if last else result]
 
     return run
 
@@ -142,16 +142,16 @@ def _scales(node: Node, arrays: Arrays, queue: Any) -> tuple[Any, Any]:
 
 def quantize(node: Node) -> Callable[[Arrays], list[Any]]:
     """Use ``functional.quantize``; float8 is divided by the scale."""
-    wanted = dtypes.LONG[node.outputs[0].dtype]
+    expected = dtypes.LONG[node.outputs[0].dtype]
 
     def run(arrays: Arrays) -> list[Any]:
         src = arrays["src"]
         scales, zps = _scales(node, arrays, src.sycl_queue)
         axis, _ = _per(node)
-        if wanted.startswith("float8"):
+        if expected.startswith("float8"):
             shape = [-1 if i == axis else 1 for i in range(len(src.shape))]
-            return [_functional().astype(src / scales.reshape(shape), wanted)]
-        return [_functional().quantize(src, scales, zps, wanted, axis).data]
+            return [_functional().astype(src / scales.reshape(shape), expected)]
+        return [_functional().quantize(src, scales, zps, expected, axis).data]
 
     return run
 
@@ -189,9 +189,9 @@ def behind_identity(node: Node, plan: Plan) -> Callable[[Arrays], list[Any]]:
     from sycl_dnn.graph.builder import Graph
 
     graph = Graph(plan.engine)
-    given = {name: copied_input(graph, value, plan) for name, value in node.inputs.items()}
-    given["src"] = graph.leaky_relu(given["src"], alpha=1.0)
-    graph.output(graph.add_operation(node.operation, given | node.attributes))
+    inputs = {name: copied_input(graph, value, plan) for name, value in node.inputs.items()}
+    inputs["src"] = graph.leaky_relu(inputs["src"], alpha=1.0)
+    graph.output(graph.add_operation(node.operation, inputs | node.attributes))
     compiled = graph.compile(plan.queue)
     return lambda arrays: [compiled(*arrays.values())]
 
@@ -261,10 +261,10 @@ class WideStep:
     def __init__(self, nodes: Sequence[Node], writes: Sequence[int], plan: Plan) -> None:
         self.nodes = list(nodes)
         kinds = " and ".join(lacking(nodes, plan))
-        made = {v.id for node in nodes for v in node.outputs}
-        given = {v.id: v for node in nodes for v in node.values if v.id not in made}
-        self.reads, self.writes = list(given), list(writes)
-        graph = _wide_graph(self.nodes, list(given.values()), self.writes, plan)
+        produced = {v.id for node in nodes for v in node.outputs}
+        provided = {v.id: v for node in nodes for v in node.values if v.id not in produced}
+        self.reads, self.writes = list(provided), list(writes)
+        graph = _wide_graph(self.nodes, list(provided.values()), self.writes, plan)
         self.graph_call = graph.compile(plan.queue)
         self.reason = f"this device has no instructions for {kinds}; runs in f32"
         #: The resulting graph, with all shapes known.
@@ -275,43 +275,43 @@ class WideStep:
         """Submit through arrays."""
         scalars = plan.scalars_of({id: tensors[id] for id in self.reads})
         arrays = [scalars[id] if id in scalars else tensors[id].to_array() for id in self.reads]
-        made = profile_notes.array_call(
+        output = profile_notes.array_call(
             "graph." + "+".join(node.operation.name for node in self.nodes),
             lambda: self.graph_call(*map(_widened, arrays)),
             profile_notes.arrays_in(arrays),
             stream.sycl_queue,
         )
-        results = made if isinstance(made, tuple) else (made,)
+        results = output if isinstance(output, tuple) else (output,)
         for id, result in zip(self.writes, results, strict=True):
             tensors[id] = plan.adopt(plan.value(id), result)
 
 
 def _wide_graph(
-    nodes: Sequence[Node], given: Sequence[Any], writes: Sequence[int], plan: Plan
+    nodes: Sequence[Node], provided: Sequence[Any], writes: Sequence[int], plan: Plan
 ) -> Any:
     """Return a graph of the same operations in f32."""
     from sycl_dnn.graph.builder import Graph
 
     graph = Graph(plan.engine)
     graph.set_fpmath_mode(*plan.graph.fpmath)
-    made: dict[int, Any] = {}
-    for value in given:
-        made[value.id] = copied_input(graph, value, plan, _wide(value.dtype))
+    result: dict[int, Any] = {}
+    for value in provided:
+        result[value.id] = copied_input(graph, value, plan, _wide(value.dtype))
     for node in nodes:
-        results = _copied(graph, node, made)
-        made |= {v.id: r for v, r in zip(node.outputs, results, strict=True)}
+        results = _copied(graph, node, result)
+        result |= {v.id: r for v, r in zip(node.outputs, results, strict=True)}
     for id in writes:
-        if made[id].node is None:
+        if result[id].node is None:
             raise Unimplemented("graph: a conversion alone is none in f32")
-        graph.output(made[id])
+        graph.output(result[id])
     return graph
 
 
-def _copied(graph: Any, node: Node, made: dict[int, Any]) -> Sequence[Any]:
+def _copied(graph: Any, node: Node, result: dict[int, Any]) -> Sequence[Any]:
     """Copy an operation into a graph and return its results."""
     row = node.operation
     inputs: dict[str, Any] = {
-        name: [made[v.id] for v in value] if isinstance(value, list) else made[value.id]
+        name: [result[v.id] for v in value] if isinstance(value, list) else result[value.id]
         for name, value in node.inputs.items()
     }
     asked = _wide(node.outputs[0].dtype)
@@ -420,7 +420,7 @@ def way(node: Node, plan: Plan, problem: Exception | None = None) -> Way:
 
 def _wildcard(node: Node) -> Callable[[Arrays], list[Any]]:
     def run(arrays: Arrays) -> list[Any]:
-        made = node.function(*arrays["src"])
-        return list(made) if isinstance(made, (list, tuple)) else [made]
+        result = node.function(*arrays["src"])
+        return list(result) if isinstance(result, (list, tuple)) else [result]
 
     return run

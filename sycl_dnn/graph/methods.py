@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The builder's methods, generated from the rows: signature, docstring and body.
 
-``methods.pyi`` has the same signatures for type checkers; a test compares them.
+The build writes the same signatures to ``methods.pyi``, for type checkers.
 """
 
 from __future__ import annotations
 
 import inspect
-import textwrap
 from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn.graph.rows import OPERATIONS
 from sycl_dnn.graph.table import Operation
 
-__all__ = ["Operations", "signature_of", "stub"]
+__all__ = ["Operations", "signature_of"]
 
 _ANNOTATIONS = {
     "float": "float",
@@ -48,12 +47,12 @@ def signature_of(row: Operation) -> inspect.Signature:
     """Return the signature of a method: tensors are positional, attributes keyword-only."""
     empty, shared = inspect.Parameter.empty, shared_names(row)
     place, word = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-    made = [inspect.Parameter("self", place)]
+    results = [inspect.Parameter("self", place)]
     for tensor in row.inputs:
         if tensor.name not in shared:
             of = "Sequence[Value]" if tensor.many else "Value | float"
             optional = " | None" if tensor.optional else ""
-            made.append(
+            results.append(
                 _parameter(tensor.name, place, of + optional, None if tensor.optional else empty)
             )
     for attribute in row.attributes:
@@ -63,17 +62,18 @@ def signature_of(row: Operation) -> inspect.Signature:
         if attribute.name in ("data_format", "weights_format"):
             default = None
         of += " | None" if default is None else ""
-        made.append(_parameter(attribute.name, word, of, default))
+        results.append(_parameter(attribute.name, word, of, default))
     if row.chosen_dtypes:
         must = row.outputs[0].dtype is None
-        made.append(
+        results.append(
             _parameter("dtype", word, "str" if must else "str | None", empty if must else None)
         )
-    made.append(_parameter("name", word, "str", ""))
-    return inspect.Signature(made, return_annotation=_result(row))
+    results.append(_parameter("name", word, "str", ""))
+    return inspect.Signature(results, return_annotation=result_of(row))
 
 
-def _result(row: Operation) -> str:
+def result_of(row: Operation) -> str:
+    """Return the annotation of a method's result."""
     if not row.outputs:
         return "None"
     if len(row.outputs) == 1:
@@ -132,8 +132,8 @@ def _method(row: Operation) -> Callable[..., Any]:
         except TypeError as problem:
             raise TypeError(f"{row.name}: {problem}") from None
         bound.apply_defaults()
-        given = dict(bound.arguments)
-        return given.pop("self").add_operation(row, given)
+        provided = dict(bound.arguments)
+        return provided.pop("self").add_operation(row, provided)
 
     method.__name__ = row.name
     method.__qualname__ = f"Graph.{row.name}"
@@ -149,71 +149,3 @@ class Operations:
 for _row in OPERATIONS.values():
     if _row.infer is not None:
         setattr(Operations, _row.name, _method(_row))
-
-
-def stub() -> str:
-    """Return the text of ``methods.pyi``."""
-    lines = [
-        "# SPDX-License-Identifier: Apache-2.0",
-        "# Written by: python tests/graph/test_rows.py",
-        "import inspect",
-        "from collections.abc import Sequence",
-        "from typing import Literal, overload",
-        "",
-        "from sycl_dnn.graph.table import Operation",
-        "from sycl_dnn.graph.nodes import Value",
-        "",
-        "def signature_of(row: Operation) -> inspect.Signature: ...",
-        "def shared_names(row: Operation) -> set[str]: ...",
-        "def docstring_of(row: Operation) -> str: ...",
-        "def stub() -> str: ...",
-        "",
-        "class Operations:",
-    ]
-    for row in OPERATIONS.values():
-        if row.infer is not None:
-            lines += _stub_of(row)
-    return "\n".join(lines) + "\n"
-
-
-def _forms(row: Operation) -> list[tuple[str, str, str]]:
-    """Return the overloads of a method: the deciding flag, its annotation, the result."""
-    sure = [o for o in row.outputs if o.when is None]
-    flags = {o.when for o in row.outputs if o.when is not None}
-    flag = next((a for a in row.attributes if {a.name} == flags and a.kind == "bool"), None)
-    if flag is None:
-        return [("", "", _result(row))]
-    few = "Value" if len(sure) == 1 else f"tuple[{', '.join(['Value'] * len(sure))}]"
-    many = f"tuple[{', '.join(['Value'] * len(row.outputs))}]"
-    usual, other = (True, False) if flag.default else (False, True)
-    result = {True: many, False: few}
-    return [
-        (flag.name, f"Literal[{usual}] = {usual}", result[usual]),
-        (flag.name, f"Literal[{other}]", result[other]),
-        (flag.name, f"bool = {usual}", f"{few} | {many}"),
-    ]
-
-
-def _stub_of(row: Operation) -> list[str]:
-    """Return the stub of a method as wrapped lines."""
-    lines: list[str] = []
-    forms = _forms(row)
-    for flag, annotation, result in forms:
-        parts, is_named = [], False
-        for p in signature_of(row).parameters.values():
-            if p.kind is p.KEYWORD_ONLY and not is_named:
-                parts.append("*")
-                is_named = True
-            value = "" if p.default is p.empty else f" = {p.default!r}"
-            text = f"{p.annotation}{value}" if p.name != flag else annotation
-            parts.append(p.name if p.name == "self" else f"{p.name}: {text}")
-        lines += ["    @overload"] if len(forms) > 1 else []
-        whole = f"    def {row.name}({', '.join(parts)}) -> {result}: ..."
-        if len(whole) > 100:
-            # Break lines only between parameters.
-            filled = textwrap.wrap(", ".join(p.replace(" ", "~") for p in parts), 92)
-            inside = [" " * 8 + line.replace("~", " ") for line in filled]
-            lines += [f"    def {row.name}(", *inside, f"    ) -> {result}: ..."]
-        else:
-            lines.append(whole)
-    return lines

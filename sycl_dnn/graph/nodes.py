@@ -118,21 +118,21 @@ class Node:
     @property
     def values(self) -> list[Value]:
         """The input tensors, in oneDNN's order."""
-        found: list[Value] = []
-        for given in self.inputs.values():
-            found += given if isinstance(given, (list, tuple)) else [given]
-        return found
+        results: list[Value] = []
+        for provided in self.inputs.values():
+            results += provided if isinstance(provided, (list, tuple)) else [provided]
+        return results
 
     def output_shapes(self, shapes: dict[int, tuple[int, ...]]) -> list[Any] | None:
         """Return the shapes of the outputs given those of the values by id; None if unknown."""
         if self.operation.infer is None:
             return None
-        given = {
+        provided = {
             name: [shapes[v.id] for v in value] if isinstance(value, list) else shapes[value.id]
             for name, value in self.inputs.items()
         }
         try:
-            found = self.operation.infer(given, self.attributes)
+            found = self.operation.infer(provided, self.attributes)
         except Broken as problem:
             argument, rule, value = problem.args
             raise broken(self.operation, argument, rule, value) from None
@@ -215,8 +215,8 @@ def check_attribute(operation: Operation, attribute: Attribute, value: Any) -> A
             f"{operation.name}: {attribute.name} must be {rule}, got {value!r}"
         ) from None
     if attribute.choices and converted not in attribute.choices:
-        known = ", ".join(map(repr, attribute.choices))
-        raise broken(operation, attribute.name, f"be one of {known}", repr(value))
+        choices = ", ".join(map(repr, attribute.choices))
+        raise broken(operation, attribute.name, f"be one of {choices}", repr(value))
     if attribute.name == "zps" and not all(-(2**31) <= n < 2**31 for n in converted):
         raise broken(operation, "zps", "be integers of 32 bits", repr(value))
     return converted
@@ -277,23 +277,23 @@ def dtype_of_data(data: Any) -> str:
     )
 
 
-def _tensors(graph: Graph, row: Operation, given: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    first: Value | None = next((v for v in given.values() if isinstance(v, Value)), None)
+def _tensors(graph: Graph, row: Operation, provided: dict[str, Any]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    first: Value | None = next((v for v in provided.values() if isinstance(v, Value)), None)
     for port in row.inputs:
-        value = given.get(port.name)
+        value = provided.get(port.name)
         if port.name in shared_names(row) and not isinstance(value, Value):
             continue
         if value is None and port.optional:
             continue
         if port.many:
-            found[port.name] = _sequence(graph, row, port, value)
+            result[port.name] = _sequence(graph, row, port, value)
             continue
         if isinstance(value, (int, float)) and not isinstance(value, bool) and first is not None:
             kind = first.dtype if first.dtype in port.dtypes else port.dtypes[0]
             value = graph.constant(value, kind)
-        found[port.name] = check_input(row, port, value, graph)
-    return found
+        result[port.name] = check_input(row, port, value, graph)
+    return result
 
 
 def _sequence(graph: Graph, row: Operation, port: Input, values: Any) -> list[Value]:
@@ -302,10 +302,10 @@ def _sequence(graph: Graph, row: Operation, port: Input, values: Any) -> list[Va
     return [check_input(row, port, value, graph) for value in values]
 
 
-def _attributes(graph: Graph, row: Operation, given: dict[str, Any]) -> dict[str, Any]:
+def _attributes(graph: Graph, row: Operation, provided: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for attribute in row.attributes:
-        value = given.get(attribute.name)
+        value = provided.get(attribute.name)
         if value is None and attribute.name in ("data_format", "weights_format"):
             value = attribute.default
             if graph.data_format == "NCX":
@@ -328,7 +328,7 @@ def _check_dtypes(row: Operation, inputs: dict[str, Any]) -> None:
     """Check that tensors of one type class in the row have the same dtype."""
     if row.name in _MIXED:
         return
-    flat = [(n, v) for n, given in inputs.items() for v in _as_list(given)]
+    flat = [(n, v) for n, provided in inputs.items() for v in _as_list(provided)]
     wide = [(n, v) for n, v in flat if _class_of(row, n) == ("f32", "bf16", "f16")]
     for name, value in wide[1:]:
         if value.dtype != wide[0][1].dtype:
@@ -342,8 +342,8 @@ _LARGEST = 2**56 - 1
 _MIXED = ("add", "subtract", "multiply", "divide", "dynamic_dequantize", "rms_norm")
 
 
-def _as_list(given: Any) -> list[Value]:
-    return given if isinstance(given, list) else [given]
+def _as_list(provided: Any) -> list[Value]:
+    return provided if isinstance(provided, list) else [provided]
 
 
 def _class_of(row: Operation, name: str) -> tuple[str, ...]:
@@ -376,8 +376,8 @@ def _known_shapes(node: Node) -> list[Any]:
     unknown: list[Any] = [None] * len(node.slots)
     if not all(v.has_known_shape for v in node.values):
         return unknown
-    given: dict[int, Any] = {v.id: v.shape for v in node.values}
-    shapes = node.output_shapes(given) or unknown
+    provided: dict[int, Any] = {v.id: v.shape for v in node.values}
+    shapes = node.output_shapes(provided) or unknown
     for slot, shape in zip(node.slots, shapes, strict=True):
         if shape is not None and any(n is not None and n > _LARGEST for n in shape):
             name = node.operation.outputs[slot].name
@@ -387,16 +387,16 @@ def _known_shapes(node: Node) -> list[Any]:
 
 def _finish(graph: Graph, node: Node, shapes: list[Any], kinds: Sequence[str]) -> Any:
     base = node.name
-    made = []
+    results = []
     for i, (shape, kind) in enumerate(zip(shapes, kinds, strict=True)):
         name = f"{base}.{i}" if i else base
-        made.append(Value(graph, next(graph._ids), kind, shape, name=name, node=node, number=i))
-    node.outputs = tuple(made)
+        results.append(Value(graph, next(graph._ids), kind, shape, name=name, node=node, number=i))
+    node.outputs = tuple(results)
     graph.add_op(low_level(node))
     graph.nodes.append(node)
-    if not made:
+    if not results:
         return None
-    return made[0] if len(made) == 1 and node.operation.infer is not None else tuple(made)
+    return results[0] if len(results) == 1 and node.operation.infer is not None else tuple(results)
 
 
 def low_level(node: Node) -> _core.Op:

@@ -189,16 +189,16 @@ class FallbackStep:
             return tensor.to_array()
 
         arrays = {
-            name: [array(v) for v in given] if isinstance(given, list) else array(given)
-            for name, given in node.inputs.items()
+            name: [array(v) for v in provided] if isinstance(provided, list) else array(provided)
+            for name, provided in node.inputs.items()
         }
-        made = profile_notes.array_call(
+        output = profile_notes.array_call(
             f"graph.{node.operation.name}",
             lambda: self.run_arrays(arrays),
             profile_notes.arrays_in(arrays.values()),
             stream.sycl_queue,
         )
-        for value, result in zip(node.outputs, made, strict=True):
+        for value, result in zip(node.outputs, output, strict=True):
             tensors[value.id] = plan.adopt(value, result)
 
 
@@ -246,8 +246,8 @@ class Plan:
 
     def _all_values(self) -> list[Any]:
         graph = self.graph
-        made = [v for node in graph.nodes for v in node.outputs]
-        return [*graph.inputs.values(), *graph.constants, *made]
+        results = [v for node in graph.nodes for v in node.outputs]
+        return [*graph.inputs.values(), *graph.constants, *results]
 
     def _place_inputs(
         self, inputs: dict[int, tuple[Any, Any]], constant: Callable[[Value], Tensor]
@@ -443,20 +443,20 @@ class Plan:
         if layout.layout_type is _STRIDED and dtypes.SHORT[dtype].bits != 4:
             shape, strides = layout.dims, layout.strides
         blank = allocation.Blank(size, shape, strides, dtypes.SHORT[dtype].dtype, dtype)
-        made = blank.new(stream.sycl_queue, kind)
-        memory = made if shape is None else made.usm_data
-        return Data(layout, self.engine, memory, 0, made, True)
+        result = blank.new(stream.sycl_queue, kind)
+        memory = result if shape is None else result.usm_data
+        return Data(layout, self.engine, memory, 0, result, True)
 
     def in_rows(self, id: int, tensor: Any) -> Tensor:
         """Return a row-major copy of a tensor."""
-        wanted = self.row_major(self.value(id))
-        return Tensor(wanted, self.engine, in_layout(tensor.to_array(), wanted, self.queue))
+        expected = self.row_major(self.value(id))
+        return Tensor(expected, self.engine, in_layout(tensor.to_array(), expected, self.queue))
 
     def adopt(self, value: Any, array: Any) -> Any:
         """Return a tensor over an array that no partition produced."""
-        wanted = self.layouts[value.id]
-        array = in_layout(array, wanted, self.queue)
-        return Tensor(wanted, self.engine, array)
+        expected = self.layouts[value.id]
+        array = in_layout(array, expected, self.queue)
+        return Tensor(expected, self.engine, array)
 
     def run(self, tensors: dict[int, Any], stream: Any, kind: Any) -> list[Any]:
         """Submit all steps given the input tensors; return the result arrays."""

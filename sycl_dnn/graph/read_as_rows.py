@@ -31,8 +31,8 @@ def _is_wide(value: Value, shape: Sequence[int]) -> bool:
 
 def _spreads_over_one(node: Node, shapes: Any) -> bool:
     """Whether operands broadcast and one has an axis of length 1 (``binary-lone-axis``)."""
-    given = [shapes[v.id] for v in node.values]
-    return len(set(map(tuple, given))) > 1 and any(1 in shape for shape in given)
+    provided = [shapes[v.id] for v in node.values]
+    return len(set(map(tuple, provided))) > 1 and any(1 in shape for shape in provided)
 
 
 def ordered_operands(group: Sequence[Node], shapes: Any) -> list[Value]:
@@ -42,11 +42,11 @@ def ordered_operands(group: Sequence[Node], shapes: Any) -> list[Value]:
     one layout, and batched products that lack an axis, which oneDNN adds with a wrong stride (see
     the register's ``avoided_implementations``, ``refused_calls``).
     """
-    made = {v.id for node in group for v in node.outputs}
+    produced = {v.id for node in group for v in node.outputs}
     fused = [
         node
         for node in group
-        if node.operation.name in _OF_TWO and any(v.id in made for v in node.values)
+        if node.operation.name in _OF_TWO and any(v.id in produced for v in node.values)
     ]
     values = [v for node in fused for v in node.values]
     for node in group:
@@ -60,7 +60,7 @@ def ordered_operands(group: Sequence[Node], shapes: Any) -> list[Value]:
             values += node.values
         elif fused:
             values += node.values[:1]
-    return [v for v in values if v.id not in made and _is_wide(v, shapes[v.id])]
+    return [v for v in values if v.id not in produced and _is_wide(v, shapes[v.id])]
 
 
 def _is_misread(op: GraphOp, dims: Any, strides: Any, is_gpu: bool) -> bool:

@@ -11,8 +11,6 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 Shape = tuple[int, ...]
 Shapes = Mapping[str, Any]
 Attrs = Mapping[str, Any]
@@ -32,6 +30,12 @@ def like(*names: str) -> Callable[[Shapes, Attrs], list[Any]]:
 same = like("src")
 
 
+def _broadcast(*shapes: Shape) -> Shape:
+    import numpy as np  # builds, which import the table to write its stub, may lack it
+
+    return np.broadcast_shapes(*shapes)
+
+
 def broadcast(s: Shapes, a: Attrs) -> list[Shape]:
     """Broadcast two or three operands by NumPy's rule."""
     shapes = [s[n] for n in ("cond", "src_0", "src_1") if n in s]
@@ -41,7 +45,7 @@ def broadcast(s: Shapes, a: Attrs) -> list[Shape]:
                          shapes[-1])  # fmt: skip
         return [shapes[0]]
     try:
-        return [np.broadcast_shapes(*shapes)]
+        return [_broadcast(*shapes)]
     except ValueError:
         raise Broken("src_1", f"broadcast with shape {shapes[-2]}", shapes[-1]) from None
 
@@ -56,11 +60,11 @@ def matmul(s: Shapes, a: Attrs) -> list[Shape]:
     if rows[-1] != columns[-2]:
         raise Broken("weights", f"have {rows[-1]} rows to multiply {left}", right)
     try:
-        batch = np.broadcast_shapes(rows[:-2], columns[:-2])
+        batch = _broadcast(rows[:-2], columns[:-2])
     except ValueError:
         raise Broken("weights", f"have batch axes that broadcast with {left}", right) from None
-    made = (*batch, *([rows[-2]] if len(left) > 1 else []))
-    return [(*made, *([columns[-1]] if len(right) > 1 else []))]
+    result = (*batch, *([rows[-2]] if len(left) > 1 else []))
+    return [(*result, *([columns[-1]] if len(right) > 1 else []))]
 
 
 def _swapped(shape: Shape, swap: bool) -> Shape:
@@ -106,17 +110,17 @@ def reduce(s: Shapes, a: Attrs) -> list[Shape] | None:
 def reshape(s: Shapes, a: Attrs) -> list[Shape]:
     """Resolve -1 by the number of elements, and 0 by the input's size if ``special_zero``."""
     source = s["src"]
-    wanted = list(a["shape"])
+    expected = list(a["shape"])
     if a["special_zero"]:
-        if len(wanted) > len(source) and 0 in wanted[len(source) :]:
+        if len(expected) > len(source) and 0 in expected[len(source) :]:
             raise Broken("shape", f"have zeros where {source} has sizes", a["shape"])
-        wanted = [n or source[i] for i, n in enumerate(wanted)]
-    rest = math.prod(n for n in wanted if n != -1)
-    if wanted.count(-1) == 1 and rest and math.prod(source) % rest == 0:
-        wanted[wanted.index(-1)] = math.prod(source) // rest
-    if min(wanted, default=0) < 0 or math.prod(wanted) != math.prod(source):
+        expected = [n or source[i] for i, n in enumerate(expected)]
+    rest = math.prod(n for n in expected if n != -1)
+    if expected.count(-1) == 1 and rest and math.prod(source) % rest == 0:
+        expected[expected.index(-1)] = math.prod(source) // rest
+    if min(expected, default=0) < 0 or math.prod(expected) != math.prod(source):
         raise Broken("shape", f"have {math.prod(source)} elements as {source} has", a["shape"])
-    return [tuple(wanted)]
+    return [tuple(expected)]
 
 
 def transpose(s: Shapes, a: Attrs) -> list[Shape]:
@@ -167,10 +171,10 @@ def bias_add_backward(s: Shapes, a: Attrs) -> list[Shape]:
 
 def batch_norm(s: Shapes, a: Attrs) -> list[Shape]:
     """Require statistics and parameters with one element per channel."""
-    wanted = channels(s["src"], a)
+    expected = channels(s["src"], a)
     for name in ("gamma", "beta", "mean", "variance"):
-        check_length(s, name, wanted)
-    return [s["src"], *[(wanted,)] * 4]
+        check_length(s, name, expected)
+    return [s["src"], *[(expected,)] * 4]
 
 
 def layer_norm(s: Shapes, a: Attrs) -> list[Shape]:
@@ -193,11 +197,11 @@ def layer_norm_backward(s: Shapes, a: Attrs) -> list[Shape]:
 def group_norm(s: Shapes, a: Attrs) -> list[Shape]:
     """Return statistics of shape ``(N, groups)``."""
     shape, groups = s["src"], a["groups"]
-    wanted = channels(shape, a)
-    if groups < 1 or wanted % groups:
-        raise Broken("groups", f"divide the {wanted} channels", groups)
+    expected = channels(shape, a)
+    if groups < 1 or expected % groups:
+        raise Broken("groups", f"divide the {expected} channels", groups)
     for name in ("gamma", "beta"):
-        check_length(s, name, wanted)
+        check_length(s, name, expected)
     return [shape, (shape[0], groups), (shape[0], groups)]
 
 
@@ -249,23 +253,23 @@ def _window(spatial: Shape, kernel: Shape, a: Attrs, up: bool = False) -> Shape:
     _check_lengths(a, len(spatial))
     dilations = _ones(a.get("dilations"), len(spatial))
     auto = a.get("auto_pad", "None")
-    made = []
+    results = []
     for i, n in enumerate(spatial):
         stride, reach = a["strides"][i], dilations[i] * (kernel[i] - 1) + 1
         if auto.startswith("SAME"):
-            made.append(-(-n // stride))
+            results.append(-(-n // stride))
             continue
         pads = 0 if auto == "VALID" else a["pads_begin"][i] + a["pads_end"][i]
         span = n + pads - reach
         if span < 0:
             raise Broken("src", f"be at least as large as the window ({reach}) with padding", n)
-        made.append((-(-span // stride) if up else span // stride) + 1)
-    return tuple(made)
+        results.append((-(-span // stride) if up else span // stride) + 1)
+    return tuple(results)
 
 
-def _check_channels(name: str, given: int, wanted: int, shape: Shape) -> None:
-    if given != wanted:
-        raise Broken(name, f"have {wanted} input channels in a group", shape)
+def _check_channels(name: str, provided: int, expected: int, shape: Shape) -> None:
+    if provided != expected:
+        raise Broken(name, f"have {expected} input channels in a group", shape)
 
 
 def conv(s: Shapes, a: Attrs) -> list[Shape]:
@@ -297,13 +301,13 @@ def conv_transpose(s: Shapes, a: Attrs) -> list[Shape]:
     _check_lengths(a, len(spatial))
     extra = a.get("output_padding") or (0,) * len(spatial)
     auto = a["auto_pad"]
-    made = []
+    results = []
     for i, n in enumerate(spatial):
         reach = a["dilations"][i] * (kernel[i] - 1) + 1
         pads = 0 if auto == "VALID" else a["pads_begin"][i] + a["pads_end"][i]
         full = a["strides"][i] * (n - 1) + reach - pads + extra[i]
-        made.append(n * a["strides"][i] if auto.startswith("SAME") else full)
-    return [_with_spatial(src[0], outputs * a["groups"], tuple(made), a)]
+        results.append(n * a["strides"][i] if auto.startswith("SAME") else full)
+    return [_with_spatial(src[0], outputs * a["groups"], tuple(results), a)]
 
 
 def conv_transpose_backward_data(s: Shapes, a: Attrs) -> list[Shape]:
@@ -331,12 +335,12 @@ def interpolate(s: Shapes, a: Attrs) -> list[Shape] | None:
         if s.get("sizes") is not None:
             return None
         raise Broken("sizes", "be given, or else scales, but not both", a.get("sizes"))
-    given = a["sizes"] if a.get("sizes") is not None else a["scales"]
-    if len(given) != len(spatial):
-        raise Broken("sizes", f"have {len(spatial)} numbers, one for each spatial axis", given)
+    provided = a["sizes"] if a.get("sizes") is not None else a["scales"]
+    if len(provided) != len(spatial):
+        raise Broken("sizes", f"have {len(spatial)} numbers, one for each spatial axis", provided)
     if a.get("sizes") is not None:
-        return [_with_spatial(src[0], channels(src, a), tuple(given), a)]
-    sizes = tuple(int(n * scale) for n, scale in zip(spatial, given, strict=True))
+        return [_with_spatial(src[0], channels(src, a), tuple(provided), a)]
+    sizes = tuple(int(n * scale) for n, scale in zip(spatial, provided, strict=True))
     return [_with_spatial(src[0], channels(src, a), sizes, a)]
 
 
@@ -344,16 +348,16 @@ def interpolate(s: Shapes, a: Attrs) -> list[Shape] | None:
 
 
 def _check_gradient(s: Shapes, names: Mapping[str, str], *forward: list[Shape]) -> None:
-    given = s["diff_dst"]
-    wanted = [made[0] for made in forward]
-    if given not in wanted:
-        raise Broken("diff_dst", f"have shape {wanted[0]}, as {names['src']} gives", given)
+    provided = s["diff_dst"]
+    expected = [result[0] for result in forward]
+    if provided not in expected:
+        raise Broken("diff_dst", f"have shape {expected[0]}, as {names['src']} gives", provided)
 
 
 def _forward(rule: Rule, s: Shapes, a: Attrs, names: Mapping[str, str]) -> list[Any]:
     """Apply the forward rule to arguments that are named differently in the gradient."""
     try:
-        return rule({n: s.get(given, a.get(given)) for n, given in names.items()}, a) or []
+        return rule({n: s.get(provided, a.get(provided)) for n, provided in names.items()}, a) or []
     except Broken as problem:
         name, *rest = problem.args
         raise Broken(names.get(name, name), *rest) from None
@@ -384,11 +388,11 @@ def pool_backward(src: str) -> Rule:
     names = {"src": src}
 
     def backward(s: Shapes, a: Attrs) -> list[Shape] | None:
-        given = s["src"] if src == "src" else a.get(src)
-        if given is None:
+        provided = s["src"] if src == "src" else a.get(src)
+        if provided is None:
             _check_lengths(a, len(s["diff_dst"]) - 2)
             return None
-        shape = tuple(given)
+        shape = tuple(provided)
         both = (
             _forward(pool, {src: shape}, {**a, "rounding_type": way}, names)
             for way in ("floor", "ceil")
@@ -401,7 +405,7 @@ def pool_backward(src: str) -> Rule:
 
 def interpolate_backward(s: Shapes, a: Attrs) -> list[Shape]:
     """Return the shape of src."""
-    made = interpolate({"src": s["src"], "sizes": s.get("sizes")}, a)
-    if made is not None:
-        _check_gradient(s, {"src": "src"}, made)
+    result = interpolate({"src": s["src"], "sizes": s.get("sizes")}, a)
+    if result is not None:
+        _check_gradient(s, {"src": "src"}, result)
     return [s["src"]]

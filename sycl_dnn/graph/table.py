@@ -103,10 +103,10 @@ class Operation:
 
 
 def _types(text: str) -> tuple[str, ...]:
-    found: list[str] = []
+    matches: list[str] = []
     for part in text.split("/"):
-        found += TYPES.get(part, (part,))
-    return tuple(found)
+        matches += TYPES.get(part, (part,))
+    return tuple(matches)
 
 
 def _matched(pattern: str, text: str) -> tuple[Any, ...]:

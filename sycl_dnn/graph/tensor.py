@@ -69,29 +69,29 @@ def _place(tensor: _core.LogicalTensor, array: Any) -> tuple[Any, int, bool]:
 
 
 def _check_array(tensor: _core.LogicalTensor, array: Any) -> None:
-    wanted = tensor.data_type.name
-    if dtypes.graph_name(array.dtype, "Tensor") != wanted:
-        raise InvalidArguments(f"Tensor: array must have dtype {wanted}, got {array.dtype}")
+    expected = tensor.data_type.name
+    if dtypes.graph_name(array.dtype, "Tensor") != expected:
+        raise InvalidArguments(f"Tensor: array must have dtype {expected}, got {array.dtype}")
     if tensor.layout_type is not _core.layout_type.strided:
         return
     if tuple(array.shape) != tensor.dims:
         raise InvalidArguments(f"Tensor: array must have shape {tensor.dims}, got {array.shape}")
-    given, strides = element_strides(array), tensor.strides
+    provided, strides = element_strides(array), tensor.strides
     if array.size and any(
-        n > 1 and a != b for n, a, b in zip(tensor.dims, given, strides, strict=True)
+        n > 1 and a != b for n, a, b in zip(tensor.dims, provided, strides, strict=True)
     ):
-        raise InvalidArguments(f"Tensor: array must have strides {strides}, got {given}")
+        raise InvalidArguments(f"Tensor: array must have strides {strides}, got {provided}")
 
 
 def scalar_bytes(value: Any, dtype: str) -> bytes:
     """Return a number as the bytes of a host scalar."""
     number = np.asarray(value)
-    wanted = _SCALARS[dtype]
+    expected = _SCALARS[dtype]
     if number.ndim or number.dtype.kind not in "biuf":
         raise TypeError(f"Tensor: a host scalar must be a number, got {value!r}")
-    if wanted.kind == "i" and (number != np.trunc(number) or not _fits(number, wanted)):
+    if expected.kind == "i" and (number != np.trunc(number) or not _fits(number, expected)):
         raise InvalidArguments(f"Tensor: a host scalar must be an integer of {dtype}, got {value}")
-    return number.astype(wanted).tobytes()
+    return number.astype(expected).tobytes()
 
 
 def _fits(number: np.ndarray, dtype: np.dtype) -> bool:
@@ -218,5 +218,5 @@ def array_over(tensor: _core.LogicalTensor, owner: Any) -> Any:
     shape, strides = tensor.dims, tensor.strides
     if dtypes.SHORT[dtype].bits == 4:
         shape, strides = (*shape[:-1], shape[-1] // 2), (*(s // 2 for s in strides[:-1]), 1)
-    made = usm_ndarray(shape, dtype=dtypes.SHORT[dtype].dtype, buffer=owner, strides=strides)
-    return wrapped(made, dtypes.LONG[dtype])
+    result = usm_ndarray(shape, dtype=dtypes.SHORT[dtype].dtype, buffer=owner, strides=strides)
+    return wrapped(result, dtypes.LONG[dtype])

@@ -84,9 +84,9 @@ def load_checkpoint(
     >>> bool((F.randn(3) == first).all())
     True
     """
-    found = load(path, {**parts, _RANDOM: ""}, device=device)
+    result = load(path, {**parts, _RANDOM: ""}, device=device)
     try:
-        set_rng_state(found.pop(_RANDOM))
+        set_rng_state(result.pop(_RANDOM))
     except ValueError as error:
         raise ValueError(f"load_checkpoint: {os.fspath(path)} is damaged: {error}") from None
-    return found
+    return result

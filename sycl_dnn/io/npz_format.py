@@ -21,10 +21,10 @@ def write(path: Path, stored: Mapping[str, Stored], plain: dict[str, Any]) -> No
     """Write arrays and plain values."""
     carried = {n: s.dtype for n, s in stored.items() if s.dtype in dtypes.CARRIED}
     note = np.frombuffer(json.dumps({"dtypes": carried, "plain": plain}).encode(), "u1")
-    given: dict[str, Any] = {f"a.{n}": s.values for n, s in stored.items()}
-    given[_NOTE] = note
+    provided: dict[str, Any] = {f"a.{n}": s.values for n, s in stored.items()}
+    provided[_NOTE] = note
     with path.open("wb") as file:
-        np.savez(file, **given)
+        np.savez(file, **provided)
 
 
 def read(path: Path) -> Content:

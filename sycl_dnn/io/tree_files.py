@@ -184,12 +184,12 @@ def _filled(
     missing, unexpected = [n for n in names if n not in found], sorted(found - set(names))
     if missing or unexpected:
         raise ValueError(f"load: {path} lacks {missing} and has {unexpected} in addition")
-    made = []
+    results = []
     for name, leaf in zip(names, leaves, strict=True):
         if not nested_arguments.is_array(leaf):
             if name not in plain:
                 raise ValueError(f"load: {name} must be a number or string in {path}, got an array")
-            made.append(plain[name])
+            results.append(plain[name])
             continue
         if name not in stored:
             raise ValueError(f"load: {name} must be an array in {path}, got {plain[name]!r}")
@@ -199,5 +199,5 @@ def _filled(
                 f"load: {name} must have shape {tuple(leaf.shape)} and dtype {leaf.dtype}, got "
                 f"{values.shape} and {dtype} in {path}"
             )
-        made.append(on_device(stored[name], leaf.sycl_queue if device is None else device))
-    return tree.unflatten(structure, made)
+        results.append(on_device(stored[name], leaf.sycl_queue if device is None else device))
+    return tree.unflatten(structure, results)

@@ -127,14 +127,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         column = classes
         for i in range(self.n_clusters):
             column = F.where(classes >= self.cutoffs[i], self.shortlist_size + i, column)
-        made = self._at(head, column)
+        result = self._at(head, column)
         for i, cluster in enumerate(self.tail):
             low, high = self.cutoffs[i : i + 2]
             inside = self._at(F.log_softmax(cluster(x), 1), classes - low)
-            made = made + F.where((classes >= low) & (classes < high), inside, 0.0)
-        made = F.where((classes >= 0) & (classes < self.n_classes), made, float("nan"))
-        loss = -F.mean(made)
-        return ASMoutput(F.squeeze(made, 0) if is_single else made, loss)
+            result = result + F.where((classes >= low) & (classes < high), inside, 0.0)
+        result = F.where((classes >= 0) & (classes < self.n_classes), result, float("nan"))
+        loss = -F.mean(result)
+        return ASMoutput(F.squeeze(result, 0) if is_single else result, loss)
 
     def _at(self, rows: Any, columns: Any) -> Any:
         """Return one element of each row; columns out of range are clamped."""

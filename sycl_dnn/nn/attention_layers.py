@@ -79,8 +79,8 @@ class MultiheadAttention(Module):
             "bias_v": (1, 1, embed_dim) if add_bias_kv else None,
         }
         for name, shape in shapes.items():
-            made = None if shape is None else new_parameter(shape, dtype, device)
-            self.register_parameter(name, made)
+            result = None if shape is None else new_parameter(shape, dtype, device)
+            self.register_parameter(name, result)
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, device, dtype)
         self.reset_parameters()
 

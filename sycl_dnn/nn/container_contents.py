@@ -16,13 +16,13 @@ def is_fixed(kind: type) -> bool:
 
 def content_of(node: Any) -> list[Any]:
     """Return the contents of a container for comparison: plain values by value, others by id."""
-    found = [node.order or node.aux]
+    results = [node.order or node.aux]
     for v in node.children:
         is_plain = isinstance(v, (*PLAIN, float))
         # Paired with the container itself: an id is unique only while the object is alive.
         value = v.hex() if type(v) is float else v if is_plain else (id(v), [v])
-        found.append((type(v), value))
-    return found
+        results.append((type(v), value))
+    return results
 
 
 def attributes_of(value: Any, node: Any) -> list[tuple[str, Any]]:

@@ -203,8 +203,8 @@ class ParameterList(Module):
 
     def append(self, value: Any) -> ParameterList:
         """Append a parameter."""
-        made = value if isinstance(value, Parameter) else Parameter(value)
-        self.register_parameter(str(len(self)), made)
+        result = value if isinstance(value, Parameter) else Parameter(value)
+        self.register_parameter(str(len(self)), result)
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
@@ -240,8 +240,8 @@ class ParameterDict(Module):
         return self._parameters[key]
 
     def __setitem__(self, key: str, value: Any) -> None:
-        made = value if isinstance(value, Parameter) else Parameter(value)
-        self.register_parameter(key, made)
+        result = value if isinstance(value, Parameter) else Parameter(value)
+        self.register_parameter(key, result)
 
     def __len__(self) -> int:
         return len(self._parameters)

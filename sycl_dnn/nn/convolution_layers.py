@@ -182,16 +182,18 @@ class _Transposed(_Convolution):
             self.dilation,
         )  # fmt: skip
 
-    def _extra(self, given: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
-        rows = zip(given, self.stride, self.padding, self.dilation, self.kernel_size, strict=True)
+    def _extra(self, provided: tuple[int, ...], expected: tuple[int, ...]) -> tuple[int, ...]:
+        rows = zip(
+            provided, self.stride, self.padding, self.dilation, self.kernel_size, strict=True
+        )
         least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in rows]
-        found = tuple(w - n for w, n in zip(wanted, least, strict=True))
-        if any(not 0 <= n < s for n, s in zip(found, self.stride, strict=True)):
+        result = tuple(w - n for w, n in zip(expected, least, strict=True))
+        if any(not 0 <= n < s for n, s in zip(result, self.stride, strict=True)):
             most = [n + s - 1 for n, s in zip(least, self.stride, strict=True)]
             raise ValueError(
-                f"{type(self).__name__}: output_size must be from {least} to {most}, got {wanted}"
+                f"{type(self).__name__}: output_size must be from {least} to {most}, got {expected}"
             )
-        return found
+        return result
 
 
 def _named(base: type, n: int) -> type:

@@ -39,12 +39,12 @@ _MOST = 1024
 def _program_of(module: Any) -> Any:
     """Return what runs modules of this form."""
     _, form = module_tree.flatten(module)
-    found = _programs.get(form)
-    if found is None:
+    result = _programs.get(form)
+    if result is None:
         while len(_programs) >= _MOST:
             _programs.pop(next(iter(_programs)), None)
-        found = _programs[form] = _Program()
-    return found
+        result = _programs[form] = _Program()
+    return result
 
 
 class _Program:
@@ -94,8 +94,8 @@ def _run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return result
     program = folded_calls.program_of(module)
     if program is not None and not hooks.are_inside(module):
-        given = tree.leaves((args, kwargs))
-        if any(map(nested_arguments.is_array, given)) and not any(map(_is_traced, given)):
+        provided = tree.leaves((args, kwargs))
+        if any(map(nested_arguments.is_array, provided)) and not any(map(_is_traced, provided)):
             return in_manner(program(*args, **kwargs))
     leaves = _leaves(module, args, kwargs)
     if any(map(_is_traced, leaves)):
@@ -130,6 +130,6 @@ def _captured(leaves: list[Any], *called: Any) -> tuple[Any, ...]:
 def _in_parts(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run ``forward`` call by call: hooks of submodules must see arrays, not traced values."""
     with building():
-        given = hooks.mapped(handed, (args, kwargs))
-        result = module.forward(*given[0], **given[1])
+        provided = hooks.mapped(handed, (args, kwargs))
+        result = module.forward(*provided[0], **provided[1])
     return in_manner(hooks.mapped(plain, result))

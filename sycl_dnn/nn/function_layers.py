@@ -212,10 +212,10 @@ def _forward(name: str, row: Row) -> Callable[..., Any]:
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         """Call the wrapped function."""
         given = {parameter: getattr(self, attribute) for parameter, attribute in passed.items()}
-        made = function(*args, **kwargs, **given)
+        result = function(*args, **kwargs, **given)
         if args and getattr(self, "inplace", False):
-            return overwritten(args[0], name, made)
-        return made
+            return overwritten(args[0], name, result)
+        return result
 
     return forward
 
@@ -279,10 +279,10 @@ def _made(name: str, row: Row) -> type:
     inplace = _INPLACE if "~inplace" in row.parameters else ""
     text = _TEXT.format(function=row.function, name=name, inplace=inplace)
     if name in _EXAMPLES:
-        given, shape, made = _EXAMPLES[name]
+        given, shape, result = _EXAMPLES[name]
         text += (
             "\n    Examples\n    --------\n    >>> from sycl_dnn import functional as F, nn\n"
-            f"    >>> nn.{name}({given})(F.rand{shape}).shape\n    {made}\n    "
+            f"    >>> nn.{name}({given})(F.rand{shape}).shape\n    {result}\n    "
         )
     elif not any(default is R for default in row.parameters.values()):
         call, before = _LOSSES.get(name, (", ".join("x" for n in row.inputs), ""))

@@ -49,8 +49,8 @@ class Parts(NamedTuple):
 def _of(kind: Any, children: Sequence[Any], make: Callable[..., Any], *held: Any) -> Parts:
     """Return the parts of an object that ``make(*children)`` rebuilds."""
 
-    def build(made: Made, keep: Callable[[Any], None]) -> Any:
-        copy = make(*[made[i]() if i in made else v for i, v in enumerate(children)])
+    def build(produced: Made, keep: Callable[[Any], None]) -> Any:
+        copy = make(*[produced[i]() if i in produced else v for i, v in enumerate(children)])
         keep(copy)
         return copy
 
@@ -96,10 +96,10 @@ def _function(function: types.FunctionType) -> Parts | None:
     if not children:
         return None
 
-    def build(made: Made, keep: Callable[[Any], None]) -> Any:
+    def build(produced: Made, keep: Callable[[Any], None]) -> Any:
         own = list(cells)  # cells that are not copied are shared, with later assignments
         for number, index in enumerate(filled):
-            own[index] = types.CellType() if number in made else own[index]
+            own[index] = types.CellType() if number in produced else own[index]
         copy = types.FunctionType(
             function.__code__, function.__globals__, function.__name__, None, tuple(own) or None
         )
@@ -108,10 +108,10 @@ def _function(function: types.FunctionType) -> Parts | None:
         copy.__dict__.update(function.__dict__)
         keep(copy)
         for number, index in enumerate(filled):
-            if number in made:
-                own[index].cell_contents = made[number]()
+            if number in produced:
+                own[index].cell_contents = produced[number]()
         rest = [
-            made[i]() if i in made else v
+            produced[i]() if i in produced else v
             for i, v in enumerate(children[len(filled) :], len(filled))
         ]
         copy.__defaults__ = tuple(rest[: len(defaults)]) or None
@@ -140,11 +140,11 @@ def _instance(value: Any) -> Parts | None:
         return None
     children = [getattr(value, s) for s in slots] + list(getattr(value, "__dict__", {}).values())
 
-    def build(made: Made, keep: Callable[[Any], None]) -> Any:
+    def build(produced: Made, keep: Callable[[Any], None]) -> Any:
         copy = object.__new__(kind)
         keep(copy)
         for number, name in enumerate(names):
-            child = made[number]() if number in made else children[number]
+            child = produced[number]() if number in produced else children[number]
             if number < len(slots):
                 object.__setattr__(copy, name, child)
             else:
@@ -181,8 +181,8 @@ def reaches(value: Any, wanted: Collection[int], path: str, seen: dict[int, Any]
         parts = parts_of(value) if node is None else node
         children = [] if parts is None else list(parts.children)
     # Every child must be checked for parameters, so no short circuit.
-    found = [reaches(child, wanted, path, seen) for child in children]
-    return any(found)
+    matches = [reaches(child, wanted, path, seen) for child in children]
+    return any(matches)
 
 
 def _is_simple(value: Any) -> bool:

@@ -112,15 +112,15 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
     if isinstance(value, dict):
         return {k: mapped(function, v) for k, v in value.items()}
     if isinstance(value, (tuple, list)):
-        made = [mapped(function, v) for v in value]
-        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+        results = [mapped(function, v) for v in value]
+        return type(value)(*results) if hasattr(value, "_fields") else type(value)(results)
     return function(value)
 
 
 def _is_traced(value: Any) -> bool:
-    found = []
-    mapped(lambda v: found.append(isinstance(v, Tensor)), value)
-    return any(found)
+    matches = []
+    mapped(lambda v: matches.append(isinstance(v, Tensor)), value)
+    return any(matches)
 
 
 @contextlib.contextmanager
@@ -144,9 +144,9 @@ def run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], forward: Any
         while after:
             hook = after.pop(0)
             with _manner(is_traced):
-                given = (seen(args), seen(kwargs)) if hook.with_kwargs else (seen(args),)
-                made = hook.function(module, *given, seen(result))
-            result = result if made is None else mapped(plain, made)
+                operands = (seen(args), seen(kwargs)) if hook.with_kwargs else (seen(args),)
+                output = hook.function(module, *operands, seen(result))
+            result = result if output is None else mapped(plain, output)
         return result
     except Exception:
         for hook in after:
@@ -156,16 +156,18 @@ def run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], forward: Any
 
 
 def _before(hook: Hook, module: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
-    made = hook.function(module, args, kwargs) if hook.with_kwargs else hook.function(module, args)
-    if made is None:
+    result = (
+        hook.function(module, args, kwargs) if hook.with_kwargs else hook.function(module, args)
+    )
+    if result is None:
         return args, kwargs
     if not hook.with_kwargs:
-        return (made if isinstance(made, tuple) else (made,)), kwargs
-    if isinstance(made, tuple) and len(made) == 2:
-        return made
+        return (result if isinstance(result, tuple) else (result,)), kwargs
+    if isinstance(result, tuple) and len(result) == 2:
+        return result
     raise RuntimeError(
         f"{type(module).__name__}: a forward pre-hook with kwargs must return None or a tuple of "
-        f"args and kwargs, got {made}"
+        f"args and kwargs, got {result}"
     )
 
 

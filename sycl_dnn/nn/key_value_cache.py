@@ -126,8 +126,8 @@ class KVCache(NamedTuple):
         """
         n, heads, capacity, width = self.keys.shape
         length = keys.shape[2] if keys.ndim == 4 else 0
-        wanted = (n, heads, length, width)
-        if not 1 <= length <= capacity or keys.shape != wanted or values.shape != wanted:
+        expected = (n, heads, length, width)
+        if not 1 <= length <= capacity or keys.shape != expected or values.shape != expected:
             raise ValueError(
                 f"KVCache: keys and values must have the shape ({n}, {heads}, L, {width}) with L "
                 f"from 1 to {capacity}, got {tuple(keys.shape)} and {tuple(values.shape)}"

@@ -468,9 +468,9 @@ class Module(ModuleState):
         return copying.deep_copy(self, memo)  # type: ignore[no-any-return]
 
     def __copy__(self) -> Module:
-        made: Module = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        return made
+        result: Module = object.__new__(type(self))
+        result.__dict__.update(self.__dict__)
+        return result
 
     def __getstate__(self) -> dict[str, Any]:
         return copying.state_of(self)

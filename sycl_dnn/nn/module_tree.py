@@ -65,11 +65,11 @@ def changes() -> tuple[int, int]:
 def lends(module: Any) -> dict[str, Any]:
     """Note that others have arrays of a module; return those lent as attributes, by name."""
     own = module.__dict__
-    found: dict[str, Any] | None = own.get("_lent")
-    if found is None:
-        found = own["_lent"] = {}
+    result: dict[str, Any] | None = own.get("_lent")
+    if result is None:
+        result = own["_lent"] = {}
         _Epoch.n_lending += 1
-    return found
+    return result
 
 
 class Node(NamedTuple):
@@ -270,9 +270,9 @@ class _Walk:
         node = tree.opened(value) if held_objects.referent_of(value) is value else None
         if node is not None:
             return self._container(value, node, path)
-        found = self._object(value, path)
-        if found is not None:
-            return found
+        result = self._object(value, path)
+        if result is not None:
+            return result
         if not isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
             self.is_lasting = False
         self.held.append(value)
@@ -287,9 +287,9 @@ class _Walk:
         parts = held_objects.parts_of(value)
         if parts is None:
             return None
-        wanted = self._wanted()
+        expected = self._wanted()
         reached = [
-            i for i, v in enumerate(parts.children) if held_objects.reaches(v, wanted, path, {})
+            i for i, v in enumerate(parts.children) if held_objects.reaches(v, expected, path, {})
         ]
         if not reached:
             return None
@@ -353,8 +353,8 @@ class _Walk:
         """Whether a value is an array-free object of a user's class, which copies share."""
         if node.kind in _BUILTIN:
             return False
-        wanted = self._wanted()
-        leads = any(held_objects.reaches(v, wanted, "", {}) for v in node.children)
+        expected = self._wanted()
+        leads = any(held_objects.reaches(v, expected, "", {}) for v in node.children)
         return not leads and not any(
             nested_arguments.is_array(v) or isinstance(v, Tensor) for v in tree.leaves(value)
         )
@@ -366,13 +366,13 @@ def _made(value: Any, maker: Maker | None, copies: Copies) -> Any:
 
 def registered_modules(root: Any) -> Iterator[Any]:
     """Yield a module and its registered submodules, each once, in state-dict order."""
-    wanted, seen = [root], set()
-    while wanted:
-        module = wanted.pop()
+    expected, seen = [root], set()
+    while expected:
+        module = expected.pop()
         if module is not None and id(module) not in seen:
             seen.add(id(module))
             yield module
-            wanted += reversed(module.__dict__["_modules"].values())
+            expected += reversed(module.__dict__["_modules"].values())
 
 
 def ids_of(root: Any) -> frozenset[int]:
@@ -384,20 +384,20 @@ def ids_of(root: Any) -> frozenset[int]:
 
 def methods_of(kind: type, first: str = "forward") -> list[Any]:
     """Return a method of a user's class and the methods that it calls by name."""
-    wanted, found, names = [first], [], {first}
-    while wanted:
-        name = wanted.pop()
+    expected, results, names = [first], [], {first}
+    while expected:
+        name = expected.pop()
         for owner in kind.__mro__:
             content = vars(owner).get(name)
             if code_facts.is_library(owner.__module__) or not isinstance(
                 content, types.FunctionType
             ):
                 continue
-            found.append(content)
+            results.append(content)
             new = {n for n in code_facts.facts_of(content.__code__).names if hasattr(kind, n)}
-            wanted += sorted(new - names)
+            expected += sorted(new - names)
             names |= new
-    return found
+    return results
 
 
 def flatten(module: Any) -> tuple[list[Any], Form]:
@@ -432,18 +432,18 @@ def walked(module: Any) -> tuple[list[Any], Form]:
 
 def unflatten(form: Form, leaves: Iterable[Any]) -> Any:
     """Build a module of a form from arrays or traced values."""
-    given = list(leaves)
-    is_traced = any(isinstance(v, Tensor) for v in given)
+    provided = list(leaves)
+    is_traced = any(isinstance(v, Tensor) for v in provided)
     if is_traced:
-        bypassed.note(form, given)
+        bypassed.note(form, provided)
     modules = [object.__new__(node.kind) for node in form.nodes]
-    copies = Copies(given, modules)
+    copies = Copies(provided, modules)
     for module, node in zip(modules, form.nodes, strict=True):
         own: dict[str, Any] = dict(node.fixed)
         for name, maker in node.made.items():
             own[name] = maker(copies)
-        own["_parameters"] = _chosen(node.parameters, given)
-        own["_buffers"] = _chosen(node.buffers, given)
+        own["_parameters"] = _chosen(node.parameters, provided)
+        own["_buffers"] = _chosen(node.buffers, provided)
         own["_modules"] = _chosen(node.modules, modules)
         own["_frozen"], own["_transient"] = node.frozen, node.transient
         own["_lent"] = {}

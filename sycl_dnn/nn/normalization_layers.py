@@ -19,8 +19,8 @@ class _Affine(Module):
     def _add(
         self, shape: tuple[int, ...], weight: bool, bias: bool, dtype: Any, device: Any
     ) -> None:
-        for name, wanted in (("weight", weight), ("bias", bias)):
-            self.register_parameter(name, new_parameter(shape, dtype, device) if wanted else None)
+        for name, expected in (("weight", weight), ("bias", bias)):
+            self.register_parameter(name, new_parameter(shape, dtype, device) if expected else None)
 
     def reset_parameters(self) -> None:
         """Set weights to one and biases to zero."""
@@ -45,8 +45,8 @@ class _Running(_Affine):
         self.affine, self.track_running_stats = affine, track_running_stats
         self._add((num_features,), affine, affine and bias, dtype, device)
         for name, fill in (("running_mean", 0.0), ("running_var", 1.0)):
-            made = F.full((num_features,), fill, dtype=dtype, device=device)
-            self.register_buffer(name, made if track_running_stats else None)
+            result = F.full((num_features,), fill, dtype=dtype, device=device)
+            self.register_buffer(name, result if track_running_stats else None)
         # float32 counts exactly up to 16,777,216; state dicts have int64, as in torch.
         count = F.zeros((), device=device) if track_running_stats else None
         self.register_buffer("num_batches_tracked", count)
@@ -65,17 +65,17 @@ class _Running(_Affine):
     def _check(self, input: Any) -> None:
         kind = type(self).__name__
         if input.ndim not in self.ranks:
-            wanted = " or ".join(f"{n}D" for n in self.ranks)
-            raise ValueError(f"{kind}: expected {wanted} input (got {input.ndim}D input)")
+            expected = " or ".join(f"{n}D" for n in self.ranks)
+            raise ValueError(f"{kind}: expected {expected} input (got {input.ndim}D input)")
 
     def _counted(self, input: Any) -> Any:
         """Count a batch and return the number of batches so far."""
         old = self.num_batches_tracked
         if isinstance(input, Tensor) and not isinstance(old, Tensor):
             old = input.trace.capture(old)
-        made = F.add(old, 1.0)
-        self.update_buffer("num_batches_tracked", made)
-        return made
+        result = F.add(old, 1.0)
+        self.update_buffer("num_batches_tracked", result)
+        return result
 
     def extra_repr(self) -> str:
         """Return what ``repr`` shows."""
@@ -135,12 +135,12 @@ class _InstanceNorm(_Running):
         self._check(input)
         is_single = input.ndim == min(self.ranks)
         x = F.unsqueeze(input, 0) if is_single else input
-        made = F.instance_norm(
+        result = F.instance_norm(
             x, self.running_mean, self.running_var, self.weight, self.bias,
             self.training or not self.track_running_stats,
             0.0 if self.momentum is None else self.momentum, self.eps,
         )  # fmt: skip
-        return F.squeeze(made, 0) if is_single else made
+        return F.squeeze(result, 0) if is_single else result
 
 
 _TEXT = """{what} over inputs of {ranks} axes, as ``torch.nn.{name}``.
@@ -259,8 +259,8 @@ class RMSNorm(_Affine):
         super().__init__()
         self.normalized_shape, self.eps = _axes(normalized_shape), eps
         self.elementwise_affine = elementwise_affine
-        made = new_parameter(self.normalized_shape, dtype, device) if elementwise_affine else None
-        self.register_parameter("weight", made)
+        result = new_parameter(self.normalized_shape, dtype, device) if elementwise_affine else None
+        self.register_parameter("weight", result)
         self.reset_parameters()
 
     def forward(self, input: Any) -> Any:

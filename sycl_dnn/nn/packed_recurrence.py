@@ -21,15 +21,15 @@ class _Run(NamedTuple):
 
 
 def _runs(batch_sizes: Sequence[int]) -> list[_Run]:
-    found: list[_Run] = []
+    results: list[_Run] = []
     first = 0
     for size in batch_sizes:
-        if found and found[-1].n_sequences == size:
-            found[-1] = found[-1]._replace(n_steps=found[-1].n_steps + 1)
+        if results and results[-1].n_sequences == size:
+            results[-1] = results[-1]._replace(n_steps=results[-1].n_steps + 1)
         else:
-            found.append(_Run(first, 1, size))
+            results.append(_Run(first, 1, size))
         first += size
-    return found
+    return results
 
 
 def run_packed(network: Any, sequence: Any, hx: Any) -> tuple[Any, Any]:
@@ -61,8 +61,8 @@ def run_packed(network: Any, sequence: Any, hx: Any) -> tuple[Any, Any]:
         outputs = []
         for direction in range(n_directions):
             weights = network.weights_of(layer, direction)
-            made, end = _directed(network, data, runs, initial[len(ends)], weights, direction)
-            outputs.append(made)
+            result, end = _directed(network, data, runs, initial[len(ends)], weights, direction)
+            outputs.append(result)
             ends.append(end)
         data = outputs[0] if n_directions == 1 else F.cat(outputs, 1)
     states = [F.stack([end[i] for end in ends]) for i in range(len(ends[0]))]
@@ -84,16 +84,16 @@ def _initial(network: Any, sequence: Any, hx: Any, n_cells: int) -> list[States]
     if hx is None:
         zero = F.mul(F.narrow(F.narrow(data, 0, 0, 1), 1, 0, 1), 0.0)
         return [[F.expand(zero, (n, width)) for width in widths] for _ in range(n_cells)]
-    given = list(hx) if network.mode == "lstm" else [hx]
-    for state, width in zip(given, widths, strict=True):
+    provided = list(hx) if network.mode == "lstm" else [hx]
+    for state, width in zip(provided, widths, strict=True):
         if tuple(state.shape) != (n_cells, n, width):
             raise ValueError(
                 f"{type(network).__name__}: hx must have the shape {(n_cells, n, width)}, got "
                 f"{tuple(state.shape)}"
             )
     order = sequence.sorted_indices
-    given = [s if order is None else _ordered(s, order) for s in given]
-    return [[F.squeeze(F.narrow(s, 0, i, 1), 0) for s in given] for i in range(n_cells)]
+    provided = [s if order is None else _ordered(s, order) for s in provided]
+    return [[F.squeeze(F.narrow(s, 0, i, 1), 0) for s in provided] for i in range(n_cells)]
 
 
 def _directed(
@@ -113,8 +113,8 @@ def _directed(
             done.append([F.narrow(s, 0, run.n_sequences, -more) for s in states])
             states = [F.narrow(s, 0, 0, run.n_sequences) for s in states]
         n = run.n_sequences
-        made, states = _stepped(network, data, run, states, weights, reverse)
-        outputs.append(made)
+        result, states = _stepped(network, data, run, states, weights, reverse)
+        outputs.append(result)
     done.append(states)
     last = [F.cat(list(parts), 0) for parts in zip(*reversed(done), strict=True)]
     return F.cat(outputs[::-1] if reverse else outputs, 0), last
@@ -125,13 +125,13 @@ def _stepped(
 ) -> tuple[Any, States]:
     rows = F.narrow(data, 0, run.first, run.n_steps * run.n_sequences)
     x = F.reshape(rows, (run.n_steps, run.n_sequences, data.shape[1]))
-    given = [F.unsqueeze(s, 0) for s in states]
-    hx = tuple(given) if len(given) > 1 else given[0]
+    provided = [F.unsqueeze(s, 0) for s in states]
+    hx = tuple(provided) if len(provided) > 1 else provided[0]
     x = F.flip(x, 0) if reverse else x
-    made, end = getattr(F, network.mode)(x, hx, weights, bias=network.bias)
-    made = F.flip(made, 0) if reverse else made
+    result, end = getattr(F, network.mode)(x, hx, weights, bias=network.bias)
+    result = F.flip(result, 0) if reverse else result
     ends = end if isinstance(end, tuple) else (end,)
     return (
-        F.reshape(made, (run.n_steps * run.n_sequences, made.shape[2])),
+        F.reshape(result, (run.n_steps * run.n_sequences, result.shape[2])),
         [F.squeeze(s, 0) for s in ends],
     )

@@ -43,17 +43,17 @@ class Placement:
 
     def _replaced(self, change: Callable[[Any], Any]) -> Any:
         """Apply a function once per array, so that tied arrays remain tied."""
-        made: dict[int, tuple[Any, Any]] = {}
+        produced: dict[int, tuple[Any, Any]] = {}
 
         def once(array: Any) -> Any:
-            if id(array) not in made:
-                made[id(array)] = (array, change(array))
-            return made[id(array)][1]
+            if id(array) not in produced:
+                produced[id(array)] = (array, change(array))
+            return produced[id(array)][1]
 
         # Includes the results, because a module with two names is visited twice.
         def each(array: Any) -> Any:
             new = once(array)
-            made.setdefault(id(new), (new, new))
+            produced.setdefault(id(new), (new, new))
             return new
 
         return self._apply(each)

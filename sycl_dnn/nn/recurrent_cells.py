@@ -35,8 +35,8 @@ class _Cell(Module):
             "bias_ih": (rows,) if bias else None, "bias_hh": (rows,) if bias else None,
         }  # fmt: skip
         for name, shape in shapes.items():
-            made = None if shape is None else new_parameter(shape, dtype, device)
-            self.register_parameter(name, made)
+            result = None if shape is None else new_parameter(shape, dtype, device)
+            self.register_parameter(name, result)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

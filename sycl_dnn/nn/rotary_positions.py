@@ -40,8 +40,8 @@ class RotaryEmbedding(Module):
             raise ValueError(f"RotaryEmbedding: dim must be even, got {dim}")
         self.dim, self.base = dim, base
         powers = F.arange(0.0, float(dim), 2.0)
-        made = F.pow(base, F.mul(powers, -1.0 / dim))
-        self.register_buffer("inv_freq", made, persistent=False)
+        result = F.pow(base, F.mul(powers, -1.0 / dim))
+        self.register_buffer("inv_freq", result, persistent=False)
 
     def forward(self, x: Any, offset: Any = 0) -> Any:
         """Rotate (*, T, dim); the first position is ``offset``, a number or an array ()."""

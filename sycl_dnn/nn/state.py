@@ -33,11 +33,11 @@ class ModuleState(StateDicts, Placement):
         lent = module_tree.lends(self)
         if type(value) is not dpnp.ndarray:
             return value
-        found = lent.get(name)
-        if getattr(found, "plain", None) is not value:
-            found = lent[name] = handed(value)
-            found.owners[id(self), name] = weakref.ref(self)
-        return found
+        result = lent.get(name)
+        if getattr(result, "plain", None) is not value:
+            result = lent[name] = handed(value)
+            result.owners[id(self), name] = weakref.ref(self)
+        return result
 
     def named_modules(
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
@@ -123,13 +123,13 @@ class ModuleState(StateDicts, Placement):
         AttributeError
             It does not exist; the message names the path.
         """
-        found: Any = self
+        result: Any = self
         for name in target.split(".") if target else ():
-            if name not in found._modules:
-                kind = type(found).__name__
+            if name not in result._modules:
+                kind = type(result).__name__
                 raise AttributeError(f"{target}: {kind} has no module '{name}'")
-            found = found._modules[name]
-        return found
+            result = result._modules[name]
+        return result
 
     def get_parameter(self, target: str) -> Any:
         """Return the parameter at a path."""

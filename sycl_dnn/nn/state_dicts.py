@@ -145,9 +145,9 @@ class StateDicts:
         >>> {k: v.shape for k, v in nn.Conv2d(3, 8, 3).state_dict().items()}
         {'weight': (8, 3, 3, 3), 'bias': (8,)}
         """
-        given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
-        destination = given.get("destination", destination)
-        prefix, keep_vars = given.get("prefix", prefix), given.get("keep_vars", keep_vars)
+        provided = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
+        destination = provided.get("destination", destination)
+        prefix, keep_vars = provided.get("prefix", prefix), provided.get("keep_vars", keep_vars)
         destination = OrderedDict() if destination is None else destination
         for hook in self._state_hooks_of("before saving"):
             hook(self, prefix, keep_vars)
@@ -158,8 +158,8 @@ class StateDicts:
                     destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars
                 )
         for hook in self._state_hooks_of("after saving"):
-            made = hook(self, destination, prefix, {"version": self._version})
-            destination = destination if made is None else made
+            result = hook(self, destination, prefix, {"version": self._version})
+            destination = destination if result is None else result
         return destination
 
     # Loading.
@@ -179,14 +179,14 @@ class StateDicts:
             if path not in state_dict:
                 missing_keys.append(path)
                 continue
-            given, wanted = tuple(state_dict[path].shape), group[name].shape
-            if given == wanted:
+            provided, expected = tuple(state_dict[path].shape), group[name].shape
+            if provided == expected:
                 assign = bool(local_metadata.get("assign_to_params_buffers", False))
                 group[name] = _copied(plain(state_dict[path]), group[name], assign)
             else:
                 error_msgs.append(
-                    f"size mismatch for {path}: copying a param with shape {given} from "
-                    f"checkpoint, the shape in current model is {wanted}."
+                    f"size mismatch for {path}: copying a param with shape {provided} from "
+                    f"checkpoint, the shape in current model is {expected}."
                 )
         if self._has_extra() and prefix + _EXTRA in state_dict:
             known.add(_EXTRA)
@@ -198,13 +198,13 @@ class StateDicts:
 
     def _unexpected(self, state_dict: Any, prefix: str, known: set[str]) -> list[str]:
         """Return the names that neither this module nor a submodule has."""
-        found = []
+        results = []
         for path in state_dict:
             if path.startswith(prefix):
                 first, dot, _ = path[len(prefix) :].partition(".")
                 if first not in (self._modules if dot else known):
-                    found.append(path)
-        return found
+                    results.append(path)
+        return results
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
@@ -235,18 +235,18 @@ class StateDicts:
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         before = _Before(self)
-        found, problems = IncompatibleKeys([], []), list[str]()
+        result, problems = IncompatibleKeys([], []), list[str]()
         entries = OrderedDict(state_dict)
         metadata = getattr(state_dict, "_metadata", {})
         try:
-            _load(self, entries, "", metadata, assign, found, problems)
-            if strict and found.unexpected_keys:
-                keys = _quoted(found.unexpected_keys)
+            _load(self, entries, "", metadata, assign, result, problems)
+            if strict and result.unexpected_keys:
+                keys = _quoted(result.unexpected_keys)
                 problems.insert(0, f"Unexpected key(s) in state_dict: {keys}.")
-            if strict and found.missing_keys:
-                keys = _quoted(found.missing_keys)
+            if strict and result.missing_keys:
+                keys = _quoted(result.missing_keys)
                 problems.insert(
-                    bool(found.unexpected_keys), f"Missing key(s) in state_dict: {keys}."
+                    bool(result.unexpected_keys), f"Missing key(s) in state_dict: {keys}."
                 )
             if problems:
                 kind, lines = type(self).__name__, "\n\t".join(problems)
@@ -256,7 +256,7 @@ class StateDicts:
             raise
         before.tie()
         module_tree.form_changed()
-        return found
+        return result
 
 
 def _load(
@@ -314,17 +314,17 @@ def _quoted(names: list[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
-def _copied(given: Any, old: Any, assign: bool) -> Any:
+def _copied(provided: Any, old: Any, assign: bool) -> Any:
     """Copy a value to the queue and dtype of an array."""
     queue, dtype = old.sycl_queue, str(old.dtype)
-    if nested_arguments.is_array(given):
-        made = given.copy() if given.sycl_queue == queue else to_queue(given, queue)
+    if nested_arguments.is_array(provided):
+        result = provided.copy() if provided.sycl_queue == queue else to_queue(provided, queue)
     else:
-        if hasattr(given, "detach"):
-            given = given.detach().cpu().contiguous()
-        if not isinstance(given, np.ndarray) and not str(given.dtype).endswith("bfloat16"):
-            given = np.asarray(given)
+        if hasattr(provided, "detach"):
+            provided = provided.detach().cpu().contiguous()
+        if not isinstance(provided, np.ndarray) and not str(provided.dtype).endswith("bfloat16"):
+            provided = np.asarray(provided)
         kwargs = {"sycl_queue": queue}
-        made = F.asarray(given, **kwargs)
-        made = made.copy()
-    return made if assign or str(made.dtype) == dtype else F.astype(made, dtype)
+        result = F.asarray(provided, **kwargs)
+        result = result.copy()
+    return result if assign or str(result.dtype) == dtype else F.astype(result, dtype)

@@ -70,9 +70,9 @@ def summary_of(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Su
 
     def traced(module: Any, args: Any, kwargs: Any) -> Any:
         names.update({id(part): name for name, part in module.named_modules()})
-        made = eager.forward(module, *args, **kwargs)
-        rows.extend(_rows([*seen, _Call(module, args, kwargs, made)], names))
-        return made
+        output = eager.forward(module, *args, **kwargs)
+        rows.extend(_rows([*seen, _Call(module, args, kwargs, output)], names))
+        return output
 
     rows: list[Row] = []
     try:

@@ -55,12 +55,12 @@ class _Transformer(Module):
     def _sa_block(
         self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False
     ) -> Any:
-        made = self.self_attn(x, x, x, key_padding_mask, False, attn_mask, is_causal=is_causal)
-        return self.dropout1(made[0])
+        result = self.self_attn(x, x, x, key_padding_mask, False, attn_mask, is_causal=is_causal)
+        return self.dropout1(result[0])
 
     def _ff_block(self, x: Any) -> Any:
-        made = self.linear2(self.dropout(self.activation(self.linear1(x))))
-        return getattr(self, f"dropout{self._n_norms}")(made)
+        result = self.linear2(self.dropout(self.activation(self.linear1(x))))
+        return getattr(self, f"dropout{self._n_norms}")(result)
 
 
 class TransformerEncoderLayer(_Transformer):
@@ -137,14 +137,14 @@ class TransformerEncoderLayer(_Transformer):
             raise NotImplementedError(
                 f"{type(self).__name__}.step: _sa_block is overridden; override step as well"
             )
-        made = []
+        results = []
 
         def attended(x: Any) -> Any:
-            made.append(self.self_attn.step(x, cache))
-            return self.dropout1(made[0][0])
+            results.append(self.self_attn.step(x, cache))
+            return self.dropout1(results[0][0])
 
         x = self._residual(src, 1, attended)
-        return self._residual(x, 2, self._ff_block), made[0][1]
+        return self._residual(x, 2, self._ff_block), results[0][1]
 
 
 class TransformerDecoderLayer(_Transformer):
@@ -170,10 +170,10 @@ class TransformerDecoderLayer(_Transformer):
     ) -> None:  # fmt: skip
         super().__init__()
         for name in ("self_attn", "multihead_attn"):
-            made = MultiheadAttention(
+            result = MultiheadAttention(
                 d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype
             )
-            self.register_module(name, made)
+            self.register_module(name, result)
         self._make(d_model, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias,
                    device, dtype)  # fmt: skip
 
@@ -195,10 +195,10 @@ class TransformerDecoderLayer(_Transformer):
     def _mha_block(
         self, x: Any, mem: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False
     ) -> Any:
-        made = self.multihead_attn(
+        result = self.multihead_attn(
             x, mem, mem, key_padding_mask, False, attn_mask, is_causal=is_causal
         )
-        return self.dropout2(made[0])
+        return self.dropout2(result[0])
 
 
 class _Stack(Module):
@@ -252,11 +252,11 @@ class TransformerEncoder(_Stack):
         >>> y.shape, [int(cache.length) for cache in caches]
         ((1, 3, 8), [3, 3])
         """
-        made = []
+        results = []
         for layer, cache in zip(self.layers, caches, strict=True):
             src, cache = layer.step(src, cache)
-            made.append(cache)
-        return (src if self.norm is None else self.norm(src)), made
+            results.append(cache)
+        return (src if self.norm is None else self.norm(src)), results
 
 
 class TransformerDecoder(_Stack):

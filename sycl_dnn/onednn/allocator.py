@@ -87,9 +87,9 @@ def make_allocator(
         return Allocator(allocate, deallocate)  # type: ignore[arg-type]
     if any(is_number):
         raise TypeError("make_allocator: allocate and deallocate must be of one kind, got two")
-    made = _of_python(allocate, deallocate)  # type: ignore[arg-type]
-    _KEPT.append(made)
-    addresses = (ctypes.cast(f, ctypes.c_void_p).value or 0 for f in made)
+    result = _of_python(allocate, deallocate)  # type: ignore[arg-type]
+    _KEPT.append(result)
+    addresses = (ctypes.cast(f, ctypes.c_void_p).value or 0 for f in result)
     return Allocator(*addresses)
 
 

@@ -15,9 +15,9 @@ from sycl_dnn.onednn.memory import array_of
 __all__ = ["gemm_s8s8s32", "gemm_u8s8s32", "sgemm"]
 
 
-def _require(function: str, name: str, holds: bool, rule: str, got: Any) -> None:
+def _require(function: str, name: str, holds: bool, rule: str, actual: Any) -> None:
     if not holds:
-        raise InvalidArguments(f"{function}: {name} must {rule}, got {got}")
+        raise InvalidArguments(f"{function}: {name} must {rule}, got {actual}")
 
 
 def _letter(function: str, name: str, value: Any, known: str) -> str:
@@ -49,8 +49,8 @@ def _on_host(function: str, name: str, array: Any) -> np.ndarray:
             f"{type(array).__name__}"
         )
     device = usm.sycl_queue.sycl_device
-    got = f"{usm.usm_type} memory of {device.name}"
-    _require(function, name, is_readable(usm), "be in memory that the host reads", got)
+    actual = f"{usm.usm_type} memory of {device.name}"
+    _require(function, name, is_readable(usm), "be in memory that the host reads", actual)
     return host_view(usm)
 
 
@@ -58,20 +58,22 @@ def _matrix(
     function: str, name: str, array: Any, dtype: str, rows: int, columns: int, ld: int
 ) -> np.ndarray:
     """Validate a matrix with leading dimension ``ld``, and return it on the host."""
-    found = _on_host(function, name, array)
-    _require(function, name, found.dtype == np.dtype(dtype), f"have dtype {dtype}", found.dtype)
+    result = _on_host(function, name, array)
+    _require(function, name, result.dtype == np.dtype(dtype), f"have dtype {dtype}", result.dtype)
     _require(function, f"ld{name.lower()}", ld >= max(columns, 1), f"be {columns} at least", ld)
-    itemsize = found.dtype.itemsize
-    plain = all(n == 1 or s > 0 for n, s in zip(found.shape, found.strides, strict=True))
-    dense = found.size == 0 or found.flags.c_contiguous
-    padded = found.ndim == 2 and plain and found.strides == (ld * itemsize, itemsize)
-    _require(function, name, dense or padded, "be contiguous, or have rows ld apart", found.strides)
+    itemsize = result.dtype.itemsize
+    plain = all(n == 1 or s > 0 for n, s in zip(result.shape, result.strides, strict=True))
+    dense = result.size == 0 or result.flags.c_contiguous
+    padded = result.ndim == 2 and plain and result.strides == (ld * itemsize, itemsize)
+    _require(
+        function, name, dense or padded, "be contiguous, or have rows ld apart", result.strides
+    )
     needed = (rows - 1) * ld + columns if rows and columns else 0
-    held = found.size
-    if padded and found.size:
-        held = (found.shape[0] - 1) * ld + found.shape[1]
+    held = result.size
+    if padded and result.size:
+        held = (result.shape[0] - 1) * ld + result.shape[1]
     _require(function, name, held >= needed, f"hold {needed} elements", held)
-    return found
+    return result
 
 
 def _address(array: np.ndarray) -> int:
@@ -86,24 +88,24 @@ def _shared(function: str, c: np.ndarray, others: dict[str, np.ndarray]) -> None
 
 
 def _result(function: str, array: Any, dtype: str, m: int, n: int, ldc: int) -> np.ndarray:
-    found = _matrix(function, "C", array, dtype, m, n, ldc)
-    _require(function, "C", found.flags.writeable, "be writable", "a read-only array")
-    return found
+    result = _matrix(function, "C", array, dtype, m, n, ldc)
+    _require(function, "C", result.flags.writeable, "be writable", "a read-only array")
+    return result
 
 
 def sgemm(
     transa: str,
     transb: str,
-    M: int,  # noqa: N803 (oneDNN's names)
-    N: int,  # noqa: N803
-    K: int,  # noqa: N803
+    M: int,
+    N: int,
+    K: int,
     alpha: float,
-    A: Any,  # noqa: N803
+    A: Any,
     lda: int,
-    B: Any,  # noqa: N803
+    B: Any,
     ldb: int,
     beta: float,
-    C: Any,  # noqa: N803
+    C: Any,
     ldc: int,
 ) -> None:
     """Compute ``C = alpha * op(A) @ op(B) + beta * C`` in float32 on the host, synchronously.
@@ -149,16 +151,16 @@ def _value(function: str, name: str, value: Any, dtype: str) -> int:
 
 
 def _offsets(function: str, offsetc: str, co: Any, m: int, n: int) -> np.ndarray:
-    found = _on_host(function, "co", co)
+    result = _on_host(function, "co", co)
     needed = {"F": 1, "C": max(m, 1), "R": max(n, 1)}[offsetc]
-    _require(function, "co", found.dtype == np.dtype("i4"), "have dtype int32", found.dtype)
-    fits = found.flags.c_contiguous and found.size >= needed
-    _require(function, "co", fits, f"hold {needed} elements in a row", found.shape)
-    return found
+    _require(function, "co", result.dtype == np.dtype("i4"), "have dtype int32", result.dtype)
+    fits = result.flags.c_contiguous and result.size >= needed
+    _require(function, "co", fits, f"hold {needed} elements in a row", result.shape)
+    return result
 
 
-def _gemm_s32(function: str, dtype: str, given: tuple[Any, ...]) -> None:
-    transa, transb, offsetc, M, N, K, alpha, A, lda, ao, B, ldb, bo, beta, C, ldc, co = given  # noqa: N806
+def _gemm_s32(function: str, dtype: str, provided: tuple[Any, ...]) -> None:
+    transa, transb, offsetc, M, N, K, alpha, A, lda, ao, B, ldb, bo, beta, C, ldc, co = provided
     ta, tb = (_letter(function, w, v, "NT") for w, v in (("transa", transa), ("transb", transb)))
     oc = _letter(function, "offsetc", offsetc, "FCR")
     m, n, k = (_size(function, w, v) for w, v in (("M", M), ("N", N), ("K", K)))
@@ -177,18 +179,18 @@ def gemm_u8s8s32(
     transa: str,
     transb: str,
     offsetc: str,
-    M: int,  # noqa: N803
-    N: int,  # noqa: N803
-    K: int,  # noqa: N803
+    M: int,
+    N: int,
+    K: int,
     alpha: float,
-    A: Any,  # noqa: N803
+    A: Any,
     lda: int,
     ao: int,
-    B: Any,  # noqa: N803
+    B: Any,
     ldb: int,
     bo: int,
     beta: float,
-    C: Any,  # noqa: N803
+    C: Any,
     ldc: int,
     co: Any,
 ) -> None:
@@ -215,26 +217,26 @@ def gemm_u8s8s32(
     On CPUs without 8-bit dot products, sums of pairs saturate at 16 bits. Source: oneDNN
     ``dnnl::gemm_u8s8s32``.
     """
-    given = (transa, transb, offsetc, M, N, K, alpha, A, lda, ao, B, ldb, bo, beta, C, ldc, co)
-    _gemm_s32("gemm_u8s8s32", "u1", given)
+    provided = (transa, transb, offsetc, M, N, K, alpha, A, lda, ao, B, ldb, bo, beta, C, ldc, co)
+    _gemm_s32("gemm_u8s8s32", "u1", provided)
 
 
 def gemm_s8s8s32(
     transa: str,
     transb: str,
     offsetc: str,
-    M: int,  # noqa: N803
-    N: int,  # noqa: N803
-    K: int,  # noqa: N803
+    M: int,
+    N: int,
+    K: int,
     alpha: float,
-    A: Any,  # noqa: N803
+    A: Any,
     lda: int,
     ao: int,
-    B: Any,  # noqa: N803
+    B: Any,
     ldb: int,
     bo: int,
     beta: float,
-    C: Any,  # noqa: N803
+    C: Any,
     ldc: int,
     co: Any,
 ) -> None:
@@ -243,5 +245,5 @@ def gemm_s8s8s32(
     Parameters and errors are those of ``gemm_u8s8s32``, with ``A`` int8. Source: oneDNN
     ``dnnl::gemm_s8s8s32``.
     """
-    given = (transa, transb, offsetc, M, N, K, alpha, A, lda, ao, B, ldb, bo, beta, C, ldc, co)
-    _gemm_s32("gemm_s8s8s32", "i1", given)
+    provided = (transa, transb, offsetc, M, N, K, alpha, A, lda, ao, B, ldb, bo, beta, C, ldc, co)
+    _gemm_s32("gemm_s8s8s32", "i1", provided)

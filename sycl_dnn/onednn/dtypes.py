@@ -124,8 +124,8 @@ def name_of(dtype: Any) -> str:
     try:
         found = np.dtype(dtype)
     except TypeError:
-        known = ", ".join(DATA_TYPES)
-        raise TypeError(f"dtype must be one of {known}, got {dtype!r}") from None
+        choices = ", ".join(DATA_TYPES)
+        raise TypeError(f"dtype must be one of {choices}, got {dtype!r}") from None
     row = _OF_DTYPE.get(found)
     return row.name if row else _OF_ML_DTYPES.get(found.name, found.name)
 
@@ -227,8 +227,8 @@ def result_dtype(*operands: Any) -> str:
             ranked[2].append(_OF_NUMBERS[type(value)])
         else:
             ranked[0 if value.shape else 1].append(value.dtype)
-    found = [promote(*names) for names in ranked if names]
-    return max(found, key=_kind)  # the first one on ties
+    matches = [promote(*names) for names in ranked if names]
+    return max(matches, key=_kind)  # the first one on ties
 
 
 def _kind(name: str) -> int:
@@ -243,18 +243,18 @@ FOUR_BIT = tuple(member for member, row in _MEMBERS.items() if row.bits == 4)
 
 def row_of(member: Any) -> DataType:
     """Return the row of an enumerator."""
-    found = _MEMBERS.get(member)
-    if found is None:
+    result = _MEMBERS.get(member)
+    if result is None:
         raise InvalidArguments(f"data_type must be one that arrays can hold, got {member!r}")
-    return found
+    return result
 
 
 def member_of(name: str, function: str) -> Any:
     """Return the enumerator that ``name`` refers to, such as ``"bf16"``."""
     members = data_type.__members__
     if name not in members:
-        known = ", ".join(members)
-        raise InvalidArguments(f"{function}: data_type must be one of {known}, got {name!r}")
+        choices = ", ".join(members)
+        raise InvalidArguments(f"{function}: data_type must be one of {choices}, got {name!r}")
     return members[name]
 
 
@@ -262,8 +262,10 @@ def data_type_of(dtype: Any) -> Any:
     """Return the data type that a dtype determines by itself."""
     found = _OF_DTYPE.get(np.dtype(dtype))
     if found is None or found.name == "bool":
-        known = ", ".join(str(d) for d, row in _OF_DTYPE.items() if row.name != "bool")
-        raise InvalidArguments(f"array must have a dtype that oneDNN knows ({known}), got {dtype}")
+        choices = ", ".join(str(d) for d, row in _OF_DTYPE.items() if row.name != "bool")
+        raise InvalidArguments(
+            f"array must have a dtype that oneDNN knows ({choices}), got {dtype}"
+        )
     return found.data_type
 
 

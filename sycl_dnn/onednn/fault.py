@@ -219,8 +219,8 @@ _HALF_BYTES = ("s4", "u4", "f4_e2m1")
 
 
 def _post_op_calls(pd: Any, name: str) -> list[tuple[Any, ...]]:
-    given = pd.primitive_attr.get("set_post_ops")
-    ops = given[-1][0] if given else ()
+    provided = pd.primitive_attr.get("set_post_ops")
+    ops = provided[-1][0] if provided else ()
     return [args for kind, args in (ops[i] for i in range(len(ops))) if kind == name]
 
 
@@ -237,8 +237,8 @@ def blocked_twice(pd: Any) -> bool:
 
 def unwritten_padding(pd: Any) -> bool:
     """Match channels that do not fill whole blocks."""
-    made = pd.dst_desc if pd.name == "lrn_forward" else pd.diff_src_desc
-    return not made.is_plain and tuple(made.padded_dims) != tuple(made.dims)
+    output = pd.dst_desc if pd.name == "lrn_forward" else pd.diff_src_desc
+    return not output.is_plain and tuple(output.padded_dims) != tuple(output.dims)
 
 
 def sum_of_other_type(pd: Any) -> bool:
@@ -308,22 +308,22 @@ INEXACT_IN_DOUBLES = tuple(
 
 def doubles_in_float(pd: Any) -> bool:
     """Match f64 that GPUs compute in f32: anything but products, pooling, softmax and copies."""
-    given = pd.parameters
-    descs = [d for d in given.values() if isinstance(d, _core.MemoryDesc)]
+    provided = pd.parameters
+    descs = [d for d in provided.values() if isinstance(d, _core.MemoryDesc)]
     if not any(d.data_type is _core.data_type.f64 for d in descs):
         return False
     if not pd.name.startswith(_EXACT_IN_DOUBLES):
         return True
-    has_bias = any(given.get(name) is not None for name in ("bias", "diff_bias"))
+    has_bias = any(provided.get(name) is not None for name in ("bias", "diff_bias"))
     post_ops = pd.primitive_attr.get("set_post_ops")
     return has_bias or bool(post_ops and len(post_ops[-1][0]))
 
 
 def clears_too_much(pd: Any) -> bool:
     """Match a diff_src smaller than the padded diff_dst, by whose size oneDNN clears it."""
-    given, made = pd.diff_dst_desc, pd.diff_src_desc
-    is_padded = given.padded_dims != given.dims
-    return pd.impl_info.startswith("ref") and is_padded and made.get_size() < given.get_size()
+    provided, output = pd.diff_dst_desc, pd.diff_src_desc
+    is_padded = provided.padded_dims != provided.dims
+    return pd.impl_info.startswith("ref") and is_padded and output.get_size() < provided.get_size()
 
 
 def integer_cell(pd: Any) -> bool:

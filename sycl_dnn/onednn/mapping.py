@@ -112,8 +112,8 @@ def to_numpy(memory: Any, dtype: Any, copy: bool | None) -> np.ndarray:
         raise ValueError("np.asarray: a Memory is copied to NumPy; copy must not be False")
     array = memory.to_array()
     array.sycl_queue.wait()
-    made = dpnp.asnumpy(array)
-    return made if dtype is None else made.astype(dtype, copy=False)
+    result = dpnp.asnumpy(array)
+    return result if dtype is None else result.astype(dtype, copy=False)
 
 
 def device_of(memory: Any) -> tuple[Any, int]:
@@ -125,8 +125,8 @@ def device_of(memory: Any) -> tuple[Any, int]:
 def capsule(memory: Any, stream: Any, version: Any, device: Any, copy: bool | None) -> Any:
     """Return a DLPack capsule of a plain memory; parameters are those of ``__dlpack__``."""
     array = memory.to_array().get_array()
-    wanted = device or device_of(memory)
-    if wanted[0] != _CPU or not is_readable(array):
+    expected = device or device_of(memory)
+    if expected[0] != _CPU or not is_readable(array):
         return array.__dlpack__(stream=stream, max_version=version, dl_device=device, copy=copy)
     host = host_view(array)
     host = np.array(host) if copy else host

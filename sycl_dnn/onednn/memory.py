@@ -309,10 +309,10 @@ def allocated(kind: Any, nbytes: int, queue: Any, purpose: str) -> Any:
 
 
 def _check_dtype(what: str, array: Any, data_type: Any) -> None:
-    wanted = dtypes.row_of(data_type).dtype
-    if array.dtype != wanted:
+    expected = dtypes.row_of(data_type).dtype
+    if array.dtype != expected:
         raise InvalidArguments(
-            f"{what}: array must have dtype {wanted} to hold {data_type.name}, got {array.dtype}"
+            f"{what}: array must have dtype {expected} to hold {data_type.name}, got {array.dtype}"
         )
 
 
@@ -321,12 +321,12 @@ def array_of(value: Any) -> Any | None:
 
     The interface is ``__sycl_usm_array_interface__``, the protocol for exchanging USM.
     """
-    found = usm_array(value)
-    if found is None and hasattr(value, "__sycl_usm_array_interface__"):
+    result = usm_array(value)
+    if result is None and hasattr(value, "__sycl_usm_array_interface__"):
         from dpnp import tensor
 
-        found = tensor.asarray(value, copy=False)
-    return found
+        result = tensor.asarray(value, copy=False)
+    return result
 
 
 def desc_of_array(array: Any, data_type: Any = None) -> _core.MemoryDesc:

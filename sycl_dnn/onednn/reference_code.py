@@ -130,19 +130,19 @@ def _ways(pd: Any) -> Iterator[tuple[str, str, Any]]:
 
 def _described(pd: Any, layout: str, data_type: Any) -> Any:
     """Describe the same primitive in another layout and data type; None if unsupported."""
-    given = dict(pd.parameters)
+    provided = dict(pd.parameters)
     for name in (*_TENSORS, *_WEIGHTS, "bias", "diff_bias"):
-        desc = given.get(name)
+        desc = provided.get(name)
         if desc is not None:
             is_fixed = name not in _TENSORS and (name not in _WEIGHTS or layout != "any")
             tag = "row-major" if is_fixed else layout
-            given[name] = _laid_out(desc, tag, data_type or desc.data_type)
-    hint = given.get("hint_fwd_pd")
+            provided[name] = _laid_out(desc, tag, data_type or desc.data_type)
+    hint = provided.get("hint_fwd_pd")
     if hint is not None:
-        given["hint_fwd_pd"] = _described(hint, layout, data_type)
-        if given["hint_fwd_pd"] is None:
+        provided["hint_fwd_pd"] = _described(hint, layout, data_type)
+        if provided["hint_fwd_pd"] is None:
             return None
-    return getattr(_core, pd.name)(pd.engine, **given, attr=pd.primitive_attr, allow_empty=True)
+    return getattr(_core, pd.name)(pd.engine, **provided, attr=pd.primitive_attr, allow_empty=True)
 
 
 def _laid_out(desc: Any, layout: str, data_type: Any) -> Any:
@@ -157,8 +157,8 @@ def _laid_out(desc: Any, layout: str, data_type: Any) -> Any:
 
 
 def _descs(pd: Any) -> dict[str, Any]:
-    given = pd.parameters
-    found = {name: given.get(name) for name in (*_TENSORS, *_WEIGHTS)}
+    provided = pd.parameters
+    found = {name: provided.get(name) for name in (*_TENSORS, *_WEIGHTS)}
     return {name: desc for name, desc in found.items() if desc is not None and desc.ndims}
 
 

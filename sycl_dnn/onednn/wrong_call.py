@@ -59,7 +59,7 @@ def _split(text: str, separator: str) -> list[str]:
 
 
 def _parameters(text: str) -> list[Parameter]:
-    found, by_name_only = [], False
+    results, by_name_only = [], False
     for part in _split(text, ","):
         if part in ("*", "/"):
             by_name_only = by_name_only or part == "*"
@@ -70,14 +70,14 @@ def _parameters(text: str) -> list[Parameter]:
         # pybind11 does not annotate parameters with default None as optional.
         if default.strip() == "None" and "None" not in _split(annotation, "|"):
             annotation += " | None"
-        found.append(Parameter(name.strip(), annotation, bool(equals), by_name_only))
-    return found
+        results.append(Parameter(name.strip(), annotation, bool(equals), by_name_only))
+    return results
 
 
 def signatures(function: Any) -> list[list[Parameter]]:
     """Return the parameters of each overload of an extension function."""
-    found = [_parameters(text) for text in _SIGNATURE.findall(function.__doc__ or "")]
-    return [s for s in found if not any(p.name.startswith("*") for p in s)]
+    matches = [_parameters(text) for text in _SIGNATURE.findall(function.__doc__ or "")]
+    return [s for s in matches if not any(p.name.startswith("*") for p in s)]
 
 
 # --- matching values to annotations
@@ -154,25 +154,27 @@ def _own_names(members: Any, function: str) -> list[str]:
     return []
 
 
-def _near(members: Any, function: str, given: Any, most: int = 1) -> list[str]:
+def _near(members: Any, function: str, provided: Any, most: int = 1) -> list[str]:
     """Return similar enumerators: "tanh" matches eltwise_tanh."""
     names = _own_names(members, function) or list(members.__members__)
-    text = str(given)
+    text = str(provided)
     ends = [n for n in names if n.endswith("_" + text)]
     return (ends or difflib.get_close_matches(text, names, most, 0.6))[:most]
 
 
-def _names(members: Any, function: str, given: Any) -> str:
+def _names(members: Any, function: str, provided: Any) -> str:
     """Return the enumerators of the operation, or some that are similar to the value."""
     own = _own_names(members, function)
-    return ", ".join(own or [*(_near(members, function, given, 5) or members.__members__), "..."])
+    return ", ".join(
+        own or [*(_near(members, function, provided, 5) or members.__members__), "..."]
+    )
 
 
-def _expected(annotation: str, function: str, given: Any) -> str:
+def _expected(annotation: str, function: str, provided: Any) -> str:
     members = _enumeration(annotation)
     if members is not None:
         optional = ", or None" if "None" in _split(annotation, "|") else ""
-        return f"one of {_names(members, function, given)}{optional}"
+        return f"one of {_names(members, function, provided)}{optional}"
     words = []
     for part in _split(annotation, "|"):
         cls = _bound_class(part)
@@ -180,7 +182,7 @@ def _expected(annotation: str, function: str, given: Any) -> str:
         if cls is not None:
             word = ("an " if cls.__name__[0] in "AEIOU" else "a ") + cls.__name__
         elif inner:
-            word = f"a sequence ({_expected(inner, function, given)} each)"
+            word = f"a sequence ({_expected(inner, function, provided)} each)"
         else:
             word = _WORDS.get(part, part)
         if word and word not in words:
@@ -203,9 +205,9 @@ def _bound(
     parameters: list[Parameter], args: tuple[Any, ...], named: Mapping[str, Any]
 ) -> Iterator[tuple[Parameter, Any]]:
     positional = [p for p in parameters if not p.by_name_only]
-    given = {p.name: a for p, a in zip(positional, args, strict=False)} | dict(named)
+    provided = {p.name: a for p, a in zip(positional, args, strict=False)} | dict(named)
     for p in parameters:
-        yield p, given.get(p.name, _MISSING)
+        yield p, provided.get(p.name, _MISSING)
 
 
 def _listed(parameters: list[Parameter]) -> str:
@@ -226,17 +228,17 @@ def _unknown(name: str, parameter: str, overloads: list[list[Parameter]]) -> Exc
     return TypeError(f"{name}: no parameter is called {parameter!r}; {hint} takes {takes}")
 
 
-def _too_many(name: str, parameters: list[Parameter], given: int) -> Exception:
+def _too_many(name: str, parameters: list[Parameter], provided: int) -> Exception:
     positional = [p for p in parameters if not p.by_name_only and p.name != "self"]
     others = [p for p in parameters if p.by_name_only]
     if not others:
-        return TypeError(f"{name}: at most {len(positional)} arguments, got {given}")
+        return TypeError(f"{name}: at most {len(positional)} arguments, got {provided}")
     rule = (
         f"only {_listed(positional)} may be given by position"
         if positional
         else ("arguments must be given by name")
     )
-    return TypeError(f"{name}: {rule}, got {given} such arguments; name {_listed(others)}")
+    return TypeError(f"{name}: {rule}, got {provided} such arguments; name {_listed(others)}")
 
 
 def _wrong_value(name: str, p: Parameter, value: Any) -> Exception:

@@ -174,11 +174,11 @@ def _next(
 ) -> Any:  # fmt: skip
     """Return the next average: ``mixed`` of averaged leaves, others from ``params``."""
     old, structure = tree.flatten(average)
-    made = tree.matched(structure, params, f"{name}.update: params")
+    result = tree.matched(structure, params, f"{name}.update: params")
     flags = _averaged(structure, use_buffers)
     places = [n for n, a in enumerate(old) if flags[n] and _is_float(a)]
     if places:
-        found = mixed([old[n] for n in places], [made[n] for n in places], share)
+        found = mixed([old[n] for n in places], [result[n] for n in places], share)
         for n, array in zip(places, found, strict=True):
-            made[n] = array
-    return tree.unflatten(structure, made)
+            result[n] = array
+    return tree.unflatten(structure, result)

@@ -73,8 +73,10 @@ def clip_grad_norm(
     (1.0, 6.0)
     """
     norm = total_norm("clip_grad_norm", grads, norm_type, error_if_nonfinite)
-    made = changed("clip_grad_norm", grads, lambda given: all_clipped(given, norm, max_norm))
-    return tree.unflatten(tree.flatten(grads)[1], made), norm
+    result = changed(
+        "clip_grad_norm", grads, lambda provided: all_clipped(provided, norm, max_norm)
+    )
+    return tree.unflatten(tree.flatten(grads)[1], result), norm
 
 
 def clip_grad_value(grads: Any, clip_value: float) -> Any:
@@ -87,5 +89,5 @@ def clip_grad_value(grads: Any, clip_value: float) -> Any:
     [-1.0, -1.0]
     """
     value = float(clip_value)
-    made = changed("clip_grad_value", grads, lambda given: all_clamped(given, value))
-    return tree.unflatten(tree.flatten(grads)[1], made)
+    result = changed("clip_grad_value", grads, lambda provided: all_clamped(provided, value))
+    return tree.unflatten(tree.flatten(grads)[1], result)

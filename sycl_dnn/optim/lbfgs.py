@@ -211,14 +211,14 @@ class _Flat:
 
     def moved(self, leaves: Sequence[Any], row: Any) -> list[Any]:
         """Return the leaves with values from a vector, each in its own dtype."""
-        made, first = list(leaves), 0
+        result, first = list(leaves), 0
         for n in self.numbers:
             old = leaves[n]
             part = row[first : first + old.size].reshape(old.shape)
-            made[n] = F.astype(part, str(old.dtype))
-            made[n] = made[n].copy() if made[n] is part else made[n]
+            result[n] = F.astype(part, str(old.dtype))
+            result[n] = result[n].copy() if result[n] is part else result[n]
             first += old.size
-        return made
+        return result
 
 
 def _plain(array: Any) -> Any:
@@ -340,10 +340,10 @@ class _Run:
 
     def rows(self, name: str, arrays: Sequence[Any]) -> Any:
         """Return one part of the history as rows; unused ones are zero."""
-        made = dpnp.zeros_like(self.old[name])
+        result = dpnp.zeros_like(self.old[name])
         for n, array in enumerate(arrays):
-            made[n] = array
-        return made
+            result[n] = array
+        return result
 
 
 def _largest(row: Any) -> float:

@@ -164,16 +164,16 @@ class GradScaler:
         ([0.5, 0.5], False)
         """
         self._check(scale)
-        given = gradient_arrays("GradScaler.unscale", grads)
-        found = [g for g in given if g is not None]
-        if not found:
+        provided = gradient_arrays("GradScaler.unscale", grads)
+        matches = [g for g in provided if g is not None]
+        if not matches:
             raise ValueError("GradScaler.unscale: grads must have an array, got none")
-        divided, is_finite = _unscaled(found, scale["scale"] if self.enabled else None)
+        divided, is_finite = _unscaled(matches, scale["scale"] if self.enabled else None)
         supply = iter(divided)
         leaves, structure = tree.flatten(grads)
-        rows = zip(leaves, given, strict=True)
-        made = tree.unflatten(structure, [old if g is None else next(supply) for old, g in rows])
-        return made, is_finite
+        rows = zip(leaves, provided, strict=True)
+        result = tree.unflatten(structure, [old if g is None else next(supply) for old, g in rows])
+        return result, is_finite
 
     def adjusted(self, scale: Scale, is_finite: Any) -> Scale:
         """Return the scale for the next step, as ``torch.amp.GradScaler.update`` does.
@@ -196,8 +196,8 @@ class GradScaler:
         if not self.enabled:
             return scale
         factors = (self.growth_factor, self.backoff_factor, self.growth_interval)
-        made = _adjusted(scale["scale"], scale["growth_tracker"], is_finite, *map(float, factors))
-        return dict(zip(("scale", "growth_tracker"), made, strict=True))
+        result = _adjusted(scale["scale"], scale["growth_tracker"], is_finite, *map(float, factors))
+        return dict(zip(("scale", "growth_tracker"), result, strict=True))
 
     def update(
         self, optimizer: Optimizer, grads: Any, state: Any, params: Any, scale: Scale
@@ -237,18 +237,19 @@ class GradScaler:
         old, structure = tree.flatten((params, state))
         now = tree.leaves((new, after))
         places = [n for n, (a, b) in enumerate(zip(old, now, strict=True)) if a is not b]
-        made = list(old)
+        result = list(old)
         found = _chosen([now[n] for n in places], [old[n] for n in places], is_finite)
         for n, array in zip(places, found, strict=True):
-            made[n] = array
-        params, state = tree.unflatten(structure, made)
+            result[n] = array
+        params, state = tree.unflatten(structure, result)
         return params, state, self.adjusted(scale, is_finite)
 
     def _check(self, scale: Any) -> None:
         if not isinstance(scale, dict) or set(scale) != {"scale", "growth_tracker"}:
-            got = sorted(scale) if isinstance(scale, dict) else type(scale).__name__
+            actual = sorted(scale) if isinstance(scale, dict) else type(scale).__name__
             raise ValueError(
-                f"GradScaler: scale must have the keys 'growth_tracker', 'scale' of init, got {got}"
+                f"GradScaler: scale must have the keys 'growth_tracker', 'scale' of init, "
+                f"got {actual}"
             )
 
 
@@ -264,9 +265,9 @@ def _unscaled(grads: list[Any], scale: Any) -> tuple[list[Any], Any]:
         # Infinity or NaN times zero is NaN, and NaN propagates through the sum.
         return (SUM(cast(g, "float32") * 0.0, axes=tuple(range(g.ndim))),)
 
-    made = [defined(divided, [g] if scale is None else [g, scale])[0] for g in grads]
-    sums = [F.reshape(defined(nothing, [g])[0], ()) for g in with_small_joined(made)]
-    return made, F.eq(F.sum(F.stack(sums)), 0.0)
+    results = [defined(divided, [g] if scale is None else [g, scale])[0] for g in grads]
+    sums = [F.reshape(defined(nothing, [g])[0], ()) for g in with_small_joined(results)]
+    return results, F.eq(F.sum(F.stack(sums)), 0.0)
 
 
 @compile

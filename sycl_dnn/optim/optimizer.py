@@ -301,8 +301,8 @@ class Optimizer:
             states = _states.setdefault(self, weakref.WeakKeyDictionary())
             if module not in states:
                 states[module] = self.init(module)
-            made, states[module] = update(states[module])
-            module_tree.replace(module, module_tree.flatten(made)[0])
+            result, states[module] = update(states[module])
+            module_tree.replace(module, module_tree.flatten(result)[0])
 
     def state_of(self, module: Any) -> State:
         """Return the state that ``step`` keeps for a module."""
@@ -324,12 +324,12 @@ class Optimizer:
 
     def _update(self, grads: Any, state: State, params: Any, lr: Any = None) -> tuple[Any, State]:
         leaves, structure = tree.flatten(params)
-        given = self._gradients(grads, structure)
+        provided = self._gradients(grads, structure)
         step = F.add(state["step"], 1.0)
         prepared: dict[Any, Options] = {}
-        made: State = {key: {} for key in state if key != "step"}
+        result: State = {key: {} for key in state if key != "step"}
         new = list(leaves)
-        for i, (name, p, g) in enumerate(zip(tree.names(params), leaves, given, strict=True)):
+        for i, (name, p, g) in enumerate(zip(tree.names(params), leaves, provided, strict=True)):
             if g is not None:
                 self._check(name, p, g)
                 which = self._group(name), self._is_decayed(name, p)
@@ -338,18 +338,18 @@ class Optimizer:
                 row = Row(name, p, g, _slots_of(name, state))
                 new[i], slots = self._one(row, prepared[which])
                 for slot, value in slots.items():
-                    made[slot][name] = value
+                    result[slot][name] = value
         for key, old in state.items():
             if key != "step":
-                made[key] = {name: made[key].get(name, value) for name, value in old.items()}
-        return tree.unflatten(structure, new), {**made, "step": step}
+                result[key] = {name: result[key].get(name, value) for name, value in old.items()}
+        return tree.unflatten(structure, new), {**result, "step": step}
 
     def _gradients(self, grads: Any, structure: tree.Structure) -> list[Any]:
         """Return the gradient of each leaf of the parameters; None for buffers."""
-        given = tree.matched(structure, grads, f"{type(self).__name__}: grads", none_fills=True)
-        rows = zip(given, tree.constants(structure), strict=True)
-        given = [None if is_constant else g for g, is_constant in rows]
-        return given if self.max_norm is None else clip_grad_norm(given, self.max_norm)[0]
+        provided = tree.matched(structure, grads, f"{type(self).__name__}: grads", none_fills=True)
+        rows = zip(provided, tree.constants(structure), strict=True)
+        provided = [None if is_constant else g for g, is_constant in rows]
+        return provided if self.max_norm is None else clip_grad_norm(provided, self.max_norm)[0]
 
     def _is_decayed(self, name: str, p: Any) -> bool:
         return self.decay_mask is None or bool(self.decay_mask(name, p))

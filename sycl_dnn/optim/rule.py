@@ -28,7 +28,7 @@ _SHARED = """
     Raises
     ------
     ValueError
-        An option is out of its range.
+        An option is out of range.
     TypeError
         A group has an option that the optimizer lacks.
 
@@ -72,8 +72,8 @@ def rule(lr: float, source: str, **defaults: Any) -> Any:
     """Return a class decorator that adds the constructor and completes the docstring."""
 
     def attach(cls: Any) -> Any:
-        def __init__(self: Any, *given: Any, **options: Any) -> None:  # noqa: N807
-            rate = rate_of(cls.__name__, given, options, lr)
+        def __init__(self: Any, *provided: Any, **options: Any) -> None:  # noqa: N807
+            rate = rate_of(cls.__name__, provided, options, lr)
             shared = [options.pop(name, default) for name, default in _COMMON.items()]
             unknown = sorted(set(options) - set(defaults))
             if unknown:
@@ -110,13 +110,13 @@ def in_one_kernel(
     names: list[str] = []
 
     def converting(*nodes: Node) -> tuple[Node, ...]:
-        given = zip((*arrays, *numbers), nodes, strict=True)
-        made = definition(**{name: cast(node, wide) for name, node in given})
-        names[:] = made
-        return tuple([cast(node, str(arrays[name].dtype)) for name, node in made.items()])
+        provided = zip((*arrays, *numbers), nodes, strict=True)
+        result = definition(**{name: cast(node, wide) for name, node in provided})
+        names[:] = result
+        return tuple([cast(node, str(arrays[name].dtype)) for name, node in result.items()])
 
-    made = defined(converting, [*arrays.values(), *numbers.values()])
-    return dict(zip(names, made, strict=True))
+    result = defined(converting, [*arrays.values(), *numbers.values()])
+    return dict(zip(names, result, strict=True))
 
 
 def group_numbers(definition: Callable[..., tuple[Node, ...]], o: Options) -> tuple[Tensor, ...]:

@@ -241,10 +241,10 @@ def joined(parts: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
         )
 
     def schedule(step: Any) -> Any:
-        found = parts[0](step)
+        result = parts[0](step)
         for part, first in zip(parts[1:], boundaries, strict=True):
-            found = _choice(step < first, found, part(step - first))
-        return found
+            result = _choice(step < first, result, part(step - first))
+        return result
 
     return schedule
 
@@ -303,11 +303,11 @@ def one_cycle(
 
     def schedule(step: Any) -> Any:
         late = _cosine((_least(step, steps - 1) - rise) * (math.pi / fall)) if fall > 0 else 1.0
-        found = last + (peak - last) * 0.5 * (1 + late)
+        result = last + (peak - last) * 0.5 * (1 + late)
         if rise <= 0:
-            return found
+            return result
         up = peak + (first - peak) * 0.5 * (1 + _cosine(_least(step, rise) * (math.pi / rise)))
-        return _choice(step < rise, up, found)
+        return _choice(step < rise, up, result)
 
     return schedule
 

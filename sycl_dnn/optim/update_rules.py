@@ -64,8 +64,8 @@ class SGD(Optimizer):
             return {"p": p - move * lr, "momentum": m}
 
         numbers = {"lr": o.lr, "share": o.share}
-        made = in_one_kernel(definition, {"p": p, "g": g, **slots}, numbers)
-        return made.pop("p"), made
+        result = in_one_kernel(definition, {"p": p, "g": g, **slots}, numbers)
+        return result.pop("p"), result
 
 
 class _Moments(Optimizer):
@@ -119,8 +119,8 @@ class _Moments(Optimizer):
 
         moments = {name: slots[name] for name in ("m", "v", *slots)}
         numbers = {"size": o.size, "root": o.root, "keeps": keeps}
-        made = in_one_kernel(definition, {"p": p, "g": g, **moments}, numbers)
-        return made.pop("p"), made
+        result = in_one_kernel(definition, {"p": p, "g": g, **moments}, numbers)
+        return result.pop("p"), result
 
 
 @rule(1e-3, "``torch.optim.Adam``; Kingma and Ba, arXiv:1412.6980.", betas=(0.9, 0.999), eps=1e-8,
@@ -252,15 +252,15 @@ class RMSprop(Optimizer):
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply one step."""
         g = added(g, p, o)
-        made = {"v": mixed(slots["v"], F.square(g), o.alpha)}
-        spread = made["v"]
+        result = {"v": mixed(slots["v"], F.square(g), o.alpha)}
+        spread = result["v"]
         if o.centered:
-            made["mean"] = mixed(slots["mean"], g, o.alpha)
-            spread = F.sub(spread, F.square(made["mean"]))
+            result["mean"] = mixed(slots["mean"], g, o.alpha)
+            spread = F.sub(spread, F.square(result["mean"]))
         move = F.div(g, F.add(F.sqrt(spread), o.eps))
         if o.momentum:
-            move = made["momentum"] = F.add(F.mul(slots["momentum"], o.momentum), move)
-        return F.sub(p, F.mul(move, o.lr)), made
+            move = result["momentum"] = F.add(F.mul(slots["momentum"], o.momentum), move)
+        return F.sub(p, F.mul(move, o.lr)), result
 
 
 @rule(1e-2, "``torch.optim.Adagrad``.", lr_decay=0.0, weight_decay=0.0,
@@ -326,18 +326,18 @@ class Adafactor(Optimizer):
         scale = F.clamp(F.sqrt(F.mean(F.square(p))), min=o.eps[1])
         p, squares = shrunk(p, o), F.square(g)
         if "v" in slots:
-            made = {"v": self._towards(slots["v"], squares, o)}
-            spread = made["v"]
+            result = {"v": self._towards(slots["v"], squares, o)}
+            spread = result["v"]
         else:
             rows = self._towards(slots["rows"], F.mean(squares, -1, True), o)
             columns = self._towards(slots["columns"], F.mean(squares, -2, True), o)
-            made = {"rows": rows, "columns": columns}
+            result = {"rows": rows, "columns": columns}
             share = F.div(rows, F.clamp(F.mean(rows, -2, True), min=o.least))
             spread = F.matmul(share, columns)
         move = F.mul(F.rsqrt(F.clamp(spread, min=o.least**2)), g)
         size = F.sqrt(F.mean(F.square(move)))
         below = F.clamp(F.mul(size, 1.0 / o.d), min=1.0)
-        return F.sub(p, F.mul(move, F.div(F.mul(scale, o.rate), below))), made
+        return F.sub(p, F.mul(move, F.div(F.mul(scale, o.rate), below))), result
 
 
 @rule(1e-4, "Chen et al., arXiv:2302.06675.", betas=(0.9, 0.99), weight_decay=0.0)

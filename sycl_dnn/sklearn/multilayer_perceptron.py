@@ -123,9 +123,9 @@ class _Perceptron:
 
     # Checks.
 
-    def _require(self, holds: Any, what: str, rule: str, got: Any) -> None:
+    def _require(self, holds: Any, what: str, rule: str, actual: Any) -> None:
         if not holds:
-            raise ValueError(f"{type(self).__name__}: {what} must {rule}, got {got}")
+            raise ValueError(f"{type(self).__name__}: {what} must {rule}, got {actual}")
 
     def _checked(self, x: Any, y: Any, is_first: bool, *classes: Any) -> tuple[Any, Any, Any]:
         """Return samples on a device, targets on the host, and the layer sizes."""
@@ -153,10 +153,10 @@ class _Perceptron:
         if isinstance(x, dpnp.ndarray):
             return self._device_data(x, *y, is_first=is_first)
         options = {"multi_output": True, "y_numeric": not self._is_classifier} if y else {}
-        made = validate_data(
+        result = validate_data(
             self, x, *map(_on_host, y), dtype="float32", reset=is_first, **options
         )  # fmt: skip
-        x, targets = made if y else (made, None)
+        x, targets = result if y else (result, None)
         is_queue = isinstance(self.device, dpctl.SyclQueue)
         queue = self.device if is_queue else sycl_dnn.default_queue(self.device)
         return dpnp.asarray(x, sycl_queue=queue), targets
@@ -188,12 +188,12 @@ class _Perceptron:
     def _initial(self, sizes: list[int], queue: Any) -> Layers:
         """Return layers initialized by Glorot's rule."""
         self.n_outputs_, self.n_layers_ = sizes[-1], len(sizes)
-        made = []
+        results = []
         for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
             bound = math.sqrt((2.0 if self.activation == "logistic" else 6.0) / (n_in + n_out))
             weight = self._random.uniform(-bound, bound, (n_in, n_out)).astype("f4")
-            made.append((weight, self._random.uniform(-bound, bound, n_out).astype("f4")))
-        return _on_queue(made, queue)
+            results.append((weight, self._random.uniform(-bound, bound, n_out).astype("f4")))
+        return _on_queue(results, queue)
 
     def _held_out(
         self, x: Any, targets: np.ndarray
@@ -208,10 +208,10 @@ class _Perceptron:
         held, expected = x[dpnp.asarray(rest, sycl_queue=x.sycl_queue)], targets[rest]
 
         def score(layers: Layers) -> float:
-            made = _predicted(layers, held, self.activation, self._is_classifier)
+            result = _predicted(layers, held, self.activation, self._is_classifier)
             if self._is_classifier:
-                return float(np.mean(dpnp.asnumpy(dpnp.argmax(made, axis=1)) == expected))
-            return float(r2_score(expected, dpnp.asnumpy(made)))
+                return float(np.mean(dpnp.asnumpy(dpnp.argmax(result, axis=1)) == expected))
+            return float(r2_score(expected, dpnp.asnumpy(result)))
 
         return x[dpnp.asarray(kept, sycl_queue=x.sycl_queue)], targets[kept], score
 
@@ -355,8 +355,8 @@ class MLPClassifier(_Perceptron, ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> Any:  # noqa: N803
         """Return the probability of each class, (N, classes), in the order of ``classes_``."""
-        made = self._outputs(X)
-        return made if isinstance(X, dpnp.ndarray) else dpnp.asnumpy(made)
+        result = self._outputs(X)
+        return result if isinstance(X, dpnp.ndarray) else dpnp.asnumpy(result)
 
     def predict(self, X: Any) -> Any:  # noqa: N803
         """Return the most probable class of each sample, (N,)."""
@@ -413,9 +413,9 @@ class MLPRegressor(_Perceptron, RegressorMixin, BaseEstimator):
 
         Results for NumPy arrays are float64, as scikit-learn expects of regressors.
         """
-        made = self._outputs(X)
-        made = made.reshape(-1) if self._is_single else made
-        return made if isinstance(X, dpnp.ndarray) else dpnp.asnumpy(made).astype("f8")
+        result = self._outputs(X)
+        result = result.reshape(-1) if self._is_single else result
+        return result if isinstance(X, dpnp.ndarray) else dpnp.asnumpy(result).astype("f8")
 
 
 def _is_positive(value: Any) -> bool:
@@ -475,10 +475,10 @@ def _predictor(activation: str, is_classifier: bool) -> Any:
 
 def _predicted(layers: Layers, x: Any, activation: str, is_classifier: bool) -> Any:
     """Return class probabilities (N, C), or values (N, outputs)."""
-    predict, made = _predictor(activation, is_classifier), []
+    predict, results = _predictor(activation, is_classifier), []
     for first in range(0, x.shape[0], _BLOCK):
         block = x[first : first + _BLOCK]
         n = block.shape[0]
         padded = F.pad(block, (0, 0, 0, _BLOCK - n)) if n < _BLOCK else block
-        made.append(predict(layers, padded)[:n])
-    return made[0] if len(made) == 1 else dpnp.concatenate(made)
+        results.append(predict(layers, padded)[:n])
+    return results[0] if len(results) == 1 else dpnp.concatenate(results)

@@ -19,19 +19,19 @@ def arrays(kind):
 
 
 def rows(batches):
-    found = []
+    results = []
     for batch in batches:
         x, y = (v.asnumpy() if hasattr(v, "asnumpy") else v for v in (batch["x"], batch["y"]))
         np.testing.assert_array_equal(x[:, 0], 2 * y)
-        found.append(y.tolist())
-    return found
+        results.append(y.tolist())
+    return results
 
 
 @pytest.mark.parametrize("kind", ["numpy", "dpnp", "bfloat16"])
 def test_rows_stay_together_and_appear_exactly_once(kind):
-    given = arrays(kind)
-    assert rows(data.Batches(given, 4)) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]]
-    shuffled = data.Batches(given, 4, shuffle=True, seed=3)
+    provided = arrays(kind)
+    assert rows(data.Batches(provided, 4)) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]]
+    shuffled = data.Batches(provided, 4, shuffle=True, seed=3)
     first, second = rows(shuffled), rows(shuffled)
     assert first != second
     assert shuffled.epoch == 2
@@ -42,27 +42,27 @@ def test_rows_stay_together_and_appear_exactly_once(kind):
     again = data.Batches(arrays("numpy"), 4, shuffle=True, seed=3)
     again.epoch = 1
     assert rows(again) == second
-    whole = data.Batches(given, 4, drop_last=True)
+    whole = data.Batches(provided, 4, drop_last=True)
     assert [len(batch) for batch in rows(whole)] == [4, 4]
     assert (len(whole), len(shuffled)) == (2, 3)
 
 
 def test_without_a_seed_orders_follow_manual_seed():
-    found = []
+    matches = []
     for _ in range(2):
         sycl_dnn.manual_seed(5)
         batches = data.Batches(arrays("numpy"), 3, shuffle=True)
-        found.append([rows(batches), rows(batches)])
-    assert found[0] == found[1]
-    assert found[0][0] != found[0][1]
+        matches.append([rows(batches), rows(batches)])
+    assert matches[0] == matches[1]
+    assert matches[0][0] != matches[0][1]
 
 
 def test_batches_can_be_prefetched():
     for kind in ("numpy", "dpnp"):
         batches = data.Batches(arrays(kind), 4, shuffle=True, seed=1)
-        wanted = rows(batches)
+        expected = rows(batches)
         batches.epoch = 0
-        assert rows(data.Prefetcher(batches)) == wanted
+        assert rows(data.Prefetcher(batches)) == expected
 
 
 def test_means_equal_numpy_for_any_number_of_values():
@@ -70,10 +70,10 @@ def test_means_equal_numpy_for_any_number_of_values():
     losses = rng.standard_normal(300).astype("f4")
     weights = rng.integers(1, 9, 300)
     metrics, plain = data.Metrics(), data.Metrics()
-    made = dpnp.asarray(losses, sycl_queue=sycl_dnn.default_queue())
+    result = dpnp.asarray(losses, sycl_queue=sycl_dnn.default_queue())
     for number in range(300):
-        metrics.add(weight=int(weights[number]), loss=made[number])
-        plain.add(loss=made[number : number + 1], fixed=2)
+        metrics.add(weight=int(weights[number]), loss=result[number])
+        plain.add(loss=result[number : number + 1], fixed=2)
     assert metrics.result()["loss"] == pytest.approx(np.average(losses, weights=weights), rel=1e-5)
     found = plain.result(reset=True)
     assert found == {"loss": pytest.approx(losses.mean(), rel=1e-5), "fixed": 2.0}

@@ -26,14 +26,14 @@ def test_batches_arrive_in_order_in_reused_memory(queue):
             yield {"x": buffer, "label": buffer[:, 0].astype("i8"), "number": number}
 
     weights = dpnp.ones((256, 256), dtype="f4", sycl_queue=queue)
-    found = []
+    matches = []
     for batch in data.Prefetcher(source(), 3, device=queue):
         assert batch["x"].sycl_queue == queue
         assert batch["label"].dtype == np.int64
-        found.append((batch["number"], F.sum(F.matmul(batch["x"], weights))))
-    for number, total in found:
+        matches.append((batch["number"], F.sum(F.matmul(batch["x"], weights))))
+    for number, total in matches:
         assert float(total) == number * 4 * 256 * 256
-    assert [number for number, _ in found] == list(range(40))
+    assert [number for number, _ in matches] == list(range(40))
 
 
 def test_trees_of_all_kinds_of_arrays():
@@ -41,18 +41,18 @@ def test_trees_of_all_kinds_of_arrays():
     other = dpctl.SyclQueue(queue.sycl_device)
     there = dpnp.arange(3, sycl_queue=queue)
     narrow = F.astype(F.arange(3.0), "bfloat16")
-    given = [np.float32(2.0), np.ones((2, 3), "f2").T, np.zeros((0, 2)), [there, narrow], "text",
+    provided = [np.float32(2.0), np.ones((2, 3), "f2").T, np.zeros((0, 2)), [there, narrow], "text",
              None, np.array(["a"]), dpnp.arange(3, sycl_queue=other), (np.array(5), 7)]  # fmt: skip
-    (made,) = data.Prefetcher([given], device=queue)
-    assert made[0] is given[0]
-    assert (made[1].shape, str(made[1].dtype)) == ((3, 2), "float16")
-    assert made[2].shape == (0, 2)
-    assert made[3][0] is there
-    assert made[3][1] is narrow
-    assert made[4:6] == ["text", None]
-    assert made[6] is given[6]
-    assert made[7].sycl_queue == queue
-    assert (int(made[8][0]), made[8][0].shape, made[8][1]) == (5, (), 7)
+    (result,) = data.Prefetcher([provided], device=queue)
+    assert result[0] is provided[0]
+    assert (result[1].shape, str(result[1].dtype)) == ((3, 2), "float16")
+    assert result[2].shape == (0, 2)
+    assert result[3][0] is there
+    assert result[3][1] is narrow
+    assert result[4:6] == ["text", None]
+    assert result[6] is provided[6]
+    assert result[7].sycl_queue == queue
+    assert (int(result[8][0]), result[8][0].shape, result[8][1]) == (5, (), 7)
 
 
 def test_torch_dataloader_and_dtypes():
@@ -86,23 +86,23 @@ def test_errors_are_raised_once_at_their_position():
 
 
 def test_at_most_size_batches_are_prefetched():
-    made, third = [], threading.Event()
+    results, third = [], threading.Event()
 
     def source():
         for number in range(10):
-            made.append(number)
+            results.append(number)
             if number == 2:
                 third.set()
             yield np.full(2, number)
 
     batches = iter(data.Prefetcher(source(), 2))
-    # Two are ready, and a third waits for a slot.
+    # Two are ready, and a third is waiting for a slot.
     assert third.wait(PATIENCE)
-    assert made == [0, 1, 2]
+    assert results == [0, 1, 2]
     next(batches)
     batches.close()
     assert not batches._thread.is_alive()
-    assert len(made) <= 4
+    assert len(results) <= 4
     with pytest.raises(StopIteration):
         next(batches)
 
@@ -130,19 +130,23 @@ def test_the_thread_ends_when_the_iterator_is_dropped():
 
 
 def test_each_batch_goes_to_one_of_several_readers():
-    batches, found, lock = iter(data.Prefetcher(np.arange(60).reshape(60, 1))), [], threading.Lock()
+    batches, matches, lock = (
+        iter(data.Prefetcher(np.arange(60).reshape(60, 1))),
+        [],
+        threading.Lock(),
+    )
 
     def read():
         for batch in batches:
             with lock:
-                found.append(int(batch[0]))
+                matches.append(int(batch[0]))
 
     threads = [threading.Thread(target=read) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(PATIENCE)
-    assert sorted(found) == list(range(60))
+    assert sorted(matches) == list(range(60))
 
 
 PROGRAM = """

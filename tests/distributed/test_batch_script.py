@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What examples/batch/job.sh passes to the next job, with a PBS stub that records its calls."""
+"""Arguments that examples/batch/job.sh passes to the next job; a PBS stub records them."""
 
 import os
 import shutil
@@ -37,20 +37,20 @@ def folder(tmp_path):
 def run_job(folder, number, *words, **variables):
     """Run a job of PBS; return its status and its lines."""
     unset = ("SLURM", "PBS", "TASK", "MODULES", "MINUTES", "AGAIN", "ONEAPI")
-    given = {n: v for n, v in os.environ.items() if not n.startswith(unset)}
-    given |= {"PATH": f"{folder}:{given['PATH']}", "PBS_JOBID": f"{number}.server"}
+    provided = {n: v for n, v in os.environ.items() if not n.startswith(unset)}
+    provided |= {"PATH": f"{folder}:{provided['PATH']}", "PBS_JOBID": f"{number}.server"}
     done = subprocess.run(
         ["examples/batch/job.sh", *words], capture_output=True, text=True, timeout=600, cwd=folder,
-        env=given | variables,
+        env=provided | variables,
     )  # fmt: skip
     return done.returncode, done.stdout + done.stderr
 
 
 def test_a_resubmitted_job_keeps_settings_and_options(folder):
     words = ["resume.py", "--steps", "9"]
-    given = {"SETTINGS": "settings", "AGAIN": "2", "VENV": "venv"}
+    provided = {"SETTINGS": "settings", "AGAIN": "2", "VENV": "venv"}
     for number in (1, 2):
-        status, text = run_job(folder, number, *words, **given)
+        status, text = run_job(folder, number, *words, **provided)
         assert status == 0, text
         assert "module load python/3.12\nmodule load gcc/13\n" in text
         assert "examples/resume.py --steps 9 on level_zero:0;opencl:cpu\n" in text
@@ -58,8 +58,8 @@ def test_a_resubmitted_job_keeps_settings_and_options(folder):
         assert options[:-1] == ["-l", "select=1:ncpus=2", "-q", "gpu", "-v"]
         assert script == "examples/batch/train_digits.pbs"
         assert " " not in options[-1]
-        words, given = [], dict(word.split("=") for word in options[-1].split(","))
-    status, text = run_job(folder, 3, **given)
+        words, provided = [], dict(word.split("=") for word in options[-1].split(","))
+    status, text = run_job(folder, 3, **provided)
     assert status == 75
     assert "steps are left after 0 more jobs" in text
 

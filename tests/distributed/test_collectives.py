@@ -54,10 +54,10 @@ def test_collectives_of_one_rank_are_the_identity(monkeypatch):
     x = {"a": dpnp.arange(4.0, dtype="float32"), "b": F.asarray(dpnp.ones(2), dtype="bfloat16")}
     for function in (dist.all_reduce, dist.reduce, dist.broadcast, dist.all_gather,
                      dist.reduce_scatter, dist.all_to_all):  # fmt: skip
-        made = function(x)
-        assert made["a"] is not x["a"]
-        assert made["a"].tolist() == x["a"].tolist()
-        assert made["b"].dtype == "bfloat16"
+        result = function(x)
+        assert result["a"] is not x["a"]
+        assert result["a"].tolist() == x["a"].tolist()
+        assert result["b"].dtype == "bfloat16"
     assert dist.all_reduce(x["a"], out=x["a"]) is x["a"]
     loss = lambda v: F.sum(dist.all_reduce(v * v, "mean"))  # noqa: E731
     assert sycl_dnn.grad(loss)(x["a"]).tolist() == (2 * x["a"]).tolist()

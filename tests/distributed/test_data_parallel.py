@@ -136,10 +136,10 @@ def test_a_sharded_optimizer_refuses_unshardable_states():
 def test_parallel_modules_on_one_rank_equal_ordinary_ones():
     net = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Linear(6, 2))
     x = dpnp.asarray(np.random.default_rng(0).standard_normal((5, 4)), dtype="float32")
-    wanted = dpnp.asnumpy(net(x))
+    expected = dpnp.asnumpy(net(x))
     parts = nn.Sequential(
         dist.ColumnParallelLinear.of(net[0]), dist.SyncBatchNorm.convert(net[1]),
         dist.RowParallelLinear.of(net[2]),
     )  # fmt: skip
-    np.testing.assert_allclose(dpnp.asnumpy(dist.DataParallel(parts)(x)), wanted, rtol=1e-5)
+    np.testing.assert_allclose(dpnp.asnumpy(dist.DataParallel(parts)(x)), expected, rtol=1e-5)
     assert "ranks=1" in repr(parts)

@@ -57,7 +57,7 @@ def test_losses_of_two_ranks_equal_those_of_one_process(name, more, tmp_path):
     text = trained_by_two(name, tmp_path, *options)
     for rank in range(2):
         lines = "\n".join(line for line in text.splitlines() if line.startswith(f"[{rank}]"))
-        # A pretrained network of many batch norms amplifies what roundings differ by.
+        # A pretrained network with many batch norms amplifies rounding differences.
         tolerance = 1e-2 if name == "transfer_from_torch" else 1.1e-3
         assert losses(lines) == pytest.approx(losses(alone.stdout), abs=tolerance)
 

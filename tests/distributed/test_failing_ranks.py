@@ -15,7 +15,7 @@ from rank_jobs import ROOT, environment, free_port, needs_oneccl, run_ranks
 SUM = "all_reduce(float32, 5 elements, sum)"
 
 
-#: Cases of rank 1; being late is not a fault.
+#: Cases of rank 1; a delay is not a fault.
 DIFFERENT = ("other_size", "other_dtype", "other_kind", "other_order")
 
 
@@ -54,7 +54,7 @@ def test_a_rank_that_dies_before_a_comparison_is_named():
 
 
 @needs_oneccl
-def test_a_collective_that_oneccl_refuses_gives_nan_and_an_error():
+def test_collective_refused_by_oneccl_gives_nan_and_an_error():
     lines = run_ranks(2, "faults.py", "refused_by_oneccl")
     assert len(said(lines, "nothing but NaN")) == 2
 
@@ -124,8 +124,8 @@ def test_shared_memory_of_ranks_is_removed(case, status):
     lines = run_ranks(2, "faults.py", case, 600, "never", status=status, CCL_ATL_SHM="1")
     pids = {line.rpartition(" ")[2] for line in said(lines, "process ")}
     assert len(pids) == 2
-    made = {name for name in shared_files() - before if name.partition(":")[0] in pids}
-    assert not made
+    result = {name for name in shared_files() - before if name.partition(":")[0] in pids}
+    assert not result
 
 
 #: Rank 0 waits in a collective that rank 1 never reaches.
@@ -146,10 +146,10 @@ sys.stdin.read()
 @contextlib.contextmanager
 def two_ranks():
     """Start both without a launcher, and let both reach the wait."""
-    given = environment(WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
+    provided = environment(WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
     ranks = [
         subprocess.Popen(
-            [sys.executable, "-c", WAITS], text=True, cwd=ROOT, env=given | {"RANK": str(rank)},
+            [sys.executable, "-c", WAITS], text=True, cwd=ROOT, env=provided | {"RANK": str(rank)},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )
         for rank in range(2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process's rank and device, and the errors if oneCCL or a rank is missing."""
+"""Rank and device of a process, and errors if oneCCL or a rank is missing."""
 
 import os
 import shutil
@@ -106,9 +106,9 @@ def no_oneccl(tmp_path_factory):
 
 
 def run_without(python, tmp_path, *arguments, **variables):
-    given = environment(**variables) | {"PYTHONPATH": ""}
+    provided = environment(**variables) | {"PYTHONPATH": ""}
     return subprocess.run(
-        [str(python), *arguments], capture_output=True, text=True, timeout=600, env=given,
+        [str(python), *arguments], capture_output=True, text=True, timeout=600, env=provided,
         cwd=tmp_path,
     )  # fmt: skip
 
@@ -130,7 +130,7 @@ print(group.size, dist.all_reduce(dpnp.ones(2, sycl_queue=group.queue)).tolist()
 @pytest.mark.slow
 def test_several_ranks_without_oneccl_say_what_to_install(no_oneccl, tmp_path):
     words = "several ranks need oneCCL, which is not installed; type: " + oneccl_library.INSTALL
-    # It must fail before it waits for rank 0, which is not running.
+    # It must fail before waiting for rank 0, which is not running.
     code = "import sycl_dnn.distributed as dist; dist.init(timeout=600)"
     done = run_without(no_oneccl, tmp_path, "-c", code, RANK="1", WORLD_SIZE="2")
     assert done.returncode == 1

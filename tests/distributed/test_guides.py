@@ -39,12 +39,12 @@ def by_rank(text):
     return [[line for line in lines if line.startswith(f"[{rank}] ")] for rank in range(2)]
 
 
-def assert_shown(got, shown):
+def assert_shown(actual, shown):
     """Compare words exactly, and numbers up to rounding differences between CPUs."""
-    for lines, wanted in zip(got, shown, strict=True):
-        assert [re.sub(NUMBER, "#", v) for v in lines] == [re.sub(NUMBER, "#", v) for v in wanted]
+    for lines, target in zip(actual, shown, strict=True):
+        assert [re.sub(NUMBER, "#", v) for v in lines] == [re.sub(NUMBER, "#", v) for v in target]
         numbers, expected = (
-            [float(v) for v in re.findall(NUMBER, "\n".join(part))] for part in (lines, wanted)
+            [float(v) for v in re.findall(NUMBER, "\n".join(part))] for part in (lines, target)
         )
         assert numbers == pytest.approx(expected, rel=5e-3)
 

@@ -134,7 +134,7 @@ def test_a_job_near_its_time_limit_is_requeued_and_resumes(cluster, tmp_path, sc
     assert "Restarts=1" in run(["scontrol", "show", "job", job], cluster)
 
 
-#: As in a shell on a compute node, whose variables the job inherits.
+#: As in a shell on a compute node; the job inherits its variables.
 IN_A_STEP = ["srun", "--immediate=600", "-n", "1"]
 
 

@@ -15,11 +15,11 @@ def main():
     queue = sycl_dnn.default_queue()
     x = dpnp.ones((8, 8), dtype="f4", sycl_queue=queue)
     queue.wait()
-    ready, made = threading.Barrier(N_THREADS), []
+    ready, results = threading.Barrier(N_THREADS), []
 
     def work():
         ready.wait()
-        made.append(F.relu(x))
+        results.append(F.relu(x))
 
     threads = [threading.Thread(target=work) for _ in range(N_THREADS)]
     for thread in threads:
@@ -27,7 +27,7 @@ def main():
     for thread in threads:
         thread.join()
     sycl_dnn.synchronize(queue)
-    print(sum(bool((dpnp.asnumpy(y) == 1).all()) for y in made))
+    print(sum(bool((dpnp.asnumpy(y) == 1).all()) for y in results))
 
 
 if __name__ == "__main__":

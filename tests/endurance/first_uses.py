@@ -43,8 +43,8 @@ def main(*options):
     def run():
         for name, call in CALLS.items():
             together.wait()
-            got = dpnp.asnumpy(call(dpnp, F.relu(x)))
-            if not np.allclose(got, expected[name], rtol=1e-4, atol=1e-4):
+            actual = dpnp.asnumpy(call(dpnp, F.relu(x)))
+            if not np.allclose(actual, expected[name], rtol=1e-4, atol=1e-4):
                 wrong.append(name)
 
     threads = [threading.Thread(target=run) for _ in range(N_THREADS)]

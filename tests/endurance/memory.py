@@ -114,9 +114,9 @@ def begun(queue):
 
 def training(queue, number):
     """Compiled steps of a network with running statistics and dropout; some losses are read."""
-    step, given = begun(queue)
+    step, args = begun(queue)
     for i in range(number):
-        value, *given[:] = step(*given)
+        value, *args[:] = step(*args)
         if i % 50 == 49:
             assert float(value) < 5
     sycl_dnn.synchronize(queue)
@@ -128,14 +128,14 @@ KINDS = {f.__name__: f for f in (engines, queues, shapes, small_calls, threads, 
 def measure(kind, number):
     """Run in parts; return the resident memory after each of them, in MB."""
     queue = sycl_dnn.default_queue()
-    part, found = max(1, number // PARTS), []
+    part, results = max(1, number // PARTS), []
     for i in range(PARTS):
         if kind == "shapes":
             shapes(queue, part, i * part)
         else:
             KINDS[kind](queue, part)
-        found.append(resident_mb())
-    return found
+        results.append(resident_mb())
+    return results
 
 
 def main():

@@ -38,7 +38,7 @@ class Shared:
         products = [x.astype("f8") @ w for x in self.sources]
         transposed = [x.astype("f8") @ w.T.astype("f8") for x in self.sources]
         mlp = [softmax(np.maximum(p, 0)) for p in transposed]
-        #: kind -> right results, one for each source
+        #: kind -> expected results, one for each source
         self.right = {
             "relu": [np.maximum(x, 0) for x in self.sources],
             "softmax of linear": [softmax(p) for p in transposed],

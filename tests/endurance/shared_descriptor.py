@@ -65,10 +65,10 @@ def raced(engine):
 
 def gradient(engine, pd):
     """The gradient with regard to the source that belongs to a forward descriptor."""
-    given = {k: pd.parameters[k] for k in ("algorithm", "strides", "padding_l", "padding_r")}
+    inputs = {k: pd.parameters[k] for k in ("algorithm", "strides", "padding_l", "padding_r")}
     tensors = {"diff_src": "src", "weights": "weights", "diff_dst": "dst"}
-    given |= {name: pd.parameters[forward] for name, forward in tensors.items()}
-    return dnnl.convolution_backward_data(engine, **given, hint_fwd_pd=pd)
+    inputs |= {name: pd.parameters[forward] for name, forward in tensors.items()}
+    return dnnl.convolution_backward_data(engine, **inputs, hint_fwd_pd=pd)
 
 
 if __name__ == "__main__":

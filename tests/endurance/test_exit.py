@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""At exit nothing of a device is left to static destructors."""
+"""At exit, static destructors find no device objects."""
 
 import pytest
 from fresh_process import output, run

@@ -49,10 +49,10 @@ def test_pending_results_when_the_first_threads_start(order):
     queue = dpctl.SyclQueue("cpu", property=order)
     readers, early = Readers(queue), []
     for turn in range(30):
-        made = readers.compiled(readers.x, readers.w, readers.scales[turn % 8])
+        actual = readers.compiled(readers.x, readers.w, readers.scales[turn % 8])
 
-        def read(made=made, expected=turn % 8 + 1):
-            if not (dpnp.asnumpy(made) == expected).all():
+        def read(actual=actual, expected=turn % 8 + 1):
+            if not (dpnp.asnumpy(actual) == expected).all():
                 early.append(expected)
 
         threads = [threading.Thread(target=read) for _ in range(4)]

@@ -152,10 +152,10 @@ def test_causal_blocks_store_few_scores(groups, queue):
     trace = Trace(place.engine)
     args, kwargs = traced(trace, device_arguments(case, queue), case.kwargs)
     attention.operation.body(*args, **kwargs)
-    made = [t.size for step in trace.steps for t in step.outputs.values()]
+    results = [t.size for step in trace.steps for t in step.outputs.values()]
     read = {id(t.storage): t.storage for step in trace.steps for t in step.inputs.values()}
     literals = [s.desc.get_size() for s in read.values() if s.memory is not None]
-    assert max(made) <= groups * rows * rows // 8
+    assert max(results) <= groups * rows * rows // 8
     assert sum(literals) <= 2**22
 
 
@@ -173,17 +173,17 @@ def test_queries_without_keys_give_zeros(shape, kind, dtype, queue):
     visible[..., 0, :] = False
     mask = visible if kind == "bool" else np.where(visible, 0.0, -np.inf).astype("f4")
     q, k, v = _operands(queue, dtype)
-    given = dpnp.asarray(mask, sycl_queue=queue)
-    got, pullback = sycl_dnn.vjp(lambda q, k, v: attention(q, k, v, given), q, k, v)
+    provided = dpnp.asarray(mask, sycl_queue=queue)
+    actual, pullback = sycl_dnn.vjp(lambda q, k, v: attention(q, k, v, provided), q, k, v)
     truth = reference(*(to_numpy(t) for t in (q, k, v)), visible)
     limit = 3e-5 if dtype == "float32" else 3e-2
-    np.testing.assert_allclose(to_numpy(got), truth, atol=limit)
-    np.testing.assert_allclose(to_numpy(attention(q, k, v, given)), truth, atol=limit)
-    grads = [to_numpy(g) for g in pullback(got)]
+    np.testing.assert_allclose(to_numpy(actual), truth, atol=limit)
+    np.testing.assert_allclose(to_numpy(attention(q, k, v, provided)), truth, atol=limit)
+    grads = [to_numpy(g) for g in pullback(actual)]
     assert all(np.isfinite(g).all() for g in grads)
     hidden = np.broadcast_to(~visible.any(axis=-1, keepdims=True), (*_Q[:-1], 1))
     assert not (grads[0] * hidden).any()
-    assert not (to_numpy(got) * hidden).any()
+    assert not (to_numpy(actual) * hidden).any()
 
 
 def test_masked_gradients_match_torch(queue):
@@ -194,9 +194,9 @@ def test_masked_gradients_match_torch(queue):
     y, pullback = sycl_dnn.vjp(attention, q, k, v, dpnp.asarray(visible, sycl_queue=queue))
     leaves = [torch.tensor(to_numpy(t)).requires_grad_() for t in (q, k, v)]
     truth = torch.nn.functional.scaled_dot_product_attention(*leaves, torch.tensor(visible))
-    wanted = torch.autograd.grad(truth, leaves, torch.tensor(to_numpy(y)))
-    for got, want in zip(pullback(y), wanted, strict=False):
-        np.testing.assert_allclose(to_numpy(got), want.numpy(), atol=2e-5)
+    expected = torch.autograd.grad(truth, leaves, torch.tensor(to_numpy(y)))
+    for actual, want in zip(pullback(y), expected, strict=False):
+        np.testing.assert_allclose(to_numpy(actual), want.numpy(), atol=2e-5)
 
 
 def test_large_scores(queue):
@@ -216,10 +216,10 @@ def test_dropout(queue):
 
 def test_float16(queue):
     q, k, v = (t.astype("f2") for t in _operands(queue))
-    got = attention(q, k, v)
-    assert got.dtype == np.float16
+    actual = attention(q, k, v)
+    assert actual.dtype == np.float16
     truth = reference(*(to_numpy(t) for t in (q, k, v)))
-    np.testing.assert_allclose(to_numpy(got), truth, atol=1e-2)
+    np.testing.assert_allclose(to_numpy(actual), truth, atol=1e-2)
 
 
 _REFUSED = [
@@ -236,11 +236,11 @@ _REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("shapes", "given", "words"), _REFUSED)
-def test_refused(shapes, given, words, queue):
+@pytest.mark.parametrize(("shapes", "provided", "words"), _REFUSED)
+def test_refused(shapes, provided, words, queue):
     arrays = [dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in shapes]
     with pytest.raises(ValueError, match=words):
-        attention(*arrays, **given)
+        attention(*arrays, **provided)
 
 
 def test_refused_dtypes(queue):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``autocast``: what computes in bfloat16, what in float32, forward and backward."""
+"""``autocast``: which functions compute in bfloat16 and in float32, forward and backward."""
 
 import json
 import threading
@@ -184,13 +184,13 @@ def test_the_docstring_lists_what_is_cast():
 def test_products_return_bfloat16_and_equal_a_manual_cast(name, queue):
     wide = PRODUCTS[name](Values(queue))
     with sycl_dnn.autocast("bfloat16"):
-        got = PRODUCTS[name](Values(queue))
+        actual = PRODUCTS[name](Values(queue))
     assert names(wide) == {"float32"}
-    assert names(got) == {"bfloat16"}
+    assert names(actual) == {"bfloat16"}
     manual = PRODUCTS[name](Values(queue, "bfloat16"))
-    for g, m, w in zip(leaves(got), leaves(manual), leaves(wide), strict=True):
+    for g, m, w in zip(leaves(actual), leaves(manual), leaves(wide), strict=True):
         g, m, w = host(g), host(m), host(w)
-        # A bias stays float32, else these are the same steps.
+        # The bias stays float32; the steps are otherwise the same.
         np.testing.assert_allclose(g, m, rtol=2**-6, atol=2**-6 * np.abs(w).max())
         error = np.abs(g - w).max() / np.abs(w).max()
         assert 1e-5 < error < 0.05, "bfloat16 rounds, and only that"
@@ -200,15 +200,15 @@ def test_products_return_bfloat16_and_equal_a_manual_cast(name, queue):
 @pytest.mark.parametrize("name", SUMS)
 def test_sums_norms_and_losses_return_float32(name, queue):
     with sycl_dnn.autocast("bfloat16"):
-        got = SUMS[name](Values(queue, "bfloat16"))
-    assert names(got) == {"float32"}
+        actual = SUMS[name](Values(queue, "bfloat16"))
+    assert names(actual) == {"float32"}
 
     def rounded(key):
         return Values(queue, "bfloat16")(key).astype("float32")
 
     wide = SUMS[name](rounded)
     if name not in ("log", "binary_cross_entropy"):  # their operands are rounded on the way
-        np.testing.assert_allclose(host(got), host(wide), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(host(actual), host(wide), rtol=1e-5, atol=1e-6)
     assert names(SUMS[name](Values(queue))) == {"float32"}
 
 
@@ -250,22 +250,22 @@ def by_torch():
     """Return what torch's autocast gives: dtypes, and parts of values and of gradients."""
     import torch
 
-    twin, found = torch.nn.functional, {}
+    twin, match = torch.nn.functional, {}
     for name, (function, keys) in OF_TORCH.items():
         args = [torch.tensor(numbers(k)) for k in keys.split()]
         with torch.autocast("cpu", torch.bfloat16):
-            made = attrgetter(function)(torch)(*args, *([1] if name == "softmax" else []))
-        found[name] = [str(made.dtype).removeprefix("torch."), _stored_parts(made)]
+            result = attrgetter(function)(torch)(*args, *([1] if name == "softmax" else []))
+        match[name] = [str(result.dtype).removeprefix("torch."), _stored_parts(result)]
     keys = ("square", "eight", "eight", "weight", "rows")
-    w1, b1, gain, w2, x = given = [torch.tensor(numbers(k), requires_grad=True) for k in keys]
+    w1, b1, gain, w2, x = provided = [torch.tensor(numbers(k), requires_grad=True) for k in keys]
     with torch.autocast("cpu", torch.bfloat16):
         hidden = twin.gelu(twin.linear(x, w1, b1))
-        made = twin.linear(twin.layer_norm(x + hidden, (8,), gain), w2)
-        torch.mean(torch.square(made)).float().backward()
-    found["gradients"] = [
-        [str(t.grad.dtype).removeprefix("torch."), _stored_parts(t.grad)] for t in given
+        result = twin.linear(twin.layer_norm(x + hidden, (8,), gain), w2)
+        torch.mean(torch.square(result)).float().backward()
+    match["gradients"] = [
+        [str(t.grad.dtype).removeprefix("torch."), _stored_parts(t.grad)] for t in provided
     ]
-    return found
+    return match
 
 
 def _stored_parts(tensor):
@@ -277,18 +277,18 @@ def write():
     STORED.write_text(json.dumps(by_torch()) + "\n")
 
 
-def near(got, wanted, limit, name):
-    dtype, parts = wanted
-    assert names(got) == {dtype}, name
-    atol = limit * max(np.abs(parts).max(), np.abs(host(got)).max())
-    np.testing.assert_allclose(answers.parts_of(host(got)), parts, 0, atol, err_msg=name)
+def near(actual, expected, limit, name):
+    dtype, parts = expected
+    assert names(actual) == {dtype}, name
+    atol = limit * max(np.abs(parts).max(), np.abs(host(actual)).max())
+    np.testing.assert_allclose(answers.parts_of(host(actual)), parts, 0, atol, err_msg=name)
 
 
 @pytest.mark.parametrize("name", OF_TORCH)
 def test_dtypes_and_values_are_torchs(name, queue):
     with sycl_dnn.autocast("bfloat16"):
-        got = {**PRODUCTS, **SUMS, **KEPT}[name](Values(queue))
-    near(got, json.loads(STORED.read_text())[name], 0.02, name)
+        actual = {**PRODUCTS, **SUMS, **KEPT}[name](Values(queue))
+    near(actual, json.loads(STORED.read_text())[name], 0.02, name)
 
 
 def test_stored_answers_are_torchs():
@@ -329,17 +329,17 @@ def _gradients(queue, transform="eager", dtype="bfloat16"):
 @pytest.mark.parametrize("transform", ["eager", "compile"])
 def test_gradients_arrive_in_float32(transform, queue):
     exact = _gradients(queue, transform, None)
-    got = _gradients(queue, transform)
-    assert [str(g.dtype) for g in got] == ["float32"] * 6
-    for g, e in zip(got, exact, strict=True):
+    actual = _gradients(queue, transform)
+    assert [str(g.dtype) for g in actual] == ["float32"] * 6
+    for g, e in zip(actual, exact, strict=True):
         error = np.abs(host(g) - host(e)).max() / np.abs(host(e)).max()
         assert 1e-6 < error < 0.05
 
 
 def test_gradients_are_torchs(queue):
-    wanted = json.loads(STORED.read_text())["gradients"]
-    for n, (got, answer) in enumerate(zip(_gradients(queue)[1:], wanted, strict=True)):
-        near(got, answer, 0.05, f"gradient {n}")
+    expected = json.loads(STORED.read_text())["gradients"]
+    for n, (actual, answer) in enumerate(zip(_gradients(queue)[1:], expected, strict=True)):
+        near(actual, answer, 0.05, f"gradient {n}")
 
 
 def test_a_pullback_called_outside_of_the_region_computes_the_same(queue):
@@ -363,24 +363,24 @@ def test_plans_and_compiled_functions_cast(make, queue):
         return F.softmax(F.linear(x, w, b), 1)
 
     with sycl_dnn.autocast("bfloat16"):
-        wanted = function(v("rows"), v("weight"), v("bias"))
+        expected = function(v("rows"), v("weight"), v("bias"))
         if make == "plan":
-            got = sycl_dnn.plan(function, v("rows"), v("weight"), v("bias"))()
+            actual = sycl_dnn.plan(function, v("rows"), v("weight"), v("bias"))()
         else:
-            got = sycl_dnn.compile(function)(v("rows"), v("weight"), v("bias"))
-    assert names(got) == {"float32"}
-    np.testing.assert_allclose(host(got), host(wanted), rtol=0.02, atol=1e-3)
-    assert np.abs(host(got) - host(F.softmax(eager, 1))).max() > 1e-5
+            actual = sycl_dnn.compile(function)(v("rows"), v("weight"), v("bias"))
+    assert names(actual) == {"float32"}
+    np.testing.assert_allclose(host(actual), host(expected), rtol=0.02, atol=1e-3)
+    assert np.abs(host(actual) - host(F.softmax(eager, 1))).max() > 1e-5
 
 
 def test_one_compiled_function_inside_and_outside_of_a_region(queue):
     v = Values(queue)
     function = sycl_dnn.compile(lambda x, w: F.linear(x, w))
-    found = []
+    matches = []
     for dtype in (None, "bfloat16", None, "bfloat16"):
         with sycl_dnn.autocast(dtype):
-            found.append(str(function(v("rows"), v("weight")).dtype))
-    assert found == ["float32", "bfloat16"] * 2
+            matches.append(str(function(v("rows"), v("weight")).dtype))
+    assert matches == ["float32", "bfloat16"] * 2
 
 
 def test_a_plan_keeps_its_region_when_rebound(queue):
@@ -401,10 +401,10 @@ def test_a_region_inside_a_traced_function(queue):
 
     v = Values(queue)
     for call in (function, sycl_dnn.compile(function)):
-        found = [str(a.dtype) for a in call(v("rows"), v("weight"))]
-        assert found == ["bfloat16", "float32", "float32"]
-    found, _ = sycl_dnn.vjp(function, v("rows"), v("weight"))
-    assert [str(a.dtype) for a in found] == ["bfloat16", "float32", "float32"]
+        matches = [str(a.dtype) for a in call(v("rows"), v("weight"))]
+        assert matches == ["bfloat16", "float32", "float32"]
+    matches, _ = sycl_dnn.vjp(function, v("rows"), v("weight"))
+    assert [str(a.dtype) for a in matches] == ["bfloat16", "float32", "float32"]
 
 
 def test_regions_nest_and_end(queue):
@@ -426,14 +426,14 @@ def test_regions_nest_and_end(queue):
 
 
 def test_regions_are_thread_local(queue):
-    v, found = Values(queue), []
+    v, matches = Values(queue), []
     with sycl_dnn.autocast():
         work = threading.Thread(
-            target=lambda: found.append(str(F.linear(v("rows"), v("weight")).dtype))
+            target=lambda: matches.append(str(F.linear(v("rows"), v("weight")).dtype))
         )
         work.start()
         work.join()
-    assert found == ["float32"]
+    assert matches == ["float32"]
 
 
 def test_functions_that_are_not_cast(queue):
@@ -540,8 +540,8 @@ def test_float16_is_refused_or_warned_about_if_unsupported(queue):
 
         policy._said.clear()
         with pytest.warns(sycl_dnn.FallbackWarning, match="no arithmetic of float16"):
-            got = F.matmul(v("rows"), v("square"))
-        assert str(got.dtype) == "float32"
+            actual = F.matmul(v("rows"), v("square"))
+        assert str(actual.dtype) == "float32"
         with (
             sycl_dnn.fallback("error"),
             pytest.raises(sycl_dnn.Unimplemented, match=r"autocast.*float16.*addmm"),

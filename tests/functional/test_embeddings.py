@@ -52,13 +52,13 @@ OPTIONS = [
 
 
 def _gradient(indices, weight, dy, padding_idx=None, scale_grad_by_freq=False):
-    made = np.zeros_like(weight)
-    np.add.at(made, indices, dy)
+    result = np.zeros_like(weight)
+    np.add.at(result, indices, dy)
     if scale_grad_by_freq:
-        made /= np.maximum(np.bincount(indices.ravel(), minlength=len(weight)), 1)[:, None]
+        result /= np.maximum(np.bincount(indices.ravel(), minlength=len(weight)), 1)[:, None]
     if padding_idx is not None:
-        made[padding_idx] = 0
-    return made
+        result[padding_idx] = 0
+    return result
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -72,12 +72,12 @@ def test_options_of_the_gradient(options, queue):
     dy = rng.standard_normal(y.shape)
     none, grad = pullback(to_device(dy, "float32", queue))
     assert none is None
-    wanted = _gradient(indices, weight, dy, **options)
-    np.testing.assert_allclose(to_numpy(grad), wanted, atol=2e-5)
+    expected = _gradient(indices, weight, dy, **options)
+    np.testing.assert_allclose(to_numpy(grad), expected, atol=2e-5)
     torch = pytest.importorskip("torch")
     w = torch.tensor(weight, requires_grad=True)
-    made = torch.nn.functional.embedding(torch.tensor(indices), w, **options)
-    (truth,) = torch.autograd.grad(made, [w], torch.tensor(dy))
+    actual = torch.nn.functional.embedding(torch.tensor(indices), w, **options)
+    (truth,) = torch.autograd.grad(actual, [w], torch.tensor(dy))
     np.testing.assert_allclose(to_numpy(grad), truth.numpy(), atol=2e-5)
 
 
@@ -91,9 +91,9 @@ def test_gradient_is_exact(queue):
                                                                    queue),
     )  # fmt: skip
     grad = pullback(to_device(dy, "float32", queue))[1]
-    wanted = np.zeros((3, 17))
-    np.add.at(wanted, indices, dy)
-    np.testing.assert_array_equal(to_numpy(grad), wanted)
+    expected = np.zeros((3, 17))
+    np.add.at(expected, indices, dy)
+    np.testing.assert_array_equal(to_numpy(grad), expected)
 
 
 def test_other_tables(queue):
@@ -102,9 +102,9 @@ def test_other_tables(queue):
         if dtype == "float64" and not queue.sycl_device.has_aspect_fp64:
             continue
         table = np.arange(6).reshape(3, 2).astype(dtype)
-        made = F.embedding(indices, dpnp.asarray(table, sycl_queue=queue))
-        assert made.dtype == table.dtype
-        np.testing.assert_array_equal(dpnp.asnumpy(made), table[[[2, 0]]])
+        result = F.embedding(indices, dpnp.asarray(table, sycl_queue=queue))
+        assert result.dtype == table.dtype
+        np.testing.assert_array_equal(dpnp.asnumpy(result), table[[[2, 0]]])
 
 
 #: Beyond 32 bits the lower half alone would be a number of the table.
@@ -122,9 +122,9 @@ def test_indices_out_of_range(numbers, dtype, queue):
     there = to_device(indices, numbers, queue)
     is_float = dtype not in ("int32", "bool")
     table = to_device(values, dtype, queue)
-    made = to_numpy(F.embedding(there, table))
-    np.testing.assert_array_equal(made[known], values.astype(made.dtype)[indices[known]])
-    assert np.isnan(made[~known]).all() if is_float else not made[~known].any()
+    result = to_numpy(F.embedding(there, table))
+    np.testing.assert_array_equal(result[known], values.astype(result.dtype)[indices[known]])
+    assert np.isnan(result[~known]).all() if is_float else not result[~known].any()
     if is_float and queue.sycl_device.has_aspect_fp64:
         y, pullback = sycl_dnn.vjp(F.embedding, there, table)
         dy = to_device(np.ones(y.shape), dtype, queue)
@@ -134,8 +134,8 @@ def test_indices_out_of_range(numbers, dtype, queue):
 @pytest.mark.parametrize("numbers", OUTSIDE)
 def test_classes_out_of_range(numbers, queue):
     indices = np.array([0, *OUTSIDE[numbers], 2, 0])
-    made = dpnp.asnumpy(F.one_hot(to_device(indices, numbers, queue), 3))
-    np.testing.assert_array_equal(made, indices[:, None] == np.arange(3))
+    result = dpnp.asnumpy(F.one_hot(to_device(indices, numbers, queue), 3))
+    np.testing.assert_array_equal(result, indices[:, None] == np.arange(3))
 
 
 @pytest.mark.parametrize(
@@ -179,13 +179,13 @@ def test_one_hot(shape, num_classes, queue):
     if num_classes == -1 and 0 in shape:
         return
     values = np.asarray(np.random.default_rng(0).integers(0, 5, shape))
-    made = F.one_hot(dpnp.asarray(values, sycl_queue=queue), num_classes)
+    result = F.one_hot(dpnp.asarray(values, sycl_queue=queue), num_classes)
     n = values.max() + 1 if num_classes == -1 else num_classes
-    assert made.dtype == np.int64
-    np.testing.assert_array_equal(dpnp.asnumpy(made), np.eye(n, dtype=int)[values])
+    assert result.dtype == np.int64
+    np.testing.assert_array_equal(dpnp.asnumpy(result), np.eye(n, dtype=int)[values])
     torch = pytest.importorskip("torch")
     truth = torch.nn.functional.one_hot(torch.tensor(values), num_classes)
-    np.testing.assert_array_equal(dpnp.asnumpy(made), truth.numpy())
+    np.testing.assert_array_equal(dpnp.asnumpy(result), truth.numpy())
 
 
 def test_in_a_traced_function(queue):
@@ -204,7 +204,7 @@ def test_in_a_traced_function(queue):
     dy = rng.standard_normal(y.shape)
     dt, none, dw = pullback(to_device(dy, "float32", queue))
     assert none is None
-    wanted = np.zeros_like(table)
-    np.add.at(wanted, indices, dy @ w)
-    np.testing.assert_allclose(to_numpy(dt), wanted, atol=1e-5)
+    expected = np.zeros_like(table)
+    np.add.at(expected, indices, dy @ w)
+    np.testing.assert_allclose(to_numpy(dt), expected, atol=1e-5)
     np.testing.assert_allclose(to_numpy(dw), dy.T @ table[indices], atol=1e-5)

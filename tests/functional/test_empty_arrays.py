@@ -18,15 +18,15 @@ from sycl_dnn import functional as F
 
 HERE = Path(__file__).parent
 FILES = [p for p in sorted(HERE.rglob("test_*.py")) if "import Checks" in p.read_text()]
-#: What says that a function needs elements.
+#: Messages that a function needs elements.
 REFUSALS = (ValueError, TypeError, NotImplementedError)
 
 
 def cases_of(path):
     """Return the cases of a file in float32, each with another of its sizes replaced by 0."""
     text = path.relative_to(HERE).with_suffix("").parts
-    found = [c for c in answers.cases_of_module(".".join(text)) if c.dtype == "float32"]
-    for number, case in enumerate(found):
+    matches = [c for c in answers.cases_of_module(".".join(text)) if c.dtype == "float32"]
+    for number, case in enumerate(matches):
         sizes = sorted({n for s in specs_of(case.args) for n in s.shape})
         if sizes:
             size = sizes[number % len(sizes)]
@@ -51,8 +51,8 @@ def over_arrays(case, queue):
     has_gradient = [case.has_gradient and s.differentiable and not s.is_integer for s in specs]
     order = sorted(range(len(specs)), key=lambda i: not has_gradient[i])
 
-    def function(*given):
-        places = dict(zip(order, given, strict=True))
+    def function(*provided):
+        places = dict(zip(order, provided, strict=True))
         found = iter([places[i] for i in range(len(specs))])
 
         def fill(value):
@@ -71,18 +71,18 @@ def values(results):
     return [np.asarray(to_numpy(r)) for r in results]
 
 
-def assert_alike(case, got, wanted):
-    assert [a.shape for a in got] == [a.shape for a in wanted], case.name
-    for a, b in zip(got, wanted, strict=True):
+def assert_alike(case, actual, expected):
+    assert [a.shape for a in actual] == [a.shape for a in expected], case.name
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4, err_msg=case.name)
 
 
 def summed(function, n, rest):
     """Return the sum of the squares of what a function of its first n arguments gives."""
 
-    def total(*given):
-        made = [r for r in function(*given, *rest) if "float" in str(r.dtype)]
-        return sum((F.sum(F.square(r)) for r in made), start=0.0)
+    def total(*args):
+        results = [r for r in function(*args, *rest) if "float" in str(r.dtype)]
+        return sum((F.sum(F.square(r)) for r in results), start=0.0)
 
     return total
 
@@ -93,20 +93,20 @@ def test_compiled_and_differentiated(path, queue):
     for case in cases_of(path):
         function, arrays, n = over_arrays(case, queue)
         try:
-            wanted = values(function(*arrays))
+            expected = values(function(*arrays))
         except REFUSALS:
             continue
-        assert_alike(case, values(sycl_dnn.compile(function)(*arrays)), wanted)
+        assert_alike(case, values(sycl_dnn.compile(function)(*arrays)), expected)
         if not n or not any("float" in str(r.dtype) for r in function(*arrays)):
             continue
-        given, rest = arrays[:n], arrays[n:]
+        args, rest = arrays[:n], arrays[n:]
         places = tuple(range(n))
         first = sycl_dnn.grad(summed(function, n, rest), argnums=places)
-        got = first(*given)
-        assert [g.shape for g in got] == [a.shape for a in given], case.name
+        actual = first(*args)
+        assert [g.shape for g in actual] == [a.shape for a in args], case.name
         second = sycl_dnn.grad(summed(first, n, ()), argnums=places)
-        with contextlib.suppress(NotImplementedError):  # its gradient has none
-            assert [g.shape for g in second(*given)] == [a.shape for a in given], case.name
+        with contextlib.suppress(NotImplementedError):  # its gradient has no derivative
+            assert [g.shape for g in second(*args)] == [a.shape for a in args], case.name
 
 
 @pytest.mark.torch
@@ -114,15 +114,15 @@ def test_compiled_and_differentiated(path, queue):
 def test_values_are_those_of_torch(path, queue):
     for case in cases_of(path):
         try:
-            wanted, _ = answers.by_torch(case)
+            expected, _ = answers.by_torch(case)
         except (RuntimeError, ValueError, IndexError, AssertionError):
             continue
         function, arrays, n = over_arrays(case, queue)
         try:
-            made = values(function(*arrays))
+            actual = values(function(*arrays))
         except REFUSALS:
             continue
-        assert_alike(case, made, wanted)
+        assert_alike(case, actual, expected)
 
 
 def test_a_batch_mean_of_no_batch_is_nan(queue):

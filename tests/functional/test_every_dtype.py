@@ -14,9 +14,9 @@ import pytest
 import sycl_dnn
 from sycl_dnn import functional as F
 
-#: One of each kind, and those that other code paths take; the rest differ by width alone.
+#: One of each kind, and those on other code paths; the rest differ only in width.
 DTYPES = ("bool", "complex64", "int8", "int16", "int64", "uint64", "float16")
-#: What complex numbers give where it is not that of both parts, over ``x`` and ``y``.
+#: Results for complex numbers, over ``x`` and ``y``, where not those of both parts.
 OF_COMPLEX = {
     "mul": np.multiply,
     "pow": np.power,
@@ -42,7 +42,7 @@ _OF_TWO = (
     "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy_with_logits",
     "hinge_embedding_loss", "soft_margin_loss", "poisson_nll_loss", "multilabel_soft_margin_loss",
 )  # fmt: skip
-#: These are dpnp's.
+#: These are dpnp's own.
 _BY_DPNP = (
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "exp2",
     "expm1", "log1p", "log2", "log10", "rsqrt", "erf", "erfc", "floor", "ceil", "trunc", "round",
@@ -51,7 +51,7 @@ _BY_DPNP = (
 _BY_DPNP_OF_TWO = (
     "atan2", "fmod", "remainder", "floor_divide", "logical_and", "logical_or", "logical_xor",
 )  # fmt: skip
-#: Calls over ``x`` (2, 4), ``y`` like it, ``i`` (1, 2, 4, 4), by name of the function.
+#: Calls on ``x`` and ``y`` (2, 4) and ``i`` (1, 2, 4, 4), by function name.
 CALLS = {
     **{name: f"{name}(x)" for name in _OF_ONE},
     **{name: f"{name}(x, y)" for name in _OF_TWO},
@@ -156,25 +156,25 @@ def reference(name, dtype, queue):
 def test_each_dtype_is_correct_or_refused_by_name(name, dtype, queue):
     refusal = None
     try:
-        made = dpnp.asnumpy(called(name, dtype, "both", queue))
+        actual = dpnp.asnumpy(called(name, dtype, "both", queue))
     except (TypeError, ValueError, NotImplementedError, sycl_dnn.errors.Unimplemented) as error:
         refusal = str(error)
     if refusal is not None:
         assert re.match(rf"(\w+: )?{name.split(' ')[0]}\b", refusal), refusal
         return
     if dtype == "complex64" and name in OF_COMPLEX:
-        given = names(dtype, "both", queue)
-        wanted = OF_COMPLEX[name](*(dpnp.asnumpy(given[n]) for n in "xy"))
+        provided = names(dtype, "both", queue)
+        expected = OF_COMPLEX[name](*(dpnp.asnumpy(provided[n]) for n in "xy"))
     elif dtype == "complex64":
         parts = [dpnp.asnumpy(called(name, dtype, part, queue)) for part in ("real", "imag")]
-        wanted = parts[0] + 1j * parts[1]
+        expected = parts[0] + 1j * parts[1]
     else:
-        wanted = reference(name, dtype, queue)
-    if made.dtype.kind == "u":
-        wanted = wanted.astype("i8")  # -1 is the largest number, as in NumPy
-    wanted = wanted.astype(made.dtype) if made.dtype.kind in "iub" else wanted
+        expected = reference(name, dtype, queue)
+    if actual.dtype.kind == "u":
+        expected = expected.astype("i8")  # -1 is the largest number, as in NumPy
+    expected = expected.astype(actual.dtype) if actual.dtype.kind in "iub" else expected
     tolerance = 5e-3 if dtype == "float16" else 1e-5
-    np.testing.assert_allclose(made, wanted, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("name", ["sum", "prod"])

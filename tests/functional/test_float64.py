@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""float64, which oneDNN's CPU engine does not compute: a result that is exact, or a clear error."""
+"""float64, which oneDNN's CPU engine lacks: an exact result or a clear error."""
 
 import importlib
 import re
@@ -46,7 +46,7 @@ def _size(case):
 
 CHOSEN = _cases()
 STORED_CASES = [case for cases in CHOSEN.values() for case in cases]
-#: The value of the smallest case, and the gradient of the largest.
+#: Values of the smallest case, gradients of the largest.
 CHECKED = [
     (case, check if case.has_gradient else check_value)
     for cases in CHOSEN.values()
@@ -91,7 +91,7 @@ def _either(call):
     try:
         call()
     except (NotImplementedError, TypeError) as refusal:
-        # Its whole text would ask a process for oneDNN's reasons.
+        # The full text would start a process to obtain oneDNN's reasons.
         said = refusal.args[0]
     else:
         return
@@ -116,7 +116,7 @@ def test_every_function_is_covered():
     assert set(F.__all__) == set(CHOSEN) | set(OTHERS) | ELSEWHERE
 
 
-#: The one answer, but for the name of the function.
+#: The only answer, except for the function's name.
 ANSWER = r"this device \(.*\) computes no float64 in convolutions, .*; use float32: astype"
 
 
@@ -192,10 +192,10 @@ def test_networks_in_float64(queue):
     values = np.linspace(-1, 1, 5)[:, None]
     x = to_device(values, "float64", queue)
     slope = sycl_dnn.grad(lambda x: F.sum(net(x)))
-    made = sycl_dnn.compile(sycl_dnn.grad(lambda x: F.sum(slope(x))))(x)
+    actual = sycl_dnn.compile(sycl_dnn.grad(lambda x: F.sum(slope(x))))(x)
     hidden = np.tanh(values @ first.T)
-    wanted = (-2 * hidden * (1 - hidden**2) * first.T**2) @ second.T
-    np.testing.assert_allclose(dpnp.asnumpy(made), wanted, rtol=1e-12, atol=1e-13)
+    expected = (-2 * hidden * (1 - hidden**2) * first.T**2) @ second.T
+    np.testing.assert_allclose(dpnp.asnumpy(actual), expected, rtol=1e-12, atol=1e-13)
 
 
 def test_float64_is_never_narrowed_implicitly(queue):
@@ -213,8 +213,8 @@ def test_gradients_of_overlapping_windows_accumulate_in_float64(queue):
         y, pullback = sycl_dnn.vjp(F.interpolate, x, (7, 4))
         grad = pullback(dpnp.ones_like(y))[0]
         rows, columns = np.arange(7) * 3 // 7, np.arange(4) * 5 // 4
-        wanted = np.outer(np.bincount(rows, minlength=3), np.bincount(columns, minlength=5))
-        np.testing.assert_array_equal(dpnp.asnumpy(grad)[0, 0], wanted)
+        expected = np.outer(np.bincount(rows, minlength=3), np.bincount(columns, minlength=5))
+        np.testing.assert_array_equal(dpnp.asnumpy(grad)[0, 0], expected)
 
     _either(call)
 
@@ -223,23 +223,23 @@ def test_copies_of_float64_keep_every_bit(queue):
     """Copies, by dpnp or by reorders, keep every bit."""
     values = np.random.default_rng(0).standard_normal((3, 5))
     x = to_device(values, "float64", queue)
-    got = F.cat([F.transpose(x, 0, 1), F.reshape(x, (5, 3))], 1)
+    actual = F.cat([F.transpose(x, 0, 1), F.reshape(x, (5, 3))], 1)
     np.testing.assert_array_equal(
-        dpnp.asnumpy(got), np.concatenate([values.T, values.reshape(5, 3)], 1)
+        dpnp.asnumpy(actual), np.concatenate([values.T, values.reshape(5, 3)], 1)
     )
-    given = numpy_arguments(CHECKED[0][0])
-    assert all(v.dtype == np.float64 for v in given if hasattr(v, "dtype"))
+    provided = numpy_arguments(CHECKED[0][0])
+    assert all(v.dtype == np.float64 for v in provided if hasattr(v, "dtype"))
 
 
 def test_exponentials_are_exact_and_have_gradients(queue):
     values = np.array([[0.3, -1.0, 700.0], [-800.0, -801.0, -np.inf]])
     x = to_device(values, "float64", queue)
-    wanted = np.logaddexp.reduce(values, 1)
-    for made in (F.logsumexp(x, 1), sycl_dnn.compile(lambda x: F.logsumexp(x, 1))(x)):
-        np.testing.assert_allclose(dpnp.asnumpy(made), wanted, rtol=1e-15)
+    expected = np.logaddexp.reduce(values, 1)
+    for actual in (F.logsumexp(x, 1), sycl_dnn.compile(lambda x: F.logsumexp(x, 1))(x)):
+        np.testing.assert_allclose(dpnp.asnumpy(actual), expected, rtol=1e-15)
     np.testing.assert_allclose(dpnp.asnumpy(F.exp(x)), np.exp(values), rtol=1e-15)
     y, pullback = sycl_dnn.vjp(lambda x: F.logsumexp(x, 1), x)
-    shares = np.exp(values - wanted[:, None])
+    shares = np.exp(values - expected[:, None])
     np.testing.assert_allclose(dpnp.asnumpy(pullback(dpnp.ones_like(y))[0]), shares, rtol=1e-12)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What CPUs with fewer instructions than this one would compute: most laptops have AVX2."""
+"""Computations of CPUs with fewer instructions than this one; most laptops have AVX2."""
 
 from pathlib import Path
 

@@ -54,18 +54,18 @@ def test_rows_of_masks(queue, kind, dtype, mode):
     rng = np.random.default_rng(0)
     tolerance = {"float32": 1e-5, "bfloat16": 4e-2, "float16": 5e-3}[dtype]
     drawn = [rng.standard_normal((2, n, 8)).astype("f4") for n in (L, S, S)]
-    given = [sycl_dnn.asarray(dpnp.asarray(a, sycl_queue=queue), dtype) for a in drawn]
-    given[1] = F.transpose(sycl_dnn.asarray(dpnp.asarray(
+    args = [sycl_dnn.asarray(dpnp.asarray(a, sycl_queue=queue), dtype) for a in drawn]
+    args[1] = F.transpose(sycl_dnn.asarray(dpnp.asarray(
         np.ascontiguousarray(drawn[1].swapaxes(1, 2)), sycl_queue=queue), dtype), 1, 2)  # fmt: skip
     mask = _mask(kind)
     value, slope = _expected(*drawn, mask)
     function = _both(dpnp.asarray(mask, sycl_queue=queue))
     for run in (function, sycl_dnn.compile(function)):
         with sycl_dnn.nan_mode(mode):
-            made = [dpnp.asnumpy(F.astype(a, "float32")) for a in run(*given)]
-        np.testing.assert_allclose(made[0], value, rtol=tolerance, atol=tolerance)
+            results = [dpnp.asnumpy(F.astype(a, "float32")) for a in run(*args)]
+        np.testing.assert_allclose(results[0], value, rtol=tolerance, atol=tolerance)
         if mode == "propagate" or kind not in ("nan", "infinite"):
-            np.testing.assert_allclose(made[1], slope, rtol=tolerance, atol=tolerance)
+            np.testing.assert_allclose(results[1], slope, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.sweep(8)
@@ -87,9 +87,9 @@ def test_constant_slices(queue, number, dtype, axis):
                 for name in ("softmax", "log_softmax", "softmin"):
                     function = partial(getattr(F, name), dim=axis)
                     for run in (function, sycl_dnn.compile(function)):
-                        made = dpnp.asnumpy(F.astype(run(x), "float32"))
-                        assert np.isnan(made[place]).all(), (name, mode, layout)
-                        assert np.isnan(made).sum() == np.isnan(made[place]).size
+                        result = dpnp.asnumpy(F.astype(run(x), "float32"))
+                        assert np.isnan(result[place]).all(), (name, mode, layout)
+                        assert np.isnan(result).sum() == np.isnan(result[place]).size
                 total, pullback = sycl_dnn.vjp(lambda x: F.logsumexp(x, axis), x)
                 slope = pullback(F.ones_like(total))[0]
                 total = dpnp.asnumpy(F.astype(total, "float32"))
@@ -123,9 +123,9 @@ def test_masked_keys_do_not_replace_scores_of_minus_infinity(queue, rule, mode):
 
     for run in (attention, sycl_dnn.compile(attention)):
         with sycl_dnn.nan_mode(mode):
-            made = dpnp.asnumpy(run(*_scores_as_keys(queue, [-np.inf, 0, 0]))).ravel()
-        assert np.isnan(made[0]) if mode == "fast" else made[0] == 0
-        np.testing.assert_allclose(made[1:], [2, 3], rtol=1e-6)
+            result = dpnp.asnumpy(run(*_scores_as_keys(queue, [-np.inf, 0, 0]))).ravel()
+        assert np.isnan(result[0]) if mode == "fast" else result[0] == 0
+        np.testing.assert_allclose(result[1:], [2, 3], rtol=1e-6)
 
 
 @pytest.mark.parametrize("score", [np.inf, -np.inf, np.nan])
@@ -135,13 +135,13 @@ def test_causal_mask_hides_nonfinite_scores(queue, score):
 
     for run in (attention, sycl_dnn.compile(attention)):
         with sycl_dnn.nan_mode("propagate"):
-            made = dpnp.asnumpy(run(*_scores_as_keys(queue, [0, 0, score]))).ravel()
-        np.testing.assert_allclose(made[:2], [1, 1.5], rtol=1e-6)
-        assert np.isnan(made[2]) != (score == -np.inf)
+            result = dpnp.asnumpy(run(*_scores_as_keys(queue, [0, 0, score]))).ravel()
+        np.testing.assert_allclose(result[:2], [1, 1.5], rtol=1e-6)
+        assert np.isnan(result[2]) != (score == -np.inf)
 
 
 def test_rows_of_lowest_finite_masks_average_all_keys(queue):
     """Scores vanish beside them, so that a row of them is a mean, as in PyTorch."""
     mask = dpnp.full((3, 3), np.finfo("f4").min, dtype="f4", sycl_queue=queue)
-    made = F.scaled_dot_product_attention(*_scores_as_keys(queue, [0, 1, 2]), attn_mask=mask)
-    np.testing.assert_allclose(dpnp.asnumpy(made).ravel(), [7 / 3] * 3, rtol=1e-6)
+    result = F.scaled_dot_product_attention(*_scores_as_keys(queue, [0, 1, 2]), attn_mask=mask)
+    np.testing.assert_allclose(dpnp.asnumpy(result).ravel(), [7 / 3] * 3, rtol=1e-6)

@@ -33,30 +33,30 @@ def test_a_number_equals_an_array_of_it(name, dtype, queue):
         if not fits(number, dtype):
             continue
         same = F.full(VALUES.shape, number, dtype=str(F.add(x, number).dtype), device=queue)
-        for got, wanted in (
+        for actual, expected in (
             (function(x, number), function(x, same)), (function(number, x), function(same, x)),
         ):  # fmt: skip
             np.testing.assert_array_equal(
-                dpnp.asnumpy(got), dpnp.asnumpy(wanted), f"{name} {number!r}"
+                dpnp.asnumpy(actual), dpnp.asnumpy(expected), f"{name} {number!r}"
             )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_where_takes_numbers(dtype, queue):
+def test_where_accepts_numbers(dtype, queue):
     values = VALUES.astype(dtype)
     x, choice = (dpnp.asarray(v, sycl_queue=queue) for v in (values, CHOICE))
     for number in NUMBERS:
         if not fits(number, dtype):
             continue
         kind = str(F.add(x, number).dtype)
-        for got, wanted in (
+        for actual, expected in (
             (F.where(choice, x, number), np.where(CHOICE, values, number)),
             (F.where(choice, number, x), np.where(CHOICE, number, values)),
         ):
-            assert str(got.dtype) == kind
-            np.testing.assert_array_equal(dpnp.asnumpy(got), wanted.astype(kind))
-    got = dpnp.asnumpy(F.where(choice, 3, -5))
-    np.testing.assert_array_equal(got, np.where(CHOICE, 3, -5))
+            assert str(actual.dtype) == kind
+            np.testing.assert_array_equal(dpnp.asnumpy(actual), expected.astype(kind))
+    actual = dpnp.asnumpy(F.where(choice, 3, -5))
+    np.testing.assert_array_equal(actual, np.where(CHOICE, 3, -5))
 
 
 WAYS = {
@@ -74,5 +74,5 @@ WAYS = {
 def test_zeros_of_both_signs_are_distinguished(way, queue):
     x = dpnp.asarray(np.float32([1, 2]), sycl_queue=queue)
     for number in (-0.0, 0.0, -0.0):
-        got = dpnp.asnumpy(WAYS[way](x, number))
-        np.testing.assert_array_equal(got, np.copysign(np.inf, [number, number]))
+        actual = dpnp.asnumpy(WAYS[way](x, number))
+        np.testing.assert_array_equal(actual, np.copysign(np.inf, [number, number]))

@@ -72,13 +72,13 @@ def test_values_and_gradients_equal_those_of_dense_arrays(queue, name, view):
     expected, pullback = sycl_dnn.vjp(function, *dense)
     dy = dpnp.asarray(RNG.standard_normal(expected.shape).astype("f4"), sycl_queue=queue)
     value, reverse = sycl_dnn.vjp(function, *views)
-    made = [sycl_dnn.compile(function)(*views), function(*views), value, *reverse(dy)]
-    for a, b in zip(made, [expected] * 3 + list(pullback(dy)), strict=True):
+    actual = [sycl_dnn.compile(function)(*views), function(*views), value, *reverse(dy)]
+    for a, b in zip(actual, [expected] * 3 + list(pullback(dy)), strict=True):
         np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-4, atol=1e-4)
 
 
 def test_an_expanded_number_as_a_bias(queue):
     x, w = (dpnp.asarray(a, sycl_queue=queue) for a in (ROWS, numbers(8, 8)))
     bias = dpnp.broadcast_to(dpnp.asarray(2.5, dtype="f4", sycl_queue=queue), (8,))
-    made = F.linear(x, w, bias).asnumpy()
-    np.testing.assert_allclose(made, F.linear(x, w).asnumpy() + 2.5, rtol=1e-5, atol=1e-5)
+    result = F.linear(x, w, bias).asnumpy()
+    np.testing.assert_allclose(result, F.linear(x, w).asnumpy() + 2.5, rtol=1e-5, atol=1e-5)

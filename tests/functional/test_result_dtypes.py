@@ -80,10 +80,10 @@ def by_torch(torch, case, kinds):
     """Return dtype and values; None if PyTorch refuses."""
     functions = {n: getattr(torch, n) for n in dir(torch) if callable(getattr(torch, n))}
     functions |= {n: f for n, f in vars(torch.nn.functional).items() if n == "pad" or "loss" in n}
-    given = [torch.tensor(v).to(getattr(torch, k)) for v, k in zip((X, Y), kinds * 2, strict=False)]
+    args = [torch.tensor(v).to(getattr(torch, k)) for v, k in zip((X, Y), kinds * 2, strict=False)]
     with contextlib.suppress(RuntimeError, NotImplementedError, TypeError):
-        made = function_of(case, functions)(*given)
-        return [str(made.dtype).removeprefix("torch."), made.double().tolist()]
+        result = function_of(case, functions)(*args)
+        return [str(result.dtype).removeprefix("torch."), result.double().tolist()]
     return None
 
 
@@ -114,16 +114,16 @@ def test_dtypes_and_values_match_pytorch(case, queue):
         function = sycl_dnn.compile(function)
     wrong = []
     for kinds in TYPES[case]:
-        wanted = TABLE.get(f"{case}: {' '.join(kinds)}")
-        if wanted is None:
+        expected = TABLE.get(f"{case}: {' '.join(kinds)}")
+        if expected is None:
             continue
-        given = [array(v, k, queue) for v, k in zip((X, Y), kinds * 2, strict=False)]
-        made = function(*given)
-        values = F.astype(made, "float32") if made.dtype == "bfloat16" else made
-        found = [str(made.dtype), dpnp.asnumpy(values).astype("f8")]
-        is_near = np.allclose(found[1], wanted[1], rtol=1e-2, equal_nan=True)
-        if found[0] != wanted[0] or not is_near:
-            wrong.append((kinds, found, wanted))
+        args = [array(v, k, queue) for v, k in zip((X, Y), kinds * 2, strict=False)]
+        actual = function(*args)
+        values = F.astype(actual, "float32") if actual.dtype == "bfloat16" else actual
+        matches = [str(actual.dtype), dpnp.asnumpy(values).astype("f8")]
+        is_near = np.allclose(matches[1], expected[1], rtol=1e-2, equal_nan=True)
+        if matches[0] != expected[0] or not is_near:
+            wrong.append((kinds, matches, expected))
     assert not wrong
 
 

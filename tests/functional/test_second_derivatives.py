@@ -136,7 +136,7 @@ CALLS = [
     "(u * u)[1:, ::2]", "(u * u)[:, -1]", "u[t] * u",
 ]  # fmt: skip
 CALLS[CALLS.index("bce")] = "binary_cross_entropy(sigmoid(u), p / 2)"
-#: What PyTorch has no second derivatives of, in its other functions.
+#: Other functions, for those whose second derivatives PyTorch lacks.
 EQUIVALENT = {
     "hardsigmoid(u)": "clamp(u / 6 + 0.5, 0, 1)",
     "cdist(u, p)": "norm(u[:, None] - p, 2.0, -1)",
@@ -157,7 +157,7 @@ _SHAPES = {"u": (3, 4), "p": (3, 4), "v": (4,), "i": (1, 2, 4, 4), "s": (1, 2, 6
            "n": (1, 2, 2, 4, 4)}  # fmt: skip
 _CLASSES = [2, 0, 1]
 _INDICES = [[3, 0, 2, 1], [1, 2, 0, 3], [0, 3, 1, 2]]
-#: What calls read besides: weights, signs, classes of positions, what is not the class of a row.
+#: Other operands of calls: weights, signs, class indices, and wrong classes of rows.
 _CONSTANTS = {
     "c": np.array([0.7, 1.1, 0.4, 0.9]),
     "g": np.where(np.array(_INDICES) % 3, 1.0, -1.0),
@@ -171,14 +171,14 @@ TOLERANCE = 3e-4
 def values(call):
     """Return the numbers of the operands that a call reads, by name."""
     rng = np.random.default_rng(zlib.crc32(call.encode()))
-    made = {}
+    result = {}
     for name, shape in _SHAPES.items():
         drawn = rng.uniform(0.2, 1.4, shape)
-        # Away from 0, 0.5 and other bends, and from each other.
+        # Away from 0, 0.5 and other kinks, and from each other.
         signs = np.where(rng.random(shape) < 0.5, -1, 1)
-        made[name] = drawn if name in "pv" else drawn * signs * 1.1
+        result[name] = drawn if name in "pv" else drawn * signs * 1.1
     words = set(re.findall(r"\b[a-z]\b", call))
-    return {n: a for n, a in made.items() if n in words}
+    return {n: a for n, a in result.items() if n in words}
 
 
 def weights(shape, number):
@@ -203,10 +203,10 @@ def by_torch(torch, call):
         "expand": torch.broadcast_to, "transpose": torch.transpose,
         **{n: torch.tensor(a) for n, a in _CONSTANTS.items()},
     }  # fmt: skip
-    given = {n: torch.tensor(a, requires_grad=True) for n, a in values(call).items()}
-    y = function_of(EQUIVALENT.get(call, call), names, given)(*given.values())
+    provided = {n: torch.tensor(a, requires_grad=True) for n, a in values(call).items()}
+    y = function_of(EQUIVALENT.get(call, call), names, provided)(*provided.values())
     loss = (y * torch.tensor(weights(tuple(y.shape), 0))).sum()
-    operands = list(given.values())
+    operands = list(provided.values())
     first = torch.autograd.grad(loss, operands, create_graph=True, materialize_grads=True)
     slopes = [(g * torch.tensor(weights(tuple(g.shape), 1))).sum() for g in first]
     total = sum(slopes)
@@ -237,8 +237,8 @@ def ours(call, queue):
     for name, numbers in _CONSTANTS.items():
         dtype = "f4" if numbers.dtype == "f8" else None
         names[name] = dpnp.asarray(numbers, dtype=dtype, sycl_queue=queue)
-    given = {n: dpnp.asarray(a, dtype="f4", sycl_queue=queue) for n, a in values(call).items()}
-    return function_of(call, names, given), list(given.values())
+    provided = {n: dpnp.asarray(a, dtype="f4", sycl_queue=queue) for n, a in values(call).items()}
+    return function_of(call, names, provided), list(provided.values())
 
 
 def _array(numbers, like):
@@ -255,11 +255,11 @@ def derivatives(call, queue):
         [_array(weights(a.shape, 1), a) for a in operands],
     )
 
-    def loss(*given):
-        return F.sum(F.mul(function(*given), outer))
+    def loss(*args):
+        return F.sum(F.mul(function(*args), outer))
 
-    def slope(*given):
-        slopes = sycl_dnn.grad(loss, argnums=every)(*given)
+    def slope(*args):
+        slopes = sycl_dnn.grad(loss, argnums=every)(*args)
         parts = [F.sum(F.mul(g, w)) for g, w in zip(slopes, inner, strict=True) if g is not None]
         total = parts[0]
         for part in parts[1:]:
@@ -271,23 +271,23 @@ def derivatives(call, queue):
     return first, second, operands
 
 
-def alike(made, wanted, what):
-    for number, (mine, other) in enumerate(zip(made, wanted, strict=True)):
-        got = np.zeros(np.shape(other)) if mine is None else dpnp.asnumpy(mine)
+def alike(actual, expected, what):
+    for number, (mine, other) in enumerate(zip(actual, expected, strict=True)):
+        received = np.zeros(np.shape(other)) if mine is None else dpnp.asnumpy(mine)
         limit = TOLERANCE * max(np.abs(other).max(), 1)
-        assert np.abs(got - np.asarray(other)).max() < limit, (
-            f"{what} of operand {number}:\n{got.tolist()}\ntorch\n{other}"
+        assert np.abs(received - np.asarray(other)).max() < limit, (
+            f"{what} of operand {number}:\n{received.tolist()}\ntorch\n{other}"
         )
 
 
 def check(call, queue):
     """Compare with PyTorch: eager, and every third one compiled."""
     first, second, operands = derivatives(call, queue)
-    wanted = TABLE[call]
-    alike(first(*operands), wanted[0], "first")
+    expected = TABLE[call]
+    alike(first(*operands), expected[0], "first")
     compiled = [sycl_dnn.compile(lambda *a: second(*a))] if CALLS.index(call) % 3 == 0 else []
     for run in (second, *compiled):
-        alike(run(*operands), wanted[1], "second")
+        alike(run(*operands), expected[1], "second")
 
 
 @pytest.mark.sweep(12)
@@ -323,15 +323,15 @@ AT_THE_EDGE = {
 
 @pytest.mark.parametrize("mode", ["fast", "propagate"])
 @pytest.mark.parametrize("call", AT_THE_EDGE)
-def test_what_is_not_chosen_makes_no_nan(call, mode, queue):
-    values, *wanted = AT_THE_EDGE[call]
+def test_unselected_values_produce_no_nan(call, mode, queue):
+    values, *expected = AT_THE_EDGE[call]
     u, w = (dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (values, [1, 2, 3]))
     names = {name: getattr(F, name) for name in dir(F)} | {"inf": inf}
     function = eval(f"lambda u: {call}", names)
     slope = sycl_dnn.grad(lambda u: F.sum(function(u) * w))
     curve = sycl_dnn.grad(lambda u: F.sum(slope(u)))
     with sycl_dnn.nan_mode(mode):
-        for derivative, values in zip((slope, curve), wanted, strict=True):
+        for derivative, values in zip((slope, curve), expected, strict=True):
             np.testing.assert_allclose(dpnp.asnumpy(derivative(u)), values, rtol=1e-5)
 
 

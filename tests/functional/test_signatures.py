@@ -11,7 +11,7 @@ import torch_signatures
 from sycl_dnn import functional as F
 
 TORCH, EMPTY = torch_signatures.stored(), inspect.Parameter.empty
-#: What torch does not have, or only as another thing of the same name.
+#: Names that torch lacks or uses for something else.
 OWN = {
     "QuantizedTensor", "asarray", "astype", "bce_with_logits", "dequantize", "expand",
     "linear_recurrence",
@@ -20,7 +20,7 @@ OWN = {
     "quantize_dynamic", "quantized_conv1d", "quantized_conv2d", "quantized_conv3d",
     "quantized_linear", "quantized_matmul",
 }  # fmt: skip
-#: torch's have several forms under one name, or parameters of memory that mean nothing here.
+#: torch's have several overloads, or memory parameters that are meaningless here.
 SEVERAL = {"arange", "bernoulli", "empty", "eye", "full", "linspace", "ones", "rand", "randint",
            "randn", "randperm", "std_mean", "tensordot", "unique", "var_mean", "zeros"}  # fmt: skip
 #: torch's are internal and take no defaults: all weights in one list, flags by position.
@@ -35,7 +35,7 @@ DEFAULTS = {
 }  # fmt: skip
 #: By name only here, since torch has an internal parameter before it.
 BY_NAME = {(n, "dtype") for n in ("softmax", "log_softmax", "softmin")}
-#: Parameters of ours that torch has in another way, and of torch's that mean nothing here.
+#: Our parameters that torch has in another form, and torch's that are meaningless here.
 ADDED = {**{n: {"seed"} for n in ("dropout", "dropout1d", "dropout2d", "dropout3d",
                                   "alpha_dropout", "feature_alpha_dropout", "gumbel_softmax")},
          "sort": {"stable"}, "argsort": {"stable"},
@@ -62,8 +62,8 @@ def test_parameters_match_torch(name):
     mine = [row for row in mine if row[0] not in ADDED.get(name, ())]
     for index, (parameter, keyword, default) in enumerate(theirs):
         if (name, parameter) in DEFAULTS:
-            wanted, instead, _ = DEFAULTS[name, parameter]
-            assert default == wanted, f"{name}: {parameter} is an exception no longer"
+            expected, instead, _ = DEFAULTS[name, parameter]
+            assert default == expected, f"{name}: {parameter} is an exception no longer"
             theirs[index] = (parameter, keyword, instead)
         if (name, parameter) in BY_NAME:
             theirs[index] = (parameter, True, default)
@@ -78,9 +78,9 @@ def test_exceptions_are_needed():
 
 def test_stored_signatures_match_the_installed_torch():
     torch = pytest.importorskip("torch")
-    made = torch_signatures.made(torch)
-    # As the file has it: a list for a tuple.
-    assert json.loads(json.dumps(made)) == TORCH
+    result = torch_signatures.made(torch)
+    # As stored in the file: a list instead of a tuple.
+    assert json.loads(json.dumps(result)) == TORCH
 
 
 @pytest.mark.parametrize("rank", [1, 3])

@@ -145,8 +145,8 @@ FUNCTIONS = {
         "logical_xor(x[0], x[1])", "kl_div(x[0], x[1], reduction='none')",
     ],
 }  # fmt: skip
-#: Where PyTorch's way of computing shows, and why it is not followed: by case, or case and dtype,
-#: the places that are left out.
+#: Intentional differences from PyTorch's algorithms, by case, or case and dtype,
+#: the places to omit.
 OTHERWISE: dict[str | tuple[str, str], tuple[int, ...]] = {
     "hardswish(x)": (3,),  # PyTorch multiplies before it divides: 3e38 overflows there
     "softsign(x)": (1, 2, 3, 4),  # PyTorch's gradient at infinity is NaN, here 0, the limit
@@ -157,7 +157,7 @@ OTHERWISE: dict[str | tuple[str, str], tuple[int, ...]] = {
     "binary_cross_entropy_with_logits(x[0], sigmoid(x[1]), reduction='none')": (4, 6),
     # PyTorch's exp(-x) is infinite from 89 on, and so is its loss; here it is -x
     "soft_margin_loss(x, ones_like(x), reduction='none')": (2, 4, 13),
-    # A conversion from float16 makes 0 of -0.
+    # Conversion from float16 turns -0 into 0.
     ("log(x)", "float16"): (6,),
     ("sqrt(x)", "float16"): (6,),
     ("reciprocal(x)", "float16"): (6,),
@@ -175,19 +175,19 @@ OTHERWISE: dict[str | tuple[str, str], tuple[int, ...]] = {
     "logit(x, 0.0)": (1,),
     ("logit(x, 0.0)", "float16"): (12,),
     ("pow(x, -0.5)", "float16"): (1, 10, 12, 14),  # PyTorch has no root there
-    ("atan2(x, -x)", "float16"): (16,),  # PyTorch's squares vanish
+    ("atan2(x, -x)", "float16"): (16,),  # PyTorch's squares underflow
     "norm(unsqueeze(x, 1), 3.0, 1)": (11, 12, 13, 14),  # and its powers
     ("norm(unsqueeze(x, 1), 3.0, 1)", "float16"): (16,),
     ("normalize(unsqueeze(x, 1))", "float16"): (0, 1, 11, 12),  # its eps is 0
-    # Its blocked kernel has 0 beside some NaN
+    # Its blocked kernel writes 0 next to some NaN
     "scaled_dot_product_attention(x, x, x)": (2,),
     # oneDNN's product of bfloat16 is NaN for several infinities.
     ("linear(x, w33)", "bfloat16"): (4,),
 }
 #: The table was made with AVX-512; a CPU without it computes these in another way.
 WITHOUT_AVX512: dict[str | tuple[str, str], tuple[int, ...]] = {
-    "gelu(x)": (1, 3, 4),  # PyTorch's and ours are the limits there, with AVX-512 not
-    # A conversion from bfloat16 makes 0 of -0.
+    "gelu(x)": (1, 3, 4),  # PyTorch and this package return the limit there, but not with AVX-512
+    # Conversion from bfloat16 turns -0 into 0.
     ("sqrt(x)", "bfloat16"): (6,),
     ("reciprocal(x)", "bfloat16"): (6,),
 }
@@ -200,7 +200,7 @@ HAS_AVX512 = has_avx512(_core.Engine("cpu"))
 FAST_OTHERWISE = ("max_pool2d(", "adaptive_max_pool2d(", "scaled_dot_product_attention(")
 DTYPES = ("float32", "bfloat16", "float16")
 TOLERANCE = {"float32": 2e-5, "bfloat16": 2e-2, "float16": 4e-3}
-#: What has no gradient.
+#: Functions without a gradient.
 FLAT = ("argmax", "argmin", "argsort", "floor_divide", "is", "logical_")
 PAIRS = [(given, case) for given, cases in FUNCTIONS.items() for case in cases]
 #: Every case in float32, and in one of the narrow dtypes in turn if PyTorch has it.
@@ -256,7 +256,7 @@ def write():
 
     table = {}
     for given, case in PAIRS:
-        # Conversions to bfloat16 make 0 of denormal numbers.
+        # Conversions to bfloat16 flush denormal numbers to 0.
         for dtype in DTYPES if given != "denormals" else DTYPES[:1]:
             with contextlib.suppress(NotImplementedError):
                 table[f"{given}: {case}: {dtype}"] = by_torch(torch, given, case, dtype)
@@ -296,29 +296,31 @@ def left_out(given, case, dtype, is_cpu=True):
     return places, -1 if "numbers" in given or given == "image" else 0
 
 
-def alike(got, wanted, dtype, what, left_out=((), 0)):
-    got, wanted = np.asarray(got, "f8"), np.asarray(wanted, "f8")
-    assert got.shape == wanted.shape, f"{what}: {got.shape}, torch {wanted.shape}"
+def alike(actual, expected, dtype, what, left_out=((), 0)):
+    actual, expected = np.asarray(actual, "f8"), np.asarray(expected, "f8")
+    assert actual.shape == expected.shape, f"{what}: {actual.shape}, torch {expected.shape}"
     if left_out[0]:
-        got, wanted = (np.delete(a, *left_out) for a in (got, wanted))
-    is_near = np.isclose(got, wanted, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype], equal_nan=True)
-    assert is_near.all(), f"{what}:\n{got.tolist()}\ntorch\n{wanted.tolist()}"
+        actual, expected = (np.delete(a, *left_out) for a in (actual, expected))
+    is_near = np.isclose(
+        actual, expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype], equal_nan=True
+    )
+    assert is_near.all(), f"{what}:\n{actual.tolist()}\ntorch\n{expected.tolist()}"
 
 
 def value_and_gradient(function, x):
-    made, pullback = sycl_dnn.vjp(function, x)
-    incoming = dpnp.asarray(weights(made.shape), dtype="f4", sycl_queue=made.sycl_queue)
-    return made, pullback(sycl_dnn.asarray(incoming, made.dtype))
+    result, pullback = sycl_dnn.vjp(function, x)
+    incoming = dpnp.asarray(weights(result.shape), dtype="f4", sycl_queue=result.sycl_queue)
+    return result, pullback(sycl_dnn.asarray(incoming, result.dtype))
 
 
 def check(given, case, dtype, queue):
     """Compare a case with PyTorch: eager, by ``vjp`` and compiled, forward and backward."""
     x, names = ours(dtype, given, queue)
     function = expression(case, names)
-    wanted, slope = TABLE[f"{given}: {case}: {dtype}"]
+    expected, slope = TABLE[f"{given}: {case}: {dtype}"]
     places = left_out(given, case, dtype, queue.sycl_device.is_cpu)
-    alike(values(function(x)), wanted, dtype, "eager", places)
-    alike(values(sycl_dnn.compile(function)(x)), wanted, dtype, "compiled", places)
+    alike(values(function(x)), expected, dtype, "eager", places)
+    alike(values(sycl_dnn.compile(function)(x)), expected, dtype, "compiled", places)
     if slope is None:
         return
 
@@ -326,8 +328,8 @@ def check(given, case, dtype, queue):
         return value_and_gradient(function, x)
 
     for mode, run in (("vjp", both), ("compiled vjp", sycl_dnn.compile(both))):
-        made, (gradient,) = run(x)
-        alike(values(made), wanted, dtype, f"{mode}, forward", places)
+        actual, (gradient,) = run(x)
+        alike(values(actual), expected, dtype, f"{mode}, forward", places)
         alike(values(gradient), slope, dtype, f"{mode}, backward", places)
 
 
@@ -351,7 +353,7 @@ def test_special_values_match_pytorch(given, case, dtype, queue):
 
 
 @pytest.mark.parametrize("start", FAST_OTHERWISE)
-def test_docstrings_say_what_the_fast_mode_gives(start):
+def test_docstrings_describe_the_fast_mode(start):
     """Also of their relatives over other numbers of axes."""
     name = start.partition("(")[0]
     family = re.sub(r"\dd$", "", name)
@@ -391,12 +393,12 @@ def test_set_nan_is_part_of_every_key(queue):
 def test_table_matches_pytorch(dtype):
     torch = pytest.importorskip("torch")
     for given, case in PAIRS:
-        wanted, slope = TABLE.get(f"{given}: {case}: {dtype}", (None, None))
-        if wanted is None and dtype != "float32":
+        expected, slope = TABLE.get(f"{given}: {case}: {dtype}", (None, None))
+        if expected is None and dtype != "float32":
             continue
-        made, gradient = by_torch(torch, given, case, dtype)
+        actual, gradient = by_torch(torch, given, case, dtype)
         places = left_out(given, case, dtype)
-        alike(made, wanted, dtype, case, places)
+        alike(actual, expected, dtype, case, places)
         if slope is not None:
             alike(gradient, slope, dtype, case, places)
 
@@ -418,8 +420,8 @@ def test_comparisons_with_nan_are_false(name, dtype, queue):
             else sycl_dnn.asarray(dpnp.asarray(v, sycl_queue=queue), dtype)
             for v in (a, b)
         ]
-        made = dpnp.asnumpy(getattr(F, name)(*given))
-        np.testing.assert_array_equal(made, reference[name](a, b))
+        result = dpnp.asnumpy(getattr(F, name)(*given))
+        np.testing.assert_array_equal(result, reference[name](a, b))
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def test_arrays_of_the_same_gpu_through_the_other_backend_are_refused():
 
 
 @pytest.mark.usefixtures("through_level_zero")
-def test_a_missing_opencl_driver_is_told():
+def test_missing_opencl_driver_is_reported():
     """oneDNN compiles its OpenCL C kernels with it on Level Zero, too."""
     cpu_only = os.environ["OCL_ICD_FILENAMES"].split(os.pathsep)[0]
     code = "from sycl_dnn.tools import environment\n"
@@ -196,5 +196,5 @@ def test_affinity_mask_hides_tiles_and_gpus(mask):
     code += "    try: gpu.create_sub_devices(partition='next_partitionable')\n"
     code += "    except dpctl.SyclSubDeviceCreationError: told.append('whole')\n"
     code += "    queue.wait()"
-    wanted = {"0.1": [[2, 8], "whole"], "1": []}[mask]
-    assert told(code, ZE_AFFINITY_MASK=mask, **TWO_TILES) == wanted
+    expected = {"0.1": [[2, 8], "whole"], "1": []}[mask]
+    assert told(code, ZE_AFFINITY_MASK=mask, **TWO_TILES) == expected

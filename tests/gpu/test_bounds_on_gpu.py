@@ -14,7 +14,7 @@ class Sums:
     """A chain of additions, each with new arrays that the caller drops at once."""
 
     def __init__(self, gpu, n):
-        # A queue that holds nothing of other tests.
+        # A queue without work from other tests.
         self.queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device)
         self.stream = dnnl.Stream(dnnl.Engine(self.queue), self.queue, ordered=True)
         self.shape = (n, n)
@@ -28,12 +28,12 @@ class Sums:
         return dpnp.full(self.shape, value, dtype="f4", sycl_queue=self.queue)
 
     def added(self, total, value):
-        made = dpnp.empty_like(total)
-        arrays = {"src_0": total, "src_1": self.full(value), "dst": made}
+        result = dpnp.empty_like(total)
+        arrays = {"src_0": total, "src_1": self.full(value), "dst": result}
         engine = self.stream.engine
         memories = {n: dnnl.Memory.from_array(a, engine) for n, a in arrays.items()}
         self.add.execute(self.stream, memories)
-        return made
+        return result
 
 
 #: The second crosses 256 MiB with every sixth call: 3 x 16 MiB each.
@@ -49,7 +49,7 @@ def test_values_are_right_under_the_bound(n, calls, most, gpu, has_values):
     if has_values:
         expected = sum(i % 7 for i in range(calls))
         assert float(total.min()) == float(total.max()) == expected
-    # Once the GPU has done its work, no more is held than the bound says.
+    # Once the GPU has finished, no more memory is held than the bound allows.
     held = []
     for _ in range(2 * most):
         total = sums.added(total, 0)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``check-gpu`` on a GPU: it says which kind it is, and compares only what was executed."""
+"""``check-gpu`` on a GPU: it reports the kind, and compares only executed work."""
 
 import sycl_dnn
 from sycl_dnn.device import is_simulated
 from sycl_dnn.tools.check_gpu import device_checks, function_sample
 
 
-def test_the_device_is_named_for_what_it_is(gpu):
+def test_device_is_reported_by_its_kind(gpu):
     nature = device_checks.nature(gpu.sycl_device)
     assert (nature == "simulated gpu") == is_simulated("gpu")
     if nature != "gpu":

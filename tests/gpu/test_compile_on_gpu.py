@@ -30,11 +30,13 @@ def test_a_convolution_with_all_that_follows(ones, gpu, dtype, has_values):
     x = ones(2, 16, 8, 8)
     compiled = sycl_dnn.compile(block, dtype=dtype)
     for _ in range(3):
-        made = compiled(x)
-        assert made.shape == (2, 16, 8, 8)
+        result = compiled(x)
+        assert result.shape == (2, 16, 8, 8)
     gpu.wait()
     if has_values:
-        np.testing.assert_allclose(made.asnumpy(), block(x).asnumpy(), rtol=2e-2 if dtype else 1e-5)
+        np.testing.assert_allclose(
+            result.asnumpy(), block(x).asnumpy(), rtol=2e-2 if dtype else 1e-5
+        )
     report = compiled.explain(x)
     fused = [text for part in report.parts for text in part.fused]
     assert any("in weights" in text for text in fused), str(report)
@@ -48,11 +50,11 @@ def test_networks(gpu, dtype, has_values):
     p = {n: dpnp.asarray(v, sycl_queue=gpu) for n, v in bert.random_parameters(small).items()}
     compiled = sycl_dnn.compile(lambda x: bert.forward(p, small, x), dtype=dtype)
     x = dpnp.asarray(np.random.default_rng(0).standard_normal((2, 16, 64)), "f4", sycl_queue=gpu)
-    made = compiled(x)
-    assert made.shape == (2, 16, 64)
+    actual = compiled(x)
+    assert actual.shape == (2, 16, 64)
     if has_values:
-        wanted = bert.forward(p, small, x).asnumpy()
-        np.testing.assert_allclose(made.asnumpy(), wanted, atol=0.1 if dtype else 1e-4)
+        expected = bert.forward(p, small, x).asnumpy()
+        np.testing.assert_allclose(actual.asnumpy(), expected, atol=0.1 if dtype else 1e-4)
     tiny = gpt.Config(layers=1, width=64, heads=4, vocabulary=50)
     q = {n: dpnp.asarray(v, sycl_queue=gpu) for n, v in gpt.random_parameters(tiny).items()}
     step = sycl_dnn.compile(lambda x, k, v: gpt.step(q, tiny, x, k, v), dtype=dtype)
@@ -63,7 +65,7 @@ def test_networks(gpu, dtype, has_values):
     assert keys[0].shape == (1, 4, 4, 16)
 
 
-def test_cpu_and_gpu_have_programs_of_their_own(ones, cpu):
+def test_cpu_and_gpu_have_separate_programs(ones, cpu):
     compiled = sycl_dnn.compile(lambda x: F.relu(x) * 2.0)
     assert compiled(ones(4)).sycl_queue != compiled(
         dpnp.ones(4, dtype="f4", sycl_queue=cpu)
@@ -74,15 +76,15 @@ def test_cpu_and_gpu_have_programs_of_their_own(ones, cpu):
 def test_concatenations_of_concatenations(gpu, has_values):
     """oneDNN's concatenation on GPUs writes elsewhere where the rows of its result lie apart."""
     values = [np.full((n, 4), i, "f4") for i, n in enumerate((6, 3, 6, 3), 1)]
-    given = [dpnp.asarray(v, sycl_queue=gpu) for v in values]
+    args = [dpnp.asarray(v, sycl_queue=gpu) for v in values]
 
     @sycl_dnn.compile
     def joined(a, b, c, d):
         return F.cat([F.cat([a, b], 0), F.cat([c, d], 0)], 1)
 
-    made = joined(*given)
-    assert made.shape == (9, 8)
+    actual = joined(*args)
+    assert actual.shape == (9, 8)
     if has_values:
         a, b, c, d = values
-        wanted = np.concatenate([np.concatenate([a, b]), np.concatenate([c, d])], 1)
-        np.testing.assert_array_equal(dpnp.asnumpy(made), wanted)
+        expected = np.concatenate([np.concatenate([a, b]), np.concatenate([c, d])], 1)
+        np.testing.assert_array_equal(dpnp.asnumpy(actual), expected)

@@ -30,7 +30,7 @@ from sycl_dnn.tools.cases.drivers import DRIVERS
 FAULTS = {fault.name: fault for fault in faults.FAULTS if fault.device == "gpu"}
 T = dnnl.data_type
 
-#: Cases of the verifier, what runs them where it was executed, and what on an Arc or Tiger Lake.
+#: Verifier cases, with the implementation on the executing GPU, and on an Arc or Tiger Lake.
 WRONG = {
     "softmax-rows-gpu": (
         "--softmax --dir=FWD_I --stag=ba --dtag=ba --axis=1 7x40", "ocl:xe", "ocl:xe",
@@ -54,7 +54,7 @@ WRONG = {
         "ocl:ref", "jit:ir",
     ),
 }  # fmt: skip
-#: Cases that are refused; only without the register can they be seen.
+#: Refused cases, which can be reproduced only without the register.
 REFUSED = {
     "matmul-blocked-twice-gpu": (
         "--matmul --stag=ab --wtag=BA16a16b4a 32x64:64x64", "ocl:ref", "ocl:ref",
@@ -91,7 +91,7 @@ def test_onednn_still_has_the_refused_fault(name, stream, values, unchecked):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_right_is_refused(name, stream):
+def test_impossible_requests_are_refused(name, stream):
     (done,) = outcomes(REFUSED[name][0], stream)
     assert done.status == "UNIMPLEMENTED"
     assert FAULTS[name].advice in done.reason
@@ -142,8 +142,8 @@ def concatenates_into_gaps(stream):
         pd = dnnl.concat(
             stream.engine, dst=dst.desc, concat_dimension=0, srcs=[m.desc for m in sources]
         )
-    given = {f"multiple_src_{i}": m for i, m in enumerate(sources)}
-    dnnl.Primitive(pd).execute(stream, {**given, "dst": dst}).wait()
+    provided = {f"multiple_src_{i}": m for i, m in enumerate(sources)}
+    dnnl.Primitive(pd).execute(stream, {**provided, "dst": dst}).wait()
     return not (room.to_array().asnumpy()[:, 8:] == 7).all()
 
 
@@ -177,9 +177,9 @@ def gradients_of_old_cells(stream):
             done.arrays |= arrays
             done.run(args)
         results.append(done.results()[0]["diff_bias"])
-    wanted = expected_results.expected(call, done.arrays)["diff_bias"].reshape(results[0].shape)
-    np.testing.assert_allclose(results[0], wanted, atol=1e-5)
-    return not any(np.allclose(wanted, other, atol=1e-2) for other in results[1:])
+    expected = expected_results.expected(call, done.arrays)["diff_bias"].reshape(results[0].shape)
+    np.testing.assert_allclose(results[0], expected, atol=1e-5)
+    return not any(np.allclose(expected, other, atol=1e-2) for other in results[1:])
 
 
 def reads_old_cells(stream):
@@ -198,7 +198,7 @@ def reads_old_cells(stream):
     assert pd.impl_info.startswith("ocl:simple")
     rng = np.random.default_rng(0)
     slots = dnnl.Primitive(pd).arguments
-    given = {
+    provided = {
         name: memory(rng.standard_normal(slot["desc"].dims), stream)
         for name, slot in slots.items()
         if not slot["output"] and name != "scratchpad"
@@ -207,7 +207,7 @@ def reads_old_cells(stream):
     for fill in (0.0, 1.0):
         room = filled(pd.scratchpad_desc, fill, stream)
         dst = dnnl.Memory(pd.dst_layer_desc, stream.engine)
-        args = {**given, "dst_layer": dst, "scratchpad": room}
+        args = {**provided, "dst_layer": dst, "scratchpad": room}
         dnnl.Primitive(pd).execute(stream, args).wait()
         results.append(dst.to_array().asnumpy())
     return not np.array_equal(*results)
@@ -215,14 +215,14 @@ def reads_old_cells(stream):
 
 def select(stream, condition, a, b):
     """Return what oneDNN selects."""
-    given = [memory(a, stream), memory(b, stream), memory(condition, stream, "i1")]
-    first, second, third = (m.desc for m in given)
+    provided = [memory(a, stream), memory(b, stream), memory(condition, stream, "i1")]
+    first, second, third = (m.desc for m in provided)
     pd = dnnl.binary(
         stream.engine, algorithm=dnnl.algorithm.binary_select, src0=first, src1=second,
         src2=third, dst=first,
     )  # fmt: skip
     dst = dnnl.Memory(first, stream.engine)
-    args = dict(zip(("src_0", "src_1", "src_2"), given, strict=True))
+    args = dict(zip(("src_0", "src_1", "src_2"), provided, strict=True))
     dnnl.Primitive(pd).execute(stream, {**args, "dst": dst}).wait()
     return pd.impl_info, dst.to_array().asnumpy()
 
@@ -239,16 +239,16 @@ def operands(condition, other):
 
 
 def spreads_conditions(stream):
-    found = []
+    matches = []
     for condition, other in itertools.product(CONDITIONS, OTHERS):
-        given = operands(condition, other)
-        implementation, got = select(stream, *given)
+        args = operands(condition, other)
+        implementation, actual = select(stream, *args)
         assert implementation.startswith(OTHERS[other])
-        found.append(np.array_equal(got, np.where(*given)))
-    return not any(found)
+        matches.append(np.array_equal(actual, np.where(*args)))
+    return not any(matches)
 
 
-#: Rows that no case of the verifier can tell: whether the fault is still there.
+#: Rows that no verifier case can detect: whether the fault is still present.
 CHECKS = {
     "eltwise-gaps-gpu": writes_into_gaps,
     "concat-gaps-gpu": concatenates_into_gaps,
@@ -263,7 +263,7 @@ def test_onednn_still_behaves_as_the_row_says(name, stream, values):
     assert CHECKS[name](stream), f"oneDNN may have fixed {name}: check, then drop it"
 
 
-def test_spread_conditions_are_still_wrong(stream, values, unchecked):
+def test_broadcast_conditions_are_still_wrong(stream, values, unchecked):
     assert spreads_conditions(stream), "oneDNN may have fixed it: check, then drop it"
 
 
@@ -281,8 +281,8 @@ def test_graphs_select_by_spread_conditions(condition, other, gpu, values):
     kinds = zip((condition, SHAPE, other), ("boolean", "f32", "f32"), strict=True)
     graph.output(graph.select(*(graph.input(shape, kind) for shape, kind in kinds)))
     compiled = graph.compile(gpu)
-    got = compiled(*(dpnp.asarray(v, sycl_queue=gpu) for v in (c, a, b)))
-    np.testing.assert_array_equal(got.asnumpy(), np.where(c, a, b))
+    actual = compiled(*(dpnp.asarray(v, sycl_queue=gpu) for v in (c, a, b)))
+    np.testing.assert_array_equal(actual.asnumpy(), np.where(c, a, b))
 
 
 @pytest.mark.parametrize("operation", ["softmax", "log_softmax"])
@@ -290,10 +290,12 @@ def test_graphs_normalize_rows_that_lie_apart(operation, gpu, values):
     x = np.random.default_rng(0).standard_normal((7, 5, 16)).astype("f4")
     graph = Graph("gpu")
     graph.output(getattr(graph, operation)(graph.input((5, 7, 16), "f32"), axis=-1))
-    got = graph.compile(gpu)(dpnp.swapaxes(dpnp.asarray(x, sycl_queue=gpu), 0, 1)).asnumpy()
-    wanted = np.exp(x.swapaxes(0, 1))
-    wanted /= wanted.sum(-1, keepdims=True)
-    np.testing.assert_allclose(got if operation == "softmax" else np.exp(got), wanted, atol=1e-5)
+    actual = graph.compile(gpu)(dpnp.swapaxes(dpnp.asarray(x, sycl_queue=gpu), 0, 1)).asnumpy()
+    expected = np.exp(x.swapaxes(0, 1))
+    expected /= expected.sum(-1, keepdims=True)
+    np.testing.assert_allclose(
+        actual if operation == "softmax" else np.exp(actual), expected, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("case", ["sdpa_int8"])
@@ -305,12 +307,12 @@ def test_constants_of_quantization_wait_for_each_other(case, stream, values):
 
 
 @pytest.mark.parametrize("data_type", ["f32", "bf16"])
-def test_slopes_of_nothing_run_nothing(data_type, stream):
+def test_empty_slopes_submit_nothing(data_type, stream):
     src, weights = (dnnl.MemoryDesc(d, T[data_type]) for d in ((0, 16, 4), (1, 16, 1)))
     inference = dnnl.prop_kind.forward_inference
     pd = dnnl.prelu_forward(stream.engine, prop_kind=inference, src=src, weights=weights, dst=src)
-    given = {"src": src, "weights": weights, "dst": src}
-    args = {name: dnnl.Memory(desc, stream.engine) for name, desc in given.items()}
+    inputs = {"src": src, "weights": weights, "dst": src}
+    args = {name: dnnl.Memory(desc, stream.engine) for name, desc in inputs.items()}
     dnnl.Primitive(pd).execute(stream, args).wait()
 
 
@@ -356,16 +358,16 @@ def test_sixteen_elements_apart_are_still_copied_wrongly(stream, values, uncheck
 @pytest.mark.parametrize("columns", [4, 8, 16, 17, 32])
 def test_functions_take_views_of_every_second_column(columns, gpu, values):
     room = np.random.default_rng(0).standard_normal((3, 2 * columns)).astype("f4")
-    x, wanted = dpnp.asarray(room, sycl_queue=gpu)[:, ::2], room[:, ::2]
+    x, target = dpnp.asarray(room, sycl_queue=gpu)[:, ::2], room[:, ::2]
     gpu.wait()
-    np.testing.assert_array_equal(F.relu(x).asnumpy(), np.maximum(wanted, 0))
+    np.testing.assert_array_equal(F.relu(x).asnumpy(), np.maximum(target, 0))
     chosen = dpnp.asarray([3, 1], sycl_queue=gpu)
     weights = dpnp.ones((2, 3), dtype="f4", sycl_queue=gpu)
 
     def product(x, chosen, weights):
         return F.matmul(F.index_select(F.split(x, 1, 0)[1], 1, chosen), weights)
 
-    expected = np.repeat(wanted[1:2, [3, 1]].sum(1, keepdims=True), 3, 1)
+    expected = np.repeat(target[1:2, [3, 1]].sum(1, keepdims=True), 3, 1)
     for call in (product, sycl_dnn.compile(product)):
         np.testing.assert_allclose(call(x, chosen, weights).asnumpy(), expected, atol=1e-5)
 
@@ -386,7 +388,7 @@ def test_half_bytes_are_refused(case, stream):
         HALF_BYTES[case](stream.engine)
 
 
-def test_half_bytes_are_still_written_past_the_end(stream, values, unchecked):
+def test_4_bit_results_are_still_written_past_the_end(stream, values, unchecked):
     pd = HALF_BYTES["concat"](stream.engine)
     room = dpnp.full(1024, 7, dtype="u1", sycl_queue=stream.sycl_queue)
     src = filled(HALVES, 0.0, stream)
@@ -409,22 +411,22 @@ def recurrent(stream, part_of):
     numbers = {name: rng.standard_normal(shape).astype("f4") for name, shape in shapes.items()}
     source = rng.standard_normal((2 * words, samples, channels)).astype("f4")
     arrays = {n: dpnp.asarray(x, sycl_queue=stream.sycl_queue) for n, x in numbers.items()}
-    given = {n: dnnl.Memory.from_array(x, stream.engine) for n, x in arrays.items()}
+    provided = {n: dnnl.Memory.from_array(x, stream.engine) for n, x in arrays.items()}
     whole = dpnp.asarray(source, sycl_queue=stream.sycl_queue)
-    given["src_layer"] = part_of(whole)
+    provided["src_layer"] = part_of(whole)
     pd = dnnl.vanilla_rnn_forward(
         stream.engine, prop_kind="forward_inference", activation="eltwise_tanh",
-        direction="unidirectional_left2right", **{n: m.desc for n, m in given.items()},
+        direction="unidirectional_left2right", **{n: m.desc for n, m in provided.items()},
         dst_layer=dnnl.MemoryDesc((words, samples, channels), T.f32),
     )  # fmt: skip
-    given["dst_layer"] = dnnl.Memory(pd.dst_layer_desc, stream.engine)
-    dnnl.Primitive(pd).execute(stream, given).wait()
+    provided["dst_layer"] = dnnl.Memory(pd.dst_layer_desc, stream.engine)
+    dnnl.Primitive(pd).execute(stream, provided).wait()
     state, expected = np.zeros((samples, channels)), []
     w, u, b = (numbers[name].squeeze() for name in shapes)
     for word in source[words:]:
         state = np.tanh(word @ w + state @ u + b)
         expected.append(state)
-    return given["dst_layer"].to_array().asnumpy(), np.stack(expected)
+    return provided["dst_layer"].to_array().asnumpy(), np.stack(expected)
 
 
 def part_by_offset(stream):
@@ -439,14 +441,14 @@ def test_cells_refuse_tensors_that_begin_within_their_memory(stream):
 
 
 def test_cells_take_views_of_arrays(stream, values):
-    got, expected = recurrent(stream, lambda x: dnnl.Memory.from_array(x[2:], stream.engine))
-    np.testing.assert_allclose(got, expected, atol=1e-5)
+    actual, expected = recurrent(stream, lambda x: dnnl.Memory.from_array(x[2:], stream.engine))
+    np.testing.assert_allclose(actual, expected, atol=1e-5)
 
 
-def test_cells_still_pass_over_offsets(stream, values, unchecked):
-    got, expected = recurrent(stream, part_by_offset(stream))
+def test_cells_still_ignore_offsets(stream, values, unchecked):
+    actual, expected = recurrent(stream, part_by_offset(stream))
     told = "oneDNN may have mended rnn-submemory-gpu: look, then drop it"
-    assert not np.allclose(got, expected, atol=1e-2), told
+    assert not np.allclose(actual, expected, atol=1e-2), told
 
 
 APART = dnnl.MemoryDesc((8,), T.f32, strides=(2,))
@@ -466,7 +468,7 @@ def test_a_bias_with_gaps_is_refused(stream):
         convolution_with(APART, stream)
 
 
-def test_a_bias_with_gaps_is_still_taken_for_dense(stream, values, unchecked):
+def test_bias_with_gaps_is_still_treated_as_dense(stream, values, unchecked):
     primitive = dnnl.Primitive(convolution_with(APART, stream))
     numbers, *zeros = (
         f(n, dtype="f4", sycl_queue=stream.sycl_queue)

@@ -27,17 +27,17 @@ def _function_name(case):
 def _cases():
     turns = itertools.count()
     for path in sorted(FOLDER.rglob("test_*.py")):
-        found = getattr(
+        matches = getattr(
             importlib.import_module(
                 ".".join(path.relative_to(FOLDER.parent).with_suffix("").parts)
             ),
             "CASES",
             [],
         )
-        found = [c for c in found if c.dtype in ("float32", "bfloat16")]
-        found.sort(key=_function_name)
-        for _, group in itertools.groupby(found, key=_function_name):
-            # The smallest: what is looked at does not depend on size.
+        matches = [c for c in matches if c.dtype in ("float32", "bfloat16")]
+        matches.sort(key=_function_name)
+        for _, group in itertools.groupby(matches, key=_function_name):
+            # The smallest: what is checked does not depend on size.
             cases = sorted(group, key=_n_elements)
             for dtype in by_turns(next(turns), sorted({c.dtype for c in cases})):
                 yield next(c for c in cases if c.dtype == dtype)
@@ -48,8 +48,8 @@ def _n_elements(case):
     return (0 in sizes, sum(sizes))
 
 
-def _check_array(array, wanted, case, queue):
-    assert tuple(array.shape) == wanted.shape
+def _check_array(array, expected, case, queue):
+    assert tuple(array.shape) == expected.shape
     assert array.sycl_queue == queue
     assert array.usm_type == "device"
     name = array.dtype if isinstance(array.dtype, str) else array.dtype.name
@@ -64,23 +64,23 @@ def _is_float(array):
 def test_function(case, gpu, tally, has_values):
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        wanted = answers.stored(case)[0]
-        given = device_arguments(case, gpu)
-        got = flat(case.function(*given, **case.kwargs))
-        assert len(got) == len(wanted)
-        for array, truth in zip(got, wanted, strict=True):
+        expected = answers.stored(case)[0]
+        args = device_arguments(case, gpu)
+        actual = flat(case.function(*args, **case.kwargs))
+        assert len(actual) == len(expected)
+        for array, truth in zip(actual, expected, strict=True):
             _check_array(array, truth, case, gpu)
-        if case.has_gradient and all(map(_is_float, got)):
-            _check_gradient(case, given, wanted, gpu)
+        if case.has_gradient and all(map(_is_float, actual)):
+            _check_gradient(case, args, expected, gpu)
         if has_values:
             check(case, gpu)
     gpu.wait()
     tally[f"function {_function_name(case)}"] = "runs"
 
 
-def _check_gradient(case, given, wanted, queue):
-    y, pullback = sycl_dnn.vjp(case.function, *given, **case.kwargs)
-    dy = [to_device(np.ones(w.shape), case.dtype, queue) for w in wanted]
+def _check_gradient(case, args, expected, queue):
+    y, pullback = sycl_dnn.vjp(case.function, *args, **case.kwargs)
+    dy = [to_device(np.ones(w.shape), case.dtype, queue) for w in expected]
     grads = pullback(dy[0] if not isinstance(y, (list, tuple)) else _nested(y, iter(dy)))
     shapes = {tuple(a.shape) for a in arrays_of(numpy_arguments(case))}
     for grad in flat(grads):

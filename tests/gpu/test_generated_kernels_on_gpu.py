@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every element-wise operation and every reduction compiles for GPUs, in every dtype it takes."""
+"""Every element-wise operation and every reduction compiles for GPUs, in every supported dtype."""
 
 import dpnp
 import pytest
@@ -59,7 +59,7 @@ def test_operation_compiles(name, queue):
         assert program.get_sycl_kernel(name_of(form)) is not None
 
 
-#: Nodes of an array (6, 8) that read elements elsewhere.
+#: Nodes of an array (6, 8) that read elements at other positions.
 INDEXED = {
     "flip": lambda x: selection.FLIP(x, axes=(0, 1)),
     "border": lambda x: selection.BORDER(x, widths=((2, 1), (1, 2)), mode="reflect"),
@@ -141,7 +141,7 @@ def test_reductions_are_submitted(name, queue):
 @pytest.mark.parametrize("is_added", [False, True])
 def test_scatter_compiles(is_added, dtype, queue):
     if is_added and dtype == "bool":
-        return  # sums of bools are none
+        return  # sums of bools are not bool
     for sizes, inner in (((6, 500), ("0", "1")), ((6, 3), ("1", "1")), ((6, 500), ("n", "n"))):
         strides = {"0": 0, "1": 1, "n": 2}
         along = [500] * (3 if is_added else 4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of compiled functions that the caller gives memory for."""
+"""Results of compiled functions in memory that the caller provides."""
 
 import warnings
 

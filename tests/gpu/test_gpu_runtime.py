@@ -44,13 +44,13 @@ def test_each_kind_of_usm(usm_type, gpu, stream, has_values):
     wrapped = dnnl.Memory.from_array(array, stream.engine)
     assert wrapped.to_array().usm_type == usm_type
     assert wrapped.pointer == array.get_array()._pointer
-    made = dnnl.Memory(wrapped.desc, stream.engine, usm_type=usm_type)
-    assert made.to_array().usm_type == usm_type
+    result = dnnl.Memory(wrapped.desc, stream.engine, usm_type=usm_type)
+    assert result.to_array().usm_type == usm_type
     square(stream.engine, 8).execute(
-        stream, {"src": wrapped, "weights": wrapped, "dst": made}
+        stream, {"src": wrapped, "weights": wrapped, "dst": result}
     ).wait()
     if has_values:
-        assert (made.to_array().asnumpy() == 32).all()
+        assert (result.to_array().asnumpy() == 32).all()
 
 
 def test_reorder_between_devices(stream, cpu_stream, has_values):
@@ -79,8 +79,8 @@ MATRIX = dnnl.MemoryDesc((64, 64), F32)
 
 def test_events_cross_devices(stream, cpu_stream, has_values):
     """Three products of one another by turns, each with nothing but the event of the last."""
-    made = [[dnnl.Memory(MATRIX, s.engine) for _ in range(2)] for s in (stream, cpu_stream)]
-    for memory in (m for pair in made for m in pair):
+    results = [[dnnl.Memory(MATRIX, s.engine) for _ in range(2)] for s in (stream, cpu_stream)]
+    for memory in (m for pair in results for m in pair):
         memory.to_array()[...] = 1 / 64
         memory.to_array().sycl_queue.wait()
     products = [square(s.engine) for s in (stream, cpu_stream)]
@@ -88,7 +88,7 @@ def test_events_cross_devices(stream, cpu_stream, has_values):
         dnnl.Primitive(dnnl.reorder(a.engine, src=MATRIX, dst=MATRIX, dst_engine=b.engine))
         for a, b in ((stream, cpu_stream), (cpu_stream, stream))
     ]
-    (gpu_in, gpu_out), (cpu_in, cpu_out) = made
+    (gpu_in, gpu_out), (cpu_in, cpu_out) = results
     args = {"src": gpu_in, "weights": gpu_in, "dst": gpu_out}
     event = products[0].execute(stream, args)
     event = moves[0].execute(stream, {"src": gpu_out, "dst": cpu_in}, [event])
@@ -119,26 +119,26 @@ def test_memory_and_stream_of_the_other_device_are_refused(stream, cpu_stream, c
 
 def test_queued_calls_whose_arrays_were_deleted(gpu, has_values):
     stream = dnnl.Stream(dnnl.Engine(gpu), gpu, ordered=True)
-    primitive, made = square(stream.engine), []
+    primitive, results = square(stream.engine), []
     for i in range(200):
         src = dpnp.full((64, 64), float(i), dtype="f4", sycl_queue=gpu)
         args = {"src": dnnl.Memory.from_array(src, stream.engine)}
         args["weights"] = args["src"]
-        made.append(dpnp.empty_like(src))
-        args["dst"] = dnnl.Memory.from_array(made[-1], stream.engine)
+        results.append(dpnp.empty_like(src))
+        args["dst"] = dnnl.Memory.from_array(results[-1], stream.engine)
         primitive.execute(stream, args)
         del src, args
     gc.collect()
     stream.wait()
     assert stream.pending == 0
     if has_values:
-        assert [float(m[5, 7]) for m in made] == [64.0 * i * i for i in range(200)]
+        assert [float(m[5, 7]) for m in results] == [64.0 * i * i for i in range(200)]
 
 
 @pytest.mark.parametrize(("n", "calls", "most"), [(8, 200, 63), (4096, 6, 1)])
-def test_what_finished_executions_used_is_let_go(n, calls, most, gpu):
+def test_finished_executions_release_their_arguments(n, calls, most, gpu):
     """After 64 executions, or as soon as they hold 256 MiB: a call here uses 3 times 64 MiB."""
-    queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device)  # nothing of other tests on it
+    queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device)  # no work from other tests on it
     stream = dnnl.Stream(dnnl.Engine(queue), queue)
     d = dnnl.MemoryDesc((n, n), F32)
     add = dnnl.algorithm.binary_add
@@ -148,7 +148,7 @@ def test_what_finished_executions_used_is_let_go(n, calls, most, gpu):
     for _ in range(calls):
         primitive.execute(stream, args).wait()
         pending.append(stream.pending)
-    # The last one may not have told yet that it has finished.
+    # The last one may not have reported yet that it has finished.
     assert most <= max(pending) <= most + 1
     assert min(pending) <= 1
     stream.wait()
@@ -158,7 +158,7 @@ def test_what_finished_executions_used_is_let_go(n, calls, most, gpu):
 def test_threads_share_one_primitive(gpu, has_values):
     engine = dnnl.Engine(gpu)
     primitive = square(engine)
-    failures, made = [], {}
+    failures, result = [], {}
 
     def work(number):
         stream = dnnl.Stream(engine, dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device))
@@ -170,7 +170,7 @@ def test_threads_share_one_primitive(gpu, has_values):
             for _ in range(20):
                 primitive.execute(stream, args)
             stream.wait()
-            made[number] = args["dst"].to_array().asnumpy()
+            result[number] = args["dst"].to_array().asnumpy()
         except Exception as error:
             failures.append(error)
 
@@ -181,7 +181,7 @@ def test_threads_share_one_primitive(gpu, has_values):
         t.join()
     assert failures == []
     if has_values:
-        assert all((made[number] == 64.0 * number * number).all() for number in range(4))
+        assert all((result[number] == 64.0 * number * number).all() for number in range(4))
 
 
 BUSY = """

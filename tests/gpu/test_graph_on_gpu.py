@@ -16,27 +16,27 @@ CASES_BY_TYPE = [
 ]
 
 
-def assert_right(graph, made, wanted, dtype, slack):
+def assert_right(graph, actual, expected, dtype, slack):
     """Compare results with float64, by the coarsest data type on the way."""
-    for value, array in zip(graph.outputs, made, strict=True):
+    for value, array in zip(graph.outputs, actual, strict=True):
         coarsest = dtype if dtype in ("bf16", "f16") and value.dtype == "f32" else value.dtype
-        assert is_close(download(array), wanted[value.id], coarsest, slack), value
+        assert is_close(download(array), expected[value.id], coarsest, slack), value
 
 
 @pytest.mark.parametrize(("case", "dtype"), CASES_BY_TYPE, ids=lambda v: str(v))
 def test_operation(case, dtype, gpu, has_values):
     graph, arrays = build(case, dtype, "gpu")
     compiled = graph.compile(gpu)
-    made = compiled(**{n: upload(arrays[n], v.dtype, gpu) for n, v in graph.inputs.items()})
-    results = made if isinstance(made, tuple) else (made,)
+    actual = compiled(**{n: upload(arrays[n], v.dtype, gpu) for n, v in graph.inputs.items()})
+    results = actual if isinstance(actual, tuple) else (actual,)
     for value, array in zip(graph.outputs, results, strict=True):
         assert tuple(array.shape) == compiled.plans[-1].shapes[value.id]
     if has_values:
-        wanted = evaluate(graph, arrays, compiled.plans[-1].shapes)
-        assert_right(graph, results, wanted, dtype, case.tolerance)
+        expected = evaluate(graph, arrays, compiled.plans[-1].shapes)
+        assert_right(graph, results, expected, dtype, case.tolerance)
 
 
-#: What oneDNN 3.13 fuses on the CPU only.
+#: Patterns that oneDNN 3.13 fuses only on the CPU.
 CPU_ONLY = ("layer_norm_gelu_quantize",)
 RUNS = [
     (name, build, dtype, kwargs)
@@ -50,19 +50,23 @@ RUNS = [
 )
 def test_pattern_is_one_partition(name, build, dtype, kwargs, gpu, has_values):
     graph = Graph("gpu")
-    given = build(graph, dtype, **kwargs) or {}
-    values = values_of(graph, name, given)
+    provided = build(graph, dtype, **kwargs) or {}
+    values = values_of(graph, name, provided)
     compiled = graph.compile(gpu)
-    made = compiled(**arrays_of(graph, values, given, gpu))
+    actual = compiled(**arrays_of(graph, values, provided, gpu))
     steps = compiled.plans[-1].steps
-    if name == "sdpa_select_mask":  # oneDNN spreads its condition wrongly there; F.where does it
+    if (
+        name == "sdpa_select_mask"
+    ):  # oneDNN broadcasts its condition incorrectly there; F.where does not
         assert any(not isinstance(step, PartitionStep) for step in steps)
     else:
         assert all(isinstance(step, PartitionStep) for step in steps)
         assert len(steps) == 1 or name in CPU_ONLY
     if has_values:
-        wanted = evaluate(graph, values, compiled.plans[-1].shapes)
-        assert_right(graph, made if isinstance(made, tuple) else (made,), wanted, dtype, 3.0)
+        expected = evaluate(graph, values, compiled.plans[-1].shapes)
+        assert_right(
+            graph, actual if isinstance(actual, tuple) else (actual,), expected, dtype, 3.0
+        )
 
 
 def test_dropout_is_submitted(gpu):

@@ -13,7 +13,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 import gpu_networks  # noqa: E402
 
-#: Two calls of a function; oneDNN is asked for nothing else.
+#: Two calls of a function; nothing else is requested from oneDNN.
 CHAIN = """
 import os
 import sys
@@ -49,10 +49,10 @@ def test_a_network_runs_from_input_to_result_without_a_wait(network, gpu):
     assert compiled["waits"] == compiled["copies"] == 0
     # The trace shows waits where there are some.
     assert counted["after compiled"]["waits"] >= 1
-    # Some implementations of oneDNN's consist of several kernels.
+    # Some of oneDNN's implementations consist of several kernels.
     assert counted["steps"] <= compiled["kernels"] <= 1.5 * counted["steps"]
     assert alone or compiled["kernels"] < counted["operations"]["kernels"]
-    # Of what a call makes, at most the results are allocated: here two caches and logits.
+    # A call allocates at most its results: here two caches and the logits.
     assert compiled["allocations"] <= 3
 
 

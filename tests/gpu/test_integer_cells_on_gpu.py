@@ -63,20 +63,22 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-def cell_state(products, given):
+def cell_state(products, provided):
     """Return the new cell state (SAMPLES, CHANNELS), from what the two products sum up to."""
-    sums = sum(given[name].sum((0, 1, 2)).reshape(-1) for name in ("weights_layer", "weights_iter"))
-    gates = (products - SHIFT * sums) / (SCALE * WEIGHTS_SCALE) + given["bias"].reshape(-1)
+    sums = sum(
+        provided[name].sum((0, 1, 2)).reshape(-1) for name in ("weights_layer", "weights_iter")
+    )
+    gates = (products - SHIFT * sums) / (SCALE * WEIGHTS_SCALE) + provided["bias"].reshape(-1)
     take, keep, candidate, _ = np.moveaxis(gates.reshape(SAMPLES, GATES, CHANNELS), 1, 0)
-    return sigmoid(keep) * given["src_iter_c"][0, 0] + sigmoid(take) * np.tanh(candidate)
+    return sigmoid(keep) * provided["src_iter_c"][0, 0] + sigmoid(take) * np.tanh(candidate)
 
 
-def products_of(given, states, weights):
+def products_of(provided, states, weights):
     """Return the sum of both products, (SAMPLES, GATES * CHANNELS), over bytes read as these."""
     total = 0
     for name in ("layer", "iter"):
-        left = given[f"src_{name}"].reshape(SAMPLES, CHANNELS).view(states)
-        right = given[f"weights_{name}"].astype("i1").reshape(CHANNELS, -1).view(weights)
+        left = provided[f"src_{name}"].reshape(SAMPLES, CHANNELS).view(states)
+        right = provided[f"weights_{name}"].astype("i1").reshape(CHANNELS, -1).view(weights)
         total = total + left.astype("i8") @ right.astype("i8")
     return total
 
@@ -86,14 +88,14 @@ def test_an_integer_cell_reads_bytes_as_the_other_type(most, stream, values, unc
     pd = described(stream.engine)
     rng = np.random.default_rng(0)
     state = (1, 1, SAMPLES, CHANNELS)
-    given = {
+    provided = {
         "src_layer": rng.integers(0, most, (1, SAMPLES, CHANNELS)).astype("u1"),
         "src_iter": rng.integers(0, most, state).astype("u1"),
         "src_iter_c": rng.standard_normal(state).astype("f4"),
         "bias": rng.standard_normal((1, 1, GATES, CHANNELS)).astype("f4"),
     }
     for name in ("weights_layer", "weights_iter"):
-        given[name] = rng.integers(-32, 33, (1, 1, CHANNELS, GATES, CHANNELS))
+        provided[name] = rng.integers(-32, 33, (1, 1, CHANNELS, GATES, CHANNELS))
     outputs = {
         name: dnnl.Memory(getattr(pd, f"{name}_desc"), stream.engine)
         for name in ("dst_layer", "dst_iter", "dst_iter_c")
@@ -102,17 +104,17 @@ def test_an_integer_cell_reads_bytes_as_the_other_type(most, stream, values, unc
         name: packed(values, getattr(pd, f"{name}_desc"), stream)
         if name.startswith("weights")
         else memory(values, stream)
-        for name, values in given.items()
+        for name, values in provided.items()
     }
     dnnl.Primitive(pd).execute(stream, args | outputs).wait()
-    got = outputs["dst_iter_c"].to_array().asnumpy()[0, 0]
-    exchanged = cell_state(products_of(given, "i1", "u1"), given)
-    right = cell_state(products_of(given, "u1", "i1"), given)
-    np.testing.assert_allclose(got, exchanged, atol=1e-5)
-    assert np.abs(got - right).max() > 0.1, "oneDNN may have fixed it: check, then drop it"
+    actual = outputs["dst_iter_c"].to_array().asnumpy()[0, 0]
+    exchanged = cell_state(products_of(provided, "i1", "u1"), provided)
+    right = cell_state(products_of(provided, "u1", "i1"), provided)
+    np.testing.assert_allclose(actual, exchanged, atol=1e-5)
+    assert np.abs(actual - right).max() > 0.1, "oneDNN may have fixed it: check, then drop it"
 
 
-#: Make the descriptor and the primitive; oneDNN writes what it asks its product for.
+#: Create the descriptor and the primitive; oneDNN logs what it requests from its product.
 CHILD = """
 import os, sys
 sys.path.append({folder!r})
@@ -129,7 +131,7 @@ os._exit(0)  # a simulated driver may abort on its way out
 
 
 @pytest.mark.usefixtures("gpu")
-def test_products_of_an_integer_cell_are_asked_for_with_exchanged_types(has_values):
+def test_products_of_an_integer_cell_have_exchanged_types(has_values):
     code = CHILD.format(folder=os.path.dirname(__file__))
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=600,
@@ -145,10 +147,10 @@ def test_products_of_an_integer_cell_are_asked_for_with_exchanged_types(has_valu
     assert {name for name, *_ in asked} == {"ocl:ref:any" if has_values else "jit:gemm:any"}
 
 
-def test_weights_of_an_integer_cell_are_made_from_floats_alone(stream, values, unchecked):
-    wanted = described(stream.engine).weights_layer_desc
-    plain = dnnl.MemoryDesc(wanted.dims, T.s8)
-    assert wanted != plain
-    made = dnnl.reorder(stream.engine, src=plain, dst=wanted)
+def test_weights_of_an_integer_cell_come_only_from_floats(stream, values, unchecked):
+    expected = described(stream.engine).weights_layer_desc
+    plain = dnnl.MemoryDesc(expected.dims, T.s8)
+    assert expected != plain
+    actual = dnnl.reorder(stream.engine, src=plain, dst=expected)
     with pytest.raises(DnnlError, match="could not create a primitive"):
-        dnnl.Primitive(made)
+        dnnl.Primitive(actual)

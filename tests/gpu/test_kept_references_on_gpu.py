@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps left to oneDNN's reference on GPUs, as it offers nothing else: docs/gpu_dispatch.md.
+"""Steps for which oneDNN has only its reference on GPUs: docs/gpu_dispatch.md.
 
 These fail when it offers more, so that ``functional`` can take it.
 """
@@ -44,9 +44,9 @@ def test_gradient_of_layer_norm_has_reference_kernels_alone(dims, tags, dtype, f
         forward = dnnl.layer_normalization_forward(
             engine, prop_kind=PROP.forward_training, src=x, dst=x, **common
         )
-        for made in (x, dnnl.MemoryDesc(dims, T[dtype], dnnl.format_tag.any)):
+        for result in (x, dnnl.MemoryDesc(dims, T[dtype], dnnl.format_tag.any)):
             pd = dnnl.layer_normalization_backward(
-                engine, prop_kind=PROP.backward, src=x, diff_dst=x, diff_src=made,
+                engine, prop_kind=PROP.backward, src=x, diff_dst=x, diff_src=result,
                 hint_fwd_pd=forward, **common,
             )  # fmt: skip
             assert offered(pd) <= REFERENCES

@@ -55,7 +55,7 @@ def test_compiled_and_submitted(queue, name, layout, dtype):
         assert all(GENERATED.fullmatch(name) for name in _names(both))
 
 
-def test_left_to_onednn_by_default(queue):
+def test_onednn_chooses_by_default(queue):
     x = _image(queue, "channels_last", "float32")
     names = _names(lambda: F.interpolate(x, (18, 14), mode="bilinear"))
     assert queue.sycl_device.is_cpu or not names

@@ -47,19 +47,19 @@ def test_a_refusal_is_explained(gpu_prober):
     assert found.better
 
 
-def test_what_the_register_refuses_has_its_words(gpu_prober):
+def test_refusals_use_the_text_of_the_register(gpu_prober):
     found = gpu_prober.ask(case_of("--rnn --cfg=u8u8u8u8 --alg=VANILLA_LSTM l1t4mb16sic64"))
     assert found.state == "refused"
     assert found.reason.startswith("GPUs read 8-bit weights as unsigned")
 
 
-def test_bench_measures_only_what_executes(capsys):
+def test_bench_measures_only_executed_work(capsys):
     status = bench.main(["--device=gpu", "--fix-times-per-prb=1", "--matmul", "16x16:16x16"])
     assert status == (2 if is_simulated("gpu") else 0)
     assert ("simulated" in capsys.readouterr().err) is is_simulated("gpu")
 
 
-#: oneDNN's optimized pools that keep what the gradient needs take no float16.
+#: oneDNN's optimized pools with a workspace do not support float16.
 FASTER_IN_FLOAT32 = {
     (f"max_pool{n}", "float16", "pooling_forward ocl:ref:any", "f32, channels last: `ocl:xe`")
     for n in ("2d(3, 2, 1)", "3d(2)")
@@ -67,7 +67,7 @@ FASTER_IN_FLOAT32 = {
 
 
 @pytest.mark.skipif(not is_simulated("gpu"), reason="says what real GPUs have")
-def test_no_function_takes_a_reference_where_another_exists(gpu):
+def test_no_function_uses_an_avoidable_reference(gpu):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = set(gpu_dispatch.references_of(gpu))

@@ -11,9 +11,9 @@ from sycl_dnn.device import is_simulated, usable_devices
 
 
 @pytest.mark.parametrize("with_times", [True, False])
-def test_event_times_are_taken(with_times):
-    given = {"property": "enable_profiling"} if with_times else {}
-    queue = dpctl.SyclQueue(usable_devices("gpu")[0], **given)
+def test_event_times_are_recorded(with_times):
+    provided = {"property": "enable_profiling"} if with_times else {}
+    queue = dpctl.SyclQueue(usable_devices("gpu")[0], **provided)
     x = dpnp.ones((2, 8, 8, 8), dtype="f4", sycl_queue=queue)
     w = dpnp.ones((8, 8, 3, 3), dtype="f4", sycl_queue=queue)
     with sycl_dnn.profile() as p:

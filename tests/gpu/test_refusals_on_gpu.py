@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What oneDNN's GPU side runs and refuses, row by row and type by type, and with which reason.
+"""Rows and types that oneDNN's GPU engine runs or refuses, with reasons.
 
 The simulated driver 22.43 writes four bytes to a stray address when it enqueues oneDNN's gemm
 kernels for Arc (seen by valgrind in libigdrcl.so, f32 matmul is enough). Most runs survive that;
@@ -242,7 +242,7 @@ def test_normalising_nothing_is_refused(row):
 
 
 @pytest.mark.parametrize("name", ["bf16", "f16"])
-def test_products_of_nothing_in_short_floats_are_refused(name, stream):
+def test_empty_products_in_narrow_floats_are_refused(name, stream):
     def desc(*dims):
         return dnnl.MemoryDesc(dims, dnnl.data_type[name])
 
@@ -250,7 +250,7 @@ def test_products_of_nothing_in_short_floats_are_refused(name, stream):
         dnnl.matmul(stream.engine, src=desc(3, 0), weights=desc(0, 4), dst=desc(3, 4))
 
 
-def test_slopes_of_nothing_are_refused(stream):
+def test_empty_slopes_are_refused(stream):
     def desc(*dims):
         return dnnl.MemoryDesc(dims, dnnl.data_type.f32)
 

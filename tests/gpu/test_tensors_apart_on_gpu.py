@@ -65,7 +65,7 @@ MAKERS = {
     "cell": (cell, D((1, 1, 1, 8), T.f32, strides=(16, 16, 16, 2)), DENSE_BIAS),
     "prelu": (prelu_gradient, GAPS, BOXES),
 }
-#: The output that shows the fault; prelu's ends the process now and then.
+#: The output that shows the fault; prelu's occasionally ends the process.
 WRONG = {"layer_norm": "dst", "reduction": "dst", "inner_product": "dst", "cell": "dst_layer"}
 
 
@@ -82,9 +82,9 @@ def test_tensors_apart_are_still_misread(name, stream, values):
     make, *descs = MAKERS[name]
     with unchecked():
         primitives = [dnnl.Primitive(make(stream.engine, desc)) for desc in descs]
-    found = [executed(primitive, stream, WRONG[name]) for primitive in primitives]
+    matches = [executed(primitive, stream, WRONG[name]) for primitive in primitives]
     told = f"oneDNN may have mended the fault of {name}: look, then drop its row"
-    assert not np.allclose(*found, atol=1e-3), told
+    assert not np.allclose(*matches, atol=1e-3), told
 
 
 SIX = (2, 1, 3, 2, 2, 3)
@@ -103,11 +103,11 @@ def test_a_softmax_of_six_axes_is_refused(stream):
 def test_functions_merge_axes(axis, gpu, values):
     x = np.random.default_rng(0).standard_normal(SIX).astype("f4")
     dy = np.random.default_rng(1).standard_normal(SIX).astype("f4")
-    wanted = np.exp(x) / np.exp(x).sum(axis, keepdims=True)
+    expected = np.exp(x) / np.exp(x).sum(axis, keepdims=True)
     array, slope = (dpnp.asarray(a, sycl_queue=gpu) for a in (x, dy))
-    made, pullback = sycl_dnn.vjp(lambda x: F.softmax(x, axis), array)
-    np.testing.assert_allclose(made.asnumpy(), wanted, atol=1e-6)
-    gradient = wanted * (dy - (wanted * dy).sum(axis, keepdims=True))
+    actual, pullback = sycl_dnn.vjp(lambda x: F.softmax(x, axis), array)
+    np.testing.assert_allclose(actual.asnumpy(), expected, atol=1e-6)
+    gradient = expected * (dy - (expected * dy).sum(axis, keepdims=True))
     np.testing.assert_allclose(pullback(slope)[0].asnumpy(), gradient, atol=1e-6)
 
 

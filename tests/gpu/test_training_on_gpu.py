@@ -12,11 +12,11 @@ from sycl_dnn import functional as F
 
 @pytest.fixture
 def close(has_values):
-    def check(made, wanted, tolerance=1e-4):
-        made, wanted = (dpnp.asnumpy(F.astype(v, "float32")) for v in (made, wanted))
-        assert made.shape == wanted.shape
+    def check(actual, expected, tolerance=1e-4):
+        actual, expected = (dpnp.asnumpy(F.astype(v, "float32")) for v in (actual, expected))
+        assert actual.shape == expected.shape
         if has_values:
-            np.testing.assert_allclose(made, wanted, rtol=tolerance, atol=tolerance)
+            np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
 
     return check
 
@@ -59,8 +59,8 @@ def test_a_scaled_step_of_a_normalized_net(gpu, cpu, close, has_values):
         assert net[4].weight_g.sycl_queue == queue
         if has_values:
             assert float(state["step"]) == float(scale["growth_tracker"]) == 1
-    (value, net, _), (wanted, twin, _) = results
-    close(value, wanted, 1e-3)
+    (value, net, _), (expected, twin, _) = results
+    close(value, expected, 1e-3)
     for name, p in net.state_dict().items():
         close(p, twin.state_dict()[name], 1e-3)
 
@@ -68,12 +68,12 @@ def test_a_scaled_step_of_a_normalized_net(gpu, cpu, close, has_values):
 def test_packed_sequences_and_cells(gpu, cpu, close):
     own, twin = pair(lambda: nn.LSTM(3, 4, bidirectional=True), gpu, cpu)
     x, y = inputs(gpu, cpu, 5, 2, 3)
-    made, wanted = (
+    actual, expected = (
         net(nn.utils.rnn.pack_padded_sequence(v, [2, 5], enforce_sorted=False))
         for net, v in ((own, x), (twin, y))
     )
-    close(made[0].data, wanted[0].data)
-    for a, b in zip(made[1], wanted[1], strict=True):
+    close(actual[0].data, expected[0].data)
+    for a, b in zip(actual[1], expected[1], strict=True):
         close(a, b)
     own, twin = pair(lambda: nn.GRUCell(3, 4), gpu, cpu)
     close(own(x[0]), twin(y[0]))
@@ -86,9 +86,9 @@ def test_generation_with_a_cache(gpu, cpu, close):
     cache, other = own.new_cache(1, 6), twin.new_cache(1, 6)
     assert cache.keys.sycl_queue == gpu
     for first, n in ((0, 3), (3, 1)):
-        made, cache = step(own, x[:, first : first + n], cache)
-        wanted, other = step(twin, y[:, first : first + n], other)
-        close(made, wanted)
+        actual, cache = step(own, x[:, first : first + n], cache)
+        expected, other = step(twin, y[:, first : first + n], other)
+        close(actual, expected)
 
 
 def test_batches_come_to_the_gpu_and_files_back(gpu, tmp_path, has_values):

@@ -56,7 +56,7 @@ def test_cases_of_each_driver(driver, stream):
     assert any(done)
 
 
-def test_the_command_says_that_nothing_was_compared(capfd):
+def test_command_reports_that_nothing_was_compared(capfd):
     status = main(["--device=gpu", "--softmax", "4x33", "--sdt=f32"])
     out = capfd.readouterr().out
     assert status == 0
@@ -68,7 +68,7 @@ def test_the_command_says_that_nothing_was_compared(capfd):
 
 
 @pytest.mark.usefixtures("values")
-def test_winograd_is_allowed_its_rounding_by_whatever_name_it_was_chosen(stream):
+def test_winograd_tolerance_applies_to_every_algorithm_name(stream):
     text = "--conv --dir=FWD_I --alg=WINO,AUTO mb1ic16ih8oc16kh3ph1"
     for case in cases_of(text):
         result = run_case(case, stream)

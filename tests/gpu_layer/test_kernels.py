@@ -110,7 +110,7 @@ def test_atomics(queue, kernel):
 DOUBLED = "kernel void doubled(global float *p) { p[get_global_id(0)] *= 2; }"
 
 
-def test_a_group_size_left_to_the_driver(queue, kernel):
+def test_group_size_chosen_by_the_driver(queue, kernel):
     found = kernel(DOUBLED, "doubled")
     for n in (1, 7, 97, 1000, 4096):
         array = dpnp.arange(n, dtype="f4", sycl_queue=queue)

@@ -90,7 +90,7 @@ print(abs(made.to_array().asnumpy() - values @ values).max() < 1e-4)
 
 
 @pytest.mark.parametrize("kind", ["arc", "tgl"])
-def test_machine_code_of_real_gpus_fails_and_what_comes_after_it_computes(kind, python):
+def test_later_work_computes_after_failing_gpu_machine_code(kind, python):
     chosen, failed, is_right = python(REAL, EXECUTING_GPU=kind)[0].split()
     assert (chosen, failed, is_right) == ("jit:gemm:any", "failed", "True")
 

@@ -21,10 +21,12 @@ class Pool:
         self.queue, self.lent, self.given, self.taken = queue, {}, 0, []
 
     def allocate(self, nbytes, alignment):
-        made = dpctl.memory.MemoryUSMDevice(nbytes, alignment=max(alignment, 64), queue=self.queue)
-        self.lent[made._pointer] = made
+        result = dpctl.memory.MemoryUSMDevice(
+            nbytes, alignment=max(alignment, 64), queue=self.queue
+        )
+        self.lent[result._pointer] = result
         self.given += 1
-        return made._pointer
+        return result._pointer
 
     def deallocate(self, pointer, event):
         assert event is None or isinstance(event, dpctl.SyclEvent)
@@ -49,13 +51,13 @@ def _run(engine, stream):
     window = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)}
     layouts = {"data_format": "NCX", "weights_format": "OIX"}
     op = graph.Op(0, "Convolution", [x, w], [y], window | layouts)
-    made = graph.Partition(op, "cpu").compile([x, w], [y], engine)
+    result = graph.Partition(op, "cpu").compile([x, w], [y], engine)
     tensors = [graph.Tensor(t, engine) for t in (x, w)]
-    made.execute(stream, tensors, [graph.Tensor(y, engine)]).wait()
+    result.execute(stream, tensors, [graph.Tensor(y, engine)]).wait()
     stream.wait()
 
 
-def test_an_engine_with_an_allocator_takes_memory_from_it(cpu_queue, constants):
+def test_engine_with_an_allocator_allocates_from_it(cpu_queue, constants):
     pool = Pool(cpu_queue)
     allocator = dnnl.make_allocator(pool.allocate, pool.deallocate)
     engine = dnnl.make_engine_with_allocator(cpu_queue, allocator)

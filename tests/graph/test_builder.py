@@ -27,18 +27,18 @@ def test_inferred_shapes_match_onednn(case):
     node = graph.nodes[-1]
     (partition,) = graph.partitions()
     if not partition.is_supported:
-        # Nothing to compare with: a fallback runs, which test_graph_operations.py checks.
+        # Nothing to compare: a fallback runs, which test_graph_operations.py checks.
         assert case.instead or not has_avx512(dnnl.Engine("cpu"))
         return
     inputs = [LogicalTensor(v.id, v.dtype, v.shape, property_type=v.property) for v in node.values]
     outputs = [LogicalTensor(v.id, v.dtype, layout_type="strided") for v in node.outputs]
     try:
-        made = partition.compile(inputs, outputs, dnnl.Engine("cpu"))
+        result = partition.compile(inputs, outputs, dnnl.Engine("cpu"))
     except Unimplemented:
         assert case.instead
         return
     for value in node.outputs:
-        assert made.query_logical_tensor(value.id).dims == value.shape
+        assert result.query_logical_tensor(value.id).dims == value.shape
 
 
 def test_unknown_sizes_are_resolved_at_the_call(g):

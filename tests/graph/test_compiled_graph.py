@@ -115,8 +115,8 @@ def test_strides_of_inputs_are_used_without_a_copy(queue, kind):
     compiled = mlp(kind, 6).compile(queue)
     a = np.arange(24, dtype="f4").reshape(6, 4)
     w = np.arange(36, dtype="f4").reshape(6, 6)
-    got = compiled(dpnp.asarray(a, sycl_queue=queue).T, dpnp.asarray(w, sycl_queue=queue).T)
-    assert np.allclose(dpnp.asnumpy(got), a.T @ w.T)
+    actual = compiled(dpnp.asarray(a, sycl_queue=queue).T, dpnp.asarray(w, sycl_queue=queue).T)
+    assert np.allclose(dpnp.asnumpy(actual), a.T @ w.T)
 
 
 @pytest.mark.parametrize(
@@ -133,19 +133,19 @@ def test_strides_of_inputs_are_used_without_a_copy(queue, kind):
 )
 def test_arguments_are_checked_before_anything_runs(queue, kind, change, error, words):
     compiled = mlp(kind).compile(queue)
-    given = {n: dpnp.ones(s, dtype="f4", sycl_queue=queue) for n, s in
+    provided = {n: dpnp.ones(s, dtype="f4", sycl_queue=queue) for n, s in
              (("x", (8, 64)), ("w", (64, 64)))}  # fmt: skip
     for name, value in change.items():
         if value is None:
-            del given[name]
+            del provided[name]
         elif isinstance(value, tuple):
-            given[name] = dpnp.ones(value, dtype="f4", sycl_queue=queue)
+            provided[name] = dpnp.ones(value, dtype="f4", sycl_queue=queue)
         elif isinstance(value, str):
-            given[name] = dpnp.ones((8, 64), dtype=value, sycl_queue=queue)
+            provided[name] = dpnp.ones((8, 64), dtype=value, sycl_queue=queue)
         else:
-            given[name] = value
+            provided[name] = value
     with pytest.raises(error, match=words):
-        compiled(**given)
+        compiled(**provided)
 
 
 def test_arrays_of_another_queue_are_refused(queue, kind):
@@ -179,8 +179,8 @@ def test_constants_are_part_of_the_graph(queue, kind):
     g = Graph(kind)
     y = g.matmul(g.input((2, 3)), g.constant(dpnp.asarray(w, sycl_queue=queue)))
     y = g.add(g.multiply(y, 0.5), g.constant(np.ones(4, "f4")))
-    got = g.compile(queue)(dpnp.ones((2, 3), dtype="f4", sycl_queue=queue))
-    assert np.allclose(dpnp.asnumpy(got), w.sum(0) * 0.5 + 1)
+    actual = g.compile(queue)(dpnp.ones((2, 3), dtype="f4", sycl_queue=queue))
+    assert np.allclose(dpnp.asnumpy(actual), w.sum(0) * 0.5 + 1)
 
 
 def test_debug_policy_runs_each_operation_separately(queue, kind):

@@ -20,8 +20,8 @@ def test_user_function_between_partitions(queue, kind):
     g.sqrt(y)
     compiled = g.compile(queue)
     a = np.random.default_rng(0).standard_normal((4, 5)).astype("f4")
-    got = compiled(dpnp.asarray(a, sycl_queue=queue))
-    assert np.allclose(dpnp.asnumpy(got), np.sqrt(np.cumsum(np.maximum(a, 0), 1)), atol=1e-5)
+    actual = compiled(dpnp.asarray(a, sycl_queue=queue))
+    assert np.allclose(dpnp.asnumpy(actual), np.sqrt(np.cumsum(np.maximum(a, 0), 1)), atol=1e-5)
     kinds = [type(step) for step in compiled.plans[0].steps]
     assert kinds == [PartitionStep, FallbackStep, PartitionStep]
 
@@ -67,25 +67,27 @@ def test_unsupported_types_are_computed_in_f32(queue, kind, dtype):
     g.output(wide), g.output(g.hard_swish(g.mish(g.type_cast(wide, dtype=dtype))))
     rng = np.random.default_rng(0)
     a, b = rng.integers(-2, 3, (5, 6)), rng.integers(-2, 3, (6, 6))
-    # Columns of x follow each other.
-    given = upload(a.T, dtype, queue).transpose(1, 0), upload(b, dtype, queue)
+    # Columns of x are adjacent.
+    args = upload(a.T, dtype, queue).transpose(1, 0), upload(b, dtype, queue)
     compiled, is_lacking = g.compile(queue), lacks(queue, dtype)
     if is_lacking:
         with sycl_dnn.fallback("error"), pytest.raises(Unimplemented):
-            g.compile(queue)(*given)
+            g.compile(queue)(*args)
         with pytest.warns(FallbackWarning, match=f"no instructions for {dtype}"):
-            compiled(*given)
-    results = compiled(*given)
+            compiled(*args)
+    results = compiled(*args)
     assert ("runs in f32" in compiled.summary()) is is_lacking
     product = a @ b
     mish = product * np.tanh(np.log1p(np.exp(product)))
-    for got, wanted in zip(results, (product, mish * np.clip(mish / 6 + 0.5, 0, 1)), strict=True):
-        assert np.abs(download(got) - wanted).max() < 2e-2 * np.abs(wanted).max()
+    for actual, expected in zip(
+        results, (product, mish * np.clip(mish / 6 + 0.5, 0, 1)), strict=True
+    ):
+        assert np.abs(download(actual) - expected).max() < 2e-2 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("op", ["relu", "exp", "matmul", "type_cast"])
 def test_half_precision_runs_on_every_device(queue, kind, op):
-    """A CPU without instructions for f16 computes in f32."""
+    """CPUs without f16 instructions compute in f32."""
     g = Graph(kind)
     x = g.input((6, 6), "f16")
     {"matmul": lambda: g.matmul(x, x), "type_cast": lambda: g.type_cast(x, dtype="f32"),
@@ -93,9 +95,9 @@ def test_half_precision_runs_on_every_device(queue, kind, op):
     a = np.linspace(-1, 1, 36).reshape(6, 6).astype("f2")
     compute = {"matmul": lambda a: a @ a, "type_cast": lambda a: a, "exp": np.exp,
                "relu": lambda a: np.maximum(a, 0)}[op]  # fmt: skip
-    got = g.compile(queue)(upload(a, "f16", queue))
-    assert got.dtype == ("float32" if op == "type_cast" else "float16")
-    assert np.allclose(download(got), compute(a.astype("f8")), atol=5e-3)
+    actual = g.compile(queue)(upload(a, "f16", queue))
+    assert actual.dtype == ("float32" if op == "type_cast" else "float16")
+    assert np.allclose(download(actual), compute(a.astype("f8")), atol=5e-3)
 
 
 def test_f16_and_partitions_meet_in_one_graph(queue, kind):
@@ -103,8 +105,8 @@ def test_f16_and_partitions_meet_in_one_graph(queue, kind):
     x = g.input((4, 5), "f16")
     g.tanh(g.type_cast(g.relu(x), dtype="f32"))
     a = np.linspace(-1, 1, 20).reshape(4, 5).astype("f2")
-    got = g.compile(queue)(upload(a, "f16", queue))
-    assert np.allclose(download(got), np.tanh(np.maximum(a, 0)), atol=1e-3)
+    actual = g.compile(queue)(upload(a, "f16", queue))
+    assert np.allclose(download(actual), np.tanh(np.maximum(a, 0)), atol=1e-3)
 
 
 @pytest.mark.parametrize("dtype", ["f8_e4m3", "f8_e5m2"])
@@ -113,8 +115,8 @@ def test_float8_round_trip(queue, kind, dtype):
     y = g.quantize(g.input((4, 6)), dtype=dtype, scales=(0.5,))
     g.dequantize(y, scales=(0.5,))
     a = np.array([0.25, 0.5, 1, 2, -1, -4] * 4, "f4").reshape(4, 6)
-    got = g.compile(queue)(upload(a, "f32", queue))
-    assert np.allclose(download(got), a)
+    actual = g.compile(queue)(upload(a, "f32", queue))
+    assert np.allclose(download(actual), a)
 
 
 @pytest.mark.parametrize("reflected", [False, True])
@@ -128,10 +130,10 @@ def test_arithmetic_with_a_host_scalar(queue, kind, op, reflected):
     values = (4.0, x) if reflected else (x, 4.0)
     compiled = g.compile(queue)
     for _ in range(2):
-        got = compiled(x=upload(x, "f32", queue), s=4.0)
-        assert got.shape == (2, 3)
+        actual = compiled(x=upload(x, "f32", queue), s=4.0)
+        assert actual.shape == (2, 3)
         if kind == "cpu":
-            np.testing.assert_allclose(download(got), getattr(np, op)(*values), rtol=1e-6)
+            np.testing.assert_allclose(download(actual), getattr(np, op)(*values), rtol=1e-6)
 
 
 def test_unsupported_operations_are_refused_by_name(queue, kind):

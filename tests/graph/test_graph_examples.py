@@ -11,7 +11,7 @@ from sycl_dnn.device import usable_devices
 FOLDER = Path(__file__).parents[2] / "examples" / "graph"
 PROGRAMS = sorted(p.stem for p in FOLDER.glob("[!_]*.py"))
 KINDS = [kind for kind in ("gpu", "cpu") if usable_devices(kind)]
-#: What oneDNN 3.13 has in examples/graph.
+#: oneDNN 3.13's examples/graph.
 THEIRS = """
 cpu_getting_started cpu_inference_int8 cpu_single_op_partition gated_mlp gated_mlp_int4
 gated_mlp_wei_combined gpu_opencl_getting_started gqa gqa_training mqa sdpa

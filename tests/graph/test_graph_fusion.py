@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What oneDNN fuses: each pattern becomes one partition with correct results."""
+"""Each pattern becomes one partition with correct results."""
 
 import pytest
 from arithmetic import saturates
@@ -38,14 +38,14 @@ def _assert_is_one_partition(compiled):
 )
 def test_pattern_is_one_partition_and_correct(name, build, dtype, kwargs, queue):
     graph = Graph("cpu" if queue.sycl_device.is_cpu else "gpu")
-    given = build(graph, dtype, **kwargs) or {}
-    values = values_of(graph, name, given)
+    provided = build(graph, dtype, **kwargs) or {}
+    values = values_of(graph, name, provided)
     compiled = graph.compile(queue)
-    made = compiled(**arrays_of(graph, values, given, queue))
+    actual = compiled(**arrays_of(graph, values, provided, queue))
     _assert_is_one_partition(as_it_runs(compiled))
-    wanted = evaluate(graph, values, compiled.plans[-1].shapes)
+    expected = evaluate(graph, values, compiled.plans[-1].shapes)
     for value, array in zip(
-        graph.outputs, made if isinstance(made, tuple) else (made,), strict=True
+        graph.outputs, actual if isinstance(actual, tuple) else (actual,), strict=True
     ):
         coarsest = dtype if value.dtype == "f32" else value.dtype
-        assert is_close(download(array), wanted[value.id], coarsest, 3.0), value
+        assert is_close(download(array), expected[value.id], coarsest, 3.0), value

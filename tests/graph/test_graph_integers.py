@@ -29,13 +29,13 @@ def test_largest_integers_are_multiplied_correctly(form, source, through, queue,
         x, w = (g.type_cast(t, dtype=through) for t in (x, w))
     g.relu(product(g, x, w))
     compiled, top = g.compile(queue), np.iinfo(source).max
-    got = download(
+    actual = download(
         compiled(
             dpnp.full(of_x, top, dtype=source, sycl_queue=queue),
             dpnp.full(of_w, 127, dtype="int8", sycl_queue=queue),
         )
     )
-    assert np.abs(got / (top * 127 * N / 8) - 1).max() < (1e-2 if through else 1e-6)
+    assert np.abs(actual / (top * 127 * N / 8) - 1).max() < (1e-2 if through else 1e-6)
     assert ("in 16 bits" in compiled.summary()) is saturates(queue)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logical tensors and operations: their fields, and what is refused before oneDNN sees it."""
+"""Logical tensors and operations: fields, and refusals before oneDNN is called."""
 
 import pytest
 

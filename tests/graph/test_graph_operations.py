@@ -20,11 +20,11 @@ def test_single_operation(case, dtype, queue):
     steps = as_it_runs(compiled).plans[-1].steps
     fused = all(isinstance(step, PartitionStep) for step in steps)
     assert fused is not case.instead
-    for value, got, wanted in zip(
+    for value, actual, target in zip(
         graph.outputs, results, expected(graph, arrays, compiled), strict=True
     ):
         coarsest = dtype if dtype in ("bf16", "f16") and value.dtype == "f32" else value.dtype
-        assert is_close(got, wanted, coarsest, case.tolerance), value
+        assert is_close(actual, target, coarsest, case.tolerance), value
 
 
 def test_every_operation_is_covered():

@@ -42,10 +42,10 @@ def test_pool_reuses_a_buffer(kind, engine, stream, queue):
         op = sg.Op(0, "Convolution", [x, w], [y], {"strides": ones, "dilations": ones,
                    "pads_begin": zeros, "pads_end": zeros, "data_format": "NCX",
                    "weights_format": "OIX"})  # fmt: skip
-        made = sg.Partition(op, kind).compile([x, w], [y], engine)
+        result = sg.Partition(op, kind).compile([x, w], [y], engine)
         ins = [sg.Tensor(t, engine) for t in (x, w)]
         for _ in range(3):
-            made.execute(stream, ins, [sg.Tensor(y, engine)]).wait()
+            result.execute(stream, ins, [sg.Tensor(y, engine)]).wait()
         after = sg.graph_pool_info()
         assert before < after["buffers"] <= before + 1
     finally:
@@ -67,17 +67,17 @@ def _weights_changed_in_place(kind, engine, stream, queue, property_type):
     ones = dpnp.ones((4, 32), dtype="f4", sycl_queue=queue)
     steps = []
     for p in g.get_partitions():
-        given = {0: x, 1: w, 2: y, 3: wide}
-        steps.append(p.compile([given[t.id] for t in p.input_ports],
-                               [given[t.id] for t in p.output_ports], engine))  # fmt: skip
+        provided = {0: x, 1: w, 2: y, 3: wide}
+        steps.append(p.compile([provided[t.id] for t in p.input_ports],
+                               [provided[t.id] for t in p.output_ports], engine))  # fmt: skip
     data = {0: sg.Tensor(x, engine, ones), 1: sg.Tensor(w, engine, array),
             2: sg.Tensor(y, engine), 3: sg.Tensor(wide, engine)}  # fmt: skip
     for value in (1, 3):
         array[...] = value
         queue.wait()
-        for made in steps:
-            made.execute(stream, [data[t.id] for t in made.inputs],
-                         [data[t.id] for t in made.outputs]).wait()  # fmt: skip
+        for result in steps:
+            result.execute(stream, [data[t.id] for t in result.inputs],
+                         [data[t.id] for t in result.outputs]).wait()  # fmt: skip
         results.append(dpnp.asnumpy(data[2].to_array())[0, 0] / (16 * value))
     return results
 

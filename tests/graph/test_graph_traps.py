@@ -96,8 +96,8 @@ def test_backward_operations_take_the_result_by_default(kind, make, queue):
     for options, expected in (({}, 1 - y * y), ({"use_dst": False}, 1 - dpnp.tanh(y) ** 2)):
         g = Graph(kind)
         g.tanh_backward(g.input(y.shape), g.input(y.shape), **options)
-        made = g.compile(queue)(y, dy)
-        np.testing.assert_allclose(dpnp.asnumpy(made), dpnp.asnumpy(dy * expected), atol=1e-5)
+        actual = g.compile(queue)(y, dy)
+        np.testing.assert_allclose(dpnp.asnumpy(actual), dpnp.asnumpy(dy * expected), atol=1e-5)
 
 
 def test_softmax_is_along_axis_1_by_default(kind, make, queue):
@@ -111,11 +111,11 @@ def test_softmax_is_along_axis_1_by_default(kind, make, queue):
 def test_engines_over_the_same_context_are_equal(kind, engine, queue):
     """oneDNN compares engines by address."""
     x, y = sg.LogicalTensor(0, "f32", (4,)), sg.LogicalTensor(1, "f32", (4,))
-    made = sg.Partition(sg.Op(0, "ReLU", [x], [y]), kind).compile([x], [y], engine)
+    result = sg.Partition(sg.Op(0, "ReLU", [x], [y]), kind).compile([x], [y], engine)
     other = dpctl.SyclQueue(queue.sycl_context, queue.sycl_device)
     stream = dnnl.Stream(dnnl.Engine(other), other)
     src = sg.Tensor(x, dnnl.Engine(other), dpnp.ones(4, dtype="f4", sycl_queue=queue))
     dst = sg.Tensor(y, engine)
     queue.wait()
-    made.execute(stream, [src], [dst]).wait()
+    result.execute(stream, [src], [dst]).wait()
     assert dpnp.asnumpy(dst.to_array()).tolist() == [1, 1, 1, 1]

@@ -28,11 +28,11 @@ def test_views_give_the_results_of_dense_arrays(case, view, queue):
     graph, arrays = build(case, dtype, "cpu" if queue.sycl_device.is_cpu else "gpu")
     compiled = graph.compile(queue)
     dense = {n: upload(arrays[n], v.dtype, queue) for n, v in graph.inputs.items()}
-    made = compiled(
+    actual = compiled(
         **{n: view(a) if isinstance(a, dpnp.ndarray) and a.ndim else a for n, a in dense.items()}
     )
-    results = made if isinstance(made, tuple) else (made,)
-    for value, got, wanted in zip(
+    results = actual if isinstance(actual, tuple) else (actual,)
+    for value, received, target in zip(
         graph.outputs, results, expected(graph, arrays, compiled), strict=True
     ):
-        assert is_close(download(got), wanted, value.dtype, case.tolerance), value
+        assert is_close(download(received), target, value.dtype, case.tolerance), value

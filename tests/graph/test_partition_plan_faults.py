@@ -22,9 +22,9 @@ def test_a_post_op_operand_of_the_pooled_shape(name, channels, data_format, oper
     rng = np.random.default_rng(0)
     x = rng.standard_normal((2, channels, 12, 12), "f4")
     other = rng.standard_normal((2, channels, 6, 6), "f4")
-    wanted = getattr(np, operation)(_pooled(x, name), other)
+    expected = getattr(np, operation)(_pooled(x, name), other)
     if data_format == "NXC":
-        x, other, wanted = (np.moveaxis(a, 1, -1).copy() for a in (x, other, wanted))
+        x, other, expected = (np.moveaxis(a, 1, -1).copy() for a in (x, other, expected))
     g = Graph(kind, data_format=data_format)
     pads = {"strides": (2, 2), "pads_begin": (0, 0), "pads_end": (0, 0), "kernel": (2, 2)}
     pads |= {"exclude_pad": False} if name == "avg_pool" else {}
@@ -34,7 +34,7 @@ def test_a_post_op_operand_of_the_pooled_shape(name, channels, data_format, oper
     on_device = {"x": x, "other": other}
     y = compiled(**{n: dpnp.asarray(a, sycl_queue=queue) for n, a in on_device.items()})
     if kind == "cpu":
-        np.testing.assert_allclose(dpnp.asnumpy(y), wanted, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(dpnp.asnumpy(y), expected, rtol=1e-5, atol=1e-6)
 
 
 SCALES = """
@@ -84,11 +84,11 @@ def test_resizing_an_image_of_one_pixel(data_format, mode, queue, kind):
     x = np.random.default_rng(0).standard_normal((2, 15), "f4")
     x = np.expand_dims(x, axes)
     spread = np.repeat(np.repeat(x, 3, axes[0]), 5, axes[1])
-    given = {"mode": mode, "sizes": (3, 5)}
+    provided = {"mode": mode, "sizes": (3, 5)}
     g = Graph(kind, data_format=data_format)
     src, diff = g.input(x.shape, name="x"), g.input(spread.shape, name="dy")
-    g.interpolate(src, name="y", **given)
-    g.interpolate_backward(src, diff, name="dx", **given)
+    g.interpolate(src, name="y", **provided)
+    g.interpolate_backward(src, diff, name="dx", **provided)
     on_device = [dpnp.asarray(a, sycl_queue=queue) for a in (x, spread)]
     y, dx = g.compile(queue)(*on_device)
     if kind == "cpu":

@@ -36,10 +36,10 @@ def any_order(draw, rank):
     return tuple(order)
 
 
-def compare(graph, made, wanted, tolerance, told):
-    results = made if isinstance(made, tuple) else (made,)
-    for value, got, right in zip(graph.outputs, results, wanted, strict=True):
-        assert is_close(download(got), right, value.dtype, tolerance), told
+def compare(graph, actual, target, tolerance, told):
+    results = actual if isinstance(actual, tuple) else (actual,)
+    for value, received, right in zip(graph.outputs, results, target, strict=True):
+        assert is_close(download(received), right, value.dtype, tolerance), told
 
 
 @pytest.mark.sweep(4)
@@ -51,25 +51,25 @@ def test_views_in_any_order(case, queue):
     compiled = graph.compile(queue)
     dense = {n: upload(arrays[n], v.dtype, queue) for n, v in graph.inputs.items()}
     for _ in range(8 if LONG else 1):
-        given = {
+        provided = {
             n: permuted(a, any_order(draw, a.ndim))
             if isinstance(a, dpnp.ndarray) and a.ndim > 1
             else a
             for n, a in dense.items()
         }
-        made = compiled(**given)
-        told = {n: getattr(a, "strides", None) for n, a in given.items()}
-        compare(graph, made, expected(graph, arrays, compiled), case.tolerance, told)
+        actual = compiled(**provided)
+        told = {n: getattr(a, "strides", None) for n, a in provided.items()}
+        compare(graph, actual, expected(graph, arrays, compiled), case.tolerance, told)
 
 
 def transposed_case(case, draw, kind):
     """Return the graph of a case whose operands are transposed in it, and its arrays."""
-    graph, arrays, given = Graph(kind), {}, {}
+    graph, arrays, provided = Graph(kind), {}, {}
     values = case.arrays("f32")
     for name, tensor in case.tensors.items():
         several = tensor if isinstance(tensor, list) else [tensor]
         datas = values[name] if isinstance(tensor, list) else [values[name]]
-        made = []
+        results = []
         for number, (one, data) in enumerate(zip(several, datas, strict=True)):
             label = f"{name}{number}" if isinstance(tensor, list) else name
             order = any_order(draw, len(one.shape))
@@ -78,9 +78,9 @@ def transposed_case(case, draw, kind):
             value = graph.input(shape, one.dtype or "f32", name=label)
             arrays[label] = np.transpose(data, order) if is_moved else data
             back = [int(i) for i in np.argsort(order)]
-            made.append(graph.static_transpose(value, order=back) if is_moved else value)
-        given[name] = made if isinstance(tensor, list) else made[0]
-    getattr(graph, case.op)(**given, **case.attrs)
+            results.append(graph.static_transpose(value, order=back) if is_moved else value)
+        provided[name] = results if isinstance(tensor, list) else results[0]
+    getattr(graph, case.op)(**provided, **case.attrs)
     return graph, arrays
 
 
@@ -91,8 +91,8 @@ def test_transposed_within_the_graph(case, queue):
     for _ in range(8 if LONG else 1):
         graph, arrays = transposed_case(case, draw, kind)
         compiled = graph.compile(queue)
-        made = compiled(**{n: upload(arrays[n], v.dtype, queue) for n, v in graph.inputs.items()})
-        compare(graph, made, expected(graph, arrays, compiled), case.tolerance, str(graph))
+        actual = compiled(**{n: upload(arrays[n], v.dtype, queue) for n, v in graph.inputs.items()})
+        compare(graph, actual, expected(graph, arrays, compiled), case.tolerance, str(graph))
 
 
 # --- chains: what oneDNN fuses, over axes of length 1 and operands that broadcast
@@ -135,11 +135,11 @@ def chain(first, shape, order, axes, name, swapped, kind, seed):
     graph, draw = Graph(kind), Random(seed)
     x = graph.input([shape[a] for a in order], name="x")
     back = [int(i) for i in np.argsort(order)]
-    made = FIRST[first](graph, graph.static_transpose(x, order=back), draw)
-    spread = [n if a in axes else 1 for a, n in enumerate(made.shape)]
+    result = FIRST[first](graph, graph.static_transpose(x, order=back), draw)
+    spread = [n if a in axes else 1 for a, n in enumerate(result.shape)]
     operand = graph.input([spread[a] for a in order], name="operand")
     moved = graph.static_transpose(operand, order=back)
-    graph.output(getattr(graph, name)(*((moved, made) if swapped else (made, moved))))
+    graph.output(getattr(graph, name)(*((moved, result) if swapped else (result, moved))))
     return graph
 
 
@@ -167,10 +167,10 @@ def test_chains_with_operands_that_broadcast(queue):
         rng = np.random.default_rng(number)
         arrays = {n: (rng.random(v.shape) + 0.5).astype("f4") for n, v in graph.inputs.items()}
         compiled = graph.compile(queue)
-        made = compiled(**{n: upload(a, "f32", queue) for n, a in arrays.items()})
+        result = compiled(**{n: upload(a, "f32", queue) for n, a in arrays.items()})
         values = evaluate(graph, arrays, compiled.plans[-1].shapes)
         try:
-            compare(graph, made, [values[v.id] for v in graph.outputs], 4.0, None)
+            compare(graph, result, [values[v.id] for v in graph.outputs], 4.0, None)
         except AssertionError:
             wrong.append((case, str(graph)))
     assert not wrong, (len(wrong), wrong[:5])

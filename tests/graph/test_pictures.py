@@ -91,8 +91,8 @@ def test_summary_lists_operations_outside_partitions(cpu_queue):
 
     def weights(rows, columns):
         of = (rows, columns // 8)
-        given = g.input((rows, columns), "u4"), g.input(of, "bf16"), g.input(of, "u8")
-        return g.dynamic_dequantize(*given, qtype="per_group", group_shape=(1, 8), axis=-1)
+        args = g.input((rows, columns), "u4"), g.input(of, "bf16"), g.input(of, "u8")
+        return g.dynamic_dequantize(*args, qtype="per_group", group_shape=(1, 8), axis=-1)
 
     a, b = (g.matmul(x, weights(16, 24), dtype="f32") for _ in range(2))
     hidden = g.multiply(g.multiply(a, g.sigmoid(a)), b)

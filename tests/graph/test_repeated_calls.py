@@ -53,19 +53,19 @@ def test_the_second_call_takes_the_fast_path(queue, two):
     rng = np.random.default_rng(1)
     for n in range(4):
         x, w = rng.standard_normal((4, 8), "f4"), rng.standard_normal((8, 8), "f4")
-        given = [dpnp.asarray(a, sycl_queue=queue) for a in (x, w)]
-        made, hits = hits_of(lambda given=given: two(*given), two)
+        args = [dpnp.asarray(a, sycl_queue=queue) for a in (x, w)]
+        actual, hits = hits_of(lambda args=args: two(*args), two)
         assert hits == (n > 0)
-        for mine, wanted in zip(made, expected(x, w), strict=True):
-            np.testing.assert_allclose(dpnp.asnumpy(mine), wanted, rtol=1e-5, atol=1e-5)
+        for mine, target in zip(actual, expected(x, w), strict=True):
+            np.testing.assert_allclose(dpnp.asnumpy(mine), target, rtol=1e-5, atol=1e-5)
 
 
 def test_arguments_by_name_in_any_order(queue, two):
     x, w = array(queue, 4, 8, value=2.0), array(queue, 8, 8)
-    wanted = expected(np.full((4, 8), 2, "f4"), np.ones((8, 8), "f4"))[0]
+    target = expected(np.full((4, 8), 2, "f4"), np.ones((8, 8), "f4"))[0]
     for _ in range(3):
         for call in (lambda: two(x, w), lambda: two(w=w, x=x), lambda: two(x, w=w)):
-            np.testing.assert_allclose(dpnp.asnumpy(call()[0]), wanted)
+            np.testing.assert_allclose(dpnp.asnumpy(call()[0]), target)
     assert two._plans.calls.hits >= 6
 
 
@@ -92,8 +92,8 @@ def test_shapes_and_strides_are_distinguished(queue):
     x = dpnp.asarray(values, sycl_queue=queue)
     pairs = [(x, values), (x.T, values.T), (x[:, ::2], values[:, ::2])]
     for _ in range(3):
-        for view, wanted in pairs:
-            np.testing.assert_array_equal(dpnp.asnumpy(run(view)), np.maximum(wanted, 0))
+        for view, target in pairs:
+            np.testing.assert_array_equal(dpnp.asnumpy(run(view)), np.maximum(target, 0))
 
 
 def test_bfloat16_results_are_arrays(queue):

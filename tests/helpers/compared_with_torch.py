@@ -12,7 +12,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 
 IS_INSTALLED = find_spec("torch") is not None
-#: For tests to import; they are left out where it is None.
+#: For tests to import; tests are deselected if it is None.
 torch = importlib.import_module("torch") if IS_INSTALLED else None
 
 

@@ -20,11 +20,11 @@ def numpy_leaves(value: Any) -> list[np.ndarray]:
     return [dpnp.asnumpy(a) for a in arrays]
 
 
-def assert_same(got: Any, wanted: Any, tolerance: float = 2e-5) -> None:
+def assert_same(actual: Any, expected: Any, tolerance: float = 2e-5) -> None:
     """Compare nested results; errors are relative to the largest element of each array."""
-    got, wanted = numpy_leaves(got), numpy_leaves(wanted)
-    assert [a.shape for a in got] == [a.shape for a in wanted]
-    for a, b in zip(got, wanted, strict=True):
+    actual, expected = numpy_leaves(actual), numpy_leaves(expected)
+    assert [a.shape for a in actual] == [a.shape for a in expected]
+    for a, b in zip(actual, expected, strict=True):
         scale = max(np.abs(b).max(initial=0.0), 1e-3)
         np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * scale)
 
@@ -54,8 +54,8 @@ def reference_warnings(caught: Any, queue: Any) -> list[Any]:
 
 def compiled_as_eager(function: Any, *args: Any, tolerance: float = 2e-5, **options: Any) -> Any:
     """Compile, compare twice, and return the report of what runs."""
-    wanted = function(*args)
+    expected = function(*args)
     compiled = sycl_dnn.compile(function, **options)
     for _ in range(2):
-        assert_same(compiled(*args), wanted, tolerance)
+        assert_same(compiled(*args), expected, tolerance)
     return compiled.explain(*args)

@@ -22,7 +22,7 @@ _WAITS = {"urQueueFinish", "urEventWait"}
 class Asked:
     """The calls to the driver in one phase."""
 
-    #: Kernels that were launched.
+    #: Launched kernels.
     kernels: int = 0
     #: Copies and fills of memory that were queued.
     copies: int = 0
@@ -44,9 +44,9 @@ def _add(asked, name, arguments, live):
     asked.kernels += name.startswith("urEnqueueKernelLaunch")
     asked.copies += name.startswith(("urEnqueueUSMMemcpy", "urEnqueueUSMFill"))
     asked.waits += name in _WAITS or re.search(r"\.blocking = (1|true)", arguments) is not None
-    if made := _ALLOCATED.search(arguments) if name in _ALLOCATIONS else None:
+    if result := _ALLOCATED.search(arguments) if name in _ALLOCATIONS else None:
         asked.allocations += 1
-        live[made["address"]] = int(made["size"])
+        live[result["address"]] = int(result["size"])
     elif gone := re.search(r"\.pMem = (0x\w+)", arguments) if name == "urUSMFree" else None:
         live.pop(gone[1], None)
     asked.peak_bytes = max(asked.peak_bytes, sum(live.values()))

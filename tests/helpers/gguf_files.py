@@ -67,8 +67,8 @@ def _sizes(writer, config):
         writer.add_final_logit_softcapping(config["final_logit_softcapping"])
 
 
-def _rotation(writer, config, given):
-    rotation = given.get("full_attention", given)
+def _rotation(writer, config, provided):
+    rotation = provided.get("full_attention", provided)
     head_dim = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
     theta, kind = rotation["rope_theta"], rotation.get("rope_type", "default")
     writer.add_rope_freq_base(theta)
@@ -94,17 +94,17 @@ def _rotation(writer, config, given):
 def _divisors(rotation, head_dim):
     """Return by what the frequencies are divided, as the converter computes it."""
     low, high = rotation["low_freq_factor"], rotation["high_freq_factor"]
-    original, found = rotation["original_max_position_embeddings"], []
+    original, matches = rotation["original_max_position_embeddings"], []
     for i in range(0, head_dim, 2):
         length = 2 * math.pi * rotation["rope_theta"] ** (i / head_dim)
         if length < original / high:
-            found.append(1.0)
+            matches.append(1.0)
         elif length > original / low:
-            found.append(rotation["factor"])
+            matches.append(rotation["factor"])
         else:
             smooth = (original / length - low) / (high - low)
-            found.append(1 / ((1 - smooth) / rotation["factor"] + smooth))
-    return np.array(found, np.float32)
+            matches.append(1 / ((1 - smooth) / rotation["factor"] + smooth))
+    return np.array(matches, np.float32)
 
 
 def _tokens(writer, n):

@@ -14,15 +14,15 @@ MATMUL = FOLDER / "op" / "matmul.json"
 CHAIN = FOLDER / "pattern" / "matmul_bias-relu.json"
 
 
-def options(**given):
+def options(**provided):
     values = {o.name: o.read(o.default) for o in OPTIONS}
-    return values | {name.replace("_", "-"): value for name, value in given.items()}
+    return values | {name.replace("_", "-"): value for name, value in provided.items()}
 
 
 def rewritten(path, **texts):
     readers = {o.name.replace("-", "_"): o.read for o in OPTIONS}
-    given = {name: readers[name](value) for name, value in texts.items()}
-    return rewrite(read(path), options(**given))
+    provided = {name: readers[name](value) for name, value in texts.items()}
+    return rewrite(read(path), options(**provided))
 
 
 def case(path, **texts):

@@ -42,16 +42,16 @@ def torch_passes(function, arrays, dy, dtype="float64"):
     import torch
 
     dtype = getattr(torch, dtype)
-    given = [torch.tensor(a, dtype=dtype, requires_grad=True) for a in arrays]
-    value = function(*given)
+    args = [torch.tensor(a, dtype=dtype, requires_grad=True) for a in arrays]
+    value = function(*args)
     value.backward(torch.tensor(dy, dtype=dtype))
-    return [t.detach().double().numpy() for t in (value, *(t.grad for t in given))]
+    return [t.detach().double().numpy() for t in (value, *(t.grad for t in args))]
 
 
-def error(made, expected):
+def error(actual, expected):
     """Return the largest error relative to the largest value."""
-    assert made.shape == expected.shape
-    return np.abs(made - expected).max() / np.abs(expected).max()
+    assert actual.shape == expected.shape
+    return np.abs(actual - expected).max() / np.abs(expected).max()
 
 
 def kernels_of(function, *arrays, mode="always"):

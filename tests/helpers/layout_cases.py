@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sycl_dnn.tools.cases.case_files import Reader, words_of_text
 
-#: By rank: what the others vary, with a vector's width of channels and with a rest of one.
+#: By rank: base shapes, with one vector of channels and with one channel more.
 SHAPES = {3: (3, 16, 5), 4: (2, 12, 3, 8)}
 TYPES = "f32,bf16,f16"
 BOTH = "--dir=FWD_D,BWD_D"

@@ -104,20 +104,20 @@ def to_numpy(array):
     return dpnp.asnumpy(array.astype("float32")).astype(np.float64)
 
 
-def check(name, got, wanted, dtype="float32"):
-    error = np.abs(to_numpy(got) - wanted).max() / max(np.abs(wanted).max(), 1e-3)
+def check(name, actual, expected, dtype="float32"):
+    error = np.abs(to_numpy(actual) - expected).max() / max(np.abs(expected).max(), 1e-3)
     assert error < TOLERANCE[dtype], f"{name}, {dtype}: off by {error:.2g} of the largest value"
 
 
 def check_function(name, dtype):
     """Compare values, and gradients with central differences along a random direction."""
     function, reference, arguments = CASES[name]
-    given = [to_device(a, dtype) for a in arguments]
-    wide = [to_numpy(a) for a in given]
-    wanted = reference(*wide)
-    check(name, function(*given), wanted, dtype)
-    seed = to_device(RNG.standard_normal(wanted.shape).astype(np.float32), dtype)
-    gradients = sycl_dnn.vjp(function, *given)[1](seed)
+    args = [to_device(a, dtype) for a in arguments]
+    wide = [to_numpy(a) for a in args]
+    expected = reference(*wide)
+    check(name, function(*args), expected, dtype)
+    seed = to_device(RNG.standard_normal(expected.shape).astype(np.float32), dtype)
+    gradients = sycl_dnn.vjp(function, *args)[1](seed)
     for place, gradient in enumerate(gradients):
         direction = RNG.standard_normal(wide[place].shape)
         near = [
@@ -140,13 +140,13 @@ def check_integers(source):
     top = np.iinfo(source).max
     x = np.full((3, 64), top, source)
     w = RNG.integers(100, 128, (5, 64)).astype(np.int8)
-    got = F.quantized_linear(quantized(x, 0.5), quantized(w, 0.25))
-    wanted = 0.125 * (x.astype(int) @ w.astype(int).T)
-    np.testing.assert_array_equal(to_numpy(got), wanted, err_msg=f"quantized_linear, {source}")
+    actual = F.quantized_linear(quantized(x, 0.5), quantized(w, 0.25))
+    expected = 0.125 * (x.astype(int) @ w.astype(int).T)
+    np.testing.assert_array_equal(to_numpy(actual), expected, err_msg=f"quantized_linear, {source}")
     image, kernel = x.reshape(3, 4, 4, 4), w.reshape(5, 4, 4, 4)
-    got = F.quantized_conv2d(quantized(image, 0.5), quantized(kernel, 0.25))
+    actual = F.quantized_conv2d(quantized(image, 0.5), quantized(kernel, 0.25))
     np.testing.assert_array_equal(
-        to_numpy(got)[:, :, 0, 0], wanted, err_msg=f"quantized_conv2d, {source}"
+        to_numpy(actual)[:, :, 0, 0], expected, err_msg=f"quantized_conv2d, {source}"
     )
 
 
@@ -155,14 +155,14 @@ def check_shifted_weights():
     x, w = drawn(3, 32), drawn(6, 32)
     for dtype, axis, group in (("uint8", 0, None), ("uint4", 1, 16)):
         weight = F.quantize_dynamic(to_device(w), dtype, axis, group)
-        wanted = x @ to_numpy(F.dequantize(weight)).T
+        expected = x @ to_numpy(F.dequantize(weight)).T
         constant = weight._replace(data=sycl_dnn.freeze(weight.data))
         for form in (weight, constant, constant):
-            check(f"linear, {dtype}", F.linear(to_device(x), form), wanted)
+            check(f"linear, {dtype}", F.linear(to_device(x), form), expected)
 
 
 def main():
-    """Check everything."""
+    """Check all files."""
     print(dnnl.get_effective_cpu_isa().name)
     for name in CASES:
         for dtype in TOLERANCE:

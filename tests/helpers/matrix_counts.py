@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many cases oneDNN computes in which way, as recorded; other devices are not in the record.
+"""The recorded number of cases per implementation of oneDNN; other devices are not recorded.
 
 ``python tests/helpers/matrix_counts.py docs/support_matrix.json`` records what the site's build
 wrote, after an update of oneDNN.

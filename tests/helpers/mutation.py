@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Change one place of the package at a time and see whether a command of tests notices.
+"""Mutation testing: change one place of the package at a time and run a test command.
 
     python tests/helpers/mutation.py --mutants 50 --seed 1 sycl_dnn/optim -- pytest -x {folder}
 

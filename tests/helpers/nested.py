@@ -45,11 +45,11 @@ class Nested:
     def slopes(self, order: int = 2) -> Callable[..., Any]:
         """Return the function of the operands whose gradient has this order."""
         (dy,) = self.factors([self.shape()])
-        made: Callable[..., Any] = _weighted(self.function, on_device(dy))
+        result: Callable[..., Any] = _weighted(self.function, on_device(dy))
         factors = [on_device(a) for a in self.factors([a.shape for a in self.operands], 2)]
         for _ in range(order - 1):
-            made = _of_gradients(made, factors)
-        return made
+            result = _of_gradients(result, factors)
+        return result
 
     def gradients(self, order: int = 2) -> list[np.ndarray]:
         """Return the gradients of this order by nested ``vjp``."""

@@ -26,13 +26,13 @@ class Case(NamedTuple):
         """Return the differentiated operands in float64, and the others."""
         rng = np.random.default_rng(seed)
         low, high = _RANGES[self.values]
-        made = []
+        results = []
         for number, shape in enumerate(self.shapes):
             n = int(np.prod(shape))
-            # All different and none at a kink, so that finite differences stay within one branch.
+            # Distinct and away from kinks, so that finite differences stay on one branch.
             steps = (rng.permutation(n) + 0.3 + 0.2 * number) / max(n, 1)
-            made.append((low + (high - low) * steps).reshape(shape).astype("f4").astype("f8"))
-        return made, list(self.more(rng))
+            results.append((low + (high - low) * steps).reshape(shape).astype("f4").astype("f8"))
+        return results, list(self.more(rng))
 
 
 def _one(name: str, *args: Any, **kwargs: Any) -> Callable[..., Any]:

@@ -30,8 +30,8 @@ def _arg(function):
 def _scan(function):
     def value(x, axis, is_reversed):
         turned = np.flip(x, axis) if is_reversed else x
-        made = function.accumulate(turned, axis)
-        return np.flip(made, axis) if is_reversed else made
+        result = function.accumulate(turned, axis)
+        return np.flip(result, axis) if is_reversed else result
 
     return value
 
@@ -41,23 +41,23 @@ def _places(wins):
 
     def value(x, axis, is_reversed):
         rows = np.moveaxis(x, axis, 0)
-        made, best, last = np.zeros(rows.shape, np.int64), None, None
+        result, best, last = np.zeros(rows.shape, np.int64), None, None
         for n in range(len(rows))[:: -1 if is_reversed else 1]:
             taken = np.ones(rows[n].shape, bool) if best is None else wins(rows[n], best)
             best = rows[n] if best is None else np.where(taken, rows[n], best)
-            made[n] = n if last is None else np.where(taken, n, last)
-            last = made[n]
-        return np.moveaxis(made, 0, axis)
+            result[n] = n if last is None else np.where(taken, n, last)
+            last = result[n]
+        return np.moveaxis(result, 0, axis)
 
     return value
 
 
 def _recurrence(a, b, axis, is_reversed):
     a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
-    made, state = np.zeros(b.shape), 0.0
+    result, state = np.zeros(b.shape), 0.0
     for n in range(len(b))[:: -1 if is_reversed else 1]:
-        state = made[n] = a[n] * state + b[n]
-    return np.moveaxis(made, 0, axis)
+        state = result[n] = a[n] * state + b[n]
+    return np.moveaxis(result, 0, axis)
 
 
 def _slices(cuts):
@@ -175,7 +175,7 @@ def _value(node, known):
     if operation.name == "number":
         return np.asarray(node.attributes["value"], _float(node.dtype))
     if operation.name in VALUES:
-        inputs = [known[given] for given in node.inputs]
+        inputs = [known[provided] for provided in node.inputs]
         return np.asarray(VALUES[operation.name](*inputs, **node.attributes))
     simpler = operation.definition(*node.inputs, **node.attributes)
     assert (simpler.shape, simpler.dtype) == (node.shape, node.dtype), node

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What oneDNN's C++ headers declare: methods of classes and free functions, by name."""
+"""Names of methods and free functions that oneDNN's C++ headers declare."""
 
 import re
 from importlib import metadata
@@ -12,8 +12,8 @@ _NO_NAMES = {"operator", "noexcept", "if", "decltype", "static_assert", "defined
 
 def with_macros(name):
     """The text of an installed header, without comments and experimental parts."""
-    found = [f.locate() for f in metadata.files("onednn-devel") if f.name == name]
-    text = max((Path(f).read_text() for f in found), key=len)
+    matches = [f.locate() for f in metadata.files("onednn-devel") if f.name == name]
+    text = max((Path(f).read_text() for f in matches), key=len)
     text = re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.S)
     return re.sub(r"^#if [^\n]*EXPERIMENTAL.*?^#endif", "", text, flags=re.S | re.M)
 
@@ -57,11 +57,11 @@ def _declared(text, owner=""):
 
 def classes():
     """Class -> names of its public methods; nested classes by a path with ::."""
-    found = {}
+    result = {}
     for header in HEADERS:
         text = header_text(header)
-        _visit(text, "", "graph::" if "graph" in header else "", found)
-    return found
+        _visit(text, "", "graph::" if "graph" in header else "", result)
+    return result
 
 
 def _visit(text, prefix, space, found):
@@ -79,7 +79,7 @@ def _visit(text, prefix, space, found):
 
 def functions():
     """Names of the functions that do not belong to a class."""
-    found = set()
+    result = set()
     for header in HEADERS:
         text, at = header_text(header), 0
         while match := _CLASS.search(text, at):
@@ -88,5 +88,5 @@ def functions():
             at = match.start()
         text = re.sub(r"^\s*enum class[^{;]*\{.*?\};", "", text, flags=re.S | re.M)
         text = re.sub(r"\bnamespace \w+ \{|extern \"C\" \{", "", text)
-        found |= {n for n in _declared(text) if "::" not in n}
-    return found
+        result |= {n for n in _declared(text) if "::" not in n}
+    return result

@@ -33,13 +33,13 @@ def without_states(call: Call) -> Call:
 @cache
 def calls_by_row() -> dict[str, list[Call]]:
     """Return the calls of every row, in the order of the files."""
-    found: dict[str, list[Call]] = {}
+    result: dict[str, list[Call]] = {}
     for driver in DRIVERS:
         for case in read_file(FOLDER / f"{driver}.in"):
             if case.texts.keys() <= PLAIN:
                 call = case.call()
-                found.setdefault(call.row, []).append(call)
-    return found
+                result.setdefault(call.row, []).append(call)
+    return result
 
 
 def described(call: Call, engine, attr=None):

@@ -30,9 +30,9 @@ def needs_oneccl(test):
 def environment(**variables):
     """Return the variables of a launcher's process: only the CPU, and the helpers on the path."""
     path = [str(ROOT), str(ROOT / "tests" / "helpers"), os.environ.get("PYTHONPATH", "")]
-    made = {n: v for n, v in os.environ.items() if n not in ("RANK", "WORLD_SIZE")}
-    made |= {"ONEAPI_DEVICE_SELECTOR": "opencl:cpu", "PYTHONPATH": os.pathsep.join(path)}
-    return made | variables
+    result = {n: v for n, v in os.environ.items() if n not in ("RANK", "WORLD_SIZE")}
+    result |= {"ONEAPI_DEVICE_SELECTOR": "opencl:cpu", "PYTHONPATH": os.pathsep.join(path)}
+    return result | variables
 
 
 def free_port():
@@ -71,9 +71,9 @@ class Pool:
         )  # fmt: skip
 
     def _give(self, job):
-        made = self._folder / f"{self._number}.json"
-        made.with_suffix(".part").write_text(json.dumps(job))
-        made.with_suffix(".part").rename(made)
+        result = self._folder / f"{self._number}.json"
+        result.with_suffix(".part").write_text(json.dumps(job))
+        result.with_suffix(".part").rename(result)
 
     def run(self, program, *arguments):
         """Run a program of tests/helpers/ranks; return the lines of all ranks."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated GPU: what is tested on it, and the end of a process that has used it."""
+"""A simulated GPU: which tests run on it, and the exit of a process that used it."""
 
 import os
 import sys

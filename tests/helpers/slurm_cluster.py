@@ -40,12 +40,12 @@ PartitionName=all Nodes=ALL Default=YES State=UP MaxTime=60 OverSubscribe=YES
 
 def needed_programs():
     """Return the paths of Slurm's programs by their names."""
-    found = {name: shutil.which(name, path=_SYSTEM_PATH) for name in PROGRAMS}
-    if missing := [name for name, path in found.items() if path is None]:
+    result = {name: shutil.which(name, path=_SYSTEM_PATH) for name in PROGRAMS}
+    if missing := [name for name, path in result.items() if path is None]:
         pytest.skip(f"not installed: {', '.join(missing)} (slurmctld, slurmd, slurm-client, munge)")
     if os.getuid():
         pytest.skip("Slurm's daemons are started by root alone")
-    return found
+    return result
 
 
 def free_ports(number):
@@ -70,8 +70,8 @@ def slurm_cluster(folder):
     (folder / "munge.key").chmod(0o400)
     for name in ("state", f"spool.{host}", f"spool.{host}-b"):
         (folder / name).mkdir()
-    given = {"key": "key-file", "socket": "socket", "pid": "pid-file", "seed": "seed-file"}
-    files = [f"--{option}={folder}/munge.{name}" for name, option in given.items()]
+    provided = {"key": "key-file", "socket": "socket", "pid": "pid-file", "seed": "seed-file"}
+    files = [f"--{option}={folder}/munge.{name}" for name, option in provided.items()]
     files.append(f"--log-file={folder}/munge.log")
     with contextlib.ExitStack() as stack:
         # A forced one accepts a folder that others may not enter.

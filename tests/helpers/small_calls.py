@@ -20,12 +20,12 @@ HALF = f32(2, 8, 2, 2)
 
 def conv(e, row="convolution_forward", **changes):
     """A 3x3 convolution of 8 to 16 channels that is valid except for ``changes``."""
-    given = {
+    inputs = {
         "prop_kind": TRAINING, "algorithm": ALG.convolution_direct, "src": f32(2, 8, 9, 9),
         "weights": f32(16, 8, 3, 3), "dst": f32(2, 16, 9, 9), "strides": (1, 1),
         "padding_l": (1, 1), "padding_r": (1, 1),
     }  # fmt: skip
-    return getattr(dnnl, row)(e, **(given | changes))
+    return getattr(dnnl, row)(e, **(inputs | changes))
 
 
 def deconv(e, **changes):
@@ -34,30 +34,30 @@ def deconv(e, **changes):
 
 
 def pool(e, **changes):
-    given = {
+    inputs = {
         "prop_kind": TRAINING, "algorithm": ALG.pooling_max, "src": X, "dst": HALF,
         "strides": (2, 2), "kernel": (2, 2), "padding_l": (0, 0), "padding_r": (0, 0),
     }  # fmt: skip
-    return dnnl.pooling_forward(e, **(given | changes))
+    return dnnl.pooling_forward(e, **(inputs | changes))
 
 
 def relu(e, **changes):
-    given = {"prop_kind": TRAINING, "algorithm": ALG.eltwise_relu, "src": X, "dst": X}
-    return dnnl.eltwise_forward(e, **(given | changes))
+    inputs = {"prop_kind": TRAINING, "algorithm": ALG.eltwise_relu, "src": X, "dst": X}
+    return dnnl.eltwise_forward(e, **(inputs | changes))
 
 
 def relu_backward(e, **changes):
-    given = {"algorithm": ALG.eltwise_relu, "diff_src": X, "diff_dst": X, "data": X}
-    return dnnl.eltwise_backward(e, **(given | changes))
+    provided = {"algorithm": ALG.eltwise_relu, "diff_src": X, "diff_dst": X, "data": X}
+    return dnnl.eltwise_backward(e, **(provided | changes))
 
 
 def conv_backward(e, **changes):
-    given = {
+    provided = {
         "algorithm": ALG.convolution_direct, "diff_src": f32(2, 8, 9, 9),
         "weights": f32(16, 8, 3, 3), "diff_dst": f32(2, 16, 9, 9), "strides": (1, 1),
         "padding_l": (1, 1), "padding_r": (1, 1),
     }  # fmt: skip
-    return dnnl.convolution_backward_data(e, **(given | changes))
+    return dnnl.convolution_backward_data(e, **(provided | changes))
 
 
 def product(e, src, weights, dst, **options):
@@ -65,14 +65,14 @@ def product(e, src, weights, dst, **options):
 
 
 def softmax(e, **changes):
-    given = {
+    inputs = {
         "prop_kind": TRAINING,
         "algorithm": ALG.softmax_accurate,
         "src": X,
         "dst": X,
         "axis": 1,
     }
-    return dnnl.softmax_forward(e, **(given | changes))
+    return dnnl.softmax_forward(e, **(inputs | changes))
 
 
 def shuffle(e, axis=1, group_size=2):
@@ -106,12 +106,12 @@ def resampling(e, **options):
 
 
 def gru(e, row="gru_forward", **changes):
-    given = {
+    provided = {
         "prop_kind": TRAINING, "direction": LEFT, "src_layer": f32(3, 2, 4),
         "weights_layer": f32(1, 1, 4, 3, 4), "weights_iter": f32(1, 1, 4, 3, 4),
         "bias": f32(1, 1, 3, 4), "dst_layer": f32(3, 2, 4),
     }  # fmt: skip
-    return getattr(dnnl, row)(e, **(given | changes))
+    return getattr(dnnl, row)(e, **(provided | changes))
 
 
 def rnn_attr():

@@ -21,7 +21,7 @@ TEMPLATE = (
     "{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'] }}{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-#: Special tokens first, then the signs of bytes, then pieces.
+#: Special tokens first, then the byte symbols, then pieces.
 SPECIAL = ["<unk>", "<s>", "</s>", "<|user|>", "<|assistant|>"]
 PIECES = ["th", "Ġth", "Ġthe", "in", "an", "er", "Ġa"]
 MERGES = ["t h", "Ġ th", "Ġth e", "i n", "a n", "e r", "Ġ a"]
@@ -38,8 +38,8 @@ def vocabulary(n=96):
 
 def decoder(config=None):
     """Return a decoder with the weights that its names have, on the CPU."""
-    made = llm.Config.of(CONFIG if config is None else config)
-    return llm.Decoder(made, lambda name, shape: dpnp.asarray(weight(name, shape))).eval()
+    result = llm.Config.of(CONFIG if config is None else config)
+    return llm.Decoder(result, lambda name, shape: dpnp.asarray(weight(name, shape))).eval()
 
 
 def arrays(config=None):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small matmul with attributes, and how to run it on NumPy arrays."""
+"""A small matmul with attributes, run on NumPy arrays."""
 
 import dpnp
 

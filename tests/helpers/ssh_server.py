@@ -36,10 +36,10 @@ LogLevel ERROR
 def server_program():
     """Return the path of sshd, which must be started by its full path."""
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-    found = shutil.which("sshd", path=path)
-    if found is None or not shutil.which("ssh") or not shutil.which("ssh-keygen"):
+    result = shutil.which("sshd", path=path)
+    if result is None or not shutil.which("ssh") or not shutil.which("ssh-keygen"):
         pytest.skip("openssh-server and openssh-client are not installed")
-    return found
+    return result
 
 
 @contextlib.contextmanager
@@ -55,9 +55,9 @@ def ssh_server(folder):
     key = (folder / "host_key.pub").read_text()
     hosts = ",".join(f"[{name}]:{port}" for name in ("localhost", "127.0.0.1"))
     (folder / "known_hosts").write_text(f"{hosts} {key}")
-    made = {"folder": folder, "port": port, "user": getpass.getuser()}
-    (folder / "server").write_text(_SERVER.format(**made))
-    (folder / "client").write_text(_CLIENT.format(**made))
+    result = {"folder": folder, "port": port, "user": getpass.getuser()}
+    (folder / "server").write_text(_SERVER.format(**result))
+    (folder / "client").write_text(_CLIENT.format(**result))
     with _empty_folder(), open(folder / "log", "w") as log:
         server = subprocess.Popen([program, "-D", "-e", "-f", str(folder / "server")], stderr=log)
         try:

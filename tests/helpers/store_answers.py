@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write again what PyTorch answers to the cases of functions, under autocast, and of optimizers.
+"""Regenerate PyTorch's stored answers to cases of functions, autocast and optimizers.
 
 PYTHONPATH=<folder with PyTorch> python tests/helpers/store_answers.py
 """

@@ -38,9 +38,9 @@ Operand: TypeAlias = dpnp.ndarray | Array | Frozen
 
 def _class_named(name):
     for module in list(sys.modules.values()):
-        found = getattr(module, "__dict__", {}).get(name)
-        if isinstance(found, type) and found.__module__.startswith("sycl_dnn"):
-            return found
+        result = getattr(module, "__dict__", {}).get(name)
+        if isinstance(result, type) and result.__module__.startswith("sycl_dnn"):
+            return result
     raise LookupError(name)
 
 
@@ -136,8 +136,8 @@ def functional_stub():
                 for node in ast.walk(ast.parse(form))
                 if isinstance(node, ast.Name) and node.id not in ("A", "Operand", name)
             }
-    given = {"Literal", "overload", *vars(builtins)}
-    imports = {_import_of(name) for name in used - given - set(F.__all__)}
+    provided = {"Literal", "overload", *vars(builtins)}
+    imports = {_import_of(name) for name in used - provided - set(F.__all__)}
     typing = {"Literal", "TypeAlias", "TypeVar", "overload"} | ({"Any"} & used)
     imports -= {_IMPORTS["Any"]}
     imports.add(f"from typing import {', '.join(sorted(typing))}")
@@ -163,52 +163,10 @@ def package_stub():
     return "\n".join([HEADER, *sorted(lines), "", "__version__: str"]) + "\n"
 
 
-# --- sycl_dnn.optim, whose optimizers get their options from a table ---
-
-_OPTIONS = {
-    "lr": "float | Callable[[Any], Any]", "decay_mask": "Callable[[str, Any], bool] | None",
-    "groups": "Sequence[tuple[Callable[[str], bool], dict[str, Any]]]",
-    "max_norm": "float | None", "master_weights": "bool", "adjust_lr_fn": "str | None",
-}  # fmt: skip
-
-
-def _option_type(name, default):
-    """Return the type of an option of an optimizer."""
-    if name in _OPTIONS:
-        return _OPTIONS[name]
-    if isinstance(default, tuple):
-        return f"tuple[{', '.join(_option_type('', item) for item in default)}]"
-    return "float | None" if default is None else type(default).__name__
-
-
-def optim_stub():
-    """Return the stub of ``sycl_dnn.optim``."""
-    from sycl_dnn import optim
-
-    lines = ["from collections.abc import Callable, Sequence", "from typing import Any"]
-    lines.append("from sycl_dnn.optim import schedules as schedules")
-    names = sorted(set(optim.__all__) - {"schedules"})
-    rules = [n for n in names if getattr(getattr(optim, n), "defaults", None)]
-    for name in sorted(set(names) - set(rules)):
-        lines.append(f"from {getattr(optim, name).__module__} import {name} as {name}")
-    for name in rules:
-        kind = getattr(optim, name)
-        signature = inspect.signature(kind.__init__)
-        typed = [
-            p.replace(annotation=_option_type(p.name, p.default))
-            for p in list(signature.parameters.values())[1:]
-        ]
-        parts = [f"{p.name}: {p.annotation} = {p.default!r}" for p in typed]
-        inside = ", ".join(["self", parts[0], "*", *parts[1:]])
-        lines += ["", f"class {name}(Optimizer):", f"    def __init__({inside}) -> None: ..."]
-    return "\n".join([HEADER, *lines]) + "\n"
-
-
 #: Stub -> the function that returns it.
 STUBS = {
     PACKAGE / "__init__.pyi": package_stub,
     PACKAGE / "functional" / "__init__.pyi": functional_stub,
-    PACKAGE / "optim" / "__init__.pyi": optim_stub,
 }
 
 

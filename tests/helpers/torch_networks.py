@@ -91,7 +91,7 @@ class Encoder(nn.Module):
     def __init__(self):
         super().__init__()
         layer = nn.TransformerEncoderLayer(16, 4, 32, 0.0, batch_first=True)
-        # Nested tensors would return zeros for what is padded, in eval() only.
+        # In eval(), nested tensors would return zeros for padding.
         self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
 
     def forward(self, x, padded):

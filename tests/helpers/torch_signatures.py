@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 STORED = Path(__file__).with_suffix(".json")
-#: Which of several forms of torch's function is meant.
+#: Which overload of torch's function is meant.
 FORMS = {
     "add": "Tensor", "all": "dim", "any": "dim",
     "argsort": "", "cummax": "", "cummin": "", "cumprod": "", "cumsum": "", "logcumsumexp": "",

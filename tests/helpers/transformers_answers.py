@@ -22,7 +22,7 @@ LOSSES = ANSWERS.with_name("transformers_losses.json")
 IDS = np.random.default_rng(0).integers(0, 96, (2, 24)).astype(np.int32)
 #: Without the token of padding, whose embedding transformers does not train.
 TRAINED = IDS.clip(1)
-#: What is stored of the logits (2, 24, 96).
+#: Stored part of the logits (2, 24, 96).
 STORED = (slice(None), [2, 11, 23], slice(0, None, 12))
 
 _SIZES = {
@@ -80,11 +80,11 @@ CASES: dict[str, tuple[str, dict]] = {
 def weight(name: str, shape: tuple[int, ...]) -> np.ndarray:
     """Return the weights that a name and a shape have in every model."""
     rng = np.random.default_rng(zlib.crc32(name.encode()))
-    made = rng.standard_normal(shape).astype(np.float32)
+    result = rng.standard_normal(shape).astype(np.float32)
     if len(shape) > 1:
-        return made * np.float32(1.5 / np.sqrt(min(shape)))
+        return result * np.float32(1.5 / np.sqrt(min(shape)))
     is_scale = "norm" in name or ".ln_" in name
-    return made * np.float32(0.1) + np.float32(is_scale and name.endswith("weight"))
+    return result * np.float32(0.1) + np.float32(is_scale and name.endswith("weight"))
 
 
 def losses() -> list[float]:
@@ -98,14 +98,14 @@ def losses() -> list[float]:
         for name, p in net.named_parameters():
             p.copy_(torch.from_numpy(weight(name, tuple(p.shape))))
     opt = torch.optim.AdamW(net.parameters(), lr=1e-3, weight_decay=0.01)
-    ids, found = torch.from_numpy(TRAINED).long(), []
+    ids, results = torch.from_numpy(TRAINED).long(), []
     for _ in range(50):
         loss = net(ids, labels=ids).loss
         opt.zero_grad()
         loss.backward()
         opt.step()
-        found.append(loss.item())
-    return found
+        results.append(loss.item())
+    return results
 
 
 def main() -> int:
@@ -124,18 +124,18 @@ def main() -> int:
         with torch.no_grad():
             for name, p in net.named_parameters():
                 p.copy_(torch.from_numpy(weight(name, tuple(p.shape))))
-            wanted = net(torch.from_numpy(IDS).long()).logits.numpy()
+            expected = net(torch.from_numpy(IDS).long()).logits.numpy()
         with tempfile.TemporaryDirectory() as folder:
             net.save_pretrained(folder)
             lm = llm.load(folder, device="cpu")
-            given = json.loads((Path(folder) / "config.json").read_text())
-            got = dpnp.asnumpy(lm.module(dpnp.asarray(IDS)))
-        error = float(np.abs(got - wanted).max())
-        print(f"{case}: error {error:.1e}, largest {np.abs(wanted).max():.2f}", flush=True)
+            provided = json.loads((Path(folder) / "config.json").read_text())
+            actual = dpnp.asnumpy(lm.module(dpnp.asarray(IDS)))
+        error = float(np.abs(actual - expected).max())
+        print(f"{case}: error {error:.1e}, largest {np.abs(expected).max():.2f}", flush=True)
         wrong += [case] if not error < 1e-4 else []
         for key in ("transformers_version", "dtype", "architectures"):
-            given.pop(key, None)
-        found[case] = {"config": given, "logits": wanted[STORED].round(6).tolist()}
+            provided.pop(key, None)
+        found[case] = {"config": provided, "logits": expected[STORED].round(6).tolist()}
     ANSWERS.write_text("\n".join(json.dumps({k: v}) for k, v in found.items()) + "\n")
     LOSSES.write_text(json.dumps([round(loss, 6) for loss in losses()]) + "\n")
     print(f"{len(found)} models, wrong: {wrong}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixes of bugs that are in a later oneDNN and not in the installed one.
+"""Bug fixes in a later oneDNN that the installed one lacks.
 
     python tests/helpers/upstream_fixes.py CLONE INSTALLED LATER
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "onednn_upstream_fixes.md"
-#: Words by which a commit says that it changes what was wrong.
+#: Words that mark a commit as a bug fix.
 FIXES = re.compile(
     r"fix|bug|incorrect|wrong|crash|overflow|race\b|leak|segfault|hang\b|prevent|avoid|disable|"
     r"restrict|reject|guard|invalid|missing|saturate|clamp|preserve|miscompile|out-of-bound|"
@@ -51,13 +51,13 @@ def _git(clone, *words):
 
 def _part(files):
     """Return the part that most files belong to; "all" for what several parts share."""
-    found = [PARTS.get("/".join(f.split("/")[:2]), "all") for f in files if f.startswith("src/")]
-    return max(set(found), key=found.count) if found else ""
+    matches = [PARTS.get("/".join(f.split("/")[:2]), "all") for f in files if f.startswith("src/")]
+    return max(set(matches), key=matches.count) if matches else ""
 
 
 def commits(clone, installed, later):
     """Yield the commits of ``later`` that ``installed`` has neither itself nor as a copy."""
-    # A copy onto a release's branch often differs in its surroundings, and keeps the title.
+    # A cherry-pick to a release branch often has a different context but the same title.
     base = _git(clone, "merge-base", installed, later).strip()
     copied = set(_git(clone, "log", "--format=%s", f"{base}..{installed}").splitlines())
     log = _git(
@@ -84,10 +84,10 @@ def main(arguments=None):
     for name in ("clone", "installed", "later"):
         parser.add_argument(name)
     parser.add_argument("--page", type=Path, default=PAGE, help="where they are judged")
-    given = parser.parse_args(arguments)
-    judged = set(re.findall(r"`([0-9a-f]{7,40})`", given.page.read_text()))
+    provided = parser.parse_args(arguments)
+    judged = set(re.findall(r"`([0-9a-f]{7,40})`", provided.page.read_text()))
     status = 0
-    for commit in fixes(given.clone, given.installed, given.later):
+    for commit in fixes(provided.clone, provided.installed, provided.later):
         is_known = any(commit.hash.startswith(h) or h.startswith(commit.hash) for h in judged)
         status |= not is_known
         mark = "" if is_known else "new "

@@ -52,9 +52,9 @@ class Training:
         losses, p = [], self.parts
         for _ in range(n):
             x, labels = F.randn(8, 6), F.arange(8) % 3
-            made = self.run(p["net"], p["state"], p["scale"], p["average"], x, labels)
-            losses.append(float(made[0]))
-            named = dict(zip(("net", "state", "scale", "average"), made[1:], strict=True))
+            result = self.run(p["net"], p["state"], p["scale"], p["average"], x, labels)
+            losses.append(float(result[0]))
+            named = dict(zip(("net", "state", "scale", "average"), result[1:], strict=True))
             p = self.parts = named | {"step": p["step"] + 1}
         return losses
 
@@ -70,13 +70,13 @@ def test_resumed_training_equals_uninterrupted_training_bit_for_bit(way, suffix,
     whole = Training(way)
     whole.goes_on(3)
     sycl_dnn.save_checkpoint(path, **whole.parts)
-    wanted = whole.goes_on(4)
+    expected = whole.goes_on(4)
     sycl_dnn.manual_seed(99)
     fresh = Training(way)
     assert bits(fresh.parts["net"]) != bits(whole.parts["net"])
     fresh.parts = sycl_dnn.load_checkpoint(path, **fresh.parts)
     assert fresh.parts["step"] == 3
-    assert fresh.goes_on(4) == wanted
+    assert fresh.goes_on(4) == expected
     for name in ("net", "state", "scale", "average"):
         assert bits(fresh.parts[name]) == bits(whole.parts[name]), name
 

@@ -35,7 +35,7 @@ def test_one_and_true_are_different_attributes():
     assert op(X, low=1.0, high=None) is not op(X, low=1, high=None)
 
 
-def test_a_number_takes_the_dtype_of_the_other_operand():
+def test_number_gets_the_dtype_of_the_other_operand():
     assert (X * 2).inputs[1].dtype == "float32"
     assert value_of((leaf("n", (2,), "int64") * 2).inputs[1]) == 2
 

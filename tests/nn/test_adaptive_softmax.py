@@ -17,8 +17,8 @@ TARGETS = np.array([0, 2, 3, 8, 9, 19, 5, 1])
 def pair():
     own, other = (m.AdaptiveLogSoftmaxWithLoss(16, 20, [3, 9], 2.0) for m in (nn, torch.nn))
     assert repr(own) == repr(other)
-    wanted = {name: tuple(value.shape) for name, value in other.state_dict().items()}
-    assert {name: value.shape for name, value in own.state_dict().items()} == wanted
+    expected = {name: tuple(value.shape) for name, value in other.state_dict().items()}
+    assert {name: value.shape for name, value in own.state_dict().items()} == expected
     own.load_state_dict(other.state_dict())
     return own, other
 
@@ -31,20 +31,20 @@ def close(a, b):
 def test_all_clusters_match_torch(way):
     own, other = pair()
     x = np.random.default_rng(0).standard_normal((8, 16)).astype("f4")
-    given = torch.tensor(x, requires_grad=True)
-    wanted = other(given, torch.tensor(TARGETS))
-    wanted.loss.backward()
+    provided = torch.tensor(x, requires_grad=True)
+    expected = other(provided, torch.tensor(TARGETS))
+    expected.loss.backward()
 
     def loss(net, x, target):
-        made = net(x, target)
-        return made.loss, made.output
+        actual = net(x, target)
+        return actual.loss, actual.output
 
     step = sycl_dnn.value_and_grad(loss, argnums=(0, 1), has_aux=True)
     step = sycl_dnn.compile(step) if way == "compiled" else step
     (value, output), (of_net, of_x) = step(own, on_device(x), on_device(TARGETS))
-    close(value, wanted.loss)
-    close(output, wanted.output)
-    close(of_x, given.grad)
+    close(value, expected.loss)
+    close(output, expected.output)
+    close(of_x, provided.grad)
     theirs = dict(other.named_parameters())
     for name, gradient in of_net.named_parameters():
         close(gradient, theirs[name].grad)
@@ -55,9 +55,9 @@ def test_probabilities_and_predictions_match_torch():
     x = 3 * np.random.default_rng(1).standard_normal((40, 16)).astype("f4")
     close(own.log_prob(on_device(x)), other.log_prob(torch.tensor(x)))
     found = dpnp.asnumpy(own.predict(on_device(x)))
-    wanted = other.predict(torch.tensor(x)).numpy()
-    np.testing.assert_array_equal(found, wanted)
-    assert 0 < (wanted < 3).sum() < 40
+    expected = other.predict(torch.tensor(x)).numpy()
+    np.testing.assert_array_equal(found, expected)
+    assert 0 < (expected < 3).sum() < 40
     total = F.sum(F.exp(own.log_prob(on_device(x))), -1)
     np.testing.assert_allclose(dpnp.asnumpy(total), 1, rtol=1e-5)
 
@@ -65,16 +65,16 @@ def test_probabilities_and_predictions_match_torch():
 def test_a_single_sample():
     own, other = pair()
     x = np.random.default_rng(2).standard_normal(16).astype("f4")
-    made, wanted = own(on_device(x), on_device(12)), other(torch.tensor(x), torch.tensor(12))
-    assert type(made).__name__ == "ASMoutput"
-    close(made.output, wanted.output)
-    close(made.loss, wanted.loss)
+    actual, expected = own(on_device(x), on_device(12)), other(torch.tensor(x), torch.tensor(12))
+    assert type(actual).__name__ == "ASMoutput"
+    close(actual.output, expected.output)
+    close(actual.loss, expected.loss)
 
 
 def test_classes_out_of_range_give_nan():
     own, _ = pair()
-    made = own(F.ones(3, 16), on_device(np.array([-1, 4, 20])))
-    assert np.isnan(dpnp.asnumpy(made.output)).tolist() == [True, False, True]
+    result = own(F.ones(3, 16), on_device(np.array([-1, 4, 20])))
+    assert np.isnan(dpnp.asnumpy(result.output)).tolist() == [True, False, True]
 
 
 def test_invalid_use_is_refused():
@@ -102,12 +102,12 @@ def test_masks_of_attention_grow_with_its_keys(needs_weights):
     masks = {"key_padding_mask": padding, "attn_mask": mask}
     found = own(*map(on_device, (x, keys, keys)), need_weights=needs_weights,
                 **{n: on_device(m) for n, m in masks.items()})  # fmt: skip
-    padding = np.where(padding, -np.inf, 0).astype("f4")  # torch wants masks of one kind
+    padding = np.where(padding, -np.inf, 0).astype("f4")  # torch requires masks of one kind
     masks = {"key_padding_mask": torch.tensor(padding), "attn_mask": torch.tensor(mask)}
-    wanted = other(*map(torch.tensor, (x, keys, keys)), need_weights=needs_weights, **masks)
-    close(found[0], wanted[0])
+    expected = other(*map(torch.tensor, (x, keys, keys)), need_weights=needs_weights, **masks)
+    close(found[0], expected[0])
     if needs_weights:
         assert found[1].shape == (2, 5, 6)
-        close(found[1], wanted[1])
+        close(found[1], expected[1])
     with pytest.raises(ValueError, match="add_bias_kv and add_zero_attn must be False, got True"):
         own.step(F.ones(1, 1, 8), own.new_cache(1, 4))

@@ -268,11 +268,11 @@ def test_changed_contents_of_attributes_are_read(queue):
     ]
     for change in changes:
         change()
-        wanted = net.items[0] + net.named["k"][1] + net.nested[0][0] + len(net.named)
+        expected = net.items[0] + net.named["k"][1] + net.nested[0][0] + len(net.named)
         for _ in range(2):
-            assert float(compiled(net, x)[0]) == wanted
+            assert float(compiled(net, x)[0]) == expected
             value, _ = sycl_dnn.value_and_grad(lambda net: net(x).sum())(net)
-            assert float(value) == wanted
+            assert float(value) == expected
 
 
 def test_modules_with_lists_are_traversed_once():

@@ -15,8 +15,12 @@ def listed(library):
         [library.ReLU(), block(), block(), library.ReLU()],
         [library.ModuleList([block(), block()]), library.ModuleList([block(), block()])],
     ]  # fmt: skip
-    made = [library.ModuleList(modules) for modules in lists]
-    return [*made, library.Sequential(linear(2, 2), linear(2, 2)), library.Sequential(*made[4:])]
+    results = [library.ModuleList(modules) for modules in lists]
+    return [
+        *results,
+        library.Sequential(linear(2, 2), linear(2, 2)),
+        library.Sequential(*results[4:]),
+    ]
 
 
 def test_equal_neighbors_share_an_entry():

@@ -15,7 +15,7 @@ from sycl_dnn import functional as F
 from sycl_dnn import nn
 
 PADDINGS = [n for n in dir(nn) if n.endswith(("Pad1d", "Pad2d", "Pad3d"))]
-#: Arguments of those classes that need some.
+#: Arguments of the classes that require some.
 ARGUMENTS = {
     "AdaptiveLogSoftmaxWithLoss": (8, 10, [4]), "Bilinear": (2, 3, 4), "ChannelShuffle": (2,),
     "Embedding": (5, 3), "EmbeddingBag": (5, 3), "Fold": ((4, 4), 3), "GroupNorm": (2, 4),
@@ -90,8 +90,8 @@ def test_normalized_weights_are_copied(normalized, copied):
     other, x = copied(net), F.randn(2, 4)
     check_equal(net, other)
     x = F.astype(x, next(net.parameters()).dtype)
-    found = [dpnp.asnumpy(F.astype(n(x), "float32")) for n in (net, other)]
-    np.testing.assert_array_equal(*found)
+    matches = [dpnp.asnumpy(F.astype(n(x), "float32")) for n in (net, other)]
+    np.testing.assert_array_equal(*matches)
     names = [[n for n, _ in m.named_parameters(trainable=True)] for m in (net, other)]
     assert names[0] == names[1]
     other.load_state_dict(net.state_dict())

@@ -15,7 +15,7 @@ PARTS = (
     "call", "compiler", "data", "distributed", "graph", "io", "nn", "optim", "sklearn", "trace",
     "tree",
 )  # fmt: skip
-#: What users catch, and results of calls, which users do not make themselves.
+#: Exceptions, and results of calls, which users do not create themselves.
 RESULTS = {
     "Accuracy", "BoundCall", "BoundPlan", "Compiled", "CompiledCall", "Frozen", "Part", "Profile",
     "Pullback", "Record", "Report", "Summary", "TensorFacts",

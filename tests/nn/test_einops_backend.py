@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""einops on arrays and in forwards: values match NumPy's, gradients match plain functions."""
+"""einops on arrays and in ``forward``: values match NumPy's, gradients match plain functions."""
 
 import copy
 import pickle

@@ -166,8 +166,8 @@ def test_indirectly_reached_parameters_have_gradients_of_the_plain_layer(way, x)
     by_pullback = pullback(F.ones_like(found))[0]
     compiled = sycl_dnn.compile(lambda net, x: sycl_dnn.value_and_grad(loss)(net, x)[1])(net, x)
     for grads in (by_value, by_pullback, compiled):
-        for got, wanted in zip((grads.layer.weight, grads.layer.bias), want, strict=True):
-            np.testing.assert_allclose(dpnp.asnumpy(got), dpnp.asnumpy(wanted), 1e-5, 1e-5)
+        for actual, expected in zip((grads.layer.weight, grads.layer.bias), want, strict=True):
+            np.testing.assert_allclose(dpnp.asnumpy(actual), dpnp.asnumpy(expected), 1e-5, 1e-5)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -77,9 +77,9 @@ def test_eager_hooks_behave_as_in_torch():
     own.load_state_dict(other.state_dict())
     (seen, handles), (wanted_seen, theirs) = hooked(own), hooked(other)
     for _ in range(2):
-        found, wanted = own(on_device(X)), other(torch.tensor(X))
+        found, expected = own(on_device(X)), other(torch.tensor(X))
         assert type(found) is dpnp.ndarray
-        np.testing.assert_allclose(arrays(found), arrays(wanted), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(arrays(found), arrays(expected), rtol=1e-5, atol=1e-5)
     assert [row[0] for row in seen] == [row[0] for row in wanted_seen] == ["up", "block"] * 2
     for row, known in zip(seen, wanted_seen, strict=True):
         for a, b in zip(row[1:], known[1:], strict=True):
@@ -103,12 +103,12 @@ def test_traced_hooks_change_values_and_gradients(way):
     torch, own, other = pair()
     hooked(own)
     hooked(other)
-    wanted = other(torch.tensor(X))
-    (wanted**2).sum().backward()
+    expected = other(torch.tensor(X))
+    (expected**2).sum().backward()
     step = sycl_dnn.value_and_grad(lambda net, x: F.sum(F.square(net(x))))
     step = sycl_dnn.compile(step) if way == "compiled" else step
     value, grads = step(own, on_device(X))
-    assert float(value) == pytest.approx(float((wanted**2).sum()), rel=1e-5)
+    assert float(value) == pytest.approx(float((expected**2).sum()), rel=1e-5)
     for (name, found), (known, p) in zip(
         grads.named_parameters(), other.named_parameters(), strict=True
     ):

@@ -38,10 +38,10 @@ class Net(nn.Module):
 def test_inplace_is_accepted_in_forward(name, by_position):
     values = np.linspace(-7, 7, 12).astype("f4").reshape(3, 4)
     x, net = dpnp.asarray(values), Net(name, by_position)
-    wanted = dpnp.asnumpy(getattr(F, name)(x, **ROWS[name]))
+    expected = dpnp.asnumpy(getattr(F, name)(x, **ROWS[name]))
     for call in (net, sycl_dnn.compile(lambda net, x: net(x))):
-        made = call(x) if call is net else call(net, x)
-        np.testing.assert_allclose(dpnp.asnumpy(made), wanted, rtol=1e-6)
+        actual = call(x) if call is net else call(net, x)
+        np.testing.assert_allclose(dpnp.asnumpy(actual), expected, rtol=1e-6)
     np.testing.assert_array_equal(dpnp.asnumpy(x), values)
     grads = sycl_dnn.grad(lambda x: F.sum(net(x)))(x)
     other = sycl_dnn.grad(lambda x: F.sum(getattr(F, name)(x, **ROWS[name])))(x)
@@ -84,22 +84,22 @@ def test_values_that_torch_would_have_changed_are_changed(name, write, use):
             return use(x * 1.0, write)
 
     x = dpnp.asarray(np.linspace(-1, 1, 8).astype("f4"))
-    given, net = x.asnumpy(), Reader()
+    provided, net = x.asnumpy(), Reader()
     function = {"relu": lambda v: v * (v > 0), "silu": lambda v: v / (1 + np.exp(-v))}.get(
         name.lower()
     )
     for _ in range(3):
-        for made in (net(x), sycl_dnn.vjp(lambda x: Reader()(x), x)[0]):
-            got = dpnp.asnumpy(made)
-            parts = got.reshape(-1, 8) if use is _read_in_a_list else [got]
+        for result in (net(x), sycl_dnn.vjp(lambda x: Reader()(x), x)[0]):
+            actual = dpnp.asnumpy(result)
+            parts = actual.reshape(-1, 8) if use is _read_in_a_list else [actual]
             for part in parts:
                 part = part / 2 if use is _read_in_a_sum else part
                 if function is None:  # dropout with p = 0.5
-                    assert np.all((part == 0) | (part == given * 2))
+                    assert np.all((part == 0) | (part == provided * 2))
                 else:
-                    np.testing.assert_allclose(part, function(given), rtol=1e-5, atol=1e-7)
+                    np.testing.assert_allclose(part, function(provided), rtol=1e-5, atol=1e-7)
             np.testing.assert_array_equal(parts[0], parts[-1])
-    np.testing.assert_array_equal(x.asnumpy(), given)
+    np.testing.assert_array_equal(x.asnumpy(), provided)
     with pytest.raises(RuntimeError, match=rf"read after {name}\(inplace=True\).*use the result"):
         sycl_dnn.compile(lambda net, x: net(x))(net, x)
 
@@ -118,7 +118,7 @@ def test_gradients_of_values_that_were_changed():
         assert sycl_dnn.grad(lambda x: Net()(x))(x).tolist() == [0, 36, 54, 0]
 
 
-def test_a_view_of_what_was_changed_cannot_be_read():
+def test_view_of_a_modified_array_cannot_be_read():
     class Net(nn.Module):
         def forward(self, x):
             y = x * 1.0

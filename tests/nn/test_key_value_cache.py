@@ -19,11 +19,11 @@ def causal(dtype="float32"):
 
 def in_steps(net, x, axis, caches, run):
     """A prompt of four positions, then one after the other."""
-    made = []
+    results = []
     for first, n in [(0, 4), *((t, 1) for t in range(4, T))]:
         y, caches = run(net, F.narrow(x, axis, first, n), caches)
-        made.append(y)
-    return F.cat(made, axis), caches
+        results.append(y)
+    return F.cat(results, axis), caches
 
 
 @pytest.mark.slow
@@ -33,14 +33,14 @@ def test_steps_equal_the_whole_sequence(dtype, batch_first):
     layer = nn.TransformerEncoderLayer(E, 4, 32, batch_first=batch_first, norm_first=True)
     net = nn.TransformerEncoder(layer, 2, nn.LayerNorm(E)).eval().to(dtype)
     x = F.astype(F.randn(*((N, T, E) if batch_first else (T, N, E))), dtype)
-    wanted = to_float32(net(x, mask=causal(dtype), is_causal=True))
+    expected = to_float32(net(x, mask=causal(dtype), is_causal=True))
     step = sycl_dnn.compile(lambda net, x, caches: net.step(x, caches))
-    made, caches = in_steps(net, x, 1 if batch_first else 0, net.new_caches(N, T + 3), step)
-    assert made.dtype == x.dtype
+    actual, caches = in_steps(net, x, 1 if batch_first else 0, net.new_caches(N, T + 3), step)
+    assert actual.dtype == x.dtype
     assert [int(cache.length) for cache in caches] == [T, T]
     assert not to_float32(F.narrow(caches[0].keys, 2, T, 3)).any()
     tolerance = 2e-5 if dtype == "float32" else 0.05
-    np.testing.assert_allclose(to_float32(made), wanted, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(to_float32(actual), expected, rtol=tolerance, atol=tolerance)
     # One program for the prompt, and one for all positions after it.
     assert step.cache_info().misses == 2
 
@@ -50,10 +50,10 @@ def test_attention_with_a_cache_matches_torch_and_runs_eagerly():
     own, other = (m.MultiheadAttention(E, 4, batch_first=True) for m in (nn, torch.nn))
     own.load_state_dict(other.state_dict())
     x = F.randn(N, T, E)
-    mask, given = torch.tensor(to_float32(causal())), torch.tensor(to_float32(x))
-    wanted = other(given, given, given, attn_mask=mask)[0].detach().numpy()
-    made, _ = in_steps(own, x, 1, own.new_cache(N, T), lambda net, x, cache: net.step(x, cache))
-    np.testing.assert_allclose(to_float32(made), wanted, rtol=2e-5, atol=2e-5)
+    mask, provided = torch.tensor(to_float32(causal())), torch.tensor(to_float32(x))
+    expected = other(provided, provided, provided, attn_mask=mask)[0].detach().numpy()
+    actual, _ = in_steps(own, x, 1, own.new_cache(N, T), lambda net, x, cache: net.step(x, cache))
+    np.testing.assert_allclose(to_float32(actual), expected, rtol=2e-5, atol=2e-5)
 
 
 def test_a_cache_stays_on_its_queue(queue):
@@ -131,8 +131,8 @@ def test_positions_beyond_the_capacity_are_refused():
     lost = append(cache, rows)
     assert np.isnan(to_float32(lost.keys)[:, :, -3:]).all()
     assert np.isnan(float(lost.length))
-    made = F.scaled_dot_product_attention(rows, lost.keys, lost.values, lost.mask(3))
-    assert np.isnan(to_float32(made)).all()
+    result = F.scaled_dot_product_attention(rows, lost.keys, lost.values, lost.mask(3))
+    assert np.isnan(to_float32(result)).all()
 
 
 def test_a_compiled_step_writes_a_cache_in_place():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of layers, and what containers and modules hold, from formulas."""
+"""Values of layers, and contents of containers and modules, against formulas."""
 
 import dpnp
 import numpy as np
@@ -17,8 +17,8 @@ NORMALIZATIONS = [
 ]  # fmt: skip
 
 
-def close(made, wanted):
-    np.testing.assert_allclose(dpnp.asnumpy(made), wanted, rtol=1e-4, atol=1e-5)
+def close(actual, expected):
+    np.testing.assert_allclose(dpnp.asnumpy(actual), expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("layer", "axes"), NORMALIZATIONS, ids=lambda v: type(v).__name__)
@@ -35,15 +35,15 @@ def test_a_new_rms_norm_scales_by_one():
 def test_a_packed_batch_equals_its_separate_sequences(kind):
     net, x, lengths = kind(5, 3, 2, batch_first=True, bidirectional=True), dpnp.asarray(X), [4, 6]
     packed = F.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-    made, states = net(packed)
-    made, _ = F.pad_packed_sequence(made, batch_first=True)
+    result, states = net(packed)
+    result, _ = F.pad_packed_sequence(result, batch_first=True)
     with pytest.raises(ValueError, match=r"lengths must be 2 numbers up to 6, got \[4, 7\]"):
         F.pack_padded_sequence(x, [4, 7], batch_first=True, enforce_sorted=False)
     single = F.pack_padded_sequence(x[:1, :1], [1], batch_first=True)
     close(net(single)[0].data, dpnp.asnumpy(net(x[:1, :1])[0])[0])
     for k, n in enumerate(lengths):
         alone, ends = net(x[k : k + 1, :n])
-        close(made[k, :n], dpnp.asnumpy(alone)[0])
+        close(result[k, :n], dpnp.asnumpy(alone)[0])
         pairs = zip(states, ends, strict=True) if kind is nn.LSTM else [(states, ends)]
         for state, end in pairs:
             close(state[:, k], dpnp.asnumpy(end)[:, 0])
@@ -83,7 +83,7 @@ def test_gains_match_the_activations():
     assert nn.init.calculate_gain("leaky_relu", 0.5) == pytest.approx(np.sqrt(2 / 1.25))
 
 
-def test_arrays_are_made_of_lists_outside_of_functions_and_where_they_are_compiled():
+def test_arrays_from_lists_outside_and_inside_compiled_functions():
     close(F.tensor([1.0, 2.0]), [1.0, 2.0])
-    made = sycl_dnn.compile(lambda x: x * F.tensor([1.0, 2.0]))(F.ones(2))
-    close(made, [1.0, 2.0])
+    result = sycl_dnn.compile(lambda x: x * F.tensor([1.0, 2.0]))(F.ones(2))
+    close(result, [1.0, 2.0])

@@ -97,8 +97,8 @@ def inputs_of(shapes, rng):
 
 
 def ours(values, dtype=None):
-    made = [dpnp.asarray(v, sycl_queue=sycl_dnn.default_queue()) for v in values]
-    return [F.astype(v, dtype) if dtype and v.dtype == np.float32 else v for v in made]
+    results = [dpnp.asarray(v, sycl_queue=sycl_dnn.default_queue()) for v in values]
+    return [F.astype(v, dtype) if dtype and v.dtype == np.float32 else v for v in results]
 
 
 def as_numpy(value):
@@ -120,10 +120,10 @@ def pair(row):
     sycl_dnn.manual_seed(5)
     own, other = getattr(nn, name)(*args, **options), getattr(torch.nn, name)(*args, **options)
     assert repr(own) == repr(other)
-    wanted = {
+    expected = {
         k: (tuple(v.shape), str(v.dtype).split(".")[1]) for k, v in other.state_dict().items()
     }
-    assert {k: (v.shape, str(v.dtype)) for k, v in own.state_dict().items()} == wanted
+    assert {k: (v.shape, str(v.dtype)) for k, v in own.state_dict().items()} == expected
     assert list(own.state_dict()) == list(other.state_dict())
     own.load_state_dict(other.state_dict())
     return own, other
@@ -143,17 +143,17 @@ def test_layer_matches_torch(row):
     own, other = pair(row)
     rng = np.random.default_rng(0)
     values = inputs_of(row[2], rng)
-    given = [torch.tensor(v, requires_grad=v.dtype == np.float32) for v in values]
-    wanted = first(other(*given))
+    args = [torch.tensor(v, requires_grad=v.dtype == np.float32) for v in values]
+    expected = first(other(*args))
     xs = ours(values)
-    # In eager; the step that follows counts a second batch.
-    close(first(own(*xs)), wanted, "forward")
-    if wanted.ndim == 0:
+    # Eager; the following step counts a second batch.
+    close(first(own(*xs)), expected, "forward")
+    if expected.ndim == 0:
         weights = np.float32(1.0)
     else:
-        weights = rng.standard_normal(tuple(wanted.shape)).astype("f4")
-    wanted = first(other(*given))
-    (wanted * torch.tensor(weights)).sum().backward()
+        weights = rng.standard_normal(tuple(expected.shape)).astype("f4")
+    expected = first(other(*args))
+    (expected * torch.tensor(weights)).sum().backward()
 
     @sycl_dnn.compile
     def gradients(module, xs, weights):
@@ -171,12 +171,12 @@ def test_layer_matches_torch(row):
     theirs = dict(other.named_parameters())
     for name, gradient in of_module.named_parameters():
         close(gradient, theirs[name].grad, f"gradient of {name}", 1e-4)
-    for gradient, x in zip(of_inputs, [x for x in given if x.requires_grad], strict=True):
+    for gradient, x in zip(of_inputs, [x for x in args if x.requires_grad], strict=True):
         close(gradient, x.grad, "gradient of the input", 1e-4)
     for name, value in own.state_dict().items():
         close(value, other.state_dict()[name], name)
     own.eval(), other.eval()
-    close(first(own(*xs)), first(other(*given)), "eval")
+    close(first(own(*xs)), first(other(*args)), "eval")
     theirs = getattr(torch.nn, row[0])(*row[1], **(row[3] if len(row) > 3 else {}))
     theirs.load_state_dict({n: torch.tensor(as_numpy(v)) for n, v in own.state_dict().items()})
 
@@ -195,29 +195,29 @@ def test_layer_in_bfloat16(row):
     own, other = narrowed(row)
     rng = np.random.default_rng(0)
     values = [torch.tensor(v) for v in inputs_of(row[2], rng)]
-    given = [v.bfloat16().float().requires_grad_() if v.is_floating_point() else v for v in values]
-    wanted = first(other(*given))
-    xs = ours([v.detach().numpy() for v in given], "bfloat16")
+    args = [v.bfloat16().float().requires_grad_() if v.is_floating_point() else v for v in values]
+    expected = first(other(*args))
+    xs = ours([v.detach().numpy() for v in args], "bfloat16")
     found = first(own(*xs))
     assert str(found.dtype) == "bfloat16"
-    close(found, wanted, "forward", 0.03)
-    weights = torch.tensor(rng.standard_normal(tuple(wanted.shape)).astype("f4"))
-    (wanted * weights).sum().backward()
-    floats = [i for i, x in enumerate(given) if x.is_floating_point()]
+    close(found, expected, "forward", 0.03)
+    weights = torch.tensor(rng.standard_normal(tuple(expected.shape)).astype("f4"))
+    (expected * weights).sum().backward()
+    floats = [i for i, x in enumerate(args) if x.is_floating_point()]
 
     def loss(module, chosen):
         whole = [*xs]
         for place, x in zip(floats, chosen, strict=True):
             whole[place] = x
-        made = F.astype(first(module(*whole)), "float32")
-        return F.sum(F.mul(made, *ours([weights.numpy()])))
+        actual = F.astype(first(module(*whole)), "float32")
+        return F.sum(F.mul(actual, *ours([weights.numpy()])))
 
     of_module, of_inputs = sycl_dnn.grad(loss, argnums=(0, 1))(own, [xs[i] for i in floats])
     theirs = dict(other.named_parameters())
     for name, gradient in of_module.named_parameters():
         close(gradient, theirs[name].grad, f"gradient of {name}", 0.03)
     for gradient, i in zip(of_inputs, floats, strict=True):
-        close(gradient, given[i].grad, f"gradient of input {i}", 0.03)
+        close(gradient, args[i].grad, f"gradient of input {i}", 0.03)
 
 
 def test_every_row_is_tested():

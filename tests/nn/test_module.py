@@ -97,8 +97,8 @@ def test_gradients_equal_those_of_the_functions(net, x):
         y = F.linear(F.flatten(F.relu(y), 1), other.head[1].weight, other.head[1].bias)
         return F.cross_entropy(y * other.scale + other.shift, labels)
 
-    wanted, gradient = sycl_dnn.value_and_grad(plain)(net.conv.weight, x)
-    close(value, wanted)
+    expected, gradient = sycl_dnn.value_and_grad(plain)(net.conv.weight, x)
+    close(value, expected)
     close(grads.conv.weight, gradient)
     assert isinstance(grads, Net)
     assert grads.shift is None
@@ -266,15 +266,15 @@ def test_copies_dtypes_and_text(net, x):
 
 
 def test_equal_seeds_give_equal_networks():
-    made = []
+    results = []
     for _ in range(2):
         sycl_dnn.manual_seed(11)
-        made.append(Net())
-    for a, b in zip(made[0].parameters(), made[1].parameters(), strict=True):
+        results.append(Net())
+    for a, b in zip(results[0].parameters(), results[1].parameters(), strict=True):
         assert bool((a == b).all())
     bound = 1 / np.sqrt(18)
-    assert float(abs(made[0].conv.weight).max()) <= bound
-    assert float(abs(made[0].conv.weight).max()) > 0.8 * bound
+    assert float(abs(results[0].conv.weight).max()) <= bound
+    assert float(abs(results[0].conv.weight).max()) > 0.8 * bound
 
 
 class Keeps(nn.Module):
@@ -368,10 +368,10 @@ def test_a_parameter_on_another_queue_is_named():
     net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
     net[1].to(dpctl.SyclQueue("cpu"))
     x = F.ones(3, 4, device=net[0].weight.sycl_queue)
-    wanted = r"net\.0\.weight on .* and net\.1\.weight on another"
+    expected = r"net\.0\.weight on .* and net\.1\.weight on another"
     for run in (sycl_dnn.compile(lambda net, x: net(x).sum()),
                 sycl_dnn.grad(lambda net, x: net(x).sum())):  # fmt: skip
-        with pytest.raises(ExecutionPlacementError, match=wanted):
+        with pytest.raises(ExecutionPlacementError, match=expected):
             run(net, x)
     with pytest.raises(ExecutionPlacementError, match=r"1\.weight on another"):
         net(x)

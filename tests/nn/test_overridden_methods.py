@@ -142,10 +142,10 @@ class Turning(nn.Module):
 
 
 def test_weight_initialization_code_runs_as_in_torch():
-    given = F.randn(3, 3)
-    exp = np.exp(dpnp.asnumpy(given))
-    for _ in range(3):  # the second call finds what the first one made
-        net = Turning(given)
+    provided = F.randn(3, 3)
+    exp = np.exp(dpnp.asnumpy(provided))
+    for _ in range(3):  # the second call reuses what the first one created
+        net = Turning(provided)
         np.testing.assert_allclose(dpnp.asnumpy(net.weight), exp.T, rtol=1e-5)
         net.weight.zero_()
         net.reset_parameters()
@@ -153,24 +153,24 @@ def test_weight_initialization_code_runs_as_in_torch():
         nn.Sequential(net).train()
         np.testing.assert_allclose(dpnp.asnumpy(net.weight), exp.T + (exp @ exp.T).T, rtol=1e-4)
         nn.ModuleList([net])[0].eval()
-        wanted = np.broadcast_to(exp.max(0), (3, 3))
-        np.testing.assert_allclose(dpnp.asnumpy(net.weight), wanted, rtol=1e-5)
+        expected = np.broadcast_to(exp.max(0), (3, 3))
+        np.testing.assert_allclose(dpnp.asnumpy(net.weight), expected, rtol=1e-5)
         # In all other methods arrays are dpnp's, and results plain.
         np.testing.assert_allclose(dpnp.asnumpy(net.other()), exp, rtol=1e-5)
-        assert type(F.exp(given)) is dpnp.ndarray
+        assert type(F.exp(provided)) is dpnp.ndarray
 
 
 def test_results_in_other_threads_are_plain_arrays():
-    given, kinds = F.randn(3), []
-    F.exp(given)
+    provided, kinds = F.randn(3), []
+    F.exp(provided)
 
     class Starting(nn.Module):
         def __init__(self):
             super().__init__()
-            thread = threading.Thread(target=lambda: kinds.append(type(F.exp(given))))
+            thread = threading.Thread(target=lambda: kinds.append(type(F.exp(provided))))
             thread.start()
             thread.join()
-            kinds.append(type(F.exp(given)))
+            kinds.append(type(F.exp(provided)))
 
     Starting()
     assert kinds[0] is dpnp.ndarray
@@ -255,7 +255,7 @@ def test_nothing_is_loaded_when_a_submodule_refuses():
     assert net[0].weight is before
 
 
-def test_state_dict_extends_a_given_dict():
+def test_state_dict_extends_an_existing_dict():
     found = {"other": 1}
     nn.Linear(2, 2).state_dict(destination=found, prefix="layer.")
     assert list(found) == ["other", "layer.weight", "layer.bias"]
@@ -291,7 +291,7 @@ def test_attributes_from_custom_getattr_are_tracked_in_forward():
 
 
 @pytest.mark.parametrize("name", ["cuda", "xpu", "cuda:0", "gpu"])
-def test_a_device_that_is_not_there_is_refused_by_name(name):
+def test_missing_device_is_refused_by_name(name):
     if sycl_dnn.device.usable_devices("gpu"):
         assert nn.Linear(2, 2).to(name).weight.sycl_device.is_gpu
     else:

@@ -46,33 +46,33 @@ def test_packed_sequences_match_torch(row, way):
     x = rng.standard_normal((max(lengths), n, 4)).astype("f4")
     hx = theirs_hx = None
     if has_states:
-        made = [rng.standard_normal((cells, n, 3)).astype("f4") for _ in range(2)]
-        made = made if name == "LSTM" else made[:1]
-        hx, theirs_hx = ([f(v) for v in made] for f in (on_device, torch.tensor))
+        actual = [rng.standard_normal((cells, n, 3)).astype("f4") for _ in range(2)]
+        actual = actual if name == "LSTM" else actual[:1]
+        hx, theirs_hx = ([f(v) for v in actual] for f in (on_device, torch.tensor))
         hx, theirs_hx = (tuple(v) if name == "LSTM" else v[0] for v in (hx, theirs_hx))
-    given = torch.tensor(x, requires_grad=True)
-    of_torch = torch.nn.utils.rnn.pack_padded_sequence(given, lengths, enforce_sorted=False)
-    wanted, wanted_states = other(of_torch, theirs_hx)
-    (wanted.data.sin().sum() + sum(s.cos().sum() for s in flat(wanted_states))).backward()
+    provided = torch.tensor(x, requires_grad=True)
+    of_torch = torch.nn.utils.rnn.pack_padded_sequence(provided, lengths, enforce_sorted=False)
+    expected, wanted_states = other(of_torch, theirs_hx)
+    (expected.data.sin().sum() + sum(s.cos().sum() for s in flat(wanted_states))).backward()
 
     def run(net, x):
-        made, states = net(pack(x, lengths, enforce_sorted=False), hx)
-        return F.pad_packed_sequence(made)[0], states
+        actual, states = net(pack(x, lengths, enforce_sorted=False), hx)
+        return F.pad_packed_sequence(actual)[0], states
 
     def loss(net, x):
-        made, states = net(pack(x, lengths, enforce_sorted=False), hx)
-        total = F.sum(F.sin(made.data))
+        actual, states = net(pack(x, lengths, enforce_sorted=False), hx)
+        total = F.sum(F.sin(actual.data))
         for state in flat(states):
             total = F.add(total, F.sum(F.cos(state)))
         return total
 
     change = sycl_dnn.compile if way == "compiled" else (lambda function: function)
     found, states = change(run)(own, on_device(x))
-    close(found, torch.nn.utils.rnn.pad_packed_sequence(wanted)[0])
+    close(found, torch.nn.utils.rnn.pad_packed_sequence(expected)[0])
     for a, b in zip(flat(states), flat(wanted_states), strict=True):
         close(a, b)
     of_net, of_x = change(sycl_dnn.grad(loss, argnums=(0, 1)))(own, on_device(x))
-    close(of_x, given.grad, 1e-4)
+    close(of_x, provided.grad, 1e-4)
     theirs = dict(other.named_parameters())
     for path, gradient in of_net.named_parameters():
         close(gradient, theirs[path].grad, 1e-4)
@@ -81,9 +81,9 @@ def test_packed_sequences_match_torch(row, way):
 def test_a_module_returns_a_packed_sequence():
     net, x = nn.GRU(2, 3), F.randn(4, 2, 2)
     packed = pack(x, [4, 2])
-    made, states = net(packed)
-    assert isinstance(made, nn.utils.rnn.PackedSequence)
-    assert made.batch_sizes == packed.batch_sizes
+    result, states = net(packed)
+    assert isinstance(result, nn.utils.rnn.PackedSequence)
+    assert result.batch_sizes == packed.batch_sizes
     assert states.shape == (1, 2, 3)
     with pytest.raises(ValueError, match=r"GRU: data of the sequence must have the shape \(\*, 2"):
         net(pack(F.randn(4, 2, 5), [4, 2]))
@@ -122,8 +122,8 @@ def test_training_under_autocast_computes_in_bfloat16(name, way):
     own.load_state_dict(other.state_dict())
     x = np.random.default_rng(0).standard_normal((6, 4, 8)).astype("f4")
     with torch.autocast("cpu", torch.bfloat16):
-        wanted, _ = other(torch.tensor(x))
-        (wanted.float() ** 2).mean().backward()
+        expected, _ = other(torch.tensor(x))
+        (expected.float() ** 2).mean().backward()
     theirs = {path: p.grad.numpy() for path, p in other.named_parameters()}
 
     def loss(net, x):
@@ -151,6 +151,6 @@ def test_ctc_loss_matches_torch():
     own, other = nn.CTCLoss(reduction="sum"), torch.nn.CTCLoss(reduction="sum")
     assert repr(own) == repr(other)
     of_torch = torch.tensor(logits).log_softmax(-1)
-    wanted = other(of_torch, torch.tensor(targets), *map(torch.tensor, lengths))
+    expected = other(of_torch, torch.tensor(targets), *map(torch.tensor, lengths))
     found = own(F.log_softmax(on_device(logits), -1), on_device(targets), *lengths)
-    assert float(found) == pytest.approx(float(wanted), rel=1e-5)
+    assert float(found) == pytest.approx(float(expected), rel=1e-5)

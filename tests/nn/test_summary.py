@@ -38,8 +38,8 @@ ROWS = [
 
 @pytest.mark.parametrize(("net", "shapes", "flop"), ROWS, ids=[str(r[0])[:40] for r in ROWS])
 def test_a_single_layer_has_a_row(net, shapes, flop):
-    given = [F.arange(3)] if shapes is None else [F.ones(s) for s in shapes]
-    found = net.summary(*given)
+    args = [F.arange(3)] if shapes is None else [F.ones(s) for s in shapes]
+    found = net.summary(*args)
     assert [(r.name, r.kind) for r in found.rows] == [("", type(net).__name__)]
     assert found.rows[0].n_parameters == found.n_parameters
     assert found.rows[0].flop == flop

@@ -39,14 +39,14 @@ def loss(net):
 @pytest.mark.parametrize("keys", [("embed", "head"), ("head", "embed")])
 def test_the_last_of_different_arrays_is_loaded(keys):
     torch = pytest.importorskip("torch")
-    given = {f"{key}.weight": np.full((5, 4), i, "f4") for i, key in enumerate(keys)}
+    provided = {f"{key}.weight": np.full((5, 4), i, "f4") for i, key in enumerate(keys)}
     theirs = torch.nn.ModuleDict(
         {"embed": torch.nn.Embedding(5, 4), "head": torch.nn.Linear(4, 5, bias=False)}
     )
     theirs["head"].weight = theirs["embed"].weight
-    theirs.load_state_dict({k: torch.tensor(v) for k, v in given.items()})
+    theirs.load_state_dict({k: torch.tensor(v) for k, v in provided.items()})
     net = Tied()
-    net.load_state_dict(given)
+    net.load_state_dict(provided)
     assert is_tied(net)
     np.testing.assert_array_equal(dpnp.asnumpy(net.embed.weight), theirs["head"].weight.detach())
     net.load_state_dict({"embed.weight": np.full((5, 4), 7, "f4")}, strict=False)
@@ -160,17 +160,17 @@ def test_pickles_and_copies_remain_tied(copied):
     net = nn.Sequential(Tied(), nn.BatchNorm1d(5), nn.Dropout(0.5), nn.Linear(5, 2).bfloat16())
     net.eval()
     net[3].freeze()
-    made = copied(net)
-    assert repr(made) == repr(net)
-    assert is_tied(made[0])
-    assert made[0].head.weight is not net[0].head.weight
-    assert not made.training
-    assert [n for n, _ in made.named_parameters(trainable=True)] == [
+    result = copied(net)
+    assert repr(result) == repr(net)
+    assert is_tied(result[0])
+    assert result[0].head.weight is not net[0].head.weight
+    assert not result.training
+    assert [n for n, _ in result.named_parameters(trainable=True)] == [
         n for n, _ in net.named_parameters(trainable=True)
     ]
     numbers = dpnp.asarray(NUMBERS)
-    np.testing.assert_array_equal(*(dpnp.asnumpy(n[:2](numbers)) for n in (made, net)))
-    assert made[3].weight.dtype == "bfloat16"
+    np.testing.assert_array_equal(*(dpnp.asnumpy(n[:2](numbers)) for n in (result, net)))
+    assert result[3].weight.dtype == "bfloat16"
     shallow = copy.copy(net)
     assert shallow[0] is net[0]
 

@@ -163,20 +163,20 @@ def test_source_matches_torch(name):
     assert list(net.state_dict()) == list(theirs.state_dict())
     net.load_state_dict(theirs.state_dict())
     values = inputs(name)
-    xs, given = [dpnp.asarray(x) for x in values], [torch.tensor(x) for x in values]
-    found, wanted = tree.leaves(net(*xs)), _leaves(theirs(*given))
-    for a, b in zip(found, wanted, strict=True):
+    xs, args = [dpnp.asarray(x) for x in values], [torch.tensor(x) for x in values]
+    found, expected = tree.leaves(net(*xs)), _leaves(theirs(*args))
+    for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(dpnp.asnumpy(a), b.detach(), rtol=1e-4, atol=1e-4)
     if not list(net.parameters()):
         return
-    value = sum((v * v).sum() for v in _leaves(theirs(*given)) if v.is_floating_point())
+    value = sum((v * v).sum() for v in _leaves(theirs(*args)) if v.is_floating_point())
     value.backward()
     grads = sycl_dnn.grad(lambda net, xs: total(net(*xs)))(net, xs)
-    wanted = {n: p.grad for n, p in theirs.named_parameters() if p.requires_grad}
+    expected = {n: p.grad for n, p in theirs.named_parameters() if p.requires_grad}
     for name, gradient in grads.named_parameters():
-        scale = max(1.0, float(wanted[name].abs().max()))
+        scale = max(1.0, float(expected[name].abs().max()))
         a = dpnp.asnumpy(gradient) / scale
-        np.testing.assert_allclose(a, wanted[name] / scale, rtol=1e-3, atol=1e-4, err_msg=name)
+        np.testing.assert_allclose(a, expected[name] / scale, rtol=1e-3, atol=1e-4, err_msg=name)
     for (name, a), b in zip(net.state_dict().items(), theirs.state_dict().values(), strict=True):
         np.testing.assert_allclose(dpnp.asnumpy(a), b, rtol=1e-4, atol=1e-5, err_msg=name)
 
@@ -255,7 +255,7 @@ class Reader(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("read", "wanted"),
+    ("read", "expected"),
     [
         (lambda v: v.std(1), lambda v: v.std(1, ddof=1)),
         (lambda v: v.repeat(2, 1), lambda v: np.tile(v, (2, 1))),
@@ -264,7 +264,7 @@ class Reader(nn.Module):
         (lambda v: v.unsqueeze(0).view(3, -1), lambda v: v.reshape(3, 2)),
     ],
 )
-def test_captured_arrays_have_torch_methods_in_forward(read, wanted):
+def test_captured_arrays_have_torch_methods_in_forward(read, expected):
     """The module or its input: dpnp's std has another divisor, its repeat another order."""
     net, values = Reader(read), np.arange(6.0).reshape(2, 3)
     x = dpnp.asarray(values * 4, dtype="f4")
@@ -275,7 +275,7 @@ def test_captured_arrays_have_torch_methods_in_forward(read, wanted):
         sycl_dnn.vjp(lambda y: nn.Sequential(net)(x) if y.ndim else y, x)[0],
     ):
         for factor, value in zip((2, 3, 1, 4), made, strict=True):
-            np.testing.assert_allclose(dpnp.asnumpy(value), factor * wanted(values), rtol=1e-6)
+            np.testing.assert_allclose(dpnp.asnumpy(value), factor * expected(values), rtol=1e-6)
 
 
 def test_a_module_in_two_places_is_listed_once_and_saved_twice():
@@ -295,9 +295,9 @@ def test_a_module_in_two_places_is_listed_once_and_saved_twice():
     theirs(torch.tensor(x)).sum().backward()
     for transform in (lambda f: f, sycl_dnn.compile):
         grads = transform(sycl_dnn.grad(lambda net, x: F.sum(net(x))))(net, dpnp.asarray(x))
-        for name, wanted in theirs.named_parameters():
+        for name, expected in theirs.named_parameters():
             found = dpnp.asnumpy(dict(grads.named_parameters())[name])
-            np.testing.assert_allclose(found, wanted.grad, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(found, expected.grad, rtol=1e-5, atol=1e-6)
 
 
 def test_pretrained_rows_are_shared_and_checked():

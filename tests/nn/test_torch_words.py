@@ -133,7 +133,7 @@ def test_arrays_from_numbers_have_torch_dtypes():
     for data in (1, 1.5, True, [1, 2], [1.0, 2], [[True]], np.ones(2), np.ones(2, "i4")):
         assert str(F.tensor(data).dtype) == str(torch.tensor(data).numpy().dtype), data
     values = np.ones((2, 3), "f4")
-    made = F.from_numpy(values)
+    result = F.from_numpy(values)
     values[:] = 0
-    assert sycl_dnn.from_numpy(values).shape == made.shape
-    assert float(F.sum(made)) == 6
+    assert sycl_dnn.from_numpy(values).shape == result.shape
+    assert float(F.sum(result)) == 6

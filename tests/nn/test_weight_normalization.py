@@ -46,23 +46,23 @@ def test_weight_norm_matches_torch(row, way):
         first.mul_(1.5)
     own.load_state_dict(other.state_dict())
     values = np.random.default_rng(0).standard_normal(shape).astype("f4")
-    wanted = other(torch.tensor(values))
-    wanted = wanted[0] if isinstance(wanted, tuple) else wanted
+    expected = other(torch.tensor(values))
+    expected = expected[0] if isinstance(expected, tuple) else expected
     close(getattr(own, weight), getattr(other, weight))
-    wanted.sin().sum().backward()
+    expected.sin().sum().backward()
 
     def result(net, x):
-        made = net(x)
-        return made[0] if isinstance(made, tuple) else made
+        actual = net(x)
+        return actual[0] if isinstance(actual, tuple) else actual
 
-    close(result(own, on_device(values)), wanted)
+    close(result(own, on_device(values)), expected)
     step = sycl_dnn.compile(sycl_dnn.grad(lambda net, x: F.sum(F.sin(result(net, x)))))
     grads = step(own, on_device(values))
     theirs = dict(other.named_parameters())
     for path, gradient in grads.named_parameters():
         close(gradient, theirs[path].grad, 1e-4)
     again = copy.deepcopy(own)
-    close(result(again, on_device(values)), wanted)
+    close(result(again, on_device(values)), expected)
     before = dpnp.asnumpy(getattr(own, weight))
     undo = {"old": nn.utils.remove_weight_norm,
             "new": nn.utils.parametrize.remove_parametrizations}[way]  # fmt: skip
@@ -71,7 +71,7 @@ def test_weight_norm_matches_torch(row, way):
     assert sorted(own.state_dict()) == sorted(getattr(nn, name)(*args).state_dict())
 
 
-def test_a_normalized_net_trains_and_keeps_what_is_frozen():
+def test_normalized_net_trains_and_frozen_parameters_stay():
     net = nn.Sequential(nn.utils.weight_norm(nn.Linear(4, 8)), nn.Tanh(), nn.Linear(8, 1))
     frozen = nn.Linear(2, 2).freeze()
     assert not list(nn.utils.weight_norm(frozen).named_parameters(trainable=True))
@@ -109,7 +109,7 @@ def test_gradients_are_clipped_in_place_as_in_torch(kind, way):
     theirs = [torch.zeros(v.shape, requires_grad=True) for v in values]
     for p, v in zip(theirs, values, strict=True):
         p.grad = torch.tensor(v)
-    wanted = torch.nn.utils.clip_grad_norm_(theirs, 0.7, kind)
+    expected = torch.nn.utils.clip_grad_norm_(theirs, 0.7, kind)
     grads = {"a": on_device(values[0]), "b": [on_device(values[1]), None]}
     if way == "eager":
         norm = nn.utils.clip_grad_norm_(grads, 0.7, kind)
@@ -120,7 +120,7 @@ def test_gradients_are_clipped_in_place_as_in_torch(kind, way):
             return nn.utils.clip_grad_norm_(grads, 0.7, kind), grads
 
         norm, grads = clipped(grads)
-    close(norm, wanted)
+    close(norm, expected)
     close(grads["a"], theirs[0].grad)
     close(grads["b"][0], theirs[1].grad)
     nn.utils.clip_grad_value_(grads, 0.1)

@@ -56,10 +56,10 @@ def test_values_and_gradients_match_torch(name):
     call = CALLS[name]
     net, arrays = Net(call), [dpnp.asarray(v) for v in VALUES]
     tensors = [torch.tensor(v, requires_grad=True) for v in VALUES]
-    wanted = call(tensors[0] * 1.0, tensors[1])
-    wanted.square().sum().backward()
+    expected = call(tensors[0] * 1.0, tensors[1])
+    expected.square().sum().backward()
     for run in (net, lambda *a: sycl_dnn.compile(lambda net, *a: net(*a))(net, *a)):
-        np.testing.assert_allclose(dpnp.asnumpy(run(*arrays)), wanted.detach(), rtol=1e-5)
+        np.testing.assert_allclose(dpnp.asnumpy(run(*arrays)), expected.detach(), rtol=1e-5)
     grads = sycl_dnn.grad(lambda x, y: F.sum(F.square(net(x, y))), (0, 1))(*arrays)
     for found, tensor in zip(grads, tensors, strict=True):
         slope = np.zeros((3, 4)) if tensor.grad is None else tensor.grad
@@ -82,7 +82,7 @@ READERS = {
 }  # fmt: skip
 
 
-#: What the reader gives of the new values; other aliases cannot be read.
+#: The reader's results for the new values; other aliases cannot be read.
 CHANGED = {
     "itself": lambda v: v, "a slice of it": lambda v: v[0], "what contiguous returned": lambda v: v,
     "a sum of both": lambda v: v + v,
@@ -102,8 +102,8 @@ def test_values_that_torch_would_have_changed_are_changed_or_refused(reader, nam
     for call in (net, lambda x, y: sycl_dnn.vjp(net, x, y)[0]):
         for _ in range(2):
             if reader in CHANGED:
-                wanted = CHANGED[reader](function(VALUES[0]))
-                np.testing.assert_allclose(call(x, x).asnumpy(), wanted, rtol=1e-6)
+                expected = CHANGED[reader](function(VALUES[0]))
+                np.testing.assert_allclose(call(x, x).asnumpy(), expected, rtol=1e-6)
             else:
                 with pytest.raises(RuntimeError, match="shares memory with one"):
                     call(x, x)
@@ -178,7 +178,7 @@ def test_new_arrays_in_init():
             self.register_buffer("zeros", self.weight.new_zeros(3))
             self.register_buffer("full", self.weight.new_full((2,), 7, dtype="int64"))
 
-    made = Made()
-    assert made.zeros.tolist() == [0, 0, 0]
-    assert made.full.tolist() == [7, 7]
-    assert made.full.dtype == np.int64
+    result = Made()
+    assert result.zeros.tolist() == [0, 0, 0]
+    assert result.full.tolist() == [7, 7]
+    assert result.full.dtype == np.int64

@@ -12,17 +12,17 @@ from sycl_dnn.nn.key_value_cache import slots_from, write_slots
 
 def given(queue, dtype, shape=(2, 3, 10, 7), rows=4):
     rng = np.random.default_rng(0)
-    made = [rng.integers(-9, 9, s).astype("f4") for s in (shape, (*shape[:2], rows, shape[3]))]
-    return made, [F.astype(dpnp.asarray(a, sycl_queue=queue), dtype) for a in made]
+    results = [rng.integers(-9, 9, s).astype("f4") for s in (shape, (*shape[:2], rows, shape[3]))]
+    return results, [F.astype(dpnp.asarray(a, sycl_queue=queue), dtype) for a in results]
 
 
 def expected(old, new, first):
-    wanted = old.copy()
+    target = old.copy()
     n, m = old.shape[2], new.shape[2]
     for i in range(m):
         if 0 <= first + i < n:
-            wanted[:, :, first + i] = new[:, :, i]
-    return wanted
+            target[:, :, first + i] = new[:, :, i]
+    return target
 
 
 def written(cache, new, first):
@@ -34,9 +34,9 @@ def written(cache, new, first):
 def test_values(queue, dtype, first):
     (old, new), arrays = given(queue, dtype)
     at = dpnp.asarray(np.int32(first), sycl_queue=queue)
-    got = written(*arrays, at)
-    got = dpnp.asnumpy(F.astype(got, "float32"))
-    np.testing.assert_array_equal(got, expected(old, new, first))
+    actual = written(*arrays, at)
+    actual = dpnp.asnumpy(F.astype(actual, "float32"))
+    np.testing.assert_array_equal(actual, expected(old, new, first))
 
 
 @pytest.mark.parametrize("rows", [1, 4])
@@ -53,8 +53,8 @@ def test_a_donated_cache_is_written_in_place(queue, rows):
 
 def test_a_cache_that_is_not_donated_is_copied(queue):
     (old, new), (cache, fresh) = given(queue, "float32", (2, 3, 64, 16), 1)
-    got = sycl_dnn.compile(written)(cache, fresh, dpnp.asarray(np.int32(5), sycl_queue=queue))
-    np.testing.assert_array_equal(dpnp.asnumpy(got), expected(old, new, 5))
+    actual = sycl_dnn.compile(written)(cache, fresh, dpnp.asarray(np.int32(5), sycl_queue=queue))
+    np.testing.assert_array_equal(dpnp.asnumpy(actual), expected(old, new, 5))
     np.testing.assert_array_equal(dpnp.asnumpy(cache), old)
 
 

@@ -16,9 +16,9 @@ def zeros(engine):
     """Arrays of zeros, already complete: the streams of most tests are not ordered."""
 
     def make(*shape, dtype="f4", **options):
-        made = dpnp.zeros(shape, dtype=dtype, sycl_queue=engine.sycl_queue, **options)
+        result = dpnp.zeros(shape, dtype=dtype, sycl_queue=engine.sycl_queue, **options)
         sycl_dnn.synchronize(engine.sycl_queue)
-        return made
+        return result
 
     return make
 
@@ -26,9 +26,9 @@ def zeros(engine):
 @pytest.fixture
 def grid(engine):
     """4 x 6 x 5 consecutive numbers, already complete."""
-    made = dpnp.arange(120, dtype="f4", sycl_queue=engine.sycl_queue).reshape((4, 6, 5))
+    result = dpnp.arange(120, dtype="f4", sycl_queue=engine.sycl_queue).reshape((4, 6, 5))
     sycl_dnn.synchronize(engine.sycl_queue)
-    return made
+    return result
 
 
 @pytest.fixture(scope="session")

@@ -113,9 +113,9 @@ def test_dropout_mask_is_an_output(engine):
 def test_dropout_zeroes_and_scales(use_host_scalars, engine, stream):
     mask = dnnl.Memory(desc(M, N, data_type=T.u8), engine)
     attr = attr_of(("set_dropout", mask.desc, T.s64, False, use_host_scalars))
-    given = {"probability": (F32, 0.5, "f4"), "seed": (T.s64, 1234, "i8")}
+    inputs = {"probability": (F32, 0.5, "f4"), "seed": (T.s64, 1234, "i8")}
     values = {}
-    for name, (data_type, value, dtype) in given.items():
+    for name, (data_type, value, dtype) in inputs.items():
         scalar = dnnl.MemoryDesc.host_scalar(data_type)
         on_host = dnnl.Memory(scalar, value)
         values[f"attr_dropout_{name}"] = on_host if use_host_scalars else np.array([value], dtype)
@@ -131,12 +131,12 @@ def test_dropout_zeroes_and_scales(use_host_scalars, engine, stream):
 def test_both_scratchpad_modes_run(engine, stream):
     ones = {"src": np.ones((M, K), "f4"), "weights": np.ones((K, N), "f4")}
     for mode in dnnl.scratchpad_mode:
-        got = run(matmul(engine, attr_of(("set_scratchpad_mode", mode))), stream, **ones)
-        assert (got == K).all()
+        actual = run(matmul(engine, attr_of(("set_scratchpad_mode", mode))), stream, **ones)
+        assert (actual == K).all()
 
 
 @pytest.mark.parametrize("mode", list(dnnl.fpmath_mode), ids=lambda m: m.name)
 def test_math_modes_are_accepted(mode, engine, stream):
     ones = {"src": np.ones((M, K), "f4"), "weights": np.ones((K, N), "f4")}
-    got = run(matmul(engine, attr_of(("set_fpmath_mode", mode))), stream, **ones)
-    assert (got == K).all()
+    actual = run(matmul(engine, attr_of(("set_fpmath_mode", mode))), stream, **ones)
+    assert (actual == K).all()

@@ -67,7 +67,7 @@ def test_attributes_compare_copy_and_pickle(call):
     [lambda attr: attr.get("set_post_ops")[0][0], lambda attr: attr.calls[0][1][0]],
     ids=["get", "calls"],
 )
-def test_changing_what_was_handed_out_changes_nothing(handed_out):
+def test_modifying_a_returned_copy_has_no_effect(handed_out):
     call = ("set_post_ops", ops_of(("append_eltwise", ALG.eltwise_relu)))
     attr, same = attr_of(call), attr_of(call)
     text, recipe = repr(attr), pickle.dumps(attr)
@@ -84,7 +84,7 @@ def test_recorded_lists_cannot_be_changed():
     assert attr.get("set_scales")[0][2] == (1, 16)
 
 
-def test_getters_tell_what_was_set():
+def test_getters_return_what_was_set():
     attr = dnnl.PrimitiveAttr()
     assert attr.scratchpad_mode is dnnl.scratchpad_mode.user
     assert attr.fpmath_mode == (dnnl.get_default_fpmath_mode(), False)

@@ -62,35 +62,35 @@ def normed(x):
 # --- each primitive with an operand: its descriptor, its arguments, what it computes
 
 
-def _softmax(src, x, given, axis, **_):
+def _softmax(src, x, provided, axis, **_):
     pd = dnnl.softmax_forward(
-        src.engine, algorithm="softmax_accurate", axis=axis, src=src.desc, dst=src.desc, **given
+        src.engine, algorithm="softmax_accurate", axis=axis, src=src.desc, dst=src.desc, **provided
     )
     return pd, {"src": src}, softmaxed(x, axis)
 
 
-def _layer(src, x, given, **_):
+def _layer(src, x, provided, **_):
     pd = dnnl.layer_normalization_forward(
-        src.engine, epsilon=1e-5, src=src.desc, dst=src.desc, **given
+        src.engine, epsilon=1e-5, src=src.desc, dst=src.desc, **provided
     )
     return pd, {"src": src}, normed(x)
 
 
-def _binary(src, x, given, **_):
-    del given["prop_kind"]
+def _binary(src, x, provided, **_):
+    del provided["prop_kind"]
     pd = dnnl.binary(
-        src.engine, algorithm="binary_add", src0=src.desc, src1=src.desc, dst=src.desc, **given
+        src.engine, algorithm="binary_add", src0=src.desc, src1=src.desc, dst=src.desc, **provided
     )
     return pd, {"src_0": src, "src_1": src}, 2 * x
 
 
-def _matmul(src, x, given, stream, draw, **_):
-    del given["prop_kind"]
+def _matmul(src, x, provided, stream, draw, **_):
+    del provided["prop_kind"]
     inner = 5
     a = draw((*x.shape[:-1], inner))
     b = draw((*x.shape[:-2], inner, x.shape[-1]))
     left, right = (memory(v, range(x.ndim), stream) for v in (a, b))
-    pd = dnnl.matmul(src.engine, src=left.desc, weights=right.desc, dst=src.desc, **given)
+    pd = dnnl.matmul(src.engine, src=left.desc, weights=right.desc, dst=src.desc, **provided)
     return pd, {"src": left, "weights": right}, a.astype("f8") @ b
 
 
@@ -126,8 +126,8 @@ def with_operand(stream, name, shape, order, axes, axis):
     ops, attr = dnnl.PostOps(), dnnl.PrimitiveAttr()
     ops.append_binary("binary_mul", operand.desc)
     attr.set_post_ops(ops)
-    given = {"attr": attr, "prop_kind": "forward_inference"}
-    pd, args, right = MADE[name](src, x.astype("f8"), given, axis=axis, stream=stream, draw=draw)
+    provided = {"attr": attr, "prop_kind": "forward_inference"}
+    pd, args, right = MADE[name](src, x.astype("f8"), provided, axis=axis, stream=stream, draw=draw)
     dst = dnnl.Memory(src.desc, stream.engine)
     args |= {"dst": dst, "attr_post_op_0_src_1": operand}
     dnnl.Primitive(pd).execute(stream, args).wait()
@@ -145,12 +145,12 @@ def test_operands_of_post_ops_are_read_where_they_are(cpu_stream):
     refused = 0
     for case in chosen(cases(), 1):
         try:
-            got, right = with_operand(cpu_stream, *case)
+            actual, right = with_operand(cpu_stream, *case)
         except Unimplemented:
             refused += 1
             assert case[0] == "softmax", case
             continue
-        np.testing.assert_allclose(got, right, atol=1e-4, err_msg=str(case))
+        np.testing.assert_allclose(actual, right, atol=1e-4, err_msg=str(case))
     assert refused < (SAMPLE or 7000) / 4
 
 
@@ -169,18 +169,18 @@ def with_slopes(stream, shape, order, axes=(1,)):
     w = rng.random([n if a in axes else 1 for a, n in enumerate(shape)]).astype("f4")
     src, diff = memory(x, order, stream), memory(g, order, stream)
     slopes = memory(w, range(len(shape)), stream)
-    given = {"src": src.desc, "weights": slopes.desc, "dst": src.desc}
-    hint = dnnl.prelu_forward(engine, prop_kind="forward_training", **given)
+    inputs = {"src": src.desc, "weights": slopes.desc, "dst": src.desc}
+    hint = dnnl.prelu_forward(engine, prop_kind="forward_training", **inputs)
     pd = dnnl.prelu_backward(
         engine, src=src.desc, weights=slopes.desc, diff_src=src.desc,
         diff_weights=slopes.desc, diff_dst=diff.desc, hint_fwd_pd=hint,
     )  # fmt: skip
-    made = {n: dnnl.Memory(pd.desc_of(n), engine) for n in ("diff_src", "diff_weights")}
+    result = {n: dnnl.Memory(pd.desc_of(n), engine) for n in ("diff_src", "diff_weights")}
     dst = dnnl.Memory(src.desc, engine)
     args = {"src": src, "weights": slopes}
     dnnl.Primitive(hint).execute(stream, args | {"dst": dst}).wait()
-    dnnl.Primitive(pd).execute(stream, args | made | {"diff_dst": diff}).wait()
-    found = {"dst": dst} | made
+    dnnl.Primitive(pd).execute(stream, args | result | {"diff_dst": diff}).wait()
+    found = {"dst": dst} | result
     right = {"dst": np.where(x > 0, x, x * w)} | slopes_gradients(x, w, g)
     return {n: m.to_array().asnumpy() for n, m in found.items()}, right
 
@@ -189,9 +189,9 @@ def test_slopes_of_prelu_are_those_of_their_channels(cpu_stream):
     drawn = [(s, o) for s in SHAPES if s[1] > 1 for o in permutations(range(len(s)))]
     for shape, order in drawn if SAMPLE is None else Random(2).sample(drawn, 60):
         found, right = with_slopes(cpu_stream, shape, order)
-        for name, got in found.items():
+        for name, actual in found.items():
             told = f"{name} {shape} {order}"
-            np.testing.assert_allclose(got, right[name], atol=1e-4, err_msg=told)
+            np.testing.assert_allclose(actual, right[name], atol=1e-4, err_msg=told)
 
 
 @pytest.mark.parametrize("shape", [(4, 2, 3, 8), (4, 1, 3, 8), (1, 2, 3, 8), (4, 2, 3, 1)])
@@ -204,8 +204,8 @@ def test_slopes_of_prelu_along_any_axes(cpu_stream, shape):
                 with_slopes(cpu_stream, shape, range(4), axes)
             continue
         found, right = with_slopes(cpu_stream, shape, range(4), axes)
-        for name, got in found.items():
-            np.testing.assert_allclose(got, right[name], atol=1e-4, err_msg=f"{name} {axes}")
+        for name, actual in found.items():
+            np.testing.assert_allclose(actual, right[name], atol=1e-4, err_msg=f"{name} {axes}")
 
 
 def lone_batch(stream):
@@ -224,8 +224,8 @@ def lone_batch(stream):
 
 
 def test_stride_of_a_batch_of_one_is_ignored(cpu_stream):
-    got, right = lone_batch(cpu_stream)
-    np.testing.assert_allclose(got, right, atol=1e-5)
+    actual, right = lone_batch(cpu_stream)
+    np.testing.assert_allclose(actual, right, atol=1e-5)
 
 
 def mask_of_batches(stream, dtype="bf16", batch=(2, 4), lead=(1, 1)):
@@ -239,9 +239,9 @@ def mask_of_batches(stream, dtype="bf16", batch=(2, 4), lead=(1, 1)):
     ops.append_binary("binary_add", operand.desc)
     attr.set_post_ops(ops)
     dst = dnnl.Memory(dnnl.MemoryDesc((*batch, 32, 48), "f32"), stream.engine)
-    given = {"src": src.desc, "weights": weights.desc, "dst": dst.desc}
+    inputs = {"src": src.desc, "weights": weights.desc, "dst": dst.desc}
     args = {"src": src, "weights": weights, "dst": dst, "attr_post_op_0_src_1": operand}
-    dnnl.Primitive(dnnl.matmul(stream.engine, attr=attr, **given)).execute(stream, args).wait()
+    dnnl.Primitive(dnnl.matmul(stream.engine, attr=attr, **inputs)).execute(stream, args).wait()
     return dst.to_array().asnumpy(), (a @ b + mask).astype("f8")
 
 
@@ -249,12 +249,12 @@ def _converted(values, dtype, stream):
     """Return a memory of small integers in a data type."""
     array = dpnp.asarray(values.astype("i1" if dtype == "s8" else "f4"),
                          sycl_queue=stream.sycl_queue)  # fmt: skip
-    given = dnnl.Memory(dnnl.MemoryDesc(values.shape, "s8" if dtype == "s8" else "f32"),
+    provided = dnnl.Memory(dnnl.MemoryDesc(values.shape, "s8" if dtype == "s8" else "f32"),
                         stream.engine, array)  # fmt: skip
-    made = dnnl.Memory(dnnl.MemoryDesc(values.shape, dtype), stream.engine)
-    pd = dnnl.reorder(stream.engine, src=given.desc, dst=made.desc)
-    dnnl.Primitive(pd).execute(stream, {"src": given, "dst": made}).wait()
-    return made
+    result = dnnl.Memory(dnnl.MemoryDesc(values.shape, dtype), stream.engine)
+    pd = dnnl.reorder(stream.engine, src=provided.desc, dst=result.desc)
+    dnnl.Primitive(pd).execute(stream, {"src": provided, "dst": result}).wait()
+    return result
 
 
 @pytest.mark.parametrize("dtype", ["bf16", "s8"])
@@ -264,8 +264,8 @@ def _converted(values, dtype, stream):
      ((2, 2, 2), (1, 1, 1)), ((8,), (1,))],
 )  # fmt: skip
 def test_a_mask_of_all_batches_is_added_row_by_row(dtype, batch, lead, cpu_stream):
-    got, right = mask_of_batches(cpu_stream, dtype, batch, lead)
-    np.testing.assert_array_equal(got, right)
+    actual, right = mask_of_batches(cpu_stream, dtype, batch, lead)
+    np.testing.assert_array_equal(actual, right)
 
 
 def gaps(stream, dtype="bf16", kernel=(2, 1), strides=(2, 3)):
@@ -274,15 +274,15 @@ def gaps(stream, dtype="bf16", kernel=(2, 1), strides=(2, 3)):
     x, w = rng.integers(-3, 4, (2, 16, 5, 4)), rng.integers(-3, 4, (8, 16, *kernel))
     bias = rng.integers(1, 9, 8)
     size = [(n - 1) * by + k for n, by, k in zip((5, 4), strides, kernel, strict=True)]
-    wanted = np.zeros((2, 8, *size)) + bias[:, None, None]
+    expected = np.zeros((2, 8, *size)) + bias[:, None, None]
     for i, j in np.ndindex(5, 4):
         at = (slice(i * strides[0], i * strides[0] + kernel[0]),
               slice(j * strides[1], j * strides[1] + kernel[1]))  # fmt: skip
-        wanted[(..., *at)] += np.einsum("nc,ocij->noij", x[:, :, i, j], w)
+        expected[(..., *at)] += np.einsum("nc,ocij->noij", x[:, :, i, j], w)
     src, weights, shift = (
         _converted(v, d, stream) for v, d in ((x, dtype), (w, dtype), (bias, "f32"))
     )
-    dst = dnnl.Memory(dnnl.MemoryDesc(wanted.shape, "f32"), stream.engine)
+    dst = dnnl.Memory(dnnl.MemoryDesc(expected.shape, "f32"), stream.engine)
     pd = dnnl.deconvolution_forward(
         stream.engine, prop_kind="forward_inference", algorithm="deconvolution_direct",
         src=src.desc, weights=weights.desc, bias=shift.desc, dst=dst.desc, strides=strides,
@@ -290,7 +290,7 @@ def gaps(stream, dtype="bf16", kernel=(2, 1), strides=(2, 3)):
     )  # fmt: skip
     args = {"src": src, "weights": weights, "bias": shift, "dst": dst}
     dnnl.Primitive(pd).execute(stream, args).wait()
-    return dst.to_array().asnumpy(), wanted
+    return dst.to_array().asnumpy(), expected
 
 
 @pytest.mark.parametrize("dtype", ["bf16", "s8"])
@@ -298,8 +298,8 @@ def gaps(stream, dtype="bf16", kernel=(2, 1), strides=(2, 3)):
     ("kernel", "strides"), [((2, 1), (2, 3)), ((1, 3), (2, 2)), ((2, 2), (2, 2)), ((3, 2), (4, 2))]
 )
 def test_elements_between_windows_have_the_bias(dtype, kernel, strides, cpu_stream):
-    got, right = gaps(cpu_stream, dtype, kernel, strides)
-    np.testing.assert_array_equal(got, right)
+    actual, right = gaps(cpu_stream, dtype, kernel, strides)
+    np.testing.assert_array_equal(actual, right)
 
 
 @pytest.mark.parametrize("how", [lambda f: f, sycl_dnn.compile], ids=["eager", "compiled"])
@@ -311,10 +311,10 @@ def test_functional_elements_between_windows_have_the_bias(how):
         for s in ((2, 16, 5, 4), (16, 8, 1, 2), (8,))
     )
     wide = [F.astype(t, "float32") for t in (x, w, b)]
-    got = how(lambda x, w, b: F.conv_transpose2d(x, w, b, stride=(2, 3)))(x, w, b)
+    actual = how(lambda x, w, b: F.conv_transpose2d(x, w, b, stride=(2, 3)))(x, w, b)
     right = F.conv_transpose2d(*wide, stride=(2, 3))
     np.testing.assert_allclose(
-        dpnp.asnumpy(F.astype(got, "float32")), dpnp.asnumpy(right), rtol=1e-2
+        dpnp.asnumpy(F.astype(actual, "float32")), dpnp.asnumpy(right), rtol=1e-2
     )
 
 
@@ -335,8 +335,8 @@ def lone_axis(stream):
 
 
 def test_stride_of_an_axis_of_one_is_ignored(cpu_stream):
-    got, right = lone_axis(cpu_stream)
-    np.testing.assert_allclose(got, right, atol=1e-5)
+    actual, right = lone_axis(cpu_stream)
+    np.testing.assert_allclose(actual, right, atol=1e-5)
 
 
 STRIDED = {"strides": [2, 2], "dilates": [0, 0], "padding_l": [0, 0]}
@@ -358,28 +358,28 @@ def gradient_of_weights(stream, kind, channels):
     src, diff = (narrow, wide) if transposed else (wide, narrow)
     shape = (channels, 16, 1, 1) if transposed else (16, channels, 1, 1)
     open_ = dnnl.MemoryDesc(shape, "f32", "any")
-    given = STRIDED | {"padding_r": [-1, -1], "algorithm": f"{kind}_direct"}
+    provided = STRIDED | {"padding_r": [-1, -1], "algorithm": f"{kind}_direct"}
     forward, backward = (getattr(dnnl, f"{kind}_{way}") for way in ("forward", "backward_weights"))
     hint = forward(
-        engine, prop_kind="forward_training", src=src.desc, weights=open_, dst=diff.desc, **given
+        engine, prop_kind="forward_training", src=src.desc, weights=open_, dst=diff.desc, **provided
     )
     pd = backward(
-        engine, src=src.desc, diff_weights=open_, diff_dst=diff.desc, hint_fwd_pd=hint, **given
+        engine, src=src.desc, diff_weights=open_, diff_dst=diff.desc, hint_fwd_pd=hint, **provided
     )
     found = dnnl.Memory(pd.desc_of("diff_weights"), engine)
     args = {"src": src, "diff_dst": diff, "diff_weights": found}
     dnnl.Primitive(pd).execute(stream, args).wait()
-    got = dnnl.Memory(dnnl.MemoryDesc(shape, "f32", "abcd"), engine)
-    copy = dnnl.Primitive(dnnl.reorder(engine, src=found.desc, dst=got.desc))
-    copy.execute(stream, {"src": found, "dst": got}).wait()
-    values = got.to_array().asnumpy()[:, :, 0, 0]
+    actual = dnnl.Memory(dnnl.MemoryDesc(shape, "f32", "abcd"), engine)
+    copy = dnnl.Primitive(dnnl.reorder(engine, src=found.desc, dst=actual.desc))
+    copy.execute(stream, {"src": found, "dst": actual}).wait()
+    values = actual.to_array().asnumpy()[:, :, 0, 0]
     return values.T if transposed else values, right
 
 
 @pytest.mark.parametrize("channels", [1, 3, 5, 8, 12, 15, 16])
 def test_strided_gradients_of_few_channels(channels, cpu_stream):
-    got, right = gradient_of_weights(cpu_stream, "convolution", channels)
-    np.testing.assert_allclose(got, right, atol=1e-3)
+    actual, right = gradient_of_weights(cpu_stream, "convolution", channels)
+    np.testing.assert_allclose(actual, right, atol=1e-3)
 
 
 @pytest.mark.parametrize("channels", [3, 16])
@@ -388,8 +388,8 @@ def test_transposed_strided_gradients_of_few_channels(channels, cpu_stream):
         with pytest.raises(Unimplemented, match="jit_1x1"):
             gradient_of_weights(cpu_stream, "deconvolution", channels)
         return
-    got, right = gradient_of_weights(cpu_stream, "deconvolution", channels)
-    np.testing.assert_allclose(got, right, atol=1e-3)
+    actual, right = gradient_of_weights(cpu_stream, "deconvolution", channels)
+    np.testing.assert_allclose(actual, right, atol=1e-3)
 
 
 @pytest.mark.parametrize("how", [lambda f: f, sycl_dnn.compile], ids=["eager", "compiled"])
@@ -407,18 +407,18 @@ def test_functional_gradients_of_few_transposed_channels(how, groups):
         return F.sum(y * g)
 
     step = how(sycl_dnn.grad(loss))
-    got = step(*(dpnp.asarray(a, sycl_queue=queue) for a in (w, x, g))).asnumpy()
+    actual = step(*(dpnp.asarray(a, sycl_queue=queue) for a in (w, x, g))).asnumpy()
     xs, gs = x.reshape(32, groups, -1, 16, 16), g[:, :, ::2, ::2].reshape(32, groups, -1, 16, 16)
     right = np.einsum("ngihw,ngohw->gio", xs.astype("f8"), gs.astype("f8")).reshape(16, 3)
-    np.testing.assert_allclose(got[:, :, 0, 0], right, atol=2e-3)
+    np.testing.assert_allclose(actual[:, :, 0, 0], right, atol=2e-3)
 
 
 def test_next_impl_skips_avoided_implementations(cpu_stream):
     x = np.ones((2, 12, 3, 16), "f4")
     src = memory(x, (0, 3, 1, 2), cpu_stream)
     slopes = memory(np.ones((1, 12, 1, 1), "f4"), range(4), cpu_stream)
-    given = {"prop_kind": "forward_inference", "src": src.desc, "dst": src.desc}
-    pd = dnnl.prelu_forward(cpu_stream.engine, weights=slopes.desc, **given)
+    inputs = {"prop_kind": "forward_inference", "src": src.desc, "dst": src.desc}
+    pd = dnnl.prelu_forward(cpu_stream.engine, weights=slopes.desc, **inputs)
     assert pd.impl_info.startswith("ref")
     while pd.next_impl():
         assert not faults.is_avoided(pd)
@@ -451,15 +451,15 @@ def run(name, stream):
     """Return whether a case is right without the register's help."""
     case = FAULTY[name]
     if callable(case):
-        got, right = case(stream)
+        actual, right = case(stream)
     elif name.startswith("prelu"):
-        found, wanted = with_slopes(stream, *case)
-        got, right = found["dst"], wanted["dst"]
+        found, expected = with_slopes(stream, *case)
+        actual, right = found["dst"], expected["dst"]
     elif len(case) == 2:
-        got, right = gradient_of_weights(stream, *case)
+        actual, right = gradient_of_weights(stream, *case)
     else:
-        got, right = with_operand(stream, *case)
-    return bool(np.abs(got - right).max() < 1e-3)
+        actual, right = with_operand(stream, *case)
+    return bool(np.abs(actual - right).max() < 1e-3)
 
 
 @pytest.mark.slow

@@ -32,9 +32,9 @@ def _bytes(dtype, low, high):
 
 
 def _usm(array, usm_type):
-    made = dpnp.asarray(array, usm_type=usm_type, device="cpu")
-    sycl_dnn.synchronize(made.sycl_queue)
-    return made
+    result = dpnp.asarray(array, usm_type=usm_type, device="cpu")
+    sycl_dnn.synchronize(result.sycl_queue)
+    return result
 
 
 KINDS = {"numpy": np.array} | {
@@ -47,11 +47,11 @@ KINDS = {"numpy": np.array} | {
 @pytest.mark.parametrize("tb", "NT")
 def test_sgemm(ta, tb, place):
     a, b, c = _operand(M, K, ta, _floats), _operand(K, N, tb, _floats), _floats((M, N))
-    wanted = 0.5 * _op(a, ta).astype(float) @ _op(b, tb) + 2.0 * c
-    given = place(c)
-    dnnl.sgemm(ta, tb, M, N, K, 0.5, place(a), a.shape[1], place(b), b.shape[1], 2.0, given, N)
-    got = given if isinstance(given, np.ndarray) else dpnp.asnumpy(given)
-    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+    expected = 0.5 * _op(a, ta).astype(float) @ _op(b, tb) + 2.0 * c
+    provided = place(c)
+    dnnl.sgemm(ta, tb, M, N, K, 0.5, place(a), a.shape[1], place(b), b.shape[1], 2.0, provided, N)
+    actual = provided if isinstance(provided, np.ndarray) else dpnp.asnumpy(provided)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_sgemm_with_gaps_between_rows():
@@ -74,13 +74,13 @@ def test_products_of_8_bit(function, draw, offsetc, count, place):
     co = RNG.integers(-99, 99, count).astype(np.int32)
     c = RNG.integers(-99, 99, (M, N)).astype(np.int32)
     added = co[:, None] if offsetc == "C" else co
-    wanted = (a.astype(int) - 3) @ (b.astype(int) - 2) + c + added
-    given = place(c)
+    expected = (a.astype(int) - 3) @ (b.astype(int) - 2) + c + added
+    provided = place(c)
     function(
-        "N", "N", offsetc, M, N, K, 1.0, place(a), K, 3, place(b), N, 2, 1.0, given, N, place(co)
+        "N", "N", offsetc, M, N, K, 1.0, place(a), K, 3, place(b), N, 2, 1.0, provided, N, place(co)
     )
-    got = given if isinstance(given, np.ndarray) else dpnp.asnumpy(given)
-    assert (got == wanted).all()
+    actual = provided if isinstance(provided, np.ndarray) else dpnp.asnumpy(provided)
+    assert (actual == expected).all()
 
 
 A, B, C = _floats((M, K)), _floats((K, N)), np.zeros((M, N), np.float32)
@@ -100,10 +100,10 @@ WRONG = {
 
 @pytest.mark.parametrize(("at", "value", "error", "words"), WRONG.values(), ids=WRONG)
 def test_invalid_arguments_are_refused_by_name(at, value, error, words):
-    given = [*GOOD]
-    given[at] = value
+    args = [*GOOD]
+    args[at] = value
     with pytest.raises(error, match=words):
-        dnnl.sgemm(*given)
+        dnnl.sgemm(*args)
 
 
 def test_outputs_must_be_writable():

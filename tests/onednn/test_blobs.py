@@ -52,13 +52,13 @@ def test_forged_blobs_are_valid_descriptors_or_refused(form):
                 payload[:at] + int(word).to_bytes(4, "little", signed=True) + payload[at + 4 :]
             )
             try:
-                made = D.from_blob(forged(FORMS[form].blob, changed))
+                result = D.from_blob(forged(FORMS[form].blob, changed))
             except InvalidArguments:
                 refused += 1
                 continue
-            assert made == D.from_blob(made.blob)
-            assert made.ndims <= 12
-            assert all(0 <= n < 2**56 or n == dnnl.RUNTIME_DIM_VAL for n in made.dims)
+            assert result == D.from_blob(result.blob)
+            assert result.ndims <= 12
+            assert all(0 <= n < 2**56 or n == dnnl.RUNTIME_DIM_VAL for n in result.dims)
     assert refused > 0
 
 

@@ -25,12 +25,12 @@ def with_ones(shape):
 def transposed(queue, shape, order):
     """A dense array of the shape whose axes lie in memory in an order."""
     inner = tuple(shape[a] for a in order)
-    made = dpnp.arange(np.prod(shape), dtype="f4", sycl_queue=queue).reshape(inner)
-    return made.transpose([order.index(a) for a in range(len(shape))])
+    result = dpnp.arange(np.prod(shape), dtype="f4", sycl_queue=queue).reshape(inner)
+    return result.transpose([order.index(a) for a in range(len(shape))])
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_every_way_to_a_descriptor_gives_the_same_strides(engine, order):
+def test_all_constructors_of_descriptors_give_equal_strides(engine, order):
     tag = "".join("abcd"[a] for a in order)
     for shape in with_ones(SHAPE):
         array = transposed(engine.sycl_queue, shape, order)
@@ -60,8 +60,8 @@ def test_only_axes_of_length_1_change(order):
         inner = tuple(shape[a] for a in order)
         dense = MemoryDesc(inner, F32).permute_axes(list(order)).strides
         for other in (0, -7, 1, 999):
-            given = tuple(other if n == 1 else s for n, s in zip(shape, dense, strict=True))
-            assert MemoryDesc(shape, F32, strides=given).strides == dense
+            provided = tuple(other if n == 1 else s for n, s in zip(shape, dense, strict=True))
+            assert MemoryDesc(shape, F32, strides=provided).strides == dense
         assert all(s > 0 for s in dense)
 
 
@@ -73,8 +73,8 @@ def test_rows_of_a_view_keep_their_distance():
         ((2, 1, 3, 1), (60, 99, 4, 99), (60, 12, 4, 1)),
         ((3, 1, 5), (0, 99, 1), (0, 5, 1)),  # repeated
     ]
-    for shape, given, expected in strided:
-        assert MemoryDesc(shape, F32, strides=given).strides == expected
+    for shape, provided, expected in strided:
+        assert MemoryDesc(shape, F32, strides=provided).strides == expected
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 4), (3, 0), (2, 0, 3), (0, 0)])

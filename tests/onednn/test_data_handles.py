@@ -20,10 +20,10 @@ F32 = dnnl.MemoryDesc((2, 3), "f32")
 
 def values(engine, start=0, shape=(2, 3)):
     n = int(np.prod(shape))
-    made = np.arange(start, start + n, dtype=np.float32).reshape(shape)
-    array = dpnp.asarray(made, sycl_queue=engine.sycl_queue)
+    result = np.arange(start, start + n, dtype=np.float32).reshape(shape)
+    array = dpnp.asarray(result, sycl_queue=engine.sycl_queue)
     sycl_dnn.synchronize(engine.sycl_queue)
-    return array, made
+    return array, result
 
 
 def doubling(engine, d):
@@ -43,14 +43,14 @@ def doubling(engine, d):
 
 
 def test_set_data_handle_moves_a_memory(engine, stream):
-    (first, _), (second, wanted) = values(engine), values(engine, 10)
+    (first, _), (second, expected) = values(engine), values(engine, 10)
     src, dst = dnnl.Memory(F32, engine, first), dnnl.Memory(F32, engine)
     src.set_data_handle(second)
     assert src.pointer == src.get_data_handle() == second.get_array()._pointer
     assert src.owner[0] is second
     double = doubling(engine, F32)
     double.execute(stream, {"src": src, "dst": dst}).wait()
-    assert (dpnp.asnumpy(dst.to_array()) == 2 * wanted).all()
+    assert (dpnp.asnumpy(dst.to_array()) == 2 * expected).all()
 
 
 WRONG = {
@@ -147,7 +147,7 @@ def test_numbers_of_host_scalars(dtype, first, second):
     assert memory.get_host_scalar_value() == second
 
 
-def test_a_host_scalar_refuses_what_it_cannot_hold(engine):
+def test_host_scalar_refuses_unrepresentable_values(engine):
     memory = dnnl.Memory(dnnl.MemoryDesc.host_scalar("u8"), 7)
     with pytest.raises(InvalidArguments, match=r"must be an integer in \[0, 255\], got 256"):
         memory.set_host_scalar_value(256)
@@ -174,14 +174,14 @@ def test_mapped_memory_is_read_and_written_on_the_host(usm_type, engine):
 
 
 def test_mapping_of_a_part_and_of_a_blocked_layout(engine):
-    array, wanted = values(engine, shape=(4, 5))
+    array, expected = values(engine, shape=(4, 5))
     part = dnnl.Memory(dnnl.MemoryDesc((4, 5), "f32"), engine, array).submemory((2, 3), (1, 2))
     mapped = part.map_data()
-    assert (mapped == wanted[1:3, 2:]).all()
+    assert (mapped == expected[1:3, 2:]).all()
     mapped[:] = -1
     part.unmap_data(mapped)
-    wanted[1:3, 2:] = -1
-    assert (dpnp.asnumpy(array) == wanted).all()
+    expected[1:3, 2:] = -1
+    assert (dpnp.asnumpy(array) == expected).all()
     blocked = dnnl.Memory(dnnl.MemoryDesc((1, 3, 2, 2), "f32", "aBcd8b"), engine)
     flat = blocked.map_data()
     assert (flat.dtype, flat.size) == (np.uint8, blocked.desc.size)
@@ -216,25 +216,25 @@ class Foreign:
         return self.array.__sycl_usm_array_interface__
 
 
-def test_objects_with_the_usm_array_interface_are_taken(engine, stream):
-    array, wanted = values(engine)
+def test_objects_with_the_usm_array_interface_are_accepted(engine, stream):
+    array, expected = values(engine)
     src = dnnl.Memory.from_array(Foreign(array), engine)
     assert (src.desc, src.pointer) == (F32, array.get_array()._pointer)
     dst = dnnl.Memory(F32, engine)
     doubling(engine, F32).execute(stream, {"src": src, "dst": dst}).wait()
-    assert (dpnp.asnumpy(dst.to_array()) == 2 * wanted).all()
+    assert (dpnp.asnumpy(dst.to_array()) == 2 * expected).all()
     src.set_data_handle(Foreign(dst.to_array()))
     assert src.pointer == dst.pointer
 
 
 def test_memory_has_the_usm_array_interface_and_dlpack(engine):
-    array, wanted = values(engine)
+    array, expected = values(engine)
     memory = dnnl.Memory.from_array(array, engine)
     assert memory.__sycl_usm_array_interface__["data"][0] == memory.pointer
     assert dnnl.Memory.from_array(memory, engine).pointer == memory.pointer
     taken = dpnp.from_dlpack(memory, device=engine.sycl_queue)
     assert taken.get_array()._pointer == memory.pointer
-    assert (dpnp.asnumpy(taken) == wanted).all()
+    assert (dpnp.asnumpy(taken) == expected).all()
     blocked = dnnl.Memory(dnnl.MemoryDesc((1, 3, 2, 2), "f32", "aBcd8b"), engine)
     with pytest.raises(InvalidArguments, match="layout must be plain"):
         dpnp.from_dlpack(blocked)
@@ -249,29 +249,29 @@ def _is_shared(seen, memory):
 
 @pytest.mark.parametrize("kind", ["device", "shared"])
 def test_numpy_reads_memory_of_the_cpu_by_dlpack(kind, engine):
-    array, wanted = values(engine)
+    array, expected = values(engine)
     memory = dnnl.Memory(F32, engine, usm_type=kind)
     memory.to_array()[...] = array
     if engine.sycl_device.is_cpu:
         assert memory.__dlpack_device__() == (1, 0)
         seen = np.from_dlpack(memory)
-        assert (seen == wanted).all()
+        assert (seen == expected).all()
         copied = np.from_dlpack(memory, copy=True)
         assert _is_shared(seen, memory)
         assert not (copied == 77).any()
     else:
         assert memory.__dlpack_device__() == memory.to_array().__dlpack_device__()
-    given = dpnp.from_dlpack(memory, device=engine.sycl_queue)
-    assert given.get_array()._pointer == memory.pointer
+    provided = dpnp.from_dlpack(memory, device=engine.sycl_queue)
+    assert provided.get_array()._pointer == memory.pointer
 
 
 def test_numpy_copies_memory(engine):
-    array, wanted = values(engine)
+    array, expected = values(engine)
     memory = dnnl.Memory.from_array(array, engine)
-    made = np.asarray(memory)
-    assert made.dtype == np.float32
-    assert (made == wanted).all()
-    assert not _is_shared(made, memory)
+    actual = np.asarray(memory)
+    assert actual.dtype == np.float32
+    assert (actual == expected).all()
+    assert not _is_shared(actual, memory)
     assert np.asarray(memory, "f8").dtype == np.float64
     with pytest.raises(ValueError, match="copy must not be False"):
         np.asarray(memory, copy=False)

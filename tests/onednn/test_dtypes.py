@@ -24,7 +24,7 @@ def test_every_data_type_of_onednn_has_one_row():
 
 @pytest.mark.parametrize("row", OF_ONEDNN, ids=lambda row: row.short)
 def test_bits_are_those_of_onednn(row):
-    if row.short == "f4_e3m0":  # oneDNN has the name only
+    if row.short == "f4_e3m0":  # oneDNN defines only the name
         with pytest.raises(sycl_dnn.InvalidArguments, match="unknown dt"):
             dnnl.MemoryDesc((8,), row.data_type)
         return

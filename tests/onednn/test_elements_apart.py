@@ -55,23 +55,23 @@ def test_a_bias_with_gaps_is_refused(engine, make):
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_a_dense_bias_is_taken(engine, make):
+def test_dense_bias_is_accepted(engine, make):
     assert make(engine, D((8,), T.f32, "a")).impl_info
 
 
-def test_a_bias_with_gaps_is_still_taken_for_dense(engine, stream):
+def test_bias_with_gaps_is_still_treated_as_dense(engine, stream):
     with unchecked():
         primitive = dnnl.Primitive(dense_layer(engine))
     zeros = dpnp.zeros(64, dtype="f4", sycl_queue=stream.sycl_queue)
     numbers = dpnp.arange(16, dtype="f4", sycl_queue=stream.sycl_queue)
-    made = dpnp.zeros(32, dtype="f4", sycl_queue=stream.sycl_queue)
-    arrays = {"src": zeros[:32], "weights": zeros, "bias": numbers, "dst": made}
+    result = dpnp.zeros(32, dtype="f4", sycl_queue=stream.sycl_queue)
+    arrays = {"src": zeros[:32], "weights": zeros, "bias": numbers, "dst": result}
     stream.sycl_queue.wait()
     descs = {n: found["desc"] for n, found in primitive.arguments.items()}
     args = {n: dnnl.Memory(descs[n], engine, array) for n, array in arrays.items()}
     primitive.execute(stream, args).wait()
     told = "oneDNN may have mended bias-apart: look, then drop it"
-    assert not np.array_equal(made.asnumpy()[:8], np.arange(8) * 2), told
+    assert not np.array_equal(result.asnumpy()[:8], np.arange(8) * 2), told
 
 
 def normalized(queue, scale):
@@ -80,8 +80,8 @@ def normalized(queue, scale):
     zeros = graph.constant(dpnp.zeros(8, dtype="f4", sycl_queue=queue))
     graph.layer_norm(x, w, zeros, keep_stats=False)
     rows = dpnp.asarray(np.random.default_rng(0).standard_normal((4, 8), "f4"), sycl_queue=queue)
-    made = graph.compile(queue)(x=rows, scale=scale)
-    return (made[0] if isinstance(made, (tuple, list)) else made).asnumpy()
+    result = graph.compile(queue)(x=rows, scale=scale)
+    return (result[0] if isinstance(result, (tuple, list)) else result).asnumpy()
 
 
 def test_graphs_copy_vectors_with_gaps(queue):
@@ -90,7 +90,7 @@ def test_graphs_copy_vectors_with_gaps(queue):
     np.testing.assert_allclose(normalized(queue, numbers[::2]), expected, atol=1e-6)
 
 
-def test_partitions_still_take_vectors_for_dense(monkeypatch):
+def test_partitions_still_treat_vectors_as_dense(monkeypatch):
     queue = sycl_dnn.default_queue("cpu")
     numbers = dpnp.arange(16, dtype="f4", sycl_queue=queue)
     expected = normalized(queue, dpnp.ascontiguousarray(numbers[::2]))
@@ -129,12 +129,12 @@ def prelu_gradient(engine, src=ROWS, diff_dst=ROWS):
 
 
 def softmax_gradient(engine, diff_src=ROWS, diff_dst=ROWS):
-    given = {"algorithm": "softmax_accurate", "axis": 1}
+    provided = {"algorithm": "softmax_accurate", "axis": 1}
     forward = dnnl.softmax_forward(
-        engine, prop_kind="forward_training", src=ROWS, dst=ROWS, **given
+        engine, prop_kind="forward_training", src=ROWS, dst=ROWS, **provided
     )
     return dnnl.softmax_backward(
-        engine, diff_src=diff_src, diff_dst=diff_dst, dst=ROWS, hint_fwd_pd=forward, **given
+        engine, diff_src=diff_src, diff_dst=diff_dst, dst=ROWS, hint_fwd_pd=forward, **provided
     )
 
 
@@ -142,7 +142,7 @@ def softmax_gradient(engine, diff_src=ROWS, diff_dst=ROWS):
     "make", [layer_norm, layer_norm_gradient, prelu_gradient, softmax_gradient]
 )
 @pytest.mark.parametrize("desc", [ROOMY, COLUMNS], ids=["gaps", "columns"])
-def test_tensors_that_lie_unlike_each_other_are_refused(engine, make, desc):
+def test_tensors_in_different_layouts_are_refused(engine, make, desc):
     assert make(engine, ROWS, ROWS).impl_info
     with pytest.raises(
         Unimplemented, match=r"must be dense and have the same layout|must have the layout of"
@@ -176,6 +176,6 @@ def test_tensors_are_still_misread(engine, stream, name):
     make, output = MISREAD[name]
     with unchecked():
         apart, dense = (dnnl.Primitive(make(engine, desc, ROWS)) for desc in (ROOMY, ROWS))
-    found = [executed(primitive, stream, output) for primitive in (apart, dense)]
+    matches = [executed(primitive, stream, output) for primitive in (apart, dense)]
     told = f"oneDNN may have fixed {name}: check, then drop the row"
-    assert not np.allclose(*found, atol=1e-3), told
+    assert not np.allclose(*matches, atol=1e-3), told

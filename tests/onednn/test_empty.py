@@ -19,11 +19,11 @@ def test_matmul_over_nothing_writes_its_result(engine, stream, bias, post_op):
         ops = dnnl.PostOps()
         ops.append_eltwise(dnnl.algorithm.eltwise_linear, 2.0, 1.0)
         attr.set_post_ops(ops)
-    given = {"src": desc(2, 0), "weights": desc(0, 3), "dst": desc(2, 3)}
+    inputs = {"src": desc(2, 0), "weights": desc(0, 3), "dst": desc(2, 3)}
     if bias is not None:
-        given["bias"] = desc(1, 3)
-    primitive = dnnl.Primitive(dnnl.matmul(engine, **given, attr=attr))
-    args = {name: filled(md, engine) for name, md in given.items()}
+        inputs["bias"] = desc(1, 3)
+    primitive = dnnl.Primitive(dnnl.matmul(engine, **inputs, attr=attr))
+    args = {name: filled(md, engine) for name, md in inputs.items()}
     primitive.execute(stream, args).wait()
     expected = (bias or 0.0) * (2 if post_op else 1) + (1 if post_op else 0)
     assert (values(args["dst"]) == expected).all()
@@ -61,7 +61,7 @@ def test_concat_of_an_empty_source_writes_the_others(engine, stream):
         primitive.execute(stream, args)
 
 
-def test_statistics_of_nothing_are_refused(engine):
+def test_empty_statistics_are_refused(engine):
     d = desc(0, 4, 2, 2)
     # On GPUs its descriptor alone may end the process.
     with pytest.raises(Unimplemented, match="leaves mean unwritten|must not be 0"):

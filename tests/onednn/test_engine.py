@@ -21,23 +21,23 @@ def test_a_kind_and_an_index(kind):
     member = dnnl.engine_kind[kind]
     first = dnnl.Engine(kind, 0)
     assert first.kind is member
-    made = [
+    results = [
         dnnl.Engine(member), dnnl.Engine(member, 0), dnnl.Engine(kind=kind),
         dnnl.Engine(kind=member, index=0), dnnl.Engine(first.sycl_queue),
     ]  # fmt: skip
-    assert all(engine == first for engine in made)
+    assert all(engine == first for engine in results)
     assert first.sycl_context == dpctl.SyclQueue(first.sycl_device).sycl_context
 
 
-def test_what_is_made_by_index_runs(kind):
+def test_objects_created_by_index_run(kind):
     engine = dnnl.Engine(kind, 0)
     desc = dnnl.MemoryDesc((2, 3), "f32")
-    source, made = (dnnl.Memory(desc, engine, usm_type="shared") for _ in range(2))
+    source, result = (dnnl.Memory(desc, engine, usm_type="shared") for _ in range(2))
     source.to_array()[...] = np.arange(6, dtype="f4").reshape(2, 3)
     source.to_array().sycl_queue.wait()
     pd = dnnl.reorder(engine, src=desc, dst=desc)
-    dnnl.Primitive(pd).execute(dnnl.Stream(engine), {"src": source, "dst": made}).wait()
-    assert dpnp.asnumpy(made.to_array()).tolist() == [[0, 1, 2], [3, 4, 5]]
+    dnnl.Primitive(pd).execute(dnnl.Stream(engine), {"src": source, "dst": result}).wait()
+    assert dpnp.asnumpy(result.to_array()).tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_every_index_has_its_own_device(kind):

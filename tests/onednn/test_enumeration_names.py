@@ -11,7 +11,7 @@ from sycl_dnn.graph import Graph, OpGraph
 
 
 def test_a_convolution_by_names_is_that_by_members(engine):
-    given = {
+    inputs = {
         "src": dnnl.MemoryDesc((2, 3, 8, 8), "f32", "nchw"),
         "weights": dnnl.MemoryDesc((4, 3, 3, 3), "f32", "any"),
         "dst": dnnl.MemoryDesc((2, 4, 8, 8), "f32", "any"),
@@ -20,7 +20,7 @@ def test_a_convolution_by_names_is_that_by_members(engine):
         "padding_r": (1, 1),
     }
     named = dnnl.convolution_forward(
-        engine, prop_kind="forward_training", algorithm="convolution_direct", **given
+        engine, prop_kind="forward_training", algorithm="convolution_direct", **inputs
     )
     assert named.prop_kind is dnnl.prop_kind.forward_training
     assert named.algorithm is dnnl.algorithm.convolution_direct
@@ -37,15 +37,15 @@ def test_the_header_s_second_names_are_names_too(engine):
 def test_flags_may_be_joined(engine):
     d = dnnl.MemoryDesc((4, 6), "f32", "ab")
     stat = dnnl.MemoryDesc((4,), "f32")
-    given = {"src": d, "dst": d, "stat": stat, "epsilon": 1e-5, "prop_kind": "forward_inference"}
+    inputs = {"src": d, "dst": d, "stat": stat, "epsilon": 1e-5, "prop_kind": "forward_inference"}
     flags = dnnl.normalization_flags
-    for text, wanted in (
+    for text, expected in (
         ("none", flags.none),
         ("use_scale", flags.use_scale),
         ("use_scale | use_shift", flags.use_scale | flags.use_shift),
     ):
-        pd = dnnl.layer_normalization_forward(engine, flags=text, **given)
-        assert pd.flags == wanted
+        pd = dnnl.layer_normalization_forward(engine, flags=text, **inputs)
+        assert pd.flags == expected
 
 
 def test_attributes_and_post_ops_record_members():

@@ -94,7 +94,7 @@ def test_probing_in_a_loop_starts_no_process(engine, spawned, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_allow_empty_answers_none_instead_of_unimplemented(engine, spawned):
+def test_allow_empty_returns_none_instead_of_unimplemented(engine, spawned):
     assert softmax_of_integers(engine, allow_empty=True) is None
     with pytest.raises(InvalidArguments, match="K=3"):
         product(engine, (2, 3), (4, 3), (2, 3), allow_empty=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What execute refuses, by name and before submission: oneDNN itself only counts arguments."""
+"""Refusals of execute, by name and before submission; oneDNN itself only counts arguments."""
 
 import dpnp
 import pytest
@@ -41,7 +41,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_misfitting_arguments_are_refused_by_name(case, relu, relu_args, engine, stream):
+def test_mismatched_arguments_are_refused_by_name(case, relu, relu_args, engine, stream):
     change, message = WRONG[case]
     change(relu_args, engine)
     with pytest.raises(InvalidArguments, match=message):
@@ -55,7 +55,7 @@ def test_refusal_names_primitive_and_signature(relu, stream):
 
 
 @pytest.mark.parametrize("wrong", [None, 3, "array", object], ids=repr)
-def test_what_is_no_memory_is_a_type_error(relu, relu_args, stream, wrong):
+def test_non_memory_is_a_type_error(relu, relu_args, stream, wrong):
     with pytest.raises(TypeError, match="dst must be a Memory"):
         relu.execute(stream, {**relu_args, "dst": wrong})
     with pytest.raises(TypeError):
@@ -75,7 +75,7 @@ def test_depends_must_hold_events(relu, relu_args, stream):
         relu.execute(stream, relu_args, 1)
 
 
-def test_arguments_go_by_name_number_or_alias(relu, relu_args, stream):
+def test_arguments_by_name_number_or_alias(relu, relu_args, stream):
     src, dst = relu_args["src"], relu_args["dst"]
     for args in ({"src_0": src, "dst_0": dst}, {dnnl.arg.src: src, 17: dst}):
         relu.execute(stream, args).wait()
@@ -153,9 +153,9 @@ def test_runtime_shapes_must_fit_together(engine, stream):
         return {name: filled(desc(*s), engine, 1.0) for name, s in shapes.items()}
 
     for shape in ((2, 5, 5, 3), (4, 2, 2, 6)):
-        given = args(*shape)
-        primitive.execute(stream, given).wait()
-        assert (values(given["dst"]) == shape[1]).all()
+        provided = args(*shape)
+        primitive.execute(stream, provided).wait()
+        assert (values(provided["dst"]) == shape[1]).all()
     with pytest.raises(InvalidArguments, match="must fit together"):
         primitive.execute(stream, args(2, 5, 4, 3))
     with pytest.raises(Unimplemented, match="K must not be 0"):

@@ -29,7 +29,7 @@ PAGE = ROOT / known_faults.PAGE
 FAULTS = {fault.name: fault for fault in faults.FAULTS}
 T = dnnl.data_type
 
-#: Cases of the verifier whose numbers are wrong, and are told by the name of the row.
+#: Verifier cases with wrong values, which the row's name identifies.
 WRONG = {
     "deconvolution-pointwise": "--deconv --stag=abx --wtag=abx --dtag=abx mb2ic8ih5oc4kh1",
     "inner-product-order": "--ip --stag=axb --wtag=bcda --dir=FWD_I mb2ic8ih3oc16",
@@ -53,7 +53,7 @@ WRONG = {
     ),
     "pooling-operand": "--pool --dir=FWD_I --attr-post-ops=mul:f32:per_tensor mb2ic16ih6kh3sh2ph1",
 }  # fmt: skip
-#: Instruction set by whose kernels the fault is; others are tried with the CPU's own.
+#: Instruction set whose kernels have the fault; others run with the CPU's own.
 ISA = {
     "deconvolution-doubled": "AVX512_CORE",
     "deconvolution-halved-weights": "AVX512_CORE_VNNI",
@@ -74,7 +74,7 @@ FATAL = {
         "6x64:64x6",
     ),
 }
-#: Of these, cases that no CPU with the instructions has run yet.
+#: Those cases that have not yet run on a CPU with the instructions.
 NOT_SEEN_WITH_IT = {"matmul-shifted-weights"}
 #: Implementations that are skipped and never tried: they end the process, or take all memory.
 NEVER_ALLOWED = {"lrn-narrow-window", "layer-norm-long-rows"}
@@ -166,7 +166,7 @@ def test_onednn_still_crashes(name):
     run = in_process_of(isa, [line], unchecked=True)
     bits = dnnl.cpu_isa[written].value
     if dnnl.get_effective_cpu_isa().value & bits == bits:
-        # The instruction that oneDNN should not have written is one that this CPU has.
+        # This CPU has the instruction that oneDNN should not have emitted.
         assert run.stdout == "PASSED\n" or name in NOT_SEEN_WITH_IT
         return
     assert run.returncode < 0, f"oneDNN may have fixed {name}: check, then drop it: {run.stdout}"
@@ -217,9 +217,9 @@ def drops_neighbours_together(stream):
     attr.set_dropout(bits)
     product = dnnl.Primitive(dnnl.matmul(engine, src=md, weights=md, dst=md, attr=attr))
     mask, ones = dnnl.Memory(bits, engine), memory(np.ones(size), stream)
-    given = {"src": ones, "weights": ones, "dst": dnnl.Memory(md, engine)}
-    given |= {"attr_dropout_mask": mask, "attr_dropout_probability": memory([0.5], stream)}
-    product.execute(stream, {**given, "attr_dropout_seed": memory([7], stream, "i4")}).wait()
+    inputs = {"src": ones, "weights": ones, "dst": dnnl.Memory(md, engine)}
+    inputs |= {"attr_dropout_mask": mask, "attr_dropout_probability": memory([0.5], stream)}
+    product.execute(stream, {**inputs, "attr_dropout_seed": memory([7], stream, "i4")}).wait()
     fours = mask.to_array().asnumpy().reshape(-1, 4)
     assert 0.4 < fours.mean() < 0.6
     return bool((fours == fours[:, :1]).all())
@@ -240,7 +240,7 @@ def lrn_overflows(stream):
     return not dst.to_array().asnumpy().any()
 
 
-#: Rows that no case of the verifier can tell: whether the fault is still there.
+#: Rows that no verifier case can detect: whether the fault is still present.
 CHECKS = {
     "eltwise-nan": loses_nan,
     "float8-double-rounding": rounds_twice,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known faults of oneDNN: still present, and warned about exactly where a case meets one."""
+"""Known faults of oneDNN: still present, with a warning exactly where a case triggers one."""
 
 import warnings
 
@@ -15,7 +15,7 @@ from sycl_dnn.onednn import faults
 from sycl_dnn.onednn.fault import cpu_saturates
 from sycl_dnn.tools.cases.drivers import DRIVERS
 
-#: Name of a fault -> calls that meet it.
+#: Name of a fault -> calls that trigger it.
 FAULTY = {
     "deconvolution-pointwise": [
         call_of("--deconv --stag=abx --wtag=abx --dtag=abx mb2ic8ih5oc4kh1")
@@ -37,13 +37,15 @@ ADVICE = {fault.name: fault.advice for fault in faults.FAULTS}
 
 def wrong_outputs(call, done):
     """Return the outputs that differ from the reference."""
-    wanted = expected_results.expected(call, done.inputs)
-    return [n for n, got in done.outputs.items() if n in wanted and is_wrong(got, wanted[n])]
+    expected = expected_results.expected(call, done.inputs)
+    return [
+        n for n, actual in done.outputs.items() if n in expected and is_wrong(actual, expected[n])
+    ]
 
 
-def is_wrong(got, expected):
+def is_wrong(actual, expected):
     scale = max(np.abs(expected).max(initial=0.0), 1e-3)
-    return np.abs(got.reshape(expected.shape) - expected).max(initial=0.0) / scale > 2e-5
+    return np.abs(actual.reshape(expected.shape) - expected).max(initial=0.0) / scale > 2e-5
 
 
 @pytest.mark.parametrize("name", FAULTY)
@@ -55,7 +57,7 @@ def test_fault_is_warned_of(name, stream):
             assert stream.engine.kind is dnnl.engine_kind.gpu
             continue
         if call.row == "lstm_backward" and stream.engine.kind is dnnl.engine_kind.gpu:
-            continue  # Wrong by what memory held: test_faults_on_gpu.py.
+            continue  # Depends on the previous contents of memory: test_faults_on_gpu.py.
         told = "oneDNN may have mended this: look, then drop the fault and its warning"
         assert bool(wrong_outputs(call, done)) == bool(done.warned), told
         if stream.engine.kind is dnnl.engine_kind.cpu:
@@ -65,7 +67,7 @@ def test_fault_is_warned_of(name, stream):
 
 
 @pytest.mark.parametrize("row", [row for row in dnnl.PRIMITIVES if "backward" in row])
-def test_a_warning_comes_only_where_values_are_wrong(row, stream):
+def test_warnings_only_where_values_are_wrong(row, stream):
     for call in calls_by_row()[row]:
         try:
             done = device_runs.run(call, stream, row, DRIVERS[call.driver].fill)
@@ -79,17 +81,17 @@ def gru_gradients(engine, src, dst):
     """Describe the gradients of a GRU over layers of these layouts."""
     desc, f32 = dnnl.MemoryDesc, dnnl.data_type.f32
     weights, state = desc((1, 1, 16, 3, 16), f32, "any"), desc((1, 1, 2, 16), f32)
-    given = {
+    provided = {
         "src_layer": src, "src_iter": state, "weights_layer": weights, "weights_iter": weights,
         "bias": desc((1, 1, 3, 16), f32), "dst_layer": dst, "dst_iter": state,
     }  # fmt: skip
     left_to_right = dnnl.rnn_direction.unidirectional_left2right
     train = dnnl.prop_kind.forward_training
-    hint = dnnl.gru_forward(engine, prop_kind=train, direction=left_to_right, **given)
-    gradients = {f"diff_{name}": d for name, d in given.items()}
+    hint = dnnl.gru_forward(engine, prop_kind=train, direction=left_to_right, **provided)
+    gradients = {f"diff_{name}": d for name, d in provided.items()}
     return dnnl.gru_backward(
         engine, prop_kind=dnnl.prop_kind.backward, direction=left_to_right, hint_fwd_pd=hint,
-        **given, **gradients,
+        **provided, **gradients,
     )  # fmt: skip
 
 
@@ -109,7 +111,7 @@ def test_steps_apart_are_warned_of(strides, engine):
 
 
 @pytest.mark.parametrize("strides", [ROW_MAJOR, BATCH_FIRST])
-def test_layers_that_lie_alike_have_no_warning(strides, engine):
+def test_layers_in_one_layout_do_not_warn(strides, engine):
     with warnings.catch_warnings():
         warnings.simplefilter("error", OneDnnFaultWarning)
         gru_gradients(engine, layer(*strides), layer(*strides))
@@ -129,13 +131,13 @@ def with_found_scale(stream, largest, dst_type):
     pd = dnnl.matmul(engine, src=one, weights=plain, dst=desc((1, 32), kind[dst_type]), attr=attr)
     row = np.arange(1, 33, dtype="f4")[None]
     row[0, 3] = largest
-    given = {"src": np.ones((1, 1), "f4"), "weights": row}
-    given = {n: dnnl.Memory.from_array(to_device(a, stream), engine) for n, a in given.items()}
+    inputs = {"src": np.ones((1, 1), "f4"), "weights": row}
+    inputs = {n: dnnl.Memory.from_array(to_device(a, stream), engine) for n, a in inputs.items()}
     results = {
         "dst": dnnl.Memory(pd.dst_desc, engine),
         "attr_scales_dst": dnnl.Memory(desc((1,), kind.e8m0), engine),
     }
-    dnnl.Primitive(pd).execute(stream, given | results).wait()
+    dnnl.Primitive(pd).execute(stream, inputs | results).wait()
     back = dnnl.Memory(plain, engine)
     whole = dnnl.reorder(engine, src=pd.dst_desc, dst=plain)
     dnnl.Primitive(whole).execute(stream, {"src": results["dst"], "dst": back}).wait()
@@ -150,18 +152,18 @@ def to_device(array, stream):
 
 
 @pytest.mark.parametrize("dst_type", FOUND)
-def test_largest_value_beside_a_found_scale_is_warned_of(dst_type, stream):
+def test_largest_value_with_a_computed_scale_warns(dst_type, stream):
     with pytest.warns(OneDnnFaultWarning, match="instead of the type's maximum"):
-        got, scale = with_found_scale(stream, FOUND[dst_type], dst_type)
+        actual, scale = with_found_scale(stream, FOUND[dst_type], dst_type)
     assert scale == 127, "an exponent of 0"
-    others = np.delete(got, 3)
+    others = np.delete(actual, 3)
     np.testing.assert_allclose(others, np.delete(np.arange(1, 33), 3), rtol=0.125)
-    assert not np.isfinite(got[3]), "oneDNN may have mended this: look, then drop the warning"
+    assert not np.isfinite(actual[3]), "oneDNN may have mended this: look, then drop the warning"
 
 
 def test_largest_value_that_fits_is_kept(stream):
-    got, _ = with_found_scale(stream, 448.0, "f8_e4m3")
-    assert got[3] == 448.0
+    actual, _ = with_found_scale(stream, 448.0, "f8_e4m3")
+    assert actual[3] == 448.0
 
 
 @pytest.mark.parametrize("source", ["u8", "s8"])
@@ -172,13 +174,13 @@ def test_saturating_products_warn(source, stream):
     images, kernels = (
         dnnl.MemoryDesc(s, t, "any") for s, t in (((2, 16, 6, 6), source), ((16, 16, 3, 3), "s8"))
     )
-    made = dnnl.MemoryDesc((2, 16, 4, 4), "s32", "any")
+    result = dnnl.MemoryDesc((2, 16, 4, 4), "s32", "any")
     none = [0, 0]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         dnnl.convolution_forward(
             stream.engine, prop_kind="forward_inference", algorithm="convolution_direct",
-            src=images, weights=kernels, dst=made, strides=[1, 1], dilates=none, padding_l=none,
+            src=images, weights=kernels, dst=result, strides=[1, 1], dilates=none, padding_l=none,
             padding_r=none,
         )  # fmt: skip
         dnnl.matmul(

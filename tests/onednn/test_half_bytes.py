@@ -78,7 +78,7 @@ def _on_cpus(stream):
 
 @pytest.mark.parametrize("half", [T.s4, T.u4], ids=["s4", "u4"])
 @pytest.mark.parametrize("case", CASES)
-def test_results_of_half_bytes_are_refused(engine, case, half):
+def test_4_bit_results_are_refused(engine, case, half):
     """oneDNN counts one byte per element; several write past the end."""
     make, sizes = CASES[case]
     with pytest.raises(Unimplemented, match=WHOLE_BYTES):
@@ -86,14 +86,14 @@ def test_results_of_half_bytes_are_refused(engine, case, half):
 
 
 @pytest.mark.parametrize("types", [(T.s4, T.f32), (T.f32, T.u4)], ids=["src", "dst"])
-def test_resampling_takes_no_half_bytes_at_all(engine, types):
+def test_resampling_refuses_4_bit_tensors(engine, types):
     with pytest.raises(Unimplemented, match=WHOLE_BYTES):
         resampling(engine, types[0], D((2, 3, 16), types[1]))
 
 
 def ran(primitive, engine, stream):
     """Return the inputs and the bytes of the result with what follows it, which began as sevens."""
-    rng, given, rooms = np.random.default_rng(0), {}, {}
+    rng, provided, rooms = np.random.default_rng(0), {}, {}
     for name, found in primitive.arguments.items():
         desc = found["desc"]
         room = np.full(desc.get_size() + 1024, 7, "u1")
@@ -101,40 +101,40 @@ def ran(primitive, engine, stream):
             room[: desc.get_size()] = rng.integers(0, 256, desc.get_size())
             low_first = np.stack([room & 15, room >> 4], 1).ravel()[: np.prod(desc.dims)]
             signed = (low_first > 7) & (desc.data_type is T.s4)
-            given[name] = np.where(signed, low_first.astype("f4") - 16, low_first)
-            given[name] = given[name].reshape(tuple(desc.dims))
+            provided[name] = np.where(signed, low_first.astype("f4") - 16, low_first)
+            provided[name] = provided[name].reshape(tuple(desc.dims))
         rooms[name] = dpnp.asarray(
             room.view("f4" if desc.data_type is T.f32 else "u1"), sycl_queue=stream.sycl_queue
         )
     stream.sycl_queue.wait()
     args = {n: dnnl.Memory(primitive.arguments[n]["desc"], engine, a) for n, a in rooms.items()}
     primitive.execute(stream, args).wait()
-    return given, rooms["dst"].asnumpy().view("u1")
+    return provided, rooms["dst"].asnumpy().view("u1")
 
 
 @pytest.mark.parametrize("half", [T.s4, T.u4], ids=["s4", "u4"])
 def test_sources_of_half_bytes_are_right(engine, stream, half):
     size = int(np.prod(SIZES)) * 4
-    made = dnnl.Primitive(binary(engine, half, D(SIZES, T.f32)))
-    given, out = ran(made, engine, stream)
+    result = dnnl.Primitive(binary(engine, half, D(SIZES, T.f32)))
+    provided, out = ran(result, engine, stream)
     np.testing.assert_array_equal(
-        out[:size].view("f4").reshape(SIZES), given["src_0"] + given["src_1"]
+        out[:size].view("f4").reshape(SIZES), provided["src_0"] + provided["src_1"]
     )
-    made = dnnl.Primitive(reduction(engine, half, D((SIZES[0], 1), T.f32)))
-    given, out = ran(made, engine, stream)
-    np.testing.assert_array_equal(out[: SIZES[0] * 4].view("f4"), given["src"].sum(1))
+    result = dnnl.Primitive(reduction(engine, half, D((SIZES[0], 1), T.f32)))
+    provided, out = ran(result, engine, stream)
+    np.testing.assert_array_equal(out[: SIZES[0] * 4].view("f4"), provided["src"].sum(1))
 
 
 @pytest.mark.parametrize("case", ["binary", "shuffle"])
-def test_results_of_half_bytes_are_still_wrong(engine, stream, case):
+def test_4_bit_results_are_still_wrong(engine, stream, case):
     with unchecked():
         make, sizes = CASES[case]
         desc = D(sizes, T.u4)
-        given, out = ran(dnnl.Primitive(make(engine, T.u4, desc)), engine, stream)
+        provided, out = ran(dnnl.Primitive(make(engine, T.u4, desc)), engine, stream)
     if case == "binary":
-        wanted = np.minimum(given["src_0"] + given["src_1"], 15)
+        expected = np.minimum(provided["src_0"] + provided["src_1"], 15)
     else:
-        wanted = given["src"].reshape(4, 2, -1).swapaxes(0, 1)
-    packed = wanted.ravel().astype("u1")
+        expected = provided["src"].reshape(4, 2, -1).swapaxes(0, 1)
+    packed = expected.ravel().astype("u1")
     packed = packed[::2] | (packed[1::2] << 4)
     assert (out[: desc.get_size()] != packed).any(), "oneDNN may have mended half-bytes: look"

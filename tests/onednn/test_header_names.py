@@ -75,7 +75,7 @@ FUNCTIONS_LEFT_OUT = {
 
 
 def _methods():
-    found = {}
+    result = {}
     for path, names in onednn_headers.classes().items():
         is_desc = "primitive_desc" in path
         if path.startswith("graph::"):
@@ -86,8 +86,8 @@ def _methods():
             owner = path
         if path in dnnl.PRIMITIVES:
             owner = "primitive"
-        found.setdefault(owner, set()).update(names)
-    return found
+        result.setdefault(owner, set()).update(names)
+    return result
 
 
 METHODS = _methods()

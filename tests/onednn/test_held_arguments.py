@@ -67,7 +67,7 @@ def compiled_relu(engine):
 
 
 @pytest.mark.slow
-def test_memories_that_are_taken_out_of_the_arguments(engine, stream):
+def test_memories_removed_from_the_arguments(engine, stream):
     primitive = relu(engine)
     args = {name: dnnl.Memory(D((N,), F32), engine) for name in ("src", "dst")}
     known, alive = [weakref.ref(m) for m in args.values()], []
@@ -87,25 +87,25 @@ def test_memories_that_are_taken_out_of_the_arguments(engine, stream):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [list, Fresh])
 def test_tensors_of_a_partition(engine, stream, kind):
-    made, x, y = compiled_relu(engine)
+    result, x, y = compiled_relu(engine)
     tensors = [sg.Tensor(t, engine) for t in (x, y)]
-    given = [[t] for t in tensors]
+    args = [[t] for t in tensors]
     known = [weakref.ref(t) for t in tensors]
     if kind is Fresh:
-        given = [Fresh(lambda t=t: sg.Tensor(t, engine)) for t in (x, y)]
+        args = [Fresh(lambda t=t: sg.Tensor(t, engine)) for t in (x, y)]
     del tensors
     alive = []
 
     def look():
         if kind is list:
-            given[0].clear(), given[1].clear()
+            args[0].clear(), args[1].clear()
         else:
-            known[:] = [r for one in given for r in one.made]
+            known[:] = [r for one in args for r in one.made]
         gc.collect()
         alive.extend(r() is not None for r in known)
 
     with pytest.raises(Ended):
-        made.execute(stream, *given, depends=Meanwhile(look))
+        result.execute(stream, *args, depends=Meanwhile(look))
     assert alive == [True, True]
 
 
@@ -133,8 +133,8 @@ def free(program, stream, arrays):
 
 def bound(program, stream, arrays):
     """The same with its arrays bound; the order on the queue makes it depend on the gate."""
-    made = _core.BoundProgram(program, stream, arrays, None, None)
-    return lambda depends: _core.submit_all([made])
+    result = _core.BoundProgram(program, stream, arrays, None, None)
+    return lambda depends: _core.submit_all([result])
 
 
 @pytest.mark.slow

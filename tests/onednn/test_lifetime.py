@@ -135,8 +135,8 @@ def test_eight_threads_share_one_primitive(queue, engine):
             event = upload(stream, plain, float(number), args["src"])
             event = upload(stream, dnnl.MemoryDesc((16, 8, 3, 3), F32), 1.0, args["weights"], event)
             primitive.execute(stream, args, [event]).wait()
-        got = read(stream, args["dst"])
-        if not (got[:, :, 1:-1, 1:-1] == number * 72.0).all():
+        actual = read(stream, args["dst"])
+        if not (actual[:, :, 1:-1, 1:-1] == number * 72.0).all():
             failures.append(number)
 
     in_threads(8, work)

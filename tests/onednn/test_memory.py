@@ -92,7 +92,7 @@ def test_dpctl_memory_is_shared(kind, engine):
 
 
 @pytest.mark.parametrize("kind", ["device", "shared", "host"])
-def test_allocation_is_of_the_kind_asked_for(kind, engine):
+def test_allocation_has_the_requested_kind(kind, engine):
     memory = dnnl.Memory(D((3, 4), F32), engine, usm_type=kind)
     assert memory.writable
     assert memory.to_array().usm_type == kind
@@ -198,7 +198,7 @@ def resident_kib():
     return int(status.split("VmRSS:")[1].split()[0])
 
 
-def test_wrapping_100_mb_takes_no_memory(engine):
+def test_wrapping_100_mb_allocates_nothing(engine):
     array = dpnp.ones((25, 1_000_000), dtype="f4", sycl_queue=engine.sycl_queue)
     engine.sycl_queue.wait()
     dnnl.Memory.from_array(array, engine)

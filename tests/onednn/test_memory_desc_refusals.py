@@ -50,7 +50,7 @@ WRONG = {
     "permutation short": (
         lambda: D((4, 6, 5), F32).permute_axes([1, 0]), r"each axis below 3 once, got \(1, 0\)",
     ),
-    # oneDNN alone ignores what is too much.
+    # oneDNN itself ignores the excess.
     "permutation long": (
         lambda: D((4, 6), F32).permute_axes([1, 0, 2]), r"below 2 once, got \(1, 0, 2\)",
     ),

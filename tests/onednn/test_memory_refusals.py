@@ -62,7 +62,7 @@ def test_dpctl_memory_must_be_large_enough(engine):
 
 
 @pytest.mark.parametrize("dtype", ["c8", "u2", "u4", "?"])
-def test_dtype_unknown_to_onednn_is_refused(dtype, zeros, engine):
+def test_dtype_without_onednn_type_is_refused(dtype, zeros, engine):
     with pytest.raises(InvalidArguments, match="dtype that oneDNN knows .*got"):
         dnnl.Memory.from_array(zeros(3, dtype=dtype), engine)
 
@@ -73,7 +73,7 @@ def test_negative_strides_are_refused(grid, engine):
 
 
 @pytest.mark.parametrize("array", [np.zeros(3, "f4"), [1, 2, 3], 3.0, "array", b"123"], ids=repr)
-def test_what_is_no_usm_array_is_a_type_error(array, engine):
+def test_non_usm_array_is_a_type_error(array, engine):
     with pytest.raises(TypeError, match="array must be a dpnp.ndarray"):
         dnnl.Memory(D((3,), F32), engine, array)
     with pytest.raises(TypeError, match="array must be a dpnp.ndarray or usm_ndarray, got"):
@@ -101,7 +101,7 @@ def test_array_of_another_context_is_refused(engine):
     assert dnnl.Memory.from_array(array, dnnl.Engine(foreign)).to_array().shape == (3,)
 
 
-def test_array_of_another_part_of_the_device_is_taken():
+def test_array_of_another_subdevice_is_accepted():
     """A device and its parts share memory; of two GPUs tests/two_gpus shows the refusal."""
     cpu = dpctl.SyclDevice("cpu")
     part = cpu.create_sub_devices(partition=[cpu.max_compute_units])[0]

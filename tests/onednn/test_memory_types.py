@@ -41,15 +41,15 @@ def test_4_bit_values_are_packed_low_half_first(name, low, engine, stream):
     packed = dnnl.Memory(D((2, 8), T[name]), engine)
     reorder = dnnl.Primitive(dnnl.reorder(engine, src=source.desc, dst=packed.desc))
     reorder.execute(stream, {"src": source, "dst": packed}).wait()
-    got = packed.to_array().asnumpy()
+    actual = packed.to_array().asnumpy()
     nibbles = values.astype("i1").astype("u1").reshape(-1, 2) & 15
-    assert (got.shape, got.dtype) == ((8,), np.uint8)
-    np.testing.assert_array_equal(got, nibbles[:, 0] | nibbles[:, 1] << 4)
+    assert (actual.shape, actual.dtype) == ((8,), np.uint8)
+    np.testing.assert_array_equal(actual, nibbles[:, 0] | nibbles[:, 1] << 4)
     with pytest.raises(InvalidArguments, match="two in a byte"):
         dnnl.desc_of_array(packed.to_array(), T[name])
 
 
-def test_sparse_memory_takes_a_list(engine, stream):
+def test_sparse_memory_accepts_a_list(engine, stream):
     dense = np.zeros((4, 6), "f4")
     dense[0, 1], dense[2, 0], dense[2, 5], dense[3, 3] = 1, 2, 3, 4
     d = D.csr((4, 6), F32, 4, T.s32, T.s32)

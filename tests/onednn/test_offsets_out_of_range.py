@@ -24,7 +24,7 @@ def test_tensor_in_front_of_its_array(queue, engine):
         _core.GraphTensor(x, engine, usm, BEFORE_THE_START, usm, True)
 
 
-#: dims, strides: 2**64 bytes and a few, which look like a few
+#: dims, strides: slightly more than 2**64 bytes, which wrap to a few
 TOO_FAR = {
     "strides": ((2**32 + 1,), (2**32,), "strides must reach fewer than"),
     "dims": ((2**32, 2**32 + 1), None, "dims must stand for fewer than"),

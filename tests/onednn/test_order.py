@@ -64,8 +64,8 @@ class Chain:
         count = 0
         for i in range(runs):
             k = i % len(self.inputs)
-            got = self.run(k).asnumpy()
-            count += not np.allclose(got, self.expected[k], rtol=1e-3, atol=1e-2)
+            actual = self.run(k).asnumpy()
+            count += not np.allclose(actual, self.expected[k], rtol=1e-3, atol=1e-2)
         self.stream.wait()
         SequentialOrderManager[self.queue].wait()
         return count
@@ -89,7 +89,7 @@ def test_without_order_the_same_chain_goes_wrong(queue):
     assert Chain(queue, ordered=False).wrong() > 0
 
 
-def test_ordered_execution_is_known_to_dpnp(queue):
+def test_ordered_execution_is_registered_with_dpnp(queue):
     chain = Chain(queue, ordered=True)
     manager = SequentialOrderManager[queue]
     before = manager.num_submitted_events
@@ -119,13 +119,13 @@ def test_given_events_are_waited_for(queue):
     assert (memories[-1].to_array().asnumpy() == 2.0**20).all()
 
 
-@pytest.mark.parametrize("given", [False, True], ids=["no queue", "queue"])
-def test_stream_without_a_queue_is_ordered(queue, given):
+@pytest.mark.parametrize("provided", [False, True], ids=["no queue", "queue"])
+def test_stream_without_a_queue_is_ordered(queue, provided):
     """As in C++, whose default stream is in order."""
     engine = dnnl.Engine(queue)
-    assert dnnl.Stream(engine, *[queue] * given).ordered is not given
-    assert dnnl.Stream(engine, *[queue] * given, ordered=True).ordered
-    assert not dnnl.Stream(engine, *[queue] * given, ordered=False).ordered
+    assert dnnl.Stream(engine, *[queue] * provided).ordered is not provided
+    assert dnnl.Stream(engine, *[queue] * provided, ordered=True).ordered
+    assert not dnnl.Stream(engine, *[queue] * provided, ordered=False).ordered
 
 
 def test_literal_port_without_a_queue_has_no_race(queue):

@@ -86,8 +86,8 @@ def test_post_ops_compute_as_numpy(case, engine, stream):
     names = {n for n in dnnl.Primitive(pd).arguments if n.startswith("attr_")}
     assert names == set(operands)
     dst = array_memory(np.full((M, N), 3, "f4"), engine)
-    got = run(pd, stream, src=src, weights=weights, dst=dst, **operands)
-    np.testing.assert_allclose(got, function(src @ weights), rtol=1e-5)
+    actual = run(pd, stream, src=src, weights=weights, dst=dst, **operands)
+    np.testing.assert_allclose(actual, function(src @ weights), rtol=1e-5)
 
 
 def test_operand_of_any_layout_is_chosen_by_the_primitive(engine):
@@ -111,11 +111,12 @@ def test_depthwise_convolution_follows(engine, stream):
     src = rng.integers(-3, 4, (2, 8, 6, 6)).astype("f4")
     pointwise = rng.integers(-3, 4, (8, 8, 1, 1)).astype("f4")
     depthwise, bias = rng.integers(-3, 4, (8, 1, 1, 3, 3)).astype("f4"), np.arange(8, dtype="f4")
-    given = {"src": src, "weights": pointwise, "attr_post_op_dw_weights": depthwise}
-    given["attr_post_op_dw_bias"] = bias
+    inputs = {"src": src, "weights": pointwise, "attr_post_op_dw_weights": depthwise}
+    inputs["attr_post_op_dw_bias"] = bias
     primitive = dnnl.Primitive(pd)
     args = {
-        n: storage.write(v, primitive.arguments[n]["desc"], stream).memory for n, v in given.items()
+        n: storage.write(v, primitive.arguments[n]["desc"], stream).memory
+        for n, v in inputs.items()
     }
     args["dst"] = dnnl.Memory(pd.dst_desc, engine)
     primitive.execute(stream, args).wait()

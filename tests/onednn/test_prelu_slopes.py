@@ -13,11 +13,11 @@ SHAPE, EVERY_AXIS = (2, 16, 6, 6), 15
 
 def _copied(stream, values, tag):
     src = dnnl.Memory.from_array(dpnp.asarray(values, sycl_queue=stream.sycl_queue), stream.engine)
-    made = dnnl.Memory(dnnl.MemoryDesc(values.shape, "f32", tag), stream.engine)
-    reorder = dnnl.reorder(stream.engine, src=src.desc, dst=made.desc)
-    dnnl.Primitive(reorder).execute(stream, {"src": src, "dst": made})
+    result = dnnl.Memory(dnnl.MemoryDesc(values.shape, "f32", tag), stream.engine)
+    reorder = dnnl.reorder(stream.engine, src=src.desc, dst=result.desc)
+    dnnl.Primitive(reorder).execute(stream, {"src": src, "dst": result})
     stream.wait()
-    return made
+    return result
 
 
 def _run(stream, tag, slopes):
@@ -46,9 +46,9 @@ def _run(stream, tag, slopes):
 def test_slopes_are_read_with_the_channels_innermost(tag, stream):
     slopes = np.random.default_rng(1).standard_normal(SHAPE).astype("f4")
     dst, product = _run(stream, tag, _copied(stream, slopes, "acdb"))
-    made = np.empty(SHAPE, "f4")
-    made[...] = dpnp.asnumpy(dst.to_array())
-    np.testing.assert_allclose(made, np.where(product > 0, product, product * slopes), atol=1e-4)
+    result = np.empty(SHAPE, "f4")
+    result[...] = dpnp.asnumpy(dst.to_array())
+    np.testing.assert_allclose(result, np.where(product > 0, product, product * slopes), atol=1e-4)
 
 
 def test_row_major_slopes_are_refused(stream):

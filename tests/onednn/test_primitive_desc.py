@@ -75,19 +75,19 @@ def test_layouts_by_argument_agree(row, engine):
 
 
 @pytest.mark.parametrize("row", dnnl.PRIMITIVES)
-def test_parameters_are_those_given(row, engine):
+def test_parameters_match_the_arguments(row, engine):
     pd = made(engine, row)
-    given = pd.parameters
-    assert list(given) == dnnl.ROWS[row][0].split()
-    given.clear()
+    provided = pd.parameters
+    assert list(provided) == dnnl.ROWS[row][0].split()
+    provided.clear()
     assert pd.parameters
     for name, value in pd.parameters.items():
         if isinstance(value, dnnl.MemoryDesc) and pd.desc_of(
             name if name in dnnl.ARGUMENTS else -1
         ):
-            got = pd.desc_of(name)
-            assert (got.dims, got.data_type) == (value.dims, value.data_type)
-            assert value.format_kind is dnnl.format_kind.any or got == value
+            actual = pd.desc_of(name)
+            assert (actual.dims, actual.data_type) == (value.dims, value.data_type)
+            assert value.format_kind is dnnl.format_kind.any or actual == value
 
 
 def query_cases(e):

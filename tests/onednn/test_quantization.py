@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scales and zero points: the numbers that come out, against NumPy; what fits no tensor."""
+"""Scales and zero points: results against NumPy, and refusals of wrong shapes."""
 
 import numpy as np
 import pytest
@@ -60,17 +60,17 @@ def test_int8_matmul_scales_and_shifts_as_numpy(case, engine, stream, factors):
         for name, data_type in (("attr_scales_src", F32), ("attr_zero_points_src", T.s32)):
             scalar = dnnl.MemoryDesc.host_scalar(data_type)
             values[name] = dnnl.Memory(scalar, values[name][0])
-    got = run(matmul(engine, attr, types), stream, **values)
+    actual = run(matmul(engine, attr, types), stream, **values)
     rounding = 1 if dst_mask is not None else 1e-7 * np.abs(expected).max()
-    np.testing.assert_allclose(got.astype("f8"), expected, rtol=1e-6, atol=rounding)
+    np.testing.assert_allclose(actual.astype("f8"), expected, rtol=1e-6, atol=rounding)
 
 
 def test_dst_scale_divides(engine, stream):
     attr = attr_of(("set_scales_mask", "dst", 0))
     ones, scale = np.ones((M, K), "f4"), np.array([4.0], "f4")
     pd = matmul(engine, attr)
-    got = run(pd, stream, src=ones, weights=np.ones((K, N), "f4"), attr_scales_dst=scale)
-    assert (got == K / 4).all()
+    actual = run(pd, stream, src=ones, weights=np.ones((K, N), "f4"), attr_scales_dst=scale)
+    assert (actual == K / 4).all()
 
 
 def test_integer_weights_are_scaled_in_groups(engine, stream):
@@ -85,12 +85,12 @@ def test_integer_weights_are_scaled_in_groups(engine, stream):
         ("set_zero_points", "weights", 3, (16, 1), T.u8),
         ANY_MATH,
     )
-    got = run(
+    actual = run(
         matmul(engine, attr, "f32 u8 f32"), stream, src=src, weights=weights,
         attr_scales_weights=scales, attr_zero_points_weights=shifts,
     )  # fmt: skip
     real = (weights.astype("f8") - np.repeat(shifts, 16, 0)) * np.repeat(scales, 16, 0)
-    np.testing.assert_allclose(got, src @ real, rtol=1e-5)
+    np.testing.assert_allclose(actual, src @ real, rtol=1e-5)
 
 
 def conv(e, attr):
@@ -154,7 +154,7 @@ def test_mask_of_a_dimension_that_is_not_there_is_refused(case, engine):
         make(engine, attr_of(call))
 
 
-def test_masks_of_all_dimensions_are_taken(engine):
+def test_masks_of_all_dimensions_are_accepted(engine):
     attr = attr_of(("set_scales_mask", "src", 3), ("set_scales_mask", "dst", 3))
     slots = dnnl.Primitive(reordered(engine, attr)).arguments
     assert slots["attr_scales_src"]["count"] == slots["attr_scales_dst"]["count"] == M * K

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes and strides, found by fuzzing, that would crash oneDNN are refused beforehand."""
+"""Shapes and strides, found by fuzzing, that would crash oneDNN are refused."""
 
 import pytest
 
@@ -11,13 +11,13 @@ TRAIN = dnnl.prop_kind.forward_training
 
 
 def attr():
-    made = dnnl.PrimitiveAttr()
-    made.set_host_scale("src", dnnl.data_type.f16)
-    return made
+    result = dnnl.PrimitiveAttr()
+    result.set_host_scale("src", dnnl.data_type.f16)
+    return result
 
 
 @pytest.mark.parametrize("src", [D((4,), T), D((2, 3), T), D()])
-def test_pooling_of_what_is_no_image(engine, src):
+def test_pooling_of_a_non_image(engine, src):
     window = dict.fromkeys(("dilation", "padding_l", "padding_r"), (0, 0))
     with pytest.raises(InvalidArguments, match="src must have at least 3 axes"):
         dnnl.pooling_forward(
@@ -26,7 +26,7 @@ def test_pooling_of_what_is_no_image(engine, src):
         )  # fmt: skip
 
 
-def test_convolution_of_what_is_no_image(engine):
+def test_convolution_of_a_non_image(engine):
     with pytest.raises(InvalidArguments, match="weights must have at least 3 axes"):
         dnnl.convolution_forward(
             engine, prop_kind=TRAIN, algorithm=dnnl.algorithm.convolution_direct,
@@ -55,10 +55,10 @@ def test_inner_product_over_repeated_values(engine, strides, way):
     names = {n: n if way == "forward" or n != written else f"diff_{n}" for n in plain}
     if way != "forward":
         names["dst"] = "diff_dst"
-    given = {names[n]: d for n, d in repeated.items()}
-    given |= {"prop_kind": TRAIN} if way == "forward" else {"hint_fwd_pd": hint}
+    inputs = {names[n]: d for n, d in repeated.items()}
+    inputs |= {"prop_kind": TRAIN} if way == "forward" else {"hint_fwd_pd": hint}
     with pytest.raises(Unimplemented, match="src, which must not be 0 after the first axis"):
-        getattr(dnnl, f"inner_product_{way}")(engine, **given)
+        getattr(dnnl, f"inner_product_{way}")(engine, **inputs)
 
 
 def test_softmax_gradient_of_another_shape(engine):
@@ -73,7 +73,7 @@ def test_softmax_gradient_of_another_shape(engine):
         )  # fmt: skip
 
 
-def test_prelu_gradients_that_lie_unlike_weights(engine):
+def test_prelu_gradients_in_another_layout_than_weights(engine):
     """The reference implementation would write outside diff_weights."""
     d, slope = D((2, 5, 4, 3), T), D((1, 5, 1, 1), T)
     apart = D((1, 5, 1, 1), T, strides=(14, 6, 9, 4))
@@ -107,13 +107,13 @@ def test_code_for_a_long_row_is_not_generated(engine):
         engine, prop_kind=dnnl.prop_kind.backward_data, src=d, diff_src=d, diff_dst=d,
         epsilon=1e-3, flags=flags, hint_fwd_pd=pd,
     )  # fmt: skip
-    for made in (pd, back):
-        assert not made.impl_info.startswith("jit")
-        dnnl.Primitive(made)
+    for result in (pd, back):
+        assert not result.impl_info.startswith("jit")
+        dnnl.Primitive(result)
 
 
 @pytest.mark.parametrize("src", [D((0, 32, 2, 33, 100), T), D((0, 7), T)])
-def test_softmax_of_nothing_into_another_shape(engine, src):
+def test_empty_softmax_into_another_shape(engine, src):
     words = {"prop_kind": TRAIN, "algorithm": dnnl.algorithm.softmax_accurate, "axis": 1}
     with pytest.raises(InvalidArguments, match="(dst|src) must have the shape of (src|dst)"):
         dnnl.softmax_forward(engine, src=src, dst=D((5, 7), T), **words)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images of one pixel: no stride of theirs says how many channels there are."""
+"""One-pixel images: no stride reveals the number of channels."""
 
 import dpnp
 import numpy as np
@@ -29,7 +29,7 @@ def stream(engine, queue):
     return dnnl.Stream(engine, queue)
 
 
-# Both orders: oneDNN's cache takes the two descriptors for equal.
+# Both orders: oneDNN's cache considers the two descriptors equal.
 @pytest.mark.parametrize("layout", ["acdb", "abcd"])
 @pytest.mark.parametrize("first", _STRIDES)
 @pytest.mark.parametrize("algorithm", ["resampling_nearest", "resampling_linear"])
@@ -48,9 +48,9 @@ def test_resampling_one_pixel(layout, first, algorithm, channels, engine, queue,
         room, memory = _guarded(dst, engine, queue)
         args = {"src": dnnl.Memory(src, engine, pixels), "dst": memory}
         dnnl.Primitive(forward).execute(stream, args).wait()
-        made = dpnp.asnumpy(room)[_AROUND:-_AROUND].reshape(laid.shape)
-        made = made if layout == "acdb" else made.swapaxes(1, 2)
-        np.testing.assert_allclose(made, np.broadcast_to(x[:, None], made.shape), rtol=1e-6)
+        result = dpnp.asnumpy(room)[_AROUND:-_AROUND].reshape(laid.shape)
+        result = result if layout == "acdb" else result.swapaxes(1, 2)
+        np.testing.assert_allclose(result, np.broadcast_to(x[:, None], result.shape), rtol=1e-6)
         assert _is_kept(room)
 
         backward = dnnl.resampling_backward(
@@ -61,6 +61,6 @@ def test_resampling_one_pixel(layout, first, algorithm, channels, engine, queue,
         queue.wait()
         args = {"diff_dst": diff_dst, "diff_src": memory}
         dnnl.Primitive(backward).execute(stream, args).wait()
-        made = dpnp.asnumpy(room)[_AROUND:-_AROUND].reshape(2, channels)
-        np.testing.assert_allclose(made, diff.sum(1), rtol=1e-5, atol=1e-5)
+        result = dpnp.asnumpy(room)[_AROUND:-_AROUND].reshape(2, channels)
+        np.testing.assert_allclose(result, diff.sum(1), rtol=1e-5, atol=1e-5)
         assert _is_kept(room)

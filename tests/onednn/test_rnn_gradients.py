@@ -44,7 +44,7 @@ def random_args(primitive, engine):
 
 
 @pytest.mark.parametrize("flag", ["undef", "diff_weights_overwrite"])
-def test_rnn_weight_gradients_are_added_unless_told_otherwise(engine, stream, flag):
+def test_rnn_weight_gradients_accumulate_by_default(engine, stream, flag):
     forward, backward = gru(engine, dnnl.rnn_flags[flag])
     done = random_args(forward, engine)
     forward.execute(stream, done).wait()

@@ -153,7 +153,7 @@ def test_broken_rule_is_named_with_argument_and_value(case, engine, spawned):
     assert spawned() == 0
 
 
-#: what oneDNN itself says, where no rule of ours explains the refusal
+#: oneDNN's own message, if none of our rules explains the refusal
 ONEDNN_SAYS = {
     "conv batch": (lambda e: conv(e, dst=f32(3, 16, 9, 9)), "src:0 is inconsistent with dst:0"),
     "conv bias": (lambda e: conv(e, bias=f32(8)), "bad dimension bias:0"),

@@ -122,11 +122,11 @@ def test_instruction_set_is_a_member():
     ],
     ids=["max_cpu_isa", "cpu_isa_hints"],
 )
-def test_too_late_setter_says_what_to_do(setter, engine):
+def test_setter_called_too_late_says_what_to_do(setter, engine):
     d = dnnl.MemoryDesc((2, 8), dnnl.data_type.f32)
     dnnl.Primitive(dnnl.reorder(engine, src=d, dst=d))
     dnnl.get_effective_cpu_isa()
-    dnnl.get_cpu_isa_hints()  # which oneDNN itself does not read on every CPU
+    dnnl.get_cpu_isa_hints()  # which oneDNN does not read on every CPU
     with pytest.raises(DnnlError, match="before oneDNN's first use.*ONEDNN_MAX_CPU_ISA"):
         setter()
 

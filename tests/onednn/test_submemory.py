@@ -76,7 +76,7 @@ def test_part_of_a_read_only_tensor_is_read_only(grid, engine):
     assert not dnnl.Memory.from_array(grid, engine).submemory((1, 6, 5), (0, 0, 0)).writable
 
 
-def test_what_is_no_part_is_refused(grid, engine):
+def test_invalid_parts_are_refused(grid, engine):
     whole = dnnl.Memory.from_array(grid, engine)
     with pytest.raises(InvalidArguments, match=r"dims must lie within \(4, 6, 5\) at offsets"):
         whole.submemory((4, 6, 5), (1, 0, 0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A workspace may be given where an implementation has none, as C++ programs always do."""
+"""A workspace may be passed even if the implementation has none, as C++ programs do."""
 
 import dpnp
 import numpy as np
@@ -25,18 +25,18 @@ def filled(engine):
     return dnnl.Memory(D, engine, array)
 
 
-def test_lrn_takes_a_workspace_in_both_directions(engine, stream):
+def test_lrn_accepts_a_workspace_in_both_directions(engine, stream):
     """The program of oneDNN's example: one workspace, made of the forward descriptor, for both."""
     forward = dnnl.lrn_forward(engine, prop_kind="forward_training", src=D, dst=D, **LRN)
     backward = dnnl.lrn_backward(engine, diff_src=D, diff_dst=D, src=D, hint_fwd_pd=forward, **LRN)
     workspace = dnnl.Memory(forward.workspace_desc, engine)
     src, dst, diff_src = filled(engine), dnnl.Memory(D, engine), dnnl.Memory(D, engine)
     done = dnnl.Primitive(forward).execute(stream, {"src": src, "dst": dst, "workspace": workspace})
-    given = {"src": src, "diff_dst": src, "diff_src": diff_src, "workspace": workspace}
-    dnnl.Primitive(backward).execute(stream, given, [done]).wait()
+    inputs = {"src": src, "diff_dst": src, "diff_src": diff_src, "workspace": workspace}
+    dnnl.Primitive(backward).execute(stream, inputs, [done]).wait()
     near = (1 + 1e-4 / 5 * np.convolve(np.ones(16), np.ones(5), "same")) ** -0.75
-    wanted = np.broadcast_to(near[:, None, None], D.dims)
-    np.testing.assert_allclose(dpnp.asnumpy(dst.to_array()), wanted, rtol=1e-5)
+    expected = np.broadcast_to(near[:, None, None], D.dims)
+    np.testing.assert_allclose(dpnp.asnumpy(dst.to_array()), expected, rtol=1e-5)
     assert (dpnp.asnumpy(diff_src.to_array()) != 0).all()
 
 

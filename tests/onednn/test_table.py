@@ -10,7 +10,7 @@ from sycl_dnn import onednn as dnnl
 
 #: Python's name of an enum class where it is not the header's.
 OTHER_NAMES = {"engine::kind": "engine_kind", "primitive::kind": "primitive_kind"}
-#: enum classes of the header that serve other parts: graph, streams, experimental profiling.
+#: enum classes of other parts of the header: graph, streams, experimental profiling.
 ELSEWHERE = {"flags", "profiling_data_kind"}
 ENUMS = (
     "status", "engine::kind", "primitive::kind", "prop_kind", "algorithm", "normalization_flags",
@@ -49,7 +49,7 @@ def test_every_primitive_of_the_header_has_a_row(header):
     assert all(callable(getattr(dnnl, name)) for name in names)
 
 
-def test_every_enumeration_of_the_header_is_known(both_headers):
+def test_every_enumeration_of_the_header_is_covered(both_headers):
     names = set(re.findall(r"^\s*enum class (\w+)", both_headers, re.M)) - ELSEWHERE
     assert names == {name.split("::")[-1] for name in ENUMS}
 
@@ -71,8 +71,8 @@ def test_every_execution_argument_of_the_header_has_a_name():
     numbers = {name: int(value) for name, value in defined.items() if value.isdigit()}
     bits = {"UNDEF", "REDUCE", "HINT_MAX_GROUP_SIZE", "MULTIPLE_SRC", "MULTIPLE_DST"}
     bits |= {name for name in numbers if name.startswith("ATTR_") and numbers[name] >= 512}
-    wanted = {name: n for name, n in numbers.items() if name not in bits}
-    assert len(wanted) > 30
-    assert set(wanted.values()) <= set(dnnl.ARGUMENTS.values())
+    expected = {name: n for name, n in numbers.items() if name not in bits}
+    assert len(expected) > 30
+    assert set(expected.values()) <= set(dnnl.ARGUMENTS.values())
     for name, number in dnnl.ARGUMENTS.items():
-        assert wanted.get(name.upper(), number) == number == dnnl.argument_id(name)
+        assert expected.get(name.upper(), number) == number == dnnl.argument_id(name)

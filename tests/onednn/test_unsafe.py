@@ -47,13 +47,13 @@ def selecting(engine):
     ("shape", "tag"),
     [((1, 16, 1, 1), "nchw"), ((2, 1, 1, 1), "nchw"), ((1, 1, 1, 1), "any"), (SHAPE, "chwn")],
 )
-def test_condition_unlike_dst_is_refused(dst, shape, tag, selecting):
+def test_condition_with_another_layout_is_refused(dst, shape, tag, selecting):
     with pytest.raises(InvalidArguments, match="_0_src_2 must have the shape and layout of dst"):
         added(selecting, dst, D(shape, T.s8, tag))
 
 
 @pytest.mark.parametrize("tag", ["nchw", "nhwc"])
-def test_condition_like_dst_is_taken_whatever_the_cache_holds(tag, selecting):
+def test_condition_with_layout_of_dst_is_accepted_for_any_cache_state(tag, selecting):
     """oneDNN's cache does not tell conditions apart: each refused one must leave it alone."""
     for other in ("nchw", "nhwc"):
         if other != tag:
@@ -77,7 +77,7 @@ def product(engine, types, *calls):
     )  # fmt: skip
 
 
-#: data types, setter call; which implementation is taken decides
+#: data types, setter call; the selected implementation decides
 ALONG_K = {
     "src, K alone": ("u8 s8 f32", ("set_scales", "src", 2, (1, 16))),
     "src, groups of rows": ("u8 s8 f32", ("set_scales", "src", 3, (16, 1))),
@@ -99,13 +99,13 @@ def assert_scales_of_groups_are_read(pd, stream):
     rng = np.random.default_rng(0)
     src, weights = rng.integers(0, 8, (5, 64)), rng.integers(-4, 5, (64, 48))
     scales = np.array([0.5, 1.0, 2.0, 4.0])
-    given = {"src": src.astype("u1"), "weights": weights.astype("i1")}
-    given |= {"attr_scales_src": scales.astype("f4"), "dst": np.zeros((5, 48), "f4")}
-    arrays = {n: dpnp.asarray(a, sycl_queue=stream.sycl_queue) for n, a in given.items()}
+    inputs = {"src": src.astype("u1"), "weights": weights.astype("i1")}
+    inputs |= {"attr_scales_src": scales.astype("f4"), "dst": np.zeros((5, 48), "f4")}
+    arrays = {n: dpnp.asarray(a, sycl_queue=stream.sycl_queue) for n, a in inputs.items()}
     memories = {n: dnnl.Memory.from_array(a, stream.engine) for n, a in arrays.items()}
     dnnl.Primitive(pd).execute(stream, memories).wait()
-    wanted = (src * np.repeat(scales, 16)) @ weights
-    np.testing.assert_array_equal(dpnp.asnumpy(arrays["dst"]), wanted)
+    expected = (src * np.repeat(scales, 16)) @ weights
+    np.testing.assert_array_equal(dpnp.asnumpy(arrays["dst"]), expected)
 
 
 @pytest.mark.parametrize("case", ALONG_K)
@@ -118,13 +118,13 @@ def test_scales_along_k_that_are_read_wrong_are_refused(case, engine):
     except InvalidArguments as error:
         assert re.search(r"matmul: mask of attr_(scales|zero_points)_", str(error))  # noqa: PT017
         return
-    # Without AVX-512 oneDNN leaves some to its reference, which reads them right.
+    # Without AVX-512 oneDNN uses its reference for some, which reads them correctly.
     assert pd.impl_info.startswith("ref")
     assert case == "src, K alone"
     assert_scales_of_groups_are_read(pd, dnnl.Stream(engine))
 
 
-def test_scales_in_groups_along_k_are_taken(engine):
+def test_scales_in_groups_along_k_are_accepted(engine):
     pd = product(engine, "u8 s8 f32", ("set_scales", "weights", 3, (16, 1)))
     assert dnnl.Primitive(pd).arguments["attr_scales_weights"]["count"] == 4 * 48
 
@@ -228,7 +228,7 @@ def test_argument_numbers_beyond_32_bits_are_refused(engine, stream):
 
 @pytest.mark.parametrize("local_size", [1, 2, 3])
 @pytest.mark.parametrize("tag", ["nchw", "nhwc"])
-def test_gradient_of_a_narrow_lrn_takes_an_implementation_that_lives(local_size, tag, engine):
+def test_gradient_of_a_narrow_lrn_avoids_the_crashing_implementation(local_size, tag, engine):
     """Making the compiled one for one or two channels ends the process."""
     d = D((2, 1 if tag == "nchw" else 16, 3, 3), T.f32, tag)
     same = {"algorithm": ALG.lrn_across_channels, "local_size": local_size}

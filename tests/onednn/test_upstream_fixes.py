@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The list of upstream's fixes: which commits of a later revision it names."""
+"""The list of upstream fixes: which commits of a later revision it contains."""
 
 import subprocess
 import sys

@@ -31,9 +31,9 @@ def wide(array):
 
 def put_on(queue):
     def put(array):
-        made = dpnp.asarray(np.ascontiguousarray(array), sycl_queue=queue)
+        result = dpnp.asarray(np.ascontiguousarray(array), sycl_queue=queue)
         queue.wait()
-        return made
+        return result
 
     return put
 
@@ -68,9 +68,9 @@ def test_a_primitive_reads_rows(engine, stream, kind):
     put = put_on(engine.sycl_queue)
     values = SCALES if kind == "scales" else ZEROS
     weights = WEIGHTS.T * wide(SCALES) if kind == "scales" else WEIGHTS.T - wide(ZEROS)
-    for given in (put(values.T), put(values.T.reshape(-1)), put(values.T)[:, None][:, 0]):
-        made = product(stream, put, given, kind)
-        np.testing.assert_allclose(made, X.astype("f8") @ weights, rtol=1e-4, atol=1e-2)
+    for provided in (put(values.T), put(values.T.reshape(-1)), put(values.T)[:, None][:, 0]):
+        result = product(stream, put, provided, kind)
+        np.testing.assert_allclose(result, X.astype("f8") @ weights, rtol=1e-4, atol=1e-2)
 
 
 @pytest.mark.parametrize("scale", [v for v in VIEWS if v != "reversed"])
@@ -82,10 +82,10 @@ def test_a_graph_copies_them(queue, scale, zero):
     s, z = graph.input((K // G, N)), graph.input((K // G, N), "s8")
     options = {"qtype": "per_group", "axis": 0, "group_shape": [G, 1]}
     graph.matmul(x, graph.dynamic_dequantize(w, s, z, **options))
-    given = VIEWS[scale](SCALES, put), VIEWS[zero](ZEROS, put)
-    made = graph.compile(queue)(put(X), put(WEIGHTS).T, *given).asnumpy()
+    args = VIEWS[scale](SCALES, put), VIEWS[zero](ZEROS, put)
+    actual = graph.compile(queue)(put(X), put(WEIGHTS).T, *args).asnumpy()
     expected = X.astype("f8") @ ((WEIGHTS.T - wide(ZEROS)) * wide(SCALES))
-    np.testing.assert_allclose(made, expected, rtol=1e-4, atol=1e-2)
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-2)
 
 
 #: A vector of scales for each output of a product, as it may be given.
@@ -105,7 +105,7 @@ def test_quantized_functions_copy_them(queue, view):
     weight = lambda s, z: F.QuantizedTensor(put(WEIGHTS), s, z, axis=0)  # noqa: E731
     x = put(X)
     expected = F.linear(x, weight(put(scale), put(zeros))).asnumpy()
-    given = weight(VECTORS[view](scale, put), VECTORS[view](zeros, put))
-    np.testing.assert_allclose(F.linear(x, given).asnumpy(), expected, rtol=1e-5, atol=1e-3)
+    provided = weight(VECTORS[view](scale, put), VECTORS[view](zeros, put))
+    np.testing.assert_allclose(F.linear(x, provided).asnumpy(), expected, rtol=1e-5, atol=1e-3)
     exact = X.astype("f8") @ ((WEIGHTS.astype("f8") - 3) * scale[:, None]).T
     np.testing.assert_allclose(expected, exact, rtol=1e-4, atol=1e-1)

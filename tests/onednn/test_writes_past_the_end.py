@@ -63,7 +63,7 @@ def relu_gradient(engine, data=SPARSE):
     )  # fmt: skip
 
 
-#: What is refused although it writes inside only.
+#: Refused although it writes only inside.
 WRONG_WITHIN = {"matmul": product, "relu": relu, "gradient": relu_gradient, "post-op": with_post_op}
 #: How to make a descriptor.
 CASES = {
@@ -104,19 +104,19 @@ def test_onednn_still_writes_past_the_end(engine, stream, name):
     assert (past != 7).any(), f"oneDNN may have fixed {name}: check, then drop the rows row"
 
 
-def test_relu_of_six_axes_leaves_elements_out_where_they_lie_apart(engine, stream):
+def test_relu_of_six_axes_skips_elements_of_tensors_with_gaps(engine, stream):
     with unchecked():
         primitive = dnnl.Primitive(relu(engine))
     ones = dpnp.ones(192, dtype="f4", sycl_queue=stream.sycl_queue)
-    made = dpnp.zeros_like(ones)
+    result = dpnp.zeros_like(ones)
     stream.sycl_queue.wait()
-    args = {"src": dnnl.Memory(SPARSE, engine, ones), "dst": dnnl.Memory(SPARSE, engine, made)}
+    args = {"src": dnnl.Memory(SPARSE, engine, ones), "dst": dnnl.Memory(SPARSE, engine, result)}
     primitive.execute(stream, args).wait()
-    assert made.asnumpy()[::2].sum() < 96, "oneDNN may have mended eltwise-six-axes: look"
+    assert result.asnumpy()[::2].sum() < 96, "oneDNN may have mended eltwise-six-axes: look"
 
 
 @pytest.mark.parametrize("make", [relu, relu_gradient])
-def test_dense_arrays_of_six_axes_are_taken(engine, make):
+def test_dense_arrays_of_six_axes_are_accepted(engine, make):
     assert make(engine, SIX).impl_info
 
 

@@ -18,7 +18,7 @@ CONVOLUTION = {
     "padding_l": (1, 1),
     "padding_r": (1, 1),
 }
-#: What is wrong -> changed arguments, error, words of the message.
+#: Mistake -> changed arguments, error, part of the message.
 WRONG = {
     "a name that is none": (
         {"prop_kind": "forwards"},
@@ -61,11 +61,11 @@ def test_the_message_names_the_invalid_value(changed, error, words, engine):
 
 
 def test_the_names_of_cpp_parameters(engine):
-    given = {**CONVOLUTION, "src_desc": CONVOLUTION["src"]}
-    del given["src"]
+    inputs = {**CONVOLUTION, "src_desc": CONVOLUTION["src"]}
+    del inputs["src"]
     words = "no parameter is called 'src_desc'; did you mean src?"
     with pytest.raises(TypeError, match=words):
-        dnnl.convolution_forward(engine, **given)
+        dnnl.convolution_forward(engine, **inputs)
 
 
 def test_arguments_by_position(engine):
@@ -95,13 +95,13 @@ def test_methods_name_their_class():
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"),
+    ("provided", "meant"),
     [("tanh", "eltwise_tanh"), ("elu", "eltwise_elu"), ("eltwise_reul", "eltwise_relu")],
 )
-def test_a_mistyped_name_has_a_suggestion(given, meant):
-    words = f"algorithm must be one of eltwise_.*, got '{given}'; did you mean {meant}?$"
+def test_a_mistyped_name_has_a_suggestion(provided, meant):
+    words = f"algorithm must be one of eltwise_.*, got '{provided}'; did you mean {meant}?$"
     with pytest.raises(InvalidArguments, match=words.replace("?", r"\?")) as caught:
-        dnnl.PostOps().append_eltwise(algorithm=given)
+        dnnl.PostOps().append_eltwise(algorithm=provided)
     assert "lbr_gru" not in str(caught.value)
 
 
@@ -113,9 +113,9 @@ def test_an_unrelated_name_has_no_suggestion():
 def test_the_overload_with_the_most_matching_names_is_reported():
     words = "no parameter is called 'shape'; did you mean dims?"
     takes = " It takes dims, data_type, format_tag, strides$"
-    for given in ({"shape": (2, 3)}, {"shape": (2, 3), "dtype": "f32"}):
+    for provided in ({"shape": (2, 3)}, {"shape": (2, 3), "dtype": "f32"}):
         with pytest.raises(TypeError, match=rf"^MemoryDesc: {words}{takes}".replace("?", r"\?")):
-            dnnl.MemoryDesc(**given)
+            dnnl.MemoryDesc(**provided)
     words = r"no parameter is called 'dtype'; did you mean data_type\? It takes dims, data_type"
     with pytest.raises(TypeError, match=rf"^MemoryDesc: {words}, strides$"):
         dnnl.MemoryDesc((2, 3), dtype="f32", strides=(3, 1))

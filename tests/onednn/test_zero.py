@@ -100,7 +100,7 @@ def test_zero_leaves_gaps_of_a_shared_array_unchanged(case, engine, stream):
 
 
 @pytest.mark.parametrize("case", GAPS)
-def test_zero_clears_gaps_of_an_own_allocation(case, engine, stream):
+def test_zero_clears_gaps_of_its_own_allocation(case, engine, stream):
     memory = dnnl.Memory(GAPS[case], engine)
     (buffer,) = memory.owner
     buffer.copy_from_host(np.full(buffer.nbytes, 7, "u1"))

@@ -52,8 +52,8 @@ def test_the_sum_of_parts_with_batch_norm_updates_parameters_only(name, first, w
     for i in range(PARTS):
         sums = part(net, sums, x[i::PARTS], labels[i::PARTS])
     for layer in (0, 3):
-        wanted = sum(dpnp.asnumpy(g[layer].weight) for g in grads) / PARTS
-        np.testing.assert_allclose(dpnp.asnumpy(sums[layer].weight), wanted, rtol=1e-4, atol=1e-6)
+        expected = sum(dpnp.asnumpy(g[layer].weight) for g in grads) / PARTS
+        np.testing.assert_allclose(dpnp.asnumpy(sums[layer].weight), expected, rtol=1e-4, atol=1e-6)
     before = buffers(net)
     assert before["1.num_batches_tracked"] == PARTS
     moved, _ = update(sums, state, net)
@@ -76,9 +76,9 @@ def test_arrays_for_buffers_and_frozen_parameters_are_ignored(way):
     np.testing.assert_allclose((net[3].bias - moved[3].bias).tolist(), 1.0, rtol=1e-6)
     scaler = optim.GradScaler(2.0)
     grads[1].running_mean = grads[1].running_mean * float("inf")
-    made, is_finite = scaler.unscale(grads, scaler.init())
+    result, is_finite = scaler.unscale(grads, scaler.init())
     assert bool(is_finite)
-    assert made[3].bias.tolist() == [0.5] * 3
+    assert result[3].bias.tolist() == [0.5] * 3
     assert float(state["step"]) == 1
 
 
@@ -111,10 +111,10 @@ def test_gradients_of_another_structure_are_refused_by_name():
 
 def test_sums_of_trees():
     a, b = {"x": F.ones(2), "y": None}, {"x": F.full((2,), 2.0), "y": F.ones(1)}
-    for made in (optim.accumulate(a, b, weight=0.5), optim.accumulate(optim.accumulate(None, a), b,
-                 weight=F.full((), 0.5))):  # fmt: skip
-        assert made["x"].tolist() == [2.0, 2.0]
-        assert made["y"].tolist() == [0.5]
+    first, half = optim.accumulate(None, a), F.full((), 0.5)
+    for result in (optim.accumulate(a, b, weight=0.5), optim.accumulate(first, b, weight=half)):
+        assert result["x"].tolist() == [2.0, 2.0]
+        assert result["y"].tolist() == [0.5]
     assert optim.accumulate(b, a)["y"].tolist() == [1.0]
     small, total = {"w": F.astype(F.full((2,), 2.0**-9), "bfloat16")}, {"w": F.ones(2)}
     for _ in range(8):
@@ -134,11 +134,11 @@ def test_a_new_learning_rate_causes_no_retrace():
     step = sycl_dnn.compile(lambda state, params, lr: opt.update(params, state, params, lr=lr)[0])
     state = opt.init(params)
     for rate in (0.125, 0.75):
-        for made in (step(state, params, F.full((), rate)),
+        for result in (step(state, params, F.full((), rate)),
                      opt.update(params, state, params, lr=rate)[0]):  # fmt: skip
-            assert made["w"].tolist() == [1 - rate] * 2
+            assert result["w"].tolist() == [1 - rate] * 2
     assert step.cache_info().size == 1
     both = {"v": F.ones(1), "w": F.ones(1)}
-    made, _ = opt.update(both, opt.init(both), both, lr=1.0)
-    assert made["v"].tolist() == [0.75]
-    assert made["w"].tolist() == [0.0]
+    result, _ = opt.update(both, opt.init(both), both, lr=1.0)
+    assert result["v"].tolist() == [0.75]
+    assert result["w"].tolist() == [0.0]

@@ -40,24 +40,26 @@ def test_the_average_of_a_module_is_a_module():
     assert average.weight is not net.weight
     net.weight.fill_(3.0)
     step = sycl_dnn.compile(ema.update)
-    for made in (ema.update(average, net), step(average, net)):
-        assert made.weight.tolist() == [2.0, 2.0]
+    for result in (ema.update(average, net), step(average, net)):
+        assert result.weight.tolist() == [2.0, 2.0]
     assert average.weight.tolist() == [1.0, 1.0]
     net.bfloat16()
     assert str(ema.init(net).weight.dtype) == "float32"
 
 
-def test_integers_are_taken_from_the_new_values():
+def test_integers_come_from_the_new_values():
     ema = optim.EMA()
     assert ema.update(ema.init([F.arange(3)]), [F.arange(3, 6)])[0].tolist() == [3, 4, 5]
 
 
 def trained_on(net, other):
     """A module with other parameters and statistics, as after steps."""
-    made = sycl_dnn.tree.map(lambda a, b: a * 0 + b if "int" not in str(a.dtype) else b, net, other)
+    result = sycl_dnn.tree.map(
+        lambda a, b: a * 0 + b if "int" not in str(a.dtype) else b, net, other
+    )
     for value, name in ((8.0, "running_mean"), (9.0, "running_var"), (10.0, "num_batches_tracked")):
-        setattr(made, name, getattr(made, name) * 0 + value)
-    return made
+        setattr(result, name, getattr(result, name) * 0 + value)
+    return result
 
 
 @pytest.mark.parametrize("way", ["eager", "compiled"])
@@ -72,13 +74,13 @@ def test_buffers_are_taken_from_the_newest_module(kind, way, use_buffers):
     average = rule.init(net)
     if kind == "SWA":  # the first one is copied
         average = update(average, net)
-    made = update(average, new)
-    made = made["average"] if kind == "SWA" else made
-    assert made.weight.tolist() == [2.0, 2.0]
-    assert made.running_mean.tolist() == ([4.0, 4.0] if use_buffers else [8.0, 8.0])
-    assert made.running_var.tolist() == ([5.0, 5.0] if use_buffers else [9.0, 9.0])
-    assert int(made.num_batches_tracked) == 10
-    assert str(made.state_dict()["num_batches_tracked"].dtype) == "int64"
+    result = update(average, new)
+    result = result["average"] if kind == "SWA" else result
+    assert result.weight.tolist() == [2.0, 2.0]
+    assert result.running_mean.tolist() == ([4.0, 4.0] if use_buffers else [8.0, 8.0])
+    assert result.running_var.tolist() == ([5.0, 5.0] if use_buffers else [9.0, 9.0])
+    assert int(result.num_batches_tracked) == 10
+    assert str(result.state_dict()["num_batches_tracked"].dtype) == "int64"
 
 
 def test_integer_buffers_and_frozen_parameters():
@@ -95,11 +97,11 @@ def test_integer_buffers_and_frozen_parameters():
     new.fixed.fill_(4.0)
     new.places, new.mask = new.places + 7, new.mask == 0
     for update in (ema.update, sycl_dnn.compile(ema.update)):
-        made = update(ema.init(net), new)
-        assert made.weight.tolist() == [1.0, 1.0]
-        assert made.fixed.tolist() == [2.0, 2.0]
-        assert made.places.tolist() == [7, 8, 9]
-        assert made.mask.tolist() == [False, False]
+        result = update(ema.init(net), new)
+        assert result.weight.tolist() == [1.0, 1.0]
+        assert result.fixed.tolist() == [2.0, 2.0]
+        assert result.places.tolist() == [7, 8, 9]
+        assert result.mask.tolist() == [False, False]
 
 
 def test_averages_match_torch():
@@ -121,7 +123,7 @@ def test_averages_match_torch():
             net.weight.copy_(F.asarray(values))
             model.weight.data.copy_(torch.tensor(values))
             theirs.update_parameters(model)
-            # torch's first update is a copy in both.
+            # In both, torch's first update is a copy.
             first = rule.init(net)
             state = first if state is None and kind == "EMA" else rule.update(state or first, net)
         ours = (state["average"] if kind == "SWA" else state).state_dict()

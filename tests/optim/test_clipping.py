@@ -57,9 +57,9 @@ def clipped(way, grads, order):
 @pytest.mark.parametrize("kind", VALUES)
 @pytest.mark.parametrize("way", ["in place", "in place, compiled", "new", "new, compiled"])
 def test_norms_of_every_order_propagate_nan(way, kind, order):
-    wanted, scaled = expected(VALUES[kind], order)
+    target, scaled = expected(VALUES[kind], order)
     norm, found = clipped(way, [on_device(v) for v in VALUES[kind]], order)
-    np.testing.assert_allclose(float(norm), wanted, rtol=2e-5)
+    np.testing.assert_allclose(float(norm), target, rtol=2e-5)
     for a, b in zip(found, scaled, strict=True):
         np.testing.assert_allclose(to_float32(a), b, rtol=2e-5)
 
@@ -96,11 +96,11 @@ def test_error_if_nonfinite_raises_for_nan_and_infinity(order):
 @pytest.mark.parametrize("order", [2.0, INF, -INF])
 def test_dtypes_may_differ_and_trees_may_be_empty(order):
     grads = [on_device([3.0, -4.0]), on_device([2.0], "bfloat16"), on_device([8.0], "float16")]
-    wanted, scaled = expected([[3.0, -4.0], [2.0], [8.0]], order)
-    made, norm = optim.clip_grad_norm([*grads, None], 1.0, order)
-    np.testing.assert_allclose(float(norm), wanted, rtol=1e-5)
-    assert [str(g.dtype) for g in made[:3]] == ["float32", "bfloat16", "float16"]
-    for a, b in zip(made, scaled, strict=False):
+    target, scaled = expected([[3.0, -4.0], [2.0], [8.0]], order)
+    actual, norm = optim.clip_grad_norm([*grads, None], 1.0, order)
+    np.testing.assert_allclose(float(norm), target, rtol=1e-5)
+    assert [str(g.dtype) for g in actual[:3]] == ["float32", "bfloat16", "float16"]
+    for a, b in zip(actual, scaled, strict=False):
         np.testing.assert_allclose(to_float32(a), b, rtol=1e-2)
     for empty in ([], {}, [None], [F.zeros((0,))]):
         assert float(optim.global_norm(empty, order)) == 0
@@ -120,11 +120,11 @@ def test_buffers_and_frozen_parameters_have_no_gradient_to_clip():
     net.freeze(lambda name: name == "0.bias")
     grads = sycl_dnn.tree.map(lambda p: p * 0 + 100.0, net)
     trained = [net[0].weight, net[1].weight, net[1].bias]
-    wanted = 100 * math.sqrt(sum(p.numel() for p in trained))
-    made, norm = optim.clip_grad_norm(grads, 1.0)
-    assert float(norm) == pytest.approx(wanted)
-    assert made[1].running_mean.tolist() == [100.0, 100.0]
-    assert float(nn.utils.clip_grad_norm_(grads, 1.0)) == pytest.approx(wanted)
+    target = 100 * math.sqrt(sum(p.numel() for p in trained))
+    actual, norm = optim.clip_grad_norm(grads, 1.0)
+    assert float(norm) == pytest.approx(target)
+    assert actual[1].running_mean.tolist() == [100.0, 100.0]
+    assert float(nn.utils.clip_grad_norm_(grads, 1.0)) == pytest.approx(target)
     assert grads[0].bias.tolist() == grads[1].running_var.tolist() == [100.0, 100.0]
 
 
@@ -132,9 +132,9 @@ def test_buffers_and_frozen_parameters_have_no_gradient_to_clip():
 def test_parameters_in_place_of_gradients_are_refused(call):
     net = nn.Linear(2, 2)
     before = net.weight.tolist()
-    for given in (net.parameters(), list(net.parameters()), [net.weight]):
+    for provided in (net.parameters(), list(net.parameters()), [net.weight]):
         with pytest.raises(TypeError, match=f"{call.__name__}: grads must be .*value_and_grad"):
-            call(given, 0.1)
+            call(provided, 0.1)
     assert net.weight.tolist() == before
     with pytest.raises(TypeError, match="must be floating-point, got int64 at 'a.0'"):
         call({"a": [F.arange(3)]}, 1.0)
@@ -145,8 +145,8 @@ def test_parameters_in_place_of_gradients_are_refused(call):
 def test_extremes_of_arrays_with_nan_are_nan(name, dim):
     values = np.array([[1.0, NAN, 2.0], [-INF, -INF, -INF], [INF, -1.0, 3.0]], "f4")
     call = lambda x: getattr(F, name)(x) if dim is None else getattr(F, name)(x, dim)  # noqa: E731
-    wanted = getattr(np, name)(values, axis=dim)
+    target = getattr(np, name)(values, axis=dim)
     for function in (call, sycl_dnn.compile(call)):
         found = function(on_device(values))
         found = found if hasattr(found, "shape") else found.values
-        np.testing.assert_array_equal(dpnp.asnumpy(found), wanted)
+        np.testing.assert_array_equal(dpnp.asnumpy(found), target)

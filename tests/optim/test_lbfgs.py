@@ -150,11 +150,11 @@ def test_rates_may_be_schedules_or_arguments():
     assert float(state["step"]) == 2
 
 
-def test_nothing_moves_at_a_minimum():
+def test_parameters_stay_at_a_minimum():
     params = {"w": F.zeros(3)}
     opt = optim.LBFGS()
-    made, state = opt.update(lambda p: F.sum(F.square(p["w"])), opt.init(params), params)
-    assert made["w"].tolist() == [0, 0, 0]
+    result, state = opt.update(lambda p: F.sum(F.square(p["w"])), opt.init(params), params)
+    assert result["w"].tolist() == [0, 0, 0]
     assert (int(state["iterations"]), int(state["evaluations"])) == (0, 1)
 
 
@@ -205,6 +205,6 @@ def test_the_maximum_of_a_function_is_the_minimum_of_its_negative(search):
     """To the last bit; the loss in the state is the negative as well."""
     usual = run(optim.LBFGS(0.5, line_search_fn=search), logistic, 2)
     opt = optim.LBFGS(0.5, line_search_fn=search, maximize=True)
-    found = run(opt, lambda *given: F.neg(logistic(*given)), 2)
+    found = run(opt, lambda *args: F.neg(logistic(*args)), 2)
     assert found[2] == usual[2]
-    np.testing.assert_array_equal(*(dpnp.asnumpy(made[0]["w"]) for made in (found, usual)))
+    np.testing.assert_array_equal(*(dpnp.asnumpy(result[0]["w"]) for result in (found, usual)))

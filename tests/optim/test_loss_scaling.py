@@ -13,8 +13,8 @@ BAD = {"infinite": np.inf, "minus infinite": -np.inf, "nan": np.nan}
 
 
 def on_device(value, dtype="float32"):
-    made = dpnp.asarray(np.asarray(value, "f4"), sycl_queue=sycl_dnn.default_queue())
-    return F.astype(made, dtype)
+    result = dpnp.asarray(np.asarray(value, "f4"), sycl_queue=sycl_dnn.default_queue())
+    return F.astype(result, dtype)
 
 
 def numbers(scale):
@@ -64,15 +64,15 @@ def test_one_nonfinite_gradient_skips_the_step(bad, dtype):
     state, scale = opt.init(params), scaler.init()
     grads = {n: np.ones(p.shape, "f4") for n, p in params.items()}
     grads["a"][1, 2] = BAD[bad]
-    made = scaler.update(
+    result = scaler.update(
         opt, {n: on_device(g, str(params[n].dtype)) for n, g in grads.items()}, state, params, scale
     )
-    for name, p in made[0].items():
+    for name, p in result[0].items():
         assert p.dtype == params[name].dtype
         assert (dpnp.asnumpy(F.astype(p, "float32")) == 1).all()
-    assert float(made[1]["step"]) == 0
-    assert not dpnp.asnumpy(made[1]["m"]["a"]).any()
-    assert numbers(made[2]) == (2.0**15, 0)
+    assert float(result[1]["step"]) == 0
+    assert not dpnp.asnumpy(result[1]["m"]["a"]).any()
+    assert numbers(result[2]) == (2.0**15, 0)
 
 
 def test_gradients_that_would_underflow_in_float16_survive():
@@ -84,13 +84,13 @@ def test_gradients_that_would_underflow_in_float16_survive():
         value = F.sum(F.mul(F.astype(narrow, "float32"), x))
         return scaler.scale(F.mul(value, 1e-5), scale)
 
-    for options, wanted in (({"enabled": False}, 0.0), ({}, 2e-9)):
+    for options, expected in (({"enabled": False}, 0.0), ({}, 2e-9)):
         scaler = optim.GradScaler(**options)
         scale = scaler.init()
         grads = sycl_dnn.grad(loss)({"w": w}, x, scale)
         grads, is_finite = scaler.unscale(grads, scale)
         assert bool(is_finite)
-        assert float(grads["w"][0, 0]) == pytest.approx(wanted, rel=2e-3)
+        assert float(grads["w"][0, 0]) == pytest.approx(expected, rel=2e-3)
 
 
 @pytest.mark.slow
@@ -110,8 +110,8 @@ def test_modules_train_in_float16_as_in_float32():
                     return scaler.scale(F.cross_entropy(net(x), labels), scale)
 
             value, grads = sycl_dnn.value_and_grad(loss)(net, x, labels)
-            made = scaler.update(opt, grads, state, net, scale)
-            return F.div(value, scale["scale"]), *made
+            actual = scaler.update(opt, grads, state, net, scale)
+            return F.div(value, scale["scale"]), *actual
 
         state, scale, losses = opt.init(net), scaler.init(), []
         for _ in range(20):
@@ -121,12 +121,12 @@ def test_modules_train_in_float16_as_in_float32():
         assert int(net[1].num_batches_tracked) == 20
         return [float(v) for v in losses], float(scale["scale"]), float(state["step"])
 
-    wanted, _, _ = trained(None)
+    expected, _, _ = trained(None)
     losses, scale, steps = trained("float16")
     assert steps >= 15
     assert scale >= 2.0**11
     assert losses[-1] < 0.5 * losses[0]
-    np.testing.assert_allclose(losses[0], wanted[0], rtol=0.01)
+    np.testing.assert_allclose(losses[0], expected[0], rtol=0.01)
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,9 @@ def trained(way):
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["autocast", "parameters"])
 def test_the_loss_is_within_a_percent_of_float32(way):
-    wanted = trained("float32")
-    assert wanted < 0.1
-    assert trained(way) == pytest.approx(wanted, rel=0.01)
+    expected = trained("float32")
+    assert expected < 0.1
+    assert trained(way) == pytest.approx(expected, rel=0.01)
 
 
 def windows(alphabet):
@@ -100,6 +100,6 @@ def test_a_gpt_ends_within_a_percent_of_float32(dtype):
     queue = sycl_dnn.default_queue()
     if not multiplies(Engine(queue), dtype):
         pytest.skip(f"{queue.sycl_device.name.strip()} multiplies {dtype} in float32")
-    wanted = loss_of_gpt("float32")
-    assert wanted < 2.3
-    assert loss_of_gpt(dtype) == pytest.approx(wanted, rel=0.01)
+    expected = loss_of_gpt("float32")
+    assert expected < 2.3
+    assert loss_of_gpt(dtype) == pytest.approx(expected, rel=0.01)

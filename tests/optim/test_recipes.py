@@ -46,7 +46,7 @@ def network(kind, lib):
     if kind == "tied":
         return tied(lib)()
     middle = lib.BatchNorm1d(8) if kind == "norm" else lib.LayerNorm(8)
-    bias = kind != "norm"  # before batch norm its gradient is rounding
+    bias = kind != "norm"  # before batch norm its gradient is only rounding error
     return lib.Sequential(lib.Linear(6, 8, bias=bias), middle, lib.GELU(), lib.Linear(8, 3))
 
 
@@ -68,8 +68,8 @@ class Theirs:
         ]
         self.trained = [p for _, p in named]
         options = {"momentum": 0.9} if name == "SGD" else {}
-        given = groups if "mask" in has else self.trained
-        self.opt = getattr(torch.optim, name)(given, lr=LR, weight_decay=DECAY, **options)
+        provided = groups if "mask" in has else self.trained
+        self.opt = getattr(torch.optim, name)(provided, lr=LR, weight_decay=DECAY, **options)
         self.schedule = torch.optim.lr_scheduler.CosineAnnealingLR(self.opt, 30)
         averages = torch.optim.swa_utils
         self.average = averages.AveragedModel(
@@ -132,8 +132,8 @@ class Ours:
             sums = optim.accumulate(sums, grads, weight=1 / parts)
         if "scale" not in self.has:
             return total, *self.opt.update(sums, state, net), scale
-        made = self.scaler.update(self.opt, sums, state, net, scale)
-        return total / scale["scale"], *made
+        result = self.scaler.update(self.opt, sums, state, net, scale)
+        return total / scale["scale"], *result
 
     def step(self, x, y):
         value, self.net, self.state, self.scale = self.run(

@@ -14,9 +14,9 @@ from sycl_dnn.optim import schedules
 def rates(schedule, steps):
     """The rates of numbers, after a check that arrays have the same."""
     traced = sycl_dnn.compile(lambda step: F.mul(F.ones(()), schedule(step)))
-    found = [schedule(step) for step in steps]
-    assert [float(traced(F.full((), float(s)))) for s in steps] == pytest.approx(found, abs=1e-5)
-    return found
+    results = [schedule(step) for step in steps]
+    assert [float(traced(F.full((), float(s)))) for s in steps] == pytest.approx(results, abs=1e-5)
+    return results
 
 
 def test_one_cycle_reaches_the_final_rate():
@@ -63,12 +63,12 @@ def theirs(make, steps, lr=0.5):
     """The rates of one of torch's schedulers."""
     torch = pytest.importorskip("torch")
     opt = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=lr)
-    scheduler, found = make(torch.optim.lr_scheduler, opt), []
+    scheduler, results = make(torch.optim.lr_scheduler, opt), []
     for _ in range(steps):
-        found.append(opt.param_groups[0]["lr"])
+        results.append(opt.param_groups[0]["lr"])
         opt.step()
         scheduler.step()
-    return found
+    return results
 
 
 ROWS = {
@@ -102,12 +102,12 @@ def test_rates_match_torch(name):
 
 @pytest.mark.parametrize(("steps", "mult"), [(4, 1), (3, 2), (1, 3)])
 def test_restarts_are_half_cosines_in_sequence(steps, mult):
-    wanted, length = [], steps
-    while len(wanted) < 40:
-        wanted += [(1 + math.cos(math.pi * t / length)) / 2 for t in range(length)]
+    expected, length = [], steps
+    while len(expected) < 40:
+        expected += [(1 + math.cos(math.pi * t / length)) / 2 for t in range(length)]
         length *= mult
     found = rates(schedules.cosine_restarts(1.0, steps, mult), range(40))
-    assert found == pytest.approx(wanted[:40], abs=1e-6)
+    assert found == pytest.approx(expected[:40], abs=1e-6)
 
 
 LOSSES = [
@@ -160,9 +160,9 @@ def test_a_plateau_inside_a_step():
 
     params, rate = {"w": F.ones(1)}, plateau.init()
     state = opt.init(params)
-    for wanted in (0.5, 0.0, -0.5):
+    for expected in (0.5, 0.0, -0.5):
         params, state, rate = step(params, state, rate)
-        assert params["w"].tolist() == [wanted]
+        assert params["w"].tolist() == [expected]
     assert float(plateau.update(rate, 1e9)["rate"]) == 0.25
 
 

@@ -90,7 +90,7 @@ def by_torch(name, options, steps, rate=LR, names=tuple(SHAPES)):
     params = {n: torch.tensor(v.astype("f8")) for n, v in initial().items() if n in names}
     opt = getattr(torch.optim, name)(list(params.values()), lr=LR, **options)
     if name == "Adafactor":
-        # By default torch takes that of float64 here.
+        # Here torch defaults to the epsilon of float64.
         opt.param_groups[0]["eps"] = options.get("eps", (float(np.finfo("f4").eps), 1e-3))
     rng = np.random.default_rng(2)
     for step in range(steps):
@@ -109,17 +109,17 @@ def answers():
 
     kinds = {name: getattr(torch.optim, name) for name in [*NAMES, "Muon"]}
     rates = {n: inspect.signature(kind).parameters["lr"].default for n, kind in kinds.items()}
-    found = {"default rates": rates}
+    result = {"default rates": rates}
     for name, options in ROWS:
         key = "-".join([name, *map(str, options.items())])
         for rate, value in RATES.items():
-            found[f"{key} {rate} few"] = by_torch(name, options, STEPS["few"], value)
-        found[f"{key} number many"] = by_torch(name, options, STEPS["many"])
+            result[f"{key} {rate} few"] = by_torch(name, options, STEPS["few"], value)
+        result[f"{key} number many"] = by_torch(name, options, STEPS["many"])
     for name in MAXIMIZE:
-        found[f"{name} maximize"] = by_torch(name, {"maximize": True}, STEPS["few"])
+        result[f"{name} maximize"] = by_torch(name, {"maximize": True}, STEPS["few"])
     for options in MUON:
-        found[f"Muon {options}"] = by_torch("Muon", options, STEPS["few"], names=["w"])
-    return found
+        result[f"Muon {options}"] = by_torch("Muon", options, STEPS["few"], names=["w"])
+    return result
 
 
 @functools.cache
@@ -180,8 +180,8 @@ def test_a_step_of_bfloat16_parameters_is_one_of_float32_rounded(name):
         wide, _ = opt.update(as_dtype(grads, "float32"), state, as_dtype(params, "float32"))
         params, state = opt.update(grads, state, params)
         assert all(str(p.dtype) == "bfloat16" for p in params.values())
-        found, wanted = (as_dtype(as_dtype(t, "bfloat16"), "float32") for t in (params, wide))
-        close(*({n: dpnp.asnumpy(v) for n, v in t.items()} for t in (found, wanted)), 2**-7)
+        found, expected = (as_dtype(as_dtype(t, "bfloat16"), "float32") for t in (params, wide))
+        close(*({n: dpnp.asnumpy(v) for n, v in t.items()} for t in (found, expected)), 2**-7)
 
 
 def adam(p, g, s, t, lr, b1=0.9, b2=0.999, eps=1e-8, decoupled=0.0):
@@ -221,12 +221,14 @@ def muon(p, g, s, t, lr):
     ids=["Lion", "LAMB", "Muon"],
 )  # fmt: skip
 def test_rules_without_torch_answers_follow_their_formulas(opt, formula, names):
-    wanted = {n: v.astype("f8") for n, v in initial().items() if n in names}
-    states, rng = {n: {} for n in wanted}, np.random.default_rng(2)
+    expected = {n: v.astype("f8") for n, v in initial().items() if n in names}
+    states, rng = {n: {} for n in expected}, np.random.default_rng(2)
     for t in range(1, STEPS["few"] + 1):
         grads = gradients(rng)
-        wanted = {n: formula(p, grads[n].astype("f8"), states[n], t, LR) for n, p in wanted.items()}
-    close(trained(opt, names=names), wanted, 3e-5)
+        expected = {
+            n: formula(p, grads[n].astype("f8"), states[n], t, LR) for n, p in expected.items()
+        }
+    close(trained(opt, names=names), expected, 3e-5)
 
 
 MAXIMIZE = [name for name in sorted(optim.__all__)
@@ -245,10 +247,10 @@ def test_maximizing_matches_torch(name):
 def test_maximize_is_offered_where_torch_has_it():
     torch = pytest.importorskip("torch")
     theirs = [n for n in dir(torch.optim) if isinstance(getattr(torch.optim, n), type)]
-    wanted = [n for n in theirs if hasattr(optim, n) and "maximize" in inspect.signature(
+    expected = [n for n in theirs if hasattr(optim, n) and "maximize" in inspect.signature(
         getattr(torch.optim, n)).parameters]  # fmt: skip
     # Of LBFGS since 2.14; its own test is in test_lbfgs.py.
-    assert sorted({*wanted, "LBFGS"}) == sorted([*MAXIMIZE, "LBFGS"])
+    assert sorted({*expected, "LBFGS"}) == sorted([*MAXIMIZE, "LBFGS"])
 
 
 @pytest.mark.parametrize("options", MUON, ids=str)
@@ -275,22 +277,22 @@ def test_groups_masks_norms_and_schedules():
         rate, weight_decay=0.5, max_norm=1.0, groups=[(lambda n: n == "b", {"betas": (0.5, 0.9)})],
         decay_mask=lambda name, p: p.ndim > 1,
     )  # fmt: skip
-    wanted = {n: v.astype("f8") for n, v in initial().items()}
-    states, rng = {n: {} for n in wanted}, np.random.default_rng(2)
+    expected = {n: v.astype("f8") for n, v in initial().items()}
+    states, rng = {n: {} for n in expected}, np.random.default_rng(2)
     for t in range(1, 11):
         grads = {n: g.astype("f8") for n, g in gradients(rng).items()}
         norm = math.sqrt(sum((g * g).sum() for g in grads.values()))
         for n, g in grads.items():
             own = {"decoupled": 0.5} if n == "w" else {"b1": 0.5, "b2": 0.9}
             g = g * min(1, 1 / (norm + 1e-6))
-            wanted[n] = adam(wanted[n], g, states[n], t, rate(t - 1), **own)
-    close(trained(opt, 10), wanted)
+            expected[n] = adam(expected[n], g, states[n], t, rate(t - 1), **own)
+    close(trained(opt, 10), expected)
 
 
 @pytest.mark.slow
 def test_a_compiled_step_equals_the_eager_one_and_learns():
     sycl_dnn.manual_seed(4)
-    # A bias before batch norm would have gradients of rounding alone, which Adam makes steps of.
+    # The gradient of a bias before batch norm is only rounding error, which Adam turns into steps.
     first = nn.Linear(4, 8, bias=False)
     net = nn.Sequential(first, nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 1))
     x, y = F.randn(16, 4), F.randn(16, 1)
@@ -327,12 +329,12 @@ def test_another_rate_takes_effect_without_a_retrace():
     state = opt.init(params)
     for rate in (1.0, 0.5, 0.25):
         opt.options["lr"] = rate
-        made, _ = opt.update(grads, state, params)
-        close({"w": dpnp.asnumpy(made["w"])}, {"w": initial()["w"] * (1 - rate)})
+        result, _ = opt.update(grads, state, params)
+        close({"w": dpnp.asnumpy(result["w"])}, {"w": initial()["w"] * (1 - rate)})
     assert optimizer._programs[opt].cache_info().misses == 1
     opt.options["weight_decay"] = 1.0
-    made, _ = opt.update(grads, state, params)
-    close({"w": dpnp.asnumpy(made["w"])}, {"w": initial()["w"] * 0.5})
+    result, _ = opt.update(grads, state, params)
+    close({"w": dpnp.asnumpy(result["w"])}, {"w": initial()["w"] * 0.5})
 
 
 def test_frozen_parameters_do_not_change_and_have_no_state():

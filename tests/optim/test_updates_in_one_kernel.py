@@ -48,8 +48,8 @@ def test_numbers_of_the_formula(name, schedule, queue):
     state = opt.init(params)
     for t in range(1, 4):
         params, state = opt.update(tree_of(queue, t), state, params)
-    wanted = formula(name, 3, 0.01, 0.1)
-    for found, numbers in zip((params, state["m"], state["v"]), wanted, strict=True):
+    expected = formula(name, 3, 0.01, 0.1)
+    for found, numbers in zip((params, state["m"], state["v"]), expected, strict=True):
         for n, array in found.items():
             np.testing.assert_allclose(dpnp.asnumpy(array), numbers[n], rtol=3e-5, atol=3e-6)
 
@@ -87,8 +87,8 @@ def test_gradients_through_a_step(size, queue):
         return F.mean(new["w"])
 
     found = sycl_dnn.grad(after)(F.full((), 1e-4, device=queue))
-    wanted = 0.01 * -1e-8 / (1e-4 + 1e-8) ** 2
-    assert float(found) == pytest.approx(wanted, rel=1e-2)
+    expected = 0.01 * -1e-8 / (1e-4 + 1e-8) ** 2
+    assert float(found) == pytest.approx(expected, rel=1e-2)
 
 
 def test_transposed_parameters_keep_their_layout(queue):

@@ -19,12 +19,14 @@ SHAPES = {
 def tree_of(queue, seed, dtype="float32", n_copies=1):
     rng = np.random.default_rng(seed)
     names = {f"{n}{i}": s for i in range(n_copies) for n, s in SHAPES.items()}
-    made = {n: rng.standard_normal(s).astype("f4") for n, s in names.items()}
-    return {n: F.astype(dpnp.asarray(a, sycl_queue=queue), dtype) for n, a in made.items()}
+    result = {n: rng.standard_normal(s).astype("f4") for n, s in names.items()}
+    return {n: F.astype(dpnp.asarray(a, sycl_queue=queue), dtype) for n, a in result.items()}
 
 
-def assert_equal(made, wanted):
-    for found, array in zip(sycl_dnn.tree.leaves(made), sycl_dnn.tree.leaves(wanted), strict=True):
+def assert_equal(actual, expected):
+    for found, array in zip(
+        sycl_dnn.tree.leaves(actual), sycl_dnn.tree.leaves(expected), strict=True
+    ):
         assert found.shape == array.shape
         assert str(found.dtype) == str(array.dtype)
         np.testing.assert_array_equal(to_float32(found), to_float32(array))
@@ -48,9 +50,11 @@ def run(opt, queue, dtype, is_joined, donate=()):
 def test_joined_updates_equal_separate_ones(name, dtype, queue):
     options = {"master_weights": dtype == "bfloat16", "weight_decay": 0.1, "max_norm": 2.0,
                "groups": [(lambda n: n == "b0", {"lr": 0.5})]}  # fmt: skip
-    wanted = run(getattr(optim, name)(0.01, **options), queue, dtype, False)
+    expected = run(getattr(optim, name)(0.01, **options), queue, dtype, False)
     for donate in ((), ("params", "state")):
-        assert_equal(run(getattr(optim, name)(0.01, **options), queue, dtype, True, donate), wanted)
+        assert_equal(
+            run(getattr(optim, name)(0.01, **options), queue, dtype, True, donate), expected
+        )
 
 
 def test_donated_parameters_are_updated_in_place(queue):
@@ -59,7 +63,7 @@ def test_donated_parameters_are_updated_in_place(queue):
         lambda grads, state, params: opt.update(grads, state, params), donate=("state", "params")
     )
     params, grads = tree_of(queue, 0, n_copies=3), tree_of(queue, 1, n_copies=3)
-    wanted, _ = opt.update(grads, opt.init(params), params)
+    expected, _ = opt.update(grads, opt.init(params), params)
     state = opt.init(params)
 
     def places(*trees):
@@ -67,9 +71,9 @@ def test_donated_parameters_are_updated_in_place(queue):
         return {a.get_array()._pointer for a in arrays if a.size >= 90_000}
 
     before = places(params, state)
-    made, after = step(grads, state, params)
-    assert places(made, after) == before
-    assert_equal(made, wanted)
+    actual, after = step(grads, state, params)
+    assert places(actual, after) == before
+    assert_equal(actual, expected)
 
 
 def test_arrays_move_between_calls(queue):
@@ -78,11 +82,11 @@ def test_arrays_move_between_calls(queue):
     step = sycl_dnn.compile(lambda grads, state, params: opt.update(grads, state, params)[0])
     params = [tree_of(queue, n) for n in range(6)]
     grads, state = tree_of(queue, 9), opt.init(params[0])
-    made = [step(grads, state, given) for given in params]
-    for given, found in zip(params, made, strict=True):
+    actual = [step(grads, state, provided) for provided in params]
+    for provided, found in zip(params, actual, strict=True):
         for n, array in found.items():
-            wanted = to_float32(given[n]) - np.float32(0.5) * to_float32(grads[n])
-            np.testing.assert_allclose(to_float32(array), wanted, rtol=1e-6, atol=1e-6)
+            expected = to_float32(provided[n]) - np.float32(0.5) * to_float32(grads[n])
+            np.testing.assert_allclose(to_float32(array), expected, rtol=1e-6, atol=1e-6)
 
 
 #: Optimizer, or what uses one -> the most launches for any number of parameters.
@@ -152,7 +156,7 @@ def test_out_arrays_of_the_caller(queue):
     params, grads = tree_of(queue, 0), tree_of(queue, 1)
     state = opt.init(params)
     step = sycl_dnn.compile(lambda grads, state, params: opt.update(grads, state, params))
-    wanted = step(grads, state, params)
-    out = sycl_dnn.tree.map(dpnp.empty_like, wanted)
+    expected = step(grads, state, params)
+    out = sycl_dnn.tree.map(dpnp.empty_like, expected)
     assert step(grads, state, params, out=out) is out
-    assert_equal(out, wanted)
+    assert_equal(out, expected)

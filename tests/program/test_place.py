@@ -22,7 +22,7 @@ def test_nothing_is_pending_afterwards(queue):
 
 
 @pytest.mark.slow
-def test_threads_read_what_they_waited_for(queue):
+def test_threads_read_completed_results(queue):
     """``queue.wait()`` alone lets a thread through while another one is in it."""
     x = dpnp.ones((8, 16), dtype="f4", sycl_queue=queue)
     sycl_dnn.synchronize(queue)

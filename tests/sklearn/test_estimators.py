@@ -67,11 +67,11 @@ def test_string_classes_are_learned_and_pickled(iris):
 def test_device_arrays_stay_on_the_device(iris):
     x, y = on_device(*iris)
     net = MLPClassifier(**QUICK, random_state=0).fit(x, y)
-    made = net.predict(x)
-    assert isinstance(made, dpnp.ndarray)
-    assert made.sycl_queue == x.sycl_queue
+    result = net.predict(x)
+    assert isinstance(result, dpnp.ndarray)
+    assert result.sycl_queue == x.sycl_queue
     assert net.predict_proba(x).shape == (150, 3)
-    np.testing.assert_array_equal(dpnp.asnumpy(made), net.predict(iris[0]))
+    np.testing.assert_array_equal(dpnp.asnumpy(result), net.predict(iris[0]))
     assert net.score(x, y) == net.score(*iris) > 0.8
     same = MLPClassifier(**QUICK, random_state=0).fit(*iris)
     np.testing.assert_array_equal(same.coefs_[0], net.coefs_[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sycl_dnn COMMAND``: every command is there, and a mistyped one has a suggestion."""
+"""``python -m sycl_dnn COMMAND``: every command exists, and a mistyped one gets a suggestion."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_a_mistyped_command_has_a_suggestion(typed, meant, capsys):
     )
 
 
-def test_what_resembles_no_command_gets_the_list(capsys):
+def test_unrecognizable_command_gets_the_list(capsys):
     assert program.main(["frobnicate"]) == 2
     assert f"; commands are {', '.join(program.COMMANDS)}\n" in capsys.readouterr().err
 

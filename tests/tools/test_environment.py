@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sycl_dnn`` tells versions, devices, fixes and what is missing."""
+"""``python -m sycl_dnn`` reports versions, devices, fixes and what is missing."""
 
 import importlib.metadata
 import json
@@ -105,7 +105,7 @@ def test_status_is_1_without_device(options):
 
 
 @pytest.mark.slow
-def test_fixes_are_told():
+def test_fixes_are_reported():
     done = fresh_process.run("-m", "sycl_dnn", "--json", ONEAPI_DEVICE_SELECTOR="opencl:cpu")
     found = json.loads(done.stdout)
     assert done.returncode == 0
@@ -122,7 +122,7 @@ def test_dpnp_is_not_imported():
 
 
 @pytest.mark.slow
-def test_devices_listed_before_the_import_are_told():
+def test_devices_listed_before_the_import_are_reported():
     code = "import dpctl; dpctl.get_devices(); from sycl_dnn.tools import environment; "
     code += "print(environment.collect()['missing'][0]['what'])"
     found = fresh_process.output(code, ONEAPI_DEVICE_SELECTOR="opencl:cpu")
@@ -213,7 +213,7 @@ def real_gpu(tmp_path, monkeypatch):
         ("of-unknown-version", None, False),
     ],
 )
-def test_an_old_level_zero_loader_is_told(version, selector, warned, real_gpu, monkeypatch):
+def test_old_level_zero_loader_is_reported(version, selector, warned, real_gpu, monkeypatch):
     loader(real_gpu, version)
     if selector:
         monkeypatch.setenv("ONEAPI_DEVICE_SELECTOR", selector)

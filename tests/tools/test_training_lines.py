@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trainings take no more lines of code than torch's: the table of benchmarks/README.md."""
+"""Training takes no more lines of code than in torch: the table of benchmarks/README.md."""
 
 import sys
 

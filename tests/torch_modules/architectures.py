@@ -31,7 +31,7 @@ from sycl_dnn import functional as F
 from sycl_dnn import optim
 
 BATCH, STEPS, TRIES = 8, 3, 4
-#: So that gradients that are 0 but for rounding (of biases before batch norms) move nothing.
+#: Keeps gradients that are 0 except for rounding (biases before batch norms) from moving anything.
 EPS = 1e-4
 #: Names, with the size of the images where it is not 64.
 TORCHVISION = """

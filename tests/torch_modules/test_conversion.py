@@ -30,9 +30,9 @@ def arrays(*tensors):
     return [dpnp.asarray(t.detach().numpy()) for t in tensors]
 
 
-def close(found, wanted, tolerance=1e-5):
-    wanted = wanted.detach().numpy()
-    np.testing.assert_allclose(dpnp.asnumpy(found), wanted, rtol=tolerance, atol=tolerance)
+def close(found, expected, tolerance=1e-5):
+    expected = expected.detach().numpy()
+    np.testing.assert_allclose(dpnp.asnumpy(found), expected, rtol=tolerance, atol=tolerance)
 
 
 def operators(net, is_training=True):
@@ -79,20 +79,20 @@ class Normed(nn.Module):
 def test_names_dtypes_and_ties_match_torch():
     net = Normed()
     net.conv.weight.requires_grad_(False)
-    made = sycl_dnn.from_torch(net, torch.randn(4, 3, 5))
-    assert repr(made) == repr(net)
-    assert [n for n, _ in made.named_parameters()] == [n for n, _ in net.named_parameters()]
-    assert made.out._parameters["weight"] is made.tied._parameters["weight"]
-    assert "conv.weight" not in dict(made.named_parameters(trainable=True))
-    there, back = net.state_dict(), made.to_torch_state_dict()
-    assert list(back) == list(there) == list(made.state_dict())
+    result = sycl_dnn.from_torch(net, torch.randn(4, 3, 5))
+    assert repr(result) == repr(net)
+    assert [n for n, _ in result.named_parameters()] == [n for n, _ in net.named_parameters()]
+    assert result.out._parameters["weight"] is result.tied._parameters["weight"]
+    assert "conv.weight" not in dict(result.named_parameters(trainable=True))
+    there, back = net.state_dict(), result.to_torch_state_dict()
+    assert list(back) == list(there) == list(result.state_dict())
     for name, tensor in there.items():
         assert back[name].dtype == tensor.dtype, name
         assert torch.equal(back[name], tensor), name
     other = Normed()
     other.load_state_dict(back)
-    assert made.load_state_dict(other.state_dict()) == ([], [])
-    assert made.out._parameters["weight"] is made.tied._parameters["weight"]
+    assert result.load_state_dict(other.state_dict()) == ([], [])
+    assert result.out._parameters["weight"] is result.tied._parameters["weight"]
 
 
 @pytest.mark.parametrize("momentum", [0.1, None])
@@ -101,33 +101,33 @@ def test_training_updates_the_statistics_and_counts(momentum):
     net = Normed(momentum)
     net.drop.p = 0.0
     x = torch.randn(4, 3, 5)
-    made = sycl_dnn.from_torch(net, x)
+    result = sycl_dnn.from_torch(net, x)
     assert net.norm.momentum == momentum
     assert net.training
     for _ in range(3):
-        close(made(*arrays(x)), net(x))
+        close(result(*arrays(x)), net(x))
     for name, tensor in net.state_dict().items():
-        np.testing.assert_allclose(made.to_torch_state_dict()[name], tensor, rtol=1e-5, atol=1e-6)
-    close(made.eval()(*arrays(x)), net.eval()(x))
-    made.train().norm.eval()
+        np.testing.assert_allclose(result.to_torch_state_dict()[name], tensor, rtol=1e-5, atol=1e-6)
+    close(result.eval()(*arrays(x)), net.eval()(x))
+    result.train().norm.eval()
     net.train().norm.eval()
-    close(made(*arrays(x)), net(x))
-    state = made.to_torch_state_dict()
+    close(result(*arrays(x)), net(x))
+    state = result.to_torch_state_dict()
     assert state["norm.num_batches_tracked"] == 3
     assert state["calls"] == net.calls == 10
 
 
 def test_dropout_follows_the_mode_of_its_module():
     net = nn.Sequential(nn.Dropout(0.5), nn.Identity())
-    made = sycl_dnn.from_torch(net, torch.ones(1000))
+    result = sycl_dnn.from_torch(net, torch.ones(1000))
     x = F.ones(1000)
-    first, second = (dpnp.asnumpy(made(x)) for _ in range(2))
+    first, second = (dpnp.asnumpy(result(x)) for _ in range(2))
     assert 400 < np.count_nonzero(first) < 600
     assert set(first) == {0.0, 2.0}
     assert (first != second).any()
-    assert (dpnp.asnumpy(made.eval()(x)) == 1).all()
-    made.part_at("0").train()
-    assert 400 < np.count_nonzero(dpnp.asnumpy(made(x))) < 600
+    assert (dpnp.asnumpy(result.eval()(x)) == 1).all()
+    result.part_at("0").train()
+    assert 400 < np.count_nonzero(dpnp.asnumpy(result(x))) < 600
 
 
 def test_recurrent_layers_are_kept_whole():
@@ -144,30 +144,30 @@ def test_constants_are_folded_at_conversion():
         return x + mask.cumsum(0).tril()
 
     x = torch.randn(6, 6)
-    made = sycl_dnn.from_torch(Called(forward), x)
-    assert operators(made) == {"aten.add.Tensor": 1}
-    close(made(*arrays(x)), forward(x))
-    assert made.state_dict() == {}
+    result = sycl_dnn.from_torch(Called(forward), x)
+    assert operators(result) == {"aten.add.Tensor": 1}
+    close(result(*arrays(x)), forward(x))
+    assert result.state_dict() == {}
 
 
 def test_dynamic_sizes_are_bound_at_the_call():
     net = NETWORKS["GPT"]()[0]
     ids = torch.randint(40, (4, 16))
-    made = sycl_dnn.from_torch(
+    result = sycl_dnn.from_torch(
         net, ids[:, :9], dynamic={0: "batch", 1: torch.export.Dim("t", max=15)}
     )
     for n, t in ((4, 9), (1, 15), (3, 2)):
-        close(made(*arrays(ids[:n, :t])), net(ids[:n, :t]))
+        close(result(*arrays(ids[:n, :t])), net(ids[:n, :t]))
     with pytest.raises(ValueError, match="the size t must be .*at most 15, got 16"):
-        made(F.zeros((4, 16), dtype="int64"))
+        result(F.zeros((4, 16), dtype="int64"))
 
 
 def test_sizes_are_fixed_by_default():
     net = Called(lambda x, y: x @ y)
-    made = sycl_dnn.from_torch(net, torch.ones(2, 3), torch.ones(3, 4), dynamic=[{0: "n"}])
-    assert made(F.ones(7, 3), F.ones(3, 4)).shape == (7, 4)
+    result = sycl_dnn.from_torch(net, torch.ones(2, 3), torch.ones(3, 4), dynamic=[{0: "n"}])
+    assert result(F.ones(7, 3), F.ones(3, 4)).shape == (7, 4)
     with pytest.raises(ValueError, match=r"args_0 must have shape \(n, 3\), got \(2, 5\)"):
-        made(F.ones(2, 5), F.ones(3, 4))
+        result(F.ones(2, 5), F.ones(3, 4))
     same = sycl_dnn.from_torch(
         Called(lambda x, y: x + y), torch.ones(2), torch.ones(2), dynamic={0: "n"}
     )
@@ -215,19 +215,19 @@ def test_an_unknown_operator_is_named_with_its_line():
 def test_a_mode_that_cannot_be_converted_is_refused_at_the_call():
     net = Called(lambda x: x)
     net.function = lambda x: torch.linalg.qr(x)[0] if net.training else x * 2
-    made = sycl_dnn.from_torch(net.eval(), torch.ones(3, 3))
-    assert made(F.ones(3, 3)).sum() == 18
+    result = sycl_dnn.from_torch(net.eval(), torch.ones(3, 3))
+    assert result(F.ones(3, 3)).sum() == 18
     with pytest.raises(NotImplementedError, match="aten.linalg_qr"):
-        made.train()(F.ones(3, 3))
+        result.train()(F.ones(3, 3))
 
 
 def test_control_flow_of_torch_takes_one_branch():
     def forward(x):
         return torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x - 1, (x,))
 
-    made = sycl_dnn.from_torch(Called(forward), torch.ones(3))
-    assert made(F.ones(3)).tolist() == [2, 2, 2]
-    assert made(-F.ones(3)).tolist() == [-2, -2, -2]
+    result = sycl_dnn.from_torch(Called(forward), torch.ones(3))
+    assert result(F.ones(3)).tolist() == [2, 2, 2]
+    assert result(-F.ones(3)).tolist() == [-2, -2, -2]
 
 
 def test_results_of_no_grad_are_constants():
@@ -236,8 +236,8 @@ def test_results_of_no_grad_are_constants():
             y = x * 3
         return (x * y).sum() + (x.detach() * x).sum()
 
-    made = sycl_dnn.from_torch(Called(forward), torch.ones(3))
-    assert sycl_dnn.grad(made)(F.ones(3)).tolist() == [4, 4, 4]
+    result = sycl_dnn.from_torch(Called(forward), torch.ones(3))
+    assert sycl_dnn.grad(result)(F.ones(3)).tolist() == [4, 4, 4]
 
 
 Pair = collections.namedtuple("Pair", "first second")
@@ -248,51 +248,51 @@ def test_arguments_and_results_may_be_nested():
         return {"pair": Pair(x + parts["a"], [parts["b"] * 2]), "flag": flag, "none": scale}
 
     parts = {"a": torch.ones(2), "b": torch.ones(3)}
-    made = sycl_dnn.from_torch(Called(forward), torch.ones(2), True, kwargs={"parts": parts})
-    found = made(F.ones(2), True, parts={"a": F.ones(2), "b": F.ones(3)})
+    result = sycl_dnn.from_torch(Called(forward), torch.ones(2), True, kwargs={"parts": parts})
+    found = result(F.ones(2), True, parts={"a": F.ones(2), "b": F.ones(3)})
     assert found["pair"].first.tolist() == [2, 2]
     assert found["pair"][1][0].tolist() == [2, 2, 2]
     assert found["flag"] is True
     assert found["none"] is None
     with pytest.raises(ValueError, match="must be True, with which the module was converted"):
-        made(F.ones(2), False, parts={"a": F.ones(2), "b": F.ones(3)})
+        result(F.ones(2), False, parts={"a": F.ones(2), "b": F.ones(3)})
     with pytest.raises(TypeError, match=r"parts must be a dict of \['a', 'b'\]"):
-        made(F.ones(2), True, parts={"a": F.ones(2)})
+        result(F.ones(2), True, parts={"a": F.ones(2)})
     with pytest.raises(TypeError, match="must be those of the examples"):
-        made(F.ones(2), True)
+        result(F.ones(2), True)
 
 
 def test_arguments_may_be_given_by_name():
-    made = sycl_dnn.from_torch(nn.Bilinear(2, 3, 4), np.ones((5, 2), "f4"), F.ones(5, 3))
+    result = sycl_dnn.from_torch(nn.Bilinear(2, 3, 4), np.ones((5, 2), "f4"), F.ones(5, 3))
     a, b = F.ones(5, 2), F.ones(5, 3)
-    assert (made(a, b) == made(input2=b, input1=a)).all()
+    assert (result(a, b) == result(input2=b, input1=a)).all()
 
 
 def test_transforms_take_a_converted_module():
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
     x = torch.randn(6, 8)
-    made = sycl_dnn.from_torch(net, x).eval()
-    (given,) = arrays(x)
-    close(sycl_dnn.compile(lambda net, x: net(x))(made, given), net(x))
+    actual = sycl_dnn.from_torch(net, x).eval()
+    (provided,) = arrays(x)
+    close(sycl_dnn.compile(lambda net, x: net(x))(actual, provided), net(x))
     with sycl_dnn.autocast("bfloat16"):
-        assert str(made(given).dtype) == "bfloat16"
-    integer, _ = sycl_dnn.quantize(sycl_dnn.compile(made), [given])
-    assert np.abs(dpnp.asnumpy(integer(given)) - net(x).detach().numpy()).max() < 0.1
-    wanted = torch.autograd.functional.hvp(lambda x: net(x).square().sum(), x, torch.ones_like(x))[
-        1
-    ]
-    slope = sycl_dnn.grad(lambda x: F.sum(F.square(made(x))))
-    close(sycl_dnn.grad(lambda x: F.sum(slope(x)))(given), wanted, 1e-4)
-    close(made.to("bfloat16")(F.astype(given, "bfloat16")).astype("float32"), net(x), 0.05)
+        assert str(actual(provided).dtype) == "bfloat16"
+    integer, _ = sycl_dnn.quantize(sycl_dnn.compile(actual), [provided])
+    assert np.abs(dpnp.asnumpy(integer(provided)) - net(x).detach().numpy()).max() < 0.1
+    expected = torch.autograd.functional.hvp(
+        lambda x: net(x).square().sum(), x, torch.ones_like(x)
+    )[1]
+    slope = sycl_dnn.grad(lambda x: F.sum(F.square(actual(x))))
+    close(sycl_dnn.grad(lambda x: F.sum(slope(x)))(provided), expected, 1e-4)
+    close(actual.to("bfloat16")(F.astype(provided, "bfloat16")).astype("float32"), net(x), 0.05)
 
 
 def test_a_pickled_module_needs_no_torch(tmp_path):
     net, x = NETWORKS["U-Net"]()
-    made = sycl_dnn.from_torch(net, x)
-    (tmp_path / "net").write_bytes(pickle.dumps(made))
+    result = sycl_dnn.from_torch(net, x)
+    (tmp_path / "net").write_bytes(pickle.dumps(result))
     np.save(tmp_path / "x.npy", x.numpy())
-    np.save(tmp_path / "y.npy", dpnp.asnumpy(made.eval()(*arrays(x))))
+    np.save(tmp_path / "y.npy", dpnp.asnumpy(result.eval()(*arrays(x))))
     program = (
         "import sys, pickle, pathlib; sys.modules['torch'] = None; import dpnp, numpy as np\n"
         "folder = pathlib.Path(sys.argv[1])\n"
@@ -305,9 +305,9 @@ def test_a_pickled_module_needs_no_torch(tmp_path):
 
 
 def test_converted_parts_cannot_run_alone():
-    made = sycl_dnn.from_torch(nn.Sequential(nn.Linear(2, 2)), torch.ones(1, 2))
+    result = sycl_dnn.from_torch(nn.Sequential(nn.Linear(2, 2)), torch.ones(1, 2))
     with pytest.raises(NotImplementedError, match="Linear: a part of a converted module"):
-        made.part_at("0")(F.ones(1, 2))
+        result.part_at("0")(F.ones(1, 2))
     with pytest.raises(TypeError, match="module must be a torch.nn.Module, got int"):
         sycl_dnn.from_torch(3)
 
@@ -315,6 +315,6 @@ def test_converted_parts_cannot_run_alone():
 def test_weight_norm_keeps_its_parametrization():
     torch.manual_seed(0)
     net = nn.utils.parametrizations.weight_norm(nn.Linear(4, 3))
-    made = sycl_dnn.from_torch(net, torch.ones(2, 4))
-    assert list(made.state_dict()) == list(net.state_dict())
-    close(made(F.ones(2, 4)), net(torch.ones(2, 4)))
+    result = sycl_dnn.from_torch(net, torch.ones(2, 4))
+    assert list(result.state_dict()) == list(net.state_dict())
+    close(result(F.ones(2, 4)), net(torch.ones(2, 4)))

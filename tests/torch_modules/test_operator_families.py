@@ -377,9 +377,9 @@ def attention(x):
 def writes(x, y):
     """Yield copies that were written into, by views too."""
     for write in WRITES:
-        made = x.clone()
-        write(made, y)
-        yield made
+        result = x.clone()
+        write(result, y)
+        yield result
 
 
 def _by_mask(x, y):
@@ -432,9 +432,9 @@ def test_operators_match_torch(family):
     shapes = [(4, 6), (4, 6)] if family in OF_TWO else [(2, 4, 8, 8)]
     inputs = [torch.randn(shape) for shape in shapes]
     net = Family(family)
-    made = sycl_dnn.from_torch(net, *inputs)
-    found = made(*(dpnp.asarray(v.numpy()) for v in inputs))
-    for number, (mine, wanted) in enumerate(zip(found, net(*inputs), strict=True)):
+    actual = sycl_dnn.from_torch(net, *inputs)
+    found = actual(*(dpnp.asarray(v.numpy()) for v in inputs))
+    for number, (mine, expected) in enumerate(zip(found, net(*inputs), strict=True)):
         values = dpnp.asnumpy(mine)
-        assert (values.dtype, values.shape) == (wanted.numpy().dtype, wanted.shape), number
-        np.testing.assert_allclose(values, wanted, rtol=1e-4, atol=2e-5, err_msg=str(number))
+        assert (values.dtype, values.shape) == (expected.numpy().dtype, expected.shape), number
+        np.testing.assert_allclose(values, expected, rtol=1e-4, atol=2e-5, err_msg=str(number))

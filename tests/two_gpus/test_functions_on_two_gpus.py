@@ -20,8 +20,8 @@ def values(*shape, seed=0):
 
 
 def on(queue, *arrays):
-    found = [dpnp.asarray(a, sycl_queue=queue) for a in arrays]
-    return found[0] if len(found) == 1 else found
+    matches = [dpnp.asarray(a, sycl_queue=queue) for a in arrays]
+    return matches[0] if len(matches) == 1 else matches
 
 
 def softmax(x):
@@ -66,10 +66,10 @@ def test_images_and_batches_of_them(queues):
     expected = np.einsum("nchw,oc->nohw", x, w[:, :, 0, 0])
     mean, var = expected.mean((0, 2, 3), keepdims=True), expected.var((0, 2, 3), keepdims=True)
     for queue in queues:
-        made = F.conv2d(*on(queue, x, w))
-        check(made, queue, expected)
+        actual = F.conv2d(*on(queue, x, w))
+        check(actual, queue, expected)
         check(
-            F.batch_norm(made, *on(queue, np.zeros(4, "f4"), np.ones(4, "f4")), training=True),
+            F.batch_norm(actual, *on(queue, np.zeros(4, "f4"), np.ones(4, "f4")), training=True),
             queue,
             (expected - mean) / np.sqrt(var + 1e-5),
         )
@@ -109,7 +109,7 @@ def test_a_compiled_function_on_each(queues):
             check(layer(*on(queue, x, w)), queue, softmax(np.maximum(x @ w.T, 0)))
 
 
-def test_what_a_compiled_function_holds_is_of_one_gpu(queues):
+def test_compiled_function_holds_arrays_of_one_gpu(queues):
     w = on(queues[0], values(6, 8))
     layer = sycl_dnn.compile(lambda x: F.linear(x, w))
     x = values(4, 8)
@@ -128,7 +128,7 @@ def test_a_module_moves(queues):
         layer(on(queues[0], x))
 
 
-def test_what_a_gpu_lacks_comes_back_to_where_it_was(queues):
+def test_gpu_fallbacks_return_results_to_the_device(queues):
     """oneDNN's copy of this view is wrong where the GPU is the CPU: the CPU itself takes over."""
     x = values(6, 32)
     with warnings.catch_warnings(record=True) as caught:

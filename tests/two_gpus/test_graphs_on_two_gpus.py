@@ -20,9 +20,9 @@ def test_a_graph_for_each(queues):
     g.relu(g.matmul(x, w, name="product"), name="y")
     compiled = [g.compile(queue) for queue in queues]
     for turn in range(3):
-        for queue, made in zip(queues, compiled, strict=True):
+        for queue, result in zip(queues, compiled, strict=True):
             a, b = values(4, 8, seed=turn), values(8, 8, seed=1)
-            y = made(*(dpnp.asarray(v, sycl_queue=queue) for v in (a, b)))
+            y = result(*(dpnp.asarray(v, sycl_queue=queue) for v in (a, b)))
             assert y.sycl_queue == queue
             np.testing.assert_allclose(y.asnumpy(), np.maximum(a @ b, 0), atol=1e-5)
     wrong = [dpnp.asarray(v, sycl_queue=queues[1]) for v in (a, b)]

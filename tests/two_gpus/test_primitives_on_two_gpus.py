@@ -26,8 +26,12 @@ def memory(stream, values=VALUES, **how):
 
 
 def arguments(stream):
-    given = memory(stream)
-    return {"src": given, "weights": given, "dst": memory(stream, np.full_like(VALUES, np.nan))}
+    provided = memory(stream)
+    return {
+        "src": provided,
+        "weights": provided,
+        "dst": memory(stream, np.full_like(VALUES, np.nan)),
+    }
 
 
 def test_an_engine_each(streams):
@@ -99,7 +103,7 @@ def test_memory_of_the_host_serves_both(streams):
     np.testing.assert_allclose(args["dst"].to_array().asnumpy(), VALUES @ VALUES, atol=1e-4)
 
 
-def test_a_kernel_of_ones_own_is_built_for_each(gpus):
+def test_custom_kernel_is_built_for_each_device(gpus):
     """In the context that both share: a program is built for the devices that are named."""
     source = "kernel void add(global int *p) { p[get_global_id(0)] += 3; }"
     for device in gpus:
@@ -107,8 +111,10 @@ def test_a_kernel_of_ones_own_is_built_for_each(gpus):
         program = dpctl.program.create_program_from_source(queue, source)
         array = dpnp.zeros(64, dtype="i4", sycl_queue=queue)
         queue.wait()
-        made = queue.submit(program.get_sycl_kernel("add"), [array.get_array().usm_data], [64], [8])
-        made.wait()
+        result = queue.submit(
+            program.get_sycl_kernel("add"), [array.get_array().usm_data], [64], [8]
+        )
+        result.wait()
         assert (array.asnumpy() == 3).all()
 
 
@@ -117,8 +123,8 @@ def test_a_kernel_of_ones_own_is_built_for_each(gpus):
 def test_reorder_between_gpus(source, layouts, streams):
     there, here = streams[source], streams[1 - source]
     src, dst = (dnnl.MemoryDesc((32, 32), F32, tag) for tag in layouts.split())
-    made = dnnl.reorder(there.engine, src=src, dst=dst, dst_engine=here.engine)
-    primitive = dnnl.Primitive(made)
+    result = dnnl.reorder(there.engine, src=src, dst=dst, dst_engine=here.engine)
+    primitive = dnnl.Primitive(result)
     for turn in range(3):
         args = {"src": dnnl.Memory(src, there.engine), "dst": dnnl.Memory(dst, here.engine)}
         values = dpnp.asarray(VALUES + turn, sycl_queue=args["src"].to_array().sycl_queue)

@@ -72,18 +72,17 @@ _TEXT = """{summary}
 Parameters
 ----------
 input : array {shape}
-    float32, bfloat16 or float16, float64 where the device has it.
+    float32, bfloat16 or float16; float64 if the device supports it.
 p : float
     Probability, 0 to 1.
 training : bool
-    Otherwise the input itself is returned, as with ``p=0``.
+    If False, the input itself is returned, as for ``p=0``.
 inplace : bool
-    As for ``dropout``. In a compiled module's ``forward`` it writes nothing, and later reads of the
-    input raise RuntimeError: use the result.
+    As for ``dropout``.
 seed : int or Seed, optional
-    As for ``dropout``: the same seed drops the same; without it each call draws again.
+    As for ``dropout``.
 out : array, optional
-    Written and returned; shape and dtype of the input.
+    Overwritten and returned; shape and dtype of the input.
 
 Returns
 -------
@@ -92,7 +91,7 @@ array {shape}
 Raises
 ------
 TypeError
-    The dtype is not floating-point, or ``seed`` no integer.
+    The dtype is not floating point, or ``seed`` is not an integer.
 ValueError
     ``p`` is not in [0, 1], or the input has a different number of axes.
 
@@ -100,9 +99,9 @@ Notes
 -----
 {notes}Source: ``torch.nn.functional.{name}``.
 """
-_DROPS = "Set whole channels to zero, each with probability ``p``; divide the others by ``1 - p``."
+_DROPS = "Zero whole channels with probability ``p``; scale the others by ``1 / (1 - p)``."
 _FLAT = "An input of three axes is (N, C, W), as in torch.\n\n"
-_KEEPS = "Mean and variance of SELU's results are preserved, as estimates over many elements.\n\n"
+_KEEPS = "In expectation, the mean and variance of SELU's results are preserved.\n\n"
 
 
 def _channels(name: str, shape: str, notes: str = "") -> Callable[..., Any]:
@@ -138,10 +137,13 @@ dropout1d = _channels("dropout1d", "(N, C, W), or (C, W)")
 dropout2d = _channels("dropout2d", "(N, C, H, W), or (N, C, W)", _FLAT)
 dropout3d = _channels("dropout3d", "(N, C, D, H, W), or (C, D, H, W)")
 alpha_dropout = _selu(
-    "alpha_dropout", "Set elements to SELU's lowest value at random, and scale all.", "(*)", False
+    "alpha_dropout",
+    "Set elements to SELU's negative saturation value at random; rescale.",
+    "(*)",
+    False,
 )
 feature_alpha_dropout = _selu(
-    "feature_alpha_dropout", "Set whole channels to SELU's lowest value at random, and scale all.",
+    "feature_alpha_dropout", "Set channels to SELU's negative saturation value at random; rescale.",
     "(N, C, *)", True,
 )  # fmt: skip
 
@@ -168,9 +170,9 @@ def _one_hot(soft: Tensor, axis: int) -> Tensor:
     """Return one-hot vectors at the maxima along an axis, with the gradient of ``soft``."""
 
     def value() -> Tensor:
-        made = converted(one_hot(argmax(soft, axis), soft.shape[axis]), str(soft.dtype))
+        result = converted(one_hot(argmax(soft, axis), soft.shape[axis]), str(soft.dtype))
         order = [*range(axis), soft.ndim - 1, *range(axis, soft.ndim - 1)]
-        return transpose(made, order)
+        return transpose(result, order)
 
     return soft.trace.closed({"soft": soft}, value, lambda dy: {"soft": dy})
 
@@ -238,5 +240,5 @@ def gumbel_softmax(
     if not tau > 0:
         raise ValueError(f"gumbel_softmax: tau must be positive, got {tau}")
     number = seed_of("gumbel_softmax", seed, isinstance(logits, Tensor))
-    given = {} if out is None else {"out": out}
-    return _gumbel_softmax(logits, number, float(tau), bool(hard), dim, **given)
+    provided = {} if out is None else {"out": out}
+    return _gumbel_softmax(logits, number, float(tau), bool(hard), dim, **provided)

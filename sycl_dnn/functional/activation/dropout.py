@@ -52,9 +52,9 @@ def manual_seed(seed: int) -> None:
     True
     """
     global _generator
-    made = np.random.default_rng(seed)
+    result = np.random.default_rng(seed)
     with _lock:
-        _generator = made
+        _generator = result
 
 
 def get_rng_state() -> str:
@@ -101,15 +101,15 @@ def set_rng_state(state: str) -> None:
     True
     """
     global _generator
-    made = np.random.default_rng(0)
+    result = np.random.default_rng(0)
     try:
-        made.bit_generator.state = json.loads(state)
+        result.bit_generator.state = json.loads(state)
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         raise ValueError(
             f"set_rng_state: state must be a string from get_rng_state, got {state!r:.60} ({error})"
         ) from None
     with _lock:
-        _generator = made
+        _generator = result
 
 
 def next_seed() -> int:
@@ -209,8 +209,8 @@ def dropped(
     if is_traced:
         refuse_inplace(name, inplace)
     target = input if inplace else out
-    given = {} if target is None else {"out": target}
-    return body(input, seed_of(name, seed, is_traced), p, **given)
+    provided = {} if target is None else {"out": target}
+    return body(input, seed_of(name, seed, is_traced), p, **provided)
 
 
 def dropout(

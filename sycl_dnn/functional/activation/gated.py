@@ -97,8 +97,8 @@ def _slopes(x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
 def prelu(input: dpnp.ndarray | Array, weight: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
     """Return ``x`` where it is positive, else ``weight * x``.
 
-    In a compiled function oneDNN may append it to a convolution or a product; there a weight that
-    is NaN makes NaN of positive inputs, too.
+    In a compiled function oneDNN may append it to a convolution or a product; there a NaN weight
+    gives NaN for positive inputs too.
 
     Parameters
     ----------
@@ -133,8 +133,8 @@ def prelu(input: dpnp.ndarray | Array, weight: dpnp.ndarray | Array) -> dpnp.nda
         raise ValueError(f"prelu: weight must have shape (1,) or ({channels},), got {weight.shape}")
     # One slope for each index of axis 1, or for all elements.
     shape = () if weight.size == 1 else (channels,) + (1,) * (input.ndim - 2)
-    given = reshape(weight, shape)
-    operands: list[Any] = [input, given]
+    provided = reshape(weight, shape)
+    operands: list[Any] = [input, provided]
     if not is_appendable(input):
         return computed(PRELU, *operands)
     return meaning(PRELU, operands, lambda: _by_primitive(input, weight))
@@ -144,11 +144,11 @@ def _by_primitive(input: Tensor, weight: Tensor) -> Tensor:
     x, slopes = _slopes(input, weight)
     # Other orders of axes have no compiled kernel.
     order = "channels_last" if layout.is_channels_last(x.desc) else "row_major"
-    made = x.trace.primitive(
+    result = x.trace.primitive(
         "prelu_forward",
         {"src": x, "weights": slopes},
         {"dst": Out(x.shape, x.dtype, order)},
         ask={"src": order, "weights": slopes},
         prop_kind=x.trace.forward_kind,
     )
-    return reshape(made["dst"], input.shape)
+    return reshape(result["dst"], input.shape)

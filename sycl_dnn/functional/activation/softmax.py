@@ -64,7 +64,7 @@ def by_primitive(x: Tensor, axis: int, dtype: str) -> Tensor:
         return cast(ops.SOFTMAX(cast(node, wide), axis=axis), dtype)
 
     def record() -> Tensor:
-        made = x.trace.primitive(
+        result = x.trace.primitive(
             "softmax_forward",
             {"src": x},
             {"dst": Out(x.shape, dtype, x)},
@@ -73,7 +73,7 @@ def by_primitive(x: Tensor, axis: int, dtype: str) -> Tensor:
             algorithm=algorithm.softmax_accurate,
             axis=axis,
         )
-        return made["dst"]
+        return result["dst"]
 
     return meaning(definition, (x,), record)
 
@@ -91,10 +91,10 @@ def _run(
     name: str, input: Tensor, dim: Any, dtype: Any, *, is_log: bool = False, sign: int = 1
 ) -> Tensor:
     if dtype is not None:
-        wanted = dtypes.name_of(dtype)
-        if not dtypes.is_float(wanted):
-            raise TypeError(f"{name}: dtype must be a floating-point dtype, got {wanted}")
-        input = input.trace.convert(input, wanted)
+        expected = dtypes.name_of(dtype)
+        if not dtypes.is_float(expected):
+            raise TypeError(f"{name}: dtype must be a floating-point dtype, got {expected}")
+        input = input.trace.convert(input, expected)
     check_float(name, input=input)
     axis = _axis(name, dim, input.ndim)
     x = input if sign == 1 else linear_map(input, -1.0)
@@ -107,8 +107,8 @@ _DOC = """{summary}
 Parameters
 ----------
 input : dpnp.ndarray or Array (*)
-    float32, bfloat16 or float16, float64 where the device has it. The innermost axis of the
-    memory is the fastest, for the gradient in particular.
+    float32, bfloat16 or float16; float64 if the device supports it. The innermost axis in memory is
+    the fastest, especially for the gradient.
 dim : int, optional
     The axis; negative counts from the end. By default 0 for an input with 0, 1 or 3 axes, else
     1, with a warning.
@@ -123,7 +123,7 @@ dpnp.ndarray or Array (*)
 Raises
 ------
 TypeError
-    The dtype is not floating-point.
+    The dtype is not floating point.
 ValueError
     There is no axis ``dim``.
 
@@ -136,7 +136,7 @@ Source: oneDNN developer guide, "Softmax", {source}.
 @operation
 @templated(
     _DOC,
-    note="A slice with NaN or infinity, or of minus infinities, is NaN.",
+    note="A slice that contains NaN or infinity, or only minus infinity, gives NaN.",
     source="algorithm ``softmax_accurate``, used by compiled functions before products",
 )
 def softmax(
@@ -149,7 +149,7 @@ def softmax(
 @operation
 @templated(
     _DOC,
-    note="One NaN or infinity in a slice makes all of it NaN.",
+    note="NaN or infinity makes its whole slice NaN.",
     source="algorithm ``softmax_log``, which on CPUs is exact to 1e-5; kernels to 1e-6",
 )
 def log_softmax(
@@ -162,7 +162,7 @@ def log_softmax(
 @operation
 @templated(
     _DOC,
-    note="A slice with NaN or minus infinity, or of infinities, is NaN.",
+    note="A slice that contains NaN or minus infinity, or only infinity, gives NaN.",
     source="as ``softmax``",
 )
 def softmin(

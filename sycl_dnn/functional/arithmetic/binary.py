@@ -56,9 +56,9 @@ def pair(
         raise TypeError(f"{name}: input and other must not both be bool; compare them with ne")
     if not dtypes.is_float(dtype):
         return of_integers(operation, function, dtype, a, b)
-    made = _with_number(kind, dtype, a, b)
-    if made is not None:
-        return made
+    result = _with_number(kind, dtype, a, b)
+    if result is not None:
+        return result
     x, y = as_floats(dtype, a, b)
     return binary(kind, x, y, dtype)
 
@@ -100,9 +100,7 @@ def _scaled(name: str, input: Any, other: Any, alpha: float) -> Any:
 
 
 _ALPHA = "alpha : number\n    Factor of ``other``; an integer for integers.\n"
-_TIES = (
-    """Where both are equal, each gets half of the gradient. NaN wins, and both get the gradient."""
-)
+_TIES = "Equal operands get half of the gradient each. NaN propagates, with the gradient to both."
 
 
 @operation
@@ -154,7 +152,7 @@ def minimum(
 
 
 _POWER = """The exponents 0.5, -0.5, 1, 2, 3, -1 and -2 mean ``sqrt``, ``rsqrt``, products and
-quotients. An exponent's gradient is 0 where ``input`` is 0, and NaN where that is negative."""
+quotients. The exponent's gradient is 0 where ``input`` is 0, and NaN where it is negative."""
 
 
 @operation
@@ -191,10 +189,10 @@ def power(a: Any, b: Any) -> dpnp.ndarray:
 # --- Division, exact or rounded
 
 _ROUNDING = """rounding_mode : {None, "trunc", "floor"}
-    Round quotients towards zero, or down as Python's ``//``; their gradient is 0 then.
+    Round quotients towards zero, or down as Python's ``//``; the gradient is then 0.
 """
 _NOTES = """Quotients of integers are float32, rounded ones integers. An
-integer divided by 0 gives 0, where torch raises an error after reading the values."""
+integer divided by 0 gives 0, whereas torch reads the values and raises an error."""
 
 
 @operation
@@ -211,9 +209,9 @@ def div(
     dtype = result_dtype(a, b)
     if rounding_mode is None:
         dtype = dtype if dtypes.is_float(dtype) else "float32"
-        made = _narrow_quotient(dtype, a, b)
-        if made is not None:
-            return made
+        result = _narrow_quotient(dtype, a, b)
+        if result is not None:
+            return result
         x, y = as_floats(dtype, a, b)
         return binary(algorithm.binary_div, x, y, dtype)
     modes = {

@@ -54,12 +54,12 @@ def _checked(name: str, *operands: Any) -> None:
 
 def _shifted_right(a: Any, b: Any) -> dpnp.ndarray:
     """As ``dpnp.right_shift``, but only the sign is left after shifts out of range."""
-    made = dpnp.right_shift(a, b)
-    if made.dtype.kind != "i":
-        return made
-    a, b = (dpnp.asarray(v, made.dtype, sycl_queue=made.sycl_queue) for v in (a, b))
-    most = 8 * made.dtype.itemsize - 1
-    return dpnp.where((b < 0) | (b > most), dpnp.right_shift(a, most), made)
+    result = dpnp.right_shift(a, b)
+    if result.dtype.kind != "i":
+        return result
+    a, b = (dpnp.asarray(v, result.dtype, sycl_queue=result.sycl_queue) for v in (a, b))
+    most = 8 * result.dtype.itemsize - 1
+    return dpnp.where((b < 0) | (b > most), dpnp.right_shift(a, most), result)
 
 
 def _function(
@@ -78,7 +78,7 @@ def _function(
     call.__name__ = call.__qualname__ = name
     call.__doc__ = _TEXT.format(
         summary=summary, name=name, parameters="input, other", numbers=", or a number", notes=notes,
-        returns="The common shape, and torch's promoted dtype"
+        returns="The broadcast shape, and torch's promoted dtype"
         + ("; int8 for bools, as NumPy." if notes else "."),
     )  # fmt: skip
     return operation(call)

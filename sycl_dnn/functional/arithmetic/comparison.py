@@ -97,7 +97,7 @@ def where(
     Returns
     -------
     dpnp.ndarray or Array
-        The common shape, and torch's promoted dtype.
+        The broadcast shape, and torch's promoted dtype.
 
     Raises
     ------
@@ -112,8 +112,8 @@ def where(
     """
     condition = number_or_tensor("where", "condition", condition)
     if not isinstance(condition, Tensor) or condition.dtype != "bool":
-        got = getattr(condition, "dtype", condition)
-        raise TypeError(f"where: condition must have dtype bool, got {got}")
+        actual = getattr(condition, "dtype", condition)
+        raise TypeError(f"where: condition must have dtype bool, got {actual}")
     condition, a, b = checked_operands("where", condition=condition, input=input, other=other)
     dtype = result_dtype(a, b)
     if not dtypes.is_float(dtype):
@@ -179,22 +179,22 @@ def clamp(
 
     Source: oneDNN developer guide, "Binary" (oneDNN's eltwise clip maps NaN to a bound).
     """
-    given = {n: v for n, v in {"min": min, "max": max}.items() if v is not None}
-    if not given:
+    provided = {n: v for n, v in {"min": min, "max": max}.items() if v is not None}
+    if not provided:
         raise ValueError("clamp: min or max must be given, got None for both")
-    x, *limits = checked_operands("clamp", input=input, **given)
-    check_real("clamp", input=x, **dict(zip(given, limits, strict=True)))
+    x, *limits = checked_operands("clamp", input=input, **provided)
+    check_real("clamp", input=x, **dict(zip(provided, limits, strict=True)))
     if len({isinstance(v, Tensor) for v in limits}) > 1:
         raise TypeError("clamp: min and max must both be numbers or both arrays")
     dtype = result_dtype(x, *limits)
     if not dtypes.is_float(dtype):
-        return _clamped_integers(dtype, x, list(given), limits)
+        return _clamped_integers(dtype, x, list(provided), limits)
     if isinstance(limits[0], Tensor) or any(map(math.isnan, limits)):
         rows = {"min": ops.MAXIMUM, "max": ops.MINIMUM}
-        row = ops.CLAMP_BETWEEN if len(limits) == 2 else rows[next(iter(given))]
+        row = ops.CLAMP_BETWEEN if len(limits) == 2 else rows[next(iter(provided))]
         wide = dtypes.wide(dtype)
         return by_nodes(row, x, *limits, wide=wide, dtype=dtype)
-    bounds = dict(zip(given, limits, strict=True))
+    bounds = dict(zip(provided, limits, strict=True))
     return _between_numbers(converted(x, dtype), bounds)
 
 

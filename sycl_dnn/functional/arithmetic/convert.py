@@ -54,8 +54,8 @@ def _packed(x: Tensor, dtype: str) -> Tensor:
     if not x.ndim or x.shape[-1] % 2:
         raise ValueError(f"astype: the last axis must be even for {dtype}, got shape {x.shape}")
     wide = converted(x, "float32")
-    made = x.trace.reorder(wide, layout.row_major(x.shape, dtype), inserted=False)
-    return x.trace.view(wide, made, lambda grad: grad)
+    result = x.trace.reorder(wide, layout.row_major(x.shape, dtype), inserted=False)
+    return x.trace.view(wide, result, lambda grad: grad)
 
 
 def _flat(entry: Any, grads: Any) -> dict[str, Tensor]:
@@ -74,20 +74,20 @@ def in_parts(x: Tensor) -> Parts:
     """Split a tensor of any dtype into parts that kernels can move, select and add."""
     dtype = str(x.dtype)
     if x.desc is not None and dtype in REGISTERS:
-        return Parts([x], lambda made: made[0])
+        return Parts([x], lambda result: result[0])
     if dtype in dtypes.CARRIED:
-        return Parts([x.trace.convert(x, "float32")], lambda made: converted(made[0], dtype))
+        return Parts([x.trace.convert(x, "float32")], lambda result: converted(result[0], dtype))
     kind = np.dtype(dtype)
     if kind.kind != "c":
-        return Parts([converted(x, "int64")], lambda made: converted(made[0], dtype))
+        return Parts([converted(x, "int64")], lambda result: converted(result[0], dtype))
     single = "float32" if kind.itemsize == 8 else "float64"
     tensors = [
         x.trace.array_call(function, [x], [Out(x.shape, single)])[0] for function in (_real, _imag)
     ]
 
-    def joined(made: list[Tensor]) -> Tensor:
+    def joined(result: list[Tensor]) -> Tensor:
         call = lambda real, imag: in_dtype(real + imag * 1j, kind)  # noqa: E731
-        return x.trace.array_call(call, made, [Out(made[0].shape, dtype)])[0]
+        return x.trace.array_call(call, result, [Out(result[0].shape, dtype)])[0]
 
     return Parts(tensors, joined)
 
@@ -244,8 +244,8 @@ def tensor(
             "an argument of the function that sycl_dnn.grad differentiates"
         )
     if hasattr(data, "shape"):
-        made = asarray(data, dtype)
-        return made.copy() if made is data else made
+        result = asarray(data, dtype)
+        return result.copy() if result is data else result
     values = np.asarray(data)
     kind = "float32" if values.dtype == np.float64 else values.dtype.name
     trace = running_trace()

@@ -51,13 +51,13 @@ Raises
 TypeError
     The dtype is not one of these.
 ValueError
-    A parameter is out of its range.
+    A parameter is out of range.
 
 Notes
 -----
 Source: oneDNN developer guide, "Eltwise"{page}; names and defaults are torch.nn.functional's.
 """
-_FLOATS = "float32, bfloat16 or float16, float64 where the device has it"
+_FLOATS = "float32, bfloat16 or float16; float64 if the device supports it"
 _INTEGERS = ("int32", "int8", "uint8")
 
 

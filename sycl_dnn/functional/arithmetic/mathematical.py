@@ -36,9 +36,9 @@ _ROUNDED = "Its gradient is 0. Integers are returned unchanged."
 
 
 def _real(name: str, value: Any) -> Tensor:
-    given = checked_array(name, "input", value)
-    check_real(name, input=given)
-    return given
+    provided = checked_array(name, "input", value)
+    check_real(name, input=provided)
+    return provided
 
 
 def _text(name: str, summary: str, dtype: str, notes: str) -> str:
@@ -64,7 +64,7 @@ def _smooth(summary: str, operation: Operation) -> Any:
         return by_nodes(operation, x, wide=dtypes.wide(dtype), dtype=dtype)
 
     dtype = "its dtype, float32 for integers"
-    doc = _text(operation.name, summary, dtype, f"{_NARROW}It has derivatives of any order.")
+    doc = _text(operation.name, summary, dtype, f"{_NARROW}Differentiable to any order.")
     return _named(call, operation.name, doc)
 
 
@@ -184,13 +184,13 @@ Source: ``torch.{name}``.
     return _named(one if n_operands == 1 else two, name, doc)
 
 
-isnan = _logic("Return where elements are not a number.", ops.ISNAN, 1)
-isinf = _logic("Return where elements are infinite.", ops.ISINF, 1)
-isfinite = _logic("Return where elements are finite numbers.", ops.ISFINITE, 1)
-logical_not = _logic("Return where elements are 0.", ops.LOGICAL_NOT, 1)
-logical_and = _logic("Return where both are not 0.", ops.LOGICAL_AND, 2)
-logical_or = _logic("Return where one is not 0.", ops.LOGICAL_OR, 2)
-logical_xor = _logic("Return where exactly one is not 0.", ops.LOGICAL_XOR, 2)
+isnan = _logic("Return whether each element is NaN.", ops.ISNAN, 1)
+isinf = _logic("Return whether each element is infinite.", ops.ISINF, 1)
+isfinite = _logic("Return whether each element is finite.", ops.ISFINITE, 1)
+logical_not = _logic("Return whether each element is 0.", ops.LOGICAL_NOT, 1)
+logical_and = _logic("Return whether both elements are nonzero.", ops.LOGICAL_AND, 2)
+logical_or = _logic("Return whether at least one element is nonzero.", ops.LOGICAL_OR, 2)
+logical_xor = _logic("Return whether exactly one element is nonzero.", ops.LOGICAL_XOR, 2)
 
 
 # --- Binary functions: angles and remainders
@@ -208,7 +208,7 @@ def atan2(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.ndar
     Returns
     -------
     dpnp.ndarray or Array (*)
-        The common shape, and torch's promoted dtype; float32 for integers.
+        The broadcast shape, and torch's promoted dtype; float32 for integers.
 
     Raises
     ------
@@ -221,11 +221,11 @@ def atan2(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.ndar
     -----
     Differentiable to any order. Source: ``torch.atan2``.
     """
-    given = checked_operands("atan2", input=input, other=other)
-    check_real("atan2", input=given[0], other=given[1])
-    kind = dtypes.result_dtype(*given)
+    args = checked_operands("atan2", input=input, other=other)
+    check_real("atan2", input=args[0], other=args[1])
+    kind = dtypes.result_dtype(*args)
     kind = kind if dtypes.is_float(kind) else "float32"
-    return by_nodes(ops.ATAN2, *given, wide=dtypes.wide(kind), dtype=kind)
+    return by_nodes(ops.ATAN2, *args, wide=dtypes.wide(kind), dtype=kind)
 
 
 def _remainder(summary: str, operation: Operation, function: Callable[..., Any]) -> Any:
@@ -256,11 +256,11 @@ input, other : dpnp.ndarray or Array (*), or a number
 Returns
 -------
 dpnp.ndarray or Array (*)
-    The common shape; the dtype to which torch promotes.
+    The broadcast shape; torch's promoted dtype.
 
 Notes
 -----
-An integer modulo 0 is 0, where torch raises an error after reading the values. bfloat16 and
+An integer modulo 0 is 0, whereas torch reads the values and raises an error. bfloat16 and
 float16 are computed in float32. Source: ``torch.{name}``.
 """
 fmod = _remainder(

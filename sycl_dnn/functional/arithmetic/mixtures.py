@@ -43,7 +43,7 @@ array
 Raises
 ------
 TypeError
-    A dtype is not floating-point.
+    A dtype is not floating point.
 ValueError
     The shapes do not broadcast.
 
@@ -86,7 +86,7 @@ value : number
 Returns
 -------
 array
-    The common shape; the dtype to which torch promotes.
+    The broadcast shape; torch's promoted dtype.
 
 Raises
 ------
@@ -106,14 +106,14 @@ def _added(name: str, sign: str, function: Callable[..., Any]) -> Any:
         input: dpnp.ndarray | Array, tensor1: dpnp.ndarray | Array, tensor2: dpnp.ndarray | Array,
         *, value: float = 1,
     ) -> dpnp.ndarray | Array:  # fmt: skip
-        given = {"input": input, "tensor1": tensor1, "tensor2": tensor2}
-        check_arrays(name, **given)
-        input, tensor1, tensor2 = checked_operands(name, **given)
-        made = function(tensor1, tensor2)
-        dtype = result_dtype(input, made)
+        provided = {"input": input, "tensor1": tensor1, "tensor2": tensor2}
+        check_arrays(name, **provided)
+        input, tensor1, tensor2 = checked_operands(name, **provided)
+        result = function(tensor1, tensor2)
+        dtype = result_dtype(input, result)
         if not dtypes.is_float(dtype) and isinstance(value, float):
             raise TypeError(f"{name}: value must be an integer for {dtype}, got {value!r}")
-        return add(input, made if value == 1 else mul(made, value))
+        return add(input, result if value == 1 else mul(result, value))
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = _ADDED.format(name=name, sign=sign)
@@ -154,8 +154,8 @@ def masked_fill(
     Source: ``torch.masked_fill``.
     """
     if not isinstance(mask, Tensor) or mask.dtype != "bool":
-        got = getattr(mask, "dtype", type(mask).__name__)
-        raise TypeError(f"masked_fill: mask must have dtype bool, got {got}")
+        actual = getattr(mask, "dtype", type(mask).__name__)
+        raise TypeError(f"masked_fill: mask must have dtype bool, got {actual}")
     input, mask, value = checked_operands("masked_fill", input=input, mask=mask, value=value)
     if isinstance(value, Tensor):
         if value.ndim:
@@ -177,7 +177,7 @@ input : array (*)
 Returns
 -------
 array
-    The common shape; the dtype to which torch promotes.
+    The broadcast shape; torch's promoted dtype.
 
 Raises
 ------
@@ -249,9 +249,9 @@ def nan_to_num(
     if not input.is_float:
         return input
     largest = _LARGEST.get(str(input.dtype), 0.0)
-    made = where(isnan(input), 0.0 if nan is None else float(nan), input)
-    made = where(eq(input, float("inf")), largest if posinf is None else float(posinf), made)
-    return where(eq(input, float("-inf")), -largest if neginf is None else float(neginf), made)
+    result = where(isnan(input), 0.0 if nan is None else float(nan), input)
+    result = where(eq(input, float("inf")), largest if posinf is None else float(posinf), result)
+    return where(eq(input, float("-inf")), -largest if neginf is None else float(neginf), result)
 
 
 @operation

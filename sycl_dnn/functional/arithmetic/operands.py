@@ -51,7 +51,7 @@ Notes
 {notes}
 Source: oneDNN developer guide, "Binary"; names and defaults are torch's.
 """
-PROMOTED = "The common shape; the dtype to which torch promotes."
+PROMOTED = "The broadcast shape; torch's promoted dtype."
 
 
 def number_or_tensor(name: str, argument: str, value: Any) -> Any:
@@ -84,17 +84,17 @@ def check_real(name: str, **operands: Any) -> None:
 
 def checked_operands(name: str, **operands: Any) -> list[Any]:
     """Return tensors and numbers after checking that their shapes broadcast."""
-    made = [number_or_tensor(name, n, v) for n, v in operands.items()]
-    shapes = [v.shape for v in made if isinstance(v, Tensor)]
+    results = [number_or_tensor(name, n, v) for n, v in operands.items()]
+    shapes = [v.shape for v in results if isinstance(v, Tensor)]
     try:
         broadcast_shape(*shapes)
     except ValueError:
         *first, last = operands
-        got = " and ".join(map(str, shapes))
+        actual = " and ".join(map(str, shapes))
         raise ValueError(
-            f"{name}: {last} must broadcast with {' and '.join(first)}, got shapes {got}"
+            f"{name}: {last} must broadcast with {' and '.join(first)}, got shapes {actual}"
         ) from None
-    return made
+    return results
 
 
 def check_arrays(name: str, **operands: Any) -> None:
@@ -138,8 +138,8 @@ def by_values(function: Callable[..., Any]) -> Callable[..., Any]:
             is_tensor = isinstance(value, Tensor)
             return run.evaluated(value, function.__name__) if is_tensor else value
 
-        made = function(*map(known, args), **{n: known(v) for n, v in kwargs.items()})
-        return tree.map(run.capture, made)
+        result = function(*map(known, args), **{n: known(v) for n, v in kwargs.items()})
+        return tree.map(run.capture, result)
 
     return called
 
@@ -163,13 +163,13 @@ def trace_of(*operands: Any) -> Any:
 def as_floats(dtype: str, *operands: Any) -> list[Tensor]:
     """Return tensors of one dtype: numbers are filled in, integers converted."""
     trace = trace_of(*operands)
-    made = []
+    results = []
     for value in operands:
         if not isinstance(value, Tensor):
-            made.append(filled(trace, value, (), dtype))
+            results.append(filled(trace, value, (), dtype))
         else:
-            made.append(value if value.is_float else converted(value, dtype))
-    return made
+            results.append(value if value.is_float else converted(value, dtype))
+    return results
 
 
 def by_nodes(
@@ -193,8 +193,8 @@ def by_nodes(
         result = definition(*[cast(node, wide) if wide else node for node in nodes])
         return cast(result, dtype) if dtype else result
 
-    given = [_describable(v) if isinstance(v, Tensor) else v for v in operands]
-    return computed(converting, *given, dtype=wide or str(result_dtype(*given)))
+    args = [_describable(v) if isinstance(v, Tensor) else v for v in operands]
+    return computed(converting, *args, dtype=wide or str(result_dtype(*args)))
 
 
 def of_integers(

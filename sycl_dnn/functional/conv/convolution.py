@@ -86,7 +86,7 @@ def _backward_data(trace: Trace, entry: Entry, grads: Grads) -> Grads:
         kernel=weights.shape[3 if is_grouped else 2 :],
         strides=params["strides"],
     )
-    made = trace.primitive(
+    result = trace.primitive(
         "convolution_backward_data",
         {"weights": weights, "diff_dst": grads["dst"]},
         {"diff_src": Out(src.shape, src.dtype, layout)},
@@ -95,31 +95,31 @@ def _backward_data(trace: Trace, entry: Entry, grads: Grads) -> Grads:
         hint_fwd_pd=entry.pd,
         **{n: v for n, v in params.items() if n != "prop_kind"},
     )
-    return {"src": made["diff_src"]}
+    return {"src": result["diff_src"]}
 
 
 @rule_for("convolution_forward")
 def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
-    found = _backward_data(trace, entry, grads) if "src" in needed else {}
+    result = _backward_data(trace, entry, grads) if "src" in needed else {}
     if needed & {"weights", "bias"}:
-        found |= backward(trace, "convolution_backward_weights", entry, grads, needed)
-    return found
+        result |= backward(trace, "convolution_backward_weights", entry, grads, needed)
+    return result
 
 
 @rule_for("deconvolution_forward")
 def _gradient_of_transposed(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
-    found: Grads = {}
+    result: Grads = {}
     if "src" in needed:
-        found |= backward(trace, "deconvolution_backward_data", entry, grads, needed)
+        result |= backward(trace, "deconvolution_backward_data", entry, grads, needed)
     if needed & {"weights", "bias"}:
         start = len(trace.tape)
         try:
-            found |= backward(trace, "deconvolution_backward_weights", entry, grads, needed)
+            result |= backward(trace, "deconvolution_backward_weights", entry, grads, needed)
         except NeedsAnotherDevice:
             # For few channels oneDNN offers kernels that fail at creation.
             del trace.tape[start:]
-            found |= _weights_by_convolution(trace, entry, grads["dst"])
-    return found
+            result |= _weights_by_convolution(trace, entry, grads["dst"])
+    return result
 
 
 def _weights_by_convolution(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
@@ -137,13 +137,13 @@ def _weights_by_convolution(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
         algorithm=algorithm.convolution_direct,
         **{n: entry.params[n] for n in names if n in entry.params},
     )
-    made = pulled_back(trace, trace.tape[-1], {"dst": x}, {"weights"})
-    found = {"weights": transpose(made["weights"], order)}
+    result = pulled_back(trace, trace.tape[-1], {"dst": x}, {"weights"})
+    match = {"weights": transpose(result["weights"], order)}
     if "bias" in entry.inputs:
         axes = [0, *range(2, dy.ndim)]
         total = reduce(algorithm.reduction_sum, dy, axes)
-        found["bias"] = trace.convert(reshape(total, (dy.shape[1],)), entry.inputs["bias"].dtype)
-    return found
+        match["bias"] = trace.convert(reshape(total, (dy.shape[1],)), entry.inputs["bias"].dtype)
+    return match
 
 
 def _rebuilt(trace: Trace, entry: Entry, source: Tensor, weights: Tensor, bias: Any) -> Entry:
@@ -181,11 +181,11 @@ def _linear_in_both(
 
     The primitive is linear both in ``diff_dst`` and in ``held``.
     """
-    found = {"diff_dst": forward.outputs["dst"]}
+    result = {"diff_dst": forward.outputs["dst"]}
     if held in needed:
         dy = {"dst": entry.inputs["diff_dst"]}
-        found |= pulled_back(trace, forward, dy, {held})
-    return found
+        result |= pulled_back(trace, forward, dy, {held})
+    return result
 
 
 def _of_data(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
@@ -239,10 +239,10 @@ def check_operands(
 
 def _checked_weight(name: str, x: Tensor, weight: Tensor, groups: int) -> Sizes:
     """Return the kernel size of a weight (O, C / groups, *K) that matches ``x`` (N, C, *S)."""
-    wanted = x.shape[1] // groups
-    if weight.ndim != x.ndim or weight.shape[1] != wanted:
+    expected = x.shape[1] // groups
+    if weight.ndim != x.ndim or weight.shape[1] != expected:
         raise ValueError(
-            f"{name}: weight must have {x.ndim} axes and {wanted} input channels "
+            f"{name}: weight must have {x.ndim} axes and {expected} input channels "
             f"({x.shape[1]} / groups={groups}), got shape {weight.shape}"
         )
     if 0 in weight.shape or weight.shape[0] % groups:
@@ -285,14 +285,14 @@ def cropped(x: Tensor, axes: list[Axis], counts: Sizes) -> tuple[Tensor, list[Ax
 
     oneDNN's ``brg_conv_fwd`` is incorrect if the last axis has one window that leaves a remainder.
     """
-    made = []
+    results = []
     for number, (axis, count) in enumerate(zip(axes, counts, strict=True)):
         if count == 1 and axis.right < 0:
             used = axis.size + axis.right
             x = narrow(x, number + 2, 0, used)
             axis = axis._replace(size=used, right=0, stride=1)
-        made.append(axis)
-    return x, made
+        results.append(axis)
+    return x, results
 
 
 def window_parameters(axes: list[Axis]) -> dict[str, Sizes]:
@@ -329,7 +329,7 @@ def convolve(
     if groups > 1:
         weight = reshape(weight, (groups, n_out // groups, *weight.shape[1:]))
     inputs = {"src": x, "weights": weight} | ({} if bias is None else {"bias": bias})
-    made = x.trace.primitive(
+    result = x.trace.primitive(
         "convolution_forward",
         inputs,
         {"dst": Out((x.shape[0], n_out, *counts), x.dtype, "channels_last")},
@@ -339,7 +339,7 @@ def convolve(
         algorithm=algorithm.convolution_direct,
         **window_parameters(axes),
     )
-    return unbatched(x.trace.convert(made["dst"], input.dtype), input)
+    return unbatched(x.trace.convert(result["dst"], input.dtype), input)
 
 
 # --- conv1d, conv2d, conv3d

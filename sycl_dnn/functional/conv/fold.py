@@ -93,12 +93,12 @@ def columns(x: Tensor, windows: Windows, counts: Pair) -> Tensor:
         trace.written_into(canvas, canvas.view(x.shape, canvas.strides, start), plain)
     n_kernel, n_windows = math.prod(windows.kernel), math.prod(counts)
     shape = (n, c * n_kernel, n_windows)
-    made = trace.new(layout.row_major(shape, x.dtype))
+    result = trace.new(layout.row_major(shape, x.dtype))
     strides = (shape[1] * n_windows, n_kernel * n_windows, counts[1], 1)
     for k, source in enumerate(windows.places(trace.plain(canvas), counts)):
-        place = made.view((n, c, *counts), strides, k * n_windows)
-        trace.written_into(made, place, source)
-    return trace.view(x, made, lambda g: image(g, windows, counts, tuple(size)))
+        place = result.view((n, c, *counts), strides, k * n_windows)
+        trace.written_into(result, place, source)
+    return trace.view(x, result, lambda g: image(g, windows, counts, tuple(size)))
 
 
 def image(x: Tensor, windows: Windows, counts: Pair, size: Pair) -> Tensor:
@@ -116,8 +116,8 @@ def image(x: Tensor, windows: Windows, counts: Pair, size: Pair) -> Tensor:
     inner = canvas
     for axis, (p, length) in enumerate(zip(windows.padding, size, strict=True), start=2):
         inner = narrow(inner, axis, p, length)
-    made = trace.reorder(inner, layout.row_major(inner.shape, x.dtype), inserted=False)
-    return trace.view(x, made, lambda g: columns(g, windows, counts))
+    result = trace.reorder(inner, layout.row_major(inner.shape, x.dtype), inserted=False)
+    return trace.view(x, result, lambda g: columns(g, windows, counts))
 
 
 @operation
@@ -153,8 +153,8 @@ def unfold(
     """
     windows = _windows("unfold", kernel_size, dilation, padding, stride)
     x = _with_batch("unfold", input, 4)
-    made = columns(x, windows, windows.counts("unfold", x.shape[2:]))
-    return made if input.ndim == 4 else reshape(made, made.shape[1:])
+    result = columns(x, windows, windows.counts("unfold", x.shape[2:]))
+    return result if input.ndim == 4 else reshape(result, result.shape[1:])
 
 
 @operation
@@ -200,8 +200,8 @@ def fold(
             f"fold: input must have a multiple of {n_kernel} rows and {n_windows} columns, "
             f"got shape {input.shape}"
         )
-    made = image(x, windows, counts, size)
-    return made if input.ndim == 3 else reshape(made, made.shape[1:])
+    result = image(x, windows, counts, size)
+    return result if input.ndim == 3 else reshape(result, result.shape[1:])
 
 
 def _with_batch(name: str, x: Tensor, rank: int) -> Tensor:

@@ -66,13 +66,13 @@ def _extra(name: str, value: Any, stride: Sizes, dilation: Sizes) -> Sizes:
 def _result_sizes(
     name: str, sizes: Sizes, reach: Sizes, stride: Sizes, pads: Pads, extra: Sizes
 ) -> Sizes:
-    made = tuple(
+    result = tuple(
         (n - 1) * s + e + o - left - right
         for n, s, e, o, (left, right) in zip(sizes, stride, reach, extra, pads, strict=True)
     )
-    if min(made) < 1:
-        raise ValueError(f"{name}: padding must leave at least one element, got sizes {made}")
-    return made
+    if min(result) < 1:
+        raise ValueError(f"{name}: padding must leave at least one element, got sizes {result}")
+    return result
 
 
 def _windows(
@@ -120,7 +120,7 @@ def conv_transpose(
         x.trace, shape, groups=groups, kernel=kernel, strides=params["strides"]
     )
     inputs = {"src": x, "weights": _outputs_first(weight, groups)}
-    made = x.trace.primitive(
+    result = x.trace.primitive(
         "deconvolution_forward",
         inputs if bias is None else inputs | {"bias": bias},
         {"dst": Out(shape, x.dtype, layout)},
@@ -131,7 +131,7 @@ def conv_transpose(
         algorithm=algorithm.deconvolution_direct,
         **params,
     )
-    return unbatched(x.trace.convert(made["dst"], input.dtype), input)
+    return unbatched(x.trace.convert(result["dst"], input.dtype), input)
 
 
 # --- conv_transpose1d, conv_transpose2d, conv_transpose3d

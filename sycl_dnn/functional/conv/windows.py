@@ -128,12 +128,12 @@ def lone_windows(axes: Sequence[Axis], counts: Sizes) -> list[Axis]:
     oneDNN's gradient of bfloat16 weights reads past a single-channel source that is smaller than
     the stride.
     """
-    made = []
+    results = []
     for axis, count in zip(axes, counts, strict=True):
         spare = axis.size + axis.left - axis.extent
         lone = axis._replace(stride=max(spare, 0) + 1, right=-spare)
-        made.append(lone if count == 1 else axis)
-    return made
+        results.append(lone if count == 1 else axis)
+    return results
 
 
 def check_counts(name: str, axes: Sequence[Axis], counts: Sizes) -> None:

@@ -42,7 +42,7 @@ Maker = Callable[[Any], dpnp.ndarray]
 _PLACE = """dtype : str or dtype, optional
     {dtype}; bfloat16 and float8 as well.
 device : dpctl.SyclQueue, dpctl.SyclDevice or str, optional
-    ``sycl_dnn.default_queue()`` without it; while a function is traced, the queue of that.
+    By default ``sycl_dnn.default_queue()``, or the queue of the function being traced.
 
 Returns
 -------
@@ -52,11 +52,11 @@ Raises
 ------
 {raises}
 TypeError
-    ``dtype`` is not known.
+    ``dtype`` is unknown.
 
 Notes
 -----
-While a function is traced the array is created again at each call. {notes}Source: ``torch.{name}``.
+In a traced function, every call creates a new array. {notes}Source: ``torch.{name}``.
 """
 
 
@@ -82,12 +82,14 @@ def _by_name(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def documented(**words: str) -> Callable[..., Any]:
     """Return a decorator that completes the docstring of a factory with the shared text."""
-    given = {"notes": "", "raises": "ValueError\n    A size is negative.", **words}
+    provided = {"notes": "", "raises": "ValueError\n    A size is negative.", **words}
 
     def attach(function: Callable[..., Any]) -> Any:
         text = (function.__doc__ or "").rstrip()
         lines = [line[4:] if line.startswith("    ") else line for line in text.splitlines()]
-        function.__doc__ = "\n".join(lines) + "\n" + _PLACE.format(name=function.__name__, **given)
+        function.__doc__ = (
+            "\n".join(lines) + "\n" + _PLACE.format(name=function.__name__, **provided)
+        )
         return _by_name(function)
 
     return attach
@@ -179,7 +181,7 @@ def _filled(
     )  # fmt: skip
 
 
-@documented(dtype="float32 without it", returns="array (*size)")
+@documented(dtype="float32 by default", returns="array (*size)")
 def zeros(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
     """Return an array of zeros.
 
@@ -191,7 +193,7 @@ def zeros(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | A
     return _filled("zeros", shape_of("zeros", size), 0, dtype or "float32", device)
 
 
-@documented(dtype="float32 without it", returns="array (*size)")
+@documented(dtype="float32 by default", returns="array (*size)")
 def ones(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
     """Return an array of ones.
 
@@ -204,7 +206,7 @@ def ones(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Ar
 
 
 @documented(
-    dtype="float32 without it", returns="array (*size)",
+    dtype="float32 by default", returns="array (*size)",
     notes="It is of zeros, where torch\nleaves values undefined. ",
 )  # fmt: skip
 def empty(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
@@ -218,7 +220,7 @@ def empty(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | A
     return _filled("empty", shape_of("empty", size), 0, dtype or "float32", device)
 
 
-@documented(dtype="float32 without it", returns="array (n, m)")
+@documented(dtype="float32 by default", returns="array (n, m)")
 def eye(
     n: int, m: int | None = None, *, dtype: Any = None, device: Any = None
 ) -> dpnp.ndarray | Array:
@@ -257,7 +259,7 @@ def _dtype_of(*numbers: Any) -> str:
     return "float32" if any(isinstance(n, float) for n in numbers) else "int64"
 
 
-@documented(dtype="Without it that of the number: bool, int64 or float32", returns="array (*size)")
+@documented(dtype="By default that of the number: bool, int64 or float32", returns="array (*size)")
 def full(
     size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None
 ) -> dpnp.ndarray | Array:
@@ -277,7 +279,7 @@ def full(
 
 
 @documented(
-    dtype="Without it int64, float32 if one of the numbers is a float", returns="array (n,)",
+    dtype="By default int64, or float32 if a number is a float", returns="array (n,)",
     raises="ValueError\n    ``step`` is 0, or does not lead from ``start`` to ``end``.",
 )  # fmt: skip
 def arange(
@@ -326,7 +328,7 @@ def _count(start: float, end: float, step: float) -> int:
 
 
 @documented(
-    dtype="float32 without it", returns="array (steps,)",
+    dtype="float32 by default", returns="array (steps,)",
     raises="ValueError\n    ``steps`` is negative.",
 )  # fmt: skip
 def linspace(
@@ -360,7 +362,7 @@ Parameters
 input : array of any shape and dtype
     Its values are not read.
 {value}dtype : str or dtype, optional
-    That of ``input`` without it.
+    By default that of ``input``.
 
 Returns
 -------
@@ -379,7 +381,7 @@ Notes
 
 
 def _text_of_like(name: str, what: str, value: str = "") -> str:
-    error = "``dtype`` is not known"
+    error = "``dtype`` is unknown"
     return LIKE.format(name=name, what=what, whose="another", value=value, error=error, notes="")
 
 

@@ -48,10 +48,10 @@ class _Draw:
             return dpnp.zeros(self._shape, dtype=wide, sycl_queue=queue)
         state = generator(seed, queue)
         draw = state.normal if self._is_normal else state.uniform
-        made = draw(0.0, 1.0, size=self._shape or (1,), dtype=getattr(dpnp, wide))
+        result = draw(0.0, 1.0, size=self._shape or (1,), dtype=getattr(dpnp, wide))
         bits = None if self._is_normal else _BITS.get(self._dtype)
-        made = made if bits is None else dpnp.floor(made * 2**bits) / 2**bits
-        return made.reshape(self._shape)
+        result = result if bits is None else dpnp.floor(result * 2**bits) / 2**bits
+        return result.reshape(self._shape)
 
 
 def _drawn(name: str, shape: tuple[int, ...], dtype: Any, trace: Any, queue: Any) -> Any:
@@ -60,13 +60,13 @@ def _drawn(name: str, shape: tuple[int, ...], dtype: Any, trace: Any, queue: Any
         raise TypeError(f"{name}: dtype must be floating-point, got {kind}")
     draw = _Draw(shape, kind, name.startswith("randn"))
     if trace is None:
-        made = draw(next_seed(), queue)
-        return in_manner(made if made.dtype == kind else asarray(made, kind))
+        result = draw(next_seed(), queue)
+        return in_manner(result if result.dtype == kind else asarray(result, kind))
     wide = dtypes.wide(kind)
     # A trace keeps the object, which is evaluated in every call.
     seed = trace.capture(NextSeed())
-    made = trace.array_call(draw, [seed], [Out(shape, wide)], lambda entry, grads: {})[0]
-    return converted(made, kind)
+    result = trace.array_call(draw, [seed], [Out(shape, wide)], lambda entry, grads: {})[0]
+    return converted(result, kind)
 
 
 def _new(name: str, size: tuple[Any, ...], dtype: Any, device: Any) -> Any:
@@ -80,7 +80,7 @@ def _new(name: str, size: tuple[Any, ...], dtype: Any, device: Any) -> Any:
 _NOTES = "Its seed is the\nnext one of the sequence that ``manual_seed`` starts. "
 
 
-@documented(dtype="float32 without it", returns="array (*size)", notes=_NOTES)
+@documented(dtype="float32 by default", returns="array (*size)", notes=_NOTES)
 def rand(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
     """Return random numbers, uniformly distributed over [0, 1).
 
@@ -92,7 +92,7 @@ def rand(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Ar
     return _new("rand", size, dtype, device)
 
 
-@documented(dtype="float32 without it", returns="array (*size)", notes=_NOTES)
+@documented(dtype="float32 by default", returns="array (*size)", notes=_NOTES)
 def randn(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
     """Return random numbers from the standard normal distribution.
 
@@ -123,13 +123,13 @@ def _likeness(name: str, what: str) -> Any:
         what=f"random numbers {what}",
         whose="an array",
         value="",
-        error="The dtype is not floating-point, or ``input`` is not an array",
-        notes="Each call takes the next seed of the sequence that ``manual_seed`` starts.\n",
+        error="The dtype is not floating point, or ``input`` is not an array",
+        notes="Each call draws the next seed of the generator that ``manual_seed`` seeds.\n",
     )
     return call
 
 
-rand_like = _likeness("rand_like", "evenly distributed over [0, 1)")
+rand_like = _likeness("rand_like", "uniformly distributed over [0, 1)")
 randn_like = _likeness("randn_like", "of the standard normal distribution")
 
 
@@ -181,10 +181,10 @@ def _of_integers(name: str, draw: Any, shape: tuple[int, ...], dtype: Any, devic
     return converted(number, kind)
 
 
-_RAISES = "ValueError\n    There is no such integer, or a size is negative."
+_RAISES = "ValueError\n    The range is empty, or a size is negative."
 
 
-@documented(dtype="int64 without it", returns="array (*size)", notes=_NOTES, raises=_RAISES)
+@documented(dtype="int64 by default", returns="array (*size)", notes=_NOTES, raises=_RAISES)
 def randint(
     low: int, high: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None
 ) -> dpnp.ndarray | Array:
@@ -208,7 +208,7 @@ def randint(
     return _of_integers("randint", _Integers(shape, first, last), shape, dtype, device)
 
 
-@documented(dtype="int64 without it", returns="array (n,)", notes=_NOTES)
+@documented(dtype="int64 by default", returns="array (n,)", notes=_NOTES)
 def randperm(n: int, *, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
     """Return a random permutation of the integers below ``n``.
 

@@ -192,8 +192,8 @@ def index_select(
     if not x.shape[axis]:
         raise ValueError(f"index_select: input must have slices to choose, got shape {x.shape}")
     along = tuple(index.size if a == axis else 1 for a in range(x.ndim))
-    made = selected(x, reshape(index, along), axis, wraps=True)
-    return made if input.ndim else reshape(made, ())
+    result = selected(x, reshape(index, along), axis, wraps=True)
+    return result if input.ndim else reshape(result, ())
 
 
 # --- Indexed writes
@@ -249,9 +249,9 @@ input : array of any shape and dtype
     Not written to; the result is a new array.
 dim : int
 index : array of int32 or int64
-    As many axes as ``input``, none but ``dim`` longer.
+    Same rank as ``input``; no axis but ``dim`` may be longer.
 src : array{number}
-    dtype of ``input``; in no axis shorter than ``index``.
+    Same dtype as ``input``; no axis may be shorter than that of ``index``.
 
 Returns
 -------
@@ -261,14 +261,14 @@ array
 Raises
 ------
 TypeError
-    ``index`` is not an array of integers, or ``src`` of another dtype.
+    ``index`` is not an integer array, or ``src`` has another dtype.
 ValueError
-    The shapes do not fit.
+    The shapes do not match.
 
 Notes
 -----
-Numbers are not read by the host; what is out of range is not written. {notes}
-It has derivatives of any order. Source: ``torch.{name}``.
+The host does not read the index; out-of-range entries are ignored. {notes} Differentiable to any
+order. Source: ``torch.{name}``.
 """
 
 
@@ -385,7 +385,7 @@ def _put(
     rows = transpose(spread(values, shown), order)
     width = math.prod(tail)
     turned = transpose(x, (*chosen, *rest))
-    made = written(
+    result = written(
         reshape(turned, (x.size // width, width)),
         reshape(rows, (numbers.size, width)),
         reshape(numbers, (numbers.size, 1)),
@@ -393,4 +393,4 @@ def _put(
         is_added=accumulate,
     )
     back = [(*chosen, *rest).index(a) for a in range(x.ndim)]
-    return transpose(reshape(made, turned.shape), back)
+    return transpose(reshape(result, turned.shape), back)

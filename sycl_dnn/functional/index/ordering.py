@@ -45,15 +45,15 @@ def _order(
     if can_count(x) and (x.shape[axis] <= MOST or 4 * count <= MOST):
         return axis, _counted(x, axis, count, descending)
     # Sorting as float32 preserves the order of narrow dtypes.
-    given = converted(x, "float32") if x.dtype in dtypes.CARRIED else x
+    provided = converted(x, "float32") if x.dtype in dtypes.CARRIED else x
 
     def call(a: dpnp.ndarray) -> dpnp.ndarray:
-        made = dpnp.argsort(a, axis=axis, descending=descending, stable=True)
-        return made.astype("int64", copy=False)
+        result = dpnp.argsort(a, axis=axis, descending=descending, stable=True)
+        return result.astype("int64", copy=False)
 
     out = Out(x.shape, "int64")
-    made = x.trace.array_call(call, [given], [out], lambda entry, grads: {})[0]
-    return axis, narrow(made, axis, 0, count)
+    result = x.trace.array_call(call, [provided], [out], lambda entry, grads: {})[0]
+    return axis, narrow(result, axis, 0, count)
 
 
 def _counted(x: Tensor, axis: int, count: int, descending: bool) -> Tensor:
@@ -62,9 +62,9 @@ def _counted(x: Tensor, axis: int, count: int, descending: bool) -> Tensor:
     with untaped(x.trace):
         turned = transpose(x, order)
         rows = reshape(turned, (math.prod(turned.shape[:-1]), x.shape[axis]))
-        made = first_places(rows, count, descending=descending)
-        made = reshape(made, (*turned.shape[:-1], count))
-        return transpose(made, [order.index(a) for a in range(x.ndim)])
+        result = first_places(rows, count, descending=descending)
+        result = reshape(result, (*turned.shape[:-1], count))
+        return transpose(result, [order.index(a) for a in range(x.ndim)])
 
 
 _SORTED = """{summary}
@@ -76,7 +76,7 @@ dim : int
 descending : bool
     Largest first.
 stable : bool
-    Elements that tie keep their order in any case.
+    Ignored: sorting is always stable.
 
 Returns
 -------
@@ -102,7 +102,7 @@ NaN counts as the largest. {notes}Source: ``torch.{name}``.
     Shape and dtype of ``input``.
 indices : array of int64
     Their former indices along ``dim``.""",
-    notes="Gradients go to where the elements were. ",
+    notes="Gradients flow back to the elements' former positions. ",
 )
 def sort(
     input: dpnp.ndarray | Array, dim: int = -1, descending: bool = False, *, stable: bool = True
@@ -217,14 +217,16 @@ def unique(
     """
     x = _given("unique", input)
     axis = None if dim is None else check_axis("unique", dim, x.ndim)
-    made = dpnp.unique(x, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
-    values, inverse, counts = made
-    found = [asarray(values, input.dtype) if isinstance(input, Array) else values]
+    result = dpnp.unique(x, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
+    values, inverse, counts = result
+    matches = [asarray(values, input.dtype) if isinstance(input, Array) else values]
     if return_inverse:
-        found.append(inverse.astype("int64", copy=False).reshape(x.shape if dim is None else (-1,)))
+        matches.append(
+            inverse.astype("int64", copy=False).reshape(x.shape if dim is None else (-1,))
+        )
     if return_counts:
-        found.append(counts.astype("int64", copy=False))
-    return found[0] if len(found) == 1 else tuple(found)
+        matches.append(counts.astype("int64", copy=False))
+    return matches[0] if len(matches) == 1 else tuple(matches)
 
 
 @by_values

@@ -57,15 +57,15 @@ def index_add(
     index = check_index(name, "index", index)
     axis = check_axis(name, dim, input.ndim)
     check_arrays(name, source=source)
-    wanted = (*input.shape[:axis], index.size, *input.shape[axis + 1 :])
-    if index.ndim > 1 or not input.ndim or source.shape != wanted:
+    expected = (*input.shape[:axis], index.size, *input.shape[axis + 1 :])
+    if index.ndim > 1 or not input.ndim or source.shape != expected:
         raise ValueError(
-            f"{name}: source must have shape {wanted} for index of {index.shape}, got "
+            f"{name}: source must have shape {expected} for index of {index.shape}, got "
             f"{source.shape}"
         )
     if input.dtype == "bool":
         raise TypeError(f"{name}: input must not be bool")
     along = [index.size if a == axis else 1 for a in range(input.ndim)]
-    numbers = spread(reshape(index, tuple(along)), wanted)
+    numbers = spread(reshape(index, tuple(along)), expected)
     added = source if alpha == 1 else mul(source, alpha)
     return scattered(name, input, dim, numbers, added, True)

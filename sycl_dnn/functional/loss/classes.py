@@ -64,27 +64,27 @@ def _recorded(
 ) -> Tensor:  # fmt: skip
     axis, dtype = _axis(input), str(input.dtype)
     wide = dtypes.wide(dtype)
-    given = [input, target]
+    args = [input, target]
     if not target.is_float:
-        given[1] = reshape(target, [1 if k == axis else n for k, n in enumerate(input.shape)])
+        args[1] = reshape(target, [1 if k == axis else n for k, n in enumerate(input.shape)])
     if weight is not None:
-        given.append(reshape(weight, [n if k == axis else 1 for k, n in enumerate(input.shape)]))
+        args.append(reshape(weight, [n if k == axis else 1 for k, n in enumerate(input.shape)]))
 
     def definition(x: Node, t: Node, *weights: Node) -> tuple[Node, ...]:
         scores = Scores(cast(x, wide), axis, is_normalized=is_normalized)
         w = cast(weights[0], wide) if weights else None
         if target.is_float:
             shares = cast(t, wide)
-            made = loss_of_shares(scores, shares, w, smoothing=smoothing, reduction=reduction)
+            result = loss_of_shares(scores, shares, w, smoothing=smoothing, reduction=reduction)
         else:
-            made = loss_of_indices(
+            result = loss_of_indices(
                 scores, cast(t, "int64"), w, axis=axis, ignore_index=ignore_index,
                 smoothing=smoothing, reduction=reduction,
             )  # fmt: skip
-        return cast(made[0], dtype), *made[1:]
+        return cast(result[0], dtype), *result[1:]
 
-    made = computed(definition, *given)
-    return reshape(made, _shape_of_losses(input) if reduction == "none" else ())
+    result = computed(definition, *args)
+    return reshape(result, _shape_of_losses(input) if reduction == "none" else ())
 
 
 @loss(_SOURCE, shape="of the target's shape")
@@ -148,8 +148,8 @@ def cross_entropy(
     reduction = checked_reduction(name, reduction, size_average, reduce)
     has_probabilities = target.is_float
     if has_probabilities:
-        given = {} if weight is None else {"weight": weight}
-        input, target, *weights = promoted(name, input, target=target, **given)
+        provided = {} if weight is None else {"weight": weight}
+        input, target, *weights = promoted(name, input, target=target, **provided)
         weight = weights[0] if weights else None
     _check_input(name, input, weight)
     if not 0 <= label_smoothing <= 1:

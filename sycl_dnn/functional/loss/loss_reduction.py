@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What losses share: ``reduction``, dtypes, element-wise losses as one kernel."""
+"""Shared parts of losses: ``reduction``, dtypes, element-wise losses as one kernel."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ Parameters
 ----------
 {parameters}"""
 _LEGACY = """size_average, reduce : bool, optional
-    torch's old names of ``reduction``, with its warning.
+    Deprecated names of ``reduction``; they warn, as in torch.
 """
 _AFTER = """reduction : {choices}
-    How to reduce the losses of the elements.
+    Reduction of the element-wise losses.
 
 Returns
 -------
@@ -77,9 +77,9 @@ dpnp.ndarray or Array
 Raises
 ------
 TypeError
-    The dtypes are not floating-point or differ.
+    The dtypes are not floating point or differ.
 ValueError
-    Shapes do not fit, or a parameter is out of its range.
+    Shapes do not match, or a parameter is out of range.
 
 Notes
 -----
@@ -143,15 +143,15 @@ def elementwise_loss(
     wide = dtypes.wide(dtype)
 
     def whole(*nodes: Node) -> Node:
-        given = [cast(node, wide) for node in nodes]
-        factor = [] if weight is None else [given.pop()]
-        made = definition(*given)
+        args = [cast(node, wide) for node in nodes]
+        factor = [] if weight is None else [args.pop()]
+        result = definition(*args)
         for node in factor:
-            made = made * node
+            result = result * node
         if reduction != "none":
             row = MEAN if reduction == "mean" else SUM
-            made = reshape(row(made, axes=tuple(range(made.ndim))), ())
-        return cast(made, dtype)
+            result = reshape(row(result, axes=tuple(range(result.ndim))), ())
+        return cast(result, dtype)
 
     return computed(whole, *operands, *([] if weight is None else [weight]))
 

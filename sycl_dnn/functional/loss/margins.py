@@ -61,8 +61,8 @@ def margin_ranking_loss(
             f"shapes {input1.shape}, {input2.shape}, {target.shape}"
         )
     signs = _signs("margin_ranking_loss", input1, target)
-    made = _above(F.add(F.mul(F.sub(input2, input1), signs), margin))
-    return reduced(made, reduction)
+    result = _above(F.add(F.mul(F.sub(input2, input1), signs), margin))
+    return reduced(result, reduction)
 
 
 @loss(SOURCE)
@@ -209,10 +209,10 @@ def multilabel_margin_loss(
     valid = F.cumprod(converted(F.ge(places, 0), x.dtype), 1)
     matches = converted(F.eq(F.unsqueeze(places, 2), F.arange(classes)), x.dtype)
     others = F.sub(1.0, F.amax(F.mul(matches, F.unsqueeze(valid, 2)), 1, True))
-    wanted = F.gather(x, 1, F.where(F.ge(places, 0), places, F.zeros_like(places)))
-    away = F.relu(F.add(F.sub(F.unsqueeze(x, 1), F.unsqueeze(wanted, 2)), 1.0))
-    made = F.where(F.gt(F.mul(F.unsqueeze(valid, 2), others), 0), away, 0.0)
-    return _finished(F.div(F.sum(made, (1, 2)), classes), is_single, reduction)
+    expected = F.gather(x, 1, F.where(F.ge(places, 0), places, F.zeros_like(places)))
+    away = F.relu(F.add(F.sub(F.unsqueeze(x, 1), F.unsqueeze(expected, 2)), 1.0))
+    result = F.where(F.gt(F.mul(F.unsqueeze(valid, 2), others), 0), away, 0.0)
+    return _finished(F.div(F.sum(result, (1, 2)), classes), is_single, reduction)
 
 
 @loss(SOURCE, shape="that of the input without its last axis")
@@ -226,7 +226,7 @@ def multilabel_soft_margin_loss(
     input, target : dpnp.ndarray or Array (*, C)
         Logits; targets are 0 or 1.
     weight : dpnp.ndarray or Array, optional
-        Factors of the elements; broadcasts to the input's shape.
+        Element-wise weights; broadcast to the input's shape.
     """
     name = "multilabel_soft_margin_loss"
     reduction = checked_reduction(name, reduction, size_average, reduce)
@@ -234,10 +234,10 @@ def multilabel_soft_margin_loss(
     _same_shapes(name, "input", input, target=target)
     input, t = as_operands(input, check_unpacked(name, "target", target))
     no = F.mul(F.sub(1.0, t), F.logsigmoid(F.neg(input)))
-    made = F.neg(F.add(F.mul(t, F.logsigmoid(input)), no))
+    result = F.neg(F.add(F.mul(t, F.logsigmoid(input)), no))
     if weight is not None:
-        made = F.mul(made, converted(weight, input.dtype))
-    return reduced(F.mean(made, -1), reduction)
+        result = F.mul(result, converted(weight, input.dtype))
+    return reduced(F.mean(result, -1), reduction)
 
 
 def _triplet(positive: Tensor, negative: Tensor, margin: float, reduction: str) -> Tensor:

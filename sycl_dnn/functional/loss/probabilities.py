@@ -75,7 +75,7 @@ def binary_cross_entropy(
     target : dpnp.ndarray or Array (*)
         Shape and dtype of the input; 0 to 1.
     weight : dpnp.ndarray or Array, optional
-        Factors of the elements; broadcasts to the input's shape.
+        Element-wise weights; broadcast to the input's shape.
     """
     name = "binary_cross_entropy"
     reduction = checked_reduction(name, reduction, size_average, reduce)
@@ -101,7 +101,7 @@ def binary_cross_entropy_with_logits(
     input, target : dpnp.ndarray or Array (*)
         Logits and probabilities, with equal shapes. The result has the dtype of the target.
     weight : dpnp.ndarray or Array, optional
-        Factors of the elements; broadcasts to the input's shape.
+        Element-wise weights; broadcast to the input's shape.
     pos_weight : dpnp.ndarray or Array, optional
         Factors of ``log(sigmoid(input))``, the term of positive examples; broadcasts likewise.
     """
@@ -115,8 +115,8 @@ def binary_cross_entropy_with_logits(
         row, operands = losses.BINARY_CROSS_ENTROPY_WITH_LOGITS, (input, target)
     else:
         row, operands = losses.weighted_cross_entropy_with_logits, (input, target, pos_weight)
-    made = elementwise_loss(row, *operands, reduction=reduction, weight=weight)
-    return converted(made, dtype)
+    result = elementwise_loss(row, *operands, reduction=reduction, weight=weight)
+    return converted(result, dtype)
 
 
 bce_with_logits = binary_cross_entropy_with_logits
@@ -141,7 +141,7 @@ def kl_div(
     target : dpnp.ndarray or Array (N, *)
         Probabilities; shapes broadcast and dtypes are promoted.
     log_target : bool
-        Whether the target is logarithmic too.
+        Whether the target contains log-probabilities.
     """
     known = ("none", "mean", "sum", "batchmean")
     reduction = checked_reduction("kl_div", reduction, size_average, reduce, known)
@@ -160,9 +160,9 @@ def kl_div(
     row = losses.divergence_of_logs if log_target else losses.DIVERGENCE
     if reduction != "batchmean":
         return elementwise_loss(row, input, target, reduction=reduction)
-    made = elementwise_loss(row, input, target, reduction="sum")
+    result = elementwise_loss(row, input, target, reduction="sum")
     n = input.shape[0] if input.ndim else 1
-    return linear_map(made, 1 / n if n else math.nan)
+    return linear_map(result, 1 / n if n else math.nan)
 
 
 @loss(SOURCE)
@@ -178,7 +178,7 @@ def poisson_nll_loss(
     target : dpnp.ndarray or Array (*)
         Observed counts; shapes broadcast.
     log_input : bool
-        Whether the input is logarithmic.
+        Whether the input contains logarithms.
     full : bool
         Whether to add Stirling's approximation of the constant for counts above 1.
     eps : float
@@ -233,12 +233,12 @@ def gaussian_nll_loss(
     constant = 0.5 * math.log(2 * math.pi) if full else 0.0
     if not isinstance(found, Tensor):
         least = max(float(found), eps)
-        made = F.add(F.mul(difference, 0.5 / least), 0.5 * math.log(least) + constant)
+        result = F.add(F.mul(difference, 0.5 / least), 0.5 * math.log(least) + constant)
     else:
         check_float("gaussian_nll_loss", var=found)
         # The bound has the gradient of what it replaces.
         bound = F.add(F.sub(found, stopped(found)), eps)
         least = F.where(F.lt(found, eps), bound, found)
-        made = F.mul(F.add(F.log(least), F.div(difference, least)), 0.5)
-        made = F.add(made, constant) if full else made
-    return reduced(made, reduction)
+        result = F.mul(F.add(F.log(least), F.div(difference, least)), 0.5)
+        result = F.add(result, constant) if full else result
+    return reduced(result, reduction)

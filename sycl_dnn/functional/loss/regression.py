@@ -72,16 +72,16 @@ def _of_difference(
         )
     x, t, factors = promoted(name, x, target=t, weight=weight)
     is_weighted_mean = reduction == "mean" and divides_by_weight
-    made = elementwise_loss(
+    result = elementwise_loss(
         definition, x, t, reduction="sum" if is_weighted_mean else reduction, weight=factors
     )
-    return div(made, reduced(weight, "sum")) if is_weighted_mean else made
+    return div(result, reduced(weight, "sum")) if is_weighted_mean else result
 
 
 #: Parameter entry of losses that promote their operands.
 _PROMOTED = """input, target : dpnp.ndarray or Array (*)
-    The target may hold integers, too; dtypes that differ are promoted. Shapes that differ are
-    broadcast, with a warning.
+    The target may have an integer dtype; dtypes are promoted. Different shapes are broadcast with a
+    warning.
 """
 
 
@@ -97,7 +97,7 @@ def mse_loss(
     """Return ``(input - target)**2``, by default its mean.
 
     weight : dpnp.ndarray or Array (*), optional
-        Factors of the elements, shape of the input; the mean is taken over their sum.
+        Element-wise weights with the input's shape; the mean is divided by their sum.
     """
     reduction = checked_reduction("mse_loss", reduction, size_average, reduce)
     return _of_difference("mse_loss", input, target, reduction, SQUARE, weight)
@@ -115,7 +115,7 @@ def l1_loss(
     """Return ``abs(input - target)``, by default its mean.
 
     weight : dpnp.ndarray or Array (*), optional
-        Factors of the elements, shape of the input; the mean is taken over their sum.
+        Element-wise weights with the input's shape; the mean is divided by their sum.
     """
     reduction = checked_reduction("l1_loss", reduction, size_average, reduce)
     return _of_difference("l1_loss", input, target, reduction, ABS, weight)
@@ -153,11 +153,11 @@ def huber_loss(
     """Return ``d**2 / 2`` where ``d = abs(input-target) < delta``, else ``delta * (d - delta/2)``.
 
     input, target : dpnp.ndarray or Array (*)
-        Equal dtypes. Shapes that differ are broadcast, with a warning.
+        Equal dtypes. Different shapes are broadcast with a warning.
     delta : float
         Positive.
     weight : dpnp.ndarray or Array (*), optional
-        Factors of the elements, shape of the input; the mean is taken over the number of elements.
+        Element-wise weights with the input's shape; the mean is divided by the number of elements.
     """
     reduction = checked_reduction("huber_loss", reduction)
     if not delta > 0:

@@ -40,9 +40,9 @@ def _only(chosen: dpnp.ndarray, a: dpnp.ndarray) -> dpnp.ndarray:
 
 def _shifted_mask(skips: dpnp.ndarray) -> dpnp.ndarray:
     """Map the states that end a skip over a blank to the states that begin one."""
-    made = dpnp.zeros_like(skips)
-    made[:, :-2] = skips[:, 2:]
-    return made
+    result = dpnp.zeros_like(skips)
+    result[:, :-2] = skips[:, 2:]
+    return result
 
 
 class _Alignments:
@@ -65,9 +65,9 @@ class _Alignments:
             numbers = starts[:, None] + dpnp.arange(size, **place)[None]
             last = max(targets.size - 1, 0)
             targets = dpnp.take(targets, dpnp.clip(numbers, 0, last)) if size else numbers
-        made = dpnp.full((len(lengths), self.n_states), self.blank, **place)
-        made[:, 1::2] = targets[:, :size]
-        return made
+        result = dpnp.full((len(lengths), self.n_states), self.blank, **place)
+        result[:, 1::2] = targets[:, :size]
+        return result
 
     def _prepared(self, scores: Any, targets: Any, lengths: Any) -> tuple[Any, Any, Any]:
         """Return labels, their scores (T, N, states), and which blanks may be skipped."""
@@ -121,9 +121,9 @@ class _Alignments:
         is_end = self._is_end(lengths)
         final = _only(is_end, dpnp.take_along_axis(alphas, last, axis=0)[0])
         empty = _only(is_end & (lengths == 0)[:, None], dpnp.zeros_like(final))
-        made = -_log_sums(dpnp.where((n_steps == 0)[:, None], empty, final))
+        result = -_log_sums(dpnp.where((n_steps == 0)[:, None], empty, final))
         wrong = self._misfits(alphas, targets, n_steps, lengths)
-        return in_dtype(dpnp.where(wrong, math.nan, made), alphas.dtype)
+        return in_dtype(dpnp.where(wrong, math.nan, result), alphas.dtype)
 
     def slope(self, given: list[dpnp.ndarray], losses: Any, sums: Any) -> dpnp.ndarray:
         """Return the gradient (T, N, C); as in torch, it assumes a preceding softmax."""
@@ -171,74 +171,78 @@ def _losses(
     form: _Alignments, zero_infinity: bool,
 ) -> Tensor:  # fmt: skip
     """Record the losses (N,) with their gradient."""
-    given = [scores, targets, n_steps, lengths]
+    provided = [scores, targets, n_steps, lengths]
     if not can_align(scores):
-        return _by_calls(given, form, zero_infinity)
+        return _by_calls(provided, form, zero_infinity)
     # What exceeds int32 is out of range as well.
-    numbers = [converted(clamp(t, -1, 2**31 - 1), "int32") for t in given[1:]]
+    numbers = [converted(clamp(t, -1, 2**31 - 1), "int32") for t in provided[1:]]
     trace = scores.trace
     with untaped(trace):
         way = Alignments([scores, *numbers], form.n_states, form.blank, zero_infinity)
-        made = way.forward() if way.can_run() else {}
-    if not made:
-        return _by_calls(given, form, zero_infinity)
+        result = way.forward() if way.can_run() else {}
+    if not result:
+        return _by_calls(provided, form, zero_infinity)
 
     def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         with untaped(trace):
-            found = way.gradient(made, grads["dst"])
+            found = way.gradient(result, grads["dst"])
         read = {"src": scores, "dy": grads["dst"]}
         refusal = no_gradient("ctc_loss's gradient")
         trace.tape.append(Entry("ctc_gradient", read, {"dst": found}, rule=refusal))
         return {"src": found}
 
-    trace.tape.append(Entry("ctc_loss", {"src": scores}, {"dst": made["losses"]}, rule=rule))
-    losses: Any = made["losses"]
+    trace.tape.append(Entry("ctc_loss", {"src": scores}, {"dst": result["losses"]}, rule=rule))
+    losses: Any = result["losses"]
     losses = where(isinf(losses), 0.0, losses) if zero_infinity else losses
     assert isinstance(losses, Tensor)
     return losses
 
 
-def _by_calls(given: list[Tensor], form: _Alignments, zero_infinity: bool) -> Tensor:
+def _by_calls(args: list[Tensor], form: _Alignments, zero_infinity: bool) -> Tensor:
     """Record the same as calls of dpnp."""
-    scores, trace = given[0], given[0].trace
+    scores, trace = args[0], args[0].trace
 
     def value(*arrays: dpnp.ndarray) -> tuple[dpnp.ndarray, dpnp.ndarray]:
-        made, sums = form.forward(*arrays)
-        made = dpnp.where(dpnp.isinf(made), dpnp.zeros_like(made), made) if zero_infinity else made
-        return made, sums
+        result, sums = form.forward(*arrays)
+        result = (
+            dpnp.where(dpnp.isinf(result), dpnp.zeros_like(result), result)
+            if zero_infinity
+            else result
+        )
+        return result, sums
 
     def slope(*arrays: dpnp.ndarray) -> dpnp.ndarray:
         *read, sums, dy = arrays
         losses = form.total(sums[:, :, 2:], *read[1:])
-        made = form.slope(read, losses, sums) * dy[None, :, None]
+        result = form.slope(read, losses, sums) * dy[None, :, None]
         if zero_infinity:
             lost = dpnp.isinf(losses)[None, :, None]
-            made = dpnp.where(lost, dpnp.zeros_like(made), made)
-        return made
+            result = dpnp.where(lost, dpnp.zeros_like(result), result)
+        return result
 
     def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         out = [Out(scores.shape, scores.dtype)]
-        made = trace.array_call(
-            slope, [*given, sums, grads["0"]], out, no_gradient("ctc_loss's gradient")
+        result = trace.array_call(
+            slope, [*args, sums, grads["0"]], out, no_gradient("ctc_loss's gradient")
         )
-        return {"0": made[0]}
+        return {"0": result[0]}
 
     n_steps, n = scores.shape[:2]
     outs = [Out((n,), scores.dtype), Out((n_steps, n, 2 + form.n_states), scores.dtype)]
-    made, sums = trace.array_call(value, given, outs, rule)
-    return made
+    result, sums = trace.array_call(value, args, outs, rule)
+    return result
 
 
-def _lengths(argument: str, trace: Any, given: Any, n: int) -> tuple[Tensor, int | None]:
+def _lengths(argument: str, trace: Any, provided: Any, n: int) -> tuple[Tensor, int | None]:
     """Return lengths as a tensor (N,), and the largest one if the host knows it."""
-    if isinstance(given, Tensor):
-        if given.dtype not in _INTEGERS or given.size != n:
+    if isinstance(provided, Tensor):
+        if provided.dtype not in _INTEGERS or provided.size != n:
             raise ValueError(
-                f"ctc_loss: {argument} must be {n} numbers of int32 or int64, got {given.dtype} of "
-                f"shape {given.shape}"
+                f"ctc_loss: {argument} must be {n} numbers of int32 or int64, got "
+                f"{provided.dtype} of shape {provided.shape}"
             )
-        return reshape(given, (n,)), None
-    numbers = [checked_int("ctc_loss", argument, v, 0) for v in given]
+        return reshape(provided, (n,)), None
+    numbers = [checked_int("ctc_loss", argument, v, 0) for v in provided]
     if len(numbers) != n:
         raise ValueError(f"ctc_loss: {argument} must be {n} numbers, got {len(numbers)}")
 
@@ -248,8 +252,8 @@ def _lengths(argument: str, trace: Any, given: Any, n: int) -> tuple[Tensor, int
         def __call__(self, queue: Any) -> dpnp.ndarray:
             return dpnp.asarray(numbers, dtype="int64", sycl_queue=queue)
 
-    made = trace.array_call(Known(), [], [Out((n,), "int64")], lambda entry, grads: {})[0]
-    return made, max(numbers, default=0)
+    result = trace.array_call(Known(), [], [Out((n,), "int64")], lambda entry, grads: {})[0]
+    return result, max(numbers, default=0)
 
 
 @operation
@@ -313,12 +317,12 @@ def ctc_loss(
         raise TypeError(f"ctc_loss: targets must be int32 or int64, got {targets.dtype}")
     if targets.ndim not in (1, 2) or (targets.ndim == 2 and targets.shape[0] != n):
         raise ValueError(f"ctc_loss: targets must have shape (N, S), got {targets.shape}")
-    given = [(v,) if isinstance(v, int) else v for v in (input_lengths, target_lengths)]
-    n_steps, longest = _lengths("input_lengths", wide.trace, given[0], n)
+    provided = [(v,) if isinstance(v, int) else v for v in (input_lengths, target_lengths)]
+    n_steps, longest = _lengths("input_lengths", wide.trace, provided[0], n)
     if longest is not None and longest > wide.shape[0]:
         raise ValueError(f"ctc_loss: input_lengths must be at most {wide.shape[0]}, got {longest}")
-    lengths, most = _lengths("target_lengths", wide.trace, given[1], n)
-    total = None if most is None else math.fsum(given[1])
+    lengths, most = _lengths("target_lengths", wide.trace, provided[1], n)
+    total = None if most is None else math.fsum(provided[1])
     if targets.ndim == 1 and total not in (None, targets.size):
         raise ValueError(
             f"ctc_loss: target_lengths must have the sum {targets.size}, got {total:.0f}"
@@ -327,14 +331,14 @@ def ctc_loss(
     if targets.ndim == 2 and size > targets.shape[1]:
         raise ValueError(f"ctc_loss: target_lengths must be at most {targets.shape[1]}, got {size}")
     form = _Alignments(2 * size + 1, blank, targets.ndim == 1)
-    made = _losses(wide, targets, n_steps, lengths, form, zero_infinity)
+    result = _losses(wide, targets, n_steps, lengths, form, zero_infinity)
     if reduction == "mean":
-        made = mean(div(made, _divisor(lengths, wide.dtype)))
+        result = mean(div(result, _divisor(lengths, wide.dtype)))
     elif reduction == "sum":
-        made = summed(made)
+        result = summed(result)
     elif is_single:
-        made = reshape(made, ())
-    return converted(made, log_probs.dtype)
+        result = reshape(result, ())
+    return converted(result, log_probs.dtype)
 
 
 def _divisor(lengths: Tensor, dtype: str) -> Tensor:

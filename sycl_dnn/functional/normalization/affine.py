@@ -35,13 +35,13 @@ def float32(x: Tensor, shape: Sequence[int] | None = None) -> Tensor:
 
 def affine(weight: Tensor | None, bias: Tensor | None) -> tuple[dict[str, Tensor], flags]:
     """Return the scale and shift inputs of a normalization, and its flags."""
-    given = {"scale": weight, "shift": bias}
-    inputs = {n: float32(t, (t.size,)) for n, t in given.items() if t is not None}
-    made = flags.none
+    provided = {"scale": weight, "shift": bias}
+    inputs = {n: float32(t, (t.size,)) for n, t in provided.items() if t is not None}
+    result = flags.none
     for name, flag in (("scale", flags.use_scale), ("shift", flags.use_shift)):
         if name in inputs:
-            made |= flag
-    return inputs, made
+            result |= flag
+    return inputs, result
 
 
 def dense_layout(x: Tensor) -> str:

@@ -57,8 +57,8 @@ def update_running(
     factors = {"running_mean": momentum, "running_var": momentum * count / max(count - 1, 1)}
     for argument, old in running.items():
         new, weights = batch[argument], [1.0 - momentum, factors[argument]]
-        made = computed(_weighted, old, new, *weights, dtype=new.dtype)
-        old.trace.update(old, made, f"{name}: {argument}")
+        result = computed(_weighted, old, new, *weights, dtype=new.dtype)
+        old.trace.update(old, result, f"{name}: {argument}")
 
 
 def _weighted(old: Node, new: Node, keep: Node, take: Node) -> Node:
@@ -90,13 +90,13 @@ def with_own_stats(
     rows = [reshape(x, (x.shape[0], groups, -1))] if is_in_rows else []
 
     def definition(node: Node, *others: Node) -> tuple[Node, ...]:
-        given = [cast(v, wide) for v in (node, *others[len(rows) :])]
+        args = [cast(v, wide) for v in (node, *others[len(rows) :])]
         of_rows = cast(others[0], wide) if rows else None
-        made, *kept = ops.normalized(*given, **kinds, rows=of_rows, has_weight=weight is not None)
-        return cast(made, node.dtype), *kept
+        result, *kept = ops.normalized(*args, **kinds, rows=of_rows, has_weight=weight is not None)
+        return cast(result, node.dtype), *kept
 
-    made, mean, variance, _ = all_computed(definition, x, *rows, *vectors)
-    return made, mean, variance
+    result, mean, variance, _ = all_computed(definition, x, *rows, *vectors)
+    return result, mean, variance
 
 
 def with_given_stats(
@@ -109,12 +109,12 @@ def with_given_stats(
     centre, variance, *scales = vectors_of(x, mean, var, weight)
 
     def factor(variance: Node, *weight: Node) -> Node:
-        made = RSQRT(cast(variance, wide) + eps)
-        return made * cast(weight[0], wide) if weight else made
+        result = RSQRT(cast(variance, wide) + eps)
+        return result * cast(weight[0], wide) if weight else result
 
     def definition(node: Node, mean: Node, slope: Node, *shift: Node) -> Node:
-        made = (cast(node, wide) - cast(mean, wide)) * slope
-        return cast(made + cast(shift[0], wide) if shift else made, node.dtype)
+        result = (cast(node, wide) - cast(mean, wide)) * slope
+        return cast(result + cast(shift[0], wide) if shift else result, node.dtype)
 
     slope = computed(factor, variance, *scales)
     return computed(definition, x, centre, slope, *vectors_of(x, bias))
@@ -124,19 +124,19 @@ def _by_primitive(
     x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
     """Record oneDNN's primitive, which compiled functions fuse or fold into convolutions."""
-    vectors, given = affine(weight, bias)
+    vectors, provided = affine(weight, bias)
     shape = x.shape
     flat = x if x.ndim < 6 else reshape(x, (*shape[:2], x.size // (shape[0] * shape[1])))
-    made = x.trace.primitive(
+    result = x.trace.primitive(
         "batch_normalization_forward",
         {"src": flat, **vectors, "mean": float32(mean), "variance": float32(var)},
         {"dst": Out(flat.shape, x.dtype, dense_layout(flat))},
         ask={"src": dense_layout(flat)},
         prop_kind=x.trace.forward_kind,
         epsilon=eps,
-        flags=given | normalization_flags.use_global_stats,
+        flags=provided | normalization_flags.use_global_stats,
     )
-    return reshape(made["dst"], shape)
+    return reshape(result["dst"], shape)
 
 
 @operation
@@ -155,7 +155,7 @@ def batch_norm(
     Parameters
     ----------
     input : array (N, C, *S)
-        float32, bfloat16 or float16, float64 where the device has it; S may be missing.
+        float32, bfloat16 or float16; float64 if the device supports it; S may be missing.
     running_mean, running_var : array (C,) or None
         Used if ``training`` is False; otherwise updated, if given: ``(1 - momentum) * running +
         momentum * batch``, with the unbiased variance of the batch.
@@ -181,8 +181,8 @@ def batch_norm(
 
     Notes
     -----
-    Statistics and gradients are sums of generated kernels, in float32 for narrower dtypes. They are
-    accurate even if a mean is many standard deviations from zero, as oneDNN's are not. In compiled
+    Statistics and gradients are sums of generated kernels, in float32 for narrower dtypes. Unlike
+    oneDNN's, they are accurate even if a mean is many standard deviations from zero. In compiled
     functions without gradients, given statistics are used by oneDNN's primitive, or folded into
     the weights of a convolution.
 
@@ -196,12 +196,12 @@ def batch_norm(
     has_running = running_mean is not None
     channels = input.shape[1]
     axes = (0, *range(2, input.ndim))
-    made, *stats = with_own_stats(input, axes, channels, weight, bias, eps)
+    result, *stats = with_own_stats(input, axes, channels, weight, bias, eps)
     if has_running:
         running = {"running_mean": running_mean, "running_var": running_var}
         batch = {n: reshape(t, (channels,)) for n, t in zip(running, stats, strict=True)}
         update_running("batch_norm", running, batch, momentum, input.size // channels)
-    return made
+    return result
 
 
 def _check(input, running_mean, running_var, weight, bias, training, momentum, eps):

@@ -35,9 +35,9 @@ def group_norm(
     Parameters
     ----------
     input : array (N, C, *S)
-        float32, bfloat16 or float16, float64 where the device has it; S may be missing.
+        float32, bfloat16 or float16; float64 if the device supports it; S may be missing.
     num_groups : int
-        Must divide C; groups are made of adjacent channels.
+        Must divide C; groups consist of adjacent channels.
     weight, bias : array (C,), optional
         Applied to the normalized values, per channel.
     eps : float
@@ -93,7 +93,7 @@ def instance_norm(
     Parameters
     ----------
     input : array (N, C, *S)
-        float32, bfloat16 or float16, float64 where the device has it; S has at least one axis.
+        float32, bfloat16 or float16; float64 if the device supports it; S has at least one axis.
     running_mean, running_var : array (C,) or None
         With ``use_input_stats`` they are updated, if given: ``(1 - momentum) * running + momentum *
         average over the samples``, with unbiased variances. Otherwise they are used for all
@@ -132,18 +132,18 @@ def instance_norm(
         return with_given_stats(input, running_mean, running_var, weight, bias, eps)
     has_running = running_mean is not None
     axes = range(2, input.ndim)
-    made, *stats = with_own_stats(input, axes, channels, weight, bias, eps)
+    result, *stats = with_own_stats(input, axes, channels, weight, bias, eps)
     if has_running:
         running = {"running_mean": running_mean, "running_var": running_var}
         batch = dict(zip(running, [_average(t, channels) for t in stats], strict=True))
         count = input.size // (input.shape[0] * channels)
         update_running(name, running, batch, momentum, count)
-    return made
+    return result
 
 
 def _average(stat: Tensor, channels: int) -> Tensor:
-    made = reduce(algorithm.reduction_mean, reshape(stat, (-1, channels)), [0])
-    return reshape(made, (channels,))
+    result = reduce(algorithm.reduction_mean, reshape(stat, (-1, channels)), [0])
+    return reshape(result, (channels,))
 
 
 def _check_instances(name, input, use_input_stats, momentum, eps):

@@ -42,57 +42,57 @@ def _normalized_rows(
     rows = [reshape(t, (1, t.size)) for t in (weight, bias) if t is not None]
 
     def definition(node: Node, *vectors: Node) -> tuple[Node, ...]:
-        given = [cast(v, wide) for v in (node, *vectors)]
-        made, *stats = ops.normalized_rows(
-            *given, eps=eps, is_centered=is_centered, has_weight=weight is not None
+        args = [cast(v, wide) for v in (node, *vectors)]
+        result, *stats = ops.normalized_rows(
+            *args, eps=eps, is_centered=is_centered, has_weight=weight is not None
         )
-        return cast(made, node.dtype), *(stats if x.trace.training else ())
+        return cast(result, node.dtype), *(stats if x.trace.training else ())
 
     if x.dtype == "float64":
         return all_computed(definition, x, *rows)[0]
     with untaped(x.trace):
-        made, forward = _by_primitive(x, weight, bias, eps, is_centered=is_centered)
+        result, forward = _by_primitive(x, weight, bias, eps, is_centered=is_centered)
     # oneDNN's gradient of root-mean-square normalization subtracts a mean, which is wrong. A dtype
     # that it lacks was converted: then the definition, which is one kernel, converts nothing.
     is_own = is_centered and forward.row == "layer_normalization_forward"
     own = partial(_gradient, forward.pd, eps, forward.params["flags"]) if is_own else None
-    return all_meaning(definition, [x, *rows], lambda: made, own)[0]
+    return all_meaning(definition, [x, *rows], lambda: result, own)[0]
 
 
 def _by_primitive(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, *, is_centered: bool
 ) -> tuple[tuple[Tensor, ...], Entry]:
     """Record oneDNN's primitive: its result, statistics (M, 1) if a gradient follows, and entry."""
-    inputs, given = affine(weight, bias)
+    inputs, provided = affine(weight, bias)
     outputs = {"dst": Out(x.shape, x.dtype)}
     kind, names = x.trace.forward_kind, []
     if x.trace.training:
         kind = prop_kind.forward_training
         names = ["mean", "variance"] if is_centered else ["variance"]
         outputs |= {n: Out(x.shape[:1], "float32") for n in names}
-    made = x.trace.primitive(
+    result = x.trace.primitive(
         "layer_normalization_forward",
         {"src": x, **inputs},
         outputs,
         ask={"src": "row_major"},
         prop_kind=kind,
-        **_params(x, eps, given if is_centered else given | normalization_flags.rms_norm),
+        **_params(x, eps, provided if is_centered else provided | normalization_flags.rms_norm),
     )
     entry = x.trace.tape[-1]
-    return (made["dst"], *[reshape(made[n], (x.shape[0], 1)) for n in names]), entry
+    return (result["dst"], *[reshape(result[n], (x.shape[0], 1)) for n in names]), entry
 
 
-def _params(x: Tensor, eps: float, given: normalization_flags) -> dict[str, Any]:
+def _params(x: Tensor, eps: float, provided: normalization_flags) -> dict[str, Any]:
     stat = layout.row_major(x.shape[:1], "float32")
     return {
-        "stat": stat, "scale_shift_data_type": data_type.f32, "epsilon": eps, "flags": given
+        "stat": stat, "scale_shift_data_type": data_type.f32, "epsilon": eps, "flags": provided
     }  # fmt: skip
 
 
 def _gradient(
     pd: Any,
     eps: float,
-    given: normalization_flags,
+    provided: normalization_flags,
     entry: Entry,
     dy: Tensor,
     needed: set[str],
@@ -100,7 +100,7 @@ def _gradient(
     """Record oneDNN's gradient of what ``entry`` has: rows, vectors; result, mean, variance."""
     trace, (x, *vectors) = dy.trace, entry.inputs.values()
     flags = (normalization_flags.use_scale, normalization_flags.use_shift)
-    names = [n for n, flag in zip(("scale", "shift"), flags, strict=True) if given & flag]
+    names = [n for n, flag in zip(("scale", "shift"), flags, strict=True) if provided & flag]
     inputs = {
         "src": row_major(x),
         **{n: float32(v, (v.size,)) for n, v in zip(names, vectors, strict=True)},
@@ -109,14 +109,14 @@ def _gradient(
     stats = {"mean": mean, "variance": variance}
     outputs = {"dst": y, **{n: reshape(t, x.shape[:1]) for n, t in stats.items()}}
     forward = Entry(
-        "layer_normalization_forward", inputs, outputs, _params(x, eps, given), inputs, pd
+        "layer_normalization_forward", inputs, outputs, _params(x, eps, provided), inputs, pd
     )
     row, kind = "layer_normalization_backward", prop_kind.backward
-    made = backward(
+    result = backward(
         trace, row, forward, {"dst": dy}, set(inputs),
         prop_kind=kind, diff_scale_shift_data_type=data_type.f32,
     )  # fmt: skip
-    of_inputs = zip(entry.inputs.items(), made.values(), strict=True)
+    of_inputs = zip(entry.inputs.items(), result.values(), strict=True)
     return {
         n: trace.convert(reshape(g, t.shape), t.dtype) for (n, t), g in of_inputs if n in needed
     }
@@ -157,7 +157,7 @@ Parameters
 input : array (*, *K)
     float32, bfloat16 or float16; float64 if the device supports it.
 normalized_shape : sequence of int
-    K, one axis or more.
+    K: one or more axes.
 {parameters}
 Returns
 -------
@@ -167,7 +167,7 @@ array (*, *K)
 Raises
 ------
 ValueError
-    Shapes do not fit, or ``eps`` is negative.
+    Shapes do not match, or ``eps`` is negative.
 TypeError
     A dtype is not floating-point, or ``normalized_shape`` is not a sequence.
 

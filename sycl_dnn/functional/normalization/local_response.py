@@ -41,7 +41,7 @@ _WIDEST = 15
 
 def _by_kernel(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
     """Normalize (N, C, H, W) in channels-last layout, the only fast one."""
-    made = x.trace.primitive(
+    result = x.trace.primitive(
         "lrn_forward",
         {"src": x},
         {"dst": Out(x.shape, x.dtype, "channels_last")},
@@ -53,7 +53,7 @@ def _by_kernel(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Ten
         beta=beta,
         k=k,
     )
-    return made["dst"]
+    return result["dst"]
 
 
 def _has_sound_kernel(x: Tensor, size: int, beta: float) -> bool:
@@ -99,12 +99,12 @@ def _by_products(x: Tensor, size: int, alpha: float, beta: float, k: float) -> T
         around = sums(computed(lambda v: _marked(v, LARGEST), slope), window.T)
         # Infinity times 0 is NaN.
         steps = (*_MARKED, scale(0), plus(around), times(rows))
-        made = chain(around, *steps, scale(-2.0 * beta * alpha / size), plus(direct))
-        return {"rows": made}
+        result = chain(around, *steps, scale(-2.0 * beta * alpha / size), plus(direct))
+        return {"rows": result}
 
-    made = x.trace.closed({"rows": rows}, body, rule)
+    result = x.trace.closed({"rows": rows}, body, rule)
     n, _, h, w = x.shape
-    return transpose(reshape(made, (n, h, w, channels)), (0, 3, 1, 2))
+    return transpose(reshape(result, (n, h, w, channels)), (0, 3, 1, 2))
 
 
 @operation
@@ -160,7 +160,7 @@ def local_response_norm(
     n, channels, *spatial = input.shape
     flat = input if input.ndim == 4 else reshape(input, (n, channels, spatial[0], -1))
     if _has_sound_kernel(flat, size, beta):
-        made = _by_kernel(flat, size, alpha, beta, k)
+        result = _by_kernel(flat, size, alpha, beta, k)
     else:
-        made = _by_products(input.trace.convert(flat, "float32"), size, alpha, beta, k)
-    return reshape(input.trace.convert(made, input.dtype), input.shape)
+        result = _by_products(input.trace.convert(flat, "float32"), size, alpha, beta, k)
+    return reshape(input.trace.convert(result, input.dtype), input.shape)

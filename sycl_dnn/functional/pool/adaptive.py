@@ -56,15 +56,15 @@ def adaptive_avg_pool(name: str, rank: int, input: Tensor, output_size: Any) -> 
     pairs = list(zip(x.shape[2:], sizes, strict=True))
     uneven = {axis: Taps.of(_averages(n, t)) for axis, (n, t) in enumerate(pairs, start=2) if n % t}
     if all(n == 1 for n in sizes) and not (x.trace.is_compiled and not x.trace.training):
-        made = reduce(algorithm.reduction_mean, x, range(2, x.ndim))
-        return unbatched(made, input)
-    made = x
+        result = reduce(algorithm.reduction_mean, x, range(2, x.ndim))
+        return unbatched(result, input)
+    result = x
     if len(uneven) < rank:
         runs = [adaptive_runs(n, n if n % t else t) for n, t in pairs]
-        made, _ = pooled(x, algorithm.pooling_avg_exclude_padding, runs)
+        result, _ = pooled(x, algorithm.pooling_avg_exclude_padding, runs)
     if uneven:
-        made = along_axes(made, uneven)
-    return unbatched(made, input)
+        result = along_axes(result, uneven)
+    return unbatched(result, input)
 
 
 def _adaptive_max_pool(

@@ -50,15 +50,15 @@ def avg_pool(
                 f"{name}: divisor_override must be a whole number other than 0, got "
                 f"{divisor_override!r}"
             )
-        made, _ = pooled(x, algorithm.pooling_avg_include_padding, runs)
-        return unbatched(linear_map(made, math.prod(a.kernel for a in axes) / divisor), input)
+        result, _ = pooled(x, algorithm.pooling_avg_include_padding, runs)
+        return unbatched(linear_map(result, math.prod(a.kernel for a in axes) / divisor), input)
     if not count_include_pad:
         return unbatched(pooled(x, algorithm.pooling_avg_exclude_padding, runs)[0], input)
-    made, _ = pooled(x, algorithm.pooling_avg_include_padding, runs)
-    return unbatched(_without_overhang(made, axes, counts), input)
+    result, _ = pooled(x, algorithm.pooling_avg_include_padding, runs)
+    return unbatched(_without_overhang(result, axes, counts), input)
 
 
-def _without_overhang(made: Tensor, axes: list[Axis], counts: Sizes) -> Tensor:
+def _without_overhang(result: Tensor, axes: list[Axis], counts: Sizes) -> Tensor:
     """Rescale averages that oneDNN divides by full windows: PyTorch stops at the padding's end."""
     factor = np.ones(())
     for axis, count in zip(axes, counts, strict=True):
@@ -66,9 +66,9 @@ def _without_overhang(made: Tensor, axes: list[Axis], counts: Sizes) -> Tensor:
         ends = np.minimum(starts + axis.kernel, axis.size + axis.left + axis.right)
         factor = factor[..., None] * (axis.kernel / (ends - starts))
     if (factor == 1).all():
-        return made
-    literal = made.trace.literal(factor[None, None])
-    return mul(made, made.trace.convert(literal, made.dtype))
+        return result
+    literal = result.trace.literal(factor[None, None])
+    return mul(result, result.trace.convert(literal, result.dtype))
 
 
 @operation

@@ -77,14 +77,14 @@ def _moved(indices: dpnp.ndarray, input: dpnp.ndarray) -> dpnp.ndarray:
 def maxima(input: Tensor, x: Tensor, runs: Any, with_indices: bool) -> Any:
     """Return the maxima over runs of ``x``, and their indices, batched like ``input``."""
     if x.is_float and x.trace.keeps_nan:
-        made, indices = _with_nan(x, runs)
-        made = unbatched(made, input)
-        return (made, _placed_as(input, indices)) if with_indices else made
+        result, indices = _with_nan(x, runs)
+        result = unbatched(result, input)
+        return (result, _placed_as(input, indices)) if with_indices else result
     # With indices, oneDNN has only the reference for bytes; float32 represents them exactly.
     wide = x.trace.convert(x, "float32") if with_indices and x.dtype in INTEGERS[:2] else x
-    made, indices = pooled(wide, algorithm.pooling_max, runs, bool(with_indices))
-    made = unbatched(x.trace.convert(made, x.dtype), input)
-    return made if indices is None else (made, _placed_as(input, indices))
+    result, indices = pooled(wide, algorithm.pooling_max, runs, bool(with_indices))
+    result = unbatched(x.trace.convert(result, x.dtype), input)
+    return result if indices is None else (result, _placed_as(input, indices))
 
 
 #: The second-lowest finite number: oneDNN's accumulation starts from the lowest.
@@ -107,8 +107,8 @@ def _with_nan(x: Tensor, runs: Any) -> tuple[Tensor, Tensor]:
         start = len(trace.tape)
         pool, found["indices"] = pooled(key, algorithm.pooling_max, runs, True)
         found.update(key=key, pool=pool, tape=trace.tape[start:])
-        made = looked_up(source, found["indices"])
-        return trace.convert(made, x.dtype)
+        result = looked_up(source, found["indices"])
+        return trace.convert(result, x.dtype)
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
         seeds = {id(found["pool"]): trace.convert(dy, wide)}
@@ -214,28 +214,28 @@ def max_pool3d(
 # --- max_unpool1d, max_unpool2d, max_unpool3d
 
 
-def _sizes(name: str, input: Tensor, windows: tuple[Any, ...], wanted: Any) -> Sizes:
+def _sizes(name: str, input: Tensor, windows: tuple[Any, ...], expected: Any) -> Sizes:
     """Return the spatial sizes of the result: as requested, or without a remainder."""
     kernel, stride, padding = windows
     rank = len(kernel)
     steps = zip(input.shape[-rank:], kernel, stride, padding, strict=True)
     default = tuple((n - 1) * s + k - 2 * p for n, k, s, p in steps)
-    if wanted is None:
-        made = default
+    if expected is None:
+        result = default
     else:
-        made = tuple(wanted) if isinstance(wanted, (tuple, list)) else (wanted,)
-        made = made[2:] if len(made) == rank + 2 else made
-    if len(made) != rank or None in map(whole_number, made):
-        raise ValueError(f"{name}: output_size must be {rank} sizes, got {wanted!r}")
-    near = zip(made, default, stride, strict=True)
-    if wanted is not None and any(abs(n - d) >= s for n, d, s in near):
+        result = tuple(expected) if isinstance(expected, (tuple, list)) else (expected,)
+        result = result[2:] if len(result) == rank + 2 else result
+    if len(result) != rank or None in map(whole_number, result):
+        raise ValueError(f"{name}: output_size must be {rank} sizes, got {expected!r}")
+    near = zip(result, default, stride, strict=True)
+    if expected is not None and any(abs(n - d) >= s for n, d, s in near):
         raise ValueError(
             f"{name}: output_size must differ from {default} by less than stride {stride}, got "
-            f"{wanted!r}"
+            f"{expected!r}"
         )
-    if min(made) < 1:
-        raise ValueError(f"{name}: output_size must be positive, got {made}")
-    return made
+    if min(result) < 1:
+        raise ValueError(f"{name}: output_size must be positive, got {result}")
+    return result
 
 
 def _check(name: str, rank: int, input: Tensor, indices: Tensor) -> None:
@@ -254,19 +254,19 @@ def _check(name: str, rank: int, input: Tensor, indices: Tensor) -> None:
 
 
 def _max_unpool(
-    name: str, rank: int, input: Tensor, indices: Tensor, windows: tuple[Any, ...], wanted: Any
+    name: str, rank: int, input: Tensor, indices: Tensor, windows: tuple[Any, ...], expected: Any
 ) -> Tensor:
     _check(name, rank, input, indices)
     kernel, stride, padding = windows
     kernel = per_axis(name, "kernel_size", kernel, rank)
     stride = kernel if stride is None else per_axis(name, "stride", stride, rank)
     padding = per_axis(name, "padding", padding, rank, 0)
-    sizes = _sizes(name, input, (kernel, stride, padding), wanted)
+    sizes = _sizes(name, input, (kernel, stride, padding), expected)
     lead, length = input.shape[:-rank], math.prod(sizes)
     flat = (math.prod(lead), math.prod(input.shape[-rank:]))
     nothing = zeros(input.trace, (flat[0], length), input.dtype)
-    made = written(nothing, reshape(input, flat), reshape(indices, flat), 1)
-    return reshape(made, (*lead, *sizes))
+    result = written(nothing, reshape(input, flat), reshape(indices, flat), 1)
+    return reshape(result, (*lead, *sizes))
 
 
 @operation

@@ -98,27 +98,27 @@ def plain_runs(axis: Axis, count: int) -> list[Run]:
     # Windows that start at the same offset modulo the dilation read every n-th element.
     n_phases = min(axis.dilation // math.gcd(axis.stride, axis.dilation), count)
     stride = axis.stride * n_phases // axis.dilation if n_phases < count else 1
-    made = []
+    results = []
     for phase in range(n_phases):
         first = phase * axis.stride - axis.left
         start = first if first >= 0 else first % axis.dilation
         source = Span(start, -(-(axis.size - start) // axis.dilation), axis.dilation)
         target = Span(phase, -(-(count - phase) // n_phases), n_phases)
         left = (start - first) // axis.dilation
-        made.append(_run(source, axis.kernel, stride, left, target))
-    return made
+        results.append(_run(source, axis.kernel, stride, left, target))
+    return results
 
 
 def adaptive_runs(size: int, count: int) -> list[Run]:
     """Return the runs of windows [floor(i * size / count), ceil((i + 1) * size / count))."""
     repeats = math.gcd(size, count)
     n_phases, stride = count // repeats, size // repeats
-    made = []
+    results = []
     for phase in range(n_phases):
         start, end = phase * size // count, -(-(phase + 1) * size // count)
         target = Span(phase, repeats, n_phases)
-        made.append(_run(Span(start, size - start), end - start, stride, 0, target))
-    return made
+        results.append(_run(Span(start, size - start), end - start, stride, 0, target))
+    return results
 
 
 def _pool(x: Tensor, kind: algorithm, runs: Sequence[Run], propagation: Any) -> dict[str, Tensor]:
@@ -162,17 +162,17 @@ def pooled(
     steps = [runs[0].source.step for runs in axes]
     x = padded(x, [-n % s for n, s in zip(sizes, steps, strict=True)])
     parts = cut_every(x, [[r.source for r in runs] for runs in every])
-    made = [_pool(p, kind, runs, propagation) for p, runs in zip(parts, every, strict=True)]
+    results = [_pool(p, kind, runs, propagation) for p, runs in zip(parts, every, strict=True)]
     counts = tuple(sum(r.target.length for r in runs) for runs in axes)
     shape = (*x.shape[:2], *counts)
     targets = [[r.target for r in runs] for runs in every]
-    dst = made[0]["dst"]
+    dst = results[0]["dst"]
     if len(every) > 1:
-        pairs = [(m["dst"], t) for m, t in zip(made, targets, strict=True)]
+        pairs = [(m["dst"], t) for m, t in zip(results, targets, strict=True)]
         dst = assembled(x.trace, shape, pairs)
     if not with_indices:
         return dst, None
-    return dst, _flat_indices(sizes, shape, every, [m["workspace"] for m in made])
+    return dst, _flat_indices(sizes, shape, every, [m["workspace"] for m in results])
 
 
 def _flat_indices(
@@ -193,16 +193,16 @@ def _flat_indices(
         targets = [(r.target.start, r.target.step, r.target.length) for r in runs]
         cuts.append(((0, 1, shape[0]), (0, 1, shape[1]), *targets))
 
-    def definition(*given: Node) -> Node:
-        made = None
+    def definition(*provided: Node) -> Node:
+        result = None
         for part, numbers, starts, steps in zip(
-            cuts, *(given[n::3] for n in range(3)), strict=True
+            cuts, *(provided[n::3] for n in range(3)), strict=True
         ):
             flat = starts + gather(steps, [cast(numbers, "int64")], (len(shape) - 1,))
             whole = place(flat, part, shape)
-            made = whole if made is None else made + whole
-        assert made is not None
-        return made
+            result = whole if result is None else result + whole
+        assert result is not None
+        return result
 
     return computed(definition, *operands)
 
@@ -240,10 +240,10 @@ def _flat_places(workspace: Tensor, sizes: Sizes, shape: Sizes, params: Any) -> 
 def _pooled(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     if entry.params["algorithm"] is algorithm.pooling_max:
         dy, taken = grads["dst"], entry.outputs["workspace"]
-        made = maxima_gradient(entry.inputs["src"], dy, _numbers(taken), entry.params)
-        if made is not None:
-            given = {"diff_dst": dy, "workspace": taken}
-            return stands_for(trace, "pooling_backward", entry, given, made)
+        result = maxima_gradient(entry.inputs["src"], dy, _numbers(taken), entry.params)
+        if result is not None:
+            inputs = {"diff_dst": dy, "workspace": taken}
+            return stands_for(trace, "pooling_backward", entry, inputs, result)
     return backward(trace, "pooling_backward", entry, grads, needed)
 
 

@@ -47,10 +47,10 @@ class Taps(NamedTuple):
 
     def matrix(self) -> np.ndarray:
         """Return the weights as a matrix (T, S)."""
-        made = np.zeros((len(self.columns), self.n_in + 1))
+        result = np.zeros((len(self.columns), self.n_in + 1))
         rows = np.broadcast_to(np.arange(len(self.columns))[:, None], self.columns.shape)
-        np.add.at(made, (rows, self.columns), self.weights)
-        return made[:, : self.n_in]
+        np.add.at(result, (rows, self.columns), self.weights)
+        return result[:, : self.n_in]
 
     def transposed(self) -> Taps:
         """Return the taps of the transposed matrix; elements that are read twice stay apart."""
@@ -79,30 +79,30 @@ def along_axes(x: Tensor, taps: Mapping[int, Taps]) -> Tensor:
     """
     trace, dtype = x.trace, x.dtype
     growth = {axis: len(of.columns) / of.n_in for axis, of in taps.items()}
-    made = x if dtype == "float64" else trace.convert(x, "float32")
+    result = x if dtype == "float64" else trace.convert(x, "float32")
     order = tuple(range(x.ndim))
     # Vectors are along the innermost axis. It stays as it is while other axes shrink.
-    first = next((a for a in reversed(axis_order(made, x.ndim)) if x.shape[a] > 1), 1)
+    first = next((a for a in reversed(axis_order(result, x.ndim)) if x.shape[a] > 1), 1)
     shrinks = any(n < 1 for axis, n in growth.items() if axis != first)
     if x.shape[1] >= _MANY and (x.shape[first] < _LONG or not shrinks):
         first = 1
-    made, order = _with_innermost(made, order, first)
+    result, order = _with_innermost(result, order, first)
     # Axes that shrink most come first, so that the others process less.
     for axis in sorted(taps, key=lambda a: max(growth[a], 1.0) if a == first else growth[a]):
         if axis == order[-1]:
-            sizes = dict(zip(order, made.shape, strict=True))
+            sizes = dict(zip(order, result.shape, strict=True))
             others = [a for a in order[1:] if a != axis]
             inner = 1 if sizes[1] >= _MANY else max(others, key=lambda a: sizes[a])
-            made, order = _with_innermost(made, order, inner)
-        made = _summed(made, order.index(axis), taps[axis])
+            result, order = _with_innermost(result, order, inner)
+        result = _summed(result, order.index(axis), taps[axis])
     places = [order.index(axis) for axis in range(x.ndim)]
-    return trace.convert(transpose(made, places), dtype)
+    return trace.convert(transpose(result, places), dtype)
 
 
 def _with_innermost(x: Tensor, order: tuple[int, ...], axis: int) -> tuple[Tensor, tuple[int, ...]]:
     """Return a tensor, whose axes are those of another in an order, with an axis moved inward."""
-    wanted = (*[a for a in order if a != axis], axis)
-    return transpose(x, [order.index(a) for a in wanted]), wanted
+    expected = (*[a for a in order if a != axis], axis)
+    return transpose(x, [order.index(a) for a in expected]), expected
 
 
 #: Taps up to which a kernel has an instruction for each.

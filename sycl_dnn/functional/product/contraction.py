@@ -37,14 +37,14 @@ input : array {shape}
 Returns
 -------
 array {result}
-    The dtype to which both are promoted.
+    The promoted dtype.
 
 Raises
 ------
 TypeError
     An operand is not an array.
 ValueError
-    The shapes do not fit.
+    The shapes do not match.
 
 Notes
 -----
@@ -117,8 +117,8 @@ def tensordot(
         if count > min(a.ndim, b.ndim):
             raise ValueError(f"tensordot: dims must be at most {min(a.ndim, b.ndim)}, got {count}")
         dims = ([*range(a.ndim - count, a.ndim)], [*range(count)])
-    of_a, of_b = ([check_axis("tensordot", d, x.ndim, "dims") for d in given]
-                  for x, given in zip((a, b), dims, strict=True))  # fmt: skip
+    of_a, of_b = ([check_axis("tensordot", d, x.ndim, "dims") for d in provided]
+                  for x, provided in zip((a, b), dims, strict=True))  # fmt: skip
     if [a.shape[i] for i in of_a] != [b.shape[i] for i in of_b]:
         raise ValueError(
             f"tensordot: axes {of_a} and {of_b} must have one size, got shapes {a.shape} and "
@@ -180,10 +180,10 @@ def _equation(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
     operands, lists = list(args[0::2]), list(args[1::2])
     result = operands.pop() if len(operands) > len(lists) else None
     words = ["".join("..." if i is ... else _LETTERS[i] for i in axes) for axes in lists]
-    made = ",".join(words)
+    output = ",".join(words)
     if result is not None:
-        made += "->" + "".join("..." if i is ... else _LETTERS[i] for i in result)
-    return made, operands
+        output += "->" + "".join("..." if i is ... else _LETTERS[i] for i in result)
+    return output, operands
 
 
 def _check(equation: str, operands: list[Any]) -> list[str]:
@@ -289,10 +289,10 @@ def _pair(a: Term, b: Term, kept: set[str], sizes: dict[str, int]) -> Term:
     rhs = reshape(
         _arranged(b, batch + inner + right, sizes), (size(batch), size(inner), size(right))
     )
-    made = batch + left + right
+    result = batch + left + right
     if not batch:
         lhs, rhs = reshape(lhs, lhs.shape[1:]), reshape(rhs, rhs.shape[1:])
-    return reshape(matmul(lhs, rhs), tuple(sizes[c] for c in made)), made
+    return reshape(matmul(lhs, rhs), tuple(sizes[c] for c in result)), result
 
 
 def _sizes(operands: list[Tensor], named: list[str]) -> dict[str, int]:
@@ -351,10 +351,10 @@ def einsum(*args: Any) -> dpnp.ndarray | Array:
     sizes = _sizes([x for x, _ in terms], [t for _, t in terms])
     for chosen in _path([t for _, t in terms], result, sizes):
         taken = [terms.pop(i) for i in sorted(chosen, reverse=True)][::-1]
-        made = taken[0]
+        output = taken[0]
         for position, other in enumerate(taken[1:], 2):
             later = "".join(t for _, t in (*terms, *taken[position:]))
-            made = _pair(made, other, {*result, *later}, sizes)
-        terms.append(made)
+            output = _pair(output, other, {*result, *later}, sizes)
+        terms.append(output)
     x, letters = _reduced(terms[0], set(result), True)
     return transpose(x, [letters.index(c) for c in result]) if letters != result else x

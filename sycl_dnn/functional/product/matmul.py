@@ -72,8 +72,8 @@ def _by_quantized(x: Tensor, weight: QuantizedTensor) -> Tensor:
     if len(weight.shape) != 2 or not x.ndim or x.shape[-1] != weight.shape[0]:
         raise ValueError(f"matmul: other must have shape ({x.shape[-1:]}, N), got {weight.shape}")
     rows = reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
-    made = weight_only_product("matmul", rows, weight.turned(), None)
-    return reshape(made, (*x.shape[:-1], weight.shape[1]))
+    result = weight_only_product("matmul", rows, weight.turned(), None)
+    return reshape(result, (*x.shape[:-1], weight.shape[1]))
 
 
 def _check_matmul(a: Tensor, b: Tensor) -> None:
@@ -161,11 +161,11 @@ def _added(name: str, x: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float
     check_same_dtype(name, "mat1", "input", a, x)
     if alpha == beta == 1 and x.shape == shape[-1:]:
         return product(a, b, x)
-    made = product(a, b)
-    made = made if alpha == 1 else linear_map(made, alpha)
+    result = product(a, b)
+    result = result if alpha == 1 else linear_map(result, alpha)
     if beta == 0:
-        return made
-    return add(made, x if beta == 1 else linear_map(x, beta))
+        return result
+    return add(result, x if beta == 1 else linear_map(x, beta))
 
 
 @operation
@@ -241,8 +241,8 @@ def _check_bias(name: str, bias: Tensor | None, shape: tuple[int, ...], dtype: s
     if bias.shape != shape:
         raise ValueError(f"{name}: bias must have shape {shape}, got {bias.shape}")
     if bias.dtype not in (dtype, "float32"):
-        known = " or ".join(dict.fromkeys((dtype, "float32")))
-        raise TypeError(f"{name}: bias must have dtype {known}, got {bias.dtype}")
+        choices = " or ".join(dict.fromkeys((dtype, "float32")))
+        raise TypeError(f"{name}: bias must have dtype {choices}, got {bias.dtype}")
 
 
 @operation
@@ -290,11 +290,11 @@ def linear(
     rows = reshape(input, (math.prod(input.shape[:-1]), k))
     bias = bias if bias is None or n else reshape(bias, (1,))
     if isinstance(weight, QuantizedTensor):
-        made = weight_only_product("linear", rows, weight, bias)
+        result = weight_only_product("linear", rows, weight, bias)
     else:
         check_same_dtype("linear", "input", "weight", input, weight)
-        made = product(rows, swapped(reshape(weight, (-1 if k else math.prod(n), k))), bias)
-    return reshape(made, (*input.shape[:-1], *n))
+        result = product(rows, swapped(reshape(weight, (-1 if k else math.prod(n), k))), bias)
+    return reshape(result, (*input.shape[:-1], *n))
 
 
 @operation
@@ -338,9 +338,9 @@ def bilinear(
     rows, others = (reshape(t, (1, math.prod(t.shape[:-1]), t.shape[-1])) for t in (input1, input2))
     halfway = mul(product(rows, weight), others)
     summed = reduce(algorithm.reduction_sum, halfway, (2,))
-    made = transpose(reshape(summed, (n, rows.shape[1])), (1, 0))
-    made = made if bias is None else add(made, bias)
-    return reshape(made, (*input1.shape[:-1], n))
+    result = transpose(reshape(summed, (n, rows.shape[1])), (1, 0))
+    result = result if bias is None else add(result, bias)
+    return reshape(result, (*input1.shape[:-1], n))
 
 
 def _check_bilinear(x: Tensor, y: Tensor, weight: Tensor) -> None:

@@ -47,12 +47,12 @@ def _multipliable(x: Tensor) -> Tensor:
 
 def _empty_product(a: Tensor, b: Tensor, shape: tuple[int, ...], dtype: str) -> Tensor:
     """Return zeros that depend on both operands."""
-    made = zeros(a.trace, shape, dtype)
+    result = zeros(a.trace, shape, dtype)
     rule = lambda entry, grads: {  # noqa: E731
         name: zeros(t.trace, t.shape, t.dtype) for name, t in entry.inputs.items()
     }
-    a.trace.tape.append(Entry("empty_product", {"0": a, "1": b}, {"dst": made}, rule=rule))
-    return made
+    a.trace.tape.append(Entry("empty_product", {"0": a, "1": b}, {"dst": result}, rule=rule))
+    return result
 
 
 def product(a: Tensor, b: Tensor, bias: Tensor | None = None, dtype: str | None = None) -> Tensor:
@@ -64,11 +64,11 @@ def product(a: Tensor, b: Tensor, bias: Tensor | None = None, dtype: str | None 
     shape = (*batch, a.shape[-2], b.shape[-1])
     dtype = dtype or a.dtype
     if not (a.size and b.size):
-        made = _empty_product(a, b, shape, dtype)
-        return made if bias is None else add(made, bias)
+        result = _empty_product(a, b, shape, dtype)
+        return result if bias is None else add(result, bias)
     if a.dtype == "float64":
-        made = _of_doubles(a, b, shape)
-        return made if bias is None else add(made, bias)
+        result = _of_doubles(a, b, shape)
+        return result if bias is None else add(result, bias)
     inputs = {"src": expand_rank(a, len(shape)), "weights": expand_rank(b, len(shape))}
     if bias is not None:
         inputs["bias"] = reshape(bias, (1,) * (len(shape) - 1) + bias.shape)
@@ -96,23 +96,23 @@ def recorded(inputs: dict[str, Tensor], out: Out, attr: object = None) -> Tensor
     """Record the primitive for operands that all have the rank of the result."""
     trace = inputs["src"].trace
     operands = {n: _readable(inputs[n]) for n in ("src", "weights")}
-    given = inputs | operands
+    provided = inputs | operands
     weights = inputs["weights"]
     # Packing the weights pays only if they are constant; see docs/architecture.md.
     ask = {}
     if inputs.get("attr_zero_points_weights") is not None and not has_avx512(trace.engine):
         # Unit stride along K: oneDNN's kernels for other layouts require AVX-512.
         *batch, k, n = range(weights.ndim)
-        given["weights"] = _in_order(given["weights"], (*batch, n, k))
+        provided["weights"] = _in_order(provided["weights"], (*batch, n, k))
     elif weights.storage.constant and weights.dtype in dtypes.PACKED:
-        given["weights"] = _by_rows(given["weights"])
+        provided["weights"] = _by_rows(provided["weights"])
     elif weights.storage.constant:
         ask = {"weights": "any"}
     prefer = None
-    if not ask and _is_slow_on_avx2(trace, given, out):
-        given["weights"], prefer = _for_avx2(given["src"], given["weights"])
-    made = trace.primitive("matmul", given, {"dst": out}, ask=ask, attr=attr, prefer=prefer)
-    return made["dst"]
+    if not ask and _is_slow_on_avx2(trace, provided, out):
+        provided["weights"], prefer = _for_avx2(provided["src"], provided["weights"])
+    result = trace.primitive("matmul", provided, {"dst": out}, ask=ask, attr=attr, prefer=prefer)
+    return result["dst"]
 
 
 # --- float32 on CPUs without AVX-512: benchmarks/products.py measures the alternatives
@@ -132,9 +132,9 @@ def _packing(engine: _core.Engine, *sizes: int) -> str | None:
     return "gemm:jit" if min(sizes) >= _LEAST and not has_avx512(engine) else None
 
 
-def _is_slow_on_avx2(trace: Trace, given: dict[str, Tensor], out: Out) -> bool:
+def _is_slow_on_avx2(trace: Trace, provided: dict[str, Tensor], out: Out) -> bool:
     """Whether oneDNN's choice for two matrices may be much slower than an alternative."""
-    same = {given["src"].dtype, given["weights"].dtype, out.dtype} == {"float32"}
+    same = {provided["src"].dtype, provided["weights"].dtype, out.dtype} == {"float32"}
     return same and len(out.shape) == 2 and not has_avx512(trace.engine)
 
 
@@ -169,20 +169,20 @@ def _by_rows(weights: Tensor) -> Tensor:
 def _in_order(weights: Tensor, order: Sequence[int]) -> Tensor:
     """Return dense weights with their axes in ``order``, outermost first."""
     strides = layout.permuted_strides(weights.shape, order)
-    wanted = layout.strided(weights.shape, weights.dtype, strides)
-    if weights.desc == wanted:
+    expected = layout.strided(weights.shape, weights.dtype, strides)
+    if weights.desc == expected:
         return weights
     # oneDNN cannot reorder from 4-bit to 4-bit.
     is_packed = weights.dtype in dtypes.PACKED
-    given = weights.trace.convert(weights, "float32") if is_packed else weights
-    return weights.trace.reorder(given, wanted)
+    provided = weights.trace.convert(weights, "float32") if is_packed else weights
+    return weights.trace.reorder(provided, expected)
 
 
 def _readable(x: Tensor) -> Tensor:
-    made = _multipliable(x)
-    if made is not x:
-        x.trace.view(x, made, lambda grad: grad)
-    return made
+    result = _multipliable(x)
+    if result is not x:
+        x.trace.view(x, result, lambda grad: grad)
+    return result
 
 
 def swapped(x: Tensor) -> Tensor:
@@ -223,7 +223,7 @@ def _weight_and_bias_gradients(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
     )
     outs = {"diff_weights": Out((n, k), a.dtype), "diff_bias": Out((n,), a.dtype)}
     ask = {"src": descs["src"], "diff_dst": descs["dst"]}
-    made = trace.primitive(
+    result = trace.primitive(
         "inner_product_backward_weights",
         {"src": a, "diff_dst": dy},
         outs,
@@ -231,8 +231,8 @@ def _weight_and_bias_gradients(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
         prefer=_packing(trace.engine, k, n),
         hint_fwd_pd=hint,
     )
-    bias = reshape(made["diff_bias"], (1, n))
-    return {"weights": swapped(made["diff_weights"]), "bias": bias}
+    bias = reshape(result["diff_bias"], (1, n))
+    return {"weights": swapped(result["diff_weights"]), "bias": bias}
 
 
 @composed_rule("inner_product_backward_weights")
@@ -246,17 +246,17 @@ def _inner_product_backward(entry: Entry) -> Grads:
 def _matmul(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     a, b = entry.inputs["src"], entry.inputs["weights"]
     dy = trace.convert(grads["dst"], a.dtype)
-    found = {}
+    result = {}
     if "src" in needed:
-        found["src"] = sum_to(product(dy, swapped(b), dtype=a.dtype), a.shape)
+        result["src"] = sum_to(product(dy, swapped(b), dtype=a.dtype), a.shape)
     if {"weights", "bias"} <= needed and _is_linear(entry, dy):
-        return found | _weight_and_bias_gradients(trace, entry, dy)
+        return result | _weight_and_bias_gradients(trace, entry, dy)
     if "weights" in needed:
-        found["weights"] = sum_to(_weight_gradient(a, b, dy), b.shape)
+        result["weights"] = sum_to(_weight_gradient(a, b, dy), b.shape)
     if "bias" in needed:
         bias = entry.inputs["bias"]
-        found["bias"] = trace.convert(sum_to(dy, bias.shape), bias.dtype)
-    return found
+        result["bias"] = trace.convert(sum_to(dy, bias.shape), bias.dtype)
+    return result
 
 
 def check_ranks(name: str, rank: int, **operands: Tensor) -> None:

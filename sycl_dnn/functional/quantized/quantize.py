@@ -120,8 +120,8 @@ def checked(name: str, argument: str, q: Any, dtypes: Sequence[str] = tuple(RANG
         if not -q.ndim <= axis < q.ndim:
             raise ValueError(f"{name}: axis of {argument} must be below {q.ndim}, got {axis}")
         axis %= q.ndim
-    wanted = scale_shape(name, q.shape, axis, q.group_size)
-    check_scales(name, wanted, q.scale, q.zero_point, f" of {argument}")
+    expected = scale_shape(name, q.shape, axis, q.group_size)
+    check_scales(name, expected, q.scale, q.zero_point, f" of {argument}")
     return q._replace(axis=axis)
 
 
@@ -159,11 +159,11 @@ def _by_reorder(
     """Convert by a reorder with scales on ``side``, in the axis order of ``x``."""
     attr = PrimitiveAttr()
     attr.set_scales_mask(side, mask)
-    given = {"src": x, f"attr_scales_{side}": reshape(scale, (-1,))}
+    inputs = {"src": x, f"attr_scales_{side}": reshape(scale, (-1,))}
     if zero is not None:
         attr.set_zero_points_mask(side, mask)
-        given[f"attr_zero_points_{side}"] = reshape(zero, (-1,))
-    return x.trace.primitive("reorder", given, {"dst": Out(x.shape, dtype, x)}, attr=attr)["dst"]
+        inputs[f"attr_zero_points_{side}"] = reshape(zero, (-1,))
+    return x.trace.primitive("reorder", inputs, {"dst": Out(x.shape, dtype, x)}, attr=attr)["dst"]
 
 
 def _reorder_mask(
@@ -191,10 +191,10 @@ def dequantized(q: QuantizedTensor, dtype: str) -> Tensor:
     mask = _reorder_mask(shape, of_scales, q.zero_point, q.dtype)
     if mask is not None:
         return reshape(_by_reorder(x, "src", q.scale, q.zero_point, mask, dtype), q.shape)
-    made = x.trace.convert(x, "float32")
+    result = x.trace.convert(x, "float32")
     if q.zero_point is not None:
-        made = sub(made, reshape(x.trace.convert(q.zero_point, "float32"), of_scales))
-    return converted(reshape(mul(made, reshape(q.scale, of_scales)), q.shape), dtype)
+        result = sub(result, reshape(x.trace.convert(q.zero_point, "float32"), of_scales))
+    return converted(reshape(mul(result, reshape(q.scale, of_scales)), q.shape), dtype)
 
 
 def quantized(
@@ -208,11 +208,11 @@ def quantized(
     mask = _reorder_mask(shape, of_scales, zero, dtype)
     if mask is not None:
         return reshape(_by_reorder(wide, "dst", scale, zero, mask, dtype), x.shape)
-    made = div(x.trace.convert(wide, "float32"), reshape(scale, of_scales))
+    result = div(x.trace.convert(wide, "float32"), reshape(scale, of_scales))
     if zero is not None:
-        made = add(made, reshape(x.trace.convert(zero, "float32"), of_scales))
-    made = reshape(made, x.shape)
-    return converted(made, dtype) if dtype in dtypes.PACKED else x.trace.convert(made, dtype)
+        result = add(result, reshape(x.trace.convert(zero, "float32"), of_scales))
+    result = reshape(result, x.shape)
+    return converted(result, dtype) if dtype in dtypes.PACKED else x.trace.convert(result, dtype)
 
 
 # --- quantize, dequantize, quantize_dynamic
@@ -234,8 +234,8 @@ def _quantize(input, scale, zero_point, dtype, axis, group_size):
     check_float("quantize", input=input)
     _check_target("quantize", dtype, input.shape)
     axis = None if axis is None else check_axis("quantize", axis, input.ndim, "axis")
-    wanted = scale_shape("quantize", input.shape, axis, group_size)
-    check_scales("quantize", wanted, scale, zero_point)
+    expected = scale_shape("quantize", input.shape, axis, group_size)
+    check_scales("quantize", expected, scale, zero_point)
     return quantized(input, scale, zero_point, dtype, axis, group_size)
 
 

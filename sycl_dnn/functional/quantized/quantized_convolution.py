@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 def _checked_weight(name: str, weight: Any, x: Tensor, groups: int) -> QuantizedTensor:
     weight = checked(name, "weight", weight, ("int8",))
-    wanted = x.shape[1] // groups
+    expected = x.shape[1] // groups
     n_out = weight.shape[0]
-    if weight.ndim != x.ndim or weight.shape[1] != wanted or n_out % groups or 0 in weight.shape:
+    if weight.ndim != x.ndim or weight.shape[1] != expected or n_out % groups or 0 in weight.shape:
         raise ValueError(
-            f"{name}: weight must have {x.ndim} axes, {wanted} input channels and outputs that "
+            f"{name}: weight must have {x.ndim} axes, {expected} input channels and outputs that "
             f"groups={groups} divides, got shape {weight.shape}"
         )
     if weight.zero_point is not None:
@@ -65,8 +65,8 @@ def _operands(
 
 @operation
 def _convolve(name, rank, input, weight, bias, stride, padding, dilation, groups, *out):
-    given = per_tensor(name, input)
-    x = batched(name, given.data, rank)
+    provided = per_tensor(name, input)
+    x = batched(name, provided.data, rank)
     groups = check_groups(name, groups, x.shape[1])
     weight = _checked_weight(name, weight, x, groups)
     n_out = weight.shape[0]
@@ -74,11 +74,11 @@ def _convolve(name, rank, input, weight, bias, stride, padding, dilation, groups
     target = Target(name, *out)
     axes, counts = geometry(name, x.shape[2:], weight.shape[2:], stride, padding, dilation)
     x, axes = cropped(x, axes, counts)
-    attr, inputs, dtype = _operands(given._replace(data=x), weight, bias, groups, target)
+    attr, inputs, dtype = _operands(provided._replace(data=x), weight, bias, groups, target)
     if groups > 1:
         grouped = (groups, n_out // groups, *weight.shape[1:])
         inputs["weights"] = reshape(inputs["weights"], grouped)
-    made = x.trace.primitive(
+    result = x.trace.primitive(
         "convolution_forward",
         inputs,
         {"dst": Out((x.shape[0], n_out, *counts), dtype, "channels_last")},
@@ -88,7 +88,7 @@ def _convolve(name, rank, input, weight, bias, stride, padding, dilation, groups
         algorithm=algorithm.convolution_direct,
         **window_parameters(axes),
     )["dst"]
-    return unbatched(made if dtype == target.dtype else target.of(made), given.data)
+    return unbatched(result if dtype == target.dtype else target.of(result), provided.data)
 
 
 def _function(rank: int, axes: str) -> Any:
@@ -111,15 +111,15 @@ def _function(rank: int, axes: str) -> Any:
         dtype = result_dtype(out_dtype, out_scale, input)
         where = (stride, padding, dilation, groups)
         out = (dtype, out_scale, out_zero_point)
-        made = _convolve(name, rank, input, weight, bias, *where, *out)
-        return made if out_scale is None else QuantizedTensor(made, out_scale, out_zero_point)
+        result = _convolve(name, rank, input, weight, bias, *where, *out)
+        return result if out_scale is None else QuantizedTensor(result, out_scale, out_zero_point)
 
     convolution.__name__ = convolution.__qualname__ = name
     convolution.__doc__ = _DOC.format(rank=rank, axes=axes)
     return convolution
 
 
-_DOC = """Convolve quantised arrays as ``conv{rank}d`` does, multiplied and added up in integers.
+_DOC = """Convolve quantized arrays, like ``conv{rank}d``, with integer arithmetic.
 
 Parameters
 ----------
@@ -129,7 +129,7 @@ weight : QuantizedTensor (O, C / groups, *K)
     int8 without zero points; one scale for all, or one for each output channel (``axis=0``).
     Its data may be frozen.
 bias : dpnp.ndarray (O,), optional
-    float32, in the unit of the result before it is quantised.
+    float32, in units of the result before quantization.
 stride, padding, dilation, groups
     As for ``conv{rank}d``.
 out_scale, out_zero_point, out_dtype
@@ -143,9 +143,9 @@ dpnp.ndarray or Array, with ``out_scale`` QuantizedTensor (N, O, *T)
 Raises
 ------
 ValueError
-    Shapes, groups, padding or scales do not fit.
+    Shapes, groups, padding or scales are inconsistent.
 TypeError
-    A dtype does not fit.
+    A dtype is wrong.
 
 Notes
 -----

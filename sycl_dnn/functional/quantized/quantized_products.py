@@ -47,21 +47,21 @@ _ALL, _COLUMNS, _BOTH = 0, 2, 3
 
 def weight_scales(name: str, weight: QuantizedTensor, attr: PrimitiveAttr) -> dict[str, Tensor]:
     """Set scales and zero points of weights (N, K); return them as execution arguments."""
-    given = {"attr_scales_weights": weight.scale, "attr_zero_points_weights": weight.zero_point}
-    given = {n: t for n, t in given.items() if t is not None}
+    provided = {"attr_scales_weights": weight.scale, "attr_zero_points_weights": weight.zero_point}
+    provided = {n: t for n, t in provided.items() if t is not None}
     if weight.group_size is not None:
         _check_groups(name, weight)
         mask, groups = _BOTH, (weight.group_size, 1)
-        given = {n: laid_out(transpose(t, (1, 0)), (0, 1)) for n, t in given.items()}
+        provided = {n: laid_out(transpose(t, (1, 0)), (0, 1)) for n, t in provided.items()}
     elif weight.axis in (None, 0):
         mask, groups = _ALL if weight.axis is None else _COLUMNS, ()
-        given = {n: laid_out(reshape(t, (-1,)), (0,)) for n, t in given.items()}
+        provided = {n: laid_out(reshape(t, (-1,)), (0,)) for n, t in provided.items()}
     else:
         raise ValueError(f"{name}: axis of the weights must be that of outputs, got {weight.axis}")
     attr.set_scales("weights", mask, groups, data_type.f32)
     if weight.zero_point is not None:
         attr.set_zero_points("weights", mask, groups, data_type.s32)
-    return given
+    return provided
 
 
 def _check_groups(name: str, weight: QuantizedTensor) -> None:
@@ -81,7 +81,7 @@ def weight_only_product(
     with untaped(x.trace):
         if not (x.size and n):
             dense = dequantized(weight, x.dtype)
-            made = product(x, swapped(dense), bias)
+            result = product(x, swapped(dense), bias)
         else:
             attr = PrimitiveAttr()
             inputs = {"src": x, "weights": swapped(weight.data)}
@@ -90,7 +90,7 @@ def weight_only_product(
                 inputs["bias"] = reshape(bias, (1, n))
             # Makes oneDNN multiply floats by integer weights.
             attr.set_fpmath_mode(fpmath_mode.strict, True)
-            made = recorded(inputs, Out((x.shape[0], n), x.dtype), attr)
+            result = recorded(inputs, Out((x.shape[0], n), x.dtype), attr)
     inputs = {"0": x} if bias is None else {"0": x, "1": bias}
 
     def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -100,8 +100,8 @@ def weight_only_product(
             "1": x.trace.convert(sum_to(dy, bias.shape), bias.dtype)
         }  # fmt: skip
 
-    x.trace.tape.append(Entry("weight_only", inputs, {"dst": made}, rule=rule))
-    return made
+    x.trace.tape.append(Entry("weight_only", inputs, {"dst": result}, rule=rule))
+    return result
 
 
 # --- Shared by quantized products and convolutions: checks, scales, results
@@ -136,14 +136,14 @@ def set_scales(
     attr: PrimitiveAttr, argument: str, scale: Tensor | None, zero: Tensor | None, mask: int = 0
 ) -> dict[str, Tensor]:
     """Set scales and zero points of an argument; return them as execution arguments."""
-    given = {}
+    provided = {}
     if scale is not None:
         attr.set_scales_mask(argument, mask)
-        given[f"attr_scales_{argument}"] = reshape(scale, (-1,))
+        provided[f"attr_scales_{argument}"] = reshape(scale, (-1,))
     if zero is not None:
         attr.set_zero_points_mask(argument, mask)
-        given[f"attr_zero_points_{argument}"] = reshape(zero, (-1,))
-    return given
+        provided[f"attr_zero_points_{argument}"] = reshape(zero, (-1,))
+    return provided
 
 
 def per_tensor(name: str, x: Any) -> QuantizedTensor:
@@ -183,11 +183,11 @@ def result_dtype(dtype: str | None, scale: Any, input: QuantizedTensor) -> str:
 
 def in_floats(q: QuantizedTensor) -> Tensor:
     """Return the integers minus their zero points as float32."""
-    made = q.data.trace.convert(q.data, "float32")
+    result = q.data.trace.convert(q.data, "float32")
     if q.zero_point is None:
-        return made
+        return result
     shape = grouped_shape(q.shape, q.axis, q.group_size)[1]
-    return sub(made, reshape(q.data.trace.convert(q.zero_point, "float32"), shape))
+    return sub(result, reshape(q.data.trace.convert(q.zero_point, "float32"), shape))
 
 
 def scaled(
@@ -231,8 +231,8 @@ def _signed(weight: QuantizedTensor) -> QuantizedTensor:
 
 def _less_128(x: Tensor, dtype: str) -> Tensor:
     attr = PrimitiveAttr()
-    given = {"src": x} | set_scales(attr, "src", None, filled(x.trace, 128, (1,), "int32"))
-    return x.trace.primitive("reorder", given, {"dst": Out(x.shape, dtype, x)}, attr=attr)["dst"]
+    provided = {"src": x} | set_scales(attr, "src", None, filled(x.trace, 128, (1,), "int32"))
+    return x.trace.primitive("reorder", provided, {"dst": Out(x.shape, dtype, x)}, attr=attr)["dst"]
 
 
 def integer_product(
@@ -241,8 +241,8 @@ def integer_product(
     """Multiply (..., M, K) by (..., K, N); ``weight`` has one scale or one per column."""
     a, b = x.data, weight.data
     if not (a.size and b.size):
-        made = product(dequantized(x, "float32"), dequantized(weight, "float32"))
-        return target.of(made if bias is None else add(made, bias))
+        result = product(dequantized(x, "float32"), dequantized(weight, "float32"))
+        return target.of(result if bias is None else add(result, bias))
     rank = max(a.ndim, b.ndim)
     batch = broadcast_shape(a.shape[:-2], b.shape[:-2])
     shape = (*batch, a.shape[-2], b.shape[-1])
@@ -275,8 +275,8 @@ def _linear(input, weight, bias, out_scale, out_zero_point, out_dtype):
     check_bias(name, bias, weight.shape[0])
     target = Target(name, out_dtype, out_scale, out_zero_point)
     rows = x._replace(data=reshape(x.data, (math.prod(x.shape[:-1]), x.shape[-1])))
-    made = integer_product(rows, weight.turned(), bias, target)
-    return reshape(made, (*x.shape[:-1], weight.shape[0]))
+    result = integer_product(rows, weight.turned(), bias, target)
+    return reshape(result, (*x.shape[:-1], weight.shape[0]))
 
 
 def _returned(data: Any, scale: Any, zero: Any) -> Any:
@@ -327,8 +327,8 @@ def quantized_linear(
     Source: oneDNN developer guide, "Matrix Multiplication" and "Quantization".
     """
     dtype = result_dtype(out_dtype, out_scale, input)
-    made = _linear(input, weight, bias, out_scale, out_zero_point, dtype)
-    return _returned(made, out_scale, out_zero_point)
+    result = _linear(input, weight, bias, out_scale, out_zero_point, dtype)
+    return _returned(result, out_scale, out_zero_point)
 
 
 @operation
@@ -385,5 +385,5 @@ def quantized_matmul(
     Source: oneDNN developer guide, "Matrix Multiplication" and "Quantization".
     """
     dtype = result_dtype(out_dtype, out_scale, input)
-    made = _matmul(input, other, out_scale, out_zero_point, dtype)
-    return _returned(made, out_scale, out_zero_point)
+    result = _matmul(input, other, out_scale, out_zero_point, dtype)
+    return _returned(result, out_scale, out_zero_point)

@@ -72,8 +72,8 @@ def _thirds(x: Tensor, order: Sequence[int]) -> list[Tensor]:
 
 def exchanged(x: Tensor) -> Tensor:
     """Exchange the first two of three gates along the first axis."""
-    made = join(_thirds(x, (1, 0, 2)), 0)
-    return x.trace.view(x, made, exchanged)
+    result = join(_thirds(x, (1, 0, 2)), 0)
+    return x.trace.view(x, result, exchanged)
 
 
 def _laid(weight: Tensor, cell: Cell) -> Tensor:
@@ -104,31 +104,31 @@ def _bias(b_ih: Tensor, b_hh: Tensor, cell: Cell) -> Tensor:
     trace = b_ih.trace
     b_ih, b_hh = (trace.convert(b, "float32") for b in (b_ih, b_hh))
     total = add(b_ih, b_hh)
-    made = _gru_bias(b_ih, b_hh, total) if cell.is_gru else total
+    result = _gru_bias(b_ih, b_hh, total) if cell.is_gru else total
     n_biases = cell.gates + cell.is_gru
     shape = (1, 1, n_biases, b_ih.shape[0] // cell.gates)
-    made = made.view(shape, layout.row_major_strides(shape))
+    result = result.view(shape, layout.row_major_strides(shape))
     trace.tape.append(
         Entry(
             "view",
             {"0": b_ih, "1": b_hh},
-            {"dst": made},
+            {"dst": result},
             rule=lambda entry, grads: _bias_gradients(grads["dst"], cell),
         )  # fmt: skip
     )
-    return made
+    return result
 
 
 def _expected(cell: Cell, sizes: Sizes, bias: bool) -> list[tuple[str, tuple[int, ...]]]:
     """Return names and shapes of the parameters of one layer and direction, in PyTorch's order."""
     rows = cell.gates * sizes.hidden
-    made: list[tuple[str, tuple[int, ...]]]
-    made = [("weight_ih", (rows, sizes.input)), ("weight_hh", (rows, sizes.output))]
+    results: list[tuple[str, tuple[int, ...]]]
+    results = [("weight_ih", (rows, sizes.input)), ("weight_hh", (rows, sizes.output))]
     if bias:
-        made += [("bias_ih", (rows,)), ("bias_hh", (rows,))]
+        results += [("bias_ih", (rows,)), ("bias_hh", (rows,))]
     if sizes.output != sizes.hidden:
-        made.append(("weight_hr", (sizes.output, sizes.hidden)))
-    return made
+        results.append(("weight_hr", (sizes.output, sizes.hidden)))
+    return results
 
 
 def _sizes(name: str, cell: Cell, params: Sequence[Tensor], channels: int) -> Sizes:
@@ -142,8 +142,8 @@ def _sizes(name: str, cell: Cell, params: Sequence[Tensor], channels: int) -> Si
     return Sizes(channels, hidden, output if cell.has_cell_state else hidden)
 
 
-def _check(name: str, expected: Any, given: Sequence[Tensor], dtype: str, where: str) -> None:
-    for (what, shape), tensor in zip(expected, given, strict=True):
+def _check(name: str, expected: Any, provided: Sequence[Tensor], dtype: str, where: str) -> None:
+    for (what, shape), tensor in zip(expected, provided, strict=True):
         if tensor.shape != shape:
             raise ValueError(
                 f"{name}: params must have {what} of shape {shape} for {where}, got {tensor.shape}"
@@ -157,16 +157,16 @@ def _check(name: str, expected: Any, given: Sequence[Tensor], dtype: str, where:
 def cell_weights(cell: Cell, params: Sequence[Tensor], sizes: Sizes, bias: bool) -> dict[str, Any]:
     """Return the weights of one layer and direction by execution argument."""
     trace = params[0].trace
-    made = {"weights_layer": _laid(params[0], cell), "weights_iter": _laid(params[1], cell)}
+    result = {"weights_layer": _laid(params[0], cell), "weights_iter": _laid(params[1], cell)}
     if bias:
-        made["bias"] = _bias(params[2], params[3], cell)
+        result["bias"] = _bias(params[2], params[3], cell)
     else:
         shape = (1, 1, cell.gates + cell.is_gru, sizes.hidden)
-        made["bias"] = trace.zeros(layout.row_major(shape, "float32"))
+        result["bias"] = trace.zeros(layout.row_major(shape, "float32"))
     if sizes.output != sizes.hidden:
         projection = reshape(params[-1], (1, 1, sizes.output, sizes.hidden))
-        made["weights_projection"] = transpose(projection, (0, 1, 3, 2))
-    return made
+        result["weights_projection"] = transpose(projection, (0, 1, 3, 2))
+    return result
 
 
 def network_weights(
@@ -190,17 +190,17 @@ def network_weights(
             f"{name}: params must be {each} arrays for each of {n_layers} layers and "
             f"{n_directions} directions, got {len(params)}"
         )
-    made: list[list[Any]] = []
+    results: list[list[Any]] = []
     for layer in range(n_layers):
-        made.append([])
+        results.append([])
         for direction in range(n_directions):
             start = (layer * n_directions + direction) * each
-            given = params[start : start + each]
+            provided = params[start : start + each]
             where = f"layer {layer}, direction {direction}"
-            _check(name, _expected(cell, sizes, bias), given, x.dtype, where)
-            made[-1].append(cell_weights(cell, given, sizes, bias))
+            _check(name, _expected(cell, sizes, bias), provided, x.dtype, where)
+            results[-1].append(cell_weights(cell, provided, sizes, bias))
         sizes = sizes._replace(input=n_directions * sizes.output)
-    return made, sizes
+    return results, sizes
 
 
 # --- oneDNN primitives and their gradients
@@ -256,8 +256,8 @@ def _run_in_float32(
     )
     convert = x.trace.convert
     first, second = ({n: convert(t, "float32") for n, t in g.items()} for g in (states, weights))
-    made = run_cell(cell, convert(x, "float32"), first, second, sizes, reverse)
-    return {n: t if n == "dst_iter_c" else convert(t, x.dtype) for n, t in made.items()}
+    result = run_cell(cell, convert(x, "float32"), first, second, sizes, reverse)
+    return {n: t if n == "dst_iter_c" else convert(t, x.dtype) for n, t in result.items()}
 
 
 def _nothing(inputs: dict[str, Tensor], outs: dict[str, Out]) -> dict[str, Tensor]:
@@ -267,10 +267,10 @@ def _nothing(inputs: dict[str, Tensor], outs: dict[str, Out]) -> dict[str, Tenso
     def zeros(shape: tuple[int, ...], dtype: str) -> Tensor:
         return trace.zeros(layout.row_major(shape, dtype), shape)
 
-    made = {name: zeros(out.shape, out.dtype) for name, out in outs.items()}
+    result = {name: zeros(out.shape, out.dtype) for name, out in outs.items()}
     rule = lambda entry, grads: {n: zeros(t.shape, t.dtype) for n, t in inputs.items()}  # noqa: E731
-    trace.tape.append(Entry("view", inputs, made, rule=rule))
-    return made
+    trace.tape.append(Entry("view", inputs, result, rule=rule))
+    return result
 
 
 def _backward(trace: Any, entry: Entry, grads: dict[str, Tensor], needed: set[str]) -> Any:
@@ -292,8 +292,8 @@ def _backward(trace: Any, entry: Entry, grads: dict[str, Tensor], needed: set[st
         for n in writes
         if n[5:] in entry.inputs
     }
-    given = {n: v for n, v in entry.params.items() if n != "prop_kind"}
-    made = trace.primitive(
+    provided = {n: v for n, v in entry.params.items() if n != "prop_kind"}
+    result = trace.primitive(
         row,
         inputs,
         outs,
@@ -302,9 +302,9 @@ def _backward(trace: Any, entry: Entry, grads: dict[str, Tensor], needed: set[st
         # Without this flag gradients are added to the contents of the memory.
         flags=_core.rnn_flags.diff_weights_overwrite,
         hint_fwd_pd=entry.pd,
-        **given,
+        **provided,
     )
-    return {n[5:]: trace.convert(t, entry.inputs[n[5:]].dtype) for n, t in made.items()}
+    return {n[5:]: trace.convert(t, entry.inputs[n[5:]].dtype) for n, t in result.items()}
 
 
 def _read(trace: Any, name: str, entry: Entry, grads: dict[str, Tensor]) -> Tensor | None:

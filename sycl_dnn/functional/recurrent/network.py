@@ -39,16 +39,16 @@ class Options(NamedTuple):
 
 
 def _initial(
-    name: str, x: Tensor, given: dict[str, Tensor | None], sizes: Sizes, n_cells: int
+    name: str, x: Tensor, provided: dict[str, Tensor | None], sizes: Sizes, n_cells: int
 ) -> list[dict[str, Tensor]]:
     """Return the initial states of every layer and direction as (1, 1, N, channels)."""
     cell, n_samples = CELLS[name], x.shape[1]
     channels = {"src_iter": sizes.output}
     if cell.has_cell_state:
         channels["src_iter_c"] = sizes.hidden
-    made: list[dict[str, Tensor]] = [{} for _ in range(n_cells)]
+    results: list[dict[str, Tensor]] = [{} for _ in range(n_cells)]
     for what, size in channels.items():
-        whole, shape = given.get(what), (1, 1, n_samples, size)
+        whole, shape = provided.get(what), (1, 1, n_samples, size)
         dtype = "float32" if what == "src_iter_c" else x.dtype
         if whole is not None:
             _check_state(name, whole, x, (n_cells, n_samples, size))
@@ -60,9 +60,9 @@ def _initial(
             parts = [x.trace.zeros(layout.row_major(shape, dtype))] * n_cells
         else:
             continue
-        for states, part in zip(made, parts, strict=True):
+        for states, part in zip(results, parts, strict=True):
             states[what] = part
-    return made
+    return results
 
 
 def _is_on_gpu(x: Tensor) -> bool:
@@ -107,8 +107,8 @@ def _network(
     for layer, directions in enumerate(weights):
         if layer and options.dropout and options.training:
             x = dropout(x, options.dropout, True)
-        for reverse, given in enumerate(directions):
-            ends.append(run_cell(CELLS[name], x, next(initial), given, sizes, bool(reverse)))
+        for reverse, provided in enumerate(directions):
+            ends.append(run_cell(CELLS[name], x, next(initial), provided, sizes, bool(reverse)))
         x = join([end["dst_layer"] for end in ends[-n_directions:]], 2)
     return x, {n: _last(ends, n, x.dtype) for n in _STATES if n in ends[0]}
 
@@ -131,13 +131,13 @@ def run_network(
             for n, s in states.items()
         }
         alone = options._replace(batch_first=False)
-        made, last = _network(name, reshape(x, (len(x), 1, x.shape[1])), full, params, alone)
+        result, last = _network(name, reshape(x, (len(x), 1, x.shape[1])), full, params, alone)
         last = {n: reshape(s, (s.shape[0], s.shape[2])) for n, s in last.items()}
-        return reshape(made, (len(x), made.shape[2])), last
+        return reshape(result, (len(x), result.shape[2])), last
     if not options.batch_first:
         return _network(name, x, states, params, options)
-    made, last = _network(name, transpose(x, (1, 0, 2)), states, params, options)
-    return transpose(made, (1, 0, 2)), last
+    result, last = _network(name, transpose(x, (1, 0, 2)), states, params, options)
+    return transpose(result, (1, 0, 2)), last
 
 
 # --- lstm, gru, rnn_tanh, rnn_relu
@@ -154,19 +154,19 @@ bidirectional : bool
 batch_first : bool
 bias : bool
 dropout : float
-    The share of each layer's output but the last one's that is zeroed, if ``training``.
+    Dropout probability of each layer's output but the last one's, if ``training``.
 training : bool
 
 Returns
 -------
 output : array (T, N, D * {size})
-    Of the last layer; the axes of ``input``.
+    Of the last layer; axes as in ``input``.
 {last}
 
 Raises
 ------
 ValueError, TypeError
-    Shapes or dtypes do not fit, or there are no steps or channels.
+    Shapes or dtypes do not match, or there are no steps or channels.
 
 Notes
 -----
@@ -209,16 +209,15 @@ def lstm(
     if hx is not None and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
         raise TypeError("lstm: hx must be a pair of arrays or None")
     states = dict(zip(("src_iter", "src_iter_c"), hx or (None, None), strict=True))
-    made, last = run_network("lstm", input, states, params, options)
-    return made, (last["dst_iter"], last["dst_iter_c"])
+    result, last = run_network("lstm", input, states, params, options)
+    return result, (last["dst_iter"], last["dst_iter_c"])
 
 
 #: Argument entries of networks with a single state.
 _ONE_STATE = """hx : array (L * D, N, H), or None
-    Initial states of L layers and D directions; zeros by default. Without N for an input
-    without it.
+    Initial states of L layers and D directions; zeros by default. N is omitted for unbatched input.
 params : list of arrays
-    For each layer and each direction in it: weight_ih ({gates}H, C or D * H), weight_hh
+    For each layer and direction: weight_ih ({gates}H, C or D * H), weight_hh
     ({gates}H, H), with ``bias`` bias_ih and bias_hh ({gates}H). {order}This is PyTorch's
     ``_flat_weights``.
 """
@@ -242,8 +241,8 @@ def _simple(name: str, what: str, twin: str, gates: str = "", order: str = "") -
         options = Options(num_layers, bidirectional, batch_first, bias, dropout, training)
         if isinstance(hx, (tuple, list)):
             raise TypeError(f"{name}: hx must be an array or None, got a {type(hx).__name__}")
-        made, last = run_network(name, input, {"src_iter": hx}, params, options)
-        return made, last["dst_iter"]
+        result, last = run_network(name, input, {"src_iter": hx}, params, options)
+        return result, last["dst_iter"]
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = _DOC.format(

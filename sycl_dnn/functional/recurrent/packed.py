@@ -157,6 +157,6 @@ def pad_packed_sequence(
         places, lengths = places[:, back], lengths[back]
     queue = None if isinstance(data, Tensor) else data.sycl_queue
     row = full((1, *data.shape[1:]), padding_value, dtype=data.dtype, device=queue)
-    made = reshape(_rows(cat([data, row]), places.ravel()), (most, n, *data.shape[1:]))
-    found = transpose(made, 0, 1) if batch_first else made
+    result = reshape(_rows(cat([data, row]), places.ravel()), (most, n, *data.shape[1:]))
+    found = transpose(result, 0, 1) if batch_first else result
     return found, tuple(lengths.tolist())

@@ -93,17 +93,17 @@ def unrolled(step: Step, reverse: bool, inputs: Mapping[str, Tensor]) -> dict[st
     states = [wide.get(name) for name in ("src_iter", "src_iter_c")]
     state = _State(*(s if s is None else reshape(s, s.shape[2:]) for s in states))
     projection = wide.get("weights_projection")
-    made: list[Tensor] = []
+    results: list[Tensor] = []
     for of_step in reversed(of_steps) if reverse else of_steps:
         state = step(of_step, product(state.hidden, state_weights), state_bias, state)
         if projection is not None:
             state = state._replace(hidden=product(state.hidden, _matrix(projection)))
-        made.append(reshape(state.hidden, (1, *state.hidden.shape)))
+        results.append(reshape(state.hidden, (1, *state.hidden.shape)))
     if reverse:
-        made.reverse()
+        results.reverse()
     ends = {
-        "dst_layer": join(made, 0),
-        "dst_iter": reshape(state.hidden, (1, 1, *made[0].shape[1:])),
+        "dst_layer": join(results, 0),
+        "dst_iter": reshape(state.hidden, (1, 1, *results[0].shape[1:])),
     }
     if state.cell is not None:
         ends["dst_iter_c"] = reshape(state.cell, (1, 1, *state.cell.shape))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is computed of all elements so far: sums, products, extremes, linear recurrences."""
+"""Scans along an axis: cumulative sums, products, extremes, and linear recurrences."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ TypeError
 
 Notes
 -----
-Floats are combined in float64 on CPUs and in float32, with what is lost added up apart, on GPUs. It
-has derivatives of any order. {more}Source: ``torch.{name}``.
+Floats are accumulated in float64 on CPUs, and in compensated float32 on GPUs. Differentiable to any
+order. {more}Source: ``torch.{name}``.
 """
 _OF_NUMBERS = {
     "kinds": " and dtype",
@@ -70,8 +70,8 @@ _OF_NUMBERS = {
     "returns": "array\n    Shape of ``input``.",
     "refused": "is bool",
 }
-_DIVIDED = """The gradient
-of a row without zeros divides by each element, as in torch: NaN at infinities. """
+_DIVIDED = """As in torch, the gradient of a row without zeros divides by its elements: infinities
+give NaN. """
 _OF_EXTREMES = {
     "kinds": " and real dtype",
     "parameters": "",
@@ -85,11 +85,11 @@ _OF_EXTREMES = {
 def _converted(name: str, input: Tensor, dim: Any, dtype: Any) -> tuple[Tensor, int]:
     axis = check_axis(name, dim, input.ndim)
     kept = input.is_float or str(input.dtype).startswith("complex")
-    wanted = str(input.dtype) if kept else "int64"
-    wanted = wanted if dtype is None else dtypes.name_of(dtype)
-    if wanted == "bool":
+    expected = str(input.dtype) if kept else "int64"
+    expected = expected if dtype is None else dtypes.name_of(dtype)
+    if expected == "bool":
         raise TypeError(f"{name}: dtype must not be bool, got bool")
-    return converted(input, wanted), axis
+    return converted(input, expected), axis
 
 
 def _scanned(operation: Operation, x: Tensor, axis: int) -> Tensor:
@@ -97,17 +97,17 @@ def _scanned(operation: Operation, x: Tensor, axis: int) -> Tensor:
     if not (x.ndim and x.size):
         return x
     parts = in_parts(x)
-    made = [
+    results = [
         computed(lambda node: operation(node, axis=axis, is_reversed=False), part)
         for part in parts.tensors
     ]
-    return parts.joined(made)
+    return parts.joined(results)
 
 
 @operation
 @templated(_TEXT, more="", **_OF_NUMBERS)
 def cumsum(input: dpnp.ndarray | Array, dim: int, *, dtype: Any = None) -> dpnp.ndarray | Array:
-    """Return the sums of all elements up to each, along an axis."""
+    """Return the cumulative sum along an axis."""
     x, axis = _converted("cumsum", input, dim, dtype)
     return _scanned(CUMSUM, x, axis)
 
@@ -115,7 +115,7 @@ def cumsum(input: dpnp.ndarray | Array, dim: int, *, dtype: Any = None) -> dpnp.
 @operation
 @templated(_TEXT, more=_DIVIDED, **_OF_NUMBERS)
 def cumprod(input: dpnp.ndarray | Array, dim: int, *, dtype: Any = None) -> dpnp.ndarray | Array:
-    """Return the products of all elements up to each, along an axis."""
+    """Return the cumulative product along an axis."""
     x, axis = _converted("cumprod", input, dim, dtype)
     if str(x.dtype).startswith("complex") and x.ndim and x.size:
         call = lambda a: dpnp.cumprod(a, axis=axis, dtype=a.dtype)  # noqa: E731
@@ -129,7 +129,7 @@ def cumprod(input: dpnp.ndarray | Array, dim: int, *, dtype: Any = None) -> dpnp
     returns=_OF_NUMBERS["returns"],
 )  # fmt: skip
 def logcumsumexp(input: dpnp.ndarray | Array, dim: int) -> dpnp.ndarray | Array:
-    """Return the logarithms of the sums of exponentials of all elements up to each."""
+    """Return the logarithm of the cumulative sum of exponentials along an axis."""
     axis = check_axis("logcumsumexp", dim, input.ndim)
     if not input.is_float:
         raise TypeError(f"logcumsumexp: input must have a floating-point dtype, got {input.dtype}")
@@ -156,14 +156,14 @@ def _extremes(name: str, operation: Operation, x: Tensor, dim: Any) -> ValuesAnd
 @operation
 @templated(_TEXT, **_OF_EXTREMES)
 def cummax(input: dpnp.ndarray | Array, dim: int) -> ValuesAndIndices:
-    """Return the largest of all elements up to each along an axis, and where it is."""
+    """Return the cumulative maximum along an axis and its indices."""
     return _extremes("cummax", CUMMAX, input, dim)
 
 
 @operation
 @templated(_TEXT, **_OF_EXTREMES)
 def cummin(input: dpnp.ndarray | Array, dim: int) -> ValuesAndIndices:
-    """Return the smallest of all elements up to each along an axis, and where it is."""
+    """Return the cumulative minimum along an axis and its indices."""
     return _extremes("cummin", CUMMIN, input, dim)
 
 
@@ -205,19 +205,19 @@ def linear_recurrence(
     Returns
     -------
     array
-        The common shape; the dtype to which torch promotes.
+        The broadcast shape; torch's promoted dtype.
 
     Raises
     ------
     ValueError
         The shapes do not broadcast, or there is no such axis.
     TypeError
-        The dtype is not a floating-point one.
+        The dtype is not floating point.
 
     Notes
     -----
-    States are computed one after another, of many rows side by side, in float64 on CPUs and in
-    float32 on GPUs. It has derivatives of any order.
+    States are computed sequentially, many rows in parallel, in float64 on CPUs and in float32 on
+    GPUs. Differentiable to any order.
     """
     check_arrays("linear_recurrence", input=input, other=other)
     checked_operands("linear_recurrence", input=input, other=other)
@@ -225,23 +225,23 @@ def linear_recurrence(
     if not dtypes.is_float(dtype):
         raise TypeError(f"linear_recurrence: dtypes must be floating-point ones, got {dtype}")
     axis = check_axis("linear_recurrence", dim, len(shape))
-    given = [input, other]
+    provided = [input, other]
     if initial is not None:
-        given.append(checked_array("linear_recurrence", "initial", initial))
-        _check_initial(given[-1].shape, shape, axis)
+        provided.append(checked_array("linear_recurrence", "initial", initial))
+        _check_initial(provided[-1].shape, shape, axis)
     if 0 in shape:
         return zeros(input.trace, shape, dtype)
     wide = dtype if dtype in ("float64", "float16", "bfloat16") else "float32"
-    made = computed(_recurrence(axis, shape), *[converted(x, wide) for x in given])
-    return converted(made, dtype)
+    result = computed(_recurrence(axis, shape), *[converted(x, wide) for x in provided])
+    return converted(result, dtype)
 
 
-def _check_initial(given: tuple[int, ...], shape: tuple[int, ...], axis: int) -> None:
+def _check_initial(provided: tuple[int, ...], shape: tuple[int, ...], axis: int) -> None:
     """Raise ValueError unless a state broadcasts to those at one place of an axis."""
-    wanted = tuple([1 if k == axis else n for k, n in enumerate(shape)])
-    lead = len(wanted) - len(given)
-    pairs = zip(given, wanted[max(lead, 0) :], strict=False)
+    expected = tuple([1 if k == axis else n for k, n in enumerate(shape)])
+    lead = len(expected) - len(provided)
+    pairs = zip(provided, expected[max(lead, 0) :], strict=False)
     if lead < 0 or any(n not in (1, m) for n, m in pairs):
         raise ValueError(
-            f"linear_recurrence: initial must broadcast to {wanted}, got shape {given}"
+            f"linear_recurrence: initial must broadcast to {expected}, got shape {provided}"
         )

@@ -152,12 +152,12 @@ def cdist(
     -----
     The gradient is 0 where a distance is 0. Source: ``torch.cdist``.
     """
-    given = {"x1": x1, "x2": x2}
-    check_arrays("cdist", **given)
-    for argument, x in given.items():
+    provided = {"x1": x1, "x2": x2}
+    check_arrays("cdist", **provided)
+    for argument, x in provided.items():
         if x.ndim < 2:
             raise ValueError(f"cdist: {argument} must have at least 2 axes, got shape {x.shape}")
-    check_float("cdist", **given)
+    check_float("cdist", **provided)
     if x1.shape[-1] != x2.shape[-1]:
         raise ValueError(f"cdist: x2 must have {x1.shape[-1]} columns, got shape {x2.shape}")
     dtype = dtypes.promote(x1.dtype, x2.dtype)

@@ -48,9 +48,7 @@ def _extreme(
     return by_dpnp(functools.partial(function, axis=axes or None), x, axes, keepdim, x.dtype)
 
 
-_TIES = (
-    "Elements that tie share the gradient evenly. With NaN among them result and gradient are NaN."
-)
+_TIES = "Ties share the gradient evenly. NaN propagates to the result and the gradient."
 _EMPTY = ", or it is empty"
 
 
@@ -96,7 +94,7 @@ def _place(name: str, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
 
 #: By function: the operation, and dpnp's function for integers that kernels do not support.
 _PLACES = {"argmax": (ops.ARGMAX, dpnp.argmax), "argmin": (ops.ARGMIN, dpnp.argmin)}
-_FIRST_PLACE = "Of equal elements the first counts, of several NaN the first as well."
+_FIRST_PLACE = "Ties, and several NaN, give the first index."
 
 
 @operation
@@ -144,8 +142,8 @@ def _put(grad: Tensor, indices: Tensor, x: Tensor, axis: int) -> Tensor:
     def definition(g: Node, index: Node) -> Node:
         return SCATTER_ADD(g, index, axis=axis, shape=shape)
 
-    made = computed(definition, reshape(grad, small), reshape(indices, small))
-    return reshape(made, x.shape)
+    result = computed(definition, reshape(grad, small), reshape(indices, small))
+    return reshape(result, x.shape)
 
 
 def _logical(name: str, operation: Operation, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
@@ -161,7 +159,7 @@ _TRUTH = {"dim": ANY, "which": ALL, "parameters": "", "more": "",
 
 
 @operation
-@documented("Numbers other than 0 are true, NaN too.", **_TRUTH)
+@documented("Nonzero numbers are true, and so is NaN.", **_TRUTH)
 def all(
     input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None, keepdim: bool = False
 ) -> dpnp.ndarray:
@@ -170,7 +168,7 @@ def all(
 
 
 @operation
-@documented("Numbers other than 0 are true, NaN too.", **_TRUTH)
+@documented("Nonzero numbers are true, and so is NaN.", **_TRUTH)
 def any(
     input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None, keepdim: bool = False
 ) -> dpnp.ndarray:
@@ -178,8 +176,8 @@ def any(
     return _logical("any", ops.ANY, input, dim, keepdim)
 
 
-_FIRST = """Along an axis the gradient goes to the element found; otherwise ties share it evenly.
-With NaN among them the result is NaN, and its place that of the first."""
+_FIRST = """Along an axis the gradient goes to the selected element; otherwise ties share it evenly.
+NaN propagates, with the index of the first one."""
 _PAIR = "dpnp.ndarray or Array\n    With ``dim`` a named tuple (values, indices)."
 
 

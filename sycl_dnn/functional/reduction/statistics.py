@@ -79,7 +79,7 @@ Parameters
 input : array (*)
     Floating-point.
 dim : int or sequence of int, optional
-    All axes without it.
+    All axes by default.
 correction : number
     Subtracted from the number of elements in the divisor of the variance.
 keepdim : bool
@@ -92,7 +92,7 @@ tuple of two arrays
 Raises
 ------
 TypeError
-    The dtype is not floating-point.
+    The dtype is not floating point.
 ValueError
     There is no such axis.
 
@@ -108,8 +108,8 @@ def _with_mean(name: str, what: str, spread: Any) -> Any:
         correction: float = 1, keepdim: bool = False,
     ) -> tuple[dpnp.ndarray | Array, dpnp.ndarray | Array]:  # fmt: skip
         check_float(name, input=input)
-        made = spread(input, dim, correction=correction, keepdim=keepdim)
-        return made, mean(input, dim, keepdim)
+        result = spread(input, dim, correction=correction, keepdim=keepdim)
+        return result, mean(input, dim, keepdim)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = _BOTH.format(name=name, what=what)

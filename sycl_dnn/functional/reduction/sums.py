@@ -49,7 +49,7 @@ Returns
 Raises
 ------
 ValueError
-    There is no such axis, or one is named twice{more}.
+    There is no such axis, or one is repeated{more}.
 
 Notes
 -----
@@ -57,23 +57,23 @@ Notes
 
 Source: oneDNN developer guide, "Reduction"; names and defaults are torch's.
 """
-_DTYPE = (
-    "dtype : str or NumPy dtype, optional\n    The dtype to convert to first, and of the result.\n"
-)
+_DTYPE = """dtype : str or NumPy dtype, optional
+    dtype of the result, to which ``input`` is converted first.
+"""
 ANY = "int or sequence of int, optional"
 ALL = "Axes to reduce, all by default."
 
 
 def documented(notes: str, **parts: str) -> Callable[..., Any]:
     """Complete the docstring of a reduction from its summary."""
-    given = {
+    provided = {
         "dim": ANY,
         "which": ALL,
         "parameters": "",
         "returns": "dpnp.ndarray or Array",
         "more": "",
     } | parts
-    return templated(_DOC, notes=notes, **given)
+    return templated(_DOC, notes=notes, **provided)
 
 
 def axes_of(name: str, dim: Any, ndim: int) -> tuple[int, ...]:
@@ -131,10 +131,10 @@ def by_kernel(
         dtype of the result.
     """
     axes = tuple(sorted(axes))
-    made = of_elements(
+    result = of_elements(
         functools.partial(definition, axes=axes, **attributes), x, wide=wide, dtype=dtype
     )
-    return without(made, axes, keepdim)
+    return without(result, axes, keepdim)
 
 
 def of_elements(
@@ -142,9 +142,9 @@ def of_elements(
 ) -> Tensor:
     """Record a computation on one array as a generated kernel; dtypes as in ``by_kernel``."""
     check_unpacked("reduction", "input", x)
-    given = x if has_kernel(str(x.dtype)) else converted(x, "float32")
+    provided = x if has_kernel(str(x.dtype)) else converted(x, "float32")
     written = dtype if has_kernel(dtype) else "float32"
-    return converted(by_nodes(definition, given, wide=wide, dtype=written), dtype)
+    return converted(by_nodes(definition, provided, wide=wide, dtype=written), dtype)
 
 
 def _of_integers(
@@ -208,15 +208,15 @@ def mean(
     dtype: Any = None,
 ) -> dpnp.ndarray | Array:
     """Return the mean over axes."""
-    wanted = dtypes.name_of(dtype) if dtype is not None else input.dtype
-    if not dtypes.is_float(wanted):
-        raise TypeError(f"mean: input must have a floating-point dtype, got {wanted}")
-    return _reduced("mean", algorithm.reduction_mean, None, input, dim, keepdim, wanted)
+    expected = dtypes.name_of(dtype) if dtype is not None else input.dtype
+    if not dtypes.is_float(expected):
+        raise TypeError(f"mean: input must have a floating-point dtype, got {expected}")
+    return _reduced("mean", algorithm.reduction_mean, None, input, dim, keepdim, expected)
 
 
 @operation
-@documented("Integers give int64, uint64 itself, complex numbers their dtype, without a "
-            "gradient;\nthat of others is right with zeros.", parameters=_DTYPE)  # fmt: skip
+@documented("Integers give int64, uint64 itself, complex numbers their dtype, without a\n"
+            "gradient; that of floats is correct at zeros.", parameters=_DTYPE)  # fmt: skip
 def prod(
     input: dpnp.ndarray | Array,
     dim: int | Sequence[int] | None = None,

@@ -36,15 +36,15 @@ def rearranged(
     """Record a rearrangement of elements; imaginary parts may be filled differently."""
     parts = in_parts(x)
     definitions = (definition, of_imaginary or definition)
-    made = [computed(f, part) for f, part in zip(definitions, parts.tensors, strict=False)]
-    return parts.joined(made)
+    results = [computed(f, part) for f, part in zip(definitions, parts.tensors, strict=False)]
+    return parts.joined(results)
 
 
 def _axes(name: str, dims: Any, ndim: int) -> tuple[int, ...]:
-    given = dims if isinstance(dims, (tuple, list)) else (dims,)
-    axes = tuple(check_axis(name, d, ndim, "dims") for d in given)
+    provided = dims if isinstance(dims, (tuple, list)) else (dims,)
+    axes = tuple(check_axis(name, d, ndim, "dims") for d in provided)
     if len(set(axes)) < len(axes) and name == "flip":
-        raise ValueError(f"{name}: dims must name each axis once, got {tuple(given)}")
+        raise ValueError(f"{name}: dims must name each axis once, got {tuple(provided)}")
     return axes
 
 
@@ -105,8 +105,8 @@ def roll(
     -----
     The gradient is rolled back. Source: ``torch.roll``.
     """
-    given = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
-    by = tuple(checked_int("roll", "shifts", s) for s in given)
+    provided = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
+    by = tuple(checked_int("roll", "shifts", s) for s in provided)
     axes = () if dims is None else _axes("roll", dims, input.ndim)
     if len(by) != (len(axes) if axes else 1):
         raise ValueError(f"roll: shifts must be one for each of dims, got {shifts} and {dims}")
@@ -114,10 +114,10 @@ def roll(
         return input
 
     def definition(x: Node) -> Node:
-        made = x if axes else nodes.reshape(x, (x.size,))
+        result = x if axes else nodes.reshape(x, (x.size,))
         for axis, shift in zip(axes or (0,), by, strict=True):
-            made = roll_nodes(made, shift, axis)
-        return nodes.reshape(made, x.shape)
+            result = roll_nodes(result, shift, axis)
+        return nodes.reshape(result, x.shape)
 
     return rearranged(input, definition)
 
@@ -125,7 +125,7 @@ def roll(
 #: Diagonals beyond this are outside every matrix.
 _FAR = (1 << 30) - 1
 
-_TRIANGLE = """Return the part of matrices {where} a diagonal and the diagonal, zeros elsewhere.
+_TRIANGLE = """Keep a diagonal of matrices and the elements {where} it; zero the rest.
 
 Parameters
 ----------
@@ -137,16 +137,16 @@ diagonal : int
 Returns
 -------
 array (*, R, C)
-    Its dtype, row-major.
+    Same dtype, row-major.
 
 Raises
 ------
 ValueError
-    ``input`` has less than two axes.
+    ``input`` has fewer than two axes.
 
 Notes
 -----
-What is cleared may be NaN. Source: ``torch.{name}``.
+Cleared elements may be NaN. Source: ``torch.{name}``.
 """
 
 
@@ -181,14 +181,14 @@ def spread(x: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 def _sizes(name: str, x: Tensor, size: Any) -> tuple[int, ...]:
     """Return the expanded shape; -1 keeps a size."""
-    given = size if isinstance(size, (tuple, list)) else (size,)
-    wanted = [checked_int(name, "size", n, -1) for n in given]
-    old = (1,) * (len(wanted) - x.ndim) + x.shape
-    kept = [n if m == -1 else m for n, m in zip(old, wanted, strict=False)]
-    is_new = len(wanted) - x.ndim
-    fits = is_new >= 0 and -1 not in wanted[: max(is_new, 0)]
+    provided = size if isinstance(size, (tuple, list)) else (size,)
+    expected = [checked_int(name, "size", n, -1) for n in provided]
+    old = (1,) * (len(expected) - x.ndim) + x.shape
+    kept = [n if m == -1 else m for n, m in zip(old, expected, strict=False)]
+    is_new = len(expected) - x.ndim
+    fits = is_new >= 0 and -1 not in expected[: max(is_new, 0)]
     if not fits or any(n not in (1, m) for n, m in zip(old, kept, strict=True)):
-        raise ValueError(f"{name}: size must broadcast shape {x.shape}, got {tuple(wanted)}")
+        raise ValueError(f"{name}: size must broadcast shape {x.shape}, got {tuple(expected)}")
     return tuple(kept)
 
 
@@ -212,7 +212,7 @@ ValueError
 
 Notes
 -----
-Gradients of copies add up. Source: ``torch.{source}``.
+Gradients of the copies are summed. Source: ``torch.{source}``.
 """
 
 
@@ -253,20 +253,20 @@ def tile(input: dpnp.ndarray | Array, dims: int | Sequence[int]) -> dpnp.ndarray
     -----
     Gradients of the copies are summed. Source: ``torch.tile``.
     """
-    given = dims if isinstance(dims, (tuple, list)) else (dims,)
-    times = [checked_int("tile", "dims", n, 0) for n in given]
+    provided = dims if isinstance(dims, (tuple, list)) else (dims,)
+    times = [checked_int("tile", "dims", n, 0) for n in provided]
     times = [1] * (input.ndim - len(times)) + times
     shape = (1,) * (len(times) - input.ndim) + input.shape
     between = tuple(n for size in shape for n in (1, size))
     whole = tuple(n for k, size in zip(times, shape, strict=True) for n in (k, size))
-    made = spread(views.reshape(input, between), whole)
-    return views.reshape(made, tuple(k * n for k, n in zip(times, shape, strict=True)))
+    result = spread(views.reshape(input, between), whole)
+    return views.reshape(result, tuple(k * n for k, n in zip(times, shape, strict=True)))
 
 
 def _repeated(x: Tensor, repeats: int, axis: int) -> Tensor:
     before, after = x.shape[: axis + 1], x.shape[axis + 1 :]
-    made = spread(views.reshape(x, (*before, 1, *after)), (*before, repeats, *after))
-    return views.reshape(made, (*before[:-1], before[-1] * repeats, *after))
+    result = spread(views.reshape(x, (*before, 1, *after)), (*before, repeats, *after))
+    return views.reshape(result, (*before[:-1], before[-1] * repeats, *after))
 
 
 @operation
@@ -343,8 +343,8 @@ def repeat_interleave(
             known = value_of("repeat_interleave", repeats, refusal)
         length = input.shape[dim] if dim is not None else math.prod(input.shape)
         output_size = int(known.sum()) * (length if repeats.size == 1 else 1)
-    given = {} if out is None else {"out": out}
-    return _repeat_interleave(input, repeats, dim, output_size, **given)
+    provided = {} if out is None else {"out": out}
+    return _repeat_interleave(input, repeats, dim, output_size, **provided)
 
 
 @operation
@@ -376,16 +376,18 @@ def meshgrid(
     """
     if indexing not in (None, "ij", "xy"):
         raise ValueError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
-    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
-    if any(t.ndim > 1 for t in given):
-        shapes = ", ".join(str(t.shape) for t in given)
+    provided = (
+        tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    )
+    if any(t.ndim > 1 for t in provided):
+        shapes = ", ".join(str(t.shape) for t in provided)
         raise ValueError(f"meshgrid: tensors must have at most one axis, got shapes {shapes}")
-    order = list(range(len(given)))
+    order = list(range(len(provided)))
     if indexing == "xy" and len(order) > 1:
         order[:2] = [1, 0]
-    shape = tuple(given[i].size for i in order)
-    made = []
-    for number, x in enumerate(given):
+    shape = tuple(provided[i].size for i in order)
+    results = []
+    for number, x in enumerate(provided):
         along = tuple(n if order[a] == number else 1 for a, n in enumerate(shape))
-        made.append(spread(views.reshape(x, along), shape))
-    return tuple(made)
+        results.append(spread(views.reshape(x, along), shape))
+    return tuple(results)

@@ -96,8 +96,8 @@ def select(input: dpnp.ndarray | Array, dim: int, index: int) -> dpnp.ndarray | 
     start = checked_int("select", "index", index, -n)
     if start >= n:
         raise ValueError(f"select: index must be less than {n}, got {start}")
-    made = views.narrow(input, axis, start % n, 1)
-    return views.reshape(made, (*input.shape[:axis], *input.shape[axis + 1 :]))
+    result = views.narrow(input, axis, start % n, 1)
+    return views.reshape(result, (*input.shape[:axis], *input.shape[axis + 1 :]))
 
 
 @operation
@@ -105,7 +105,7 @@ def select(input: dpnp.ndarray | Array, dim: int, index: int) -> dpnp.ndarray | 
     _VIEW,
     given=_ANY,
     made="array",
-    error="There is no such axis, one is named twice, or the lengths differ",
+    error="There is no such axis, one is repeated, or the lengths differ",
 )
 def movedim(
     input: dpnp.ndarray | Array, source: int | Sequence[int], destination: int | Sequence[int]
@@ -142,7 +142,7 @@ def swapaxes(input: dpnp.ndarray | Array, axis0: int, axis1: int) -> dpnp.ndarra
     return transpose(input, axis0, axis1)
 
 
-_STACKED = """Put arrays one after another along the {which} axis.
+_STACKED = """Concatenate arrays along the {which} axis.
 
 Parameters
 ----------
@@ -152,12 +152,12 @@ tensors : list of arrays
 Returns
 -------
 array
-    The dtype to which all are promoted.
+    The promoted dtype.
 
 Raises
 ------
 ValueError
-    There is no array, or shapes differ in another axis.
+    There are no arrays, or they differ in another axis.
 
 Notes
 -----
@@ -176,7 +176,7 @@ def _stacked(name: str, which: str, fewer: str, least: int) -> Any:
     return operation(call)
 
 
-hstack = _stacked("hstack", "second", "Those of one axis are joined along that.", 1)
+hstack = _stacked("hstack", "second", "1-d arrays are concatenated along their only axis.", 1)
 vstack = _stacked("vstack", "first", "(n,) counts as (1, n).", 2)
 
 

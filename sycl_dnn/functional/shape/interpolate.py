@@ -128,7 +128,7 @@ def _antialiased(n_in: int, n_out: int, scale: float, cubic: bool) -> Taps:
 
 
 def _resampled(x: Tensor, kind: algorithm, sizes: Sizes) -> Tensor:
-    made = x.trace.primitive(
+    result = x.trace.primitive(
         "resampling_forward",
         {"src": x},
         {"dst": Out((*x.shape[:2], *sizes), x.dtype, "channels_last")},
@@ -136,16 +136,16 @@ def _resampled(x: Tensor, kind: algorithm, sizes: Sizes) -> Tensor:
         prop_kind=x.trace.forward_kind if x.is_float else prop_kind.forward_inference,
         algorithm=kind,
     )
-    return made["dst"]
+    return result["dst"]
 
 
 @rule_for("resampling_forward")
 def _resampling(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     if entry.params["algorithm"] is algorithm.resampling_linear:
         dy = grads["dst"]
-        made = resized_gradient(entry.args["src"], dy)
-        if made is not None:
-            return stands_for(trace, "resampling_backward", entry, {"diff_dst": dy}, made)
+        result = resized_gradient(entry.args["src"], dy)
+        if result is not None:
+            return stands_for(trace, "resampling_backward", entry, {"diff_dst": dy}, result)
     return backward(trace, "resampling_backward", entry, grads, needed)
 
 
@@ -178,8 +178,8 @@ def nearest(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
 
     def gradient(dy: Tensor) -> Tensor:
         # The gradient of this is the function itself.
-        made = _untaped(dy, lambda: along_axes(dy, spreads))
-        return x.trace.view(dy, made, lambda v: nearest(v, axes, exact))
+        result = _untaped(dy, lambda: along_axes(dy, spreads))
+        return x.trace.view(dy, result, lambda v: nearest(v, axes, exact))
 
     return x.trace.view(x, _untaped(x, lambda: _repeated(x, axes, exact)), gradient)
 
@@ -187,8 +187,8 @@ def nearest(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
 def _untaped(x: Tensor, function: Callable[[], Tensor]) -> Tensor:
     """Return an unrecorded result as another view."""
     with untaped(x.trace):
-        made = function()
-    return made.view(made.shape, made.strides)
+        result = function()
+    return result.view(result.shape, result.strides)
 
 
 def _without_scale(axis: Resize) -> Resize:
@@ -243,8 +243,8 @@ def _enlarged(x: Tensor, sizes: Sizes) -> Tensor:
     def record() -> Tensor:
         if is_missing(x) and x.shape[1] >= _MANY:  # oneDNN would convert, resize, convert back
             rows = in_layout(x, layout.channels_last(x.shape, x.dtype))
-            made = broadcast_to(reshape(rows, apart), tuple(spread))
-            return reshape(made, (*x.shape[:2], *sizes))
+            result = broadcast_to(reshape(rows, apart), tuple(spread))
+            return reshape(result, (*x.shape[:2], *sizes))
         return _resampled(x, algorithm.resampling_nearest, sizes)
 
     return meaning(definition, [x], record)

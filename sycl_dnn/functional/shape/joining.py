@@ -44,10 +44,10 @@ def join(parts: Sequence[Tensor], axis: int) -> Tensor:
         concatenate = lambda *arrays: dpnp.concatenate(arrays, axis=axis)  # noqa: E731
         return first.trace.array_call(concatenate, parts, [Out(shape, first.dtype)])[0]
     if not full:
-        made = zeros(first.trace, shape, first.dtype)
+        result = zeros(first.trace, shape, first.dtype)
     else:
-        made = full[0] if len(full) == 1 else _concat(full, axis, shape)
-    return _without(made, [p for p in parts if not p.size])
+        result = full[0] if len(full) == 1 else _concat(full, axis, shape)
+    return _without(result, [p for p in parts if not p.size])
 
 
 def _concat(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tensor:
@@ -60,13 +60,13 @@ def _concat(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tenso
     )
     if first.desc.is_plain and not is_fast:
         return _placed(parts, axis, shape)
-    made = first.trace.primitive(
+    result = first.trace.primitive(
         "concat",
         {f"multiple_src_{i}": p for i, p in enumerate(parts)},
         {"dst": Out(shape, first.dtype, layout.like(first.desc, first.dtype, shape))},
         concat_dimension=axis,
     )
-    return made["dst"]
+    return result["dst"]
 
 
 def _lies_along(part: Tensor, first: Tensor) -> bool:
@@ -82,43 +82,43 @@ def _placed(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tenso
     """Concatenate by copying each tensor to its place, if concat has only its slow reference."""
     first, start = parts[0], 0
     desc = layout.like(first.desc, first.dtype, shape)
-    made = Tensor(first.trace, Storage(desc), desc, first.dtype, shape)
+    result = Tensor(first.trace, Storage(desc), desc, first.dtype, shape)
     for part in parts:
-        place = made.view(part.shape, made.strides, start * made.strides[axis])
-        first.trace.written_into(made, place, first.trace.plain(part))
+        place = result.view(part.shape, result.strides, start * result.strides[axis])
+        first.trace.written_into(result, place, first.trace.plain(part))
         start += part.shape[axis]
 
     def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         return _shares(grads["dst"], entry.inputs, axis)
 
     named = {str(i): part for i, part in enumerate(parts)}
-    first.trace.tape.append(Entry("view", named, {"dst": made}, rule=rule))
-    return made
+    first.trace.tape.append(Entry("view", named, {"dst": result}, rule=rule))
+    return result
 
 
-def _without(made: Tensor, empty: Sequence[Tensor]) -> Tensor:
+def _without(result: Tensor, empty: Sequence[Tensor]) -> Tensor:
     """Let empty parts receive gradients as well."""
-    if not empty or not made.is_float:
-        return made
+    if not empty or not result.is_float:
+        return result
 
     def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         zeros = {n: t for n, t in entry.inputs.items() if n != "made"}
         found = {n: t.trace.zeros(layout.row_major(t.shape, t.dtype)) for n, t in zeros.items()}
         return {"made": grads["dst"], **found}
 
-    same = made.view(made.shape, made.strides)
-    named = {"made": made, **{str(i): t for i, t in enumerate(empty)}}
-    made.trace.tape.append(Entry("view", named, {"dst": same}, rule=rule))
+    same = result.view(result.shape, result.strides)
+    named = {"made": result, **{str(i): t for i, t in enumerate(empty)}}
+    result.trace.tape.append(Entry("view", named, {"dst": same}, rule=rule))
     return same
 
 
 def _shares(grad: Tensor, parts: Mapping[str, Tensor], axis: int) -> dict[str, Tensor]:
     """Return the slice of a gradient for each tensor that was joined."""
-    found, start = {}, 0
+    result, start = {}, 0
     for name, part in parts.items():
-        found[name] = narrow_of_views(grad, axis, start, part.shape[axis])
+        result[name] = narrow_of_views(grad, axis, start, part.shape[axis])
         start += part.shape[axis]
-    return found
+    return result
 
 
 @rule_for("concat")
@@ -218,10 +218,10 @@ def stack(tensors: Sequence[dpnp.ndarray | Array], dim: int = 0) -> dpnp.ndarray
 def pieces(x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
     """Split a tensor into views; their gradients are concatenated by one primitive."""
     plain = x.trace.plain(x)
-    made, start = {}, 0
+    result, start = {}, 0
     for i, size in enumerate(sizes):
         shape = tuple(size if a == axis else n for a, n in enumerate(x.shape))
-        made[str(i)] = plain.view(shape, plain.strides, start * plain.strides[axis])
+        result[str(i)] = plain.view(shape, plain.strides, start * plain.strides[axis])
         start += size
 
     def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -229,8 +229,8 @@ def pieces(x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
         parts = [grads[n] if n in grads else _zeros_like(t) for n, t in outs]
         return {"src": join(parts, axis)}
 
-    x.trace.tape.append(Entry("view", {"src": x}, made, rule=rule))
-    return list(made.values())
+    x.trace.tape.append(Entry("view", {"src": x}, result, rule=rule))
+    return list(result.values())
 
 
 def _zeros_like(x: Tensor) -> Tensor:

@@ -83,8 +83,8 @@ def _repeated(x: Tensor, widths: Widths, mode: str) -> Tensor:
     cut = [(min(b, 0), min(a, 0)) for b, a in widths]
     source = _cropped(x, cut) if mode == "circular" else x
     _check_reach(source, added, mode)
-    made = repeated(source, added, mode)
-    return made if mode == "circular" else _cropped(made, cut)
+    result = repeated(source, added, mode)
+    return result if mode == "circular" else _cropped(result, cut)
 
 
 def _check_reach(x: Tensor, widths: Widths, mode: str) -> None:
@@ -147,8 +147,8 @@ def pad(
         added = [(max(b, 0), max(a, 0)) for b, a in widths]
         return _constant(_cropped(input, widths), added, 0.0 if value is None else value)
     if mode not in MODES:
-        known = ", ".join(map(repr, ("constant", *MODES)))
-        raise ValueError(f"pad: mode must be one of {known}, got {mode!r}")
+        choices = ", ".join(map(repr, ("constant", *MODES)))
+        raise ValueError(f"pad: mode must be one of {choices}, got {mode!r}")
     if value is not None and value != 0:
         raise ValueError(f"pad: value must be None for mode {mode!r}, got {value}")
     _check_rank(input, pad, mode)

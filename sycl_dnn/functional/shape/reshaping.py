@@ -285,17 +285,17 @@ def regroup(x: Tensor, fine: Shape, order: Sequence[int], shape: Shape) -> Tenso
 
         return trace.array_call(regrouped, [x], [Out(shape, x.dtype)])[0]
     if not x.size:
-        made = trace.zeros(layout.row_major(shape, x.dtype), shape, x.dtype)
+        result = trace.zeros(layout.row_major(shape, x.dtype), shape, x.dtype)
     else:
-        made = trace.new(layout.like(plain.desc, x.dtype, shape), shape, x.dtype)
+        result = trace.new(layout.like(plain.desc, x.dtype, shape), shape, x.dtype)
         source = plain.view(fine, viewable_strides(plain, fine))
         permuted = tuple(fine[a] for a in order)
         source = source.view(permuted, tuple(source.strides[a] for a in order))
-        place = made.view(permuted, viewable_strides(made, permuted))
-        trace.written_into(made, place, source)
+        place = result.view(permuted, viewable_strides(result, permuted))
+        trace.written_into(result, place, source)
     back = [list(order).index(i) for i in range(len(order))]
     permuted = tuple(fine[a] for a in order)
-    return trace.view(x, made, partial(regroup, fine=permuted, order=back, shape=x.shape))
+    return trace.view(x, result, partial(regroup, fine=permuted, order=back, shape=x.shape))
 
 
 @operation

@@ -81,17 +81,17 @@ def nms(
     against all others at a time.
     Source: ``torchvision.ops.nms``.
     """
-    given, values = _wide("nms", "boxes", boxes), _wide("nms", "scores", scores)
-    if given.ndim != 2 or given.shape[1] != 4 or values.shape != given.shape[:1]:
+    provided, values = _wide("nms", "boxes", boxes), _wide("nms", "scores", scores)
+    if provided.ndim != 2 or provided.shape[1] != 4 or values.shape != provided.shape[:1]:
         raise ValueError(
-            f"nms: boxes must have shape (n, 4) and scores (n,), got {given.shape} and "
+            f"nms: boxes must have shape (n, 4) and scores (n,), got {provided.shape} and "
             f"{values.shape}"
         )
     order = dpnp.argsort(values, descending=True, stable=True)
-    left_out = np.zeros(len(given), bool)
+    left_out = np.zeros(len(provided), bool)
     chosen = []
-    ranked = dpnp.take(given, order, axis=0)
-    for start in range(0, len(given), _AT_A_TIME):
+    ranked = dpnp.take(provided, order, axis=0)
+    for start in range(0, len(provided), _AT_A_TIME):
         some = ranked[start : start + _AT_A_TIME]
         if left_out[start : start + len(some)].all():
             continue
@@ -100,7 +100,7 @@ def nms(
             if not left_out[start + number]:
                 chosen.append(start + number)
                 left_out[start:] |= shares[number]
-    places = dpnp.asarray(np.array(chosen, "int64"), sycl_queue=given.sycl_queue)
+    places = dpnp.asarray(np.array(chosen, "int64"), sycl_queue=provided.sycl_queue)
     return dpnp.take(order, places).astype("int64")
 
 
@@ -193,8 +193,8 @@ def _roi_align(input, boxes, size, scale, counts, is_fixed, aligned):
     # Outside is a row of zeros: multiplying an infinite pixel by 0 would give NaN.
     table = join([table, filled(input.trace, 0.0, (1, channels), wide)], 0)
     found = reshape(embedding(reshape(numbers, (numbers.size,)), table), (*points, channels))
-    made = summed(mul(found, reshape(weights, (*points, 1))), 0)
-    turned = transpose(reshape(made, (k, rows, columns, channels)), (0, 3, 1, 2))
+    result = summed(mul(found, reshape(weights, (*points, 1))), 0)
+    turned = transpose(reshape(result, (k, rows, columns, channels)), (0, 3, 1, 2))
     return converted(turned, input.dtype)
 
 
@@ -227,15 +227,15 @@ def _most(
     wide = astype(boxes, dtypes.wide(dtype))
     _, sides = _corners_and_sides(wide, scale, aligned)
     counts = [dpnp.asnumpy(dpnp.ceil(s / n)) for s, n in zip(sides, size, strict=True)]
-    found = [max(float(c[np.isfinite(c)].max(initial=1)), 1.0) for c in counts]
+    matches = [max(float(c[np.isfinite(c)].max(initial=1)), 1.0) for c in counts]
     is_finite = all(np.isfinite(c).all() for c in counts)
-    if max(found) > _MOST or not is_finite:
-        got = f"{max(found):.0f}" if is_finite else "one that is not finite"
+    if max(matches) > _MOST or not is_finite:
+        actual = f"{max(matches):.0f}" if is_finite else "one that is not finite"
         raise ValueError(
             f"roi_align: boxes must be finite, with at most {_MOST} points for one of the result "
-            f"along a side, got {got}"
+            f"along a side, got {actual}"
         )
-    return int(found[0]), int(found[1])
+    return int(matches[0]), int(matches[1])
 
 
 def roi_align(

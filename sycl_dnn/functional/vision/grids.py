@@ -91,8 +91,8 @@ def affine_grid(
     axes = [_centres(n, bool(align_corners)) for n in sizes[2:]]
     points = np.stack(np.meshgrid(*axes, indexing="ij")[::-1], -1).reshape(-1, rank)
     corners = np.concatenate([points, np.ones_like(points[:, :1])], 1)
-    made = matmul(theta.trace.literal(corners, wide.dtype), transpose(wide, (0, 2, 1)))
-    return converted(reshape(made, (sizes[0], *sizes[2:], rank)), theta.dtype)
+    result = matmul(theta.trace.literal(corners, wide.dtype), transpose(wide, (0, 2, 1)))
+    return converted(reshape(result, (sizes[0], *sizes[2:], rank)), theta.dtype)
 
 
 def _centres(n: int, align_corners: bool) -> np.ndarray:
@@ -208,8 +208,8 @@ def _sampled(x: Tensor, grid: Tensor, mode: str, padding: str, align_corners: bo
     images = transpose(x, (0, *range(2, x.ndim), 1))
     along = [reshape(t, (n, m, *(1,) * rank)) for t in (*below, *rest)]
     # Kernels read adjacent channels together.
-    made = computed(_Corners(sizes, mode, padding, align_corners), dense(images), *along)
-    return transpose(reshape(made, (n, *outer, channels)), (0, rank + 1, *range(1, rank + 1)))
+    result = computed(_Corners(sizes, mode, padding, align_corners), dense(images), *along)
+    return transpose(reshape(result, (n, *outer, channels)), (0, rank + 1, *range(1, rank + 1)))
 
 
 @operation
@@ -278,5 +278,5 @@ def grid_sample(
         return zeros(input.trace, shape, input.dtype)
     wide = dtypes.wide(input.dtype)
     x, places = converted(input, wide), converted(grid, wide)
-    made = _sampled(x, places, mode, padding_mode, bool(align_corners))
-    return converted(made, input.dtype)
+    result = _sampled(x, places, mode, padding_mode, bool(align_corners))
+    return converted(result, input.dtype)

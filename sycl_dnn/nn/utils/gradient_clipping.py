@@ -35,20 +35,20 @@ def gradient_arrays(
         An array is not floating point, or parameters are passed rather than gradients.
     """
     leaves, structure = tree.flatten(grads, is_leaf)
-    found: list[Any] = []
+    results: list[Any] = []
     for number, (g, is_constant) in enumerate(zip(leaves, tree.constants(structure), strict=True)):
         if getattr(g, "is_parameter", False):
             raise _torch_habits.wrong_gradients(name, "a parameter of a module")
         if isinstance(g, Iterator):
             raise _torch_habits.wrong_gradients(name, f"a {type(g).__name__}")
         if is_constant or not hasattr(g, "shape"):
-            found.append(None)
+            results.append(None)
         elif dtypes.is_float(str(g.dtype)):
-            found.append(g)
+            results.append(g)
         else:
             path = tree.names(grads, is_leaf)[number]
             raise TypeError(f"{name}: gradients must be floating-point, got {g.dtype} at {path!r}")
-    return found
+    return results
 
 
 def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
@@ -91,8 +91,8 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
 
 def total_norm(name: str, grads: Any, norm_type: float, error_if_nonfinite: bool) -> Any:
     """Return the norm of all gradients of a tree; errors mention ``name``."""
-    given = [g for g in gradient_arrays(name, grads) if g is not None and g.size]
-    norm = _norm(given, norm_type) if given else F.zeros()
+    provided = [g for g in gradient_arrays(name, grads) if g is not None and g.size]
+    norm = _norm(provided, norm_type) if provided else F.zeros()
     if error_if_nonfinite:
         _check_finite(norm, float(norm_type))
     return norm
@@ -191,7 +191,7 @@ def clip_grad_norm_(
     (6.0, 0.5)
     """
     norm = total_norm("clip_grad_norm_", grads, norm_type, error_if_nonfinite)
-    _write("clip_grad_norm_", grads, lambda given: all_clipped(given, norm, max_norm))
+    _write("clip_grad_norm_", grads, lambda provided: all_clipped(provided, norm, max_norm))
     return norm
 
 
@@ -216,15 +216,15 @@ def clip_grad_value_(grads: Any, clip_value: float) -> None:
     >>> grads[0].tolist()
     [1.0, 1.0]
     """
-    _write("clip_grad_value_", grads, lambda given: all_clamped(given, float(clip_value)))
+    _write("clip_grad_value_", grads, lambda provided: all_clamped(provided, float(clip_value)))
 
 
 def changed(name: str, grads: Any, change: Callable[[list[Any]], list[Any]]) -> list[Any]:
     """Return the leaves of a tree, with gradients replaced by what ``change`` makes of all."""
-    given = gradient_arrays(name, grads)
-    made = iter(change([g for g in given if g is not None]))
+    provided = gradient_arrays(name, grads)
+    result = iter(change([g for g in provided if g is not None]))
     leaves = tree.leaves(grads)
-    return [old if g is None else next(made) for old, g in zip(leaves, given, strict=True)]
+    return [old if g is None else next(result) for old, g in zip(leaves, provided, strict=True)]
 
 
 def _write(name: str, grads: Any, change: Callable[[list[Any]], list[Any]]) -> None:
@@ -245,12 +245,12 @@ def _fill(old: Any, new: Any) -> None:
     old[...] = new
 
 
-def _replace(grads: Any, made: dict[int, Any]) -> None:
+def _replace(grads: Any, result: dict[int, Any]) -> None:
     """Replace traced arrays in modules, dicts and lists by others, by id."""
     if hasattr(grads, "_parameters"):
         leaves, form = module_tree.flatten(grads)
         rows = zip(leaves, form.constants, strict=True)
-        module_tree.replace(grads, [g if fixed else made[id(g)] for g, fixed in rows])
+        module_tree.replace(grads, [g if fixed else result[id(g)] for g, fixed in rows])
         return
     node = tree.opened(grads)
     if node is None:
@@ -262,9 +262,9 @@ def _replace(grads: Any, made: dict[int, Any]) -> None:
     for key in list(keys):
         value = grads[key]
         if hasattr(value, "shape") and isinstance(grads, (dict, list)):
-            grads[key] = made[id(value)]
+            grads[key] = result[id(value)]
         elif value is not None:
-            _replace(value, made)
+            _replace(value, result)
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:
@@ -317,14 +317,14 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
     >>> net.bias.tolist()
     [1.0, 1.0, 1.0]
     """
-    given = list(parameters)
-    n = sum(p.size for p in given)
+    provided = list(parameters)
+    n = sum(p.size for p in provided)
     if vec.ndim != 1 or vec.shape[0] != n:
         raise ValueError(
             f"vector_to_parameters: vec must have the shape ({n},), got {tuple(vec.shape)}"
         )
     first = 0
-    for p in given:
+    for p in provided:
         part = F.reshape(F.narrow(vec, 0, first, p.size), p.shape)
         _fill(p, F.astype(part, str(p.dtype)))
         first += p.size

@@ -37,8 +37,8 @@ class LowRank(Module):
         self.base_layer, self.scale = base_layer, scale
         weight = base_layer.weight
         n_out, n_in = weight.shape[::-1] if self.is_turned else weight.shape
-        made = F.rand((rank, n_in), device=weight.sycl_queue)
-        a = F.mul(F.sub(made, 0.5), 2.0 / math.sqrt(n_in))
+        result = F.rand((rank, n_in), device=weight.sycl_queue)
+        a = F.mul(F.sub(result, 0.5), 2.0 / math.sqrt(n_in))
         b = F.zeros((n_out, rank), device=weight.sycl_queue)
         self.lora_A, self.lora_B = (Parameter(F.astype(t, str(weight.dtype))) for t in (a, b))
 
@@ -103,20 +103,20 @@ def lora(
     """
     if rank < 1:
         raise ValueError(f"lora: rank must be at least 1, got {rank}")
-    found = [
+    matches = [
         (owner, name)
         for owner in module.modules()
         for name, part in owner._modules.items()
         if name in targets and part is not None
     ]
-    if not found:
+    if not matches:
         raise ValueError(f"lora: targets must be names of layers, got {tuple(targets)}")
-    for owner, name in found:
+    for owner, name in matches:
         weight = getattr(owner._modules[name], "weight", None)
         if weight is None or weight.ndim != 2 or "float" not in str(weight.dtype):
             raise ValueError(f"lora: {name} must have a weight of two axes in floating point")
     module.freeze()
-    for owner, name in found:
+    for owner, name in matches:
         owner.register_module(name, LowRank(owner._modules[name], rank, alpha / rank))
     return module
 

@@ -52,8 +52,8 @@ def _iterated(matrix: Any, u: Any, v: Any, way: Way) -> tuple[Any, Any]:
 def _over_largest(module: Any, name: str, way: Way) -> Any:
     """Return the weight over its largest singular value, after iterating if in training mode."""
     if way.is_parametrization:
-        made = module._modules["parametrizations"]._modules[name]
-        weight, holder, names = made._parameters["original"], made._modules["0"], ("_u", "_v")
+        result = module._modules["parametrizations"]._modules[name]
+        weight, holder, names = result._parameters["original"], result._modules["0"], ("_u", "_v")
     else:
         weight, holder = module._parameters[f"{name}_orig"], module
         names = (f"{name}_u", f"{name}_v")
@@ -70,8 +70,8 @@ def _over_largest(module: Any, name: str, way: Way) -> Any:
 
 def _vectors(weight: Any, way: Way) -> tuple[Any, Any]:
     matrix = _matrix(F.astype(weight, "float32"), way.dim)
-    made = (F.randn(n, device=matrix.sycl_queue) for n in matrix.shape)
-    u, v = (F.normalize(x, dim=0, eps=way.eps) for x in made)
+    result = (F.randn(n, device=matrix.sycl_queue) for n in matrix.shape)
+    u, v = (F.normalize(x, dim=0, eps=way.eps) for x in result)
     return F.astype(u, str(weight.dtype)), F.astype(v, str(weight.dtype))
 
 
@@ -204,9 +204,9 @@ def remove_spectral_norm(module: M, name: str = "weight") -> M:
 
 def _by_steps(module: Any, name: str, way: Way) -> Any:
     """Apply the parametrizations of a weight to its original parameter in order."""
-    made = module._modules["parametrizations"]._modules[name]
-    originals = list(made._parameters.values())
-    first, *rest = made._modules.values()
+    result = module._modules["parametrizations"]._modules[name]
+    originals = list(result._parameters.values())
+    first, *rest = result._modules.values()
     value = first(*originals)
     for step in rest:
         value = step(value)

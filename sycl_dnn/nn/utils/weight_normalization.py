@@ -203,8 +203,8 @@ def parametrized_weight_norm(module: M, name: str = "weight", dim: int | None = 
     """
     way = Way(_length_times_direction, True, -1 if dim is None else dim)
     v, is_frozen = replaced("parametrizations.weight_norm", module, name, way)
-    made = ParametrizationList([_norm(v, way.dim), v], _WeightNorm())
-    return parametrized(module, name, made, is_frozen)
+    result = ParametrizationList([_norm(v, way.dim), v], _WeightNorm())
+    return parametrized(module, name, result, is_frozen)
 
 
 def parametrized(module: M, name: str, made: ParametrizationList, is_frozen: bool) -> M:

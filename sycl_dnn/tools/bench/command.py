@@ -33,8 +33,8 @@ is 0, 1 if no case could be measured, 2 for lines that cannot be read or devices
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of options that are independent of drivers."""
-    found = parser_of("python -m sycl_dnn bench", _DESCRIPTION)
-    add = found.add_argument
+    result = parser_of("python -m sycl_dnn bench", _DESCRIPTION)
+    add = result.add_argument
     add("--mode", choices=("P", "p"), help="as in benchdnn; performance is the only one here")
     add("--max-ms-per-prb", type=float, default=1000.0, metavar="MS", help="for a case (1000)")
     add("--fix-times-per-prb", type=int, metavar="N", help="run each case N times instead")
@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
     add("--plot", type=Path, metavar="FILE", help="draw the roofline picture")
     add("--json", type=Path, metavar="FILE", help="write everything")
     add("--csv", type=Path, metavar="FILE", help="write one row a case")
-    return found
+    return result
 
 
 def _checked(options: argparse.Namespace) -> Settings:
@@ -71,14 +71,14 @@ def _stream(name: str) -> Any:
 
 
 def _measured(cases: list[Case], stream: Any, settings: Settings, template: str) -> list[Figures]:
-    kind, found = stream.sycl_queue.sycl_device.device_type.name, []
+    kind, results = stream.sycl_queue.sycl_device.device_type.name, []
     print(f"Output template: {template}")
     for case in cases:
         one = measure(case, stream, settings)
-        found.append(one)
+        results.append(one)
         text = f"REFUSED {one.line}: {one.refusal}" if one.refusal else ""
         print(text or line(template, one, kind), flush=True)
-    return found
+    return results
 
 
 def _with_roof(options: Any, cases: list[Case], found: list[Figures], stream: Any, settings: Any):

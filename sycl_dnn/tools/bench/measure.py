@@ -76,18 +76,18 @@ def ready(case: Case, stream: Any, cold: str = "none") -> Prepared:
     first = Execution(call, pd, stream, case.line, fill)
     create_ms = (time.perf_counter() - start) * 1e3
     values: data.Arrays = {}
-    given: dict[str, Any] = {}
+    provided: dict[str, Any] = {}
     if call.forward is not None:
-        values, given = from_forward(call.forward, hint, stream, case.line, fill)
+        values, provided = from_forward(call.forward, hint, stream, case.line, fill)
     first.arrays |= values
-    first.run(given)
+    first.run(provided)
     changing = [buffer for name, buffer in first.buffers.items() if _is_cold(name, cold)]
     count = _copies(sum(buffer.nbytes for buffer in changing), cold, stream.sycl_queue.sycl_device)
     arguments = [first.args]
     while len(arguments) < count:
         one = Execution(call, pd, stream, case.line, fill)
         one.arrays |= first.arrays
-        one.run(given)
+        one.run(provided)
         arguments.append(first.args | {n: m for n, m in one.args.items() if _is_cold(n, cold)})
     return Prepared(call, first.primitive, arguments, pd.impl_info, create_ms)
 
@@ -119,13 +119,13 @@ def _windows(small: str, large: str) -> Callable[[Call], int]:
         below, above, weights = (_dims(call, name) for name in (small, large, "weights"))
         rank = len(below) - 2
         sizes = zip(below[2:], above[2:], weights[-rank:], strict=True)
-        found = below[0] * prod(weights[:-rank])
+        result = below[0] * prod(weights[:-rank])
         for axis, (n_windows, size, kernel) in enumerate(sizes):
             step, hole, pad = (call.params[n][axis] for n in ("strides", "dilates", "padding_l"))
             starts = np.arange(n_windows) * step - pad
             meets = starts[:, None] + np.arange(kernel) * (hole + 1)
-            found *= int(np.count_nonzero((meets >= 0) & (meets < size)))
-        return found
+            result *= int(np.count_nonzero((meets >= 0) & (meets < size)))
+        return result
 
     return count
 
@@ -254,11 +254,11 @@ def samples(batch: Batch, copies: int, seconds: float, runs: int | None = None) 
         batch(copies)
         return [batch(1) for _ in range(runs)]
     length = _length(batch, copies)
-    found: list[float] = []
+    results: list[float] = []
     end = time.perf_counter() + seconds
-    while len(found) < _MIN_BATCHES or time.perf_counter() < end:
-        found.append(batch(length))
-    return found
+    while len(results) < _MIN_BATCHES or time.perf_counter() < end:
+        results.append(batch(length))
+    return results
 
 
 # --- Measuring a case

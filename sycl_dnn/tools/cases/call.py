@@ -93,8 +93,8 @@ class Attributes:
 
     def allows(self, impl: str) -> bool:
         """Whether ``--impl`` and ``--skip-impl`` allow an implementation of this name."""
-        wanted = not self.impl or any(name in impl for name in self.impl)
-        return wanted and not any(name in impl for name in self.skip_impl)
+        expected = not self.impl or any(name in impl for name in self.impl)
+        return expected and not any(name in impl for name in self.skip_impl)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,17 +158,17 @@ def _plain(call: Call, parameter: str) -> Any:
 
 def parameters(call: Call, hint: Any = None) -> dict[str, Any]:
     """Return the arguments of the function, except engine and attributes."""
-    given: dict[str, Any] = {}
+    provided: dict[str, Any] = {}
     for parameter in _core.ROWS[call.row][0].split():
         if parameter == "hint_fwd_pd":
-            given[parameter] = hint
+            provided[parameter] = hint
         elif parameter in call.params:
-            given[parameter] = _plain(call, parameter)
+            provided[parameter] = _plain(call, parameter)
         elif parameter != "dst_engine":
             value = _tensor_of(call, parameter)
             if value is not None:
-                given[parameter] = value
-    return given
+                provided[parameter] = value
+    return provided
 
 
 def describe(call: Call, engine: Any, hint: Any, attr: Any) -> Any:
@@ -274,24 +274,24 @@ def _slopes(call: Call, op: PostOp) -> Tensor:
 
 def extra_tensors(call: Call) -> dict[str, Tensor]:
     """Return the arguments that attributes add, with their logical shapes."""
-    found = {}
+    result = {}
     for what, quantities in (("scales", call.attr.scales), ("zero_points", call.attr.zero_points)):
         for q in quantities:
             name = f"attr_{what}_{argument(call, q.arg)}"
-            found[name] = Tensor(quantity_dims(call, q), q.dtype)
+            result[name] = Tensor(quantity_dims(call, q), q.dtype)
     for r in call.attr.reductions:
-        found[f"attr_precomputed_reductions_{r.arg}"] = Tensor(quantity_dims(call, r), r.dtype)
+        result[f"attr_precomputed_reductions_{r.arg}"] = Tensor(quantity_dims(call, r), r.dtype)
     for i, op in enumerate(call.attr.post_ops):
         if op.kind == "binary":
-            found[f"attr_post_op_{i}_src_1"] = operand(call, op)
+            result[f"attr_post_op_{i}_src_1"] = operand(call, op)
             if op.algorithm == "binary_select":
-                found[f"attr_post_op_{i}_src_2"] = condition(call, op)
+                result[f"attr_post_op_{i}_src_2"] = condition(call, op)
         elif op.kind == "prelu":
-            found[f"attr_post_op_{i}_weights"] = _slopes(call, op)
+            result[f"attr_post_op_{i}_weights"] = _slopes(call, op)
         elif op.kind == "dw":
             weights, bias = depthwise(call, op)
-            found |= {"attr_post_op_dw_weights": weights, "attr_post_op_dw_bias": bias}
-    return found
+            result |= {"attr_post_op_dw_weights": weights, "attr_post_op_dw_bias": bias}
+    return result
 
 
 def memory_bytes(call: Call) -> int:

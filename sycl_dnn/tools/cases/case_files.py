@@ -235,8 +235,8 @@ class Case:
     @property
     def line(self) -> str:
         """Options and problem as one line of a case file."""
-        given = [f"--{name}={text}" for name, text in self.texts.items()]
-        return " ".join([f"--{self.driver}", *given, self.problem])
+        args = [f"--{name}={text}" for name, text in self.texts.items()]
+        return " ".join([f"--{self.driver}", *args, self.problem])
 
     def call(self, drivers: Mapping[str, Driver] = DRIVERS) -> Any:
         """Return the call; see `Driver.call` for the exceptions."""
@@ -296,13 +296,13 @@ class Reader:
     def _nested(self, word: Word, folder: Path, depth: int) -> Iterator[Case]:
         if depth >= MAX_DEPTH:
             raise word.fail(f"case files must be nested at most {MAX_DEPTH} deep")
-        given = Path(word.text.partition("=")[2])
+        provided = Path(word.text.partition("=")[2])
         above = folder.resolve().parent
-        tried = [folder / given, given, above / self.driver / given, above / given]
-        found = next((path for path in tried if path.is_file()), None)
-        if found is None:
-            raise word.fail(f"--batch must name a file, got {str(given)!r}")
-        yield from self.cases(words_of_file(found), found.parent, depth + 1)
+        tried = [folder / provided, provided, above / self.driver / provided, above / provided]
+        match = next((path for path in tried if path.is_file()), None)
+        if match is None:
+            raise word.fail(f"--batch must name a file, got {str(provided)!r}")
+        yield from self.cases(words_of_file(match), match.parent, depth + 1)
 
     def _option(self, word: Word) -> None:
         name, has_value, value = word.text.lstrip("-").partition("=")

@@ -19,15 +19,15 @@ def parser_of(program: str, description: str) -> argparse.ArgumentParser:
     description : str
         Printed verbatim.
     """
-    found = argparse.ArgumentParser(
+    result = argparse.ArgumentParser(
         prog=program,
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    found.add_argument("--device", default="", metavar="D", help="cpu, gpu or a dpctl filter")
-    found.add_argument("--engine", dest="device", metavar="D", help="the same, as in benchdnn")
-    return found
+    result.add_argument("--device", default="", metavar="D", help="cpu, gpu or a dpctl filter")
+    result.add_argument("--engine", dest="device", metavar="D", help="the same, as in benchdnn")
+    return result
 
 
 def byte_count(text: str) -> int:

@@ -127,12 +127,12 @@ def fpmath(text: str) -> tuple[str, bool]:
 
 def rounding(text: str) -> tuple[tuple[str, str], ...]:
     """Parse ``--attr-rounding-mode``."""
-    found = []
+    matches = []
     for part in text.split("+") if text else ():
         arg, _, rest = part.partition(":")
         mode = rest.split(":")[0] or "environment"
-        found.append((arg, check(mode, ("environment", "stochastic"), "mode")))
-    return tuple(found)
+        matches.append((arg, check(mode, ("environment", "stochastic"), "mode")))
+    return tuple(matches)
 
 
 def dropout(text: str) -> Dropout | None:
@@ -339,13 +339,13 @@ def split(value: str) -> tuple[str, ...]:
 
 def data_types(value: str) -> tuple[str, ...]:
     """Parse data types between colons."""
-    found = split(value)
+    result = split(value)
     if value == "":
         return ("undef",)
-    for name in found:
+    for name in result:
         if name not in DATA_TYPES:
             raise ValueError(f"data type must be one of {', '.join(DATA_TYPES)}, got {name!r}")
-    return found
+    return result
 
 
 DATA_TYPES = (

@@ -36,11 +36,11 @@ def tensors(text: str, least: int = 1, most: int = 1) -> tuple[list[tuple[int, .
     body = body.removesuffix("_")
     if not _DIMS.match(body):
         raise ValueError(f"problem must be dims such as 2x3:2x1, got {text!r}")
-    found = [_dims(part) for part in body.split(":")]
-    if not least <= len(found) <= most:
+    matches = [_dims(part) for part in body.split(":")]
+    if not least <= len(matches) <= most:
         many = f"{least}" if least == most else f"{least} to {most}"
-        raise ValueError(f"problem must have {many} tensors, got {len(found)} in {text!r}")
-    return found, _clean(name)
+        raise ValueError(f"problem must have {many} tensors, got {len(matches)} in {text!r}")
+    return matches, _clean(name)
 
 
 def letters(text: str, keys: tuple[str, ...], reals: tuple[str, ...] = ()) -> tuple[dict, str]:
@@ -121,14 +121,14 @@ def windows(found: dict, inverse: bool = False) -> SimpleNamespace:
     return SimpleNamespace(**{key: tuple(one[key] for one in done) for key in done[0]})
 
 
-def _window(given: dict, inverse: bool) -> dict:
+def _window(provided: dict, inverse: bool) -> dict:
     for key in "ik":
-        if key not in given:
+        if key not in provided:
             raise ValueError(f"problem must say {key}d, {key}h or {key}w for each spatial axis")
-    i, k, s, d = given["i"], given["k"], given.get("s", 1), given.get("d", 0)
+    i, k, s, d = provided["i"], provided["k"], provided.get("s", 1), provided.get("d", 0)
     if min(k, s) < 1:
         raise ValueError(f"kernel and stride must be at least 1, got {k} and {s}")
-    extent, o, p = _extent(k, d), given.get("o") or None, given.get("p")
+    extent, o, p = _extent(k, d), provided.get("o") or None, provided.get("p")
     if o is None:
         p = p or 0
         o = (i - 1) * s + extent - 2 * p if inverse else (i - extent + 2 * p) // s + 1

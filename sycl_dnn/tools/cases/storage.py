@@ -323,9 +323,9 @@ def write(values: np.ndarray, desc: Any, stream: Any) -> Buffer:
 def packed(values: np.ndarray, desc: Any, stream: Any) -> dnnl.Memory:
     """Return a sparse memory in oneDNN's packed encoding, which has three buffers."""
     plain = dnnl.MemoryDesc(desc.dims, desc.data_type)
-    made = dnnl.Memory(desc, stream.engine)
-    _reorder(Buffer(plain, stream, to_bytes(values, plain)), made)
-    return made
+    result = dnnl.Memory(desc, stream.engine)
+    _reorder(Buffer(plain, stream, to_bytes(values, plain)), result)
+    return result
 
 
 def _reorder(source: Buffer, target: dnnl.Memory) -> None:

@@ -195,18 +195,18 @@ def _devices(session: Session) -> list[dict[str, Any]]:
     return listed["figures"].get("environment", {}).get("devices", [])
 
 
-def _chosen(devices: list[dict[str, Any]], wanted: str | None) -> list[dict[str, Any]]:
+def _chosen(devices: list[dict[str, Any]], expected: str | None) -> list[dict[str, Any]]:
     """Return the devices to check: GPUs on every backend, else the CPU, or the one requested."""
     usable = [d for d in devices if d["engine"]]
-    if wanted is not None:
-        return [d for d in usable if _is_meant(d["filter_string"], wanted)][:1]
+    if expected is not None:
+        return [d for d in usable if _is_meant(d["filter_string"], expected)][:1]
     gpus = [d for d in usable if d["kind"] == "gpu"]
     gpus.sort(key=lambda d: _BACKENDS.index(d["backend"]) if d["backend"] in _BACKENDS else 9)
     return gpus or [d for d in usable if d["kind"] == "cpu"]
 
 
-def _is_meant(filter_string: str, wanted: str) -> bool:
-    return filter_string == wanted or set(wanted.split(":")) <= set(filter_string.split(":"))
+def _is_meant(filter_string: str, expected: str) -> bool:
+    return filter_string == expected or set(expected.split(":")) <= set(filter_string.split(":"))
 
 
 def _backends(devices: list[dict[str, Any]]) -> list[dict[str, str]]:

@@ -258,12 +258,12 @@ def order(queue: Any, seconds: float) -> Found:
             if time.monotonic() > end:
                 return
             try:
-                got = _chain(queue, float(thread + n), length)
+                actual = _chain(queue, float(thread + n), length)
             except Exception as error:  # any failure belongs in the report
                 wrong.append(f"thread {thread}: {type(error).__name__}: {error}"[:300])
                 return
-            if got != thread + n + length:
-                wrong.append(f"thread {thread}: got {got}, wanted {thread + n + length}")
+            if actual != thread + n + length:
+                wrong.append(f"thread {thread}: got {actual}, wanted {thread + n + length}")
 
     for count in (1, 4):
         before = len(wrong)

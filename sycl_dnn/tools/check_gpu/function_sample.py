@@ -109,7 +109,7 @@ def one(name: str, dtype: str, queue: Any, reference: Any) -> dict[str, str]:
     row = {"function": name, "dtype": dtype, "status": "passed", "what": ""}
     values = inputs(name, dtype)
     try:
-        got = results(name, values, queue)
+        actual = results(name, values, queue)
     except NotImplementedError as error:
         return row | {"status": "refused", "what": str(error).splitlines()[0]}
     except Exception as error:  # any failure belongs in the report
@@ -122,8 +122,8 @@ def one(name: str, dtype: str, queue: Any, reference: Any) -> dict[str, str]:
     if reference is None:
         sycl_dnn.synchronize()
         return row | {"status": "submitted"}
-    wanted = results(name, [v.astype("f4") for v in values], reference)
-    off = difference([a.asnumpy() for a in got], [a.asnumpy() for a in wanted])
+    expected = results(name, [v.astype("f4") for v in values], reference)
+    off = difference([a.asnumpy() for a in actual], [a.asnumpy() for a in expected])
     good = off <= TOLERANCE[dtype]
     return row | {"status": "passed" if good else "failed", "what": f"off by {off:.1e}"}
 

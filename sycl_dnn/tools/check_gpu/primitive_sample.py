@@ -83,15 +83,15 @@ def _largest(array: np.ndarray) -> float:
 def wrong(done: Execution, wanted: Arrays) -> str:
     """Describe the outputs that differ from the CPU's; "" if there are none."""
     outputs, problems = done.results()
-    found = [f"{name}: {problem}" for name, problem in problems.items()]
+    matches = [f"{name}: {problem}" for name, problem in problems.items()]
     for name in outputs.keys() & wanted.keys():
         dtype = done.buffers[name].desc.data_type.name
         limit = TOLERANCE.get(dtype)
         scale = 1.0 if limit is None else max(_largest(wanted[name]), 1e-6)
         off = _largest(outputs[name] - wanted[name]) / scale
         if not off <= (1.0 if limit is None else limit):  # also true for NaN
-            found.append(f"{name} ({dtype}) is off by {off:.1e}")
-    return "; ".join(sorted(found))
+            matches.append(f"{name} ({dtype}) is off by {off:.1e}")
+    return "; ".join(sorted(matches))
 
 
 def _first_line(error: Exception) -> str:
@@ -115,10 +115,10 @@ def one(case: Case, stream: Any, reference: Any) -> Row:
     if reference is None:
         return row | {"status": "submitted"}
     try:
-        wanted, _ = executed(in_f32(call), reference, case.line, done.arrays)[0].results()
+        expected, _ = executed(in_f32(call), reference, case.line, done.arrays)[0].results()
     except DnnlError as error:
         return row | {"status": "refused", "what": f"by the CPU engine: {_first_line(error)}"}
-    what = wrong(done, wanted)
+    what = wrong(done, expected)
     status = "known" if warned else "failed"
     return row | {"status": status, "what": f"{what} {warned}".strip()} if what else row
 

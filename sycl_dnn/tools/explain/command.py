@@ -27,13 +27,13 @@ _MAX_CASES = 50
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of options that are independent of drivers."""
-    found = parser_of("python -m sycl_dnn explain", _DESCRIPTION)
-    add = found.add_argument
+    result = parser_of("python -m sycl_dnn explain", _DESCRIPTION)
+    add = result.add_argument
     add("--isa", default="", metavar="L", help="limit the CPU to this level, such as avx2")
     add("--all", action="store_true", help="list all variants that oneDNN accepts")
     add("--limit", type=int, default=12, metavar="N", help="variants to list (12)")
     add("--json", type=Path, metavar="FILE", help="write everything as JSON")
-    return found
+    return result
 
 
 def _attempts(found: Explanation) -> list[str]:
@@ -77,16 +77,16 @@ def _run(options: argparse.Namespace, words: list[str]) -> int:
         why = "".join(f"; {reason}" for reason in reader.skipped)
         raise CaseError(f"explain: cases must be 1 to {_MAX_CASES}, got {len(cases)}{why}")
     check_levels([options.isa] if options.isa else [])
-    found = []
+    matches = []
     with Prober(options.device, options.isa) as prober:
         if options.isa and prober.facts["isa"] != options.isa:
             raise ProbeError(f"explain: this machine has no {options.isa}")
         print(f"{target_name(prober.facts)}: {prober.facts['device']}")
         for case in cases:
-            found.append(explain(case, prober, options.all))
-            print(f"\n{text(found[-1], options.limit)}")
+            matches.append(explain(case, prober, options.all))
+            print(f"\n{text(matches[-1], options.limit)}")
     if options.json:
-        data = {"facts": prober.facts, "cases": [one.as_dict() for one in found]}
+        data = {"facts": prober.facts, "cases": [one.as_dict() for one in matches]}
         options.json.write_text(json.dumps(data, indent=1) + "\n")
     return 0
 

@@ -52,10 +52,12 @@ def _is_plain(layout: str) -> bool:
 
 
 def _about_layouts(answer: Answer) -> list[str]:
-    wanted = {n: t.rpartition(" ")[2] for n, t in answer.first.layouts.items() if not _is_plain(t)}
-    if not wanted:
+    expected = {
+        n: t.rpartition(" ")[2] for n, t in answer.first.layouts.items() if not _is_plain(t)
+    }
+    if not expected:
         return []
-    text = ", ".join(f"{name} {tag}" for name, tag in wanted.items())
+    text = ", ".join(f"{name} {tag}" for name, tag in expected.items())
     return [f"not row-major: {text}; arrays in another layout need a reorder first"]
 
 
@@ -82,10 +84,10 @@ def _about_refusal(answer: Answer) -> tuple[str, ...]:
         return (answer.error,)
     if answer.state == "invalid":
         return (f"the arguments do not go together: {answer.reason}",)
-    found = [f"no implementation takes it: {answer.reason}"]
+    matches = [f"no implementation takes it: {answer.reason}"]
     if answer.of_hint:
-        found.append("what is refused is the forward descriptor that a gradient is made from")
-    return tuple(found)
+        matches.append("what is refused is the forward descriptor that a gradient is made from")
+    return tuple(matches)
 
 
 def notes(answer: Answer, free: Answer | None) -> tuple[str, ...]:
@@ -100,8 +102,8 @@ def notes(answer: Answer, free: Answer | None) -> tuple[str, ...]:
     """
     if not answer.impl:
         return _about_refusal(answer)
-    found = [*_about_impl(answer), *_about_freedom(answer, free), *_about_layouts(answer)]
-    return (*found, *answer.warned)
+    matches = [*_about_impl(answer), *_about_freedom(answer, free), *_about_layouts(answer)]
+    return (*matches, *answer.warned)
 
 
 def _ask(prober: Prober, found: list[Variant]) -> list[tuple[Variant, Answer]]:
@@ -227,9 +229,9 @@ def _algorithm(case: Case) -> Iterator[Change]:
 
 def _directions(case: Case) -> Iterator[Change]:
     for option in ("dir", "prop"):
-        given = _options(case).get(option, "")
+        provided = _options(case).get(option, "")
         for names in (_FORWARD, _WEIGHTS):
-            for name in names if given in names else ():
+            for name in names if provided in names else ():
                 yield f"--{option} {name}", {option: name}, case.problem
 
 
@@ -257,22 +259,22 @@ def _common(text: str) -> str:
 
 
 def _types(case: Case) -> Iterator[Change]:
-    given = _options(case)
-    if "cfg" in given:
+    provided = _options(case)
+    if "cfg" in provided:
         yield from ((f"--cfg {n}", {"cfg": n}, case.problem) for n in _NETWORKS)
-    if "dt" in given:
-        more = _INTEGERS if "8" in given["dt"] else ()
-        parts = given["dt"].split(":")
+    if "dt" in provided:
+        more = _INTEGERS if "8" in provided["dt"] else ()
+        parts = provided["dt"].split(":")
         wider = ":".join([*parts, *parts[-1:] * (3 - len(parts))][:2]) + ":f32"
         for name in (wider, *_FLOATS, *more):
             yield f"--dt {name}", {"dt": name}, case.problem
-    if "ddt" in given:
-        count = given["sdt"].count(":") + 1
+    if "ddt" in provided:
+        count = provided["sdt"].count(":") + 1
         yield "--ddt f32", {"ddt": "f32"}, case.problem
         for name in _FLOATS:
             texts = {"sdt": ":".join([name] * count), "ddt": name}
             yield f"all types {name}", texts, case.problem
-    elif "sdt" in given:
+    elif "sdt" in provided:
         yield from ((f"--sdt {n}", {"sdt": n}, case.problem) for n in _FLOATS)
 
 
@@ -350,9 +352,9 @@ def pairs(case: Case) -> list[Variant]:
 
 
 def _distinct(changed: Iterable[tuple[str, Case | None]], seen: set[str]) -> list[Variant]:
-    found = []
+    results = []
     for change, one in changed:
         if one is not None and one.line not in seen:
             seen.add(one.line)
-            found.append(Variant(change, one))
-    return found
+            results.append(Variant(change, one))
+    return results

@@ -144,18 +144,18 @@ def declined(log: str, row: str) -> list[Attempt]:
 
     Implementations' helpers log lines without a name, which are kept in order.
     """
-    kind, found = reasons._log_kind(row), []
+    kind, matches = reasons._log_kind(row), []
     for line in log.splitlines():
         named = reasons._parse(line, kind)
         fields = line.split(",")
         if named and fields[3] == "create:dispatch":
             impl, _, reason = named.partition(": ")
-            found.append(Attempt(impl.removesuffix("undef").rstrip(":"), reason))
+            matches.append(Attempt(impl.removesuffix("undef").rstrip(":"), reason))
         elif named:
-            found.append(Attempt("", named))
+            matches.append(Attempt("", named))
         elif fields[3:5] == ["create:dispatch", kind] and fields[5:6] not in (["cpu"], ["gpu"]):
-            found.append(Attempt("", ",".join(fields[5:-1])))
-    return [attempt for attempt, _ in itertools.groupby(found)]
+            matches.append(Attempt("", ",".join(fields[5:-1])))
+    return [attempt for attempt, _ in itertools.groupby(matches)]
 
 
 def _taken(pd: Any, call: Call) -> Attempt:

@@ -12,10 +12,10 @@ from sycl_dnn import llm
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command."""
-    found = argparse.ArgumentParser(
+    result = argparse.ArgumentParser(
         prog="python -m sycl_dnn generate", description="Print what follows a prompt."
     )
-    add = found.add_argument
+    add = result.add_argument
     add("prompt", help="the text; - reads it from the standard input")
     add("--model", required=True, metavar="PATH", help="a GGUF file or a folder of Hugging Face")
     add("--chat", action="store_true", help="the prompt is a user's message, in the chat's form")
@@ -32,23 +32,23 @@ def parser() -> argparse.ArgumentParser:
     add("--seed", type=int, metavar="N")
     add("--stop", action="append", default=[], metavar="TEXT", help="end before it; several")
     add("--speed", action="store_true", help="print the time to the first piece, and the rate")
-    return found
+    return result
 
 
 def main(arguments: list[str]) -> int:
     """Run the command; return 0, or 2 for an invalid model or option."""
-    given = parser().parse_args(arguments)
-    prompt = sys.stdin.read() if given.prompt == "-" else given.prompt
+    provided = parser().parse_args(arguments)
+    prompt = sys.stdin.read() if provided.prompt == "-" else provided.prompt
     options = {
-        name: getattr(given, name)
+        name: getattr(provided, name)
         for name in ("max_tokens", "temperature", "top_k", "top_p", "min_p", "repetition_penalty",
                      "seed", "stop")
     }  # fmt: skip
     try:
-        lm = llm.load(given.model, dtype=given.dtype, device=given.device)
+        lm = llm.load(provided.model, dtype=provided.dtype, device=provided.device)
         start = time.perf_counter()
-        if given.chat:
-            roles = {"system": given.system, "user": prompt}
+        if provided.chat:
+            roles = {"system": provided.system, "user": prompt}
             messages = [{"role": r, "content": text} for r, text in roles.items() if text]
             pieces = lm.chat(messages, stream=True, **options)
         else:
@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
         print(f"python -m sycl_dnn generate: {error}", file=sys.stderr)
         return 2
     print()
-    if given.speed and len(times) > 4:  # the step is compiled for the second token
+    if provided.speed and len(times) > 4:  # the step is compiled for the second token
         rate = (len(times) - 4) / max(times[-2] - times[2], 1e-9)
         print(f"first piece after {times[1] - start:.2f} s, then {rate:.1f} tokens a second")
     return 0

@@ -32,12 +32,12 @@ _FINAL = (0, 75, 130, 143)
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the options before the program."""
-    found = argparse.ArgumentParser(
+    result = argparse.ArgumentParser(
         prog="python -m sycl_dnn launch",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = found.add_argument
+    add = result.add_argument
     add("-n", "--ranks", type=int, default=1, metavar="N", help="ranks on this host (1)")
     add("--nodes", type=int, default=1, metavar="N", help="hosts, each with its launcher (1)")
     add("--node-rank", type=int, default=0, metavar="I", help="which of the hosts this is (0)")
@@ -53,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
     add("-m", dest="module", action="store_true", help="the program is the name of a module")
     add("program", help="a Python file")
     add("arguments", nargs=argparse.REMAINDER, help="its arguments")
-    return found
+    return result
 
 
 def _names(text: str) -> list[str]:
@@ -100,10 +100,10 @@ def main(arguments: list[str] | None = None) -> int:
     way = ["-m", options.program] if options.module else [options.program]
     run = partial(run_job, [sys.executable, *way, *options.arguments], layout)
     if options.hosts:
-        given = ["-n", str(layout.ranks)]
-        given += ["--no-pin"] * options.no_pin + ["--no-prefix"] * options.no_prefix
+        provided = ["-n", str(layout.ranks)]
+        provided += ["--no-pin"] * options.no_pin + ["--no-prefix"] * options.no_prefix
         run = partial(
-            run_on_hosts, options.hosts, options.remote_shell, layout.port, given,
+            run_on_hosts, options.hosts, options.remote_shell, layout.port, provided,
             [*way, *options.arguments],
         )  # fmt: skip
     if options.end_with_input:

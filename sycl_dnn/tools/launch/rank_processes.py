@@ -56,11 +56,11 @@ def cores_of(local_rank: int, ranks: int, cores: Sequence[int]) -> list[int]:
 
 def environment_of(local_rank: int, layout: Layout, n_cores: int) -> dict[str, str]:
     """Return the environment of one rank; the user's thread settings are kept."""
-    made = dict(os.environ)
+    result = dict(os.environ)
     if layout.pins:
-        made.setdefault("OMP_NUM_THREADS", str(n_cores))
-        made.setdefault("DPCPP_CPU_NUM_CUS", str(n_cores))
-    return made | {
+        result.setdefault("OMP_NUM_THREADS", str(n_cores))
+        result.setdefault("DPCPP_CPU_NUM_CUS", str(n_cores))
+    return result | {
         "RANK": str(layout.node_rank * layout.ranks + local_rank),
         "WORLD_SIZE": str(layout.nodes * layout.ranks),
         "LOCAL_RANK": str(local_rank),

@@ -204,15 +204,15 @@ def _lanes(records: Sequence[Record], offsets: Mapping[tuple[Any, str], int]) ->
         if (r.queue, r.clock) in offsets and r.started
     ]
     busy_until: dict[Any, list[int]] = defaultdict(list)
-    found: dict[int, int] = {}
+    result: dict[int, int] = {}
     for begin, number in sorted(timed):
         ends = busy_until[records[number].queue]
         lane = next((i for i, end in enumerate(ends) if end <= begin), len(ends))
         if lane == len(ends):
             ends.append(0)
         ends[lane] = begin + (records[number].time or 0)
-        found[number] = lane
-    return found
+        result[number] = lane
+    return result
 
 
 def _metadata(

@@ -14,18 +14,18 @@ from sycl_dnn.onednn.reference_code import is_slow_reference
 
 def attributes_text(attr: Any) -> str:
     """Format a PrimitiveAttr: ``"relu+add scales_mask=src,0 fpmath_mode=bf16"``."""
-    return " ".join(_setting(name, given) for name, given in attr.calls)
+    return " ".join(_setting(name, provided) for name, provided in attr.calls)
 
 
-def _setting(name: str, given: tuple[Any, ...]) -> str:
+def _setting(name: str, provided: tuple[Any, ...]) -> str:
     if name == "set_post_ops":
-        return "+".join(_post_op(*given[0][i]) for i in range(len(given[0])))
-    values = [text for value in given if (text := _value(value))]
+        return "+".join(_post_op(*provided[0][i]) for i in range(len(provided[0])))
+    values = [text for value in provided if (text := _value(value))]
     return f"{name.removeprefix('set_')}={','.join(values)}"
 
 
-def _post_op(method: str, given: tuple[Any, ...]) -> str:
-    first = given[0] if given else None
+def _post_op(method: str, provided: tuple[Any, ...]) -> str:
+    first = provided[0] if provided else None
     if isinstance(first, _core.algorithm):
         return first.name.split("_", 1)[1]
     return method.removeprefix("append_")
@@ -143,8 +143,8 @@ class Record:
 def records_of(subjects: Sequence[Any], rows: Iterable[tuple[Any, ...]]) -> list[Record]:
     """Convert the extension's records, in order of submission."""
     facts = [_facts(s) for s in subjects]
-    made = [_record(facts[row[0]], row) for row in rows]
-    return sorted(made, key=lambda r: r.begin)
+    results = [_record(facts[row[0]], row) for row in rows]
+    return sorted(results, key=lambda r: r.begin)
 
 
 def _facts(subject: Any) -> dict[str, Any]:
@@ -253,12 +253,12 @@ def charged(records: Sequence[Record]) -> tuple[str, list[int]]:
     """
     measure = "time" if any(r.time is not None and r.is_execution for r in records) else "host"
     inner = _nested(records)
-    found = []
+    matches = []
     for number, record in enumerate(records):
         spent = record.host if measure == "host" else record.time or 0
         is_split = record.kind == "dpnp" and spent
-        found.append(max(0, spent - inner.get(number, 0)) if is_split else spent)
-    return measure, found
+        matches.append(max(0, spent - inner.get(number, 0)) if is_split else spent)
+    return measure, matches
 
 
 def summarized(records: Sequence[Record], dropped: int = 0) -> Summary:

@@ -32,12 +32,12 @@ def _list(text: str) -> tuple[str, ...]:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    found = argparse.ArgumentParser(
+    result = argparse.ArgumentParser(
         prog="python tests/conformance matrix",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = found.add_argument
+    add = result.add_argument
     add("--device", action="append", metavar="D", help="cpu, gpu or a filter string; repeatable")
     add("--isa", type=_list, default=(), metavar="L,L", help="levels, native: the highest (all)")
     add("--drivers", type=_list, default=tuple(FAMILIES), metavar="D,D", help="drivers (all)")
@@ -46,14 +46,14 @@ def parser() -> argparse.ArgumentParser:
     add("--with", dest="others", type=Path, action="append", default=[], metavar="FILE",
         help="add the other targets of this JSON file")  # fmt: skip
     add("--compare", type=Path, metavar="FILE", help="show what differs from this JSON file")
-    return found
+    return result
 
 
-def _devices(given: list[str] | None) -> list[str]:
+def _devices(provided: list[str] | None) -> list[str]:
     """Return the selected devices: by default, the CPU and a GPU if there is one."""
     from sycl_dnn.device import usable_devices
 
-    return given or [kind for kind in ("cpu", "gpu") if usable_devices(kind)]
+    return provided or [kind for kind in ("cpu", "gpu") if usable_devices(kind)]
 
 
 def _together(found: record.Record, others: list[record.Record]) -> record.Record:

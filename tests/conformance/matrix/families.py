@@ -348,8 +348,8 @@ class Cell:
 
 def _lines(family: Family) -> Iterator[tuple[tuple[str, str, str, str], str]]:
     for kind, problem in family.kinds.items():
-        for types, given in family.types.items():
-            options, _, only = given.partition("|")
+        for types, provided in family.types.items():
+            options, _, only = provided.partition("|")
             for direction in (d for d in family.directions if d.startswith(only)):
                 way = f"--{family.option}={direction}" if direction else ""
                 for layout, tags in family.layouts.items():
@@ -404,11 +404,11 @@ def _merged(rows: list[Row], field: str) -> list[Row]:
     for row in rows:
         rest = tuple(() if f == field else getattr(row, f) for f in (*_FIELDS, "answers"))
         groups.setdefault(rest, {}).update(dict.fromkeys(getattr(row, field)))
-    found = []
+    results = []
     for rest, values in groups.items():
         parts = dict(zip((*_FIELDS, "answers"), rest, strict=True)) | {field: tuple(values)}
-        found.append(Row(**parts))
-    return found
+        results.append(Row(**parts))
+    return results
 
 
 def fold(cells: Iterable[tuple[Cell, Values]]) -> list[Row]:

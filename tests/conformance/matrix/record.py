@@ -126,13 +126,13 @@ COUNTED = ("optimised", "simple", "ref", "refused", "invalid", "died")
 
 def counts(record: Record) -> dict[str, dict[str, list[int]]]:
     """Return how many cases of each driver have each of `COUNTED`: driver -> target -> numbers."""
-    found: dict[str, dict[str, list[int]]] = {}
+    result: dict[str, dict[str, list[int]]] = {}
     for line, answers in record.cases.items():
-        targets = found.setdefault(line.split()[0].removeprefix("--"), {})
+        targets = result.setdefault(line.split()[0].removeprefix("--"), {})
         for target, text in answers.items():
             numbers = targets.setdefault(target, [0] * len(COUNTED))
             numbers[COUNTED.index(state_of(text))] += 1
-    return found
+    return result
 
 
 # --- Filling a record: the selected targets, and all cells on each
@@ -264,27 +264,27 @@ def compare(old: Record, new: Record) -> Difference:
     -------
     Difference
     """
-    found = Difference()
+    result = Difference()
     shared = old.targets.keys() & new.targets.keys()
-    found.unknown = sorted(new.targets.keys() - shared)
+    result.unknown = sorted(new.targets.keys() - shared)
     for target in sorted(shared):
         devices = old.targets[target].get("device", ""), new.targets[target].get("device", "")
         if devices[0] != devices[1]:
-            found.elsewhere[target] = devices
+            result.elsewhere[target] = devices
     for line, answers in new.cases.items():
         before = old.cases.get(line, {})
         for target in sorted(shared & answers.keys()):
             if target not in before:
-                found.only_new += 1
+                result.only_new += 1
                 continue
-            found.compared += 1
+            result.compared += 1
             if before[target] != answers[target]:
-                found.changes.append(Change(target, line, before[target], answers[target]))
+                result.changes.append(Change(target, line, before[target], answers[target]))
     drivers = {line.split()[0] for line in new.cases}
     for line, before in old.cases.items():
         if line.split()[0] in drivers:
-            found.only_old += len((shared & before.keys()) - new.cases.get(line, {}).keys())
-    return found
+            result.only_old += len((shared & before.keys()) - new.cases.get(line, {}).keys())
+    return result
 
 
 def lines(found: Difference) -> list[str]:

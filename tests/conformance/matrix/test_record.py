@@ -15,10 +15,10 @@ FACTS = {"device": "a CPU", "kind": "cpu", "isa": "avx2"}
 
 
 def record(**answers):
-    found = Record({"cpu:avx2": FACTS})
+    result = Record({"cpu:avx2": FACTS})
     for name, text in answers.items():
-        found.cases[f"--conv {name}"] = {"cpu:avx2": text}
-    return found
+        result.cases[f"--conv {name}"] = {"cpu:avx2": text}
+    return result
 
 
 def test_changes_are_classified_as_better_worse_or_equal():
@@ -36,19 +36,19 @@ def test_changes_are_classified_as_better_worse_or_equal():
 
 def test_folding_preserves_the_set_of_cells():
     """Each row is a full product, and the products are all cells, each once."""
-    given = {}
+    provided = {}
     for i, cell in enumerate(cells_of_cells(["pool"])):
         place = (cell.kind, cell.types, cell.direction, cell.layout)
-        given[place] = (cell, ("ref" if i % 7 == 0 else cell.types, cell.layout[0]))
-    rows = families.fold(given.values())
-    assert len(rows) < len(given) / 2
-    found = [
+        provided[place] = (cell, ("ref" if i % 7 == 0 else cell.types, cell.layout[0]))
+    rows = families.fold(provided.values())
+    assert len(rows) < len(provided) / 2
+    matches = [
         (place, row.answers)
         for row in rows
         for place in itertools.product(row.kind, row.types, row.direction, row.layout)
     ]
-    assert len(found) == len(given)
-    assert {place: answers for place, (_, answers) in given.items()} == dict(found)
+    assert len(matches) == len(provided)
+    assert {place: answers for place, (_, answers) in provided.items()} == dict(matches)
 
 
 @pytest.mark.slow

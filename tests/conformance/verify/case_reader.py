@@ -37,13 +37,13 @@ def _located(word: Word, folder: Path) -> Word:
     directory.
     """
     own_graphs.written()
-    given = Path(word.text.removeprefix(PREFIX))
+    provided = Path(word.text.removeprefix(PREFIX))
     places = [folder, *list(folder.resolve().parents)[:4], Path()]
-    found = next((place / given for place in places if (place / given).is_file()), None)
-    if found is None:
-        raise word.fail(f"--case must name a file, got {str(given)!r}")
-    path = os.path.relpath(found)
-    path = str(found.resolve()) if path.startswith("..") else path
+    match = next((place / provided for place in places if (place / provided).is_file()), None)
+    if match is None:
+        raise word.fail(f"--case must name a file, got {str(provided)!r}")
+    path = os.path.relpath(match)
+    path = str(match.resolve()) if path.startswith("..") else path
     if len(path.split()) != 1:
         raise word.fail(f"--case must have no blanks in its path, got {path!r}")
     return Word(PREFIX + path, word.place)

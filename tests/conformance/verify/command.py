@@ -41,8 +41,8 @@ lines that cannot be read, 130 and 143 after Ctrl-C and SIGTERM.
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the options that do not belong to a driver."""
-    found = parser_of("python tests/conformance verify", _DESCRIPTION)
-    add = found.add_argument
+    result = parser_of("python tests/conformance verify", _DESCRIPTION)
+    add = result.add_argument
     add("--jobs", type=int, default=1, metavar="N", help="processes (1)")
     add("--json", type=Path, metavar="FILE", help="write all results")
     add("--csv", type=Path, metavar="FILE", help="write one row for each case")
@@ -55,14 +55,14 @@ def parser() -> argparse.ArgumentParser:
     add("--timeout", type=float, default=300.0, metavar="S", help="seconds for one case (300)")
     add("--max-memory", type=byte_count, default=2 << 30, metavar="B", help="bytes for a case (2G)")
     add("--max-operations", type=byte_count, default=4 << 30, metavar="N", help="products (4G)")
-    return found
+    return result
 
 
 def _settings(options: argparse.Namespace) -> list[str]:
     """Return the settings of this run that a line to repeat a case must include."""
     usual, names = parser().parse_args([]), ("device", "max_memory", "max_operations")
-    given = {n: getattr(options, n) for n in names if getattr(options, n) != getattr(usual, n)}
-    return [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+    provided = {n: getattr(options, n) for n in names if getattr(options, n) != getattr(usual, n)}
+    return [f"--{name.replace('_', '-')}={value}" for name, value in provided.items()]
 
 
 def _obstacle(options: argparse.Namespace) -> str:

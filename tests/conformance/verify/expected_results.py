@@ -69,16 +69,16 @@ def _quantity(call: Call, arrays: Arrays, what: str, name: str) -> np.ndarray | 
 
 def dequantised(call: Call, arrays: Arrays) -> Arrays:
     """Return the inputs with zero points and scales applied."""
-    found = dict(arrays)
+    result = dict(arrays)
     for name in call.tensors:
         if name not in arrays or name == "dst":
             continue
         zero, scale = (_quantity(call, arrays, what, name) for what in ("zero_points", "scales"))
         if zero is not None:
-            found[name] = found[name] - zero
+            result[name] = result[name] - zero
         if scale is not None and not (call.driver in _SCALED_RESULT and name == "src"):
-            found[name] = found[name] * scale
-    return found
+            result[name] = result[name] * scale
+    return result
 
 
 def _binary(op: PostOp, x: np.ndarray, index: int, arrays: Arrays) -> np.ndarray:
@@ -169,28 +169,28 @@ def expected(call: Call, arrays: Arrays) -> Arrays:
 
 def _scaled_to_fit(call: Call, x: np.ndarray) -> Arrays:
     """Return ``dst`` and its scales, if oneDNN chooses them."""
-    wanted, dtype = quantity(call), call.tensors["dst"].dtype
-    if wanted is None:
+    target, dtype = quantity(call), call.tensors["dst"].dtype
+    if target is None:
         return {}
-    found = scales(wanted, x, dtype)
+    found = scales(target, x, dtype)
     fits = np.clip(x / _stretch(found, x.shape), smallest(dtype), largest(dtype))
     return {"dst": fits, "attr_scales_dst": found}
 
 
 def _real_states(call: Call, arrays: Arrays) -> Arrays:
     """Return the inputs of a quantized recurrent network as real numbers."""
-    quantisation, found = call.facts["rnn_quantisation"], dict(arrays)
+    quantisation, result = call.facts["rnn_quantisation"], dict(arrays)
     scale, shift = quantisation["data"]
     for name in ("src_layer", "src_iter", "augru_attention"):
         if name in arrays and call.tensors[name].dtype in ("u8", "s8"):
-            found[name] = (arrays[name] - shift) / scale
+            result[name] = (arrays[name] - shift) / scale
     for name, key in (("layer", "weights"), ("iter", "weights"), ("projection", "projection")):
         if f"weights_{name}" in arrays:
             values = np.array(quantisation[key][1])
             shape = call.tensors[f"weights_{name}"].dims
             values = values.reshape(shape[3:] if len(values) > 1 else 1)
-            found[f"weights_{name}"] = arrays[f"weights_{name}"] / values
-    return found
+            result[f"weights_{name}"] = arrays[f"weights_{name}"] / values
+    return result
 
 
 def _stored_states(call: Call, results: Arrays) -> Arrays:
@@ -207,10 +207,10 @@ def _stored_states(call: Call, results: Arrays) -> Arrays:
 
 def forward_outputs(call: Call) -> set[str]:
     """Return the tensors that a forward call writes."""
-    found = {name for name in call.tensors if name.startswith("dst")}
+    result = {name for name in call.tensors if name.startswith("dst")}
     if "use_global_stats" not in call.params.get("flags", ()):
-        found |= {"mean", "variance"} & call.tensors.keys()
-    return found
+        result |= {"mean", "variance"} & call.tensors.keys()
+    return result
 
 
 def referenced(forward: Call, key: str, filler: Filler) -> Arrays:

@@ -50,16 +50,18 @@ def _as_chosen(call: Call, impl: str) -> Call:
 
 def _judge(call: Call, done: device_runs.Run, device: str) -> tuple[str, str, float]:
     """Return status, reason and error of a finished run on a kind of device."""
-    wanted, call = expected_results.expected(call, done.inputs), _as_chosen(call, done.impl)
+    expected, call = expected_results.expected(call, done.inputs), _as_chosen(call, done.impl)
     if call.attr.dropout is not None and "attr_dropout_mask" in done.outputs:
         done.outputs.pop("attr_dropout_mask")
     rule, wrong, trusted, worst = RULES[call.driver], [], True, 0.0
-    for name, got in done.outputs.items():
+    for name, actual in done.outputs.items():
         if name in done.problems:
             wrong.append((name, f"{name}: {done.problems[name]}"))
-        if name not in wanted:
+        if name not in expected:
             continue
-        verdict = tolerance.check(call, name, got, wanted[name], rule(call, name), done.dtype(name))
+        verdict = tolerance.check(
+            call, name, actual, expected[name], rule(call, name), done.dtype(name)
+        )
         worst = max(worst, verdict.error)
         trusted &= verdict.trusted
         if verdict.problem:
@@ -142,14 +144,14 @@ def _reasons(text: str) -> list[str]:
     """Return ``implementation: reason`` from the log, each once."""
     from sycl_dnn.onednn import reasons as log
 
-    found = []
+    matches = []
     for line in text.splitlines():
         fields = line.split(",")
         reason = log._parse(line, fields[6]) if len(fields) > 7 else log._parse(line, "")
         # For graphs the log says which pattern an operation matches.
         if reason and "node matching" not in reason:
-            found.append(reason)
-    return list(dict.fromkeys(found))
+            matches.append(reason)
+    return list(dict.fromkeys(matches))
 
 
 def serve(device: str, limits: dict[str, Any]) -> None:

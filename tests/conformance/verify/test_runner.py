@@ -110,7 +110,7 @@ def test_a_dead_process_is_a_failed_case(monkeypatch):
 
 
 @pytest.mark.parametrize("names", [{"impl": "ref"}, {"skip-impl": "brg,gemm"}])
-def test_implementations_are_chosen_by_name(names, cpu_stream):
+def test_implementations_are_selected_by_name(names, cpu_stream):
     result = run_case(Case("matmul", "5x8:8x3", names), cpu_stream)
     assert (result.status, result.impl) == ("PASSED", "ref:any")
 

@@ -73,13 +73,13 @@ def _near_half(want: np.ndarray, margin: float) -> np.ndarray:
     return np.abs(np.abs(want - np.floor(want)) - 0.5) <= 9e-6 + margin + 4e-7 * np.abs(want)
 
 
-def _accept(call: Call, name: str, got: np.ndarray, want: np.ndarray, dtype: str, rule: Rule):
+def _accept(call: Call, name: str, actual: np.ndarray, want: np.ndarray, dtype: str, rule: Rule):
     exact = storage.rounded(want, dtype)
     with np.errstate(invalid="ignore", divide="ignore"):
-        diff = np.abs(got - exact)
+        diff = np.abs(actual - exact)
         rel = diff / np.abs(exact)
         score = np.where(np.abs(exact) > _TINY, rel, diff)
-        good = (got == exact) | (np.isnan(got) & np.isnan(exact))
+        good = (actual == exact) | (np.isnan(actual) & np.isnan(exact))
         good |= (np.abs(exact) <= _TINY) & (diff < storage.epsilon("f32"))
         good |= score <= rule.threshold
         good |= diff <= rule.absolute
@@ -92,23 +92,23 @@ def _accept(call: Call, name: str, got: np.ndarray, want: np.ndarray, dtype: str
             good |= (np.abs(exact) > 2.0**31 - 256) & (diff <= 256)
     good |= _attribute_slack(call, dtype, want, diff, rel)
     if rule.nan_ok:
-        good |= np.isnan(got) | np.isnan(exact)
+        good |= np.isnan(actual) | np.isnan(exact)
     if _stochastic(call, name):
         good |= rel <= 2 * storage.epsilon(dtype)
-    score = np.where((got == exact) | (np.isnan(got) & good), 0.0, score)
+    score = np.where((actual == exact) | (np.isnan(actual) & good), 0.0, score)
     return good, np.where(np.isnan(score), np.inf, score), exact
 
 
-def _norm_passes(got: np.ndarray, exact: np.ndarray, rule: Rule) -> bool:
-    if not rule.norm or not np.isfinite(got).all():
+def _norm_passes(actual: np.ndarray, exact: np.ndarray, rule: Rule) -> bool:
+    if not rule.norm or not np.isfinite(actual).all():
         return False
     size = float(np.linalg.norm(exact.ravel()))
     limit = max(rule.threshold, 1e-7) * max(size, _TINY)
-    return float(np.linalg.norm((got - exact).ravel())) <= limit
+    return float(np.linalg.norm((actual - exact).ravel())) <= limit
 
 
 def check(
-    call: Call, name: str, got: np.ndarray, want: np.ndarray, rule: Rule, dtype: str
+    call: Call, name: str, actual: np.ndarray, want: np.ndarray, rule: Rule, dtype: str
 ) -> Verdict:
     """Compare one output with its reference.
 
@@ -118,21 +118,21 @@ def check(
     got : what the device wrote, float64
     want : reference, not rounded
     """
-    want = want.reshape(got.shape)
-    good, score, exact = _accept(call, name, got, want, dtype, rule)
-    if not good.all() and not _norm_passes(got, exact, rule):
+    want = want.reshape(actual.shape)
+    good, score, exact = _accept(call, name, actual, want, dtype, rule)
+    if not good.all() and not _norm_passes(actual, exact, rule):
         worst = np.unravel_index(np.argmax(np.where(good, -1.0, score)), score.shape)
         at = ",".join(map(str, worst))
         text = (
             f"{name}: {int((~good).sum())} of {good.size} wrong, most at ({at}): "
-            f"got {got[worst]:.9g}, expected {exact[worst]:.9g}"
+            f"got {actual[worst]:.9g}, expected {exact[worst]:.9g}"
         )
         return Verdict(text, float(score[worst]))
-    zeros = 100.0 * np.count_nonzero(got == 0) / max(got.size, 1)
+    zeros = 100.0 * np.count_nonzero(actual == 0) / max(actual.size, 1)
     # Without any input elements the result must be zeros.
     empty = any(0 in t.dims for t in call.tensors.values())
     all_dropped = call.attr.dropout is not None and call.attr.dropout.p == 1
-    trusted = bool(got.size < 10 or zeros <= rule.zeros or empty or all_dropped)
+    trusted = bool(actual.size < 10 or zeros <= rule.zeros or empty or all_dropped)
     return Verdict(error=float(np.max(score, initial=0.0)), trusted=trusted)
 
 

@@ -34,8 +34,8 @@ SHAPES = [
 
 
 def make(name, spec, kwargs, dtype="float32"):
-    given = [f"{k}={v}" for k, v in kwargs.items()]
-    words = "-".join([name, "x".join(map(str, spec.shape)) or "scalar", spec.layout, *given])
+    args = [f"{k}={v}" for k, v in kwargs.items()]
+    words = "-".join([name, "x".join(map(str, spec.shape)) or "scalar", spec.layout, *args])
     return Case(words, getattr(F, name), (spec,), kwargs, torch=name, dtype=dtype)
 
 
@@ -68,11 +68,11 @@ def test_large_and_tiny_arguments(name, queue):
         x = np.array([v for v in DELICATE if v not in KINKS.get(name, ())], np.float32)
         x = x[np.abs(x) < OVERFLOWS.get(name, np.inf)]
         tensor = torch.tensor(x, dtype=torch.float64, requires_grad=True)
-        wanted = getattr(torch.nn.functional, name)(tensor, **kwargs)
-        (slope,) = torch.autograd.grad(wanted.sum(), tensor)
+        expected = getattr(torch.nn.functional, name)(tensor, **kwargs)
+        (slope,) = torch.autograd.grad(expected.sum(), tensor)
         y, pullback = sycl_dnn.vjp(getattr(F, name), to_device(x, "float32", queue), **kwargs)
         (dx,) = pullback(dpnp.ones_like(y))
-        np.testing.assert_allclose(dpnp.asnumpy(y), wanted.detach().numpy(), 2e-5, 1e-6)
+        np.testing.assert_allclose(dpnp.asnumpy(y), expected.detach().numpy(), 2e-5, 1e-6)
         np.testing.assert_allclose(dpnp.asnumpy(dx), slope.numpy(), 2e-5, 1e-5)
 
 
@@ -123,9 +123,9 @@ def test_inplace_writes_the_input(name, queue):
     values = np.linspace(-7, 7, 24).reshape(2, 3, 4)
     for layout in ("plain", "transposed", "strided"):
         x = to_device(values, "float32", queue, layout)
-        wanted = to_numpy(function(x, **kwargs))
+        expected = to_numpy(function(x, **kwargs))
         assert function(x, **kwargs, inplace=True) is x
-        np.testing.assert_array_equal(to_numpy(x), wanted)
+        np.testing.assert_array_equal(to_numpy(x), expected)
 
 
 def test_inplace_by_position(queue):

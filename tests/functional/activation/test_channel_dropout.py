@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dropout of whole channels, dropout for SELU, choices by Gumbel noise."""
+"""Channel dropout, dropout for SELU, and Gumbel softmax."""
 
 import dpnp
 import numpy as np
@@ -56,8 +56,8 @@ def test_mean_and_variance_are_preserved(name, shape, lead, p, dtype, queue):
     kept = _kept(slope, 0, lead)
     whole = kept.reshape(*kept.shape, *(1,) * (len(shape) - lead))
     limit = 1e-5 if dtype == "float32" else 3e-2
-    wanted = a * (np.where(whole, to_numpy(x), LOWEST) - LOWEST * p)
-    np.testing.assert_allclose(after, wanted, rtol=limit, atol=limit)
+    expected = a * (np.where(whole, to_numpy(x), LOWEST) - LOWEST * p)
+    np.testing.assert_allclose(after, expected, rtol=limit, atol=limit)
     np.testing.assert_allclose(slope, np.broadcast_to(np.where(whole, a, 0), shape), rtol=limit)
     assert abs(kept.mean() - (1 - p)) < 5 * np.sqrt(p * (1 - p) / kept.size)
     assert abs(after.mean()) < 0.12
@@ -68,23 +68,23 @@ def test_mean_and_variance_are_preserved(name, shape, lead, p, dtype, queue):
 def test_each_call_draws_a_new_mask_and_the_seed_reproduces_it(name, shape, lead, queue):
     x, function = to_device(np.ones(shape), "float32", queue), getattr(F, name)
     noisy = sycl_dnn.compile(lambda x: (function(x, training=True), function(x, training=True)))
-    found = []
+    matches = []
     for _ in range(2):
         sycl_dnn.manual_seed(4)
-        found.append([to_numpy(v) for v in (function(x, training=True), *noisy(x), *noisy(x))])
-    for a, b in zip(*found, strict=True):
+        matches.append([to_numpy(v) for v in (function(x, training=True), *noisy(x), *noisy(x))])
+    for a, b in zip(*matches, strict=True):
         np.testing.assert_array_equal(a, b)
-    first = found[0]
+    first = matches[0]
     assert all((first[i] != first[j]).any() for i in range(5) for j in range(i))
     assert function(x, training=False) is x
     assert function(x, 0.0, True) is x
     assert not to_numpy(function(x, 1.0, True)).any()
     out = dpnp.empty_like(x)
-    wanted = to_numpy(function(x, 0.5, True, seed=3))
+    expected = to_numpy(function(x, 0.5, True, seed=3))
     assert function(x, 0.5, True, seed=3, out=out) is out
-    np.testing.assert_array_equal(to_numpy(out), wanted)
+    np.testing.assert_array_equal(to_numpy(out), expected)
     assert function(x, 0.5, True, True, seed=3) is x
-    np.testing.assert_array_equal(to_numpy(x), wanted)
+    np.testing.assert_array_equal(to_numpy(x), expected)
 
 
 @pytest.mark.parametrize(
@@ -157,12 +157,12 @@ def test_hard_samples_have_the_gradient_of_soft_ones(dtype, queue):
     soft, of_soft = sycl_dnn.vjp(lambda x: F.gumbel_softmax(x, 0.7, seed=6), logits)
     hard, of_hard = sycl_dnn.vjp(lambda x: F.gumbel_softmax(x, 0.7, True, seed=6), logits)
     assert np.isin(to_numpy(hard), [0, 1]).all()
-    found, wanted = (to_numpy(f(dy)[0]) for f in (of_hard, of_soft))
-    np.testing.assert_array_equal(found, wanted)
+    found, expected = (to_numpy(f(dy)[0]) for f in (of_hard, of_soft))
+    np.testing.assert_array_equal(found, expected)
     s, g = to_numpy(soft).astype("f8"), to_numpy(dy).astype("f8")
     slope = s * (g - (s * g).sum(-1, keepdims=True)) / 0.7
     limit = {"float32": 1e-5, "float16": 1e-2, "bfloat16": 5e-2}[dtype]
-    np.testing.assert_allclose(wanted, slope, atol=limit)
+    np.testing.assert_allclose(expected, slope, atol=limit)
 
 
 def test_each_compiled_call_draws_a_new_sample(queue):

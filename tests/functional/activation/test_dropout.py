@@ -78,8 +78,8 @@ def test_a_new_seed_causes_no_retrace(queue):
         F.dropout(x, seed=seed)
     F.dropout(x)
     assert sycl_dnn.cache.info().misses == 1
-    made = [to_numpy(sycl_dnn.vjp(F.dropout, x, seed=Seed(s))[0]) for s in (1, 2)]
-    assert (made[0] != made[1]).any()
+    results = [to_numpy(sycl_dnn.vjp(F.dropout, x, seed=Seed(s))[0]) for s in (1, 2)]
+    assert (results[0] != results[1]).any()
     assert sycl_dnn.cache.info().misses == 2
 
 
@@ -89,22 +89,22 @@ def test_each_call_of_a_traced_function_draws(queue):
     def twice(x):
         return F.dropout(x), F.dropout(x)
 
-    made = []
+    results = []
     for _ in range(2):
         (a, b), pullback = sycl_dnn.vjp(twice, x)
         (dx,) = pullback([a, b])
         np.testing.assert_allclose(to_numpy(dx), 2 * (to_numpy(a) + to_numpy(b)), rtol=1e-6)
-        made += [to_numpy(a), to_numpy(b)]
+        results += [to_numpy(a), to_numpy(b)]
     for i in range(4):
         for j in range(i):
-            assert (made[i] != made[j]).any()
+            assert (results[i] != results[j]).any()
 
 
 def test_each_call_of_a_bound_plan_draws(queue):
     x = to_device(values_of((40, 40)), "float32", queue)
     plan = sycl_dnn.plan(lambda x: F.relu(F.dropout(x)), x)
-    made = [to_numpy(plan()) for _ in range(2)]
-    assert (made[0] != made[1]).any()
+    results = [to_numpy(plan()) for _ in range(2)]
+    assert (results[0] != results[1]).any()
 
 
 def test_dropout_that_drops_nothing_returns_the_input(queue):
@@ -129,12 +129,12 @@ def test_everything_dropped(queue):
 def test_inplace_and_out(queue):
     values = values_of((30, 4))
     x = to_device(values, "float32", queue)
-    wanted = to_numpy(F.dropout(x, seed=4))
+    expected = to_numpy(F.dropout(x, seed=4))
     out = dpnp.empty_like(x)
     assert F.dropout(x, seed=4, out=out) is out
-    np.testing.assert_array_equal(to_numpy(out), wanted)
+    np.testing.assert_array_equal(to_numpy(out), expected)
     assert F.dropout(x, 0.5, True, True, seed=4) is x
-    np.testing.assert_array_equal(to_numpy(x), wanted)
+    np.testing.assert_array_equal(to_numpy(x), expected)
 
 
 def test_refusals(queue):

@@ -40,14 +40,14 @@ class TestCases(Checks):
 
 def test_extremes(queue):
     x = np.array([[1e4, 0, -1e4], [-np.inf, 1, 2], [-np.inf] * 3, [3e38, -3e38, 0]], np.float32)
-    got = dpnp.asnumpy(F.softmax(to_device(x, "float32", queue), 1))
+    actual = dpnp.asnumpy(F.softmax(to_device(x, "float32", queue), 1))
     share = 1 / (1 + np.e)
-    wanted = [[1, 0, 0], [0, share, 1 - share], [np.nan] * 3, [1, 0, 0]]
-    np.testing.assert_allclose(got, wanted, rtol=1e-6)
-    got = dpnp.asnumpy(F.log_softmax(to_device(x, "float32", queue), 1))
-    np.testing.assert_allclose(got[0], [0, -1e4, -2e4])
-    np.testing.assert_allclose(got[1], [-np.inf, np.log(share), np.log(1 - share)], rtol=1e-5)
-    assert np.isnan(got[2]).all()
+    expected = [[1, 0, 0], [0, share, 1 - share], [np.nan] * 3, [1, 0, 0]]
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
+    actual = dpnp.asnumpy(F.log_softmax(to_device(x, "float32", queue), 1))
+    np.testing.assert_allclose(actual[0], [0, -1e4, -2e4])
+    np.testing.assert_allclose(actual[1], [-np.inf, np.log(share), np.log(1 - share)], rtol=1e-5)
+    assert np.isnan(actual[2]).all()
 
 
 @pytest.mark.parametrize("shape", [(), (5,), (3, 4), (3, 4, 5), (2, 3, 4, 5)])
@@ -55,9 +55,9 @@ def test_implicit_dim(shape, queue):
     x = np.random.default_rng(0).standard_normal(shape)
     sycl_dnn.cache.clear()
     with pytest.warns(UserWarning, match="softmax: dim should be given"):
-        got = F.softmax(to_device(x, "float32", queue))
-    wanted = F.softmax(to_device(x, "float32", queue), 0 if x.ndim in (0, 1, 3) else 1)
-    np.testing.assert_allclose(dpnp.asnumpy(got), dpnp.asnumpy(wanted), rtol=1e-5)
+        actual = F.softmax(to_device(x, "float32", queue))
+    expected = F.softmax(to_device(x, "float32", queue), 0 if x.ndim in (0, 1, 3) else 1)
+    np.testing.assert_allclose(dpnp.asnumpy(actual), dpnp.asnumpy(expected), rtol=1e-5)
 
 
 def test_dtype(queue):
@@ -72,9 +72,9 @@ def test_dtype(queue):
 
 def test_out(queue):
     x = to_device(np.random.default_rng(0).standard_normal((3, 5)), "float32", queue)
-    wanted = dpnp.asnumpy(F.softmax(x, 1))
+    expected = dpnp.asnumpy(F.softmax(x, 1))
     assert F.softmax(x, 1, out=x) is x
-    np.testing.assert_array_equal(dpnp.asnumpy(x), wanted)
+    np.testing.assert_array_equal(dpnp.asnumpy(x), expected)
 
 
 def test_refusals(queue):

@@ -116,9 +116,9 @@ class TestCases(Checks):
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_comparisons_give_bool(name, dtype, queue):
     a, b = np.array([[1, 2, 3], [4, 2, 0]]), np.array([2, 2, 3])
-    got = getattr(F, name)(to_device(a, dtype, queue), to_device(b, dtype, queue))
-    assert got.dtype == bool
-    np.testing.assert_array_equal(dpnp.asnumpy(got), getattr(np, IN_NUMPY[name])(a, b))
+    actual = getattr(F, name)(to_device(a, dtype, queue), to_device(b, dtype, queue))
+    assert actual.dtype == bool
+    np.testing.assert_array_equal(dpnp.asnumpy(actual), getattr(np, IN_NUMPY[name])(a, b))
     by_number = getattr(F, name)(to_device(a, dtype, queue), 2)
     np.testing.assert_array_equal(dpnp.asnumpy(by_number), getattr(np, IN_NUMPY[name])(a, 2))
 
@@ -126,12 +126,12 @@ def test_comparisons_give_bool(name, dtype, queue):
 def test_nan_propagates_and_equals_nothing(queue):
     x = to_device(np.array([np.nan, 1.0, -1.0]), "float32", queue)
     assert list(dpnp.asnumpy(F.eq(x, x))) == [False, True, True]
-    for got in (F.maximum(x, 0), F.minimum(x, 0), F.clamp(x, 0, 1)):
-        assert list(np.isnan(dpnp.asnumpy(got))) == [True, False, False]
+    for actual in (F.maximum(x, 0), F.minimum(x, 0), F.clamp(x, 0, 1)):
+        assert list(np.isnan(dpnp.asnumpy(actual))) == [True, False, False]
 
 
 @pytest.mark.parametrize(
-    ("dtypes", "wanted"),
+    ("dtypes", "expected"),
     [
         (("float32", "int64"), "float32"),
         (("bfloat16", "float32"), "float32"),
@@ -141,15 +141,15 @@ def test_nan_propagates_and_equals_nothing(queue):
         (("bool", "int32"), "int32"),
     ],
 )
-def test_promotion_matches_torch(dtypes, wanted, queue):
+def test_promotion_matches_torch(dtypes, expected, queue):
     a, b = (to_device(np.array([1, 0, 1]), d, queue) for d in dtypes)
-    got = F.add(a, b)
-    assert str(got.dtype) == wanted
-    assert str(F.mul(b, a).dtype) == wanted
+    actual = F.add(a, b)
+    assert str(actual.dtype) == expected
+    assert str(F.mul(b, a).dtype) == expected
 
 
 @pytest.mark.parametrize(
-    ("dtype", "number", "wanted"),
+    ("dtype", "number", "expected"),
     [
         ("int32", 2, "int32"),
         ("int32", 2.5, "float32"),
@@ -158,9 +158,9 @@ def test_promotion_matches_torch(dtypes, wanted, queue):
         ("bool", 3, "int64"),
     ],
 )
-def test_numbers_widen_only_to_another_kind(dtype, number, wanted, queue):
-    got = F.add(to_device(np.array([1, 0]), dtype, queue), number)
-    assert str(got.dtype) == wanted
+def test_numbers_widen_only_to_another_kind(dtype, number, expected, queue):
+    actual = F.add(to_device(np.array([1, 0]), dtype, queue), number)
+    assert str(actual.dtype) == expected
 
 
 def test_an_array_without_axes_does_not_widen(queue):
@@ -171,14 +171,14 @@ def test_an_array_without_axes_does_not_widen(queue):
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "maximum", "minimum", "pow"])
 def test_integers_are_exact(name, queue):
     a, b = np.array([2**31 - 1, 7, 3]), np.array([5, 2, 3])
-    got = getattr(F, name)(to_device(a, "int64", queue), to_device(b, "int64", queue))
-    np.testing.assert_array_equal(dpnp.asnumpy(got), getattr(np, IN_NUMPY.get(name, name))(a, b))
+    actual = getattr(F, name)(to_device(a, "int64", queue), to_device(b, "int64", queue))
+    np.testing.assert_array_equal(dpnp.asnumpy(actual), getattr(np, IN_NUMPY.get(name, name))(a, b))
 
 
 def test_quotient_of_integers_is_float32(queue):
-    got = F.div(to_device(np.array([7, 1]), "int32", queue), 2)
-    assert got.dtype == np.float32
-    assert list(dpnp.asnumpy(got)) == [3.5, 0.5]
+    actual = F.div(to_device(np.array([7, 1]), "int32", queue), 2)
+    assert actual.dtype == np.float32
+    assert list(dpnp.asnumpy(actual)) == [3.5, 0.5]
 
 
 def test_ties_share_the_gradient(queue):
@@ -193,9 +193,9 @@ def test_float16_converts_with_one_warning(queue, monkeypatch):
     sycl_dnn.cache.clear()
     x = to_device(np.array([1.0, 2.0]), "float16", queue)
     with pytest.warns(sycl_dnn.FallbackWarning) if lacks_float16(queue) else nullcontext():
-        got = F.div(F.add(x, x), x)
-    assert got.dtype == np.float16
-    assert list(dpnp.asnumpy(got)) == [2.0, 2.0]
+        actual = F.div(F.add(x, x), x)
+    assert actual.dtype == np.float16
+    assert list(dpnp.asnumpy(actual)) == [2.0, 2.0]
 
 
 @pytest.mark.parametrize(
@@ -222,8 +222,8 @@ def test_products_with_numbers_keep_the_sign_of_zero(queue):
         "twice": (lambda x: F.neg(F.mul(x, 3.0)), [-0.0, 0.0, -6.0]),
         "after another": (lambda x: F.neg(F.abs(x)), [-0.0, -0.0, -2.0]),
     }
-    for name, (function, wanted) in functions.items():
+    for name, (function, expected) in functions.items():
         for call in (function, sycl_dnn.compile(function)):
-            made = dpnp.asnumpy(call(x))
-            assert np.signbit(made).tolist() == np.signbit(wanted).tolist(), name
-            np.testing.assert_array_equal(made, wanted)
+            actual = dpnp.asnumpy(call(x))
+            assert np.signbit(actual).tolist() == np.signbit(expected).tolist(), name
+            np.testing.assert_array_equal(actual, expected)

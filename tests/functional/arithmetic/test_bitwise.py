@@ -26,9 +26,9 @@ def expected(name, a, b):
         return FUNCTIONS[name](a, b)
     most = 8 * kind.itemsize - 1
     is_outside = (b < 0) | (b > most)
-    made = FUNCTIONS[name](a, np.where(is_outside, 0, b).astype(kind))
+    result = FUNCTIONS[name](a, np.where(is_outside, 0, b).astype(kind))
     rest = a >> most if name == "bitwise_right_shift" and kind.kind == "i" else 0 * a
-    return np.where(is_outside, rest, made)
+    return np.where(is_outside, rest, result)
 
 
 @pytest.mark.sweep(6)
@@ -40,12 +40,12 @@ def test_bits_of_pairs_of_dtypes(name, first, second, queue):
     a = rng.integers(-100, 100, (3, 40)).astype(first)
     b = rng.integers(-3, 70, (3, 40)).astype(second)
     x, y = (dpnp.asarray(v, sycl_queue=queue)[:, ::-1] for v in (a, b))
-    wanted = expected(name, a, b)[:, ::-1]
+    target = expected(name, a, b)[:, ::-1]
     function = getattr(F, name)
     for call in (function, sycl_dnn.compile(function)):
-        made = call(x, y)
-        assert made.dtype == wanted.dtype
-        np.testing.assert_array_equal(dpnp.asnumpy(made), wanted)
+        actual = call(x, y)
+        assert actual.dtype == target.dtype
+        np.testing.assert_array_equal(dpnp.asnumpy(actual), target)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -41,8 +41,8 @@ class TestCases(Checks):
 
 def _gradients(queue, *values, **numbers):
     arrays = [to_device(np.array(v), "float32", queue) for v in values]
-    made, pullback = sycl_dnn.vjp(lambda *a: F.clamp(*a, **numbers), *arrays)
-    return [dpnp.asnumpy(g).tolist() for g in pullback(F.ones_like(made))]
+    result, pullback = sycl_dnn.vjp(lambda *a: F.clamp(*a, **numbers), *arrays)
+    return [dpnp.asnumpy(g).tolist() for g in pullback(F.ones_like(result))]
 
 
 def test_numbers_have_the_gradient_of_their_elements(queue):
@@ -70,8 +70,8 @@ def test_numbers_that_cross(queue):
     x = to_device(np.array([-3.0, 0.0, 5.0, np.nan]), "float32", queue)
     both = sycl_dnn.value_and_grad(lambda x: (F.sum(F.clamp(x, 1.0, -1.0)[:3]), None), has_aux=True)
     for way in (lambda f: f, sycl_dnn.compile):
-        made = dpnp.asnumpy(way(lambda x: F.clamp(x, 1.0, -1.0))(x))
-        np.testing.assert_array_equal(made, [-1, -1, -1, np.nan])
+        result = dpnp.asnumpy(way(lambda x: F.clamp(x, 1.0, -1.0))(x))
+        np.testing.assert_array_equal(result, [-1, -1, -1, np.nan])
         assert dpnp.asnumpy(way(both)(x)[1]).tolist() == [0] * 4
 
 
@@ -84,10 +84,10 @@ def test_nan_propagates(queue):
 
 def test_integers(queue):
     x = to_device(np.array([-3, 0, 5]), "int32", queue)
-    got = F.clamp(x, to_device(np.array([-1]), "int32", queue), to_device(np.array([2]), "int64",
+    actual = F.clamp(x, to_device(np.array([-1]), "int32", queue), to_device(np.array([2]), "int64",
                                                                         queue))  # fmt: skip
-    assert got.dtype == np.int64
-    assert dpnp.asnumpy(got).tolist() == [-1, 0, 2]
+    assert actual.dtype == np.int64
+    assert dpnp.asnumpy(actual).tolist() == [-1, 0, 2]
     assert dpnp.asnumpy(F.clamp(x, -1, 2)).tolist() == [-1, 0, 2]
     assert F.clamp(x, to_device(np.array([0.5]), "float32", queue)).dtype == np.float32
 

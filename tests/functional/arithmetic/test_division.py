@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quotients that are rounded; exact ones are among the arithmetic."""
+"""Rounded quotients; exact ones are tested with the arithmetic."""
 
 import dpnp
 import numpy as np
@@ -32,27 +32,27 @@ class TestCases(Checks):
 
 
 INF = np.inf
-#: What IEEE arithmetic makes of these is not its quotient rounded: 6 // 0.1 is 59.
+#: IEEE arithmetic does not give the rounded quotient of these: 6 // 0.1 is 59.
 NUMERATORS = [7.0, -7.0, 1.0, -1.0, 0.0, INF, 3.0, -3.0, 6.0, -0.7, np.nan, -6.0]
 DENOMINATORS = [2.0, 2.0, 0.0, 0.0, 0.0, 2.0, INF, INF, 0.1, 0.1, 1.0, 0.1]
 FLOORED = [3, -4, INF, -INF, np.nan, np.nan, 0, -1, 59, -7, np.nan, -60]
 TRUNCATED = [3, -3, INF, -INF, np.nan, INF, 0, 0, 60, -7, np.nan, -60]
 
 
-@pytest.mark.parametrize(("mode", "wanted"), [("floor", FLOORED), ("trunc", TRUNCATED)])
-def test_quotients_near_rounding_boundaries(mode, wanted, queue):
+@pytest.mark.parametrize(("mode", "expected"), [("floor", FLOORED), ("trunc", TRUNCATED)])
+def test_quotients_near_rounding_boundaries(mode, expected, queue):
     a, b = (to_device(np.array(v), "float32", queue) for v in (NUMERATORS, DENOMINATORS))
-    np.testing.assert_array_equal(to_numpy(F.div(a, b, rounding_mode=mode)), wanted)
+    np.testing.assert_array_equal(to_numpy(F.div(a, b, rounding_mode=mode)), expected)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
 def test_integers(dtype, queue):
     a, b = np.array([7, -7, 7, -7, 6, 0]), np.array([2, 2, -2, -2, 3, 5])
     arrays = [to_device(v, dtype, queue) for v in (a, b)]
-    for mode, wanted in (("floor", a // b), ("trunc", np.trunc(a / b))):
-        got = F.div(*arrays, rounding_mode=mode)
-        assert got.dtype == dtype
-        np.testing.assert_array_equal(dpnp.asnumpy(got), wanted)
+    for mode, expected in (("floor", a // b), ("trunc", np.trunc(a / b))):
+        actual = F.div(*arrays, rounding_mode=mode)
+        assert actual.dtype == dtype
+        np.testing.assert_array_equal(dpnp.asnumpy(actual), expected)
     assert F.div(arrays[0], 2, rounding_mode="floor").dtype == dtype
     assert F.div(arrays[0], 2.0, rounding_mode="floor").dtype == np.float32
 

@@ -35,7 +35,7 @@ SMOOTH = {
     "erf": "normal",
     "erfc": "normal",
 }
-#: What is done to values before, to bring them into the domain.
+#: Transforms that map values into the domain.
 BEFORE = {"acosh": lambda x: x + 1, "atanh": lambda x: x / 2}
 STEPS = ("floor", "ceil", "trunc", "sign", "round")
 SPECIAL = np.array([math.nan, math.inf, -math.inf, 0.0, -0.0, 0.5, -0.5, 1.5, 2.5, 3e38, 1e-40])
@@ -94,8 +94,8 @@ def test_second_derivatives(name, queue):
     found = sycl_dnn.grad(lambda v: F.sum(slope(v)))(dpnp.asarray(x, "f4", sycl_queue=queue))
     h = 3e-3
     above, below = (slope(dpnp.asarray(x + s, "f4", sycl_queue=queue)) for s in (h, -h))
-    wanted = dpnp.asnumpy(above - below) / (2 * h)
-    np.testing.assert_allclose(dpnp.asnumpy(found), wanted, rtol=2e-3, atol=2e-3)
+    expected = dpnp.asnumpy(above - below) / (2 * h)
+    np.testing.assert_allclose(dpnp.asnumpy(found), expected, rtol=2e-3, atol=2e-3)
 
 
 @pytest.mark.parametrize("name", [*SMOOTH, *STEPS])
@@ -103,13 +103,13 @@ def test_second_derivatives(name, queue):
 def test_special_values_match_torch(name, queue):
     torch = pytest.importorskip("torch")
     x = SPECIAL.astype("f4")
-    wanted = getattr(torch, name)(torch.tensor(x)).numpy()
-    made = getattr(F, name)(dpnp.asarray(x, sycl_queue=queue))
+    expected = getattr(torch, name)(torch.tensor(x)).numpy()
+    actual = getattr(F, name)(dpnp.asarray(x, sycl_queue=queue))
     compiled = sycl_dnn.compile(getattr(F, name))(dpnp.asarray(x, sycl_queue=queue))
-    for found in (made, compiled):
+    for found in (actual, compiled):
         found = dpnp.asnumpy(found)
-        np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["isnan", "isinf", "isfinite", "logical_not"])
@@ -118,10 +118,10 @@ def test_unary_logic(name, dtype, queue):
     values = SPECIAL if dtype in ("float32", "bfloat16") else np.array([0, 1, 1, 0])
     x = sycl_dnn.asarray(values.astype("f4" if dtype == "bfloat16" else dtype), dtype,
                          sycl_queue=queue)  # fmt: skip
-    wanted = getattr(np, name)(F.astype(x, "float32").asnumpy())
-    made = getattr(F, name)(x)
-    assert made.dtype == bool
-    np.testing.assert_array_equal(dpnp.asnumpy(made), wanted)
+    expected = getattr(np, name)(F.astype(x, "float32").asnumpy())
+    actual = getattr(F, name)(x)
+    assert actual.dtype == bool
+    np.testing.assert_array_equal(dpnp.asnumpy(actual), expected)
 
 
 @pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
@@ -130,9 +130,9 @@ def test_binary_logic(name, queue):
         dpnp.asarray(v, dtype="f4", sycl_queue=queue)
         for v in ([[0.0], [2.0]], [0.0, 1.0, math.nan])
     )
-    wanted = getattr(np, name)(dpnp.asnumpy(a), dpnp.asnumpy(b))
+    expected = getattr(np, name)(dpnp.asnumpy(a), dpnp.asnumpy(b))
     for function in (getattr(F, name), sycl_dnn.compile(getattr(F, name))):
-        np.testing.assert_array_equal(dpnp.asnumpy(function(a, b)), wanted)
+        np.testing.assert_array_equal(dpnp.asnumpy(function(a, b)), expected)
     np.testing.assert_array_equal(dpnp.asnumpy(getattr(F, name)(a, 1)), getattr(np, name)(
         dpnp.asnumpy(a), 1))  # fmt: skip
 
@@ -167,16 +167,16 @@ OF_TWO = {
 
 @pytest.mark.parametrize("name", OF_TWO)
 def test_gradients_at_special_values_match_torch(name, queue):
-    operands, wanted = OF_TWO[name]
-    given = [dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in operands]
+    operands, expected = OF_TWO[name]
+    args = [dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in operands]
 
     def gradients(a, b):
-        made, pullback = sycl_dnn.vjp(getattr(F, name), a, b)
-        return pullback(F.ones_like(made))
+        actual, pullback = sycl_dnn.vjp(getattr(F, name), a, b)
+        return pullback(F.ones_like(actual))
 
     for run in (gradients, sycl_dnn.compile(gradients)):
-        for made, value in zip(run(*given), wanted, strict=True):
-            np.testing.assert_allclose(dpnp.asnumpy(made), value, rtol=1e-5, atol=1e-6)
+        for actual, value in zip(run(*args), expected, strict=True):
+            np.testing.assert_allclose(dpnp.asnumpy(actual), value, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.slow

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise functions made of others."""
+"""Composite element-wise functions."""
 
 import dpnp
 import numpy as np
@@ -52,8 +52,8 @@ class TestCases(Checks):
 
 def test_masked_fill_keeps_the_dtype(queue):
     x, mask = to_device(np.ones((2, 4)), "float32", queue), dpnp.asarray(MASK, sycl_queue=queue)
-    wanted = np.where(MASK, -np.inf, np.ones((2, 4)))
-    np.testing.assert_array_equal(dpnp.asnumpy(F.masked_fill(x, mask, float("-inf"))), wanted)
+    expected = np.where(MASK, -np.inf, np.ones((2, 4)))
+    np.testing.assert_array_equal(dpnp.asnumpy(F.masked_fill(x, mask, float("-inf"))), expected)
     filler = to_device(np.array(3.0), "float32", queue)
     assert F.masked_fill(x.astype("int64"), mask, filler).dtype == np.int64
     assert F.masked_fill(F.astype(x, "bfloat16"), mask, 2).dtype == "bfloat16"
@@ -76,12 +76,12 @@ SPECIAL = np.array([np.nan, np.inf, -np.inf, 1.5, -2.0])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-@pytest.mark.parametrize("given", [{}, {"nan": 1.0, "posinf": 2.0, "neginf": -3.0}])
-def test_nan_to_num_matches_torch(given, dtype, queue):
+@pytest.mark.parametrize("provided", [{}, {"nan": 1.0, "posinf": 2.0, "neginf": -3.0}])
+def test_nan_to_num_matches_torch(provided, dtype, queue):
     torch = pytest.importorskip("torch")
-    wanted = torch.tensor(SPECIAL).to(getattr(torch, dtype)).nan_to_num(**given).double()
-    found = F.astype(F.nan_to_num(to_device(SPECIAL, dtype, queue), **given), "float32")
-    np.testing.assert_array_equal(dpnp.asnumpy(found).astype("f8"), wanted)
+    expected = torch.tensor(SPECIAL).to(getattr(torch, dtype)).nan_to_num(**provided).double()
+    found = F.astype(F.nan_to_num(to_device(SPECIAL, dtype, queue), **provided), "float32")
+    np.testing.assert_array_equal(dpnp.asnumpy(found).astype("f8"), expected)
     whole = to_device(np.arange(3), "int64", queue)
     assert F.nan_to_num(whole).tolist() == [0, 1, 2]
 

@@ -165,9 +165,9 @@ def test_gradient_of_strided_pointwise_weights_for_few_channels(channels, queue)
     images, grads = (dpnp.asarray(a, sycl_queue=queue).transpose(0, 3, 1, 2) for a in (x, dy))
     weight = dpnp.ones((4, channels, 1, 1), dtype="f4", sycl_queue=queue)
     _, pullback = sycl_dnn.vjp(lambda w: F.conv2d(images, w, stride=2), weight)
-    wanted = np.einsum("nhwo,nhwi->oi", dy, x[:, ::2, ::2])
-    got = dpnp.asnumpy(pullback(grads)[0])[:, :, 0, 0]
-    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
+    expected = np.einsum("nhwo,nhwi->oi", dy, x[:, ::2, ::2])
+    actual = dpnp.asnumpy(pullback(grads)[0])[:, :, 0, 0]
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("n", [1, 2])

@@ -54,9 +54,9 @@ def _cut(x, w, b, stride, pads):
     """torch cuts both sides alike."""
     import torch
 
-    made = torch.nn.functional.conv_transpose2d(x, w, b, stride)
+    result = torch.nn.functional.conv_transpose2d(x, w, b, stride)
     (top, bottom), (left, right) = pads
-    return made[..., top : made.shape[-2] - bottom, left : made.shape[-1] - right]
+    return result[..., top : result.shape[-2] - bottom, left : result.shape[-1] - right]
 
 
 CASES.append(Case("image-pairs", F.conv_transpose2d, _PAIRS, torch=_cut))

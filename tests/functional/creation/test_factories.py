@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays made of nothing: constants, sequences, random numbers, also in traces."""
+"""Array creation: constants, sequences, random numbers, also in traces."""
 
 import dpnp
 import numpy as np
@@ -21,15 +21,15 @@ CALLS = (
 @pytest.mark.parametrize("call", CALLS)
 def test_values_and_dtypes_match_torch(call, queue):
     torch = pytest.importorskip("torch")
-    wanted = eval(call, {n: getattr(torch, n) for n in dir(torch)}).numpy()
+    expected = eval(call, {n: getattr(torch, n) for n in dir(torch)}).numpy()
     names = {n: getattr(F, n) for n in dir(F)} | {"int64": "int64", "float32": "float32"}
     eager = eval(call[:-1] + ", device=queue)", {**names, "queue": queue})
     x = dpnp.zeros(1, dtype="f4", sycl_queue=queue)
     traced = sycl_dnn.compile(lambda x: (eval(call, names), x * 2))(x)[0]
-    for made in (eager, traced):
-        made = dpnp.asnumpy(made)
-        assert made.dtype == wanted.dtype
-        np.testing.assert_allclose(made, wanted, rtol=1e-6)
+    for actual in (eager, traced):
+        actual = dpnp.asnumpy(actual)
+        assert actual.dtype == expected.dtype
+        np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
 def test_traced_constants_are_on_the_device_of_the_arrays(queue):
@@ -50,9 +50,9 @@ def test_traced_constants_are_on_the_device_of_the_arrays(queue):
 def test_like_and_narrow_dtypes(queue):
     x = dpnp.full((2, 3), np.nan, dtype="f4", sycl_queue=queue)
     for name, value in (("zeros_like", 0), ("ones_like", 1), ("empty_like", 0)):
-        made = getattr(F, name)(x)
-        assert (made.shape, made.sycl_queue) == ((2, 3), queue)
-        np.testing.assert_array_equal(dpnp.asnumpy(made), np.full((2, 3), value))
+        result = getattr(F, name)(x)
+        assert (result.shape, result.sycl_queue) == ((2, 3), queue)
+        np.testing.assert_array_equal(dpnp.asnumpy(result), np.full((2, 3), value))
         assert getattr(F, name)(x, dtype="bfloat16").dtype == "bfloat16"
     assert F.full_like(x, 3, dtype="int64").asnumpy().tolist() == [[3] * 3] * 2
     narrow = F.astype(x, "bfloat16")
@@ -77,13 +77,13 @@ def test_random_numbers_follow_the_seed(name, queue):
         return F.add(F.add(x, function(64, 64)), F.mul(like(x), 10.0))
 
     compiled = sycl_dnn.compile(noisy)
-    found = []
+    matches = []
     for _ in range(2):
         sycl_dnn.manual_seed(3)
         eager = function(64, 64, device=queue), like(x)
         sycl_dnn.manual_seed(3)
-        found.append([*map(dpnp.asnumpy, (*eager, compiled(x), compiled(x)))])
-    first, second = found
+        matches.append([*map(dpnp.asnumpy, (*eager, compiled(x), compiled(x)))])
+    first, second = matches
     for a, b in zip(first, second, strict=True):
         np.testing.assert_array_equal(a, b)
     one, other, traced, again = first

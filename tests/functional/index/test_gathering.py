@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements and slices by number: gather, take_along_dim, index_select, scatter, index_put."""
+"""Indexed reads and writes: gather, take_along_dim, index_select, scatter, index_put."""
 
 import dpnp
 import numpy as np
@@ -17,9 +17,9 @@ def torch_put(x, indices, values, accumulate=False):
 
 
 def assigned(x, key, values):
-    made = x.clone()
-    made[key] = values
-    return made
+    result = x.clone()
+    result[key] = values
+    return result
 
 
 def numbers(*shape, high=4):
@@ -95,14 +95,14 @@ def test_gather_and_scatter_have_second_derivatives(queue):
     def first(a):
         def value(a):
             picked = a[[5, 0, 0, 2]]
-            made = a.copy()
-            np.add.at(made, [5, 0, 0, 2], picked**2)
-            return (made**2).sum()
+            actual = a.copy()
+            np.add.at(actual, [5, 0, 0, 2], picked**2)
+            return (actual**2).sum()
 
         return sum((value(a + h * e) - value(a - h * e)) / (2 * h) for e in np.eye(6))
 
-    wanted = [(first(a + h * e) - first(a - h * e)) / (2 * h) for e in np.eye(6)]
-    np.testing.assert_allclose(dpnp.asnumpy(slope(x)), wanted, rtol=1e-3, atol=1e-2)
+    expected = [(first(a + h * e) - first(a - h * e)) / (2 * h) for e in np.eye(6)]
+    np.testing.assert_allclose(dpnp.asnumpy(slope(x)), expected, rtol=1e-3, atol=1e-2)
 
 
 @pytest.mark.slow
@@ -112,9 +112,9 @@ def test_integers_are_gathered_and_scattered(dtype, queue):
     index = np.array([[0, 2], [1, 1]])
     a, i = (dpnp.asarray(v, sycl_queue=queue) for v in (x, index))
     np.testing.assert_array_equal(F.gather(a, 1, i).asnumpy(), np.take_along_axis(x, index, 1))
-    made = F.scatter(a, 1, i[:, :1], a[:, 2:])
+    result = F.scatter(a, 1, i[:, :1], a[:, 2:])
     floats = F.scatter(a.astype("f4"), 1, i[:, :1], a[:, 2:].astype("f4"))
-    np.testing.assert_array_equal(made.asnumpy(), floats.asnumpy())
+    np.testing.assert_array_equal(result.asnumpy(), floats.asnumpy())
     if dtype != "bool":
         added = F.scatter_add(a, 1, i, a[:, :2])
         floats = F.scatter_add(a.astype("f4"), 1, i, a[:, :2].astype("f4"))
@@ -127,8 +127,8 @@ def test_empty_selections_of_every_dtype(queue):
         x = dpnp.ones((2, 3), dtype=dtype, sycl_queue=queue)
         i = dpnp.zeros((0, 3), dtype="i8", sycl_queue=queue)
         for call in (lambda x, i: F.gather(x, 0, i), lambda x, i: F.index_select(x, 0, i[:, 0])):
-            for made in (call(x, i), sycl_dnn.compile(call)(x, i)):
-                assert (made.shape, made.dtype) == ((0, 3), dtype)
+            for result in (call(x, i), sycl_dnn.compile(call)(x, i)):
+                assert (result.shape, result.dtype) == ((0, 3), dtype)
 
 
 def test_indices_out_of_range_are_neither_read_nor_written(queue):

@@ -56,10 +56,10 @@ class Row:
 
     function: Callable[..., Any]
     arrays: tuple[np.ndarray, ...]
-    #: What NumPy gives; None: the call on dense arrays.
+    #: NumPy's result; None: the call on dense arrays.
     reference: Callable[..., Any] | None = None
     is_traceable: bool = True
-    #: Whether the numbers may be repeated.
+    #: Whether numbers may repeat.
     repeats: bool = True
 
 
@@ -72,15 +72,15 @@ def _floats(*shape: int) -> np.ndarray:
 
 
 def _added(x: np.ndarray, key: Any, values: np.ndarray) -> np.ndarray:
-    made = x.copy()
-    np.add.at(made, key, values)
-    return made
+    result = x.copy()
+    np.add.at(result, key, values)
+    return result
 
 
 def _written(x: np.ndarray, key: Any, values: np.ndarray) -> np.ndarray:
-    made = x.copy()
-    made[key] = values
-    return made
+    result = x.copy()
+    result[key] = values
+    return result
 
 
 def _loss(x: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -92,9 +92,9 @@ def _log_softmax(x: np.ndarray) -> np.ndarray:
 
 
 def _unpooled(x: np.ndarray, places: np.ndarray) -> np.ndarray:
-    made = np.zeros((*x.shape[:2], 16), x.dtype)
-    np.put_along_axis(made, places.reshape(*x.shape[:2], -1), x.reshape(*x.shape[:2], -1), -1)
-    return made.reshape(*x.shape[:2], 4, 4)
+    result = np.zeros((*x.shape[:2], 16), x.dtype)
+    np.put_along_axis(result, places.reshape(*x.shape[:2], -1), x.reshape(*x.shape[:2], -1), -1)
+    return result.reshape(*x.shape[:2], 4, 4)
 
 
 def _packed(x: Any, lengths: Any) -> Any:
@@ -178,11 +178,13 @@ ROWS = {
 
 
 def _on_device(arrays: Any, queue: Any, dtype: str, view: Callable[[Any], Any]) -> list[Any]:
-    made = []
+    results = []
     for values in arrays:
         kind = dtype if values.dtype.kind == "i" else values.dtype
-        made.append(view(dpnp.asarray(np.ascontiguousarray(values), dtype=kind, sycl_queue=queue)))
-    return made
+        results.append(
+            view(dpnp.asarray(np.ascontiguousarray(values), dtype=kind, sycl_queue=queue))
+        )
+    return results
 
 
 def _dense(array: Any) -> Any:
@@ -199,17 +201,17 @@ def _wanted(row: Row, queue: Any) -> np.ndarray:
     return dpnp.asnumpy(row.function(*_on_device(row.arrays, queue, "int64", _dense)))
 
 
-def _check(row: Row, given: list[Any], wanted: np.ndarray) -> None:
+def _check(row: Row, args: list[Any], expected: np.ndarray) -> None:
     for call in _calls(row):
         for _ in range(2):
-            got = dpnp.asnumpy(call(*given))
-            np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+            actual = dpnp.asnumpy(call(*args))
+            np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
-def _slopes(row: Row, given: list[Any]) -> list[np.ndarray]:
-    y, pullback = sycl_dnn.vjp(row.function, *given)
+def _slopes(row: Row, args: list[Any]) -> list[np.ndarray]:
+    y, pullback = sycl_dnn.vjp(row.function, *args)
     wide = np.cos(np.arange(y.size)).reshape(y.shape).astype("f4")
-    slopes = pullback(dpnp.asarray(wide, sycl_queue=given[0].sycl_queue))
+    slopes = pullback(dpnp.asarray(wide, sycl_queue=args[0].sycl_queue))
     return [dpnp.asnumpy(g) for g in slopes if g is not None]
 
 
@@ -236,13 +238,13 @@ def test_views_without_kernels(name, view, queue):
 
 
 def _compared(row, view, dtype, queue):
-    given = _on_device(row.arrays, queue, dtype, VIEWS[view])
-    _check(row, given, _wanted(row, queue))
+    provided = _on_device(row.arrays, queue, dtype, VIEWS[view])
+    _check(row, provided, _wanted(row, queue))
     is_smooth = row.is_traceable and row.arrays[0].dtype == "f4" and row is not ROWS["argsort"]
     if is_smooth:
         dense = _slopes(row, _on_device(row.arrays, queue, dtype, _dense))
-        for got, wanted in zip(_slopes(row, given), dense, strict=True):
-            np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+        for actual, expected in zip(_slopes(row, provided), dense, strict=True):
+            np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.sweep(16)
@@ -253,12 +255,12 @@ def test_expanded(name, queue):
     arrays = [np.broadcast_to(v[:1], v.shape) if v.dtype.kind in "ib" else v for v in row.arrays]
     same = Row(row.function, tuple(map(np.ascontiguousarray, arrays)), row.reference,
                row.is_traceable)  # fmt: skip
-    given = _on_device(same.arrays, queue, "int64", _dense)
-    given = [
+    provided = _on_device(same.arrays, queue, "int64", _dense)
+    provided = [
         dpnp.broadcast_to(g[:1], g.shape) if v.dtype.kind in "ib" else g
-        for g, v in zip(given, arrays, strict=True)
+        for g, v in zip(provided, arrays, strict=True)
     ]
-    _check(same, given, _wanted(same, queue))
+    _check(same, provided, _wanted(same, queue))
 
 
 EMPTY = {
@@ -276,7 +278,7 @@ EMPTY = {
 
 @pytest.mark.parametrize("name", EMPTY)
 def test_empty(name, queue):
-    function, shape, wanted = EMPTY[name]
+    function, shape, expected = EMPTY[name]
     x = dpnp.asarray(_X, sycl_queue=queue)
     whole = dpnp.zeros((*shape[:-1], 9), dtype="int64", sycl_queue=queue)
     for index in (
@@ -286,10 +288,10 @@ def test_empty(name, queue):
         else whole[:, ::-1][:, :6],
     ):
         for call in (function, sycl_dnn.compile(function)):
-            got = call(x, index)
-            assert got.shape == wanted
-            if got.size and got.shape == x.shape:
-                np.testing.assert_array_equal(dpnp.asnumpy(got), _X)
+            actual = call(x, index)
+            assert actual.shape == expected
+            if actual.size and actual.shape == x.shape:
+                np.testing.assert_array_equal(dpnp.asnumpy(actual), _X)
 
 
 SINGLE = {
@@ -316,12 +318,12 @@ def test_without_axes(name, queue):
                                   and any(v.dtype.kind == "i" for v in row.arrays)])  # fmt: skip
 def test_other_integer_dtypes_are_correct_or_refused_by_name(name, dtype, queue):
     row = ROWS[name]
-    given = _on_device(row.arrays, queue, dtype, _offset)
+    args = _on_device(row.arrays, queue, dtype, _offset)
     for call in _calls(row):
         try:
-            got = call(*given)
+            actual = call(*args)
         except (TypeError, IndexError) as refusal:
             assert dtype in str(refusal)  # noqa: PT017
         else:
-            wanted = _wanted(row, queue)
-            np.testing.assert_allclose(dpnp.asnumpy(got), wanted, rtol=1e-5, atol=1e-6)
+            expected = _wanted(row, queue)
+            np.testing.assert_allclose(dpnp.asnumpy(actual), expected, rtol=1e-5, atol=1e-6)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements in order of size, and which there are: sort, argsort, topk, unique, nonzero."""
+"""Ordering and selection: sort, argsort, topk, unique, nonzero."""
 
 import dpnp
 import numpy as np
@@ -82,7 +82,7 @@ def _special(shape, dtype):
 def _first(a, axis, descending, count):
     """Places in a stable order in which NaN is the largest."""
     largest = np.iinfo("int64").max
-    distinct = np.unique(a, return_inverse=True)[1].reshape(a.shape)  # NaN are equal there
+    distinct = np.unique(a, return_inverse=True)[1].reshape(a.shape)  # NaNs compare equal there
     keys = np.where(a != a, largest, distinct)
     order = np.argsort(-keys if descending else keys, axis, kind="stable")
     return np.take(order, np.arange(count), axis)
@@ -97,9 +97,11 @@ def test_order_is_stable_with_nan_as_the_largest(shape, dtype, queue):
     for descending in (False, True):
         for count in (1, 20, sizes[axis]):
             values, places = F.topk(x, count, axis, descending)
-            wanted = _first(a, axis, descending, count)
-            np.testing.assert_array_equal(dpnp.asnumpy(places), wanted)
-            np.testing.assert_array_equal(dpnp.asnumpy(values), np.take_along_axis(a, wanted, axis))
+            expected = _first(a, axis, descending, count)
+            np.testing.assert_array_equal(dpnp.asnumpy(places), expected)
+            np.testing.assert_array_equal(
+                dpnp.asnumpy(values), np.take_along_axis(a, expected, axis)
+            )
 
 
 def test_topk_of_long_rows_does_not_use_dpnp(queue):

@@ -21,16 +21,18 @@ def test_value_and_gradients_match_torch(dim, alpha, dtype, queue):
     shape[dim] = 5
     rows = np.random.default_rng(1).standard_normal(shape).round(2)
     x, s = (torch.tensor(v, dtype=getattr(torch, dtype), requires_grad=True) for v in (X, rows))
-    wanted = torch.index_add(x.float(), dim, torch.tensor(numbers), s.float(), alpha=alpha)
-    wanted.square().sum().backward()
+    expected = torch.index_add(x.float(), dim, torch.tensor(numbers), s.float(), alpha=alpha)
+    expected.square().sum().backward()
     mine = [to_device(v, dtype, queue) for v in (X, rows)]
     index = dpnp.asarray(numbers, sycl_queue=queue)
     y, pullback = sycl_dnn.vjp(lambda x, s: F.index_add(x, dim, index, s, alpha=alpha), *mine)
     limit = 1e-5 if dtype == "float32" else 5e-2
-    np.testing.assert_allclose(to_numpy(y), wanted.detach(), rtol=limit, atol=limit)
-    for found, given in zip(pullback(2 * y if dtype == "float32" else F.mul(y, 2.0)), (x, s),
+    np.testing.assert_allclose(to_numpy(y), expected.detach(), rtol=limit, atol=limit)
+    for found, provided in zip(pullback(2 * y if dtype == "float32" else F.mul(y, 2.0)), (x, s),
                             strict=True):  # fmt: skip
-        np.testing.assert_allclose(to_numpy(found), given.grad.float(), rtol=limit, atol=2 * limit)
+        np.testing.assert_allclose(
+            to_numpy(found), provided.grad.float(), rtol=limit, atol=2 * limit
+        )
 
 
 @pytest.mark.parametrize(

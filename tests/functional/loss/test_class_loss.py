@@ -91,11 +91,11 @@ def test_infinite_logits(queue):
     x = np.array([[-np.inf, 1, 2], [-np.inf, 1, 2], [1e4, 0, -1e4]], np.float32)
     t = np.array([1, 0, 2])
     tensor = torch.tensor(x, requires_grad=True)
-    wanted = torch.nn.functional.cross_entropy(tensor, torch.tensor(t), reduction="none")
-    (slope,) = torch.autograd.grad(wanted[[0, 2]].sum(), tensor)
+    expected = torch.nn.functional.cross_entropy(tensor, torch.tensor(t), reduction="none")
+    (slope,) = torch.autograd.grad(expected[[0, 2]].sum(), tensor)
     arrays = to_device(x, "float32", queue), to_device(t, "int64", queue)
     y, pullback = sycl_dnn.vjp(F.cross_entropy, *arrays, reduction="none")
-    np.testing.assert_allclose(dpnp.asnumpy(y), wanted.detach().numpy(), 1e-6, 4e-6)
+    np.testing.assert_allclose(dpnp.asnumpy(y), expected.detach().numpy(), 1e-6, 4e-6)
     dx, _ = pullback(to_device(np.array([1, 0, 1]), "float32", queue))
     np.testing.assert_allclose(dpnp.asnumpy(dx)[[0, 2]], slope.numpy()[[0, 2]], 4e-6, 1e-7)
 
@@ -148,9 +148,9 @@ def test_classes_do_not_wrap_at_32_bits(far, queue):
     x = dpnp.asarray(np.log([[0.2, 0.3, 0.5]] * 2), dtype="f4", sycl_queue=queue)
     target = dpnp.asarray([1, far], dtype="i8", sycl_queue=queue)
     for loss in (F.nll_loss, F.cross_entropy):
-        made = dpnp.asnumpy(loss(x, target, reduction="none"))
-        assert np.isnan(made[1])
-        np.testing.assert_allclose(made[0], -np.log(0.3), rtol=1e-5)
+        result = dpnp.asnumpy(loss(x, target, reduction="none"))
+        assert np.isnan(result[1])
+        np.testing.assert_allclose(result[0], -np.log(0.3), rtol=1e-5)
         ignored = dpnp.asnumpy(loss(x, target, ignore_index=far, reduction="none"))
         assert ignored[1] == 0
 
@@ -158,9 +158,9 @@ def test_classes_do_not_wrap_at_32_bits(far, queue):
 def test_classes_beyond_float32_precision(queue):
     x = dpnp.zeros((1, 2**24 + 2), dtype="f4", sycl_queue=queue)
     x[0, 2**24 + 1] = -3.0
-    for at, wanted in ((2**24 + 1, 3.0), (2**24, 0.0)):
+    for at, expected in ((2**24 + 1, 3.0), (2**24, 0.0)):
         target = dpnp.asarray([at], dtype="i8", sycl_queue=queue)
-        assert float(F.nll_loss(x, target)) == wanted
+        assert float(F.nll_loss(x, target)) == expected
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -179,12 +179,14 @@ def test_gradient_is_0_where_all_targets_are_ignored(weighted, queue):
 def test_weighted_means_exclude_ignored_targets_out_of_range(loss, ignored, queue):
     rng = np.random.default_rng(3)
     x, weight = rng.standard_normal((5, 4)).astype("f4"), rng.random(4).astype("f4")
-    given, kept = (dpnp.asarray(v, sycl_queue=queue) for v in (x, x[:4]))
+    provided, kept = (dpnp.asarray(v, sycl_queue=queue) for v in (x, x[:4]))
     weight = dpnp.asarray(weight, sycl_queue=queue)
     target = np.array([0, 3, 1, 1, ignored])
     whole, part = (dpnp.asarray(t, sycl_queue=queue) for t in (target, target[:4]))
-    made, pullback = sycl_dnn.vjp(lambda x: loss(x, whole, weight, ignore_index=ignored), given)
-    np.testing.assert_allclose(float(made), float(loss(kept, part, weight)), rtol=1e-5)
+    result, pullback = sycl_dnn.vjp(
+        lambda x: loss(x, whole, weight, ignore_index=ignored), provided
+    )
+    np.testing.assert_allclose(float(result), float(loss(kept, part, weight)), rtol=1e-5)
     (slope,) = pullback(dpnp.ones((), dtype="f4", sycl_queue=queue))
     assert not slope[4].any()
     assert dpnp.isfinite(slope).all()

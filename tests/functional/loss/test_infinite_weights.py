@@ -26,8 +26,8 @@ def given(request, queue):
 def test_other_rows_keep_their_weights(name, given):
     x, target, weight = given
     plain = to_float32(getattr(F, name)(x, target, reduction="none"))
-    made = to_float32(getattr(F, name)(x, target, weight, reduction="none"))
-    np.testing.assert_allclose(made, plain * WEIGHT, rtol=1e-2)
+    result = to_float32(getattr(F, name)(x, target, weight, reduction="none"))
+    np.testing.assert_allclose(result, plain * WEIGHT, rtol=1e-2)
 
 
 @pytest.mark.parametrize("name", ["nll_loss", "cross_entropy"])
@@ -51,9 +51,9 @@ def test_only_classes_within_the_margin_use_the_weight(given):
     rows = F.stack([x[1], F.mul(x[1], float("nan")), x[0]])
     # The second class of each row: above the others by less than the margin; NaN; above them.
     target = dpnp.asarray([0, 0, 1], sycl_queue=x.sycl_queue)
-    made, pullback = sycl_dnn.vjp(
+    result, pullback = sycl_dnn.vjp(
         lambda x: F.multi_margin_loss(x, target, margin=0.5, weight=weight, reduction="none"), rows
     )
-    np.testing.assert_array_equal(to_float32(made), [0.0, 0.0, np.inf])
-    (slope,) = pullback(F.ones_like(made))
+    np.testing.assert_array_equal(to_float32(result), [0.0, 0.0, np.inf])
+    (slope,) = pullback(F.ones_like(result))
     np.testing.assert_array_equal(to_float32(slope)[:2], np.zeros((2, 3)))

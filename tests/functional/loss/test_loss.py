@@ -53,7 +53,7 @@ CASES += [
 CASES += [make(n, PAIR, "bfloat16", reduction="mean") for n in FUNCTIONS]
 CASES += [make(n, PAIR, "bfloat16", reduction="none") for n in FUNCTIONS]
 CASES += [make("mse_loss", PAIR, "float16", reduction="mean")]
-# The mean of nothing is NaN, so are its differences.
+# The mean of an empty array is NaN, and so are differences from it.
 CASES = [
     replace(c, has_gradient=c.args[0].shape != (0, 3) or c.kwargs["reduction"] != "mean")
     for c in CASES
@@ -74,13 +74,13 @@ def test_weight(name, reduction, queue):
     values = [rng.standard_normal(SHAPE).astype(np.float32) for _ in range(2)] + [WEIGHTS]
     tensors = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in values]
     function = getattr(torch.nn.functional, name)
-    wanted = function(tensors[0], tensors[1], reduction=reduction, weight=tensors[2])
-    truth = torch.autograd.grad(wanted.sum(), tensors)
+    expected = function(tensors[0], tensors[1], reduction=reduction, weight=tensors[2])
+    truth = torch.autograd.grad(expected.sum(), tensors)
     x, t, w = (to_device(v, "float32", queue) for v in values)
     y, pullback = sycl_dnn.vjp(
         lambda x, t, w: getattr(F, name)(x, t, reduction=reduction, weight=w), x, t, w
     )
-    np.testing.assert_allclose(dpnp.asnumpy(y), wanted.detach().numpy(), 2e-5, 1e-6)
+    np.testing.assert_allclose(dpnp.asnumpy(y), expected.detach().numpy(), 2e-5, 1e-6)
     for mine, theirs in zip(pullback(dpnp.ones_like(y)), truth, strict=True):
         np.testing.assert_allclose(dpnp.asnumpy(mine), theirs.numpy(), 2e-5, 1e-6)
 
@@ -93,14 +93,14 @@ def test_kinks_follow_torch(queue):
         function = getattr(torch.nn.functional, name)
         y = function(tensor, torch.zeros(7), reduction="none")
         (truth,) = torch.autograd.grad(y.sum(), tensor)
-        got, pullback = sycl_dnn.vjp(
+        actual, pullback = sycl_dnn.vjp(
             getattr(F, name),
             *(to_device(v, "float32", queue) for v in (x, 0 * x)),
             reduction="none",
         )
-        np.testing.assert_allclose(dpnp.asnumpy(got), y.detach().numpy(), 1e-6)
+        np.testing.assert_allclose(dpnp.asnumpy(actual), y.detach().numpy(), 1e-6)
         np.testing.assert_allclose(
-            dpnp.asnumpy(pullback(dpnp.ones_like(got))[0]), truth.numpy(), 1e-6
+            dpnp.asnumpy(pullback(dpnp.ones_like(actual))[0]), truth.numpy(), 1e-6
         )
 
 

@@ -27,15 +27,15 @@ RESULTS = {
 }
 ACCEPTED = [(n, *p, result) for n, rows in RESULTS.items() for p, result in rows.items()]
 REFUSED = [(n, *p) for n, rows in RESULTS.items() for p in PAIRS if p not in rows]
-#: torch's own cross_entropy and huber_loss go on with such targets, to no gradient.
+#: torch's own cross_entropy and huber_loss accept such targets, without a gradient.
 REFUSED_HERE_ONLY = ("huber_loss",)
 
 
 def _values(*dtypes):
     rng = np.random.default_rng(0)
-    made = [rng.uniform(0.1, 0.9, (4, 5)), rng.uniform(0.1, 0.9, (4, 5))]
+    results = [rng.uniform(0.1, 0.9, (4, 5)), rng.uniform(0.1, 0.9, (4, 5))]
     return [np.rint(v) if d in ("int64", "bool") else rounded(v, d)
-            for v, d in zip(made, dtypes, strict=True)]  # fmt: skip
+            for v, d in zip(results, dtypes, strict=True)]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "first", "second", "result"), ACCEPTED)
@@ -45,19 +45,19 @@ def test_promoted(name, first, second, result, reduction, queue):
     values = _values(first, second)
     arrays = [to_device(v, d, queue) for v, d in zip(values, (first, second), strict=True)]
     y, pullback = sycl_dnn.vjp(getattr(F, name), *arrays, reduction=reduction)
-    got = y.dtype if isinstance(y.dtype, str) else y.dtype.name
+    actual = y.dtype if isinstance(y.dtype, str) else y.dtype.name
     x, t = (torch.tensor(v, dtype=getattr(torch, d))
             for v, d in zip(values, (first, second), strict=True))  # fmt: skip
     x.requires_grad_()
     truth = getattr(torch.nn.functional, name)(x, t, reduction=reduction)
-    assert got == result == str(truth.dtype).removeprefix("torch.")
+    assert actual == result == str(truth.dtype).removeprefix("torch.")
     exact = getattr(torch.nn.functional, name)(*map(torch.tensor, values), reduction=reduction)
     limit = 4 * max(TOLERANCE[first], TOLERANCE[result])
     np.testing.assert_allclose(to_numpy(y), exact.numpy(), limit, limit)
     dx = pullback(to_device(np.ones(y.shape), result, queue))[0]
-    (wanted,) = torch.autograd.grad(truth.sum(), x)
+    (expected,) = torch.autograd.grad(truth.sum(), x)
     assert (dx.dtype if isinstance(dx.dtype, str) else dx.dtype.name) == first
-    np.testing.assert_allclose(to_numpy(dx), wanted.float().numpy(), limit, limit)
+    np.testing.assert_allclose(to_numpy(dx), expected.float().numpy(), limit, limit)
 
 
 @pytest.mark.parametrize(("name", "first", "second"), REFUSED)
@@ -79,8 +79,8 @@ def test_refused_pairs(name, first, second, queue):
 def test_weights_of_another_dtype(name, queue):
     x, t = (to_device(v, "float32", queue) for v in _values("float32", "float32"))
     weight = to_device(np.full((4, 5), 0.5), "bfloat16", queue)
-    got = getattr(F, name)(x, t, weight=weight, reduction="sum")
-    assert got.dtype == np.float32
+    actual = getattr(F, name)(x, t, weight=weight, reduction="sum")
+    assert actual.dtype == np.float32
     np.testing.assert_allclose(
-        to_numpy(got), to_numpy(getattr(F, name)(x, t, reduction="sum")) / 2, 1e-6
+        to_numpy(actual), to_numpy(getattr(F, name)(x, t, reduction="sum")) / 2, 1e-6
     )

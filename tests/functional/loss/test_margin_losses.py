@@ -56,18 +56,21 @@ _ROWS = [
 _CASES = [(*row[:4], options) for row in _ROWS for options in row[4]]
 
 
-def _close(got, wanted, limit=2e-6):
-    got, wanted = dpnp.asnumpy(F.astype(got, "float32")), wanted.detach().float().numpy()
-    assert got.shape == wanted.shape
+def _close(actual, expected, limit=2e-6):
+    actual, expected = dpnp.asnumpy(F.astype(actual, "float32")), expected.detach().float().numpy()
+    assert actual.shape == expected.shape
     np.testing.assert_allclose(
-        got, wanted, rtol=limit, atol=limit * np.abs(np.nan_to_num(wanted, posinf=0)).max(initial=1)
+        actual,
+        expected,
+        rtol=limit,
+        atol=limit * np.abs(np.nan_to_num(expected, posinf=0)).max(initial=1),
     )
 
 
 def _of_torch(torch, args, n_floats, dtype="float32"):
-    made = [torch.tensor(a) for a in args]
-    made = [t.to(getattr(torch, dtype)) if t.is_floating_point() else t for t in made]
-    return [t.requires_grad_() if i < n_floats else t for i, t in enumerate(made)]
+    results = [torch.tensor(a) for a in args]
+    results = [t.to(getattr(torch, dtype)) if t.is_floating_point() else t for t in results]
+    return [t.requires_grad_() if i < n_floats else t for i, t in enumerate(results)]
 
 
 @pytest.mark.parametrize(("name", "module", "args", "n_floats", "options"), _CASES)
@@ -75,37 +78,37 @@ def test_value_and_gradients_match_torch(name, module, args, n_floats, options, 
     torch = pytest.importorskip("torch")
     theirs = _of_torch(torch, args, n_floats)
     arrays = {k: torch.tensor(v) if isinstance(v, np.ndarray) else v for k, v in options.items()}
-    wanted = getattr(torch.nn.functional, name)(*theirs, **arrays)
-    slopes = torch.autograd.grad(wanted.sum(), theirs[:n_floats])
+    expected = getattr(torch.nn.functional, name)(*theirs, **arrays)
+    slopes = torch.autograd.grad(expected.sum(), theirs[:n_floats])
     own = [dpnp.asarray(a, sycl_queue=queue) for a in args]
     arrays = {
         k: dpnp.asarray(v, sycl_queue=queue) if isinstance(v, np.ndarray) else v
         for k, v in options.items()
     }
     y, pullback = sycl_dnn.vjp(getattr(F, name), *own, **arrays)
-    _close(y, wanted)
-    for got, slope in zip(pullback(dpnp.ones_like(y)), slopes, strict=False):
-        _close(got, slope)
+    _close(y, expected)
+    for actual, slope in zip(pullback(dpnp.ones_like(y)), slopes, strict=False):
+        _close(actual, slope)
     layer = getattr(nn, module)(**arrays)
     assert repr(layer) == f"{module}()"
-    _close(layer(*own), wanted)
-    _close(sycl_dnn.compile(lambda *a: layer(*a))(*own), wanted)
+    _close(layer(*own), expected)
+    _close(sycl_dnn.compile(lambda *a: layer(*a))(*own), expected)
 
 
 @pytest.mark.parametrize(("name", "args"), [(r[0], r[2]) for r in _ROWS if r[2][0].ndim == 2])
 def test_bfloat16(name, args, queue):
     torch = pytest.importorskip("torch")
     theirs = _of_torch(torch, args, 0, "bfloat16")
-    wanted = getattr(torch.nn.functional, name)(
+    expected = getattr(torch.nn.functional, name)(
         *(t.float() if t.is_floating_point() else t for t in theirs)
     )
     own = [dpnp.asarray(a, sycl_queue=queue) for a in args]
     own = [sycl_dnn.asarray(a, "bfloat16") if a.dtype == "f4" else a for a in own]
-    made = getattr(F, name)(*own)
-    assert made.dtype == "bfloat16"
-    _close(made, wanted, 0.04)
+    actual = getattr(F, name)(*own)
+    assert actual.dtype == "bfloat16"
+    _close(actual, expected, 0.04)
     with sycl_dnn.autocast("bfloat16"):
-        _close(getattr(F, name)(*own), wanted, 0.04)
+        _close(getattr(F, name)(*own), expected, 0.04)
 
 
 @pytest.mark.parametrize("name", ["hinge_embedding_loss", "soft_margin_loss", "poisson_nll_loss"])
@@ -113,9 +116,9 @@ def test_nonfinite_values_propagate(name, queue):
     torch = pytest.importorskip("torch")
     x = np.array([np.nan, np.inf, 0.0, -3.0, 1.0], "f4")
     t = np.array([1, 1, -1, -1, 1], "f4")
-    wanted = getattr(torch.nn.functional, name)(*map(torch.tensor, (x, t)), reduction="none")
+    expected = getattr(torch.nn.functional, name)(*map(torch.tensor, (x, t)), reduction="none")
     arrays = [dpnp.asarray(a, sycl_queue=queue) for a in (x, t)]
-    _close(getattr(F, name)(*arrays, reduction="none"), wanted)
+    _close(getattr(F, name)(*arrays, reduction="none"), expected)
 
 
 @pytest.mark.parametrize(
@@ -144,8 +147,8 @@ def test_all_and_any(name, queue):
         x = dpnp.asarray(values.astype(dtype), sycl_queue=queue)
         theirs = torch.tensor(values.astype(dtype))
         for args in ((), (1,), (-1, True), ((0, 2),)):
-            made, wanted = getattr(F, name)(x, *args), getattr(torch, name)(theirs, *args)
-            assert str(made.dtype) == str(wanted.dtype).removeprefix("torch.")
-            np.testing.assert_array_equal(dpnp.asnumpy(made), wanted)
+            actual, expected = getattr(F, name)(x, *args), getattr(torch, name)(theirs, *args)
+            assert str(actual.dtype) == str(expected.dtype).removeprefix("torch.")
+            np.testing.assert_array_equal(dpnp.asnumpy(actual), expected)
     compiled = sycl_dnn.compile(lambda x: getattr(F, name)(x, 1))
     np.testing.assert_array_equal(dpnp.asnumpy(compiled(x)), getattr(torch, name)(theirs, 1))

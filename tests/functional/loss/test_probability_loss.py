@@ -76,13 +76,13 @@ def compare(name, values, queue, **kwargs):
     torch = pytest.importorskip("torch")
     tensors = [torch.tensor(v, dtype=torch.float64) for v in values]
     tensors[0].requires_grad_(True)
-    wanted = getattr(torch.nn.functional, name)(*tensors, reduction="none", **kwargs)
-    (slope,) = torch.autograd.grad(wanted.sum(), tensors[0])
+    expected = getattr(torch.nn.functional, name)(*tensors, reduction="none", **kwargs)
+    (slope,) = torch.autograd.grad(expected.sum(), tensors[0])
     arrays = [to_device(v, "float32", queue) for v in values]
     y, pullback = sycl_dnn.vjp(getattr(F, name), *arrays, reduction="none", **kwargs)
-    np.testing.assert_allclose(dpnp.asnumpy(y), wanted.detach().numpy(), 1e-5, 3e-7)
-    got = dpnp.asnumpy(pullback(dpnp.ones_like(y))[0])
-    np.testing.assert_allclose(got, slope.numpy(), 1e-5, 1e-6)
+    np.testing.assert_allclose(dpnp.asnumpy(y), expected.detach().numpy(), 1e-5, 3e-7)
+    actual = dpnp.asnumpy(pullback(dpnp.ones_like(y))[0])
+    np.testing.assert_allclose(actual, slope.numpy(), 1e-5, 1e-6)
 
 
 def test_extreme_logits(queue):
@@ -100,18 +100,18 @@ def test_probabilities_of_0_and_1(queue):
         )
         with np.errstate(divide="ignore"):
             logs = [np.maximum(np.log(v), -100) for v in (p.astype("f8"), 1 - p.astype("f8"))]
-        wanted = -(t * logs[0] + (1 - t) * logs[1])
-        np.testing.assert_allclose(dpnp.asnumpy(y), wanted, 1e-5, 3e-7)
+        expected = -(t * logs[0] + (1 - t) * logs[1])
+        np.testing.assert_allclose(dpnp.asnumpy(y), expected, 1e-5, 3e-7)
     compare("binary_cross_entropy", [p[2:], np.full_like(p[2:], 0.25)], queue)
 
 
 def test_probabilities_of_0_and_1_have_infinite_target_gradients(queue):
     """As in torch: only the loss bounds logarithms."""
     p, t = ([0.0, 1.0, 0.25, 1e-30], [0.0, 1.0, 0.5, 0.5])
-    given = [dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (p, t)]
-    y, pullback = sycl_dnn.vjp(lambda p, t: F.binary_cross_entropy(p, t, reduction="none"), *given)
-    made = dpnp.asnumpy(pullback(dpnp.ones_like(y))[1])
-    np.testing.assert_allclose(made, [np.inf, -np.inf, np.log(3), 30 * np.log(10)], rtol=1e-5)
+    args = [dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (p, t)]
+    y, pullback = sycl_dnn.vjp(lambda p, t: F.binary_cross_entropy(p, t, reduction="none"), *args)
+    result = dpnp.asnumpy(pullback(dpnp.ones_like(y))[1])
+    np.testing.assert_allclose(result, [np.inf, -np.inf, np.log(3), 30 * np.log(10)], rtol=1e-5)
 
 
 def test_divergence_from_zero(queue):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loss of sequences of unknown alignment."""
+"""Connectionist temporal classification loss."""
 
 import dpnp
 import numpy as np
@@ -15,8 +15,8 @@ STEPS, LENGTHS = (5, 4), (3, 2)
 
 
 def ctc(x, reduction="mean"):
-    given = dpnp.asarray(np.array(TARGETS), sycl_queue=queue_of(x))
-    return F.ctc_loss(F.log_softmax(x, 2), given, STEPS, LENGTHS, reduction=reduction)
+    provided = dpnp.asarray(np.array(TARGETS), sycl_queue=queue_of(x))
+    return F.ctc_loss(F.log_softmax(x, 2), provided, STEPS, LENGTHS, reduction=reduction)
 
 
 def by_torch(x, reduction="mean"):
@@ -48,22 +48,22 @@ def test_lengths_on_the_device_and_too_long_targets(form, zero_infinity, queue):
     targets, steps, lengths = [[1, 2, 4, 1], [3, 3, 3, 1], [1, 1, 1, 1]], [6, 3, 2], [4, 4, 0]
     if form == "joined":
         targets = [n for row, k in zip(targets, lengths, strict=True) for n in row[:k]]
-    given = [dpnp.asarray(v, sycl_queue=queue) for v in (targets, steps, lengths)]
+    args = [dpnp.asarray(v, sycl_queue=queue) for v in (targets, steps, lengths)]
 
     def loss(x):
         logs = F.log_softmax(x, 2)
-        return F.ctc_loss(logs, *given, reduction="none", zero_infinity=zero_infinity)
+        return F.ctc_loss(logs, *args, reduction="none", zero_infinity=zero_infinity)
 
     t = torch.tensor(x, requires_grad=True)
     logs = torch.log_softmax(t, 2)
-    wanted = torch.nn.functional.ctc_loss(
+    expected = torch.nn.functional.ctc_loss(
         logs, *map(torch.tensor, (targets, steps, lengths)), reduction="none",
         zero_infinity=zero_infinity,
     )  # fmt: skip
-    wanted.backward(torch.ones(3))
-    made, pullback = sycl_dnn.vjp(sycl_dnn.compile(loss), dpnp.asarray(x, sycl_queue=queue))
-    np.testing.assert_allclose(dpnp.asnumpy(made), wanted.detach().numpy(), rtol=1e-4)
-    gradient = dpnp.asnumpy(pullback(dpnp.ones_like(made))[0])
+    expected.backward(torch.ones(3))
+    actual, pullback = sycl_dnn.vjp(sycl_dnn.compile(loss), dpnp.asarray(x, sycl_queue=queue))
+    np.testing.assert_allclose(dpnp.asnumpy(actual), expected.detach().numpy(), rtol=1e-4)
+    gradient = dpnp.asnumpy(pullback(dpnp.ones_like(actual))[0])
     np.testing.assert_allclose(gradient, t.grad.numpy(), rtol=1e-3, atol=1e-5)
 
 
@@ -71,14 +71,14 @@ def test_kernels_and_calls_of_dpnp_agree(queue):
     rng = np.random.default_rng(0)
     x = dpnp.asarray(rng.standard_normal((7, 4, 5)), dtype="f4", sycl_queue=queue)
     targets = dpnp.asarray(rng.integers(1, 5, (4, 3)), sycl_queue=queue)
-    found = []
+    matches = []
     for mode in ("auto", "never"):
         with sycl_dnn.kernel_mode(mode):
             loss = sycl_dnn.value_and_grad(
                 lambda x: F.ctc_loss(F.log_softmax(x, 2), targets, [7, 6, 5, 0], [3, 2, 0, 0])
             )
-            found.append([dpnp.asnumpy(v) for v in loss(x)])
-    for own, dpnps in zip(*found, strict=True):
+            matches.append([dpnp.asnumpy(v) for v in loss(x)])
+    for own, dpnps in zip(*matches, strict=True):
         np.testing.assert_allclose(own, dpnps, rtol=1e-5, atol=1e-6)
 
 
@@ -96,10 +96,10 @@ def test_lengths_and_classes_out_of_range_give_nan(form, queue):
     ):
         if form == "joined":
             targets = [n for row, k in zip(targets, lengths, strict=True) for n in row[: abs(k)]]
-        given = [dpnp.asarray(v, sycl_queue=queue) for v in (targets, steps, lengths)]
-        made, pullback = sycl_dnn.vjp(lambda x: F.ctc_loss(x, *given, reduction="none"), x)  # noqa: B023
-        assert np.flatnonzero(np.isnan(dpnp.asnumpy(made))).tolist() == wrong
-        slope = dpnp.asnumpy(pullback(dpnp.ones_like(made))[0])
+        args = [dpnp.asarray(v, sycl_queue=queue) for v in (targets, steps, lengths)]
+        result, pullback = sycl_dnn.vjp(lambda x: F.ctc_loss(x, *args, reduction="none"), x)  # noqa: B023
+        assert np.flatnonzero(np.isnan(dpnp.asnumpy(result))).tolist() == wrong
+        slope = dpnp.asnumpy(pullback(dpnp.ones_like(result))[0])
         assert np.isfinite(np.delete(slope, wrong, 1)).all()
 
 
@@ -107,9 +107,9 @@ def test_unused_probabilities_are_not_read(queue):
     """NaN of a class that is impossible in the first step; torch's value."""
     x = np.log(np.full((2, 1, 3), 1 / 3, "f4"))
     x[0, 0, 2] = np.nan
-    given = dpnp.asarray([[1, 2]], sycl_queue=queue)
-    made = F.ctc_loss(dpnp.asarray(x, sycl_queue=queue), given, [2], [2], reduction="sum")
-    np.testing.assert_allclose(float(made), 2 * np.log(3), rtol=1e-6)
+    provided = dpnp.asarray([[1, 2]], sycl_queue=queue)
+    result = F.ctc_loss(dpnp.asarray(x, sycl_queue=queue), provided, [2], [2], reduction="sum")
+    np.testing.assert_allclose(float(result), 2 * np.log(3), rtol=1e-6)
 
 
 def test_invalid_arguments_are_named(queue):

@@ -9,7 +9,7 @@ from functional.on_device import to_numpy
 import sycl_dnn
 from sycl_dnn import functional as F
 
-#: name: shape of the input, layout. Large ones are arranged otherwise than small ones.
+#: name: shape of the input, layout. Large ones are laid out differently from small ones.
 _SHAPES = {
     "vectors": ((6, 5),),
     "rows": ((4, 7, 9),),
@@ -94,9 +94,9 @@ def test_running_statistics_after_each_call(momentum, queue):
     for step in range(4):
         F.batch_norm(x * step, mean, var, training=True, momentum=momentum)
         # Read without a wait: dpnp's order holds.
-        got = [to_numpy(mean + 0), to_numpy(var + 0)]
+        actual = [to_numpy(mean + 0), to_numpy(var + 0)]
         truth = _expected(to_numpy(x * step), *truth, momentum)
-        for a, b in zip(got, truth, strict=True):
+        for a, b in zip(actual, truth, strict=True):
             np.testing.assert_allclose(a, b, rtol=2e-5)
 
 
@@ -174,10 +174,10 @@ def test_float16(queue):
         np.random.default_rng(0).standard_normal((4, 5, 9)), dtype="f2", sycl_queue=queue
     )
     mean, var = _made(queue, 5), _made(queue, 5)
-    got = F.batch_norm(x, mean, var)
-    assert got.dtype == np.float16
+    actual = F.batch_norm(x, mean, var)
+    assert actual.dtype == np.float16
     np.testing.assert_allclose(
-        to_numpy(got), _normalized(to_numpy(x), to_numpy(mean), to_numpy(var)), atol=1e-2
+        to_numpy(actual), _normalized(to_numpy(x), to_numpy(mean), to_numpy(var)), atol=1e-2
     )
 
 
@@ -194,9 +194,9 @@ _REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("error", "given", "words"), _REFUSED)
-def test_refused(error, given, words, queue):
-    arguments = {"input": (2, 5, 3), "running_mean": (5,), "running_var": (5,)} | given
+@pytest.mark.parametrize(("error", "provided", "words"), _REFUSED)
+def test_refused(error, provided, words, queue):
+    arguments = {"input": (2, 5, 3), "running_mean": (5,), "running_var": (5,)} | provided
     arguments = {n: _made(queue, *v) if isinstance(v, tuple) else v for n, v in arguments.items()}
     with pytest.raises(error, match=f"batch_norm: {words}"):
         F.batch_norm(**arguments)
@@ -224,16 +224,16 @@ def test_large_means_are_as_accurate_as_torch(layout, queue):
         return F.batch_norm(x, mean, var, training=True, momentum=1.0)
 
     wide = values.astype("f8")
-    wanted = _normalized(wide)
+    expected = _normalized(wide)
     for call in (function, sycl_dnn.compile(function), lambda *a: sycl_dnn.vjp(function, *a)[0]):
-        made = call(x, mean, var)
-        assert np.abs(to_numpy(made) - wanted).max() < 1.5e-5
+        actual = call(x, mean, var)
+        assert np.abs(to_numpy(actual) - expected).max() < 1.5e-5
         np.testing.assert_allclose(to_numpy(mean), wide.mean((0, 2, 3)), rtol=1e-6)
-        assert layout == "row-major" or made.strides == x.strides
+        assert layout == "row-major" or actual.strides == x.strides
 
 
-def _results_of_torch(torch, given, dy, kind):
-    x, weight, bias = (torch.tensor(a).to(kind).requires_grad_() for a in given)
+def _results_of_torch(torch, provided, dy, kind):
+    x, weight, bias = (torch.tensor(a).to(kind).requires_grad_() for a in provided)
     y = torch.nn.functional.batch_norm(x, None, None, weight, bias, training=True)
     y.backward(torch.tensor(dy).to(kind))
     return [a.detach().double().numpy() for a in (y, x.grad, weight.grad, bias.grad)]
@@ -253,16 +253,18 @@ def test_errors_with_large_means_are_at_most_twice_those_of_torch(layout, kernel
     x, dy = (100 + rng.standard_normal(shape)).astype("f4"), rng.standard_normal(shape, dtype="f4")
     if layout == "channels-last":
         x, dy = (a.transpose(0, 2, 3, 1).copy().transpose(0, 3, 1, 2) for a in (x, dy))
-    given = (x, np.linspace(0.5, 2, 32, dtype="f4"), np.linspace(-1, 1, 32, dtype="f4"))
-    exact, theirs = (_results_of_torch(torch, given, dy, k) for k in (torch.float64, torch.float32))
+    provided = (x, np.linspace(0.5, 2, 32, dtype="f4"), np.linspace(-1, 1, 32, dtype="f4"))
+    exact, theirs = (
+        _results_of_torch(torch, provided, dy, k) for k in (torch.float64, torch.float32)
+    )
     factors = _EXACT[kernels if queue.sycl_device.is_cpu else "never"]
     if layout == "channels-last":  # oneDNN's in each mode
         factors = _EXACT["never"]
     with sycl_dnn.kernel_mode(kernels):
-        arrays = (dpnp.asarray(a, sycl_queue=queue) for a in given)
+        arrays = (dpnp.asarray(a, sycl_queue=queue) for a in provided)
         y, pullback = sycl_dnn.vjp(
             lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), *arrays
         )
         ours = [to_numpy(a) for a in (y, *pullback(dpnp.asarray(dy, sycl_queue=queue)))]
-    for factor, got, other, wanted in zip(factors, ours, theirs, exact, strict=True):
-        assert np.abs(got - wanted).max() <= factor * np.abs(other - wanted).max()
+    for factor, actual, other, expected in zip(factors, ours, theirs, exact, strict=True):
+        assert np.abs(actual - expected).max() <= factor * np.abs(other - expected).max()

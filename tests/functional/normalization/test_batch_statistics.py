@@ -18,7 +18,7 @@ import sycl_dnn
 from sycl_dnn import functional as F
 
 LAYOUTS = ["row_major", "channels_last"]
-#: A length with a rest of 15, fewer rows than parts, channels in vectors of 8 and of 16.
+#: A length with a remainder of 15, fewer rows than parts, channels in vectors of 8 and of 16.
 SHAPES = [(3, 24, 9, 7), (5, 8, 4), (2, 48, 3, 3, 3), (2, 16, 40, 41)]
 
 
@@ -39,8 +39,8 @@ def _data(shape, seed=0, centre=0.0):
 
 def _placed(arrays, dy, queue, layout, dtype="float32"):
     x, *vectors = arrays
-    given = [placed(x, queue, layout, dtype), *(placed(v, queue) for v in vectors)]
-    return given, placed(dy, queue, layout, dtype)
+    provided = [placed(x, queue, layout, dtype), *(placed(v, queue) for v in vectors)]
+    return provided, placed(dy, queue, layout, dtype)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -50,31 +50,33 @@ def _placed(arrays, dy, queue, layout, dtype="float32"):
 )
 def test_values_and_gradients(queue, shape, layout, dtype):
     arrays, dy = _data(shape)
-    given, slope = _placed(arrays, dy, queue, layout, dtype)
-    made = both_passes(_ours, given, slope)
-    expected = torch_passes(_torchs, [host(a) for a in given], host(slope))
-    for ours, theirs in zip(made, expected, strict=True):
+    provided, slope = _placed(arrays, dy, queue, layout, dtype)
+    actual = both_passes(_ours, provided, slope)
+    expected = torch_passes(_torchs, [host(a) for a in provided], host(slope))
+    for ours, theirs in zip(actual, expected, strict=True):
         assert error(ours, theirs) < TOLERANCE[dtype]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("given", [(), ("weight",), ("bias",)])
-def test_without_weight_or_bias(queue, layout, given):
+@pytest.mark.parametrize("provided", [(), ("weight",), ("bias",)])
+def test_without_weight_or_bias(queue, layout, provided):
     arrays, dy = _data((2, 16, 6, 6))
     x, w, b = arrays
     chosen = {"weight": w, "bias": b}
-    chosen = {n: chosen[n] for n in given}
+    chosen = {n: chosen[n] for n in provided}
     moved, slope = _placed([x, *chosen.values()], dy, queue, layout)
 
     def ours(x, *vectors):
-        return F.batch_norm(x, None, None, training=True, **dict(zip(given, vectors, strict=True)))
+        return F.batch_norm(
+            x, None, None, training=True, **dict(zip(provided, vectors, strict=True))
+        )
 
     def torchs(x, *vectors):
-        named = dict(zip(given, vectors, strict=True))
+        named = dict(zip(provided, vectors, strict=True))
         return torch.nn.functional.batch_norm(x, None, None, training=True, **named)
 
-    made = both_passes(ours, moved, slope)
-    for mine, theirs in zip(made, torch_passes(torchs, [x, *chosen.values()], dy), strict=True):
+    result = both_passes(ours, moved, slope)
+    for mine, theirs in zip(result, torch_passes(torchs, [x, *chosen.values()], dy), strict=True):
         assert error(mine, theirs) < TOLERANCE["float32"]
 
 
@@ -82,11 +84,13 @@ def test_without_weight_or_bias(queue, layout, given):
 def test_large_means_are_as_accurate_as_torch(queue, layout):
     """The mean is a hundred deviations off: at most twice the error of torch's own float32."""
     arrays, dy = _data((8, 64, 28, 28), centre=100.0)
-    given, slope = _placed(arrays, dy, queue, layout)
+    provided, slope = _placed(arrays, dy, queue, layout)
     exact = torch_passes(_torchs, arrays, dy)
     theirs = torch_passes(_torchs, arrays, dy, "float32")
     least = 4e-7 if queue.sycl_device.is_cpu else 1e-6  # roots of GPUs are rounded less exactly
-    for ours, other, expected in zip(both_passes(_ours, given, slope), theirs, exact, strict=True):
+    for ours, other, expected in zip(
+        both_passes(_ours, provided, slope), theirs, exact, strict=True
+    ):
         assert error(ours, expected) <= max(2 * error(other, expected), least)
 
 
@@ -94,18 +98,18 @@ def test_large_means_are_as_accurate_as_torch(queue, layout):
 def test_a_first_row_far_from_the_rest(queue, layout):
     arrays, dy = _data((4, 16, 5, 5), centre=100.0)
     arrays[0][2, :, 0, 0] = 0.0
-    given, slope = _placed(arrays, dy, queue, layout)
-    made = both_passes(_ours, given, slope)
-    for ours, expected in zip(made, torch_passes(_torchs, arrays, dy), strict=True):
+    provided, slope = _placed(arrays, dy, queue, layout)
+    actual = both_passes(_ours, provided, slope)
+    for ours, expected in zip(actual, torch_passes(_torchs, arrays, dy), strict=True):
         assert error(ours, expected) < 1e-5
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_running_statistics(queue, layout):
     (x, w, b), _ = _data((4, 16, 6, 5), centre=3.0)
-    given = placed(x, queue, layout)
+    provided = placed(x, queue, layout)
     running = [make(16, dtype="float32", sycl_queue=queue) for make in (dpnp.zeros, dpnp.ones)]
-    F.batch_norm(given, *running, placed(w, queue), placed(b, queue), training=True)
+    F.batch_norm(provided, *running, placed(w, queue), placed(b, queue), training=True)
     theirs = [torch.zeros(16), torch.ones(16)]
     torch.nn.functional.batch_norm(torch.tensor(x), *theirs, training=True)
     for ours, other in zip(running, theirs, strict=True):
@@ -117,38 +121,38 @@ def test_running_statistics(queue, layout):
 def test_nonfinite_values_stay_in_their_channel(queue, layout, value):
     arrays, _ = _data((2, 8, 5, 5))
     arrays[0][1, 3, 2, 2] = value
-    given, _ = _placed(arrays, arrays[0], queue, layout)
-    made = host(_ours(*given))
+    args, _ = _placed(arrays, arrays[0], queue, layout)
+    actual = host(_ours(*args))
     expected = _torchs(*map(torch.tensor, arrays)).numpy()
-    assert np.array_equal(np.isnan(made), np.isnan(expected))
+    assert np.array_equal(np.isnan(actual), np.isnan(expected))
 
 
 def test_second_derivative(queue):
     arrays, dy = _data((2, 8, 4, 4))
-    given, slope = _placed(arrays, dy, queue, "row_major")
+    provided, slope = _placed(arrays, dy, queue, "row_major")
 
     def norm_of_gradient(x):
-        value, pullback = sycl_dnn.vjp(lambda x: _ours(x, *given[1:]), x)
+        value, pullback = sycl_dnn.vjp(lambda x: _ours(x, *provided[1:]), x)
         return F.sum(F.square(pullback(slope)[0]))
 
-    made = host(sycl_dnn.grad(norm_of_gradient)(given[0]))
+    actual = host(sycl_dnn.grad(norm_of_gradient)(provided[0]))
     x = torch.tensor(arrays[0], dtype=torch.float64, requires_grad=True)
     value = _torchs(x, *(torch.tensor(v, dtype=torch.float64) for v in arrays[1:]))
     seed = torch.tensor(dy, dtype=torch.float64)
     (first,) = torch.autograd.grad(value, x, seed, create_graph=True)
     (expected,) = torch.autograd.grad((first**2).sum(), x)
-    assert error(made, expected.numpy()) < 1e-5
+    assert error(actual, expected.numpy()) < 1e-5
 
 
 def test_as_a_step_of_programs(queue):
     """Compiled, bound, and between steps of oneDNN and of dpnp."""
     arrays, dy = _data((4, 16, 8, 8))
-    given, _ = _placed(arrays, dy, queue, "channels_last")
+    args, _ = _placed(arrays, dy, queue, "channels_last")
 
     def block(x, w, b):
         return F.relu(_ours(F.mul(x, 2.0), w, b)) + 1.0
 
     expected = torch.relu(_torchs(*map(torch.tensor, arrays))).numpy() + 1.0
     compiled = sycl_dnn.compile(block)
-    for made in (block(*given), compiled(*given), sycl_dnn.plan(block, *given)()):
-        assert error(host(made), expected.astype(np.float64)) < 1e-5
+    for actual in (block(*args), compiled(*args), sycl_dnn.plan(block, *args)()):
+        assert error(host(actual), expected.astype(np.float64)) < 1e-5

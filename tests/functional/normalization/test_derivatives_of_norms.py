@@ -62,10 +62,10 @@ def _data(shape, vector):
 
 
 def _torch_gradients(definition, arrays, mark, order):
-    given = [torch.tensor(a, requires_grad=True) for a in arrays]
-    value = (definition(*given).sin() * torch.tensor(mark)).sum()
+    args = [torch.tensor(a, requires_grad=True) for a in arrays]
+    value = (definition(*args).sin() * torch.tensor(mark)).sum()
     for _ in range(order):
-        found = torch.autograd.grad(value, given, create_graph=True)
+        found = torch.autograd.grad(value, args, create_graph=True)
         value = sum((g * g.cos()).sum() for g in found)
     return [g.detach().numpy() for g in found]
 
@@ -73,14 +73,14 @@ def _torch_gradients(definition, arrays, mark, order):
 def _gradients(function, arrays, mark, order):
     numbers = tuple(range(len(arrays)))
 
-    def value(*given):
-        return F.sum(F.sin(function(F, *given)) * mark)
+    def value(*args):
+        return F.sum(F.sin(function(F, *args)) * mark)
 
     for _ in range(order - 1):
         slopes = sycl_dnn.grad(value, argnums=numbers)
 
-        def value(*given, slopes=slopes):
-            return sum(F.sum(g * F.cos(g)) for g in slopes(*given))
+        def value(*args, slopes=slopes):
+            return sum(F.sum(g * F.cos(g)) for g in slopes(*args))
 
     return sycl_dnn.grad(value, argnums=numbers)(*arrays)
 
@@ -93,23 +93,23 @@ def test_derivatives_of_every_order(queue, name, order):
     arrays, mark = _data(shape, vector)
     expected = _torch_gradients(definition, arrays, mark, order)
     placed = [to_device(a, "float64", queue) for a in arrays]
-    made = _gradients(function, placed, to_device(mark, "float64", queue), order)
-    for ours, theirs in zip(made, expected, strict=True):
+    actual = _gradients(function, placed, to_device(mark, "float64", queue), order)
+    for ours, theirs in zip(actual, expected, strict=True):
         scale = max(np.abs(theirs).max(), 1.0)
         np.testing.assert_allclose(to_numpy(ours) / scale, theirs / scale, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", ["layer_norm", "rms_norm", "group_norm"])
-def test_values_of_rows_stay_in_them(queue, name, dtype):
+def test_values_do_not_leak_between_rows(queue, name, dtype):
     """NaN and infinities in values and gradients, as in torch."""
     shape, vector, function, _ = NORMS[name]
     (x, w, b), mark = _data(shape, vector)
     x[1].flat[2], x[2].flat[0] = np.nan, np.inf
     kind = getattr(torch, dtype)
-    given = [torch.tensor(a).to(kind).requires_grad_() for a in (x, w, b)]
-    value = function(torch.nn.functional, *given)
-    expected = [value, *torch.autograd.grad(value, given, torch.tensor(mark).to(kind))]
+    args = [torch.tensor(a).to(kind).requires_grad_() for a in (x, w, b)]
+    value = function(torch.nn.functional, *args)
+    expected = [value, *torch.autograd.grad(value, args, torch.tensor(mark).to(kind))]
     placed = [to_device(a, dtype, queue) for a in (x, w, b)]
     value, pullback = sycl_dnn.vjp(lambda *a: function(F, *a), *placed)
     for ours, theirs in zip(

@@ -49,9 +49,9 @@ def test_values_and_gradients(queue, case):
     def function(x, weight, bias):
         return F.batch_norm(x, mean, variance, weight, bias)
 
-    made = both_passes(function, [x, weight, bias], dy)
+    actual = both_passes(function, [x, weight, bias], dy)
     known = [host(a) for a in (x, dy, mean, variance, weight, bias)]
-    for mine, other in zip(made, expected(*known), strict=True):
+    for mine, other in zip(actual, expected(*known), strict=True):
         assert error(mine, other) < 2 * TOLERANCE[case[2]]
 
 
@@ -62,11 +62,11 @@ def test_without_weight_or_bias(queue, layout):
     mean, variance, weight, _ = vectors
     one, zero = np.ones(8), np.zeros(8)
     known = [host(a) for a in (x, dy, mean, variance)]
-    made = both_passes(lambda x: F.batch_norm(x, mean, variance), [x], dy)
-    for mine, other in zip(made, expected(*known, one, zero)[:2], strict=True):
+    actual = both_passes(lambda x: F.batch_norm(x, mean, variance), [x], dy)
+    for mine, other in zip(actual, expected(*known, one, zero)[:2], strict=True):
         assert error(mine, other) < 2e-6
-    made = both_passes(lambda x, w: F.batch_norm(x, mean, variance, w), [x, weight], dy)
-    for mine, other in zip(made, expected(*known, host(weight), zero)[:3], strict=True):
+    actual = both_passes(lambda x, w: F.batch_norm(x, mean, variance, w), [x, weight], dy)
+    for mine, other in zip(actual, expected(*known, host(weight), zero)[:3], strict=True):
         assert error(mine, other) < 2e-6
 
 
@@ -79,10 +79,10 @@ def test_second_derivative(queue):
         function = lambda x: F.sum(F.square(F.batch_norm(x, mean, variance, weight, bias)))  # noqa: E731
         return sycl_dnn.grad(function)(x)
 
-    made = host(sycl_dnn.grad(lambda x: F.sum(F.mul(slope(x, weight), v)))(x))
+    result = host(sycl_dnn.grad(lambda x: F.sum(F.mul(slope(x, weight), v)))(x))
     shape = (1, 8, 1, 1)
     factor = (host(weight) / np.sqrt(host(variance) + EPS)).reshape(shape)
-    assert error(made, 2 * factor**2 * host(v)) < 1e-5
+    assert error(result, 2 * factor**2 * host(v)) < 1e-5
 
 
 def test_nonfinite_values_do_not_spread(queue):
@@ -91,9 +91,9 @@ def test_nonfinite_values_do_not_spread(queue):
     )
     values = host(x)
     values[0, 0, 0, 0], values[0, 1, 0, 0] = np.nan, np.inf
-    given = placed(values, queue, "channels_last")
-    made = host(F.batch_norm(given, mean, variance, weight, bias))
-    wrong = ~np.isfinite(made)
+    provided = placed(values, queue, "channels_last")
+    result = host(F.batch_norm(provided, mean, variance, weight, bias))
+    wrong = ~np.isfinite(result)
     assert wrong.sum() == 2
-    assert np.isnan(made[0, 0, 0, 0])
-    assert np.isinf(made[0, 1, 0, 0])
+    assert np.isnan(result[0, 0, 0, 0])
+    assert np.isinf(result[0, 1, 0, 0])

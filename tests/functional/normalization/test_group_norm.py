@@ -158,9 +158,9 @@ _REFUSED = [
 
 @pytest.mark.parametrize(("function", "arguments", "words"), _REFUSED)
 def test_refused(function, arguments, words, queue):
-    given = [_made(queue, *a) if isinstance(a, tuple) else a for a in arguments]
+    args = [_made(queue, *a) if isinstance(a, tuple) else a for a in arguments]
     with pytest.raises(ValueError, match=words):
-        function(*given)
+        function(*args)
 
 
 def test_refused_types(queue):
@@ -176,6 +176,6 @@ def test_float16(queue):
     x = dpnp.asarray(
         np.random.default_rng(0).standard_normal((4, 6, 9)), dtype="f2", sycl_queue=queue
     )
-    got, pullback = sycl_dnn.vjp(F.group_norm, x, 3)
-    assert got.dtype == pullback(got)[0].dtype == np.float16
-    np.testing.assert_allclose(to_numpy(got), group_norm(to_numpy(x), 3), atol=1e-2)
+    actual, pullback = sycl_dnn.vjp(F.group_norm, x, 3)
+    assert actual.dtype == pullback(actual)[0].dtype == np.float16
+    np.testing.assert_allclose(to_numpy(actual), group_norm(to_numpy(x), 3), atol=1e-2)

@@ -84,14 +84,14 @@ def test_weights_of_another_dtype(queue):
     rng = np.random.default_rng(0)
     x, w, b = (rng.standard_normal(s).astype("f4") for s in ((4, 33), (33,), (33,)))
     x, w, b = (dpnp.asarray(a, sycl_queue=queue) for a in (x, w, b))
-    got, pullback = sycl_dnn.vjp(F.layer_norm, sycl_dnn.asarray(x, "bfloat16"), (33,), w, b)
-    assert got.dtype == "bfloat16"
-    assert [g.dtype for g in (pullback(got)[0], *pullback(got)[2:])] == [
+    actual, pullback = sycl_dnn.vjp(F.layer_norm, sycl_dnn.asarray(x, "bfloat16"), (33,), w, b)
+    assert actual.dtype == "bfloat16"
+    assert [g.dtype for g in (pullback(actual)[0], *pullback(actual)[2:])] == [
         "bfloat16",
         w.dtype,
         w.dtype,
     ]
-    np.testing.assert_allclose(to_numpy(got), to_numpy(F.layer_norm(x, (33,), w, b)), atol=0.05)
+    np.testing.assert_allclose(to_numpy(actual), to_numpy(F.layer_norm(x, (33,), w, b)), atol=0.05)
 
 
 def test_a_weight_converted_twice_has_one_gradient_each(queue):
@@ -112,9 +112,9 @@ def test_a_weight_converted_twice_has_one_gradient_each(queue):
 
 def test_float16(queue):
     x = dpnp.asarray(np.random.default_rng(0).standard_normal((4, 9)), dtype="f2", sycl_queue=queue)
-    got, pullback = sycl_dnn.vjp(F.layer_norm, x, (9,))
-    assert got.dtype == pullback(got)[0].dtype == np.float16
-    np.testing.assert_allclose(to_numpy(got), layer_norm(to_numpy(x), (9,)), atol=4e-3)
+    actual, pullback = sycl_dnn.vjp(F.layer_norm, x, (9,))
+    assert actual.dtype == pullback(actual)[0].dtype == np.float16
+    np.testing.assert_allclose(to_numpy(actual), layer_norm(to_numpy(x), (9,)), atol=4e-3)
 
 
 _REFUSED = [
@@ -127,13 +127,13 @@ _REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("error", "shape", "given", "words", "raw"), _REFUSED)
-def test_refused(error, shape, given, words, raw, queue):
+@pytest.mark.parametrize(("error", "shape", "provided", "words", "raw"), _REFUSED)
+def test_refused(error, shape, provided, words, raw, queue):
     ones = lambda s: dpnp.ones(s, dtype="f4", sycl_queue=queue)  # noqa: E731
-    given = {n: ones(v) if isinstance(v, tuple) else v for n, v in given.items()}
+    provided = {n: ones(v) if isinstance(v, tuple) else v for n, v in provided.items()}
     for function in (F.layer_norm, F.rms_norm):
         with pytest.raises(error, match=f"{function.__name__}: {words}"):
-            function(ones((4, 3)), shape if raw is None else raw, **given)
+            function(ones((4, 3)), shape if raw is None else raw, **provided)
 
 
 def test_refused_dtypes(queue):

@@ -80,15 +80,15 @@ def test_integers_are_refused(queue):
 def test_nonfinite_channels_affect_only_their_windows(value, queue):
     """Sums over windows are products with zeros and ones; infinity times 0 is NaN."""
     x = np.arange(1, 41, dtype="f4").reshape(1, 8, 5, 1)
-    wanted = local_response_norm(x, 3)
+    expected = local_response_norm(x, 3)
     x[0, 3, 2] = value
     for call in (F.local_response_norm, sycl_dnn.compile(F.local_response_norm)):
-        made = dpnp.asnumpy(call(dpnp.asarray(x, sycl_queue=queue), 3))
-        wanted[0, 2:5, 2] = made[0, 2:5, 2]
-        np.testing.assert_allclose(made, wanted, rtol=1e-5)
+        actual = dpnp.asnumpy(call(dpnp.asarray(x, sycl_queue=queue), 3))
+        expected[0, 2:5, 2] = actual[0, 2:5, 2]
+        np.testing.assert_allclose(actual, expected, rtol=1e-5)
         if queue.sycl_device.is_cpu:
             near = [0 if value == value else np.nan] * 2
-            np.testing.assert_array_equal(made[0, [2, 4], 2, 0], near)
+            np.testing.assert_array_equal(actual[0, [2, 4], 2, 0], near)
 
 
 @pytest.mark.parametrize("size", [1e9, 1e12, 1e15, 1e18])
@@ -98,6 +98,6 @@ def test_large_values_do_not_become_0(size, beta, queue):
     if not queue.sycl_device.is_cpu:
         pytest.skip("oneDNN's kernels for GPUs take no third power that could overflow")
     x = (np.random.default_rng(0).standard_normal((2, 32, 3, 3)) * size).astype("f4")
-    made = dpnp.asnumpy(F.local_response_norm(dpnp.asarray(x, sycl_queue=queue), 5, beta=beta))
-    wanted = local_response_norm(x.astype("f8"), 5, beta=beta)
-    np.testing.assert_allclose(made, wanted, rtol=3e-6)
+    actual = dpnp.asnumpy(F.local_response_norm(dpnp.asarray(x, sycl_queue=queue), 5, beta=beta))
+    expected = local_response_norm(x.astype("f8"), 5, beta=beta)
+    np.testing.assert_allclose(actual, expected, rtol=3e-6)

@@ -57,9 +57,9 @@ def test_indices_out_of_range_are_ignored(queue):
     x = to_device(np.arange(1, 5).reshape(1, 1, 2, 2), "float32", queue)
     indices = to_device(np.array([0, 16, -1, 5]).reshape(1, 1, 2, 2), "int64", queue)
     y, pullback = sycl_dnn.vjp(F.max_unpool2d, x, indices, 2)
-    got = to_numpy(y).ravel()
-    assert (got[0], got[5]) == (1, 4)
-    assert np.count_nonzero(got) == 2
+    actual = to_numpy(y).ravel()
+    assert (actual[0], actual[5]) == (1, 4)
+    assert np.count_nonzero(actual) == 2
     grad = pullback(to_device(np.arange(16).reshape(1, 1, 4, 4) + 1, "float32", queue))[0]
     np.testing.assert_array_equal(to_numpy(grad).ravel(), [1, 0, 0, 6])
 
@@ -77,8 +77,10 @@ def test_indices_out_of_range_are_ignored(queue):
     ],
 )
 def test_refused(change, error, words, queue):
-    given = {"input": ((1, 1, 2, 2), "float32"), "indices": ((1, 1, 2, 2), "int64"),
+    provided = {"input": ((1, 1, 2, 2), "float32"), "indices": ((1, 1, 2, 2), "int64"),
              "kernel_size": 2} | change  # fmt: skip
-    given |= {n: to_device(np.zeros(given[n][0]), given[n][1], queue) for n in ("input", "indices")}
+    provided |= {
+        n: to_device(np.zeros(provided[n][0]), provided[n][1], queue) for n in ("input", "indices")
+    }
     with pytest.raises(error, match=f"max_unpool2d: {words}"):
-        F.max_unpool2d(**given)
+        F.max_unpool2d(**provided)

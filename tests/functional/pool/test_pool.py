@@ -115,10 +115,10 @@ def test_first_of_equal_maxima(dtype, queue):
     values = np.random.default_rng(3).integers(0, 3, (2, 17, 12, 11)).astype("f4")
     x = sycl_dnn.asarray(dpnp.asarray(values, sycl_queue=queue), dtype)
     for rest in [(3, 2, 1), (3, 1, 0, 2)]:
-        made, indices = F.max_pool2d(x, *rest, return_indices=True)
-        wanted = torch.nn.functional.max_pool2d(torch.tensor(values), *rest, return_indices=True)
-        assert (to_numpy(made) == wanted[0].numpy()).all()
-        assert (dpnp.asnumpy(indices) == wanted[1].numpy()).all()
+        actual, indices = F.max_pool2d(x, *rest, return_indices=True)
+        expected = torch.nn.functional.max_pool2d(torch.tensor(values), *rest, return_indices=True)
+        assert (to_numpy(actual) == expected[0].numpy()).all()
+        assert (dpnp.asnumpy(indices) == expected[1].numpy()).all()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32"])
@@ -127,11 +127,11 @@ def test_first_of_equal_maxima(dtype, queue):
 def test_maxima_of_integers(dtype, wants_indices, queue):
     values = np.random.default_rng(5).integers(0, 100, (2, 5, 8, 9)).astype(dtype)
     x = dpnp.asarray(values, sycl_queue=queue)
-    made = F.max_pool2d(x, 3, 2, 1, return_indices=wants_indices)
-    wanted = F.max_pool2d(x.astype("f4"), 3, 2, 1, return_indices=True)
-    made = made if wants_indices else (made,)
-    assert made[0].dtype == dtype
-    for array, truth in zip(made, wanted, strict=False):
+    actual = F.max_pool2d(x, 3, 2, 1, return_indices=wants_indices)
+    expected = F.max_pool2d(x.astype("f4"), 3, 2, 1, return_indices=True)
+    actual = actual if wants_indices else (actual,)
+    assert actual[0].dtype == dtype
+    for array, truth in zip(actual, expected, strict=False):
         assert (array == truth).all()
 
 
@@ -188,10 +188,10 @@ def test_indices_have_the_usm_type_of_the_input(name, size, kind, queue):
     def pool(x):
         return getattr(F, name)(x, size, return_indices=True)
 
-    wanted = pool(dpnp.asarray(values, sycl_queue=queue))
-    (made, indices), pullback = sycl_dnn.vjp(pool, x)
-    for got, truth in zip((made, indices, *pool(x)), (*wanted, *wanted), strict=True):
-        assert got.usm_type == kind
-        assert (dpnp.asnumpy(got) == dpnp.asnumpy(truth)).all()
-    (grad,) = pullback((made, None))
-    assert int((grad != 0).sum()) == made.size
+    expected = pool(dpnp.asarray(values, sycl_queue=queue))
+    (actual, indices), pullback = sycl_dnn.vjp(pool, x)
+    for received, truth in zip((actual, indices, *pool(x)), (*expected, *expected), strict=True):
+        assert received.usm_type == kind
+        assert (dpnp.asnumpy(received) == dpnp.asnumpy(truth)).all()
+    (grad,) = pullback((actual, None))
+    assert int((grad != 0).sum()) == actual.size

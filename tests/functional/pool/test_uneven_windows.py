@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Averages over windows of unequal lengths, whichever axis is innermost and whichever shrinks."""
+"""Averages over windows of unequal lengths, for any innermost and any shrinking axis."""
 
 import dpnp
 import numpy as np
@@ -11,13 +11,13 @@ from sycl_dnn import functional as F
 
 def averages(x, sizes):
     """PyTorch's windows, in float64."""
-    made = x.astype("f8")
+    result = x.astype("f8")
     for axis, n_out in enumerate(sizes, start=2):
-        n = made.shape[axis]
+        n = result.shape[axis]
         spans = [(i * n // n_out, -(-(i + 1) * n // n_out)) for i in range(n_out)]
-        parts = [made.take(range(*span), axis).mean(axis, keepdims=True) for span in spans]
-        made = np.concatenate(parts, axis)
-    return made
+        parts = [result.take(range(*span), axis).mean(axis, keepdims=True) for span in spans]
+        result = np.concatenate(parts, axis)
+    return result
 
 
 @pytest.mark.parametrize("layout", [(0, 1, 2, 3), (0, 2, 3, 1), (1, 2, 3, 0), (0, 1, 3, 2)])
@@ -36,8 +36,8 @@ def test_values_and_gradients(layout, shape, sizes, queue):
     found = dpnp.asnumpy(F.adaptive_avg_pool2d(x, sizes))
     np.testing.assert_allclose(found, averages(values, sizes), rtol=1e-5, atol=2e-6)
     weights = np.random.default_rng(1).standard_normal(found.shape).astype("f4")
-    given = dpnp.asarray(weights, sycl_queue=queue)
-    slopes = sycl_dnn.grad(lambda x: F.sum(F.adaptive_avg_pool2d(x, sizes) * given))(x)
+    provided = dpnp.asarray(weights, sycl_queue=queue)
+    slopes = sycl_dnn.grad(lambda x: F.sum(F.adaptive_avg_pool2d(x, sizes) * provided))(x)
     # The gradient of a linear function is its transpose.
     left = (dpnp.asnumpy(slopes).astype("f8") * values).sum()
     np.testing.assert_allclose(

@@ -62,11 +62,11 @@ class TestCases(Checks):
 def test_lists_of_axes_and_integers(queue):
     a, b = (dpnp.asarray(np.arange(6.0).reshape(s), dtype="f4", sycl_queue=queue)
             for s in ((2, 3), (3, 2)))  # fmt: skip
-    wanted = dpnp.asnumpy(a) @ dpnp.asnumpy(b)
-    np.testing.assert_allclose(F.einsum(a, [0, 1], b, [1, 2], [0, 2]).asnumpy(), wanted)
-    np.testing.assert_allclose(F.einsum("ij,jk->ik", [a, b]).asnumpy(), wanted)
+    expected = dpnp.asnumpy(a) @ dpnp.asnumpy(b)
+    np.testing.assert_allclose(F.einsum(a, [0, 1], b, [1, 2], [0, 2]).asnumpy(), expected)
+    np.testing.assert_allclose(F.einsum("ij,jk->ik", [a, b]).asnumpy(), expected)
     whole = F.einsum("ij,jk->ik", a.astype("i8"), b.astype("i8"))
-    np.testing.assert_array_equal(whole.asnumpy(), wanted)
+    np.testing.assert_array_equal(whole.asnumpy(), expected)
     assert F.einsum("ij,jk->ik", a[:0], b).shape == (0, 2)
     np.testing.assert_array_equal(
         F.einsum("ij,jk->ik", a[:, :0], b[:0]).asnumpy(), np.zeros((2, 2))
@@ -77,14 +77,14 @@ def test_lists_of_axes_and_integers(queue):
 def test_integer_sums_follow_torch_promotion(queue):
     """As in torch: sums of one operand are of int64, products and axes of one element not."""
     a, b = (dpnp.ones(s, dtype="i4", sycl_queue=queue) for s in ((2, 3), (1, 2)))
-    for equation, given, wanted, dtype in (
+    for equation, args, expected, dtype in (
         ("ab,ac->b", (a, a), [6, 6, 6], "int64"),
         ("ab,ca->b", (a, b), [2, 2, 2], "int32"),
         ("ab->a", (a,), [3, 3], "int64"),
         ("ab,a->b", (a, b[0]), [2, 2, 2], "int32"),
     ):
-        made = F.einsum(equation, *given)
-        assert (made.tolist(), made.dtype) == (wanted, dtype)
+        actual = F.einsum(equation, *args)
+        assert (actual.tolist(), actual.dtype) == (expected, dtype)
 
 
 def test_compiled_second_derivatives(queue):
@@ -104,8 +104,8 @@ def test_compiled_second_derivatives(queue):
         return sum(values) / (2 * h)
 
     steps = [h * e.reshape(3, 3) for e in np.eye(9)]
-    wanted = np.reshape([(first(a + e) - first(a - e)) / (2 * h) for e in steps], (3, 3))
-    np.testing.assert_allclose(dpnp.asnumpy(curve(x)), wanted, rtol=1e-3, atol=1e-3)
+    expected = np.reshape([(first(a + e) - first(a - e)) / (2 * h) for e in steps], (3, 3))
+    np.testing.assert_allclose(dpnp.asnumpy(curve(x)), expected, rtol=1e-3, atol=1e-3)
 
 
 def test_invalid_equations_are_reported(queue):

@@ -113,8 +113,8 @@ class TestCases(Checks):
 
 def test_integers_are_exact(queue):
     a, b = np.arange(6).reshape(2, 3) * 2**40, np.arange(3)
-    got = F.matmul(to_device(a, "int64", queue), to_device(b, "int64", queue))
-    np.testing.assert_array_equal(dpnp.asnumpy(got), a @ b)
+    actual = F.matmul(to_device(a, "int64", queue), to_device(b, "int64", queue))
+    np.testing.assert_array_equal(dpnp.asnumpy(actual), a @ b)
 
 
 def test_frozen_weights_give_equal_results(queue):
@@ -122,9 +122,9 @@ def test_frozen_weights_give_equal_results(queue):
     x, w = to_device(x, "float32", queue), to_device(w, "float32", queue)
     frozen = sycl_dnn.freeze(w)
     for _ in range(2):
-        got = F.linear(x, frozen)
+        actual = F.linear(x, frozen)
         np.testing.assert_allclose(
-            dpnp.asnumpy(got), dpnp.asnumpy(F.linear(x, w)), rtol=1e-6, atol=1e-6
+            dpnp.asnumpy(actual), dpnp.asnumpy(F.linear(x, w)), rtol=1e-6, atol=1e-6
         )
 
 
@@ -141,8 +141,8 @@ def test_expanded_arrays_of_float64(queue):
     rows, columns = np.arange(3.0) + 0.1, np.arange(8.0).reshape(4, 2) / 3
     x = F.expand(to_device(rows, "float64", queue)[:, None], (3, 4))
     y = F.expand(to_device(columns, "float64", queue), (5, 4, 2))
-    wanted = np.broadcast_to(rows[:, None], (3, 4)) @ np.broadcast_to(columns, (5, 4, 2))
-    np.testing.assert_allclose(dpnp.asnumpy(F.matmul(x, y)), wanted, rtol=1e-15)
+    expected = np.broadcast_to(rows[:, None], (3, 4)) @ np.broadcast_to(columns, (5, 4, 2))
+    np.testing.assert_allclose(dpnp.asnumpy(F.matmul(x, y)), expected, rtol=1e-15)
 
 
 @pytest.mark.parametrize(

@@ -32,31 +32,31 @@ def _expected(x, w, bias):
 @pytest.mark.parametrize("with_compile", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_linear_and_its_gradients(sizes, with_compile, queue):
-    values, given = _values(*sizes, queue)
+    values, operands = _values(*sizes, queue)
     way = sycl_dnn.compile if with_compile else lambda function: function
     y, grads = _expected(*values)
-    got = way(lambda *args: F.relu(F.linear(*args)))(*given)
-    np.testing.assert_allclose(dpnp.asnumpy(got), y, rtol=1e-4, atol=1e-5)
-    made = way(sycl_dnn.grad(_loss, argnums=(0, 1, 2)))(*given)
-    for found, wanted in zip(made, grads, strict=True):
+    received = way(lambda *args: F.relu(F.linear(*args)))(*operands)
+    np.testing.assert_allclose(dpnp.asnumpy(received), y, rtol=1e-4, atol=1e-5)
+    actual = way(sycl_dnn.grad(_loss, argnums=(0, 1, 2)))(*operands)
+    for found, expected in zip(actual, grads, strict=True):
         np.testing.assert_allclose(
-            dpnp.asnumpy(found), wanted, rtol=1e-4, atol=2e-5 * abs(wanted).max()
+            dpnp.asnumpy(found), expected, rtol=1e-4, atol=2e-5 * abs(expected).max()
         )
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_row_major_weights(sizes, queue):
     """``x @ w`` and the gradients of both, which multiply a transposed matrix."""
-    values, given = _values(*sizes, queue)
+    values, provided = _values(*sizes, queue)
     x, w = values[0], values[1].T
-    a, b = given[0], dpnp.asarray(np.ascontiguousarray(w).astype("f4"), sycl_queue=queue)
-    got, pullback = sycl_dnn.vjp(F.matmul, a, b)
-    np.testing.assert_allclose(dpnp.asnumpy(got), x @ w, rtol=1e-4, atol=1e-5)
-    dy = np.random.default_rng(0).standard_normal(got.shape)
-    made = pullback(dpnp.asarray(dy.astype("f4"), sycl_queue=queue))
-    for found, wanted in zip(made, (dy @ w.T, x.T @ dy), strict=True):
+    a, b = provided[0], dpnp.asarray(np.ascontiguousarray(w).astype("f4"), sycl_queue=queue)
+    received, pullback = sycl_dnn.vjp(F.matmul, a, b)
+    np.testing.assert_allclose(dpnp.asnumpy(received), x @ w, rtol=1e-4, atol=1e-5)
+    dy = np.random.default_rng(0).standard_normal(received.shape)
+    actual = pullback(dpnp.asarray(dy.astype("f4"), sycl_queue=queue))
+    for found, expected in zip(actual, (dy @ w.T, x.T @ dy), strict=True):
         np.testing.assert_allclose(
-            dpnp.asnumpy(found), wanted, rtol=1e-4, atol=2e-5 * abs(wanted).max()
+            dpnp.asnumpy(found), expected, rtol=1e-4, atol=2e-5 * abs(expected).max()
         )
 
 
@@ -65,8 +65,8 @@ def test_the_algorithm_depends_only_on_sizes(queue):
     engine = sycl_dnn.onednn.Engine(queue)
     if has_avx512(engine):
         pytest.skip("oneDNN's own choice is taken: GPUs, and CPUs with AVX-512")
-    _, given = _values(520, 528, 640, queue)
-    found = sycl_dnn.compile(sycl_dnn.grad(_loss, argnums=(0, 1))).explain(*given).parts
+    _, args = _values(520, 528, 640, queue)
+    found = sycl_dnn.compile(sycl_dnn.grad(_loss, argnums=(0, 1))).explain(*args).parts
     products = [p for p in found if p.row in ("matmul", "inner_product_backward_weights")]
     assert len(products) == 3
     assert all("gemm:jit" in p.implementation for p in products), products

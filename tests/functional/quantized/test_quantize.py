@@ -33,16 +33,16 @@ def test_dequantize_and_quantize(dtype, shape, axis, group, zero, queue):
 def test_quantize_rounds_and_saturates(dtype, queue):
     low, high = RANGES[dtype]
     x = np.array([-1e4, 1e4, 0.8, -0.8, 2.5, 3.5])
-    got = F.quantize(array(x, queue), array(1.0, queue), None, dtype)
-    np.testing.assert_array_equal(to_numpy(got.data), np.clip(np.rint(x), low, high))
+    actual = F.quantize(array(x, queue), array(1.0, queue), None, dtype)
+    np.testing.assert_array_equal(to_numpy(actual.data), np.clip(np.rint(x), low, high))
 
 
 @pytest.mark.parametrize("layout", ["channels_last", "transposed", "strided", "reversed"])
 def test_layouts(layout, queue):
     x = np.arange(-12.0, 12).reshape(2, 3, 4)
     scale = np.array([1.0, 0.5, 2.0])
-    got = F.quantize(to_device(x, "float32", queue, layout), array(scale, queue), axis=1)
-    np.testing.assert_array_equal(dpnp.asnumpy(got.data), np.rint(x / scale[:, None]))
+    actual = F.quantize(to_device(x, "float32", queue, layout), array(scale, queue), axis=1)
+    np.testing.assert_array_equal(dpnp.asnumpy(actual.data), np.rint(x / scale[:, None]))
 
 
 def test_bfloat16(queue):

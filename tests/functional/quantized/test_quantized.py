@@ -31,12 +31,12 @@ def _out(out, queue):
     }
 
 
-def _check(got, wanted, out):
+def _check(actual, expected, out):
     if out is not None:
-        assert isinstance(got, QuantizedTensor)
-        assert got.dtype == out[0]
-        got = got.data
-    np.testing.assert_array_equal(to_numpy(got), _requantised(wanted, out))
+        assert isinstance(actual, QuantizedTensor)
+        assert actual.dtype == out[0]
+        actual = actual.data
+    np.testing.assert_array_equal(to_numpy(actual), _requantised(expected, out))
 
 
 OUTS = [None, ("int8", 8.0, 0), ("uint8", 16.0, 100)]
@@ -50,8 +50,8 @@ def test_linear_is_exact(source, weights, zero, axis, out, queue, recwarn):
     x = Sample(queue, (2, 5, 24), source, zero=zero)
     w = Sample(queue, (7, 24), weights, axis, zero=zero, seed=1)
     bias = np.arange(-3.0, 4)
-    got = F.quantized_linear(x.tensor, w.tensor, array(bias, queue), **_out(out, queue))
-    _check(got, x.numbers @ w.numbers.T + bias, out)
+    actual = F.quantized_linear(x.tensor, w.tensor, array(bias, queue), **_out(out, queue))
+    _check(actual, x.numbers @ w.numbers.T + bias, out)
     assert not reference_warnings(recwarn, queue)
 
 
@@ -68,10 +68,10 @@ def test_linear_is_exact(source, weights, zero, axis, out, queue, recwarn):
 def test_matmul_is_exact(shapes, axis, queue, recwarn):
     a = Sample(queue, shapes[0], "uint8", zero=True)
     b = Sample(queue, shapes[1], "int8", None if axis is None else len(shapes[1]) - 1, seed=1)
-    got = F.quantized_matmul(a.tensor, b.tensor._replace(axis=axis))
-    _check(got, a.numbers @ b.numbers, None)
-    got = F.quantized_matmul(a.tensor, b.tensor, out_dtype="bfloat16")
-    assert got.dtype == "bfloat16"
+    actual = F.quantized_matmul(a.tensor, b.tensor._replace(axis=axis))
+    _check(actual, a.numbers @ b.numbers, None)
+    actual = F.quantized_matmul(a.tensor, b.tensor, out_dtype="bfloat16")
+    assert actual.dtype == "bfloat16"
     assert not reference_warnings(recwarn, queue)
 
 
@@ -79,8 +79,8 @@ def test_empty_products(queue):
     x, w = Sample(queue, (3, 0)), Sample(queue, (4, 0), seed=1)
     assert not dpnp.asnumpy(F.quantized_linear(x.tensor, w.tensor)).any()
     x, w = Sample(queue, (0, 8)), Sample(queue, (4, 8), seed=1)
-    got = F.quantized_linear(x.tensor, w.tensor, out_scale=array(1.0, queue))
-    assert (got.shape, got.dtype) == ((0, 4), "int8")
+    actual = F.quantized_linear(x.tensor, w.tensor, out_scale=array(1.0, queue))
+    assert (actual.shape, actual.dtype) == ((0, 4), "int8")
 
 
 CONVOLUTIONS = {
@@ -105,7 +105,7 @@ def _convolved(x, w, bias, rank, stride=1, padding=0, dilation=1, groups=1):
         (n - d * (k - 1) - 1) // s + 1
         for n, k, s, d in zip(x.shape[2:], kernel, stride, dilation, strict=True)
     ]
-    made = np.zeros((x.shape[0], w.shape[0], *sizes))
+    result = np.zeros((x.shape[0], w.shape[0], *sizes))
     per_group, outs = x.shape[1] // groups, w.shape[0] // groups
     for place in np.ndindex(*kernel):
         window = tuple(
@@ -115,9 +115,9 @@ def _convolved(x, w, bias, rank, stride=1, padding=0, dilation=1, groups=1):
         for g in range(groups):
             part = x[(slice(None), slice(g * per_group, (g + 1) * per_group), *window)]
             own = slice(g * outs, (g + 1) * outs)
-            made[:, own] += np.einsum("nc...,oc->no...", part, w[(own, slice(None), *place)])
-    made += bias.reshape(-1, *(1,) * rank)
-    return made[0] if lone else made
+            result[:, own] += np.einsum("nc...,oc->no...", part, w[(own, slice(None), *place)])
+    result += bias.reshape(-1, *(1,) * rank)
+    return result[0] if lone else result
 
 
 @pytest.mark.parametrize("out", OUTS)
@@ -130,8 +130,8 @@ def test_convolutions_are_exact(name, source, axis, out, queue, recwarn):
     w = Sample(queue, kernel, "int8", axis, seed=1)
     bias = np.arange(kernel[0]) - 2.0
     function = getattr(F, f"quantized_conv{rank}d")
-    got = function(x.tensor, w.tensor, array(bias, queue), **options, **_out(out, queue))
-    _check(got, _convolved(x.numbers, w.numbers, bias, rank, **options), out)
+    actual = function(x.tensor, w.tensor, array(bias, queue), **options, **_out(out, queue))
+    _check(actual, _convolved(x.numbers, w.numbers, bias, rank, **options), out)
     assert not reference_warnings(recwarn, queue)
 
 
@@ -139,10 +139,10 @@ def test_frozen_weights_are_packed_once(queue):
     x, w = Sample(queue, (2, 16, 8, 8), "uint8"), Sample(queue, (16, 16, 3, 3), "int8", 0, seed=1)
     frozen = w.tensor._replace(data=sycl_dnn.freeze(w.tensor.data))
     for _ in range(2):
-        got = F.quantized_conv2d(x.tensor, frozen)
+        actual = F.quantized_conv2d(x.tensor, frozen)
     # A GPU without a fast kernel for 8-bit integers takes the weights as they are.
     assert len(frozen.data.packed) == queue.sycl_device.is_cpu
-    _check(got, _convolved(x.numbers, w.numbers, np.zeros(16), 2), None)
+    _check(actual, _convolved(x.numbers, w.numbers, np.zeros(16), 2), None)
 
 
 def _with(queue, **changes):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products with weights of integers alone, which are decompressed on the way."""
+"""Products with integer weights only, which are decompressed on the fly."""
 
 import dpnp
 import numpy as np
@@ -21,15 +21,17 @@ def test_linear_with_quantized_weights(dtype, axis, group, zero, queue, recwarn)
     w = Sample(queue, (6, 64), dtype, axis, group, zero)
     x = np.random.default_rng(2).integers(-4, 5, (2, 3, 64)).astype("f4")
     bias = np.arange(6.0)
-    wanted = x @ w.numbers.T + bias
+    expected = x @ w.numbers.T + bias
     frozen = w.tensor._replace(data=sycl_dnn.freeze(w.tensor.data))
     for weight in (w.tensor, frozen, frozen):
-        got = F.linear(array(x, queue), weight, array(bias, queue))
-        np.testing.assert_allclose(dpnp.asnumpy(got), wanted, rtol=1e-5, atol=1e-5)
+        actual = F.linear(array(x, queue), weight, array(bias, queue))
+        np.testing.assert_allclose(dpnp.asnumpy(actual), expected, rtol=1e-5, atol=1e-5)
     narrow = sycl_dnn.asarray(x, "bfloat16", sycl_queue=queue)
-    got = F.linear(narrow, w.tensor, array(bias, queue))
-    assert got.dtype == "bfloat16"
-    np.testing.assert_allclose(got.asnumpy(), wanted, rtol=2e-2, atol=2e-2 * np.abs(wanted).max())
+    actual = F.linear(narrow, w.tensor, array(bias, queue))
+    assert actual.dtype == "bfloat16"
+    np.testing.assert_allclose(
+        actual.asnumpy(), expected, rtol=2e-2, atol=2e-2 * np.abs(expected).max()
+    )
     assert not reference_warnings(recwarn, queue)
 
 
@@ -37,8 +39,8 @@ def test_linear_with_quantized_weights(dtype, axis, group, zero, queue, recwarn)
 def test_matmul_with_quantized_weights(axis, group, queue):
     w = Sample(queue, (32, 6), "int8", axis, group)
     x = np.random.default_rng(2).integers(-4, 5, (3, 32)).astype("f4")
-    got = F.matmul(array(x, queue), w.tensor)
-    np.testing.assert_allclose(dpnp.asnumpy(got), x @ w.numbers, rtol=1e-5, atol=1e-5)
+    actual = F.matmul(array(x, queue), w.tensor)
+    np.testing.assert_allclose(dpnp.asnumpy(actual), x @ w.numbers, rtol=1e-5, atol=1e-5)
 
 
 def test_gradient_through_quantized_weights(queue):
@@ -54,8 +56,8 @@ def test_autocast_keeps_decompression(queue):
     w = Sample(queue, (6, 32), "int8", 0)
     x = np.ones((3, 32), "f4")
     with sycl_dnn.autocast("bfloat16"):
-        got = F.linear(array(x, queue), w.tensor)
-    np.testing.assert_allclose(dpnp.asnumpy(got), x @ w.numbers.T, rtol=1e-5)
+        actual = F.linear(array(x, queue), w.tensor)
+    np.testing.assert_allclose(dpnp.asnumpy(actual), x @ w.numbers.T, rtol=1e-5)
 
 
 def test_errors_name_the_argument(queue):

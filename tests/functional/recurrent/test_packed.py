@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sequences of different lengths without their padding, there and back."""
+"""Packing and unpacking sequences of different lengths."""
 
 import dpnp
 import numpy as np
@@ -16,13 +16,13 @@ def test_packing_and_padding_match_torch(batch_first, queue):
     x = np.random.default_rng(0).standard_normal((4, 3, 2) if not batch_first else (3, 4, 2))
     x, lengths = x.astype("f4"), [2, 4, 1]
     mine = dpnp.asarray(x, sycl_queue=queue)
-    wanted = rnn.pack_padded_sequence(torch.tensor(x), lengths, batch_first, enforce_sorted=False)
-    made = F.pack_padded_sequence(mine, lengths, batch_first, enforce_sorted=False)
-    np.testing.assert_array_equal(made.data.asnumpy(), wanted.data.numpy())
+    expected = rnn.pack_padded_sequence(torch.tensor(x), lengths, batch_first, enforce_sorted=False)
+    actual = F.pack_padded_sequence(mine, lengths, batch_first, enforce_sorted=False)
+    np.testing.assert_array_equal(actual.data.asnumpy(), expected.data.numpy())
     for name in ("batch_sizes", "sorted_indices", "unsorted_indices"):
-        assert list(getattr(made, name)) == getattr(wanted, name).tolist()
-    truth, counts = rnn.pad_packed_sequence(wanted, batch_first, -1.0, 5)
-    back, mine_counts = F.pad_packed_sequence(made, batch_first, -1.0, 5)
+        assert list(getattr(actual, name)) == getattr(expected, name).tolist()
+    truth, counts = rnn.pad_packed_sequence(expected, batch_first, -1.0, 5)
+    back, mine_counts = F.pad_packed_sequence(actual, batch_first, -1.0, 5)
     np.testing.assert_array_equal(back.asnumpy(), truth.numpy())
     assert list(mine_counts) == counts.tolist() == lengths
 

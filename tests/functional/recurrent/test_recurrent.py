@@ -16,13 +16,13 @@ from sycl_dnn import functional as F
 
 
 def params_of(kind, c, h, layers=1, sides=1, bias=True, p=None, layout="plain"):
-    rows, made = GATES[kind] * h, []
+    rows, result = GATES[kind] * h, []
     for layer in range(layers):
         for _ in range(sides):
-            made += [Spec((rows, c if layer == 0 else sides * (p or h)), layout=layout)]
-            made += [Spec((rows, p or h), layout=layout)]
-            made += [Spec((rows,))] * (2 * bias) + [Spec((p, h))] * (p is not None)
-    return made
+            result += [Spec((rows, c if layer == 0 else sides * (p or h)), layout=layout)]
+            result += [Spec((rows, p or h), layout=layout)]
+            result += [Spec((rows,))] * (2 * bias) + [Spec((p, h))] * (p is not None)
+    return result
 
 
 def case(kind, name, t=4, n=3, c=5, h=7, states=True, p=None, x_layout="plain", w_layout="plain",
@@ -104,9 +104,9 @@ def test_frozen_weights_are_packed_once(kind, queue):
     x, hx, params = _arrays(kind, queue)
     frozen = [sycl_dnn.freeze(p) for p in params]
     function = getattr(F, kind)
-    wanted = to_numpy(function(x, hx, params)[0])
+    expected = to_numpy(function(x, hx, params)[0])
     for _ in range(2):
-        np.testing.assert_allclose(to_numpy(function(x, hx, frozen)[0]), wanted, rtol=1e-6)
+        np.testing.assert_allclose(to_numpy(function(x, hx, frozen)[0]), expected, rtol=1e-6)
     packed = [dict(f.packed) for f in frozen]
     longer = dpnp.concatenate([x, x])
     function(longer, hx, frozen)
@@ -125,9 +125,9 @@ def test_missing_states_are_zeros(kind, queue):
         tuple(s * by for s in hx) if isinstance(hx, tuple) else hx * by for by in (100, 0)
     )
     function = getattr(F, kind)
-    wanted = to_numpy(function(x, zeros, params)[0])
+    expected = to_numpy(function(x, zeros, params)[0])
     for _ in range(3):
-        np.testing.assert_allclose(to_numpy(function(x, None, params)[0]), wanted, rtol=1e-5)
+        np.testing.assert_allclose(to_numpy(function(x, None, params)[0]), expected, rtol=1e-5)
         function(x, large, params)
 
 
@@ -138,8 +138,8 @@ def test_gradient_with_frozen_weights(kind, queue):
     y, pullback = sycl_dnn.vjp(function, x, hx, params)
     frozen = [sycl_dnn.freeze(p) for p in params]
     z, frozen_pullback = sycl_dnn.vjp(function, x, hx, frozen)
-    wanted = to_numpy(pullback((y[0], None))[0])
-    np.testing.assert_allclose(to_numpy(frozen_pullback((z[0], None))[0]), wanted, rtol=1e-5)
+    expected = to_numpy(pullback((y[0], None))[0])
+    np.testing.assert_allclose(to_numpy(frozen_pullback((z[0], None))[0]), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", GATES)

@@ -49,15 +49,15 @@ def step_by_step(kind, x, states, params, layers, sides, has_bias):
     """Do what the functions do, in PyTorch's order of weights and gates."""
     each, ends = len(params) // (layers * sides), []
     for layer in range(layers):
-        made = []
+        results = []
         for side in range(sides):
             k = layer * sides + side
             h, c = states[0][k], states[-1][k]
             weights = params[k * each : (k + 1) * each]
             y, h, c = one_direction(kind, x, h, c, weights, has_bias, side == 1)
-            made.append(y)
+            results.append(y)
             ends += [h, c] if kind == "lstm" else [h]
-        x = F.cat(made, 2)
+        x = F.cat(results, 2)
     return x, ends
 
 
@@ -105,14 +105,14 @@ def operands(kind, layers, sides, has_bias, projected, queue):
     return draw(N_STEPS, BATCH, CHANNELS), states, params
 
 
-CASES = [
+CELLS = [
     *((kind, 1, 1, True, 0) for kind in GATES), *((kind, 2, 2, True, 0) for kind in GATES),
     *((kind, 1, 2, False, 0) for kind in GATES), ("lstm", 2, 2, True, 2),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, sycl_dnn.compile], ids=["called", "compiled"])
-@pytest.mark.parametrize(("kind", "layers", "sides", "has_bias", "projected"), CASES)
+@pytest.mark.parametrize(("kind", "layers", "sides", "has_bias", "projected"), CELLS)
 def test_second_derivatives(kind, layers, sides, has_bias, projected, wrap, queue):
     args = operands(kind, layers, sides, has_bias, projected, queue)
     found, expected = (

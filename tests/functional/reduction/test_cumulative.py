@@ -43,10 +43,10 @@ def test_products_with_infinities(queue):
     """Gradients are divided by each element, as torch's."""
     rows = np.array([[1, np.nan, 2], [1, np.inf, 2], [0, -np.inf, 1], [-np.inf] * 3], "f4")
     x = dpnp.asarray(rows, sycl_queue=queue)
-    made, pullback = sycl_dnn.vjp(lambda x: F.cumprod(x, 1), x)
+    result, pullback = sycl_dnn.vjp(lambda x: F.cumprod(x, 1), x)
     with np.errstate(invalid="ignore"):
-        np.testing.assert_array_equal(dpnp.asnumpy(made), np.cumprod(rows, 1))
-    slopes = dpnp.asnumpy(pullback(F.ones_like(made))[0])
+        np.testing.assert_array_equal(dpnp.asnumpy(result), np.cumprod(rows, 1))
+    slopes = dpnp.asnumpy(pullback(F.ones_like(result))[0])
     np.testing.assert_array_equal(slopes[:2], [[np.nan] * 3, [np.inf, np.nan, np.inf]])
 
 
@@ -80,15 +80,17 @@ def test_derivatives_of_products_with_zeros_match_torch(queue):
 def test_integers_become_int64_and_nan_propagates(name, queue):
     function, reference = getattr(F, name), getattr(np, name)
     x = np.array([[True, True, True], [True, False, True]])
-    made = function(dpnp.asarray(x, sycl_queue=queue), 1)
-    assert made.dtype == np.int64
-    np.testing.assert_array_equal(dpnp.asnumpy(made), reference(x.astype("i8"), 1))
-    made = function(dpnp.asarray(x, sycl_queue=queue), 1, dtype="float32")
-    assert made.dtype == np.float32
+    actual = function(dpnp.asarray(x, sycl_queue=queue), 1)
+    assert actual.dtype == np.int64
+    np.testing.assert_array_equal(dpnp.asnumpy(actual), reference(x.astype("i8"), 1))
+    actual = function(dpnp.asarray(x, sycl_queue=queue), 1, dtype="float32")
+    assert actual.dtype == np.float32
     x = np.array([1, np.inf, -np.inf, np.nan, 2], "f4")
     with np.errstate(invalid="ignore"):
-        wanted = reference(x)
-    np.testing.assert_array_equal(function(dpnp.asarray(x, sycl_queue=queue), 0).asnumpy(), wanted)
+        expected = reference(x)
+    np.testing.assert_array_equal(
+        function(dpnp.asarray(x, sycl_queue=queue), 0).asnumpy(), expected
+    )
     assert function(dpnp.zeros((0, 3), sycl_queue=queue), 0).shape == (0, 3)
     with pytest.raises(ValueError, match=f"{name}: dim must be in"):
         function(dpnp.ones((2, 3), dtype="f4", sycl_queue=queue), 2)

@@ -40,8 +40,8 @@ DIMS = [3, 0, (1, 2), (0, 3), (0, 2, 3), (1, 2, 3)]
 def _case(name, dim, shape=SHAPE, layout="plain", dtype="float32", **kwargs):
     spec = Spec(shape, VALUES.get(name, "normal"), layout=layout)
     torch = torch_over(name) if np.size(dim) == 3 else of_torch(name)
-    given = [f"{k}={v}" for k, v in kwargs.items()]
-    words = "-".join([name, "x".join(map(str, shape)), str(dim), layout, *given])
+    args = [f"{k}={v}" for k, v in kwargs.items()]
+    words = "-".join([name, "x".join(map(str, shape)), str(dim), layout, *args])
     options = {"dim": dim, **kwargs}
     return Case(words, getattr(F, name), (spec,), options, torch, dtype)
 
@@ -89,17 +89,17 @@ class TestCases(Checks):
 def test_indices(name, dim, queue):
     x = np.random.default_rng(3).permutation(60).reshape(3, 4, 5)
     for dtype in ("float32", "bfloat16", "int64"):
-        got = getattr(F, name)(to_device(x, dtype, queue), dim)
-        assert got.dtype == np.int64
-        np.testing.assert_array_equal(dpnp.asnumpy(got), getattr(np, name)(x, axis=dim))
+        actual = getattr(F, name)(to_device(x, dtype, queue), dim)
+        assert actual.dtype == np.int64
+        np.testing.assert_array_equal(dpnp.asnumpy(actual), getattr(np, name)(x, axis=dim))
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin"])
 def test_integers_are_exact(name, queue):
     x = np.array([[3, 2**31], [5, 7]])
-    got = getattr(F, name)(to_device(x, "int64", queue), 0)
-    assert got.dtype == np.int64
-    np.testing.assert_array_equal(dpnp.asnumpy(got), getattr(np, name)(x, 0))
+    actual = getattr(F, name)(to_device(x, "int64", queue), 0)
+    assert actual.dtype == np.int64
+    np.testing.assert_array_equal(dpnp.asnumpy(actual), getattr(np, name)(x, 0))
     assert F.sum(to_device(x % 100, "uint8", queue)).dtype == np.int64
     assert F.sum(to_device(x % 100, "uint8", queue), dtype="float32").dtype == np.float32
 
@@ -134,7 +134,7 @@ def test_logsumexp_of_infinities(queue):
     assert dpnp.asnumpy(F.logsumexp(x, 1)).tolist() == [-inf, inf, 1]
 
 
-def test_mean_of_nothing_and_variance_of_one_are_nan(queue):
+def test_mean_of_empty_and_variance_of_one_are_nan(queue):
     assert np.isnan(dpnp.asnumpy(F.mean(to_device(np.ones((0, 2)), "float32", queue), 0))).all()
     assert np.isnan(dpnp.asnumpy(F.var(to_device(np.ones((1, 2)), "float32", queue), 0))).all()
 
@@ -179,8 +179,8 @@ def test_gradients_read_what_the_forward_pass_has_not_rounded(name, dim, most, d
 def test_autocast_keeps_sums_in_float32(queue):
     x = to_device(np.full((300, 2), 1.001), "float32", queue)
     with sycl_dnn.autocast("bfloat16"):
-        got = dpnp.asnumpy(F.sum(x, 0))
-    np.testing.assert_allclose(got, 300.3, rtol=1e-5)
+        actual = dpnp.asnumpy(F.sum(x, 0))
+    np.testing.assert_allclose(actual, 300.3, rtol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements in another order or repeated: flip, roll, tile, expand, triangles, meshgrid."""
+"""Rearranged and repeated elements: flip, roll, tile, expand, triangles, meshgrid."""
 
 import dpnp
 import numpy as np
@@ -53,21 +53,21 @@ class TestCases(Checks):
 def test_repeat_counts_with_or_without_output_size(queue):
     x = dpnp.asarray(np.arange(6.0).reshape(3, 2), dtype="f4", sycl_queue=queue)
     counts = dpnp.asarray([2, 0, 3], sycl_queue=queue)
-    wanted = np.repeat(dpnp.asnumpy(x), [2, 0, 3], 0)
-    np.testing.assert_array_equal(F.repeat_interleave(x, counts, 0).asnumpy(), wanted)
+    expected = np.repeat(dpnp.asnumpy(x), [2, 0, 3], 0)
+    np.testing.assert_array_equal(F.repeat_interleave(x, counts, 0).asnumpy(), expected)
 
     def repeated(x, counts):
         return F.repeat_interleave(x, counts, 0, output_size=5)
 
     y, pullback = sycl_dnn.vjp(sycl_dnn.compile(repeated), x, counts)
-    np.testing.assert_array_equal(dpnp.asnumpy(y), wanted)
+    np.testing.assert_array_equal(dpnp.asnumpy(y), expected)
     np.testing.assert_array_equal(
         dpnp.asnumpy(pullback(dpnp.ones_like(y))[0]), [[2, 2], [0, 0], [3, 3]]
     )
     with pytest.raises(TypeError, match="repeat_interleave: output_size must be given"):
         sycl_dnn.compile(lambda x, c: F.repeat_interleave(x, c, 0))(x, counts)
     y, _ = sycl_dnn.vjp(lambda x, c: F.repeat_interleave(x, c, 0), x, counts)
-    np.testing.assert_array_equal(dpnp.asnumpy(y), wanted)
+    np.testing.assert_array_equal(dpnp.asnumpy(y), expected)
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ def test_every_dtype_is_moved(dtype, queue):
         pytest.skip(f"{queue.sycl_device.name} has no float64")
     x = np.arange(6).reshape(2, 3).astype(dtype)
     a = dpnp.asarray(x, sycl_queue=queue)
-    for made, wanted in (
+    for actual, expected in (
         (F.flip(a, 1), np.flip(x, 1)),
         (F.roll(a, 1, 0), np.roll(x, 1, 0)),
         (F.tril(a), np.tril(x)),
@@ -85,13 +85,13 @@ def test_every_dtype_is_moved(dtype, queue):
         (F.broadcast_to(a, (4, 2, 3)), np.broadcast_to(x, (4, 2, 3))),
         (F.repeat_interleave(a, 2, 0), np.repeat(x, 2, 0)),
     ):
-        np.testing.assert_array_equal(dpnp.asnumpy(made), wanted)
+        np.testing.assert_array_equal(dpnp.asnumpy(actual), expected)
 
 
 def test_results_are_new_arrays_and_nan_is_cleared(queue):
     x = dpnp.asarray([[1.0, np.nan]], dtype="f4", sycl_queue=queue)
-    made = F.flip(x, 0)
-    made[...] = 0
+    result = F.flip(x, 0)
+    result[...] = 0
     assert float(x[0, 0]) == 1
     np.testing.assert_array_equal(F.tril(x).asnumpy(), [[1, 0]])
     empty = dpnp.zeros((0, 3), dtype="f4", sycl_queue=queue)

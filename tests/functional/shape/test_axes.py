@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Axes moved, taken apart and joined; diagonals."""
+"""Moving, splitting and joining axes; diagonals."""
 
 import dpnp
 import numpy as np
@@ -39,7 +39,7 @@ CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16")
 
 class TestCases(Checks):
     cases = CASES
-    # oneDNN has its reference alone for the choice of diag.
+    # oneDNN has only its reference for the selection in diag.
     may_be_slow = [c for c in CASES if c.function is F.diag]
 
 

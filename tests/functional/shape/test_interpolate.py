@@ -86,24 +86,24 @@ def test_nearest_matches_torch_for_many_sizes(mode, queue):
         (1, 9),
     ]:
         values = np.arange(n, dtype="f4").reshape(1, 1, n)
-        made = F.interpolate(dpnp.asarray(values, sycl_queue=queue), t, mode=mode)
-        wanted = torch.nn.functional.interpolate(torch.tensor(values), t, mode=mode)
-        assert (dpnp.asnumpy(made) == wanted.numpy()).all(), (n, t)
+        actual = F.interpolate(dpnp.asarray(values, sycl_queue=queue), t, mode=mode)
+        expected = torch.nn.functional.interpolate(torch.tensor(values), t, mode=mode)
+        assert (dpnp.asnumpy(actual) == expected.numpy()).all(), (n, t)
 
 
 def test_nearest_does_not_mix_infinities(queue):
     values = np.array([[[1.0, np.inf, 3.0]]], "f4")
-    made = F.interpolate(dpnp.asarray(values, sycl_queue=queue), 5)
-    assert dpnp.asnumpy(made).tolist() == [[[1, 1, np.inf, np.inf, 3]]]
+    result = F.interpolate(dpnp.asarray(values, sycl_queue=queue), 5)
+    assert dpnp.asnumpy(result).tolist() == [[[1, 1, np.inf, np.inf, 3]]]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32"])
 @pytest.mark.parametrize("size", [(10, 12), (7, 3), (5, 2)])
 def test_nearest_of_integers(dtype, size, queue):
     values = np.random.default_rng(5).integers(0, 100, (2, 3, 5, 4)).astype(dtype)
-    made = F.interpolate(dpnp.asarray(values, sycl_queue=queue), size)
-    assert made.dtype == dtype
-    assert (made == F.interpolate(dpnp.asarray(values, dtype="f4", sycl_queue=queue), size)).all()
+    result = F.interpolate(dpnp.asarray(values, sycl_queue=queue), size)
+    assert result.dtype == dtype
+    assert (result == F.interpolate(dpnp.asarray(values, dtype="f4", sycl_queue=queue), size)).all()
 
 
 def test_empty_batch(queue):
@@ -152,8 +152,8 @@ def test_nearest_of_large_integers_is_exact(queue):
     numbers = np.array([[[2**24 + 1, -(2**24) - 1, 2**31 - 1]]])
     x = dpnp.asarray(numbers, dtype="i4", sycl_queue=queue)
     for call in (F.interpolate, sycl_dnn.compile(lambda x, **k: F.interpolate(x, **k))):
-        made = call(x, scale_factor=2, mode="nearest")
-        np.testing.assert_array_equal(dpnp.asnumpy(made), numbers.repeat(2, -1))
+        result = call(x, scale_factor=2, mode="nearest")
+        np.testing.assert_array_equal(dpnp.asnumpy(result), numbers.repeat(2, -1))
 
 
 @pytest.mark.float64

@@ -79,8 +79,8 @@ def test_slices_with_gaps_are_joined_without_the_slow_reference(queue):
 
     compiled = sycl_dnn.compile(function)
     a = dpnp.asnumpy(x)
-    wanted = np.concatenate([a[..., ::2], a[..., 1::2], a.swapaxes(2, 3)[..., :3]], 1)
-    np.testing.assert_array_equal(dpnp.asnumpy(compiled(x)), wanted)
+    expected = np.concatenate([a[..., ::2], a[..., 1::2], a.swapaxes(2, 3)[..., :3]], 1)
+    np.testing.assert_array_equal(dpnp.asnumpy(compiled(x)), expected)
     assert not slow_parts(compiled.explain(x), queue)
     y, pullback = sycl_dnn.vjp(function, x)
     dy = np.arange(y.size).reshape(y.shape).astype("f4")

@@ -46,8 +46,8 @@ def test_every_dtype_is_copied(dtype, mode):
     values = np.arange(2 * 3 * 5, dtype="f4").reshape(1, 2, 3, 5)
     x = F.astype(F.asarray(values), dtype)
     for options in ({"size": (3, 5)}, {"scale_factor": 1.0}, {"scale_factor": 1.1}):
-        made = F.interpolate(x, mode=mode, **options)
-        np.testing.assert_array_equal(dpnp.asnumpy(F.astype(made, "float32")), values)
+        result = F.interpolate(x, mode=mode, **options)
+        np.testing.assert_array_equal(dpnp.asnumpy(F.astype(result, "float32")), values)
 
 
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear", "bicubic", "area"])
@@ -55,9 +55,9 @@ def test_every_dtype_is_copied(dtype, mode):
 def test_the_same_size_is_a_copy_in_every_mode(mode, options):
     values = np.random.default_rng(0).standard_normal((1, 2, 5, 4)).astype("f4")
     x = F.asarray(values)
-    made = F.interpolate(x, mode=mode, **options)
-    np.testing.assert_allclose(dpnp.asnumpy(made), values, rtol=1e-6)
-    made[...] = 0.0
+    result = F.interpolate(x, mode=mode, **options)
+    np.testing.assert_allclose(dpnp.asnumpy(result), values, rtol=1e-6)
+    result[...] = 0.0
     np.testing.assert_array_equal(dpnp.asnumpy(x), values)
 
 
@@ -73,12 +73,12 @@ def test_second_derivatives_match_torch(sizes, factor, mode):
     y = call(torch.nn.functional, t)
     weight = rng.standard_normal(tuple(y.shape)).astype("f4")
     (g,) = torch.autograd.grad((y * torch.tensor(weight)).pow(2).sum(), t, create_graph=True)
-    (wanted,) = torch.autograd.grad((g * g).sum(), t)
+    (expected,) = torch.autograd.grad((g * g).sum(), t)
     w = F.asarray(weight)
     first = sycl_dnn.grad(lambda x: F.sum(F.square(call(F, x) * w)))
     second = sycl_dnn.grad(lambda x: F.sum(F.square(first(x))))
     x = F.asarray(values)
-    for function, value in ((first, g), (second, wanted), (sycl_dnn.compile(second), wanted)):
+    for function, value in ((first, g), (second, expected), (sycl_dnn.compile(second), expected)):
         np.testing.assert_allclose(
             dpnp.asnumpy(function(x)), value.detach().numpy(), rtol=1e-4, atol=1e-3
         )
@@ -100,6 +100,6 @@ UNCHANGED = {
 @pytest.mark.parametrize("name", UNCHANGED)
 def test_results_that_equal_an_argument_have_their_own_memory(name):
     x = F.ones(2, 1, 4)
-    made = UNCHANGED[name](x)
-    made[...] = 5.0
+    result = UNCHANGED[name](x)
+    result[...] = 5.0
     assert (x == 1.0).all()

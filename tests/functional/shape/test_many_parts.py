@@ -55,8 +55,8 @@ def test_gradients_of_joined(queue):
 def test_joined_in_other_dtypes(dtype, queue):
     values = np.arange(2 * MANY).reshape(MANY, 2) % 200
     parts = [F.astype(p, dtype) for p in _vectors(values.astype("f4"), queue)]
-    got = F.astype(F.cat(parts), "float32")
-    np.testing.assert_array_equal(dpnp.asnumpy(got), values.reshape(-1))
+    actual = F.astype(F.cat(parts), "float32")
+    np.testing.assert_array_equal(dpnp.asnumpy(actual), values.reshape(-1))
 
 
 APART = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Padding in every mode, cuts included."""
+"""Padding in every mode, including cropping."""
 
 import dpnp
 import numpy as np
@@ -86,10 +86,10 @@ def test_refusals(call, words, queue):
 @pytest.mark.parametrize("value", [None, 2.0])
 def test_array_without_axes_is_unchanged(value, queue):
     x = dpnp.asarray(3.0, dtype="f4", sycl_queue=queue)
-    got, pullback = sycl_dnn.vjp(lambda x: F.pad(x, (), value=value), x)
-    assert got.shape == ()
-    assert float(got) == 3.0
-    (grad,) = pullback(2 * got)
+    actual, pullback = sycl_dnn.vjp(lambda x: F.pad(x, (), value=value), x)
+    assert actual.shape == ()
+    assert float(actual) == 3.0
+    (grad,) = pullback(2 * actual)
     assert float(grad) == 6.0
 
 
@@ -99,8 +99,8 @@ def test_wide_borders_take_few_steps(mode, queue):
     x = to_device(np.arange(2 * 3 * 64 * 64).reshape(2, 3, 64, 64), "float32", queue)
     compiled = sycl_dnn.compile(lambda x: F.pad(x, (40, 40, 40, 40), mode))
     in_numpy = {"replicate": "edge", "circular": "wrap"}.get(mode, mode)
-    wanted = np.pad(dpnp.asnumpy(x), ((0, 0), (0, 0), (40, 40), (40, 40)), in_numpy)
-    np.testing.assert_array_equal(dpnp.asnumpy(compiled(x)), wanted)
+    expected = np.pad(dpnp.asnumpy(x), ((0, 0), (0, 0), (40, 40), (40, 40)), in_numpy)
+    np.testing.assert_array_equal(dpnp.asnumpy(compiled(x)), expected)
     assert compiled.explain(x).n_steps <= 5
     gradient = sycl_dnn.compile(sycl_dnn.grad(lambda x: F.sum(F.pad(x, (40, 40, 40, 40), mode))))
     assert float(gradient(x).sum()) == 2 * 3 * 144 * 144

@@ -45,9 +45,9 @@ def test_integers_are_shuffled(dtype, queue):
     values = (np.arange(48).reshape(1, 4, 2, 6) % 5).astype(dtype)
     x = dpnp.asarray(values, sycl_queue=queue)
     for function in (F.channel_shuffle, F.pixel_shuffle, F.pixel_unshuffle):
-        made = function(x, 2)
-        assert made.dtype == values.dtype
-        np.testing.assert_array_equal(made.asnumpy(), function(x.astype("f4"), 2).asnumpy())
+        result = function(x, 2)
+        assert result.dtype == values.dtype
+        np.testing.assert_array_equal(result.asnumpy(), function(x.astype("f4"), 2).asnumpy())
 
 
 @pytest.mark.parametrize(

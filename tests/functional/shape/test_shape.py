@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views, and what all functions that move elements have in common."""
+"""Views, and common behavior of functions that move elements."""
 
 import dpnp
 import numpy as np
@@ -66,26 +66,26 @@ def test_every_dtype_can_be_reshaped(dtype, queue):
                                             constant_values=1)[..., :-1]),
         (F.pad(x, (1, 2), "circular"), np.pad(values, ((0, 0), (0, 0), (1, 2)), "wrap")),
     ]  # fmt: skip
-    for got, wanted in pairs:
-        assert got.dtype == values.dtype
-        np.testing.assert_array_equal(dpnp.asnumpy(got), wanted)
+    for actual, expected in pairs:
+        assert actual.dtype == values.dtype
+        np.testing.assert_array_equal(dpnp.asnumpy(actual), expected)
 
 
 def test_layouts_are_kept(queue):
     x = to_device(np.random.default_rng(0).standard_normal(IMAGE), "float32", queue,
                   "channels_last")  # fmt: skip
-    for made in (
+    for result in (
         F.channel_shuffle(x, 2), F.pixel_shuffle(x, 2), F.cat([x, x], 1), F.pad(x, (1, 1, 1, 1))
     ):  # fmt: skip
-        c = made.shape[1]
-        assert made.strides[1] == 4
-        assert made.strides[3] == 4 * c
+        c = result.shape[1]
+        assert result.strides[1] == 4
+        assert result.strides[3] == 4 * c
 
 
 def test_a_view_of_a_result_is_not_copied(queue):
     x = to_device(np.ones((2, 3)), "float32", queue)
-    made = F.permute(F.stack([x, x, x, x]), (2, 0, 1))
-    assert made.shape == (3, 4, 2)
+    result = F.permute(F.stack([x, x, x, x]), (2, 0, 1))
+    assert result.shape == (3, 4, 2)
     assert [s.primitive.name for s in _steps(lambda v: F.permute(F.tanh(v), (1, 0)), x)] == [
         "eltwise_forward"
     ]
@@ -109,13 +109,13 @@ def test_helpers_in_a_traced_function(queue):
         return F.pad(F.unsqueeze(joined, 0), (1, 1))
 
     y, pullback = sycl_dnn.vjp(function, to_device(x, "float32", queue))
-    wanted = np.pad(np.concatenate([x[:, 2].ravel(), x[:, 0].ravel()]), 1)[None]
-    np.testing.assert_allclose(to_numpy(y), wanted, rtol=1e-6)
+    expected = np.pad(np.concatenate([x[:, 2].ravel(), x[:, 0].ravel()]), 1)[None]
+    np.testing.assert_allclose(to_numpy(y), expected, rtol=1e-6)
     dy = np.random.default_rng(1).standard_normal(y.shape)
     grad = np.zeros_like(x)
     grad[:, 2], grad[:, 0] = dy[0, 1:9].reshape(2, 4), dy[0, 9:17].reshape(2, 4)
-    got = pullback(to_device(dy, "float32", queue))[0]
-    np.testing.assert_allclose(to_numpy(got), grad, rtol=1e-6)
+    actual = pullback(to_device(dy, "float32", queue))[0]
+    np.testing.assert_allclose(to_numpy(actual), grad, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def point(image, y, x):
 
 
 def aligned_boxes(x, size, scale=1.0, ratio=-1, aligned=False):
-    made = x.new_zeros((len(BOXES), x.shape[1], *size))
+    result = x.new_zeros((len(BOXES), x.shape[1], *size))
     for k, (n, *corners) in enumerate(BOXES):
         x1, y1, x2, y2 = np.array(corners) * scale - (0.5 if aligned else 0)
         sides = np.array([y2 - y1, x2 - x1])
@@ -40,16 +40,16 @@ def aligned_boxes(x, size, scale=1.0, ratio=-1, aligned=False):
             for a, b in np.ndindex(*counts):
                 y = y1 + (i + (a + 0.5) / counts[0]) * steps[0]
                 z = x1 + (j + (b + 0.5) / counts[1]) * steps[1]
-                made[k, :, i, j] += point(x[int(n)], y, z) / np.prod(counts)
-    return made
+                result[k, :, i, j] += point(x[int(n)], y, z) / np.prod(counts)
+    return result
 
 
 def roi_align(x, size, *more):
     """The function for these boxes."""
     wide = "f8" if str(getattr(x, "dtype", "")) == "float64" else "f4"
-    made = dpnp.asarray(BOXES, dtype=wide, sycl_queue=queue_of(x))
+    result = dpnp.asarray(BOXES, dtype=wide, sycl_queue=queue_of(x))
     is_narrow = str(getattr(x, "dtype", "")) == "bfloat16"
-    return F.roi_align(x, F.astype(made, "bfloat16") if is_narrow else made, size, *more)
+    return F.roi_align(x, F.astype(result, "bfloat16") if is_narrow else result, size, *more)
 
 
 X = Spec((2, 3, 6, 5))
@@ -96,11 +96,11 @@ def test_infinities_outside_of_a_box_have_no_effect(queue):
     image[..., 3:] = np.inf
     image[..., 4, 0] = np.inf
     boxes = [[0, 0, 0, 2, 2], [0, 0, 0, 4, 4], [0, -9, 0, -5, 2], [0, 1, 5, 2, 12]]
-    x, given = (dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (image, boxes))
-    made, pullback = sycl_dnn.vjp(lambda x: F.roi_align(x, given, 1, 1.0, 4), x)
-    np.testing.assert_allclose(made.asnumpy().ravel(), [1, np.inf, 0, 0.25], rtol=1e-6)
-    np.testing.assert_allclose(pullback(F.ones_like(made))[0].asnumpy().sum(), 2.25, rtol=1e-6)
-    adaptive = F.roi_align(x, given[:2], 1).asnumpy().ravel()
+    x, provided = (dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (image, boxes))
+    result, pullback = sycl_dnn.vjp(lambda x: F.roi_align(x, provided, 1, 1.0, 4), x)
+    np.testing.assert_allclose(result.asnumpy().ravel(), [1, np.inf, 0, 0.25], rtol=1e-6)
+    np.testing.assert_allclose(pullback(F.ones_like(result))[0].asnumpy().sum(), 2.25, rtol=1e-6)
+    adaptive = F.roi_align(x, provided[:2], 1).asnumpy().ravel()
     np.testing.assert_allclose(adaptive, [1, np.inf], rtol=1e-6)
 
 
@@ -113,20 +113,20 @@ def test_invalid_boxes_give_nan_or_are_refused(queue):
         [1, 2, 0, 1, 2],
         [0, np.nan, 0, 2, 2],
     ]
-    given = dpnp.asarray(rows, dtype="f4", sycl_queue=queue)
-    made = dpnp.asnumpy(F.roi_align(x, given, 1, 1.0, 2, True)).ravel()
-    np.testing.assert_array_equal(np.isnan(made), [False, True, True, True, True])
-    assert np.isnan(dpnp.asnumpy(F.roi_align(x, given[:4], 1, aligned=True)).ravel()[1:]).all()
+    provided = dpnp.asarray(rows, dtype="f4", sycl_queue=queue)
+    result = dpnp.asnumpy(F.roi_align(x, provided, 1, 1.0, 2, True)).ravel()
+    np.testing.assert_array_equal(np.isnan(result), [False, True, True, True, True])
+    assert np.isnan(dpnp.asnumpy(F.roi_align(x, provided[:4], 1, aligned=True)).ravel()[1:]).all()
     with pytest.raises(ValueError, match="roi_align: boxes must be finite, .* got "):
-        F.roi_align(x, given, 1)
+        F.roi_align(x, provided, 1)
 
 
 def test_many_images_of_narrow_boxes(queue):
     """bfloat16 has no 257."""
     x = dpnp.arange(300, dtype="f4", sycl_queue=queue).reshape(300, 1, 1, 1)
     box = sycl_dnn.asarray([[0, 0, 1, 1]], dtype="bfloat16", sycl_queue=queue)
-    made = F.roi_align(x, [box] * 300, 1, 1.0, 1)
-    np.testing.assert_array_equal(dpnp.asnumpy(made).ravel(), np.arange(300))
+    result = F.roi_align(x, [box] * 300, 1, 1.0, 1)
+    np.testing.assert_array_equal(dpnp.asnumpy(result).ravel(), np.arange(300))
 
 
 def test_nms_of_more_boxes_than_one_block(queue):
@@ -137,21 +137,21 @@ def test_nms_of_more_boxes_than_one_block(queue):
     best = {}
     for number in np.argsort(-scores):
         best.setdefault(tuple(corners[number]), number)
-    given = [dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (boxes, scores)]
-    assert F.nms(*given, 0.5).tolist() == list(best.values())
+    args = [dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (boxes, scores)]
+    assert F.nms(*args, 0.5).tolist() == list(best.values())
 
 
 def test_nms_keeps_the_best_of_overlapping_boxes(queue):
     boxes = [[0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30], [0, 0, 9, 10], [21, 20, 30, 31]]
-    given = dpnp.asarray(boxes, dtype="f4", sycl_queue=queue)
+    provided = dpnp.asarray(boxes, dtype="f4", sycl_queue=queue)
     scores = dpnp.asarray([0.8, 0.9, 0.3, 0.7, 0.6], dtype="f4", sycl_queue=queue)
-    made = F.nms(given, scores, 0.5)
-    assert (made.dtype, made.asnumpy().tolist()) == (np.int64, [1, 4])
-    assert F.nms(given, scores, 0.85).asnumpy().tolist() == [1, 0, 4, 2]
-    assert F.nms(given[:0], scores[:0], 0.5).shape == (0,)
+    result = F.nms(provided, scores, 0.5)
+    assert (result.dtype, result.asnumpy().tolist()) == (np.int64, [1, 4])
+    assert F.nms(provided, scores, 0.85).asnumpy().tolist() == [1, 0, 4, 2]
+    assert F.nms(provided[:0], scores[:0], 0.5).shape == (0,)
     with pytest.raises(ValueError, match="nms: boxes must have shape"):
-        F.nms(given, scores[:2], 0.5)
+        F.nms(provided, scores[:2], 0.5)
     with pytest.raises(TypeError, match="nms: boxes must be an array with values"):
-        sycl_dnn.compile(lambda b, s: F.nms(b, s, 0.5))(given, scores)
-    kept = sycl_dnn.grad(lambda b, s: b[F.nms(b, s, 0.5)].sum())(given, scores)
+        sycl_dnn.compile(lambda b, s: F.nms(b, s, 0.5))(provided, scores)
+    kept = sycl_dnn.grad(lambda b, s: b[F.nms(b, s, 0.5)].sum())(provided, scores)
     assert kept.asnumpy().tolist() == [[0] * 4, [1] * 4, [0] * 4, [0] * 4, [1] * 4]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images sampled where a grid says: affine_grid, grid_sample."""
+"""Grid sampling: affine_grid, grid_sample."""
 
 import itertools
 
@@ -49,12 +49,12 @@ def test_nonfinite_coordinates_match_torch(padding, queue):
     image = np.random.default_rng(0).random((1, 2, 3, 3)).astype("f4")
     grid = np.array([[[[np.nan, 0], [5, 5]], [[0, np.inf], [-1, 1]]]], "f4")
     for mode in ("bilinear", "nearest"):
-        wanted = torch.nn.functional.grid_sample(
+        expected = torch.nn.functional.grid_sample(
             torch.tensor(image), torch.tensor(grid), mode, padding, False
         )
-        given = (dpnp.asarray(v, sycl_queue=queue) for v in (image, grid))
-        made = F.grid_sample(*given, mode, padding, False)
-        np.testing.assert_allclose(dpnp.asnumpy(made), wanted.numpy(), rtol=1e-5, atol=1e-6)
+        args = (dpnp.asarray(v, sycl_queue=queue) for v in (image, grid))
+        actual = F.grid_sample(*args, mode, padding, False)
+        np.testing.assert_allclose(dpnp.asnumpy(actual), expected.numpy(), rtol=1e-5, atol=1e-6)
 
 
 nan, inf = np.nan, np.inf
@@ -100,18 +100,18 @@ SPECIAL = {
 @pytest.mark.parametrize("name", SPECIAL)
 def test_unused_points_have_no_effect(name, queue):
     """0 times an infinite pixel is NaN: pixels that are not sampled must not be multiplied."""
-    image, grid, options, *wanted = SPECIAL[name]
-    given = [dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (image, grid)]
+    image, grid, options, *expected = SPECIAL[name]
+    args = [dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (image, grid)]
 
     def both(x, places):
-        made, pullback = sycl_dnn.vjp(
+        actual, pullback = sycl_dnn.vjp(
             lambda x, p: F.grid_sample(x, p, **{"align_corners": False, **options}), x, places
         )
-        return made, *pullback(F.ones_like(made))
+        return actual, *pullback(F.ones_like(actual))
 
     for run in (both, sycl_dnn.compile(both)):
-        for made, value in zip(run(*given), wanted, strict=True):
-            np.testing.assert_allclose(dpnp.asnumpy(made).ravel(), value, rtol=1e-5, atol=1e-5)
+        for actual, value in zip(run(*args), expected, strict=True):
+            np.testing.assert_allclose(dpnp.asnumpy(actual).ravel(), value, rtol=1e-5, atol=1e-5)
 
 
 def test_nonfinite_coordinates_in_volumes(queue):
@@ -119,9 +119,9 @@ def test_nonfinite_coordinates_in_volumes(queue):
     image = np.arange(1.0, 9).reshape(1, 1, 2, 2, 2)
     grid = [[[[[nan, 0, 0], [0, inf, 0], [0, 0, -inf], [-0.5, -0.5, -0.5]]]]]
     x, places = (dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (image, grid))
-    for padding, wanted in (("zeros", [0, 0, 0, 1]), ("border", [5, 5.5, 2.5, 1])):
-        made = F.grid_sample(x, places, "bilinear", padding, False)
-        np.testing.assert_allclose(dpnp.asnumpy(made).ravel(), wanted)
+    for padding, expected in (("zeros", [0, 0, 0, 1]), ("border", [5, 5.5, 2.5, 1])):
+        actual = F.grid_sample(x, places, "bilinear", padding, False)
+        np.testing.assert_allclose(dpnp.asnumpy(actual).ravel(), expected)
 
 
 @pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
@@ -134,10 +134,10 @@ def test_images_with_an_axis_of_length_1_compile(mode, queue):
         def call(x, grid, padding=padding):
             return F.grid_sample(x, grid, mode, padding, True)
 
-        made = call(x, grid)
-        assert dpnp.isfinite(made).all()
+        result = call(x, grid)
+        assert dpnp.isfinite(result).all()
         np.testing.assert_allclose(
-            dpnp.asnumpy(sycl_dnn.compile(call)(x, grid)), dpnp.asnumpy(made), rtol=1e-6
+            dpnp.asnumpy(sycl_dnn.compile(call)(x, grid)), dpnp.asnumpy(result), rtol=1e-6
         )
 
 
@@ -147,16 +147,16 @@ def sampled(x, grid):
     places = grid[..., ::-1]
     places = ((places + 1) * sizes - 1) / 2
     below = np.floor(places).astype(int)
-    made = np.zeros((*x.shape[:2], *grid.shape[1:-1]))
+    result = np.zeros((*x.shape[:2], *grid.shape[1:-1]))
     for index in np.ndindex(grid.shape[:-1]):
         for corner in itertools.product((0, 1), repeat=len(sizes)):
             at = below[index] + corner
             if ((at >= 0) & (at < sizes)).all():
                 weight = np.prod(1 - np.abs(places[index] - at))
-                made[(index[0], slice(None), *index[1:])] += (
+                result[(index[0], slice(None), *index[1:])] += (
                     weight * x[(index[0], slice(None), *at)]
                 )
-    return made
+    return result
 
 
 def mapped(theta, size):
@@ -181,9 +181,9 @@ def test_a_spatial_transformer_has_second_derivatives_compiled(queue):
 
     a, h = dpnp.asnumpy(theta).astype("f8"), 1e-4
     steps = [h * e.reshape(1, 2, 3) for e in np.eye(6)]
-    wanted = np.reshape([(value(a + e) - value(a - e)) / (2 * h) for e in steps], (1, 2, 3))
+    expected = np.reshape([(value(a + e) - value(a - e)) / (2 * h) for e in steps], (1, 2, 3))
     slope = sycl_dnn.grad(energy)
-    np.testing.assert_allclose(dpnp.asnumpy(slope(theta)), wanted, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(dpnp.asnumpy(slope(theta)), expected, rtol=1e-3, atol=1e-3)
     curve = sycl_dnn.compile(sycl_dnn.grad(lambda t: F.sum(slope(t))))
 
     def first(t):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch answers to the cases of functions, stored: values and gradients in float64.
+"""PyTorch's stored values and gradients of the cases, in float64.
 
 ``tests/helpers/store_answers.py`` writes ``answers.npz`` again, for all cases of
 ``tests/functional``. Of large arrays the sums of their parts are kept, with signs: an element that
@@ -19,7 +19,7 @@ from functional.case import Case, arrays_of, filled, numpy_arguments, rounded, s
 
 STORED = Path(__file__).with_name("answers.npz")
 TESTS = Path(__file__).parents[2]
-#: Numbers that are kept of an array.
+#: Number of stored elements of an array.
 _MOST = 32
 
 
@@ -66,15 +66,15 @@ def by_torch(case: Case) -> tuple[list[np.ndarray], list[np.ndarray | None]]:
         wants = case.has_gradient and tensor.is_floating_point() and spec.differentiable
         tensors.append(tensor.requires_grad_(wants))
     supply = tensors[:]
-    made = list(_flat(function(*[filled(a, supply) for a in case.args], **case.kwargs)))
-    floats = [t for t in made if t.is_floating_point()]
+    result = list(_flat(function(*[filled(a, supply) for a in case.args], **case.kwargs)))
+    floats = [t for t in result if t.is_floating_point()]
     leaves = [t for t in tensors if t.requires_grad]
-    found: list[Any] = [None] * len(tensors)
+    matches: list[Any] = [None] * len(tensors)
     if leaves and any(t.requires_grad for t in floats):
         seeds = [torch.tensor(s) for s in seeds_of(case, [tuple(t.shape) for t in floats])]
         grads = iter(torch.autograd.grad(floats, leaves, seeds, allow_unused=True))
-        found = [next(grads) if t.requires_grad else None for t in tensors]
-    return [t.detach().numpy() for t in made], [g if g is None else g.numpy() for g in found]
+        matches = [next(grads) if t.requires_grad else None for t in tensors]
+    return [t.detach().numpy() for t in result], [g if g is None else g.numpy() for g in matches]
 
 
 def _flat(value: Any) -> Any:
@@ -131,13 +131,13 @@ def cases_of_module(name: str) -> list[Case]:
 
 def all_cases() -> dict[str, Case]:
     """Return the cases of all classes of checks, by key."""
-    found: dict[str, Case] = {}
+    result: dict[str, Case] = {}
     for path in sorted((TESTS / "functional").rglob("test_*.py")):
         if "import Checks" in path.read_text():
             name = ".".join(path.relative_to(TESTS / "functional").with_suffix("").parts)
             for case in cases_of_module(name):
-                assert found.setdefault(key_of(case), case).args == case.args, key_of(case)
-    return found
+                assert result.setdefault(key_of(case), case).args == case.args, key_of(case)
+    return result
 
 
 def write() -> None:

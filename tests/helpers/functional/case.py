@@ -17,7 +17,7 @@ class Spec:
 
     shape: tuple[int, ...]
     #: "normal", "positive" (0.5 to 2), "unit" (0 to 1), "distinct"; of integers below ``high``
-    #: "integer", and "places": as many neighbors as possible differ.
+    #: "integer", and "places": neighbors differ wherever possible.
     values: str = "normal"
     high: int = 1
     #: Its own dtype; None for that of the case.
@@ -88,8 +88,8 @@ def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
         bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
         kept = ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype(np.uint32)
         return kept.view(np.float32).astype(np.float64).reshape(np.shape(values))
-    made = np.asarray(values).astype(dtype)
-    return made.astype(np.float64) if made.dtype.kind == "f" else made
+    result = np.asarray(values).astype(dtype)
+    return result.astype(np.float64) if result.dtype.kind == "f" else result
 
 
 def numpy_arguments(case: Case, seed: int = 0) -> list[Any]:

@@ -64,48 +64,48 @@ def check(case: Case, queue: Any) -> None:
 
 def check_value(case: Case, queue: Any) -> None:
     """Compare the values of a function with those of PyTorch."""
-    got = case.function(*device_arguments(case, queue), **case.kwargs)
-    _assert_all_near(case, flat(got), answers.stored(case)[0], "result")
+    actual = case.function(*device_arguments(case, queue), **case.kwargs)
+    _assert_all_near(case, flat(actual), answers.stored(case)[0], "result")
 
 
 def check_gradient(case: Case, queue: Any) -> None:
     """Compare the pullback of a function with PyTorch's gradient."""
     values, gradients = answers.stored(case)
     y, pullback = sycl_dnn.vjp(case.function, *device_arguments(case, queue), **case.kwargs)
-    made = flat(y)
-    _assert_all_near(case, made, values, "value")
-    are_floats = [str(a.dtype).startswith(("float", "bfloat")) for a in made]
+    actual = flat(y)
+    _assert_all_near(case, actual, values, "value")
+    are_floats = [str(a.dtype).startswith(("float", "bfloat")) for a in actual]
     shapes = [v.shape for v, is_float in zip(values, are_floats, strict=True) if is_float]
     dy = (to_device(s, case.dtype, queue) for s in answers.seeds_of(case, shapes))
     # Integer results have no gradient, so None replaces it.
     shaped = [next(dy) if is_float else None for is_float in are_floats]
-    grads = pullback(shaped[0] if len(made) == 1 else _like(y, iter(shaped)))
+    grads = pullback(shaped[0] if len(actual) == 1 else _like(y, iter(shaped)))
     leaves = _aligned(grads, case.args)
-    for index, (spec, grad, wanted) in enumerate(
+    for index, (spec, grad, expected) in enumerate(
         zip(specs_of(case.args), leaves, gradients, strict=True)
     ):
-        if wanted is not None:
+        if expected is not None:
             assert grad is not None, f"{case}: argument {index} has no gradient"
             assert tuple(grad.shape) == spec.shape
             limit = max(TOLERANCE[case.dtype], 1e-6)
-            _assert_near(case, to_numpy(grad), wanted, f"gradient {index}", limit)
+            _assert_near(case, to_numpy(grad), expected, f"gradient {index}", limit)
 
 
-def _assert_all_near(case: Case, got: list[Any], wanted: list[Any], what: str) -> None:
-    assert len(got) == len(wanted), f"{case}: {what}: {len(got)} arrays for {len(wanted)}"
-    for index, (array, answer) in enumerate(zip(got, wanted, strict=True)):
+def _assert_all_near(case: Case, actual: list[Any], expected: list[Any], what: str) -> None:
+    assert len(actual) == len(expected), f"{case}: {what}: {len(actual)} arrays for {len(expected)}"
+    for index, (array, answer) in enumerate(zip(actual, expected, strict=True)):
         _assert_near(case, to_numpy(array), answer, f"{what} {index}", TOLERANCE[case.dtype])
 
 
 def _assert_near(
-    case: Case, got: np.ndarray, wanted: answers.Answer, what: str, limit: float
+    case: Case, actual: np.ndarray, expected: answers.Answer, what: str, limit: float
 ) -> None:
     """Compare shapes, and parts within a limit relative to the largest element, twice for sums."""
-    limit *= 1 if got.size == wanted.parts.size else 2
-    assert got.shape == wanted.shape, f"{case}: {what}: {got.shape} for {wanted.shape}"
+    limit *= 1 if actual.size == expected.parts.size else 2
+    assert actual.shape == expected.shape, f"{case}: {what}: {actual.shape} for {expected.shape}"
     np.testing.assert_allclose(
-        answers.parts_of(got), wanted.parts, rtol=0, err_msg=f"{case}: {what}",
-        atol=limit * case.slack * max(wanted.scale, 1e-3),
+        answers.parts_of(actual), expected.parts, rtol=0, err_msg=f"{case}: {what}",
+        atol=limit * case.slack * max(expected.scale, 1e-3),
     )  # fmt: skip
 
 
@@ -117,13 +117,15 @@ def _like(nest: Any, leaves: Any) -> Any:
 
 def _aligned(grads: Any, args: Any) -> list[Any]:
     """Return one gradient for each array among the arguments."""
-    found = []
+    results = []
     for grad, arg in zip(grads, args, strict=True):
         specs = specs_of(arg)
         if not specs:
             continue
-        found += [grad] if len(specs) == 1 and not isinstance(arg, (list, tuple)) else _every(grad)
-    return found
+        results += (
+            [grad] if len(specs) == 1 and not isinstance(arg, (list, tuple)) else _every(grad)
+        )
+    return results
 
 
 def _every(value: Any) -> list[Any]:

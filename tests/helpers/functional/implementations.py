@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The oneDNN implementations that a function runs, forward and in its gradient."""
+"""oneDNN implementations that a function and its gradient run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FAST = ("lstm", "gru", "lbr_gru", "vanilla_rnn", "concat")
 #: Instruction set -> rows of which it has only the reference for some cases: select, images of one
 #: channel beside channels-last ones, groups of channels-last ones.
 LACKS = {"sse41": ("binary", "convolution", "group_normalization")}
-#: Likewise where bfloat16 is computed in float32, with a mask as post-op that it has not.
+#: Likewise if bfloat16 is computed in float32, with an unsupported mask as post-op.
 LACKS_OF_BFLOAT16 = {"sse41": ("matmul",)}
 
 
@@ -30,20 +30,20 @@ def implementations(case: Case, queue: Any, training: bool = True) -> list[tuple
     """Return row and implementation of every primitive that the case runs."""
     place, _ = place_of(queue)
     trace = Trace(place.engine, training=training)
-    given = list(device_arguments(case, queue))
-    args, kwargs = traced(trace, given, case.kwargs)
+    provided = list(device_arguments(case, queue))
+    args, kwargs = traced(trace, provided, case.kwargs)
     body = case.function.operation.body
     results, _ = arguments_of(body(*args, **kwargs))
-    wanted = [t.storage for t in results]
+    expected = [t.storage for t in results]
     if training:
         floats = [t for t in results if t.is_float]
         seeds = {id(t): trace.argument(t.shape, t.dtype, t.strides) for t in floats}
         leaves = [t for t in arguments_of(args_only(args))[0] if t.is_float]
         found = propagate(trace, list(trace.tape), seeds, leaves)
-        wanted += [t.storage for t in found if t is not None]
+        expected += [t.storage for t in found if t is not None]
     return [
         (s.primitive.name, s.primitive.primitive_desc.impl_info)
-        for s in live_steps(trace.steps, wanted)
+        for s in live_steps(trace.steps, expected)
         if isinstance(s, Step)
         and not (s.primitive is None or is_kernel(s.primitive))
         and _has_work(s)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of losses share."""
+"""Shared parts of loss tests."""
 
 from __future__ import annotations
 

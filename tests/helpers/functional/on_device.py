@@ -66,11 +66,11 @@ def device_arguments(case: Case, queue: Any) -> list[Any]:
     specs = specs_of(case.args)
     from functional.case import arrays_of
 
-    made = [
+    results = [
         to_device(v, _dtype(s, case), queue, s.layout)
         for v, s in zip(arrays_of(values), specs, strict=True)
     ]
-    return [filled(a, made) for a in case.args]
+    return [filled(a, results) for a in case.args]
 
 
 def _dtype(spec: Spec, case: Case) -> str:
@@ -84,12 +84,12 @@ def flat(value: Any) -> list[Any]:
     return [] if value is None else [value]
 
 
-def assert_close(case: Case, got: Any, wanted: Any, what: str = "result") -> None:
+def assert_close(case: Case, actual: Any, expected: Any, what: str = "result") -> None:
     """Compare nested results: shapes equal, errors within the tolerance of the case's dtype."""
-    got, wanted = flat(got), flat(wanted)
-    assert len(got) == len(wanted), f"{case}: {what}: {len(got)} arrays for {len(wanted)}"
+    actual, expected = flat(actual), flat(expected)
+    assert len(actual) == len(expected), f"{case}: {what}: {len(actual)} arrays for {len(expected)}"
     limit = TOLERANCE[case.dtype] * case.slack
-    for index, (array, truth) in enumerate(zip(got, wanted, strict=True)):
+    for index, (array, truth) in enumerate(zip(actual, expected, strict=True)):
         truth = np.asarray(truth)
         assert tuple(array.shape) == truth.shape, f"{case}: {what} {index}: {array.shape}"
         if not truth.size:

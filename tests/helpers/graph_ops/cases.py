@@ -62,15 +62,15 @@ class Case:
     def arrays(self, dtype):
         """The values of the tensors, in float64 but representable in their types."""
         rng = np.random.default_rng(abs(hash_of(str(self))))
-        made = {}
+        result = {}
         for name, tensor in self.tensors.items():
             several = tensor if isinstance(tensor, list) else [tensor]
             kinds = [t.dtype or dtype for t in several]
             values = [
-                rounded(t.values(rng, made), kind) for t, kind in zip(several, kinds, strict=True)
+                rounded(t.values(rng, result), kind) for t, kind in zip(several, kinds, strict=True)
             ]
-            made[name] = values if isinstance(tensor, list) else values[0]
-        return made
+            result[name] = values if isinstance(tensor, list) else values[0]
+        return result
 
 
 def hash_of(text):

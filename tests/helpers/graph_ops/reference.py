@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a graph of the builder, by the references of `conformance` for each node."""
+"""Results of a builder's graph, computed node by node by `conformance`'s references."""
 
 import numpy as np
 from conformance.verify.graph.ops import compute, stored
@@ -17,15 +17,17 @@ def evaluate(graph, arrays, shapes):
                                   else data.asnumpy(), np.float64)  # fmt: skip
     for node in graph.nodes:
         inputs = {
-            name: [values[v.id] for v in given] if isinstance(given, list) else values[given.id]
-            for name, given in node.inputs.items()
+            name: [values[v.id] for v in provided]
+            if isinstance(provided, list)
+            else values[provided.id]
+            for name, provided in node.inputs.items()
         }
         if node.function is not None:
-            made = node.function.in_numpy(*inputs["src"])
+            actual = node.function.in_numpy(*inputs["src"])
         else:
-            wanted = [shapes[v.id] for v in node.outputs]
-            made = compute(node.operation.name, inputs, node.attributes, wanted)
-            made = [made[i] for i in node.slots]
-        for v, value in zip(node.outputs, made, strict=True):
+            expected = [shapes[v.id] for v in node.outputs]
+            actual = compute(node.operation.name, inputs, node.attributes, expected)
+            actual = [actual[i] for i in node.slots]
+        for v, value in zip(node.outputs, actual, strict=True):
             values[v.id] = stored(value, v.dtype)
     return values

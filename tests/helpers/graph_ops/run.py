@@ -32,30 +32,30 @@ def download(array):
 
 def build(case, dtype, engine="cpu"):
     """Return the graph of a case and its arrays by name of the input."""
-    graph, arrays, given = Graph(engine), {}, {}
+    graph, arrays, provided = Graph(engine), {}, {}
     values = case.arrays(dtype)
     for name, tensor in case.tensors.items():
         several = tensor if isinstance(tensor, list) else [tensor]
         datas = values[name] if isinstance(tensor, list) else [values[name]]
-        made = []
+        results = []
         for number, (one, data) in enumerate(zip(several, datas, strict=True)):
             label = f"{name}{number}" if isinstance(tensor, list) else name
-            made.append(graph.input(one.shape, one.dtype or dtype, name=label))
+            results.append(graph.input(one.shape, one.dtype or dtype, name=label))
             arrays[label] = data
-        given[name] = made if isinstance(tensor, list) else made[0]
+        provided[name] = results if isinstance(tensor, list) else results[0]
     if case.op == "end":
-        given["src"] = graph.relu(given["src"])
-        graph.abs(given["src"])
-    getattr(graph, case.op)(**given, **case.attrs)
+        provided["src"] = graph.relu(provided["src"])
+        graph.abs(provided["src"])
+    getattr(graph, case.op)(**provided, **case.attrs)
     return graph, arrays
 
 
 def execute(graph, arrays, queue, **kwargs):
     """Return the compiled graph and its results as NumPy arrays."""
     compiled = graph.compile(queue, **kwargs)
-    given = {n: upload(arrays[n], v.dtype, queue) for n, v in graph.inputs.items()}
-    made = compiled(**given)
-    return compiled, [download(a) for a in (made if isinstance(made, tuple) else (made,))]
+    provided = {n: upload(arrays[n], v.dtype, queue) for n, v in graph.inputs.items()}
+    result = compiled(**provided)
+    return compiled, [download(a) for a in (result if isinstance(result, tuple) else (result,))]
 
 
 def as_it_runs(compiled):
@@ -75,14 +75,14 @@ def expected(graph, arrays, compiled):
     return [values[v.id] for v in graph.outputs]
 
 
-def is_close(got, wanted, dtype, factor=1.0):
+def is_close(actual, target, dtype, factor=1.0):
     """Whether a result is right within the rounding of its data type."""
-    assert got.shape == wanted.shape, f"shape {got.shape}, wanted {wanted.shape}"
+    assert actual.shape == target.shape, f"shape {actual.shape}, wanted {target.shape}"
     if dtype in ("s8", "u8", "s32", "boolean"):
         # A quotient of exactly one half may be rounded in either direction.
         limit = 0 if dtype in ("s32", "boolean") else 1
-        return np.abs(got - wanted).max(initial=0) <= limit
-    same = np.isfinite(wanted)
-    assert np.array_equal(got[~same], wanted[~same], equal_nan=True)
-    scale = max(np.abs(wanted[same]).max(initial=0), 1e-3)
-    return np.abs(got[same] - wanted[same]).max(initial=0) <= factor * TOLERANCE[dtype] * scale
+        return np.abs(actual - target).max(initial=0) <= limit
+    same = np.isfinite(target)
+    assert np.array_equal(actual[~same], target[~same], equal_nan=True)
+    scale = max(np.abs(target[same]).max(initial=0), 1e-3)
+    return np.abs(actual[same] - target[same]).max(initial=0) <= factor * TOLERANCE[dtype] * scale

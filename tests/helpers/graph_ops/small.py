@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph small enough to check each of its parts."""
+"""A graph small enough to check completely."""
 
 from sycl_dnn import graph as sg
 

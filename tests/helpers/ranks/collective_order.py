@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What dpnp submits before and after a collective without a wait; and the results without order.
+"""dpnp's work before and after a collective, without a wait; and results without order.
 
 Steps of a program that do not need a collective do not wait for it.
 
@@ -35,8 +35,8 @@ def ordered(group):
         x += 1
         x = dist.all_reduce(x, out=x)
         x += 1
-        wanted = sum(i + r + 1 for r in range(group.size)) + 1
-        wrong += not (dpnp.asnumpy(x) == wanted).all()
+        expected = sum(i + r + 1 for r in range(group.size)) + 1
+        wrong += not (dpnp.asnumpy(x) == expected).all()
     return wrong
 
 
@@ -73,17 +73,17 @@ def beside(group):
     if group.rank != 0:
         group.exchange("later", b"", "steps beside a collective")
     total, found = step(values)
-    wanted, seen = 2 * np.exp(np.float32(2)), 0.0
+    expected, seen = 2 * np.exp(np.float32(2)), 0.0
     if group.rank == 0:
         # Nothing else may wait for the results: it would wait for the collective as well.
         last = found.get_array()._pointer + 4 * (SIZE - 1)
         end = time.monotonic() + 300
-        while abs(seen - wanted) > 1e-3 and time.monotonic() < end:
+        while abs(seen - expected) > 1e-3 and time.monotonic() < end:
             seen = ctypes.c_float.from_address(last).value
             time.sleep(0.001)
         group.exchange("later", b"", "steps beside a collective")
     assert (dpnp.asnumpy(total) == 4).all()
-    np.testing.assert_allclose(dpnp.asnumpy(found), wanted, rtol=1e-5)
+    np.testing.assert_allclose(dpnp.asnumpy(found), expected, rtol=1e-5)
     return seen
 
 

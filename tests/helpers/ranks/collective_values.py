@@ -13,7 +13,7 @@ import numpy as np
 import sycl_dnn
 from sycl_dnn import distributed as dist
 
-#: Divisible by 2 and 3, but for one: fewer elements than ranks.
+#: Divisible by 2 and 3, except one with fewer elements than ranks.
 SIZES = (0, 2, 1002, 70002)
 TOLERANCE = {"float16": 4e-3, "bfloat16": 6e-2, "float32": 4e-6, "float64": 4e-16}
 OPS = {"sum": np.add, "max": np.maximum, "min": np.minimum, "prod": np.multiply}
@@ -21,8 +21,8 @@ n_checks = 0
 
 
 def numbers(rank, dtype, size):
-    made = np.random.default_rng(1000 * size + rank).integers(1, 5, size)
-    return made.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    result = np.random.default_rng(1000 * size + rank).integers(1, 5, size)
+    return result.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
 
 
 def on_device(values, dtype, usm_type, queue):
@@ -32,10 +32,10 @@ def on_device(values, dtype, usm_type, queue):
     return sycl_dnn.Array(bits, "bfloat16")
 
 
-def check(what, got, want, dtype, usm_type):
+def check(what, actual, want, dtype, usm_type):
     global n_checks
-    assert str(got.dtype) == dtype, (what, got.dtype)
-    data = got.data if dtype == "bfloat16" else got
+    assert str(actual.dtype) == dtype, (what, actual.dtype)
+    data = actual.data if dtype == "bfloat16" else actual
     assert data.usm_type == usm_type, (what, data.usm_type)
     values = dpnp.asnumpy(data)
     values = values.view(ml_dtypes.bfloat16) if dtype == "bfloat16" else values

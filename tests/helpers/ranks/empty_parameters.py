@@ -25,8 +25,8 @@ def filled(shapes, start, queue):
 def check(group, shapes, compiles):
     plain = optim.AdamW(0.1)
     opt = dist.ShardedOptimizer(plain)
-    found = wanted = filled(shapes, 1.0, group.queue)
-    state, plain_state = opt.init(found), plain.init(wanted)
+    found = expected = filled(shapes, 1.0, group.queue)
+    state, plain_state = opt.init(found), plain.init(expected)
     update = sycl_dnn.compile(opt.update) if compiles else opt.update
     for number in range(2):
         own, mean = (
@@ -34,10 +34,10 @@ def check(group, shapes, compiles):
             for start in (group.rank, (group.size - 1) / 2)
         )
         found, state = update(own, state, found)
-        wanted, plain_state = plain.update(mean, plain_state, wanted)
+        expected, plain_state = plain.update(mean, plain_state, expected)
     whole = opt.whole_state(state, found)
-    for got, want in ((found, wanted), (whole, plain_state)):
-        for a, b in zip(tree.leaves(got), tree.leaves(want), strict=True):
+    for actual, want in ((found, expected), (whole, plain_state)):
+        for a, b in zip(tree.leaves(actual), tree.leaves(want), strict=True):
             np.testing.assert_allclose(dpnp.asnumpy(a), dpnp.asnumpy(b), rtol=1e-5, atol=1e-7)
     again = opt.own_state(whole, found)
     for a, b in zip(tree.leaves(again), tree.leaves(state), strict=True):

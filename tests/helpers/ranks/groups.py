@@ -19,8 +19,8 @@ def check_trees(group):
     row = dpnp.arange(4, dtype="float32", sycl_queue=group.queue) + 10 * group.rank
     nested = {"b": (row, row.astype("int32")), "a": 2 * row}
 
-    def plain(made):
-        return {"b": tuple(v.tolist() for v in made["b"]), "a": made["a"].tolist()}
+    def plain(result):
+        return {"b": tuple(v.tolist() for v in result["b"]), "a": result["a"].tolist()}
 
     for function in (dist.all_reduce, dist.reduce, dist.broadcast, dist.all_gather,
                      dist.reduce_scatter, dist.all_to_all):  # fmt: skip

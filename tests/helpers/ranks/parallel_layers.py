@@ -10,8 +10,8 @@ from sycl_dnn import functional as F
 from sycl_dnn import nn
 
 
-def close(got, want):
-    np.testing.assert_allclose(dpnp.asnumpy(got), dpnp.asnumpy(want), rtol=1e-4, atol=2e-5)
+def close(actual, want):
+    np.testing.assert_allclose(dpnp.asnumpy(actual), dpnp.asnumpy(want), rtol=1e-4, atol=2e-5)
 
 
 def loss(net, x):
@@ -30,23 +30,23 @@ def check_products(group, queue):
     close(parts(x), whole(x))
     value, want = sycl_dnn.value_and_grad(loss)(whole, x)
     for call in (sycl_dnn.value_and_grad(loss), sycl_dnn.compile(sycl_dnn.value_and_grad(loss))):
-        found, got = call(parts, x)
+        found, actual = call(parts, x)
         close(found, value)
         n = 12 // group.size
         own = slice(group.rank * n, group.rank * n + n)
-        close(got[0].weight, want[0].weight[own])
-        close(got[1].weight, want[1].weight[own])
-        close(got[1].bias, want[1].bias[own])
-        close(got[3].weight, want[3].weight[:, own])
-        close(got[3].bias, want[3].bias)
+        close(actual[0].weight, want[0].weight[own])
+        close(actual[1].weight, want[1].weight[own])
+        close(actual[1].bias, want[1].bias[own])
+        close(actual[3].weight, want[3].weight[:, own])
+        close(actual[3].bias, want[3].bias)
     gathered = dist.ColumnParallelLinear.of(first, gather_output=True)
     y = table(x)
     close(gathered(y), first(y))
     dy = dpnp.ones((3, 5, 12), dtype="float32", sycl_queue=queue)
     pulls = [sycl_dnn.vjp(lambda v, f=f: f(v), y)[1] for f in (gathered, first)]
     close(*(pull(dy)[0] for pull in pulls))
-    made = dist.ColumnParallelLinear(4, 2 * group.size, device=queue)
-    assert made.weight.shape == (2, 4)
+    result = dist.ColumnParallelLinear(4, 2 * group.size, device=queue)
+    assert result.weight.shape == (2, 4)
     assert dist.RowParallelLinear(2 * group.size, 4, device=queue).weight.shape == (4, 2)
 
 
@@ -57,25 +57,25 @@ def check_norm(group, queue):
     own = slice(4 * group.rank, 4 * group.rank + 4)
     whole = nn.BatchNorm2d(3).to(queue)
     whole.weight[...] = dpnp.asarray([1.0, 2.0, 3.0], dtype="float32", sycl_queue=queue)
-    made = nn.Sequential(nn.BatchNorm2d(3)).to(queue)
-    made[0].weight[...] = whole.weight
-    made = dist.SyncBatchNorm.convert(made)
-    assert isinstance(made[0], dist.SyncBatchNorm)
+    actual = nn.Sequential(nn.BatchNorm2d(3)).to(queue)
+    actual[0].weight[...] = whole.weight
+    actual = dist.SyncBatchNorm.convert(actual)
+    assert isinstance(actual[0], dist.SyncBatchNorm)
     run = lambda net, x: sycl_dnn.vjp(lambda net, v: net(v), net, x)  # noqa: E731
     want, back = run(whole, dpnp.asarray(x, sycl_queue=queue))
-    got, pull = run(made, dpnp.asarray(x[own], sycl_queue=queue))
-    close(got, want[own])
-    wanted, grads = (
+    received, pull = run(actual, dpnp.asarray(x[own], sycl_queue=queue))
+    close(received, want[own])
+    expected, grads = (
         back(dpnp.asarray(dy, sycl_queue=queue)),
         pull(dpnp.asarray(dy[own], sycl_queue=queue)),
     )
-    close(grads[1], wanted[1][own])
-    close(dist.all_reduce(grads[0][0].weight), wanted[0].weight)
-    close(made[0].running_mean, whole.running_mean)
-    close(made[0].running_var, whole.running_var)
-    assert float(made[0].num_batches_tracked) == 1
-    made.eval(), whole.eval()
-    close(made(dpnp.asarray(x, sycl_queue=queue)), whole(dpnp.asarray(x, sycl_queue=queue)))
+    close(grads[1], expected[1][own])
+    close(dist.all_reduce(grads[0][0].weight), expected[0].weight)
+    close(actual[0].running_mean, whole.running_mean)
+    close(actual[0].running_var, whole.running_var)
+    assert float(actual[0].num_batches_tracked) == 1
+    actual.eval(), whole.eval()
+    close(actual(dpnp.asarray(x, sycl_queue=queue)), whole(dpnp.asarray(x, sycl_queue=queue)))
 
 
 def main():

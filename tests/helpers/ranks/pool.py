@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank that runs one program after another: those that a folder names, until it says no more."""
+"""A rank that runs the programs listed in a folder, one after another."""
 
 import contextlib
 import io

@@ -10,8 +10,8 @@ from sycl_dnn import distributed as dist
 from sycl_dnn import functional as F
 
 
-def close(got, want):
-    np.testing.assert_allclose(dpnp.asnumpy(got), want, rtol=2e-5, atol=1e-5)
+def close(actual, want):
+    np.testing.assert_allclose(dpnp.asnumpy(actual), want, rtol=2e-5, atol=1e-5)
 
 
 def main():
@@ -47,8 +47,8 @@ def main():
         for call in (around, sycl_dnn.compile(around)):
             close(call(x), value)
         for _ in range(3):
-            made, pull = sycl_dnn.vjp(around, x)
-            close(made, value)
+            result, pull = sycl_dnn.vjp(around, x)
+            close(result, value)
             close(pull(array(dy[rank]))[0], grad)
         step = sycl_dnn.compile(lambda v, dy, f=around: sycl_dnn.vjp(f, v)[1](dy)[0])
         for _ in range(2):
@@ -72,8 +72,8 @@ def main():
     for _ in range(3):  # constant, and yet a collective of every call
         close(again(frozen, x), total + parts[rank])
     double = x.astype("float64")
-    made, pull = sycl_dnn.vjp(lambda v: dist.all_reduce(v, "mean"), double)
-    close(made, total / n)
+    result, pull = sycl_dnn.vjp(lambda v: dist.all_reduce(v, "mean"), double)
+    close(result, total / n)
     close(pull(dpnp.ones_like(double))[0], np.ones((n, 3)))
     with pytest.raises(NotImplementedError, match="has no gradient"):
         sycl_dnn.grad(lambda v: F.sum(dist.all_reduce(v, "max")))(x)
@@ -82,12 +82,12 @@ def main():
 
     tree = {"a": x, "b": [None, F.asarray(x + 1, dtype="bfloat16"), x[0] * 3], "c": double}
     for bucket_bytes in (0, 30, 1 << 20):
-        made = dist.average_gradients(tree, bucket_bytes)
-        close(made["a"], total / n)
-        close(made["b"][2], total[0] * 3 / n)
-        close(made["c"], total / n)
-        assert made["b"][0] is None
-        rounded = dpnp.asnumpy(made["b"][1].astype("float32"))
+        result = dist.average_gradients(tree, bucket_bytes)
+        close(result["a"], total / n)
+        close(result["b"][2], total[0] * 3 / n)
+        close(result["c"], total / n)
+        assert result["b"][0] is None
+        rounded = dpnp.asnumpy(result["b"][1].astype("float32"))
         np.testing.assert_allclose(rounded, total / n + 1, rtol=0.05, atol=0.05)
     print("buckets right")
 

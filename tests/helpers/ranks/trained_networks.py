@@ -24,7 +24,7 @@ FIRST, END, FILE = sys.argv[3:] or (0, 12, "")
 BATCH, LETTERS, LENGTH, WIDTH = 32, 11, 8, 16
 #: Several buckets in each network.
 BUCKET_BYTES = 4096
-#: A key's bias has only rounding errors as gradient; Adam's default bound makes them whole steps.
+#: The gradient of a key's bias is rounding error, which Adam's default epsilon makes full steps.
 BOUND = 1e-5
 
 
@@ -115,8 +115,8 @@ def train(name, way, group):
         net, state = found["net"], opt.own_state(found["state"], found["net"])
     inputs, labels = data()
     for chosen in list(dist.own_batches(len(inputs), BATCH, seed=1))[int(FIRST) : int(END)]:
-        given = [dpnp.asarray(a[chosen], sycl_queue=group.queue) for a in (inputs, labels)]
-        value, net, state = step(net, state, *given)
+        args = [dpnp.asarray(a[chosen], sycl_queue=group.queue) for a in (inputs, labels)]
+        value, net, state = step(net, state, *args)
         losses.append(value)
     if way == "sharded":
         whole = checked_state(opt, state, net)
@@ -144,8 +144,8 @@ def main():
     group = dist.init(timeout=600)
     found = {}
     for name, way in CASES:
-        made = train(name, way, group)
-        found |= {f"{name}:{way}:{key}": value for key, value in made.items()}
+        result = train(name, way, group)
+        found |= {f"{name}:{way}:{key}": value for key, value in result.items()}
     if group.is_main:
         np.savez(PATH, **found)
 

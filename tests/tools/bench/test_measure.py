@@ -47,13 +47,13 @@ def test_operations(line, products):
 
 
 def test_bytes_are_those_of_the_arguments(bench_stream):
-    # Whole numbers every CPU has; bfloat16 not.
+    # Every CPU supports integers, but not bfloat16.
     line = "--matmul --dt=u8:s8:f32 --stag=abx --wtag=abx --dtag=abx"
     plain = measure.ready(case_of(f"{line} 8x16:16x4"), bench_stream)
-    wanted = 8 * 16 + 16 * 4 + 8 * 4 * 4
-    assert measure.bytes_moved(plain.call, plain.primitive.arguments) == wanted
+    expected = 8 * 16 + 16 * 4 + 8 * 4 * 4
+    assert measure.bytes_moved(plain.call, plain.primitive.arguments) == expected
     added = measure.ready(case_of(f"{line} --attr-post-ops=sum 8x16:16x4"), bench_stream)
-    assert measure.bytes_moved(added.call, added.primitive.arguments) == wanted + 8 * 4 * 4
+    assert measure.bytes_moved(added.call, added.primitive.arguments) == expected + 8 * 4 * 4
 
 
 @pytest.mark.parametrize("cold", measure.COLD)
@@ -86,8 +86,8 @@ def test_runs_really_compute_and_in_order(bench_stream):
     (args,) = one.arguments
     desc = dnnl.MemoryDesc((2, 2), dnnl.data_type.f32)
     ones, total = (storage.write(np.full((2, 2), v), desc, bench_stream) for v in (1.0, 0.0))
-    given = args | {"src": ones.memory, "weights": ones.memory, "dst": total.memory}
-    batch = measure.batches(bench_stream, one.primitive, [given])
+    provided = args | {"src": ones.memory, "weights": ones.memory, "dst": total.memory}
+    batch = measure.batches(bench_stream, one.primitive, [provided])
     batch(3)
     batch(4)
     assert storage.read(total).tolist() == [[14.0, 14.0], [14.0, 14.0]]
@@ -173,8 +173,8 @@ def test_rates():
 
 def test_lines():
     text = command.line(command.TEMPLATE, FIGURES, "cpu")
-    wanted = 'perf,cpu,brg,"mine",--matmul 2x3:3x4,0.008,1.5,2,4,1,4,2,0.5'
-    assert text == wanted
+    expected = 'perf,cpu,brg,"mine",--matmul 2x3:3x4,0.008,1.5,2,4,1,4,2,0.5'
+    assert text == expected
     every = "%driver% %clock% %Gbytes% %~time% %+time% %~bw%"
     assert command.line(command.check(every), FIGURES, "cpu") == "matmul host 0.002 3 8 0.666667"
     for bad in ("%nothing%", "%-prb%", "%time%"):
@@ -205,8 +205,8 @@ def test_the_roof_is_measured_for_the_types_there_are(bench_stream):
 def test_the_picture_has_the_cases_and_the_roofs():
     pytest.importorskip("matplotlib")
     other = Figures("softmax", "", nbytes=10, median_ms=1.0)
-    found = [(FIGURES, "f32"), (other, "f32"), (FIGURES, "f8_e4m3")]
-    figure = roof.roofline(found, Roof(2.0, {"f32": 16.0}), "a CPU")
+    matches = [(FIGURES, "f32"), (other, "f32"), (FIGURES, "f8_e4m3")]
+    figure = roof.roofline(matches, Roof(2.0, {"f32": 16.0}), "a CPU")
     (axes,) = figure.axes
     roofs = [line for line in axes.lines if len(line.get_xdata()) == 3]
     points = [line for line in axes.lines if line.get_marker() == "o"]

@@ -69,7 +69,7 @@ def test_impossible_combinations_are_counted():
     assert (len(found), reader.skipped) == (1, {"constants do not fit the function": 8})
 
 
-def test_each_driver_has_a_state_of_its_own():
+def test_each_driver_has_separate_state():
     assert lines("--lnorm --dt=bf16 2x3 --shuffle 2x4 --lnorm 2x3") == [
         "--lnorm --dt=bf16 2x3",
         "--shuffle 2x4",
@@ -80,8 +80,8 @@ def test_each_driver_has_a_state_of_its_own():
 def test_nested_files_share_the_state(tmp_path):
     (tmp_path / "inner").write_text("--group=2 2x4\n")
     (tmp_path / "outer.in").write_text("--shuffle --dt=bf16 --batch=inner 2x8")
-    found = [case.line for case in read_file(tmp_path / "outer.in")]
-    assert found == [
+    matches = [case.line for case in read_file(tmp_path / "outer.in")]
+    assert matches == [
         "--shuffle --dt=bf16 --group=2 2x4",
         "--shuffle --dt=bf16 --group=2 2x8",
     ]

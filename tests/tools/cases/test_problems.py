@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Problem descriptors and attributes: what they say and what they leave out."""
+"""Texts of problem descriptors and attributes."""
 
 import pytest
 
@@ -20,14 +20,14 @@ CONVOLUTIONS = {
 }
 
 
-@pytest.mark.parametrize(("text", "wanted"), CONVOLUTIONS.items(), ids=CONVOLUTIONS)
-def test_convolution(text, wanted):
+@pytest.mark.parametrize(("text", "expected"), CONVOLUTIONS.items(), ids=CONVOLUTIONS)
+def test_convolution(text, expected):
     p = problems.convolution(text)
-    assert (p.i, p.o, p.k, p.s, p.d, p.pl, p.pr) == wanted
+    assert (p.i, p.o, p.k, p.s, p.d, p.pl, p.pr) == expected
     assert (p.mb, p.ic, p.oc, p.g) == (2, 3, 4, None)
 
 
-def test_deconvolution_goes_the_other_way():
+def test_deconvolution_is_the_adjoint():
     p = problems.convolution("mb1ic4ih4oc3kh3sh2ph1", inverse=True)
     assert (p.i, p.o) == ((4, 4), (7, 7))
 
@@ -59,9 +59,9 @@ TAGS = {
 }
 
 
-@pytest.mark.parametrize(("given", "wanted"), TAGS.items(), ids=str)
-def test_meta_tags(given, wanted):
-    assert storage.expand_tag(*given) == wanted
+@pytest.mark.parametrize(("args", "expected"), TAGS.items(), ids=str)
+def test_meta_tags(args, expected):
+    assert storage.expand_tag(*args) == expected
 
 
 def test_every_permutation_is_a_layout():

@@ -10,7 +10,7 @@ LAYOUTS = ("abcd", "acdb", "cdba", "aBcd16b", "ABcd16b16a", "Acdb8a", "ABcd4a8b8
 
 
 @pytest.mark.parametrize("tag", LAYOUTS)
-def test_elements_lie_where_reorders_put_them(tag, cpu_stream):
+def test_storage_matches_reorders(tag, cpu_stream):
     values = np.arange(2 * 17 * 3 * 4, dtype=np.float64).reshape(2, 17, 3, 4)
     plain = storage.write(values, storage.describe(values.shape, "f32", "abx"), cpu_stream)
     target = storage.Buffer(storage.describe(values.shape, "f32", tag), cpu_stream)
@@ -21,7 +21,7 @@ def test_elements_lie_where_reorders_put_them(tag, cpu_stream):
     assert (target.bytes()[: len(packed)] == packed).all()
 
 
-def test_what_is_written_out_of_place_is_seen(cpu_stream):
+def test_out_of_place_writes_are_detected(cpu_stream):
     desc = storage.describe((2, 3), "f32", None, (5, 1))
     assert storage.intrusion(storage.Buffer(desc, cpu_stream)) == ""
     for at, text in ((12, "gaps"), (40, "past the end")):

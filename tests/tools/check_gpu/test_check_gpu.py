@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``check-gpu``: checks run and judge, crashes and hangs are rows, the verdict names the device."""
+"""``check-gpu``: checks give verdicts, crashes and hangs are rows, the verdict names the device."""
 
 import json
 import os
@@ -67,7 +67,7 @@ def test_both_backends_of_a_gpu_are_checked_and_level_zero_first():
     assert [d["filter_string"] for d in command._chosen(rows, "cpu")] == ["opencl:cpu:0"]
 
 
-def test_what_a_process_that_died_or_hangs_leaves(monkeypatch, tmp_path):
+def test_results_of_crashed_and_hanging_processes(monkeypatch, tmp_path):
     programs = {
         "crashes": "import os; print('last words', flush=True); os.abort()",
         "hangs": "import time; time.sleep(600)",
@@ -135,7 +135,7 @@ def test_nan_is_no_agreement():
     assert not off <= function_sample.TOLERANCE["float32"]
 
 
-def test_drawn_digits_are_told_apart():
+def test_drawn_digits_are_distinguished():
     images, labels = device_checks._drawn_digits(np.random.default_rng(0), 50)
     assert images.shape == (50, 1, 8, 8)
     assert set(labels) <= set(range(10))
@@ -192,7 +192,7 @@ def test_unknown_device_names_those_that_exist(monkeypatch, capsys, tmp_path):
     assert "--device must be one of opencl:cpu:0, got gpu:7" in capsys.readouterr().err
 
 
-def test_after_ctrl_c_the_report_has_what_had_ended(monkeypatch, capsys, tmp_path):
+def test_report_after_ctrl_c_has_the_finished_checks(monkeypatch, capsys, tmp_path):
     def run(name, *_, **__):
         if name == "functions":
             raise KeyboardInterrupt
@@ -230,13 +230,13 @@ def test_a_primitive_agrees_with_the_cpu_engine(line, cpu_stream):
 
 @pytest.mark.parametrize("line", SAMPLE)
 @pytest.mark.parametrize("number", [2.0, np.nan])
-def test_one_wrong_number_of_a_primitive_is_found(line, number, cpu_stream):
+def test_one_wrong_element_of_a_primitive_is_detected(line, number, cpu_stream):
     done, _ = primitive_sample.executed(case_of(line).call(), cpu_stream, line, {})
-    wanted = done.results()[0]
-    assert primitive_sample.wrong(done, wanted) == ""
-    for values in wanted.values():
+    expected = done.results()[0]
+    assert primitive_sample.wrong(done, expected) == ""
+    for values in expected.values():
         values.flat[7] += number * max(1.0, 0.05 * np.abs(values).max())
-    assert "is off by" in primitive_sample.wrong(done, wanted)
+    assert "is off by" in primitive_sample.wrong(done, expected)
 
 
 def test_the_sample_has_every_primitive_and_what_is_refused_says_so(cpu_stream):

@@ -27,15 +27,15 @@ def lines(line):
 
 
 def test_variants_change_one_thing():
-    given = case_of(CONV)
-    for variant in variants(given):
-        names = given.texts.keys() | variant.case.texts.keys()
-        changed = {n for n in names if given.texts.get(n) != variant.case.texts.get(n)}
+    provided = case_of(CONV)
+    for variant in variants(provided):
+        names = provided.texts.keys() | variant.case.texts.keys()
+        changed = {n for n in names if provided.texts.get(n) != variant.case.texts.get(n)}
         if variant.change.startswith("all layouts"):
             assert changed <= {"stag", "wtag", "dtag"}
         else:
-            assert len(changed) + (variant.case.problem != given.problem) == 1, variant
-    assert len({v.case.line for v in variants(given)}) == len(variants(given))
+            assert len(changed) + (variant.case.problem != provided.problem) == 1, variant
+    assert len({v.case.line for v in variants(provided)}) == len(variants(provided))
 
 
 def test_what_is_varied():
@@ -72,11 +72,11 @@ def test_gradients_stay_gradients():
 
 
 def test_pairs_are_no_single_changes():
-    given = case_of(LRN)
-    single = {v.case.line for v in variants(given)}
-    double = {v.case.line for v in pairs(given)}
+    provided = case_of(LRN)
+    single = {v.case.line for v in variants(provided)}
+    double = {v.case.line for v in pairs(provided)}
     assert double
-    assert not double & (single | {given.line})
+    assert not double & (single | {provided.line})
 
 
 def test_better_variants_are_better(prober):
@@ -90,7 +90,7 @@ def test_better_variants_are_better(prober):
     assert ranks == sorted(ranks, reverse=True)
 
 
-def test_two_things_are_changed_where_one_is_not_enough(prober):
+def test_two_changes_are_combined_if_one_is_not_enough(prober):
     """Neither another type nor another accumulator alone makes this one possible."""
     line = "--conv --dir=FWD_I --dt=f64 --attr-acc-mode=f16 mb1ic16ih9oc16kh3"
     found = explain(case_of(line), prober)
@@ -100,13 +100,13 @@ def test_two_things_are_changed_where_one_is_not_enough(prober):
     assert "--conv --dir=FWD_I mb1ic16ih9oc16kh3" in {v.case.line for v, _ in found.better}
 
 
-def test_everything_lists_what_is_as_good(prober):
+def test_all_lists_equally_good_variants(prober):
     case = case_of("--eltwise --alpha=0 --beta=0 2x16x4x4")
     assert explain(case, prober).better == ()
     assert len(explain(case, prober, everything=True).better) > 0
 
 
-def test_notes_say_what_an_answer_means():
+def test_notes_explain_answers():
     free = Answer("optimised", "jit:avx2")
     blocked = Attempt("ref:any", "", {"src": "f32 (2, 16) aB16b", "dst": "f32 (2, 16) ab"}, 3 << 20)
     answer = Answer("ref", "conv+ref:any", attempts=(blocked,), warned=("known fault",))
@@ -152,6 +152,6 @@ def test_options_may_stand_behind_the_problem(capsys):
         (["--isa=avx3", "--lrn", "mb2ic10ih5"], "isa must be of sse41"),
     ],
 )
-def test_what_cannot_be_explained(arguments, message, capsys):
+def test_unexplainable_cases(arguments, message, capsys):
     assert command.main(arguments) == 2
     assert message in capsys.readouterr().err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of oneDNN: implementations, reasons, and levels of the CPU, from a separate process."""
+"""oneDNN's answers from a separate process: implementations, reasons, CPU levels."""
 
 import pytest
 
@@ -39,13 +39,13 @@ def test_types_without_any_implementation_say_so(prober):
 def test_all_implementations_in_the_order_of_next_impl(prober):
     engine, call = dnnl.Engine("cpu"), case_of(CONV).call()
     pd = describe(call, engine, None, attributes.build(call))
-    wanted = [pd.impl_info]
+    expected = [pd.impl_info]
     while pd.next_impl():
-        wanted.append(pd.impl_info)
+        expected.append(pd.impl_info)
     answer = prober.ask(case_of(CONV), every=True)
     taken = [a for a in answer.attempts if not a.reason]
-    assert [a.impl for a in taken] == wanted
-    assert answer.impl == wanted[0] == answer.first.impl
+    assert [a.impl for a in taken] == expected
+    assert answer.impl == expected[0] == answer.first.impl
     assert taken[-1].layouts.keys() == {"src", "weights", "dst"}
     assert any(a.reason for a in answer.attempts)
 
@@ -76,7 +76,7 @@ def test_the_process_that_died_is_replaced(prober):
 
 
 @pytest.mark.slow
-def test_no_device_is_told():
+def test_missing_device_is_reported():
     with pytest.raises(ProbeError, match="device must be one of"):
         Prober("nonsense")
 

@@ -145,7 +145,7 @@ def test_a_launcher_that_is_ended_leaves_no_process(tmp_path, number, status):
     process.send_signal(number)
     process.communicate(timeout=600)
     assert process.returncode == status
-    for pid in pids:  # the kernel ends those of a killed launcher in its own time
+    for pid in pids:  # the kernel ends a killed launcher's processes at some later time
         subprocess.run(["tail", "--pid", str(pid), "-f", "/dev/null"], timeout=600, check=True)
 
 

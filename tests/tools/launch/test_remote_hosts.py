@@ -82,7 +82,7 @@ def test_a_host_that_fails_ends_the_other(server, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
-def test_a_launcher_that_is_ended_ends_what_it_started_by_ssh(server, tmp_path, number, status):
+def test_terminated_launcher_ends_its_ssh_processes(server, tmp_path, number, status):
     (tmp_path / "program.py").write_text(SAYS_AND_WAITS.replace("FAILS", "None"))
     with started(server, tmp_path / "program.py", "two words", "$HOME's") as process:
         pids = of_ranks([process.stdout.readline() for _ in range(2)])
@@ -98,5 +98,5 @@ def test_a_launcher_that_is_ended_ends_what_it_started_by_ssh(server, tmp_path, 
     [("node01", "node01"), ("someone@node01", "node01"), ("ssh://a@node01:22", "node01"),
      ("ssh://[::1]:22", "::1")],
 )  # fmt: skip
-def test_the_name_under_which_a_host_is_reached(host, expected):
+def test_host_name_for_connections(host, expected):
     assert address_of(host) == expected

@@ -122,7 +122,7 @@ def test_shares():
     assert summarized([]).measure == "host"
 
 
-def test_what_runs_inside_a_call_of_dpnp_counts_once():
+def test_work_inside_a_dpnp_call_counts_once():
     call = made("dpnp", begin=0, host=100, time=100, clock="wall")
     inside = made(begin=10, host=5, time=30)
     elsewhere = made(begin=20, host=5, time=30, thread=2)
@@ -223,7 +223,7 @@ def test_command_line(tmp_path):
 @pytest.mark.parametrize(
     ("end", "status"), [("sys.exit(7)", 7), ("sys.exit('no')", 1), ("1 / 0", 1), ("sys.exit()", 0)]
 )
-def test_command_line_tells_how_the_script_ended(tmp_path, capsys, end, status):
+def test_command_line_reports_how_the_script_ended(tmp_path, capsys, end, status):
     script = tmp_path / "ends.py"
     script.write_text(f"import sys\n{end}\n")
     before = sys.argv, sys.path[:]

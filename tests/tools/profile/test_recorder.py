@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a profile records of each path to a submission."""
+"""Profile records of each submission path."""
 
 import dpnp
 import pytest
@@ -70,7 +70,7 @@ def test_low_level_executions(engine, queue, stream):
     assert [(t.argument, t.layout) for t in record.tensors] == [("src", "ab"), ("dst", "ba")]
 
 
-def test_runtime_dimensions_are_told_as_they_came(timed):
+def test_runtime_dimensions_are_reported_as_passed(timed):
     engine = dnnl.Engine(timed)
     stream = dnnl.Stream(engine, timed)
     f32, any_size = dnnl.data_type.f32, dnnl.RUNTIME_DIM_VAL

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What records say and when there are some: flags, clocks, limits, nesting."""
+"""Contents of records: flags, clocks, limits, nesting."""
 
 import dpctl
 import dpnp
@@ -14,7 +14,7 @@ from sycl_dnn import onednn as dnnl
 from sycl_dnn.device import usable_devices
 
 
-def test_inserted_reorders_are_told_from_those_asked_for(ones):
+def test_inserted_reorders_are_distinguished_from_requested_ones(ones):
     x, w = ones(2, 8, 9, 9), ones(8, 8, 3, 3)
     with sycl_dnn.profile() as p:
         F.conv2d(x, w)
@@ -57,7 +57,7 @@ def test_misses_of_both_caches(ones):
     with sycl_dnn.profile() as p:
         F.linear(x, x)
     assert p.summary.plan_misses == 1
-    # oneDNN still has it, if the library says so.
+    # Still a fault of oneDNN, if the library says so.
     assert p.summary.cache_misses in (0, None)
 
 

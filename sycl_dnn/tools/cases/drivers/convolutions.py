@@ -38,14 +38,14 @@ _OLD_TYPES = ("f32", "s32", "u8", "s8", "bf16", "f16")
 
 def _configuration(text: str) -> tuple[str, ...]:
     """Parse an old configuration such as ``u8s8f32``."""
-    found, rest = [], text
+    matches, rest = [], text
     while rest:
         name = next((t for t in _OLD_TYPES if rest.startswith(t)), None)
         if name is None:
             raise ValueError(f"configuration must be made of data types, got {text!r}")
-        found.append(name)
+        matches.append(name)
         rest = rest[len(name) :]
-    return tuple(found[:3] if len(found) > 1 else found)
+    return tuple(matches[:3] if len(matches) > 1 else matches)
 
 
 def _types(text: str) -> tuple[str, ...]:
@@ -55,9 +55,9 @@ def _types(text: str) -> tuple[str, ...]:
     return _configuration(text)
 
 
-def _bias_type(given: str, direction: str) -> str:
-    if given != "undef":
-        return given
+def _bias_type(provided: str, direction: str) -> str:
+    if provided != "undef":
+        return provided
     return "f32" if direction in ("FWD_B", "BWD_WB") else ""
 
 
@@ -65,21 +65,21 @@ def _tensors(o: dict, dims: dict[str, tuple]) -> list[Tensor | None]:
     """Return source, weights, bias and destination; None without a bias."""
     types = spread(o["dt"], 3, "dt")
     strides = spread(o["strides"], 3, "strides") if o["strides"] != ("",) else ("",) * 3
-    found: list[Tensor | None] = []
+    results: list[Tensor | None] = []
     for name, dtype, tag, step in zip(
         ("src", "weights", "dst"), types, ("stag", "wtag", "dtag"), strides, strict=True
     ):
-        found.append(Tensor(dims[name], dtype, o[tag][0], strides_of(step)))
+        results.append(Tensor(dims[name], dtype, o[tag][0], strides_of(step)))
     bias = _bias_type(o["bia-dt"][0], o["dir"])
-    found.insert(2, Tensor(dims["bias"], bias, "any") if bias else None)
-    return found
+    results.insert(2, Tensor(dims["bias"], bias, "any") if bias else None)
+    return results
 
 
 def _forward(driver: str, o: dict, params: dict, tensors: list, kind: str, attr) -> Call:
     names = ("src", "weights", "bias", "dst")
-    given = {n: t for n, t in zip(names, tensors, strict=True) if t is not None}
+    inputs = {n: t for n, t in zip(names, tensors, strict=True) if t is not None}
     full = {"prop_kind": kind} | params
-    return Call(driver, f"{_ROWS[driver]}_forward", full, given, attr)
+    return Call(driver, f"{_ROWS[driver]}_forward", full, inputs, attr)
 
 
 def build(driver: str, o: dict[str, Any], dims: dict[str, tuple], params: dict) -> Call:
@@ -92,9 +92,9 @@ def build(driver: str, o: dict[str, Any], dims: dict[str, tuple], params: dict) 
     hint = _forward(driver, o, params, tensors, "forward_training", forward_attributes(o))
     if direction == "BWD_WB":
         tensors[2] = tensors[2] or Tensor(dims["bias"], "f32", "any")
-    given = {n: t for n, t in zip(_GRADIENTS[direction], tensors, strict=True) if n and t}
+    provided = {n: t for n, t in zip(_GRADIENTS[direction], tensors, strict=True) if n and t}
     row = f"{_ROWS[driver]}_backward_{'data' if direction == 'BWD_D' else 'weights'}"
-    return Call(driver, row, dict(params), given, attributes_of(o), hint)
+    return Call(driver, row, dict(params), provided, attributes_of(o), hint)
 
 
 def _windowed(driver: str, p: SimpleNamespace, o: dict) -> Call:
@@ -300,8 +300,8 @@ def _read_lrn(text: str) -> SimpleNamespace:
     p = problems.spatial(text, ("ic", "ls"), ("alpha", "beta", "k"))
     if not getattr(p, "ic", 0):
         raise ValueError(f"ic must be given, got {text!r}")
-    given = {"ls": 5, "alpha": 1 / 8192, "beta": 0.75, "k": 1.0} | vars(p)
-    return SimpleNamespace(**given)
+    provided = {"ls": 5, "alpha": 1 / 8192, "beta": 0.75, "k": 1.0} | vars(p)
+    return SimpleNamespace(**provided)
 
 
 def _lrn(p: SimpleNamespace, o: dict[str, Any]) -> Call:

@@ -30,7 +30,7 @@ def _read(text: str) -> SimpleNamespace:
 
 
 def _encoding(text: str) -> tuple[tuple[str, float], ...]:
-    found = []
+    matches = []
     for part in text.split(":") if text else ():
         name, _, share = part.partition("+")
         if name not in _ENCODINGS:
@@ -38,18 +38,18 @@ def _encoding(text: str) -> tuple[tuple[str, float], ...]:
         sparsity = float(share) if share else 0.9
         if not 0 <= sparsity <= 1:
             raise ValueError(f"sparsity must be in [0, 1], got {share}")
-        found.append((name, sparsity))
-    if len(found) > 3:
+        matches.append((name, sparsity))
+    if len(matches) > 3:
         raise ValueError(f"--encoding must have at most 3 parts, got {text!r}")
-    return (*found, *[("", 0.0)] * (3 - len(found)))
+    return (*matches, *[("", 0.0)] * (3 - len(matches)))
 
 
 def _masks(text: str) -> tuple[int, ...]:
-    found = tuple(map(int, text.split(":"))) if text else (0, 0)
-    found = found * 2 if found == (0,) else found
-    if len(found) != 2 or min(found) < 0:
+    result = tuple(map(int, text.split(":"))) if text else (0, 0)
+    result = result * 2 if result == (0,) else result
+    if len(result) != 2 or min(result) < 0:
         raise ValueError(f"--runtime_dims_masks must be src:wei, got {text!r}")
-    return found
+    return result
 
 
 def _destination_mask(masks: tuple[int, ...], ndims: int) -> int:
@@ -77,8 +77,8 @@ def _call(p: SimpleNamespace, o: dict[str, Any]) -> Call:
     runtime = (*masks, _destination_mask(masks, ndims))
     tags = (o["stag"][0], o["wtag"][0], o["dtag"][0])
     rows = zip((p.src, p.weights, p.dst), types, tags, strides, runtime, o["encoding"], strict=True)
-    made = [_tensor(d, t, g, strides_of(s), r, e) for d, t, g, s, r, e in rows]
-    tensors = dict(zip(("src", "weights", "dst"), made, strict=True))
+    results = [_tensor(d, t, g, strides_of(s), r, e) for d, t, g, s, r, e in rows]
+    tensors = dict(zip(("src", "weights", "dst"), results, strict=True))
     bias = o["bia-dt"][0]
     if bias != "undef":
         tensors["bias"] = _bias(p.dst, bias, o["bia_mask"], runtime[2])

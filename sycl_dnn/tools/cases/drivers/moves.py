@@ -143,8 +143,8 @@ def _read_concat(text: str) -> SimpleNamespace:
     return SimpleNamespace(name=name, sources=found)
 
 
-def _tags(given: tuple[str, ...], count: int) -> tuple[str, ...]:
-    return given if len(given) == count else given[:1] * count
+def _tags(provided: tuple[str, ...], count: int) -> tuple[str, ...]:
+    return provided if len(provided) == count else provided[:1] * count
 
 
 def _concat(p: SimpleNamespace, o: dict[str, Any]) -> Call:

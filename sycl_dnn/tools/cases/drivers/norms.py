@@ -52,19 +52,19 @@ def _statistics(driver: str, src: tuple[int, ...], groups: int) -> tuple[tuple, 
 
 def _forward_tensors(driver: str, o: dict, src: Tensor, dst: Tensor, groups: int) -> dict:
     stat, channels = _statistics(driver, src.dims, groups)
-    flags, found = o["flags"], {"src": src, "dst": dst}
+    flags, result = o["flags"], {"src": src, "dst": dst}
     stat_tag = o["stat_tag"][0] if driver == "lnorm" else None
     if prop_kind(o["dir"]) != "forward_inference" or "use_global_stats" in flags:
         if "rms_norm" not in flags:
-            found["mean"] = Tensor(stat, "f32", stat_tag)
-        found["variance"] = Tensor(stat, "f32", stat_tag)
+            result["mean"] = Tensor(stat, "f32", stat_tag)
+        result["variance"] = Tensor(stat, "f32", stat_tag)
     scale = o["ss_dt"][0] if driver == "lnorm" else "f32"
     for flag, name in (("use_scale", "scale"), ("use_shift", "shift")):
         if flag in flags:
-            found[name] = Tensor((channels,), scale)
+            result[name] = Tensor((channels,), scale)
     if "fuse_norm_add_relu" in flags:
-        found["src_1"] = Tensor(src.dims, src.dtype, src.tag)
-    return found
+        result["src_1"] = Tensor(src.dims, src.dtype, src.tag)
+    return result
 
 
 def _params(driver: str, o: dict, kind: str, epsilon_: float, groups: int) -> dict[str, Any]:

@@ -47,12 +47,12 @@ def laid_out(
     tags : of src_layer, weights and dst_layer
     gaps : whether layers with a tag, and all states, have gaps
     """
-    found = {}
+    result = {}
     for name, shape in dims.items():
         tag = _tag(name, tags)
         strides = _with_gaps(name, shape, tag) if gaps else ()
-        found[name] = Tensor(shape, types.get(name, "f32"), tag, strides)
-    return found
+        result[name] = Tensor(shape, types.get(name, "f32"), tag, strides)
+    return result
 
 
 # --- The driver
@@ -121,16 +121,16 @@ def _quantisation(o: dict, dims: dict) -> dict[str, Any] | None:
         return None
     shift = _SHIFT if types["src_layer"] == "u8" else 0.0
     rng = data.generator(o["cfg"], "scales")
-    found: dict[str, Any] = {"data": (_SCALE, shift)}
+    result: dict[str, Any] = {"data": (_SCALE, shift)}
     gates, channels = dims["weights_layer"][3:]
     per_gate = o["scaling"] == "per_oc"
     scales = rng.choice((64.0, 128.0), gates * channels if per_gate else 1)
-    found["weights"] = (24 if per_gate else 0, scales.tolist())
+    result["weights"] = (24 if per_gate else 0, scales.tolist())
     if "weights_projection" in dims:
         per_channel = o["scaling-proj"] == "per_oc"
         count = dims["weights_projection"][3] if per_channel else 1
-        found["projection"] = (8 if per_channel else 0, rng.choice((64.0, 128.0), count).tolist())
-    return found
+        result["projection"] = (8 if per_channel else 0, rng.choice((64.0, 128.0), count).tolist())
+    return result
 
 
 def _state_rounding(quantisation: dict, dtype: str):

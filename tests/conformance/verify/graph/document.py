@@ -170,17 +170,17 @@ class Document:
 
     def readers(self) -> dict[int, list[OpText]]:
         """Return the operations that read each tensor."""
-        found: dict[int, list[OpText]] = {number: [] for number in self.tensors}
+        result: dict[int, list[OpText]] = {number: [] for number in self.tensors}
         for op in self.ops:
             for number in op.inputs:
-                found[number].append(op)
-        return found
+                result[number].append(op)
+        return result
 
     def inputs(self) -> list[int]:
         """Return the tensors that no operation writes, in the order of their first reader."""
-        made = self.producers()
+        produced = self.producers()
         read = dict.fromkeys(n for op in self.ops for n in op.inputs)
-        return [number for number in read if number not in made]
+        return [number for number in read if number not in produced]
 
     def results(self) -> list[int]:
         """Return the tensors that only an ``End`` or nothing reads."""
@@ -261,23 +261,23 @@ MAX_OPS = 4096
 
 
 def _attribute(name: str, text: Any) -> Any:
-    given = mapping(text, f"attribute {name}")
-    kind = one_of(given.get("type"), VALUES, f"type of attribute {name}")
-    return VALUES[kind](given.get("value"), f"attribute {name}")
+    provided = mapping(text, f"attribute {name}")
+    kind = one_of(provided.get("type"), VALUES, f"type of attribute {name}")
+    return VALUES[kind](provided.get("value"), f"attribute {name}")
 
 
 def _tensor(text: Any) -> TensorText:
-    given = mapping(text, "a tensor")
-    number = integer(given.get("id"), "id of a tensor", low=0)
+    provided = mapping(text, "a tensor")
+    number = integer(provided.get("id"), "id of a tensor", low=0)
     what = f"tensor {number}"
-    dtype = one_of(given.get("dtype"), DTYPES, f"dtype of {what}")
-    shape = integers(given.get("shape"), f"shape of {what}", low=-(2**63))
+    dtype = one_of(provided.get("dtype"), DTYPES, f"dtype of {what}")
+    shape = integers(provided.get("shape"), f"shape of {what}", low=-(2**63))
     if len(shape) > MAX_RANK:
         raise Broken(f"shape of {what} must have at most {MAX_RANK} axes, got {len(shape)}")
-    steps = integers(given.get("stride", []), f"stride of {what}", low=-(2**63))
-    is_open = given.get("layout_type") != "strided" or len(steps) != len(shape)
+    steps = integers(provided.get("stride", []), f"stride of {what}", low=-(2**63))
+    is_open = provided.get("layout_type") != "strided" or len(steps) != len(shape)
     strides = None if is_open or min(steps, default=0) < 0 else steps
-    kind = given.get("property_type", "undef")
+    kind = provided.get("property_type", "undef")
     one_of(kind, PROPERTIES, f"property of {what}")
     return TensorText(number, dtype, shape, strides, kind)
 
@@ -297,15 +297,15 @@ def _merge(tensors: dict[int, TensorText], tensor: TensorText) -> int:
 
 
 def _op(text: Any, tensors: dict[int, TensorText]) -> OpText:
-    given = mapping(text, "an operation")
-    number = integer(given.get("id"), "id of an operation", low=0)
-    kind = one_of(given.get("kind"), ROWS, f"kind of op {number}")
-    op = OpText(number, str(given.get("name", ""))[:200], kind, {}, [], [])
+    provided = mapping(text, "an operation")
+    number = integer(provided.get("id"), "id of an operation", low=0)
+    kind = one_of(provided.get("kind"), ROWS, f"kind of op {number}")
+    op = OpText(number, str(provided.get("name", ""))[:200], kind, {}, [], [])
     try:
-        attrs = mapping(given.get("attrs", {}), "attrs")
+        attrs = mapping(provided.get("attrs", {}), "attrs")
         op.attrs = {str(name): _attribute(str(name), value) for name, value in attrs.items()}
-        op.inputs = _tensors(given.get("inputs", []), "inputs", tensors)
-        op.outputs = _tensors(given.get("outputs", []), "outputs", tensors)
+        op.inputs = _tensors(provided.get("inputs", []), "inputs", tensors)
+        op.outputs = _tensors(provided.get("outputs", []), "outputs", tensors)
     except Broken as problem:
         raise op.fail(str(problem)) from None
     check_ports(op)
@@ -318,27 +318,29 @@ def _tensors(text: Any, what: str, tensors: dict[int, TensorText]) -> list[int]:
 
 def _ordered(ops: list[OpText]) -> list[OpText]:
     """Return the operations ordered so that each comes after those whose results it reads."""
-    made: dict[int, OpText] = {}
+    produced: dict[int, OpText] = {}
     for op in ops:
         for number in op.outputs:
-            if number in made:
+            if number in produced:
                 raise op.fail(
-                    f"tensor {number} must be written once, op {made[number].id} writes it too"
+                    f"tensor {number} must be written once, op {produced[number].id} writes it too"
                 )
-            made[number] = op
-    found: list[OpText] = []
+            produced[number] = op
+    matches: list[OpText] = []
     done: set[int] = set()
     waiting = list(ops)
     while waiting:
         ready = [
-            op for op in waiting if all(n not in made or made[n].id in done for n in op.inputs)
+            op
+            for op in waiting
+            if all(n not in produced or produced[n].id in done for n in op.inputs)
         ]
         if not ready:
             raise waiting[0].fail("must not depend on its own result")
-        found += ready
+        matches += ready
         done |= {op.id for op in ready}
         waiting = [op for op in waiting if op.id not in done]
-    return found
+    return matches
 
 
 def parse(text: str, name: str = "") -> Document:
@@ -350,19 +352,19 @@ def parse(text: str, name: str = "") -> Document:
         The text is not JSON or breaks a rule; the message names operation and rule.
     """
     try:
-        given = json.loads(text)
+        provided = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Broken(f"must be JSON: {str(error)[:200]}") from None
-    given = mapping(given, "the file")
-    texts = sequence(given.get("graph"), "graph", most=MAX_OPS)
+    provided = mapping(provided, "the file")
+    texts = sequence(provided.get("graph"), "graph", most=MAX_OPS)
     if not texts:
         raise Broken("graph must have an operation, got none")
     tensors: dict[int, TensorText] = {}
     ops = [_op(one, tensors) for one in texts]
     if len({op.id for op in ops}) < len(ops):
         raise Broken("ids of operations must differ")
-    mode = one_of(given.get("fpmath_mode", "strict"), FPMATH, "fpmath_mode")
-    to_int = given.get("fpmath_mode_apply_to_int", False) in (True, "true")
+    mode = one_of(provided.get("fpmath_mode", "strict"), FPMATH, "fpmath_mode")
+    to_int = provided.get("fpmath_mode_apply_to_int", False) in (True, "true")
     return Document(_ordered(ops), tensors, mode, to_int, name)
 
 

@@ -78,17 +78,17 @@ class Evaluation:
     def _tensors(self, op: OpText) -> dict[str, Any]:
         mode = self.document.fpmath
         size = _CONVERTED.get(mode, 0.0) if op.kind.startswith(_PRODUCTS) else 0.0
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for name, number in op.ports():
             if isinstance(number, list):
-                found[name] = [self.values[n] for n in number]
+                result[name] = [self.values[n] for n in number]
             else:
-                found[name] = self._shaken(self.values[number], size)
+                result[name] = self._shaken(self.values[number], size)
         if op.kind == "Dropout":
             if self.dropped is None:
                 raise Refusal("Dropout: its random numbers are known only on a device")
-            found["kept"] = self.dropped(op, self.values)
-        return found
+            result["kept"] = self.dropped(op, self.values)
+        return result
 
     def run(self, op: OpText) -> None:
         """Compute one operation from known values."""
@@ -96,13 +96,13 @@ class Evaluation:
             raise Refusal(f"op {op.id} ({op.kind}): there is no reference for it")
         tensors = self.document.tensors
         shapes = [tensors[n].shape for n in op.outputs]
-        given, attributes = self._tensors(op), op.attributes()
+        provided, attributes = self._tensors(op), op.attributes()
         try:
             with np.errstate(all="ignore"):
-                made = compute(op.row.name, given, attributes, shapes)
+                result = compute(op.row.name, provided, attributes, shapes)
         except KeyError as problem:
             raise Refusal(f"op {op.id} ({op.kind}): {problem} must be given") from None
-        for number, value in zip(op.outputs, made, strict=False):
+        for number, value in zip(op.outputs, result, strict=False):
             dtype = tensors[number].dtype
             value = np.asarray(value, np.float64).reshape(tensors[number].shape)
             self.raw[number] = self._shaken(value, noise_of(op, dtype))
@@ -187,8 +187,8 @@ def _added(p: Place) -> np.ndarray:
 
 
 def _other_is_made(p: Place) -> bool:
-    made = p.document.producers()
-    return any(number in made for number in p.op.inputs)
+    produced = p.document.producers()
+    return any(number in produced for number in p.op.inputs)
 
 
 def _length(p: Place) -> np.ndarray | None:
@@ -218,8 +218,8 @@ def _chosen(p: Place) -> np.ndarray:
     if p.port == "cond":
         cond = p.rng.integers(0, 1, p.tensor.shape, endpoint=True).astype(np.float64)
         if cond.ndim:
-            made = p.document.producers()
-            cond[..., 0] = dict(p.op.ports())["src_0"] in made
+            produced = p.document.producers()
+            cond[..., 0] = dict(p.op.ports())["src_0"] in produced
         return cond
     if np.prod(p.tensor.shape) > 1:
         return p.normal()
@@ -239,8 +239,8 @@ def _statistic(p: Place) -> np.ndarray:
     else:
         channel = 1 if attrs["data_format"] == "NCX" else src.ndim - 1
         axes = tuple(i for i in range(src.ndim) if i != channel)
-    made = src.mean(axes) if p.port == "mean" else src.var(axes)
-    return made.reshape(p.tensor.shape)
+    result = src.mean(axes) if p.port == "mean" else src.var(axes)
+    return result.reshape(p.tensor.shape)
 
 
 def _forward_value(p: Place) -> np.ndarray:
@@ -304,8 +304,8 @@ def drawn(p: Place) -> np.ndarray:
             return length
     rule = _RULES.get((p.op.kind, p.port)) or _PORTS.get(p.port) or _RULES.get(p.op.kind)
     if rule is not None and (p.tensor.dtype not in _INTEGERS or p.port in ("cond", "zps")):
-        made = rule(p)
-        return p.normal() if made is None else made
+        result = rule(p)
+        return p.normal() if result is None else result
     if p.tensor.dtype in _INTEGERS:
         low, high = _INTEGERS[p.tensor.dtype]
         return p.rng.integers(low, high, p.tensor.shape, endpoint=True).astype(np.float64)
@@ -332,12 +332,12 @@ def inputs(document: Document, key: str, dropped: Dropped | None = None) -> Valu
     Values that must fit others, such as statistics, are computed from those along the way.
     """
     evaluation = Evaluation(document, {}, dropped=dropped)
-    made = document.producers()
+    produced = document.producers()
     for op in document.ops:
         waiting = []
-        for port, given in op.ports():
-            for number in given if isinstance(given, list) else [given]:
-                if number not in evaluation.values and number not in made:
+        for port, provided in op.ports():
+            for number in provided if isinstance(provided, list) else [provided]:
+                if number not in evaluation.values and number not in produced:
                     waiting.append((port, document.tensors[number]))
         # Statistics and similar values are computed from those before or after them.
         for port, tensor in sorted(waiting, key=lambda w: w[0] in ("mean", "variance")):
@@ -438,9 +438,9 @@ class Device:
         for number in outs:
             desc = describe(self.document.tensors[number])
             self.buffers[number] = storage.Buffer(desc, self.stream)
-        given = [self._tensor(n) for n in ins]
+        provided = [self._tensor(n) for n in ins]
         try:
-            compiled.execute(self.stream, given, [self._tensor(n) for n in outs]).wait()
+            compiled.execute(self.stream, provided, [self._tensor(n) for n in outs]).wait()
         except DnnlError as error:
             raise Failure(f"execution: {error.args[0]}", "partition") from error
         return outs

@@ -106,10 +106,10 @@ def run(case: GraphCase, stream: Any, key: str, limits: Limits) -> Outcome:
         outputs = device.run(partition)
         if limits.check:
             comparison.add(partition, outputs)
-    wanted = case.options["expected-n-partitions"]
+    expected = case.options["expected-n-partitions"]
     # A GPU fuses differently.
-    if wanted and kind == "cpu" and len(found) != wanted:
-        text = f"partitions must be {wanted}, got {len(found)}"
+    if expected and kind == "cpu" and len(found) != expected:
+        text = f"partitions must be {expected}, got {len(found)}"
         if not comparison.problems and _has_short_floats(document):
             raise Refusal(f"{text}: patterns of 8-bit floats are for CPUs that have them")
         comparison.fail(text)
@@ -144,7 +144,7 @@ def _allowed(raw: np.ndarray, dtype: str, spread: float) -> np.ndarray:
     return storage.epsilon(dtype) * finite + slack + _LEAST.get(dtype, 0.0)
 
 
-def check(name: str, got: np.ndarray, raw: np.ndarray, others: list, dtype: str) -> Verdict:
+def check(name: str, actual: np.ndarray, raw: np.ndarray, others: list, dtype: str) -> Verdict:
     """Compare one result.
 
     Parameters
@@ -161,9 +161,9 @@ def check(name: str, got: np.ndarray, raw: np.ndarray, others: list, dtype: str)
     others = [np.clip(o, low, high) for o in others] if dtype in storage.INTEGERS else others
     allowed = _allowed(want, dtype, _spread(want, others))
     with np.errstate(invalid="ignore"):
-        diff = np.abs(got - want)
-        good = (diff <= allowed) | (got == want) | (np.isnan(got) & np.isnan(want))
-        good |= ~np.isfinite(got) & (np.abs(want) + allowed >= top)
+        diff = np.abs(actual - want)
+        good = (diff <= allowed) | (actual == want) | (np.isnan(actual) & np.isnan(want))
+        good |= ~np.isfinite(actual) & (np.abs(want) + allowed >= top)
         good |= np.logical_or.reduce([np.isfinite(o) != np.isfinite(want) for o in others])
     score = np.where(good & ~np.isfinite(diff), 0.0, diff / np.maximum(np.abs(want), 1e-5))
     if not good.all():
@@ -171,10 +171,10 @@ def check(name: str, got: np.ndarray, raw: np.ndarray, others: list, dtype: str)
         at = ",".join(map(str, worst))
         text = (
             f"{name}: {int((~good).sum())} of {good.size} wrong, most at ({at}): got "
-            f"{got[worst]:.9g}, expected {want[worst]:.9g} within {allowed[worst]:.3g}"
+            f"{actual[worst]:.9g}, expected {want[worst]:.9g} within {allowed[worst]:.3g}"
         )
         return Verdict(text, float(diff[worst]))
-    trusted = bool(got.size < 10 or np.count_nonzero(got == 0) <= _ZEROS * got.size)
+    trusted = bool(actual.size < 10 or np.count_nonzero(actual == 0) <= _ZEROS * actual.size)
     return Verdict(error=float(np.max(score, initial=0.0)), trusted=trusted)
 
 
@@ -249,41 +249,41 @@ class Comparison:
         self.problems.append(problem)
         self.faults.append(fault)
 
-    def _references(self, ops: list[OpText], given: Values) -> list[Evaluation]:
+    def _references(self, ops: list[OpText], provided: Values) -> list[Evaluation]:
         """Return the exact reference and those with drawn errors."""
         noises = [generator(self.key, f"noise {i}") for i in range(RUNS)]
-        found = []
+        results = []
         for noise in (None, *noises):
-            found.append(Evaluation(self.document, dict(given), noise, self.dropped))
-            found[-1].run_all(ops)
-        return found
+            results.append(Evaluation(self.document, dict(provided), noise, self.dropped))
+            results[-1].run_all(ops)
+        return results
 
     def _wrong(self, outputs: list[int], references: list[Evaluation]) -> list[str]:
         """Return what is wrong with the current results."""
-        found = []
+        results = []
         exact, *shaken = references
         for number in outputs:
             name = f"tensor {number}"
             intrusion = storage.intrusion(self.device.buffers[number])
             if intrusion:
-                found.append(f"{name}: {intrusion}")
+                results.append(f"{name}: {intrusion}")
             raw, others = exact.raw[number], [run.raw[number] for run in shaken]
             dtype = self.document.tensors[number].dtype
             verdict = check(name, self.device.read(number), raw, others, dtype)
             self.error = max(self.error, verdict.error)
             self.trusted &= verdict.trusted
             if verdict.problem:
-                found.append(verdict.problem)
-        return found
+                results.append(verdict.problem)
+        return results
 
     def add(self, partition: Any, outputs: list[int]) -> None:
         """Compare the results of one partition."""
-        given, trusted = (
+        provided, trusted = (
             {n: self.device.read(n) for n in evaluation.ports(partition)[0]},
             self.trusted,
         )
         ops = evaluation.members(self.document, partition)
-        references = self._references(ops, given)
+        references = self._references(ops, provided)
         wrong = self._wrong(outputs, references)
         device = self.device.stream.engine.kind.name
         fault = known_faults.explain_partition(self._described(ops), device) if wrong else ""

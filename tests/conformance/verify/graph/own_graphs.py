@@ -31,11 +31,11 @@ def _graphs() -> Iterator[tuple[str, Graph]]:
 def written() -> Path:
     """Write the files that are missing or old, and return their folder."""
     for name, graph in _graphs():
-        path, wanted = FOLDER / f"{name}.json", text(graph)
-        if not path.exists() or path.read_text(encoding="utf-8") != wanted:
+        path, expected = FOLDER / f"{name}.json", text(graph)
+        if not path.exists() or path.read_text(encoding="utf-8") != expected:
             path.parent.mkdir(parents=True, exist_ok=True)
             # Other processes may read or write it.
             new = path.with_suffix(f".{os.getpid()}")
-            new.write_text(wanted, encoding="utf-8")
+            new.write_text(expected, encoding="utf-8")
             new.replace(path)
     return FOLDER

@@ -101,13 +101,13 @@ def _attribute(name: str, text: str) -> Any:
 
 
 def _attributes(text: str) -> dict[str, Any]:
-    found = {}
+    result = {}
     for part in text.split("*"):
         name, colon, value = part.partition(":")
         if not colon:
             raise ValueError(f"must be NAME:VALUE, joined by *, got {part!r}")
-        found[name] = _attribute(name, value)
-    return found
+        result[name] = _attribute(name, value)
+    return result
 
 
 def op_attrs(text: str) -> dict[int, dict[str, Any]]:
@@ -174,11 +174,11 @@ def _resize_channels(op: OpText, shape: tuple[int, ...]) -> None:
     """Give quantization by channel one scale and zero point for each channel."""
     if op.attrs.get("qtype") != "per_channel" or not op.attrs.get("scales"):
         return
-    wanted = shape[rules.axis_of(op.attributes(), len(shape))]
+    expected = shape[rules.axis_of(op.attributes(), len(shape))]
     for name in ("scales", "zps"):
         values = op.attrs.get(name)
-        if values and len(values) != wanted:
-            op.attrs[name] = tuple(values[i % len(values)] for i in range(wanted))
+        if values and len(values) != expected:
+            op.attrs[name] = tuple(values[i % len(values)] for i in range(expected))
 
 
 def _regroup(op: OpText, document: Document, asked: bool) -> None:
@@ -203,18 +203,18 @@ def infer(op: OpText, document: Document, asked: dict[str, Any]) -> None:
     """Set the shapes of an operation's outputs."""
     if op.kind in ("Wildcard", "End"):
         return
-    given: dict[str, Any] = {
+    inputs: dict[str, Any] = {
         name: [document.tensors[n].shape for n in number]
         if isinstance(number, list)
         else document.tensors[number].shape
         for name, number in op.ports()
     }
     if op.kind in ("Quantize", "Dequantize"):
-        _resize_channels(op, given["src"])
+        _resize_channels(op, inputs["src"])
     if op.kind == "DynamicDequantize":
         _regroup(op, document, "group_shape" in asked)
     try:
-        found = op.row.infer(given, op.attributes())
+        found = op.row.infer(inputs, op.attributes())
     except rules.Broken as problem:
         argument, rule, value = problem.args
         raise op.fail(f"{argument} must {rule}, got {value}") from None
@@ -241,9 +241,9 @@ def _set_layout(tensor: TensorText, text: ShapeText) -> None:
             text.dims,
             dense_strides(text.dims, LETTERS[: len(text.dims)]),
         )
-    given = len(text.order) if text.order else len(text.strides or tensor.shape)
-    if given != len(tensor.shape):
-        raise Broken(f"strides of tensor {tensor.id} must be {len(tensor.shape)}, got {given}")
+    provided = len(text.order) if text.order else len(text.strides or tensor.shape)
+    if provided != len(tensor.shape):
+        raise Broken(f"strides of tensor {tensor.id} must be {len(tensor.shape)}, got {provided}")
     if text.order:
         tensor.strides = dense_strides(tensor.shape, text.order)
     elif text.strides is not None:
@@ -270,9 +270,9 @@ def _change_inputs(document: Document, texts: dict[int, ShapeText], mb: int) -> 
             set_shape(tensor, (mb, *tensor.shape[1:]))
 
 
-def _change_attributes(document: Document, given: dict[int, dict[str, Any]]) -> None:
+def _change_attributes(document: Document, provided: dict[int, dict[str, Any]]) -> None:
     ops = {op.id: op for op in document.ops}
-    for number, attributes in given.items():
+    for number, attributes in provided.items():
         _require(number, ops, "--op-attrs: operation")
         ops[number].attrs |= attributes
 
@@ -290,8 +290,8 @@ def _change_kinds(document: Document, kinds: dict[int, str]) -> None:
 
 def _take_out(document: Document, op: OpText) -> None:
     """Remove an elementwise operation: its readers read what it reads from another one."""
-    made = document.producers()
-    kept = op.inputs if len(op.inputs) == 1 else [n for n in op.inputs if n in made]
+    produced = document.producers()
+    kept = op.inputs if len(op.inputs) == 1 else [n for n in op.inputs if n in produced]
     if len(op.inputs) > 2 or len(op.outputs) != 1 or len(kept) != 1:
         raise op.fail("must have one input from another operation to be taken out")
     document.ops.remove(op)
@@ -311,24 +311,24 @@ def _followers(op: OpText) -> list[int]:
     return [n for name, n in named if name not in _KEPT]
 
 
-def _change_dtypes(document: Document, given: str | dict[int, str]) -> None:
-    if isinstance(given, dict):
-        for number, dtype in given.items():
+def _change_dtypes(document: Document, provided: str | dict[int, str]) -> None:
+    if isinstance(provided, dict):
+        for number, dtype in provided.items():
             _require(number, document.tensors, "--dt: tensor")
             document.tensors[number].dtype = dtype
         return
-    if given == "undef":
+    if provided == "undef":
         return
     for op in document.ops:
         if op.kind in _TYPED:
             raise op.fail("must not be in a graph whose data type --dt changes")
         for number in _followers(op):
             tensor = document.tensors[number]
-            tensor.dtype = given if tensor.dtype in _FLOATS else tensor.dtype
+            tensor.dtype = provided if tensor.dtype in _FLOATS else tensor.dtype
 
 
-def _change_properties(document: Document, given: dict[int, str]) -> None:
-    for number, kind in given.items():
+def _change_properties(document: Document, provided: dict[int, str]) -> None:
+    for number, kind in provided.items():
         _require(number, document.tensors, "--tensor-property: tensor")
         document.tensors[number].property = kind
 

@@ -15,8 +15,8 @@ from conformance.verify.runner import run_case
 def test_data_suits_the_operations():
     def values(name):
         document = rewrite(read(FOLDER / name), options())
-        made = evaluation.inputs(document, "key")
-        return {port: made[n] for op in document.ops for port, n in op.ports() if n in made}
+        produced = evaluation.inputs(document, "key")
+        return {port: produced[n] for op in document.ops for port, n in op.ports() if n in produced}
 
     assert (values("op/log.json")["src"] > 0).all()
     norm = values("op/layer_norm_backward.json")

@@ -17,7 +17,7 @@ def test_changed_shapes_and_strides_propagate():
     assert graph.tensors[3].strides == (1, 4)
 
 
-def test_batches_are_found_and_changed():
+def test_batch_sizes_are_detected_and_changed():
     assert document.tensors(read(CHAIN)) == [0]
     assert rewritten(CHAIN, mb="5").tensors[6].shape == (5, 12)
     with pytest.raises(Broken, match="--mb must have an input"):

@@ -48,8 +48,8 @@ def _convolution_backward_data(name: str, t: Tensors, a: Attrs, shapes: Shapes) 
     size = formed(shapes[0], a)
     arrays = {"diff_dst": diff, "weights": grouped(w, a["groups"])}
     params = geometry(a, size[2:], w.shape[2:])
-    made = reference("convolution_backward_data", params, arrays, {"diff_src": size})
-    return [back(made["diff_src"], a)]
+    result = reference("convolution_backward_data", params, arrays, {"diff_src": size})
+    return [back(result["diff_src"], a)]
 
 
 @operation("convolution_backward_weights", "conv_transpose_backward_weights")
@@ -59,11 +59,11 @@ def _backward_weights(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[A
     if name.startswith("conv_transpose"):
         src, diff = diff, src
     shape = weights(np.empty(shapes[0]), a).shape
-    wanted = grouped(np.empty(shape), a["groups"]).shape
+    expected = grouped(np.empty(shape), a["groups"]).shape
     params = geometry(a, src.shape[2:], shape[2:])
-    made = reference("convolution_backward_weights", params, {"src": src, "diff_dst": diff},
-                     {"diff_weights": wanted})["diff_weights"]  # fmt: skip
-    return [unweights(made.reshape(shape), a)]
+    actual = reference("convolution_backward_weights", params, {"src": src, "diff_dst": diff},
+                     {"diff_weights": expected})["diff_weights"]  # fmt: skip
+    return [unweights(actual.reshape(shape), a)]
 
 
 @operation("conv_transpose")
@@ -72,11 +72,11 @@ def _conv_transpose(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Arr
     src, w = first(t["src"], a), weights(t["weights"], a)
     size = formed(shapes[0], a)
     params = geometry(a, size[2:], w.shape[2:])
-    made = reference("convolution_backward_data", params,
+    result = reference("convolution_backward_data", params,
                      {"diff_dst": src, "weights": grouped(w, a["groups"])},
                      {"diff_src": size})["diff_src"]  # fmt: skip
     bias = t.get("bias", np.zeros(1)).reshape(-1, *[1] * (src.ndim - 2))
-    return [back(made + bias, a)]
+    return [back(result + bias, a)]
 
 
 @operation("conv_transpose_backward_data")
@@ -102,8 +102,8 @@ def _pool(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
     src = first(t["src"], a)
     params = _pooling(name, a, src.shape[2:])
     if a["rounding_type"] == "ceil":
-        wanted = formed(shapes[0], a)[2:]
-        for i, n in enumerate(wanted):
+        expected = formed(shapes[0], a)[2:]
+        for i, n in enumerate(expected):
             reach = params["dilation"][i] * (a["kernel"][i] - 1) + a["kernel"][i]
             span = (n - 1) * a["strides"][i] + reach
             params["padding_r"][i] = span - src.shape[2 + i] - params["padding_l"][i]
@@ -116,8 +116,8 @@ def _pool_backward(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Arra
     arrays = {"diff_dst": first(t["diff_dst"], a)}
     arrays |= {"src": first(t["src"], a)} if "src" in t else {}
     params = _pooling(name, a, size[2:])
-    made = reference("pooling_backward", params, arrays, {"diff_src": size})
-    return [back(made["diff_src"], a)]
+    result = reference("pooling_backward", params, arrays, {"diff_src": size})
+    return [back(result["diff_src"], a)]
 
 
 @operation("interpolate", "interpolate_backward")
@@ -128,11 +128,11 @@ def _interpolate(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]
     if a["coordinate_transformation_mode"] == "align_corners":
         return [back(_aligned(first(t["src"], a), size[2:]), a)]
     if name == "interpolate":
-        made = reference("resampling_forward", params, {"src": first(t["src"], a)}, {"dst": size})
-        return [back(made["dst"], a)]
+        result = reference("resampling_forward", params, {"src": first(t["src"], a)}, {"dst": size})
+        return [back(result["dst"], a)]
     arrays = {"diff_dst": first(t["diff_dst"], a)}
-    made = reference("resampling_backward", params, arrays, {"diff_src": size})
-    return [back(made["diff_src"], a)]
+    result = reference("resampling_backward", params, arrays, {"diff_src": size})
+    return [back(result["diff_src"], a)]
 
 
 def _aligned(x: Array, size: Sequence[int]) -> Array:

@@ -38,8 +38,8 @@ BINARY: dict[str, Callable[[Array, Array], Array]] = {
 @operation(*ELTWISE)
 def _eltwise(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
     algorithm, constants = ELTWISE[name]
-    given = {k: a[v] for k, v in constants.items()}
-    return [FORWARD[algorithm](t["src"], given.get("alpha", 0.0), given.get("beta", 0.0))]
+    inputs = {k: a[v] for k, v in constants.items()}
+    return [FORWARD[algorithm](t["src"], inputs.get("alpha", 0.0), inputs.get("beta", 0.0))]
 
 
 @operation("gelu", "gelu_backward")
@@ -61,10 +61,10 @@ def _hard_swish(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
            "sqrt_backward", "tanh_backward")  # fmt: skip
 def _eltwise_backward(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
     algorithm, constants = ELTWISE[name.removesuffix("_backward")]
-    given = {k: a[v] for k, v in constants.items()}
+    inputs = {k: a[v] for k, v in constants.items()}
     table = SLOPE_FROM_DST if a.get("use_dst") else SLOPE
     x = t["src_or_dst"] if "src_or_dst" in t else t["src"]
-    slope = table[algorithm](x, given.get("alpha", 0.0), given.get("beta", 0.0))
+    slope = table[algorithm](x, inputs.get("alpha", 0.0), inputs.get("beta", 0.0))
     return [t["diff_dst"] * slope]
 
 
@@ -112,8 +112,8 @@ def _prelu(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
     arrays = {"src": t["src"], "weights": _slope(t, a), "diff_dst": t.get("diff_dst", 0.0)}
     if name == "prelu":
         return [reference("prelu_forward", {}, arrays)["dst"]]
-    made = reference("prelu_backward", {}, arrays)
-    return [made["diff_src"], made["diff_weights"].reshape(t["slope"].shape)]
+    result = reference("prelu_backward", {}, arrays)
+    return [result["diff_src"], result["diff_weights"].reshape(t["slope"].shape)]
 
 
 # --- Quantization by tensor, channel and group; results are rounded and saturated
@@ -238,8 +238,8 @@ def _norm_backward(
     flags = ["use_scale"] if "gamma" in t else []
     params = {"flags": flags, "epsilon": a["epsilon"], "prop_kind": "backward"}
     arrays |= {"scale": t["gamma"]} if flags else {}
-    made = reference(f"{row}_normalization_backward", params, arrays)
-    return [back(made["diff_src"]), made["diff_scale"], made["diff_shift"]]
+    result = reference(f"{row}_normalization_backward", params, arrays)
+    return [back(result["diff_src"]), result["diff_scale"], result["diff_shift"]]
 
 
 @operation("group_norm")
