@@ -36,6 +36,12 @@ class Product(Delayed):
         self.quantized = quantized
 
 
+def as_written(call: Any, *given: Any) -> Callable[[], Any]:
+    """Return what computes the operator as the model has it."""
+    body = call.node.operator.body
+    return lambda: opened(body(call, *map(opened, given)))
+
+
 def opened(value: Any) -> Any:
     """Return a value, computed if it was not."""
     return value.value() if isinstance(value, Delayed) else value

@@ -14,6 +14,7 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.onnx.evaluation import fits_device, is_host
 from sycl_dnn.onnx.gaussian_units import scaled
 from sycl_dnn.onnx.model_graph import dtype_name
+from sycl_dnn.onnx.one_hot_rows import equal
 from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, operator
 
 
@@ -154,7 +155,11 @@ def operand(call: Call, value: Any, other: Any) -> Any:
 def _binary(call: Call, x: Any, y: Any) -> Any:
     if call.version < 7 and call.get("broadcast", 0):
         y = _aligned(call, x, y)
-    return _BINARY[call.op](operand(call, x, y), operand(call, y, x))
+
+    def make() -> Any:
+        return _BINARY[call.op](operand(call, x, y), operand(call, y, x))
+
+    return equal(x, y, make) if call.op == "Equal" else make()
 
 
 def _aligned(call: Call, x: Any, y: Any) -> Any:

@@ -16,7 +16,7 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.onnx.delayed_values import Delayed, opened
 from sycl_dnn.onnx.host_values import FOLDED
 from sycl_dnn.onnx.model_graph import Graph, Node, dtype_name
-from sycl_dnn.onnx.operator_registry import DELAYED_FORMS, Call
+from sycl_dnn.onnx.operator_registry import Call, in_delayed_form
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.values import Tensor
 
@@ -140,8 +140,8 @@ class Evaluation:
         if node.graphs:
             known.update((name, opened(value)) for name, value in list(known.items()))
         inputs = [_made(known, name) for name in node.inputs]
-        if node.op in DELAYED_FORMS and any(isinstance(v, Delayed) for v in inputs):
-            made = None if node.domain else DELAYED_FORMS[node.op](call, *inputs)
+        if not node.domain and any(isinstance(v, Delayed) for v in inputs):
+            made = in_delayed_form(node.op, call, *inputs)
             if made is not None:
                 return (made,)
         inputs = [opened(v) for v in inputs]

@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from sycl_dnn.onnx.delayed_values import Delayed, opened
+from sycl_dnn.onnx.delayed_values import Delayed, as_written
 from sycl_dnn.onnx.evaluation import is_host
-from sycl_dnn.onnx.operator_registry import DELAYED_FORMS, Call, F
+from sycl_dnn.onnx.operator_registry import Call, F, delayed_form
 
 
 class Scaled(Delayed):
@@ -50,29 +50,26 @@ def _number(value: Any) -> float | None:
     return float(value.item()) if is_host(value) and value.size == 1 and not value.ndim else None
 
 
-def _written(call: Call, *given: Any) -> Callable[[], Any]:
-    """Return what computes the operator as it is written."""
-    body = call.node.operator.body
-    return lambda: opened(body(call, *map(opened, given)))
-
-
+@delayed_form("Erf")
 def _erf(call: Call, x: Any) -> Any:
     if isinstance(x, Scaled) and _is(x.factor, math.sqrt(0.5)):
-        return _Erf(_written(call, x), x.x)
+        return _Erf(as_written(call, x), x.x)
     return None
 
 
+@delayed_form("Add")
 def _add(call: Call, a: Any, b: Any) -> Any:
     for erf, one in ((a, b), (b, a)):
         if isinstance(erf, _Erf) and _is(_number(one), 1.0):
-            return _Weighted(_written(call, a, b), erf.x, 1.0, False)
+            return _Weighted(as_written(call, a, b), erf.x, 1.0, False)
     return None
 
 
+@delayed_form("Mul")
 def _mul(call: Call, a: Any, b: Any) -> Any:
     for weight, other in ((a, b), (b, a)):
         if isinstance(weight, _Weighted):
-            return _product(weight, other, _written(call, a, b))
+            return _product(weight, other, as_written(call, a, b))
     return None
 
 
@@ -89,6 +86,3 @@ def _product(weight: _Weighted, other: Any, make: Callable[[], Any]) -> Any:
     if has_x and _is(factor, 0.5):
         return F.gelu(weight.x)
     return _Weighted(make, weight.x, factor, has_x)
-
-
-DELAYED_FORMS |= {"Erf": _erf, "Add": _add, "Mul": _mul}

@@ -22,7 +22,7 @@ from sycl_dnn.onnx.integer_products import (
     rescaled,
     rounded,
 )
-from sycl_dnn.onnx.operator_registry import DELAYED_FORMS, MICROSOFT, Call, F, operator
+from sycl_dnn.onnx.operator_registry import MICROSOFT, Call, F, in_delayed_form, operator
 from sycl_dnn.onnx.quantization_operators import dynamic_quantize
 
 #: Integers, their scale and their zero point.
@@ -211,7 +211,7 @@ def _fused(
     given: list[Any] = [Dequantized(_unread, *a, 1), Dequantized(_unread, *b)]
     if bias is not None:
         given.append((bias.astype(np.float32) * (a[1] * b[1]).astype(np.float32)).reshape(-1))
-    made = DELAYED_FORMS[name](call, *given)
+    made = in_delayed_form(name, call, *given)
     return None if made is None else made.quantized(y_scale, y_zero, name_of(y_zero))
 
 

@@ -33,8 +33,7 @@ class Operator(NamedTuple):
     constants: frozenset[int]
 
 
-#: By operator of ai.onnx: the same over ``Delayed`` values; returns None if it has no such form.
-DELAYED_FORMS: dict[str, Body] = {}
+_DELAYED_FORMS: dict[str, list[Body]] = {}
 _OPERATORS: dict[tuple[str, str], dict[int, Operator]] = {}
 
 
@@ -69,6 +68,22 @@ def operator(
         return body
 
     return add
+
+
+def delayed_form(name: str) -> Callable[[Body], Body]:
+    """Register a form of an operator of ai.onnx over ``Delayed`` values; it may return None."""
+
+    def add(body: Body) -> Body:
+        _DELAYED_FORMS.setdefault(name, []).append(body)
+        return body
+
+    return add
+
+
+def in_delayed_form(name: str, call: Call, *inputs: Any) -> Any:
+    """Return the result of the first form that fits ``Delayed`` inputs; None if none does."""
+    found = (body(call, *inputs) for body in _DELAYED_FORMS.get(name, ()))
+    return next((made for made in found if made is not None), None)
 
 
 def find(domain: str, name: str, version: int) -> Operator | None:

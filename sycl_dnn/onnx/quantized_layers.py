@@ -15,15 +15,7 @@ from sycl_dnn.onnx.elementwise_operators import name_of
 from sycl_dnn.onnx.evaluation import is_host
 from sycl_dnn.onnx.integer_operators import weights_in_int8
 from sycl_dnn.onnx.integer_products import LIMITS
-from sycl_dnn.onnx.operator_registry import DELAYED_FORMS, Body, Call, F
-
-
-def _form(name: str) -> Callable[[Body], Body]:
-    def add(body: Body) -> Body:
-        DELAYED_FORMS[name] = body
-        return body
-
-    return add
+from sycl_dnn.onnx.operator_registry import Call, F, delayed_form
 
 
 class _Operands(NamedTuple):
@@ -77,7 +69,7 @@ def _product(call: Call, function: Callable[..., Any]) -> Product:
     return Product(function, quantized)
 
 
-@_form("Conv")
+@delayed_form("Conv")
 def _convolution(call: Call, x: Any, w: Any, bias: Any = None) -> Product | None:
     found = _operands(call, x, w, bias, 0)
     over = None if found is None else placed_windows(call, found.x.data, found.weight.data)
@@ -88,7 +80,7 @@ def _convolution(call: Call, x: Any, w: Any, bias: Any = None) -> Product | None
     return _product(call, lambda **out: function(*given, **out))
 
 
-@_form("MatMul")
+@delayed_form("MatMul")
 def _matmul(call: Call, x: Any, w: Any) -> Product | None:
     is_known = isinstance(w, Dequantized)
     found = _operands(call, x, w, None, len(w.x.shape) - 1) if is_known else None
@@ -107,7 +99,7 @@ def _rows(x: Any, weight: Any, out: dict[str, Any]) -> Any:
     return F.reshape(made, shape)
 
 
-@_form("Gemm")
+@delayed_form("Gemm")
 def _gemm(call: Call, x: Any, w: Any, bias: Any = None) -> Product | None:
     plain = call.get("alpha", 1.0) == call.get("beta", 1.0) == 1 and not call.get("transA", 0)
     found = _operands(call, x, w, bias, 0) if plain and call.get("transB", 0) else None
@@ -116,7 +108,7 @@ def _gemm(call: Call, x: Any, w: Any, bias: Any = None) -> Product | None:
     return _product(call, lambda **out: F.quantized_linear(*found, **out))
 
 
-@_form("QuantizeLinear")
+@delayed_form("QuantizeLinear")
 def _quantize(call: Call, x: Any, scale: Any, zero: Any = None) -> Any:
     dtype = "uint8" if zero is None else name_of(zero)
     given = [v for v in (scale, zero) if v is not None]

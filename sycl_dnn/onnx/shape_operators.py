@@ -12,6 +12,7 @@ import numpy as np
 from sycl_dnn.onnx.elementwise_operators import name_of, numpy_dtype
 from sycl_dnn.onnx.evaluation import is_host
 from sycl_dnn.onnx.model_graph import check_size
+from sycl_dnn.onnx.one_hot_rows import OneHot
 from sycl_dnn.onnx.operator_registry import Call, F, checked_axes, checked_axis, operator
 
 
@@ -281,16 +282,25 @@ def _eye_like(call: Call, x: Any) -> Any:
     return np.eye(rows, columns, call.get("k", 0)).astype(numpy_dtype(dtype))
 
 
-@operator("OneHot", host=(1,))
+@operator("OneHot", host=(1,), mixed=True, constants=(2,))
 def _one_hot(call: Call, indices: Any, depth: Any, values: Any) -> Any:
     n, rank = int(np.asarray(depth).item()), len(indices.shape) + 1
     check_size((*indices.shape, n))
-    index = F.astype(indices, "int64")
+    index = F.astype(call.device(indices), "int64")
     index = F.where(F.lt(index, 0), index + n, index)
+    axis = call.get("axis", -1) % rank
+    if is_host(values) and list(values) == [0, 1] and axis == rank - 1:
+        return OneHot(lambda: _equals(call, index, n, values, axis), index, n, name_of(values))
+    return _equals(call, index, n, values, axis)
+
+
+def _equals(call: Call, index: Any, n: int, values: Any, axis: int) -> Any:
+    """Return the second value where an index is on a new axis, the first elsewhere."""
+    rank = len(index.shape) + 1
     steps = call.device(np.arange(n).reshape((1,) * (rank - 1) + (n,)))
     is_on = F.eq(F.unsqueeze(index, -1), steps)
-    off, on = (F.select(values, 0, i) for i in range(2))
-    return F.movedim(F.where(is_on, on, off), rank - 1, call.get("axis", -1) % rank)
+    off, on = (F.select(call.device(values), 0, i) for i in range(2))
+    return F.movedim(F.where(is_on, on, off), rank - 1, axis)
 
 
 @operator("Trilu", host=(1,))
