@@ -196,7 +196,7 @@ def _pow_vjp(node: Node, g: Node) -> tuple[Node | None, Node | None]:
     # 0 to a positive power is constant too, but the logarithm is infinite.
     is_constant = LOGICAL_AND(EQ(base, zero), GE(exponent, zero))
     safe = where(is_constant, number(1, node.dtype), base)
-    return by_base, where(is_constant, zero, g * (node * LOG(safe)))
+    return by_base, g * where(is_constant, zero, node * LOG(safe))
 
 
 POW = _binary("pow", _pow_vjp)

@@ -188,6 +188,17 @@ def test_ties_share_the_gradient(queue):
         assert list(dpnp.asnumpy(grad)) == [0.5, 0.5, 0.5]
 
 
+def test_an_infinite_gradient_of_a_constant_power_is_nan(queue):
+    """As torch, which multiplies by the exponent's slope, 0 at base 0."""
+    base, exponent, dy = (
+        to_device(np.array(v), "float32", queue)
+        for v in ([0.0, 0.0, 2.0], [2.0, 0.0, 1.0], [np.inf] * 3)
+    )
+    _, pullback = sycl_dnn.vjp(F.pow, base, exponent)
+    found = dpnp.asnumpy(pullback(dy)[1])
+    np.testing.assert_array_equal(found, np.array([np.nan, np.nan, np.inf], "f4"))
+
+
 def test_float16_converts_with_one_warning(queue, monkeypatch):
     monkeypatch.setattr(policy, "_said", set())
     sycl_dnn.cache.clear()
