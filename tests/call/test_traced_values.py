@@ -517,3 +517,20 @@ def test_refused_keys(key, error, said, run, make):
         return  # tests/call/test_value_dependent.py
     with pytest.raises(error, match=said):
         run(lambda x: x[key(x)], make(3, 4))
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, sycl_dnn.compile], ids=["called", "compiled"])
+def test_traced_values_are_converted_and_stacked(wrap, queue):
+    x = dpnp.asarray([1.0, 2.0], dtype="f4", sycl_queue=queue)
+
+    def converted(x):
+        rows = F.asarray([x.sum(), x.mean(), 2.0])
+        y = F.asarray(x * x, dtype="bfloat16").astype("float32")
+        return F.sum(rows * F.asarray(rows)) + F.sum(F.asarray([[x, y]]))
+
+    def constant(x):
+        return F.sum(F.tensor(x) * x) + F.tensor([x.sum(), 3.0]).sum()
+
+    close = np.testing.assert_allclose
+    close(wrap(sycl_dnn.grad(converted))(x).asnumpy(), [6 + 1.5 + 1 + 2, 6 + 1.5 + 1 + 4])
+    close(wrap(sycl_dnn.grad(constant))(x).asnumpy(), [1.0, 2.0])

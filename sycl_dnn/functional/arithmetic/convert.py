@@ -11,12 +11,14 @@ import dpnp
 import numpy as np
 
 from sycl_dnn._dpnp import array_in, in_dtype
+from sycl_dnn.call.custom_gradients import stop_gradient
 from sycl_dnn.call.operation import operation
 from sycl_dnn.device import default_queue
 from sycl_dnn.kernels.expression import REGISTERS
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
+from sycl_dnn.trace import functions as F
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.foreign_arrays import bits_of
@@ -150,7 +152,8 @@ def asarray(
     ----------
     x : array_like
         Whatever ``dpnp.asarray`` accepts, ``Array``, NumPy arrays with dtypes of ml_dtypes, and
-        arrays with ``__dlpack__`` such as PyTorch's, including bfloat16 and float8.
+        arrays with ``__dlpack__`` such as PyTorch's, including bfloat16 and float8. In a traced
+        function also traced arrays, and lists of those of one shape.
     dtype : str, NumPy dtype or scalar type, optional
         As for ``astype``; by default that of ``x``. Python floats become float64, as in NumPy and
         dpnp; use ``tensor`` or a factory to get float32 as in torch.
@@ -166,7 +169,10 @@ def asarray(
     TypeError
         ``dtype`` is unknown.
     """
-    if isinstance(x, Array):
+    traced = _first_traced(x)
+    if traced is not None:
+        x = _stacked(x, traced)
+    if isinstance(x, (Array, Tensor)):
         return x if dtype is None else astype(x, dtype)
     found = bits_of(x)
     if found is not None:
@@ -178,6 +184,20 @@ def asarray(
     if name not in dtypes.CARRIED:
         return array_in(x, dtype, **kwargs)
     return astype(dpnp.asarray(x, dtype="float32", **kwargs), name)
+
+
+def _first_traced(x: Any) -> Tensor | None:
+    """Return the first traced array in ``x`` or its nested lists."""
+    if isinstance(x, (list, tuple)) and running_trace() is not None:
+        return next((v for v in map(_first_traced, x) if v is not None), None)
+    return x if isinstance(x, Tensor) else None
+
+
+def _stacked(x: Any, first: Tensor) -> Tensor:
+    """Return nested lists of traced arrays, and numbers of the dtype of the first, as one."""
+    if isinstance(x, (list, tuple)):
+        return F.stack([_stacked(item, first) for item in x])
+    return x if isinstance(x, Tensor) else tensor(x, dtype=first.dtype)
 
 
 def from_numpy(ndarray: np.ndarray) -> dpnp.ndarray | Array:
@@ -231,7 +251,7 @@ def tensor(
     Returns
     -------
     dpnp.ndarray or Array (*)
-        A copy.
+        A copy; of traced arrays a constant to gradients.
 
     Raises
     ------
@@ -243,6 +263,8 @@ def tensor(
             "tensor: requires_grad must be False, got True; make it a nn.Parameter of a module, or "
             "an argument of the function that sycl_dnn.grad differentiates"
         )
+    if _first_traced(data) is not None:
+        return stop_gradient(asarray(data, dtype))
     if hasattr(data, "shape"):
         result = asarray(data, dtype)
         return result.copy() if result is data else result
