@@ -33,6 +33,7 @@ R = TypeVar("R", covariant=True)
 F = TypeVar("F", bound=Callable[..., Any])
 
 _ARRAY = "dpnp.ndarray | Array"
+_TENSOR = re.compile(r"\bTensor\b")
 _TEXT = """out : dpnp.ndarray or Array, optional
     Array that the result is written to: of the result's shape and dtype, on its queue.
 """
@@ -84,7 +85,16 @@ def with_out(function: Callable[..., Any], body: Callable[..., Any]) -> None:
 
 
 def _bare(annotation: Any) -> Any:
-    return _Bare(annotation) if isinstance(annotation, str) else annotation
+    """Return an annotation of a body as that of the function: arrays in place of tensors."""
+    if not isinstance(annotation, str):
+        return annotation
+    return _Bare(_TENSOR.sub(_ARRAY, annotation))
+
+
+def show_arrays(function: Callable[..., Any]) -> None:
+    """Annotate a function that is not itself an operation as ``with_out`` does operations."""
+    notes = function.__annotations__
+    notes.update({name: _bare(note) for name, note in notes.items()})
 
 
 def describe_out(function: Callable[..., Any]) -> None:

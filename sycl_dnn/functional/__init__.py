@@ -4,8 +4,10 @@
 Names, arguments, defaults and semantics are those of ``torch.nn.functional``.
 """
 
+import inspect
 import sys
 
+from sycl_dnn.call.operation import show_arrays as _show_arrays
 from sycl_dnn.functional import docstring_examples
 from sycl_dnn.functional.activation.activations import (
     celu,
@@ -278,6 +280,9 @@ from sycl_dnn.trace import functions
 
 functions.provide(sys.modules[__name__], selected)
 docstring_examples.attach(globals())
+
+for _function in filter(inspect.isfunction, list(globals().values())):
+    _show_arrays(_function)
 
 #: The functions above, and ``QuantizedTensor``.
 __all__ = sorted(n for n, value in globals().items() if callable(value) and n[0] != "_")

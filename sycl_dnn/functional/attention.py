@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import dpnp
 import numpy as np
 
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm, engine_kind
@@ -18,7 +17,6 @@ from sycl_dnn.functional.normalization.affine import empty_like
 from sycl_dnn.functional.product.product import product, recorded, swapped
 from sycl_dnn.functional.shape.joining import join
 from sycl_dnn.onednn.reference_code import is_slow_reference
-from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.descriptors import parameters_of
 from sycl_dnn.trace.pointwise import (
     add,
@@ -74,12 +72,13 @@ def summand(attn_mask: Tensor) -> Tensor:
 def joined(
     trace: Trace, attn_mask: Tensor | None, is_causal: bool, size: tuple[int, int]
 ) -> Tensor:
-    """Return the sum of the additive masks, (*, L, S)."""
-    provided = None if attn_mask is None else summand(attn_mask)
-    if not is_causal:
-        return broadcast_to(provided, (*provided.shape[:-2], *size))
-    rule = causal(trace, *size)
-    return rule if provided is None else add(provided, rule)
+    """Return the sum of the additive masks, (*, L, S); there is one at least."""
+    if attn_mask is None:
+        return causal(trace, *size)
+    provided = summand(attn_mask)
+    if is_causal:
+        return add(provided, causal(trace, *size))
+    return broadcast_to(provided, (*provided.shape[:-2], *size))
 
 
 def per_score(mask: Tensor, batch: tuple[int, ...], groups: int) -> Tensor:
@@ -187,8 +186,9 @@ def _scores(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Te
         }
         return found if mask is None else {**found, "mask": sum_to(dy, mask.shape)}
 
-    result = lambda: _product(query, swapped(key), scale, "float32", mask)  # noqa: E731
-    return query.trace.closed(inputs, result, rule)
+    return query.trace.closed(
+        inputs, lambda: _product(query, swapped(key), scale, "float32", mask), rule
+    )
 
 
 def _weights(scores: Tensor, dtype: str) -> Tensor:
@@ -282,16 +282,16 @@ def _few_axes(operands: list[Tensor], mask: Tensor | None) -> tuple[list[Tensor]
 
 @operation
 def scaled_dot_product_attention(
-    query: dpnp.ndarray | Array,
-    key: dpnp.ndarray | Array,
-    value: dpnp.ndarray | Array,
-    attn_mask: dpnp.ndarray | Array | None = None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return ``softmax(scale * query @ key.T + mask) @ value``.
 
     Parameters

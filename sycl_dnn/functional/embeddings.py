@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dpnp
 
@@ -21,10 +21,6 @@ from sycl_dnn.ops.creation import full, iota
 from sycl_dnn.ops.selection import SCATTER_ADD, gathered
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
-
-if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
-
 
 _INDICES = ("int32", "int64")
 
@@ -75,13 +71,13 @@ def _check_embedding(input: Tensor, weight: Tensor, **refused: Any) -> None:
 @operation
 def embedding(
     input: dpnp.ndarray,
-    weight: dpnp.ndarray | Array,
+    weight: Tensor,
     padding_idx: int | None = None,
     max_norm: float | None = None,
     norm_type: float = 2.0,
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Look up rows of a table by index.
 
     Parameters

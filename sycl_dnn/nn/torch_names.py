@@ -16,9 +16,13 @@ import numpy as np
 
 import sycl_dnn
 from sycl_dnn import functional, nn  # noqa: F401 - ``nn`` is one of the names
+from sycl_dnn.nn import torch_compositions
 from sycl_dnn.trace.array import Array
 
 pi, inf, nan, e = math.pi, math.inf, math.nan, math.e
+Size = tuple
+#: Layouts are chosen by the functions, so a request for one changes nothing.
+channels_last, contiguous_format, preserve_format = "channels_last", "contiguous", "preserve"
 #: torch's dtypes whose names differ.
 _DTYPES = {
     "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32",
@@ -96,8 +100,9 @@ def __getattr__(name: str) -> Any:
         return _DTYPES[name]
     if name in _BLOCKS:
         return getattr(sycl_dnn, name)
-    if not name.startswith("_") and hasattr(functional, name):
-        return getattr(functional, name)
+    for module in (functional, torch_compositions):
+        if not name.startswith("_") and hasattr(module, name):
+            return getattr(module, name)
     raise AttributeError(
         f"torch_names: {name!r} is not a name of torch's that sycl_dnn has; see docs/pytorch.md"
     )

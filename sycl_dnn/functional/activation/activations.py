@@ -17,10 +17,7 @@ from sycl_dnn.ops import activation as ops
 from sycl_dnn.trace.pointwise import eltwise, linear_map
 
 if TYPE_CHECKING:
-    import dpnp
-
     from sycl_dnn.ir.node import Node
-    from sycl_dnn.trace.array import Array
     from sycl_dnn.trace.values import Tensor
 
 
@@ -36,7 +33,7 @@ def _as_kernel(definition: Callable[..., Node], x: Tensor, **attributes: float) 
 
 
 @pointwise(integers=True)
-def relu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``max(x, 0)``.
 
     In a compiled function oneDNN may append it to a convolution or a product; there NaN becomes 0.
@@ -54,18 +51,18 @@ def _bounded(x: Tensor, low: float, high: float) -> Tensor:
 
 
 @pointwise
-def relu6(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``min(max(x, 0), 6)``. NaN as in ``relu``."""
     return _bounded(input, 0.0, 6.0)
 
 
 @pointwise
 def hardtanh(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     min_val: float = -1.0,
     max_val: float = 1.0,
     inplace: bool = False,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return ``min(max(x, min_val), max_val)``. NaN as in ``relu``, but ``min_val``.
 
     min_val, max_val : float
@@ -77,9 +74,7 @@ def hardtanh(
 
 
 @pointwise
-def leaky_relu(
-    input: dpnp.ndarray | Array, negative_slope: float = 0.01, inplace: bool = False
-) -> dpnp.ndarray | Array:
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """Return ``x`` where it is positive, else ``negative_slope * x``.
 
     negative_slope : float
@@ -92,9 +87,7 @@ def leaky_relu(
 
 
 @pointwise
-def elu(
-    input: dpnp.ndarray | Array, alpha: float = 1.0, inplace: bool = False
-) -> dpnp.ndarray | Array:
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return ``x`` where it is positive, else ``alpha * (exp(x) - 1)``.
 
     alpha : float
@@ -103,15 +96,13 @@ def elu(
 
 
 @pointwise(page=' (and Klambauer et al., "Self-Normalizing Neural Networks", 2017)')
-def selu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``1.0507 * elu(x, alpha=1.6733)``, with all digits."""
     return linear_map(eltwise(input, A.eltwise_elu, _SELU_ALPHA), _SELU_SCALE)
 
 
 @pointwise(page=' (and Barron, "Continuously Differentiable Exponential Linear Units", 2017)')
-def celu(
-    input: dpnp.ndarray | Array, alpha: float = 1.0, inplace: bool = False
-) -> dpnp.ndarray | Array:
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return ``x`` where it is positive, else ``alpha * (exp(x / alpha) - 1)``.
 
     alpha : float
@@ -125,7 +116,7 @@ def celu(
 
 
 @pointwise(page=' (and Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016)')
-def gelu(input: dpnp.ndarray | Array, *, approximate: str = "none") -> dpnp.ndarray | Array:
+def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     """Return ``x * Phi(x)``, where Phi is the standard normal distribution function.
 
     approximate : {"none", "tanh"}
@@ -137,46 +128,44 @@ def gelu(input: dpnp.ndarray | Array, *, approximate: str = "none") -> dpnp.ndar
 
 
 @pointwise
-def silu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``x * sigmoid(x)``."""
     return applied(ops.SILU, input, Eltwise(A.eltwise_swish, 1.0), wide=dtypes.wide(input.dtype))
 
 
 @pointwise
-def mish(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``x * tanh(softplus(x))``."""
     return applied(ops.MISH, input, Eltwise(A.eltwise_mish), wide=dtypes.wide(input.dtype))
 
 
 @pointwise
-def hardswish(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``x * min(max(x / 6 + 1/2, 0), 1)``."""
     return eltwise(input, A.eltwise_hardswish, 1 / 6, 0.5)
 
 
 @pointwise
-def hardsigmoid(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``min(max(x / 6 + 1/2, 0), 1)``. NaN as in ``relu``, but 1 on CPUs."""
     way = Eltwise(A.eltwise_hardsigmoid, 1 / 6, 0.5)
     return applied(ops.HARDSIGMOID, input, way, wide=dtypes.wide(input.dtype))
 
 
 @pointwise
-def sigmoid(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+def sigmoid(input: Tensor) -> Tensor:
     """Return ``1 / (1 + exp(-x))``."""
     return eltwise(input, A.eltwise_logistic_use_dst_for_bwd)
 
 
 @pointwise
-def tanh(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+def tanh(input: Tensor) -> Tensor:
     """Return the hyperbolic tangent."""
     return eltwise(input, A.eltwise_tanh_use_dst_for_bwd)
 
 
 @pointwise
-def softplus(
-    input: dpnp.ndarray | Array, beta: float = 1.0, threshold: float = 20.0
-) -> dpnp.ndarray | Array:
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """Return ``log(1 + exp(beta * x)) / beta``, and ``x`` where ``beta * x > threshold``.
 
     beta : float
@@ -189,13 +178,13 @@ def softplus(
 
 
 @pointwise
-def logsigmoid(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+def logsigmoid(input: Tensor) -> Tensor:
     """Return ``log(1 / (1 + exp(-x)))``; never positive."""
     return _as_kernel(ops.LOGSIGMOID, input)
 
 
 @pointwise
-def softsign(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+def softsign(input: Tensor) -> Tensor:
     """Return ``x / (1 + abs(x))``."""
     return _as_kernel(ops.SOFTSIGN, input)
 
@@ -204,13 +193,13 @@ def softsign(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
 
 
 @pointwise
-def tanhshrink(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+def tanhshrink(input: Tensor) -> Tensor:
     """Return ``x - tanh(x)``."""
     return _as_kernel(ops.TANHSHRINK, input)
 
 
 @pointwise
-def softshrink(input: dpnp.ndarray | Array, lambd: float = 0.5) -> dpnp.ndarray | Array:
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """Return ``x`` shrunk towards 0 by ``lambd``, and 0 where ``abs(x) <= lambd``.
 
     lambd : float
@@ -222,7 +211,7 @@ def softshrink(input: dpnp.ndarray | Array, lambd: float = 0.5) -> dpnp.ndarray 
 
 
 @pointwise
-def hardshrink(input: dpnp.ndarray | Array, lambd: float = 0.5) -> dpnp.ndarray | Array:
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """Return ``x`` where ``abs(x) > lambd``, else 0.
 
     lambd : float
@@ -231,9 +220,7 @@ def hardshrink(input: dpnp.ndarray | Array, lambd: float = 0.5) -> dpnp.ndarray 
 
 
 @pointwise
-def threshold(
-    input: dpnp.ndarray | Array, threshold: float, value: float, inplace: bool = False
-) -> dpnp.ndarray | Array:
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """Return ``x`` where ``x > threshold``, else ``value``.
 
     threshold, value : float

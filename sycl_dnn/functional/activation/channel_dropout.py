@@ -25,7 +25,6 @@ from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, transpose
 
 if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
     from sycl_dnn.trace.frozen import Seed
 
 #: The negative saturation value of SELU.
@@ -108,9 +107,9 @@ def _channels(name: str, shape: str, notes: str = "") -> Callable[..., Any]:
     body = functools.partial(_of_channels, name=name, n_axes=int(name[-2]))
 
     def call(
-        input: dpnp.ndarray | Array, p: float = 0.5, training: bool = True, inplace: bool = False,
-        *, seed: int | Seed | None = None, out: dpnp.ndarray | Array | None = None,
-    ) -> dpnp.ndarray | Array:  # fmt: skip
+        input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False,
+        *, seed: int | Seed | None = None, out: Tensor | None = None,
+    ) -> Tensor:  # fmt: skip
         return dropped(name, body, input, p, training, inplace, seed, out)
 
     call.__name__ = call.__qualname__ = name
@@ -122,10 +121,10 @@ def _selu(name: str, summary: str, shape: str, of_features: bool) -> Callable[..
     body = functools.partial(_of_selu, name=name, of_features=of_features)
 
     def call(
-        input: dpnp.ndarray | Array, p: float = 0.5, training: bool = False,
+        input: Tensor, p: float = 0.5, training: bool = False,
         inplace: bool = False, *, seed: int | Seed | None = None,
-        out: dpnp.ndarray | Array | None = None,
-    ) -> dpnp.ndarray | Array:  # fmt: skip
+        out: Tensor | None = None,
+    ) -> Tensor:  # fmt: skip
         return dropped(name, body, input, p, training, inplace, seed, out)
 
     call.__name__ = call.__qualname__ = name
@@ -191,15 +190,15 @@ def _gumbel_softmax(logits: Tensor, seed: Tensor, tau: float, hard: bool, dim: i
 
 
 def gumbel_softmax(
-    logits: dpnp.ndarray | Array,
+    logits: Tensor,
     tau: float = 1,
     hard: bool = False,
     eps: float = 1e-10,
     dim: int = -1,
     *,
     seed: int | Seed | None = None,
-    out: dpnp.ndarray | Array | None = None,
-) -> dpnp.ndarray | Array:
+    out: Tensor | None = None,
+) -> Tensor:
     """Sample from a categorical distribution along an axis, differentiably.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dpnp
 import numpy as np
@@ -23,10 +23,6 @@ from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.torch_methods import is_torch, overwritten
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import axis_order
-
-if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
-
 
 _SEEDS = 2**63
 _lock = threading.Lock()
@@ -214,14 +210,14 @@ def dropped(
 
 
 def dropout(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     p: float = 0.5,
     training: bool = True,
     inplace: bool = False,
     *,
     seed: int | Seed | None = None,
-    out: dpnp.ndarray | Array | None = None,
-) -> dpnp.ndarray | Array:
+    out: Tensor | None = None,
+) -> Tensor:
     """Zero elements at random with probability ``p``; scale the others by ``1 / (1 - p)``.
 
     Parameters

@@ -24,14 +24,11 @@ from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
 if TYPE_CHECKING:
-    import dpnp
-
     from sycl_dnn.ir.node import Node
-    from sycl_dnn.trace.array import Array
 
 
 @operation
-def glu(input: dpnp.ndarray | Array, dim: int = -1) -> dpnp.ndarray | Array:
+def glu(input: Tensor, dim: int = -1) -> Tensor:
     """Return ``a * sigmoid(b)``, where a and b are the halves of the input along an axis.
 
     Parameters
@@ -94,7 +91,7 @@ def _slopes(x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @operation
-def prelu(input: dpnp.ndarray | Array, weight: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return ``x`` where it is positive, else ``weight * x``.
 
     In a compiled function oneDNN may append it to a convolution or a product; there a NaN weight

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sycl_dnn._core import algorithm
 from sycl_dnn._warn import warn
@@ -22,11 +22,6 @@ from sycl_dnn.trace.pointwise import linear_map
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
-
-if TYPE_CHECKING:
-    import dpnp
-
-    from sycl_dnn.trace.array import Array
 
 
 def normalized(x: Tensor, axis: int) -> Tensor:
@@ -139,9 +134,7 @@ Source: oneDNN developer guide, "Softmax", {source}.
     note="A slice that contains NaN or infinity, or only minus infinity, gives NaN.",
     source="algorithm ``softmax_accurate``, used by compiled functions before products",
 )
-def softmax(
-    input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
-) -> dpnp.ndarray | Array:
+def softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """Return ``exp(x) / sum(exp(x))``, the sum over one axis."""
     return _run("softmax", input, dim, dtype)
 
@@ -152,9 +145,7 @@ def softmax(
     note="NaN or infinity makes its whole slice NaN.",
     source="algorithm ``softmax_log``, which on CPUs is exact to 1e-5; kernels to 1e-6",
 )
-def log_softmax(
-    input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
-) -> dpnp.ndarray | Array:
+def log_softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """Return ``x - log(sum(exp(x)))``, the sum over one axis."""
     return _run("log_softmax", input, dim, dtype, is_log=True)
 
@@ -165,8 +156,6 @@ def log_softmax(
     note="A slice that contains NaN or minus infinity, or only infinity, gives NaN.",
     source="as ``softmax``",
 )
-def softmin(
-    input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
-) -> dpnp.ndarray | Array:
+def softmin(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """Return ``softmax(-x)``."""
     return _run("softmin", input, dim, dtype, sign=-1)

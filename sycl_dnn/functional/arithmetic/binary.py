@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dpnp
 
@@ -30,10 +30,6 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.trace.pointwise import NO_SHIFT, binary, eltwise, linear_map
 from sycl_dnn.trace.values import Tensor
-
-if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
-
 
 A = algorithm
 _INTEGERS = "Integers are computed exactly, not by oneDNN, which adds in float32."
@@ -105,9 +101,7 @@ _TIES = "Equal operands get half of the gradient each. NaN propagates, with the 
 
 @operation
 @documented(_INTEGERS, _ALPHA)
-def add(
-    input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float, *, alpha: float = 1
-) -> dpnp.ndarray | Array:
+def add(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Tensor:
     """Return ``input + alpha * other``."""
     other = _scaled("add", input, other, alpha)
     return pair("add", A.binary_add, ops.ADD, dpnp.add, input, other)
@@ -115,9 +109,7 @@ def add(
 
 @operation
 @documented(_INTEGERS, _ALPHA)
-def sub(
-    input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float, *, alpha: float = 1
-) -> dpnp.ndarray | Array:
+def sub(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Tensor:
     """Return ``input - alpha * other``."""
     return pair(
         "sub", A.binary_sub, ops.SUB, dpnp.subtract, input, _scaled("sub", input, other, alpha)
@@ -126,27 +118,21 @@ def sub(
 
 @operation
 @documented(_INTEGERS)
-def mul(
-    input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
-) -> dpnp.ndarray | Array:
+def mul(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Return ``input * other``."""
     return pair("mul", A.binary_mul, ops.MUL, dpnp.multiply, input, other)
 
 
 @operation
 @documented(_TIES)
-def maximum(
-    input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
-) -> dpnp.ndarray | Array:
+def maximum(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Return the element-wise maximum."""
     return pair("maximum", A.binary_max, ops.MAXIMUM, dpnp.maximum, input, other)
 
 
 @operation
 @documented(_TIES)
-def minimum(
-    input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
-) -> dpnp.ndarray | Array:
+def minimum(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Return the element-wise minimum."""
     return pair("minimum", A.binary_min, ops.MINIMUM, dpnp.minimum, input, other)
 
@@ -157,9 +143,7 @@ quotients. The exponent's gradient is 0 where ``input`` is 0, and NaN where it i
 
 @operation
 @documented(_POWER, second="exponent")
-def pow(
-    input: dpnp.ndarray | Array | float, exponent: dpnp.ndarray | Array | float
-) -> dpnp.ndarray | Array:
+def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
     """Raise ``input`` to the power ``exponent``."""
     a, b = checked_operands("pow", input=input, exponent=exponent)
     dtype = result_dtype(a, b)
@@ -198,11 +182,11 @@ integer divided by 0 gives 0, whereas torch reads the values and raises an error
 @operation
 @documented(_NOTES, _ROUNDING)
 def div(
-    input: dpnp.ndarray | Array | float,
-    other: dpnp.ndarray | Array | float,
+    input: Tensor | float,
+    other: Tensor | float,
     *,
     rounding_mode: str | None = None,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return ``input / other``."""
     a, b = checked_operands("div", input=input, other=other)
     check_real("div", input=a, other=b)

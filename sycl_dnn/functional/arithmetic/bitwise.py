@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dpnp
 
@@ -14,9 +14,6 @@ from sycl_dnn.ir.node import Operation
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.trace.values import Tensor
-
-if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
 
 _TEXT = """{summary}
 
@@ -65,9 +62,7 @@ def _shifted_right(a: Any, b: Any) -> dpnp.ndarray:
 def _function(
     summary: str, name: str, row: Operation, function: Callable[..., Any], notes: str = ""
 ) -> Any:
-    def call(
-        input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
-    ) -> dpnp.ndarray | Array:
+    def call(input: Tensor | float, other: Tensor | float) -> Tensor:
         a, b = checked_operands(name, input=input, other=other)
         _checked(name, a, b)
         dtype = result_dtype(a, b)
@@ -99,7 +94,7 @@ bitwise_right_shift = _function(
 )
 
 
-def _not(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+def _not(input: Tensor) -> Tensor:
     _checked("bitwise_not", input)
     row = ops.LOGICAL_NOT if input.dtype == "bool" else ops.BITWISE_NOT
     return of_integers(row, dpnp.invert, input.dtype, input)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dpnp
 
@@ -36,10 +36,6 @@ from sycl_dnn.trace.pointwise_gradients import select
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import filled
 
-if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
-
-
 _NOTES = "Integers are compared exactly; a number is rounded to the dtype of floats."
 
 
@@ -48,9 +44,7 @@ def _comparison(name: str, sign: str, function: Callable[..., Any]) -> Callable[
     kind = getattr(algorithm, f"binary_{name}")
     operation_of = OPERATIONS[name]
 
-    def compare(
-        input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
-    ) -> dpnp.ndarray:
+    def compare(input: Tensor | float, other: Tensor | float) -> dpnp.ndarray:
         a, b = checked_operands(name, input=input, other=other)
         if name not in ("eq", "ne"):
             check_real(name, input=a, other=b)
@@ -82,9 +76,9 @@ ge = _comparison("ge", ">=", dpnp.greater_equal)
 @operation
 def where(
     condition: dpnp.ndarray,
-    input: dpnp.ndarray | Array | float,
-    other: dpnp.ndarray | Array | float,
-) -> dpnp.ndarray | Array:
+    input: Tensor | float,
+    other: Tensor | float,
+) -> Tensor:
     """Return ``input`` where ``condition`` is true, else ``other``.
 
     Parameters
@@ -146,10 +140,10 @@ _OF_INTEGERS = {"min": (ops.MAXIMUM, dpnp.maximum), "max": (ops.MINIMUM, dpnp.mi
 
 @operation
 def clamp(
-    input: dpnp.ndarray | Array,
-    min: dpnp.ndarray | Array | float | None = None,
-    max: dpnp.ndarray | Array | float | None = None,
-) -> dpnp.ndarray | Array:
+    input: Tensor,
+    min: Tensor | float | None = None,
+    max: Tensor | float | None = None,
+) -> Tensor:
     """Clamp ``input`` to the range from ``min`` to ``max``.
 
     Parameters

@@ -196,8 +196,10 @@ def _first_traced(x: Any) -> Tensor | None:
 def _stacked(x: Any, first: Tensor) -> Tensor:
     """Return nested lists of traced arrays, and numbers of the dtype of the first, as one."""
     if isinstance(x, (list, tuple)):
-        return F.stack([_stacked(item, first) for item in x])
-    return x if isinstance(x, Tensor) else tensor(x, dtype=first.dtype)
+        joined: Tensor = F.stack([_stacked(item, first) for item in x])
+        return joined
+    made: Any = x if isinstance(x, Tensor) else tensor(x, dtype=first.dtype)
+    return made  # type: ignore[no-any-return]
 
 
 def from_numpy(ndarray: np.ndarray) -> dpnp.ndarray | Array:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dpnp
 
@@ -23,10 +23,6 @@ from sycl_dnn.lower.appendable import Eltwise, applied
 from sycl_dnn.trace.pointwise import NO_SHIFT, eltwise
 from sycl_dnn.trace.torch_methods import is_torch, overwritten
 from sycl_dnn.trace.values import Tensor
-
-if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
-
 
 _BEFORE = """{summary}
 
@@ -183,7 +179,7 @@ def _function(
 ) -> Callable[..., Any]:
     """Make a function from an eltwise algorithm; ``integers`` is dpnp's function for integers."""
 
-    def call(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+    def call(input: Tensor) -> Tensor:
         input = checked_array(name, "input", input)
         if input.is_float:
             if name in _OF_NODES:

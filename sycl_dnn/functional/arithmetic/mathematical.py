@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dpnp
 
@@ -26,9 +26,6 @@ from sycl_dnn.ir.node import Node, Operation
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.trace.values import Tensor
-
-if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
 
 A = algorithm
 _NARROW = "bfloat16 and float16 are computed in float32. "
@@ -58,7 +55,7 @@ def _named(body: Callable[..., Any], name: str, doc: str) -> Any:
 def _smooth(summary: str, operation: Operation) -> Any:
     """Make a function from an operation."""
 
-    def call(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+    def call(input: Tensor) -> Tensor:
         x = _real(operation.name, input)
         dtype = str(x.dtype) if x.is_float else "float32"
         return by_nodes(operation, x, wide=dtypes.wide(dtype), dtype=dtype)
@@ -95,7 +92,7 @@ erfc = _smooth("Return 1 - erf, exact for large values.", ops.ERFC)
 def _step(summary: str, operation: Operation) -> Any:
     """Make a function from a rounding operation; integers are returned unchanged."""
 
-    def call(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+    def call(input: Tensor) -> Tensor:
         x = _real(operation.name, input)
         dtype = str(x.dtype)
         if x.is_float:
@@ -114,7 +111,7 @@ sign = _step("Return -1, 0 or 1; 0 for NaN.", ops.SIGN)
 
 
 @operation
-def round(input: dpnp.ndarray | Array, *, decimals: int = 0) -> dpnp.ndarray | Array:
+def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """Round to a number of decimals, halves to even.
 
     Parameters
@@ -157,12 +154,10 @@ def round(input: dpnp.ndarray | Array, *, decimals: int = 0) -> dpnp.ndarray | A
 def _logic(summary: str, operation: Operation, n_operands: int) -> Any:
     name = operation.name
 
-    def one(input: dpnp.ndarray | Array) -> dpnp.ndarray:
+    def one(input: Tensor) -> dpnp.ndarray:
         return by_nodes(operation, checked_array(name, "input", input))
 
-    def two(
-        input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
-    ) -> dpnp.ndarray:
+    def two(input: Tensor | float, other: Tensor | float) -> dpnp.ndarray:
         return by_nodes(operation, *checked_operands(name, input=input, other=other))
 
     parameters = "input" if n_operands == 1 else "input, other"
@@ -197,7 +192,7 @@ logical_xor = _logic("Return whether exactly one element is nonzero.", ops.LOGIC
 
 
 @operation
-def atan2(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+def atan2(input: Tensor, other: Tensor) -> Tensor:
     """Return the angle in radians, from -pi to pi, of the point (``other``, ``input``).
 
     Parameters
@@ -232,9 +227,7 @@ def _remainder(summary: str, operation: Operation, function: Callable[..., Any])
     """Make the function ``input - other * quotient``."""
     name = operation.name
 
-    def call(
-        input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
-    ) -> dpnp.ndarray | Array:
+    def call(input: Tensor | float, other: Tensor | float) -> Tensor:
         a, b = checked_operands(name, input=input, other=other)
         check_real(name, input=a, other=b)
         dtype = dtypes.result_dtype(a, b)
@@ -274,9 +267,7 @@ remainder = _remainder(
 
 
 @operation
-def floor_divide(
-    input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
-) -> dpnp.ndarray | Array:
+def floor_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Return ``div(input, other, rounding_mode="floor")``."""
     check_real("floor_divide", input=input, other=other)
     return div(input, other, rounding_mode="floor")

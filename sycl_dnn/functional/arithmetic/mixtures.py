@@ -27,8 +27,6 @@ from sycl_dnn.trace.values import Tensor
 if TYPE_CHECKING:
     import dpnp
 
-    from sycl_dnn.trace.array import Array
-
 
 _MIXED = """{summary}
 
@@ -56,10 +54,10 @@ Source: ``torch.{name}``.
 @operation
 @templated(_MIXED)
 def lerp(
-    input: dpnp.ndarray | Array,
-    end: dpnp.ndarray | Array,
-    weight: dpnp.ndarray | Array | float,
-) -> dpnp.ndarray | Array:
+    input: Tensor,
+    end: Tensor,
+    weight: Tensor | float,
+) -> Tensor:
     """Interpolate linearly: ``input + weight * (end - input)``.
 
     input, end : arrays (*)
@@ -103,9 +101,9 @@ Source: ``torch.{name}``.
 
 def _added(name: str, sign: str, function: Callable[..., Any]) -> Any:
     def call(
-        input: dpnp.ndarray | Array, tensor1: dpnp.ndarray | Array, tensor2: dpnp.ndarray | Array,
+        input: Tensor, tensor1: Tensor, tensor2: Tensor,
         *, value: float = 1,
-    ) -> dpnp.ndarray | Array:  # fmt: skip
+    ) -> Tensor:  # fmt: skip
         provided = {"input": input, "tensor1": tensor1, "tensor2": tensor2}
         check_arrays(name, **provided)
         input, tensor1, tensor2 = checked_operands(name, **provided)
@@ -125,9 +123,7 @@ addcdiv = _added("addcdiv", "/", div)
 
 
 @operation
-def masked_fill(
-    input: dpnp.ndarray | Array, mask: dpnp.ndarray, value: dpnp.ndarray | Array | float
-) -> dpnp.ndarray | Array:
+def masked_fill(input: Tensor, mask: dpnp.ndarray, value: Tensor | float) -> Tensor:
     """Return ``value`` where ``mask`` is true, else ``input``.
 
     Parameters
@@ -193,14 +189,14 @@ As ``clamp`` with one bound. Source: ``torch.{name}``.
 
 
 def clamp_min(  # noqa: D103
-    input: dpnp.ndarray | Array, min: dpnp.ndarray | Array | float
-) -> dpnp.ndarray | Array:
+    input: Tensor, min: Tensor | float
+) -> Tensor:
     return clamp(input, min)
 
 
 def clamp_max(  # noqa: D103
-    input: dpnp.ndarray | Array, max: dpnp.ndarray | Array | float
-) -> dpnp.ndarray | Array:
+    input: Tensor, max: Tensor | float
+) -> Tensor:
     return clamp(input, None, max)
 
 
@@ -216,11 +212,11 @@ _LARGEST = {"float64": 1.7976931348623157e308, "float32": 3.4028234663852886e38,
 
 @operation
 def nan_to_num(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     nan: float | None = None,
     posinf: float | None = None,
     neginf: float | None = None,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Replace NaN and infinities by finite numbers.
 
     Parameters
@@ -256,7 +252,7 @@ def nan_to_num(
 
 @operation
 @templated(_MIXED)
-def logaddexp(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     """Return ``log(exp(input) + exp(other))`` without overflow.
 
     input, other : arrays (*)
@@ -269,7 +265,7 @@ def logaddexp(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.
 
 
 @operation
-def logit(input: dpnp.ndarray | Array, eps: float | None = None) -> dpnp.ndarray | Array:
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """Return ``log(x / (1 - x))``, the inverse of ``sigmoid``.
 
     Parameters

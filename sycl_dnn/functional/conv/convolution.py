@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sycl_dnn._core import algorithm, engine_kind, prop_kind
 from sycl_dnn.call.operation import operation
@@ -31,11 +31,6 @@ from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Entry, NeedsAnotherDevice, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import narrow, reshape, transpose
-
-if TYPE_CHECKING:
-    import dpnp
-
-    from sycl_dnn.trace.array import Array
 
 
 def spread_choice(trace: Trace, wide: Sizes, **params: Any) -> Any:
@@ -295,7 +290,7 @@ def cropped(x: Tensor, axes: list[Axis], counts: Sizes) -> tuple[Tensor, list[Ax
     return x, results
 
 
-def window_parameters(axes: list[Axis]) -> dict[str, Sizes]:
+def window_parameters(axes: list[Axis]) -> dict[str, Any]:
     """Return the window parameters of a convolution primitive."""
     return {
         "strides": tuple(a.stride for a in axes),
@@ -347,28 +342,28 @@ def convolve(
 
 @operation
 def conv1d(
-    input: dpnp.ndarray | Array,
-    weight: dpnp.ndarray | Array,
-    bias: dpnp.ndarray | Array | None = None,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
     stride: int | tuple[int] = 1,
     padding: str | int | tuple[Any, ...] = 0,
     dilation: int | tuple[int] = 1,
     groups: int = 1,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Convolve signals (N, C, W) or (C, W) with kernels (O, C / groups, K)."""
     return convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
 @operation
 def conv2d(
-    input: dpnp.ndarray | Array,
-    weight: dpnp.ndarray | Array,
-    bias: dpnp.ndarray | Array | None = None,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
     stride: int | tuple[int, int] = 1,
     padding: str | int | tuple[Any, ...] = 0,
     dilation: int | tuple[int, int] = 1,
     groups: int = 1,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Convolve images with kernels (cross-correlation, as in PyTorch).
 
     Parameters
@@ -410,14 +405,14 @@ def conv2d(
 
 @operation
 def conv3d(
-    input: dpnp.ndarray | Array,
-    weight: dpnp.ndarray | Array,
-    bias: dpnp.ndarray | Array | None = None,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
     stride: int | tuple[int, int, int] = 1,
     padding: str | int | tuple[Any, ...] = 0,
     dilation: int | tuple[int, int, int] = 1,
     groups: int = 1,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Convolve volumes (N, C, D, H, W) or (C, D, H, W) with kernels (O, C / groups, *K)."""
     return convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 

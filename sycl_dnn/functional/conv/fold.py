@@ -5,19 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.conv.windows import extents, per_axis
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import narrow, reshape, row_major
-
-if TYPE_CHECKING:
-    import dpnp
-
-    from sycl_dnn.trace.array import Array
-
 
 Pair = tuple[int, int]
 
@@ -75,18 +69,24 @@ def _windows(
     stride: int | Sequence[int],
 ) -> Windows:
     return Windows(
-        per_axis(name, "kernel_size", kernel_size, 2),
-        per_axis(name, "dilation", dilation, 2),
-        per_axis(name, "padding", padding, 2, 0),
-        per_axis(name, "stride", stride, 2),
+        _pair(name, "kernel_size", kernel_size),
+        _pair(name, "dilation", dilation),
+        _pair(name, "padding", padding, 0),
+        _pair(name, "stride", stride),
     )
+
+
+def _pair(name: str, argument: str, value: int | Sequence[int], least: int = 1) -> Pair:
+    first, second = per_axis(name, argument, value, 2, least)
+    return first, second
 
 
 def columns(x: Tensor, windows: Windows, counts: Pair) -> Tensor:
     """Copy each window of (N, C, H, W) into a column of (N, C * kernel, windows)."""
-    trace, (n, c, *size) = x.trace, x.shape
+    trace, (n, c, height, width) = x.trace, x.shape
+    size = height, width
     canvas, plain = x, trace.plain(x)
-    shape = (n, c, *windows.padded(size, counts))
+    shape: tuple[int, ...] = (n, c, *windows.padded(size, counts))
     if shape != x.shape:
         canvas = trace.zeros(layout.like(plain.desc, x.dtype, shape), shape)
         start = sum(p * s for p, s in zip(windows.padding, canvas.strides[2:], strict=True))
@@ -98,7 +98,7 @@ def columns(x: Tensor, windows: Windows, counts: Pair) -> Tensor:
     for k, source in enumerate(windows.places(trace.plain(canvas), counts)):
         place = result.view((n, c, *counts), strides, k * n_windows)
         trace.written_into(result, place, source)
-    return trace.view(x, result, lambda g: image(g, windows, counts, tuple(size)))
+    return trace.view(x, result, lambda g: image(g, windows, counts, size))
 
 
 def image(x: Tensor, windows: Windows, counts: Pair, size: Pair) -> Tensor:
@@ -122,12 +122,12 @@ def image(x: Tensor, windows: Windows, counts: Pair, size: Pair) -> Tensor:
 
 @operation
 def unfold(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     kernel_size: int | Sequence[int],
     dilation: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0,
     stride: int | Sequence[int] = 1,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Extract sliding windows of images as columns.
 
     Parameters
@@ -159,13 +159,13 @@ def unfold(
 
 @operation
 def fold(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     output_size: int | Sequence[int],
     kernel_size: int | Sequence[int],
     dilation: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0,
     stride: int | Sequence[int] = 1,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Sum columns into the windows of images: the adjoint of ``unfold``.
 
     Parameters
@@ -190,7 +190,7 @@ def fold(
     -----
     Source: oneDNN developer guide, "Reorder": one accumulating copy per kernel element.
     """
-    size = per_axis("fold", "output_size", output_size, 2)
+    size = _pair("fold", "output_size", output_size)
     windows = _windows("fold", kernel_size, dilation, padding, stride)
     x = _with_batch("fold", input, 3)
     counts = windows.counts("fold", size)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation
@@ -30,11 +30,6 @@ from sycl_dnn.functional.conv.windows import (
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, transpose
-
-if TYPE_CHECKING:
-    import dpnp
-
-    from sycl_dnn.trace.array import Array
 
 
 def _outputs_first(weight: Tensor, groups: int) -> Tensor:
@@ -139,15 +134,15 @@ def conv_transpose(
 
 @operation
 def conv_transpose1d(
-    input: dpnp.ndarray | Array,
-    weight: dpnp.ndarray | Array,
-    bias: dpnp.ndarray | Array | None = None,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
     stride: int | tuple[int] = 1,
     padding: int | tuple[Any, ...] = 0,
     output_padding: int | tuple[int] = 0,
     groups: int = 1,
     dilation: int | tuple[int] = 1,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Spread signals (N, C, W) or (C, W) by kernels (C, O / groups, K)."""
     return conv_transpose(
         "conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups,
@@ -157,15 +152,15 @@ def conv_transpose1d(
 
 @operation
 def conv_transpose2d(
-    input: dpnp.ndarray | Array,
-    weight: dpnp.ndarray | Array,
-    bias: dpnp.ndarray | Array | None = None,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
     stride: int | tuple[int, int] = 1,
     padding: int | tuple[Any, ...] = 0,
     output_padding: int | tuple[int, int] = 0,
     groups: int = 1,
     dilation: int | tuple[int, int] = 1,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Apply a transposed convolution: the gradient of ``conv2d`` with respect to its input.
 
     Parameters
@@ -208,15 +203,15 @@ def conv_transpose2d(
 
 @operation
 def conv_transpose3d(
-    input: dpnp.ndarray | Array,
-    weight: dpnp.ndarray | Array,
-    bias: dpnp.ndarray | Array | None = None,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
     stride: int | tuple[int, int, int] = 1,
     padding: int | tuple[Any, ...] = 0,
     output_padding: int | tuple[int, int, int] = 0,
     groups: int = 1,
     dilation: int | tuple[int, int, int] = 1,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Spread volumes (N, C, D, H, W) or (C, D, H, W) by kernels (C, O / groups, *K)."""
     return conv_transpose(
         "conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups,

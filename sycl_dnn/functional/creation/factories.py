@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -322,8 +321,8 @@ def arange(
 
 
 def _count(start: float, end: float, step: float) -> int:
-    if all(isinstance(n, int) for n in (start, end, step)):
-        return len(range(operator.index(start), operator.index(end), operator.index(step)))
+    if isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
+        return len(range(start, end, step))
     return math.ceil((end - start) / step)
 
 
@@ -391,7 +390,7 @@ def _like(name: str, x: Tensor, value: Any, dtype: Any) -> Tensor:
 
 
 def _likeness(name: str, what: str, value: float) -> Any:
-    def call(input: dpnp.ndarray | Array, *, dtype: Any = None) -> dpnp.ndarray | Array:
+    def call(input: Tensor, *, dtype: Any = None) -> Tensor:
         return _like(name, input, value, dtype)
 
     call.__name__ = call.__qualname__ = name
@@ -404,9 +403,7 @@ ones_like = _likeness("ones_like", "ones", 1)
 empty_like = _likeness("empty_like", "zeros, where torch leaves values undefined", 0)
 
 
-def _full_like(
-    input: dpnp.ndarray | Array, fill_value: float, *, dtype: Any = None
-) -> dpnp.ndarray | Array:
+def _full_like(input: Tensor, fill_value: float, *, dtype: Any = None) -> Tensor:
     if not isinstance(fill_value, (bool, int, float, complex)):
         kind = type(fill_value).__name__
         raise TypeError(f"full_like: fill_value must be a number, got {kind}")

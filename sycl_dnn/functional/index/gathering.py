@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dpnp
 
@@ -22,9 +22,6 @@ from sycl_dnn.trace import indexing
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, narrow, reshape, transpose
-
-if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
 
 _INDICES = ("int32", "int64")
 
@@ -64,9 +61,7 @@ def gathered(name: str, x: Tensor, axis: int, index: Tensor) -> Tensor:
 
 
 @operation
-def gather(
-    input: dpnp.ndarray | Array, dim: int, index: dpnp.ndarray, *, sparse_grad: bool = False
-) -> dpnp.ndarray | Array:
+def gather(input: Tensor, dim: int, index: dpnp.ndarray, *, sparse_grad: bool = False) -> Tensor:
     """Select elements along an axis: ``out[i, j, k] = input[i, index[i, j, k], k]`` for ``dim=1``.
 
     Parameters
@@ -100,9 +95,7 @@ def gather(
 
 
 @operation
-def take_along_dim(
-    input: dpnp.ndarray | Array, indices: dpnp.ndarray, dim: int | None = None
-) -> dpnp.ndarray | Array:
+def take_along_dim(input: Tensor, indices: dpnp.ndarray, dim: int | None = None) -> Tensor:
     """Select elements along an axis by indices such as those of ``argsort`` and ``argmax``.
 
     Parameters
@@ -152,9 +145,7 @@ def take_along_dim(
 
 
 @operation
-def index_select(
-    input: dpnp.ndarray | Array, dim: int, index: dpnp.ndarray
-) -> dpnp.ndarray | Array:
+def index_select(input: Tensor, dim: int, index: dpnp.ndarray) -> Tensor:
     """Select slices along an axis by index.
 
     Parameters
@@ -278,18 +269,14 @@ order. Source: ``torch.{name}``.
     number=" or number",
     notes="If several\nare for one element, any of them is kept.",
 )
-def scatter(
-    input: dpnp.ndarray | Array, dim: int, index: dpnp.ndarray, src: dpnp.ndarray | Array | float
-) -> dpnp.ndarray | Array:
+def scatter(input: Tensor, dim: int, index: dpnp.ndarray, src: Tensor | float) -> Tensor:
     """Write elements by index: ``out[i, index[i, j, k], k] = src[i, j, k]`` for ``dim=1``."""
     return scattered("scatter", input, dim, index, src, False)
 
 
 @operation
 @templated(_SCATTER, number="", notes="bfloat16\nand float16 are added in float32.")
-def scatter_add(
-    input: dpnp.ndarray | Array, dim: int, index: dpnp.ndarray, src: dpnp.ndarray | Array
-) -> dpnp.ndarray | Array:
+def scatter_add(input: Tensor, dim: int, index: dpnp.ndarray, src: Tensor) -> Tensor:
     """Add elements by index: ``out[i, index[i, j, k], k] += src[i, j, k]`` for ``dim=1``."""
     if input.dtype == "bool":
         raise TypeError("scatter_add: input must not be bool")
@@ -308,11 +295,11 @@ def _masked(x: Tensor, mask: Tensor, values: Any, accumulate: bool) -> Any:
 
 @operation
 def index_put(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     indices: Sequence[dpnp.ndarray | None],
-    values: dpnp.ndarray | Array,
+    values: Tensor,
     accumulate: bool = False,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Write or add values at indices: ``input[indices] = values``.
 
     Parameters

@@ -105,7 +105,7 @@ indices : array of int64
     notes="Gradients flow back to the elements' former positions. ",
 )
 def sort(
-    input: dpnp.ndarray | Array, dim: int = -1, descending: bool = False, *, stable: bool = True
+    input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = True
 ) -> ValuesAndIndices:
     """Sort along an axis."""
     axis, indices = _order("sort", input, dim, descending)
@@ -115,7 +115,7 @@ def sort(
 @operation
 @templated(_SORTED, returns="array of int64\n    Shape of ``input``.", notes="")
 def argsort(
-    input: dpnp.ndarray | Array, dim: int = -1, descending: bool = False, *, stable: bool = True
+    input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = True
 ) -> dpnp.ndarray:
     """Return the indices that sort an array along an axis."""
     return _order("argsort", input, dim, descending)[1]
@@ -123,7 +123,7 @@ def argsort(
 
 @operation
 def topk(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     k: int,
     dim: int = -1,
     largest: bool = True,
@@ -177,7 +177,7 @@ def _given(name: str, input: Any) -> dpnp.ndarray:
 
 @by_values
 def unique(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     sorted: bool = True,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -230,7 +230,7 @@ def unique(
 
 
 @by_values
-def nonzero(input: dpnp.ndarray | Array, *, as_tuple: bool = False) -> Any:
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Return the indices of nonzero elements.
 
     Parameters
@@ -262,7 +262,7 @@ def nonzero(input: dpnp.ndarray | Array, *, as_tuple: bool = False) -> Any:
     return places if as_tuple else dpnp.stack(places, axis=1)
 
 
-def masked_select(input: dpnp.ndarray | Array, mask: dpnp.ndarray) -> dpnp.ndarray | Array:
+def masked_select(input: Tensor, mask: dpnp.ndarray) -> Tensor:
     """Return the elements at which a mask is true.
 
     Parameters

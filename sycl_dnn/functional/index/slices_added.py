@@ -11,19 +11,18 @@ from sycl_dnn.functional.arithmetic.operands import check_arrays
 from sycl_dnn.functional.index.gathering import check_index, scattered
 from sycl_dnn.functional.shape.arrangement import spread
 from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
 if TYPE_CHECKING:
     import dpnp
 
-    from sycl_dnn.trace.array import Array
-
 
 @operation
 def index_add(
-    input: dpnp.ndarray | Array, dim: int, index: dpnp.ndarray, source: dpnp.ndarray | Array,
+    input: Tensor, dim: int, index: dpnp.ndarray, source: Tensor,
     *, alpha: float = 1,
-) -> dpnp.ndarray | Array:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Add slices along an axis by index: ``out[:, index[j]] += alpha * source[:, j]``.
 
     Parameters

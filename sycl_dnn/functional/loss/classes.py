@@ -22,7 +22,6 @@ from sycl_dnn.trace.views import reshape
 if TYPE_CHECKING:
     import dpnp
 
-    from sycl_dnn.trace.array import Array
 
 _INDICES = ("int64", "int32", "int8", "uint8")
 _SOURCE = "kernels of the package"
@@ -89,14 +88,14 @@ def _recorded(
 
 @loss(_SOURCE, shape="of the target's shape")
 def nll_loss(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     target: dpnp.ndarray,
-    weight: dpnp.ndarray | Array | None = None,
+    weight: Tensor | None = None,
     size_average: bool | None = None,
     ignore_index: int = -100,
     reduce: bool | None = None,
     reduction: str = "mean",
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return the negated, weighted entry of ``input`` at the target class.
 
     input : dpnp.ndarray or Array (N, C, *) or (C,)
@@ -119,15 +118,15 @@ def nll_loss(
 
 @loss(_SOURCE, shape="of the target's shape, without the axis of classes")
 def cross_entropy(
-    input: dpnp.ndarray | Array,
-    target: dpnp.ndarray | Array,
-    weight: dpnp.ndarray | Array | None = None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
     size_average: bool | None = None,
     ignore_index: int = -100,
     reduce: bool | None = None,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return ``nll_loss(log_softmax(input), target)``; targets may also be probabilities.
 
     A row with NaN or infinity gives NaN, in the gradient too.

@@ -15,7 +15,6 @@ from sycl_dnn.trace.values import Tensor
 if TYPE_CHECKING:
     import dpnp
 
-    from sycl_dnn.trace.array import Array
 
 SOURCE = 'oneDNN developer guide, "Binary", "Eltwise" and "Reduction"'
 _COSINE_EPS = 1e-12
@@ -41,10 +40,10 @@ def _same_shapes(name: str, first: str, x: Tensor, **others: Tensor) -> None:
 
 @loss(SOURCE)
 def margin_ranking_loss(
-    input1: dpnp.ndarray | Array, input2: dpnp.ndarray | Array, target: dpnp.ndarray | Array,
+    input1: Tensor, input2: Tensor, target: Tensor,
     margin: float = 0, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
-) -> dpnp.ndarray | Array:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return ``max(0, -target * (input1 - input2) + margin)``.
 
     input1, input2 : dpnp.ndarray or Array (*)
@@ -67,9 +66,9 @@ def margin_ranking_loss(
 
 @loss(SOURCE)
 def hinge_embedding_loss(
-    input: dpnp.ndarray | Array, target: dpnp.ndarray | Array, margin: float = 1.0,
+    input: Tensor, target: Tensor, margin: float = 1.0,
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
-) -> dpnp.ndarray | Array:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return ``input`` where the target is 1, ``max(0, margin - input)`` where it is -1.
 
     input, target : dpnp.ndarray or Array (*)
@@ -85,10 +84,10 @@ def hinge_embedding_loss(
 
 @loss(SOURCE, shape="(N,) or ()")
 def cosine_embedding_loss(
-    input1: dpnp.ndarray | Array, input2: dpnp.ndarray | Array, target: dpnp.ndarray | Array,
+    input1: Tensor, input2: Tensor, target: Tensor,
     margin: float = 0, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
-) -> dpnp.ndarray | Array:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return ``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1.
 
     input1, input2 : dpnp.ndarray or Array (N, D) or (D,)
@@ -115,9 +114,9 @@ def cosine_embedding_loss(
 
 @loss(SOURCE)
 def soft_margin_loss(
-    input: dpnp.ndarray | Array, target: dpnp.ndarray | Array, size_average: bool | None = None,
+    input: Tensor, target: Tensor, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
-) -> dpnp.ndarray | Array:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return ``log(1 + exp(-target * input))`` without overflow.
 
     input, target : dpnp.ndarray or Array (*)
@@ -147,10 +146,10 @@ def _check_classes(name: str, target: Tensor) -> None:
 
 @loss(SOURCE, shape="(N,) or ()")
 def multi_margin_loss(
-    input: dpnp.ndarray | Array, target: dpnp.ndarray, p: int = 1, margin: float = 1.0,
-    weight: dpnp.ndarray | Array | None = None, size_average: bool | None = None,
+    input: Tensor, target: dpnp.ndarray, p: int = 1, margin: float = 1.0,
+    weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
-) -> dpnp.ndarray | Array:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return the mean over classes of ``max(0, margin - input[target] + input[j]) ** p``.
 
     The target class itself is excluded.
@@ -189,9 +188,9 @@ def multi_margin_loss(
 
 @loss(SOURCE, shape="(N,) or ()")
 def multilabel_margin_loss(
-    input: dpnp.ndarray | Array, target: dpnp.ndarray, size_average: bool | None = None,
+    input: Tensor, target: dpnp.ndarray, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
-) -> dpnp.ndarray | Array:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return the sum of ``max(0, 1 - input[y] + input[j]) / C`` over targets y and other classes j.
 
     input : dpnp.ndarray or Array (N, C) or (C,)
@@ -217,10 +216,10 @@ def multilabel_margin_loss(
 
 @loss(SOURCE, shape="that of the input without its last axis")
 def multilabel_soft_margin_loss(
-    input: dpnp.ndarray | Array, target: dpnp.ndarray | Array,
-    weight: dpnp.ndarray | Array | None = None, size_average: bool | None = None,
+    input: Tensor, target: Tensor,
+    weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
-) -> dpnp.ndarray | Array:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return the mean binary cross entropy over classes.
 
     input, target : dpnp.ndarray or Array (*, C)
@@ -256,10 +255,10 @@ def _check_triplet(name: str, anchor: Tensor, others: Any, margin: float) -> Non
 
 @loss(SOURCE, shape="that of the arrays without their last axis")
 def triplet_margin_loss(
-    anchor: dpnp.ndarray | Array, positive: dpnp.ndarray | Array, negative: dpnp.ndarray | Array,
+    anchor: Tensor, positive: Tensor, negative: Tensor,
     margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
-) -> dpnp.ndarray | Array:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return ``max(0, margin + distance(anchor, positive) - distance(anchor, negative))``.
 
     anchor, positive, negative : dpnp.ndarray or Array (*, D)
@@ -281,10 +280,10 @@ def triplet_margin_loss(
 
 @loss(SOURCE, shape="that of the distances")
 def triplet_margin_with_distance_loss(
-    anchor: dpnp.ndarray | Array, positive: dpnp.ndarray | Array, negative: dpnp.ndarray | Array,
+    anchor: Tensor, positive: Tensor, negative: Tensor,
     *, distance_function: Any = None, margin: float = 1.0,
     swap: bool = False, reduction: str = "mean",
-) -> dpnp.ndarray | Array:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return ``triplet_margin_loss`` with a custom distance.
 
     anchor, positive, negative : dpnp.ndarray or Array (*, D)

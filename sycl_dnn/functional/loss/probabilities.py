@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 from sycl_dnn._warn import warn
 from sycl_dnn.functional.arithmetic.convert import converted
@@ -25,12 +26,6 @@ from sycl_dnn.trace.gradients import stopped
 from sycl_dnn.trace.pointwise import linear_map
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape
-
-if TYPE_CHECKING:
-    import dpnp
-
-    from sycl_dnn.trace.array import Array
-
 
 SOURCE = 'oneDNN developer guide, "Binary", "Eltwise" and "Reduction"'
 
@@ -61,13 +56,13 @@ def _checked_factors(
 
 @loss(SOURCE)
 def binary_cross_entropy(
-    input: dpnp.ndarray | Array,
-    target: dpnp.ndarray | Array,
-    weight: dpnp.ndarray | Array | None = None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return ``-(target * log(input) + (1 - target) * log(1 - input))``.
 
     input : dpnp.ndarray or Array (*)
@@ -88,14 +83,14 @@ def binary_cross_entropy(
 
 @loss(SOURCE)
 def binary_cross_entropy_with_logits(
-    input: dpnp.ndarray | Array,
-    target: dpnp.ndarray | Array,
-    weight: dpnp.ndarray | Array | None = None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
-    pos_weight: dpnp.ndarray | Array | None = None,
-) -> dpnp.ndarray | Array:
+    pos_weight: Tensor | None = None,
+) -> Tensor:
     """Return ``binary_cross_entropy(sigmoid(input), target)``, numerically stable.
 
     input, target : dpnp.ndarray or Array (*)
@@ -111,10 +106,11 @@ def binary_cross_entropy_with_logits(
     input, target = promoted(name, input, target=target)
     factors = {"weight": weight, "pos_weight": pos_weight}
     weight, pos_weight = _checked_factors(name, input, target, **factors)
-    if pos_weight is None:
-        row, operands = losses.BINARY_CROSS_ENTROPY_WITH_LOGITS, (input, target)
-    else:
-        row, operands = losses.weighted_cross_entropy_with_logits, (input, target, pos_weight)
+    row: Callable[..., Any] = losses.BINARY_CROSS_ENTROPY_WITH_LOGITS
+    operands = [input, target]
+    if pos_weight is not None:
+        row = losses.weighted_cross_entropy_with_logits
+        operands.append(pos_weight)
     result = elementwise_loss(row, *operands, reduction=reduction, weight=weight)
     return converted(result, dtype)
 
@@ -127,13 +123,13 @@ bce_with_logits = binary_cross_entropy_with_logits
 
 @loss(choices='{"mean", "batchmean", "sum", "none"}', shape="as input and target broadcast")
 def kl_div(
-    input: dpnp.ndarray | Array,
-    target: dpnp.ndarray | Array,
+    input: Tensor,
+    target: Tensor,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
     log_target: bool = False,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return ``target * (log(target) - input)``.
 
     input : dpnp.ndarray or Array (N, *)
@@ -167,10 +163,10 @@ def kl_div(
 
 @loss(SOURCE)
 def poisson_nll_loss(
-    input: dpnp.ndarray | Array, target: dpnp.ndarray | Array, log_input: bool = True,
+    input: Tensor, target: Tensor, log_input: bool = True,
     full: bool = False, size_average: bool | None = None, eps: float = 1e-8,
     reduce: bool | None = None, reduction: str = "mean",
-) -> dpnp.ndarray | Array:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return the negative log-likelihood of the Poisson distribution, up to a constant.
 
     input : dpnp.ndarray or Array (*)
@@ -211,9 +207,9 @@ def _variances(input: Tensor, var: Tensor | float) -> Tensor | float:
 
 @loss(SOURCE)
 def gaussian_nll_loss(
-    input: dpnp.ndarray | Array, target: dpnp.ndarray | Array, var: dpnp.ndarray | Array | float,
+    input: Tensor, target: Tensor, var: Tensor | float,
     full: bool = False, eps: float = 1e-6, reduction: str = "mean",
-) -> dpnp.ndarray | Array:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return ``0.5 * (log(var) + (input - target)**2 / var)``.
 
     input, target : dpnp.ndarray or Array (*)

@@ -24,10 +24,7 @@ from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape
 
 if TYPE_CHECKING:
-    import dpnp
-
     from sycl_dnn.ir.node import Node
-    from sycl_dnn.trace.array import Array
 
 
 def _checked(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -87,13 +84,13 @@ _PROMOTED = """input, target : dpnp.ndarray or Array (*)
 
 @loss(entries=_PROMOTED)
 def mse_loss(
-    input: dpnp.ndarray | Array,
-    target: dpnp.ndarray | Array,
+    input: Tensor,
+    target: Tensor,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
-    weight: dpnp.ndarray | Array | None = None,
-) -> dpnp.ndarray | Array:
+    weight: Tensor | None = None,
+) -> Tensor:
     """Return ``(input - target)**2``, by default its mean.
 
     weight : dpnp.ndarray or Array (*), optional
@@ -105,13 +102,13 @@ def mse_loss(
 
 @loss(entries=_PROMOTED)
 def l1_loss(
-    input: dpnp.ndarray | Array,
-    target: dpnp.ndarray | Array,
+    input: Tensor,
+    target: Tensor,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
-    weight: dpnp.ndarray | Array | None = None,
-) -> dpnp.ndarray | Array:
+    weight: Tensor | None = None,
+) -> Tensor:
     """Return ``abs(input - target)``, by default its mean.
 
     weight : dpnp.ndarray or Array (*), optional
@@ -123,13 +120,13 @@ def l1_loss(
 
 @loss(entries=_PROMOTED)
 def smooth_l1_loss(
-    input: dpnp.ndarray | Array,
-    target: dpnp.ndarray | Array,
+    input: Tensor,
+    target: Tensor,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
     beta: float = 1.0,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return ``d**2 / (2 * beta)`` where ``d = abs(input - target) < beta``, else ``d - beta / 2``.
 
     beta : float
@@ -144,12 +141,12 @@ def smooth_l1_loss(
 
 @loss()
 def huber_loss(
-    input: dpnp.ndarray | Array,
-    target: dpnp.ndarray | Array,
+    input: Tensor,
+    target: Tensor,
     reduction: str = "mean",
     delta: float = 1.0,
-    weight: dpnp.ndarray | Array | None = None,
-) -> dpnp.ndarray | Array:
+    weight: Tensor | None = None,
+) -> Tensor:
     """Return ``d**2 / 2`` where ``d = abs(input-target) < delta``, else ``delta * (d - delta/2)``.
 
     input, target : dpnp.ndarray or Array (*)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dpnp
 
@@ -26,9 +26,6 @@ from sycl_dnn.trace.refusals import no_gradient
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, untaped
-
-if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
 
 _INTEGERS = ("int32", "int64")
 
@@ -258,14 +255,14 @@ def _lengths(argument: str, trace: Any, provided: Any, n: int) -> tuple[Tensor, 
 
 @operation
 def ctc_loss(
-    log_probs: dpnp.ndarray | Array,
+    log_probs: Tensor,
     targets: dpnp.ndarray,
     input_lengths: dpnp.ndarray | Sequence[int],
     target_lengths: dpnp.ndarray | Sequence[int],
     blank: int = 0,
     reduction: str = "mean",
     zero_infinity: bool = False,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return the connectionist temporal classification loss of unaligned targets.
 
     Parameters

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import dpnp
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sycl_dnn._core import normalization_flags
 from sycl_dnn.call.operation import operation
@@ -23,7 +22,6 @@ from sycl_dnn.lower.node_lowering import all_computed, computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import normalization as ops
 from sycl_dnn.ops.arithmetic import RSQRT, cast
-from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
@@ -51,11 +49,13 @@ def check_momentum(name: str, momentum: float) -> None:
 
 
 def update_running(
-    name: str, running: dict[str, Tensor], batch: dict[str, Tensor], momentum: float, count: int
-) -> None:
+    name: str, running: Mapping[str, Tensor | None], batch: Mapping[str, Tensor], momentum: float,
+    count: int,
+) -> None:  # fmt: skip
     """Record ``running = (1 - momentum) running + momentum batch`` with the unbiased variance."""
     factors = {"running_mean": momentum, "running_var": momentum * count / max(count - 1, 1)}
     for argument, old in running.items():
+        assert old is not None
         new, weights = batch[argument], [1.0 - momentum, factors[argument]]
         result = computed(_weighted, old, new, *weights, dtype=new.dtype)
         old.trace.update(old, result, f"{name}: {argument}")
@@ -83,7 +83,8 @@ def with_own_stats(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Normalize (N, C, *S) over axes and groups of channels; also return mean and variance."""
-    wide, kinds = dtypes.wide(x.dtype), {"axes": tuple(axes), "groups": groups, "eps": eps}
+    wide = dtypes.wide(x.dtype)
+    kinds: dict[str, Any] = {"axes": tuple(axes), "groups": groups, "eps": eps}
     vectors = vectors_of(x, weight, bias)
     # Where groups are rows in memory, sums over whole rows are faster than those of channels.
     is_in_rows = 0 not in axes and groups < x.shape[1] and dense_layout(x) == "row_major"
@@ -100,9 +101,12 @@ def with_own_stats(
 
 
 def with_given_stats(
-    x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
-) -> Tensor:
-    """Normalize (N, C, *S) with the given mean and variance per channel."""
+    x: Tensor, mean: Tensor | None, var: Tensor | None, weight: Tensor | None, bias: Tensor | None,
+    eps: float,
+) -> Tensor:  # fmt: skip
+    """Normalize (N, C, *S) with the given mean and variance per channel, which were checked."""
+    assert mean is not None
+    assert var is not None
     if x.trace.is_compiled and not x.trace.training and x.dtype != "float64":
         return _by_primitive(x, mean, var, weight, bias, eps)
     wide = dtypes.wide(x.dtype)
@@ -141,15 +145,15 @@ def _by_primitive(
 
 @operation
 def batch_norm(
-    input: dpnp.ndarray | Array,
-    running_mean: dpnp.ndarray | Array | None,
-    running_var: dpnp.ndarray | Array | None,
-    weight: dpnp.ndarray | Array | None = None,
-    bias: dpnp.ndarray | Array | None = None,
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     training: bool = False,
     momentum: float = 0.1,
     eps: float = 1e-5,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Normalize each channel over the batch: ``(x - mean) / sqrt(var + eps) * weight + bias``.
 
     Parameters

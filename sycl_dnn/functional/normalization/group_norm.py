@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import dpnp
-
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.elementwise import check_float
@@ -16,7 +14,6 @@ from sycl_dnn.functional.normalization.batch_norm import (
     with_given_stats,
     with_own_stats,
 )
-from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
@@ -24,12 +21,12 @@ from sycl_dnn.trace.views import reshape
 
 @operation
 def group_norm(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     num_groups: int,
-    weight: dpnp.ndarray | Array | None = None,
-    bias: dpnp.ndarray | Array | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     eps: float = 1e-5,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Normalize each group of channels of each sample: ``(x - mean) / sqrt(var + eps)``.
 
     Parameters
@@ -79,15 +76,15 @@ def group_norm(
 
 @operation
 def instance_norm(
-    input: dpnp.ndarray | Array,
-    running_mean: dpnp.ndarray | Array | None = None,
-    running_var: dpnp.ndarray | Array | None = None,
-    weight: dpnp.ndarray | Array | None = None,
-    bias: dpnp.ndarray | Array | None = None,
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     use_input_stats: bool = True,
     momentum: float = 0.1,
     eps: float = 1e-5,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Normalize each channel of each sample over its positions.
 
     Parameters

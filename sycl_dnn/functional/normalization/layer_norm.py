@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import dpnp
 import numpy as np
 
 from sycl_dnn._core import data_type, normalization_flags, prop_kind
@@ -27,7 +26,6 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import normalization as ops
 from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace import layout
-from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.gradients import backward
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
@@ -180,12 +178,12 @@ Source: oneDNN developer guide, "Layer Normalization"{source}.
 @operation
 @templated(_DOC, source="; Ba et al., arXiv:1607.06450")
 def layer_norm(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     normalized_shape: Sequence[int],
-    weight: dpnp.ndarray | Array | None = None,
-    bias: dpnp.ndarray | Array | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     eps: float = 1e-5,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Normalize over the last axes: ``(x - mean) / sqrt(var + eps) * weight + bias``.
 
     weight, bias : array (*K), optional
@@ -197,11 +195,11 @@ def layer_norm(
 @operation
 @templated(_DOC, source=", flag ``rms_norm``; Zhang and Sennrich,\narXiv:1910.07467")
 def rms_norm(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     normalized_shape: Sequence[int],
-    weight: dpnp.ndarray | Array | None = None,
+    weight: Tensor | None = None,
     eps: float | None = None,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Divide by the root mean square over the last axes: ``x / sqrt(mean(x**2) + eps) * weight``.
 
     weight : array (*K), optional

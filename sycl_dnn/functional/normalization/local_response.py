@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 
-import dpnp
 import numpy as np
 
 from sycl_dnn._core import algorithm, engine_kind
@@ -16,7 +15,6 @@ from sycl_dnn.functional.product.product import product
 from sycl_dnn.ir.node import Node, number
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.ops.arithmetic import CLAMP, ISNAN, SQUARE, where
-from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.pointwise import LARGEST, ROOT, chain, clip, fused, plus, power, scale, times
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -109,12 +107,12 @@ def _by_products(x: Tensor, size: int, alpha: float, beta: float, k: float) -> T
 
 @operation
 def local_response_norm(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     size: int,
     alpha: float = 1e-4,
     beta: float = 0.75,
     k: float = 1.0,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Divide by a power of the mean square over adjacent channels.
 
     Parameters

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +16,6 @@ from sycl_dnn.functional.pool.windowed import adaptive_runs, check_dtype, pooled
 from sycl_dnn.functional.product.along_axes import Taps, along_axes
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.values import Tensor
-
-if TYPE_CHECKING:
-    import dpnp
-
-    from sycl_dnn.trace.array import Array
-
 
 #: Windows of different lengths, or at different offsets modulo a step, are pooled in turn.
 MOST_WINDOWS = 4096
@@ -85,18 +79,18 @@ def _adaptive_max_pool(
 
 @operation
 def adaptive_avg_pool1d(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     output_size: int | None,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Average signals (N, C, W) or (C, W) over windows that cover them evenly."""
     return adaptive_avg_pool("adaptive_avg_pool1d", 1, input, output_size)
 
 
 @operation
 def adaptive_avg_pool2d(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     output_size: int | None | tuple[int | None, ...],
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Average images over windows that cover them evenly.
 
     Parameters
@@ -127,16 +121,16 @@ def adaptive_avg_pool2d(
 
 @operation
 def adaptive_avg_pool3d(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     output_size: int | None | tuple[int | None, ...],
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Average volumes (N, C, D, H, W) or (C, D, H, W) over windows that cover them evenly."""
     return adaptive_avg_pool("adaptive_avg_pool3d", 3, input, output_size)
 
 
 @operation
 def adaptive_max_pool1d(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     output_size: int | None,
     return_indices: bool = False,
 ) -> Any:
@@ -146,7 +140,7 @@ def adaptive_max_pool1d(
 
 @operation
 def adaptive_max_pool2d(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     output_size: int | None | tuple[int | None, ...],
     return_indices: bool = False,
 ) -> Any:
@@ -190,7 +184,7 @@ def adaptive_max_pool2d(
 
 @operation
 def adaptive_max_pool3d(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     output_size: int | None | tuple[int | None, ...],
     return_indices: bool = False,
 ) -> Any:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,11 +22,6 @@ from sycl_dnn.functional.conv.windows import (
 from sycl_dnn.functional.pool.windowed import check_dtype, plain_runs, pool_windows, pooled
 from sycl_dnn.trace.pointwise import eltwise, linear_map, mul
 from sycl_dnn.trace.values import Tensor
-
-if TYPE_CHECKING:
-    import dpnp
-
-    from sycl_dnn.trace.array import Array
 
 
 def avg_pool(
@@ -73,13 +68,13 @@ def _without_overhang(result: Tensor, axes: list[Axis], counts: Sizes) -> Tensor
 
 @operation
 def avg_pool1d(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     kernel_size: int | tuple[int],
     stride: int | tuple[int] | None = None,
     padding: int | tuple[int] = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return the average of each window of signals (N, C, W) or (C, W)."""
     windows = (kernel_size, stride, padding)
     return avg_pool("avg_pool1d", 1, input, windows, ceil_mode, count_include_pad)
@@ -87,14 +82,14 @@ def avg_pool1d(
 
 @operation
 def avg_pool2d(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     kernel_size: int | tuple[int, int],
     stride: int | tuple[int, int] | None = None,
     padding: int | tuple[int, int] = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return the average of each window.
 
     Parameters
@@ -137,14 +132,14 @@ def avg_pool2d(
 
 @operation
 def avg_pool3d(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     kernel_size: int | tuple[int, int, int],
     stride: int | tuple[int, int, int] | None = None,
     padding: int | tuple[int, int, int] = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return the average of each window of volumes (N, C, D, H, W) or (C, D, H, W)."""
     windows = (kernel_size, stride, padding)
     return avg_pool("avg_pool3d", 3, input, windows, ceil_mode, count_include_pad, divisor_override)
@@ -173,32 +168,34 @@ def _lp_pool(
 
 
 def _power(x: Tensor, power: float) -> Tensor:
-    special = {1.0: None, 2.0: algorithm.eltwise_square, 0.5: algorithm.eltwise_sqrt}
+    if power == 1:
+        return x
+    special = {2.0: algorithm.eltwise_square, 0.5: algorithm.eltwise_sqrt}
     if power in special:
-        return x if power == 1 else eltwise(x, special[power])
+        return eltwise(x, special[power])
     return eltwise(x, algorithm.eltwise_pow, 1.0, power)
 
 
 @operation
 def lp_pool1d(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     norm_type: float,
     kernel_size: int | tuple[int],
     stride: int | tuple[int] | None = None,
     ceil_mode: bool = False,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return the norm of each window of signals (N, C, W) or (C, W)."""
     return _lp_pool("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 @operation
 def lp_pool2d(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     norm_type: float,
     kernel_size: int | tuple[int, int],
     stride: int | tuple[int, int] | None = None,
     ceil_mode: bool = False,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return ``sum(x ** norm_type) ** (1 / norm_type)`` of each window.
 
     Parameters
@@ -233,12 +230,12 @@ def lp_pool2d(
 
 @operation
 def lp_pool3d(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     norm_type: float,
     kernel_size: int | tuple[int, int, int],
     stride: int | tuple[int, int, int] | None = None,
     ceil_mode: bool = False,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return the norm of each window of volumes (N, C, D, H, W) or (C, D, H, W)."""
     return _lp_pool("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)
 

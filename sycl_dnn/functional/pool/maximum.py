@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dpnp
 
@@ -35,10 +35,6 @@ from sycl_dnn.trace.pointwise_gradients import select
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import number, reshape
-
-if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
-
 
 #: Supported integer dtypes.
 INTEGERS = ("int8", "uint8", "int32")
@@ -77,9 +73,9 @@ def _moved(indices: dpnp.ndarray, input: dpnp.ndarray) -> dpnp.ndarray:
 def maxima(input: Tensor, x: Tensor, runs: Any, with_indices: bool) -> Any:
     """Return the maxima over runs of ``x``, and their indices, batched like ``input``."""
     if x.is_float and x.trace.keeps_nan:
-        result, indices = _with_nan(x, runs)
+        result, places = _with_nan(x, runs)
         result = unbatched(result, input)
-        return (result, _placed_as(input, indices)) if with_indices else result
+        return (result, _placed_as(input, places)) if with_indices else result
     # With indices, oneDNN has only the reference for bytes; float32 represents them exactly.
     wide = x.trace.convert(x, "float32") if with_indices and x.dtype in INTEGERS[:2] else x
     result, indices = pooled(wide, algorithm.pooling_max, runs, bool(with_indices))
@@ -105,14 +101,16 @@ def _with_nan(x: Tensor, runs: Any) -> tuple[Tensor, Tensor]:
         bounded = chain(source, clip(_LOWEST, LARGEST))
         key = select(is_number, bounded, number(source, math.inf))
         start = len(trace.tape)
-        pool, found["indices"] = pooled(key, algorithm.pooling_max, runs, True)
-        found.update(key=key, pool=pool, tape=trace.tape[start:])
-        result = looked_up(source, found["indices"])
+        pool, indices = pooled(key, algorithm.pooling_max, runs, True)
+        assert indices is not None
+        found.update(key=key, pool=pool, indices=indices, tape=trace.tape[start:])
+        result = looked_up(source, indices)
         return trace.convert(result, x.dtype)
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
         seeds = {id(found["pool"]): trace.convert(dy, wide)}
         (grad,) = propagate(trace, found["tape"], seeds, [found["key"]])
+        assert grad is not None  # each maximum is that of a key
         return {"x": trace.convert(grad, x.dtype)}
 
     def composed() -> Tensor:
@@ -125,7 +123,7 @@ def _with_nan(x: Tensor, runs: Any) -> tuple[Tensor, Tensor]:
 
 @operation
 def max_pool1d(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     kernel_size: int | tuple[int],
     stride: int | tuple[int] | None = None,
     padding: int | tuple[int] = 0,
@@ -140,7 +138,7 @@ def max_pool1d(
 
 @operation
 def max_pool2d(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     kernel_size: int | tuple[int, int],
     stride: int | tuple[int, int] | None = None,
     padding: int | tuple[int, int] = 0,
@@ -198,7 +196,7 @@ def max_pool2d(
 
 @operation
 def max_pool3d(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     kernel_size: int | tuple[int, int, int],
     stride: int | tuple[int, int, int] | None = None,
     padding: int | tuple[int, int, int] = 0,
@@ -271,13 +269,13 @@ def _max_unpool(
 
 @operation
 def max_unpool1d(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     indices: dpnp.ndarray,
     kernel_size: int | tuple[int],
     stride: int | tuple[int] | None = None,
     padding: int | tuple[int] = 0,
     output_size: tuple[int, ...] | None = None,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Invert ``max_pool1d`` for signals (N, C, W) or (C, W)."""
     windows = (kernel_size, stride, padding)
     return _max_unpool("max_unpool1d", 1, input, indices, windows, output_size)
@@ -285,13 +283,13 @@ def max_unpool1d(
 
 @operation
 def max_unpool2d(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     indices: dpnp.ndarray,
     kernel_size: int | tuple[int, int],
     stride: int | tuple[int, int] | None = None,
     padding: int | tuple[int, int] = 0,
     output_size: tuple[int, ...] | None = None,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Scatter the maxima of ``max_pool2d(..., return_indices=True)`` to their positions.
 
     Parameters
@@ -329,13 +327,13 @@ def max_unpool2d(
 
 @operation
 def max_unpool3d(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     indices: dpnp.ndarray,
     kernel_size: int | tuple[int, int, int],
     stride: int | tuple[int, int, int] | None = None,
     padding: int | tuple[int, int, int] = 0,
     output_size: tuple[int, ...] | None = None,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Invert ``max_pool3d`` for volumes (N, C, D, H, W) or (C, D, H, W)."""
     windows = (kernel_size, stride, padding)
     return _max_unpool("max_unpool3d", 3, input, indices, windows, output_size)

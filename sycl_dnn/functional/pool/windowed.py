@@ -124,7 +124,7 @@ def adaptive_runs(size: int, count: int) -> list[Run]:
 def _pool(x: Tensor, kind: algorithm, runs: Sequence[Run], propagation: Any) -> dict[str, Tensor]:
     windows = [r.window for r in runs]
     shape = (*x.shape[:2], *(r.target.length for r in runs))
-    params = {
+    params: dict[str, Any] = {
         "strides": tuple(w.stride for w in windows),
         "kernel": tuple(w.kernel for w in windows),
         "dilation": (0,) * len(windows),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +21,6 @@ from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import narrow, reshape, transpose
-
-if TYPE_CHECKING:
-    import dpnp
-
-    from sycl_dnn.trace.array import Array
 
 _OF_MATRIX = """Return the product of a {first} with a vector.
 
@@ -64,11 +59,11 @@ def _with_vector(name: str, first: Any, second: Any, argument: str, n_axes: int)
     return matmul(first, second)
 
 
-def dot(input: dpnp.ndarray | Array, tensor: dpnp.ndarray | Array) -> dpnp.ndarray | Array:  # noqa: D103
+def dot(input: Tensor, tensor: Tensor) -> Tensor:  # noqa: D103
     return _with_vector("dot", input, tensor, "tensor", 1)
 
 
-def mv(input: dpnp.ndarray | Array, vec: dpnp.ndarray | Array) -> dpnp.ndarray | Array:  # noqa: D103
+def mv(input: Tensor, vec: Tensor) -> Tensor:  # noqa: D103
     return _with_vector("mv", input, vec, "vec", 2)
 
 
@@ -83,10 +78,10 @@ dot, mv = operation(dot), operation(mv)
 
 @operation
 def tensordot(
-    a: dpnp.ndarray | Array,
-    b: dpnp.ndarray | Array,
+    a: Tensor,
+    b: Tensor,
     dims: int | Sequence[Sequence[int]] = 2,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Contract axes of two arrays.
 
     Parameters
@@ -139,7 +134,7 @@ _LETTERS = string.ascii_letters
 
 
 @operation
-def outer(input: dpnp.ndarray | Array, vec2: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Return the outer product of two vectors.
 
     Parameters
@@ -315,7 +310,7 @@ def _path(named: list[str], result: str, sizes: dict[str, int]) -> list[tuple[in
 
 
 @operation
-def einsum(*args: Any) -> dpnp.ndarray | Array:
+def einsum(*args: Any) -> Tensor:
     """Evaluate the Einstein summation convention.
 
     Parameters

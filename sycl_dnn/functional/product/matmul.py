@@ -21,12 +21,11 @@ from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, reshape, transpose
 
 if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
-    from sycl_dnn.trace.frozen import Frozen
+    pass
 
 
 @operation
-def matmul(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Multiply matrices, vectors, or batches of matrices.
 
     Parameters
@@ -103,7 +102,7 @@ def _integer_product(a: Tensor, b: Tensor) -> Tensor:
 
 
 @operation
-def mm(input: dpnp.ndarray | Array, mat2: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Multiply two matrices.
 
     Parameters
@@ -125,7 +124,7 @@ def mm(input: dpnp.ndarray | Array, mat2: dpnp.ndarray | Array) -> dpnp.ndarray 
 
 
 @operation
-def bmm(input: dpnp.ndarray | Array, mat2: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Multiply two batches of matrices.
 
     Parameters
@@ -170,13 +169,13 @@ def _added(name: str, x: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float
 
 @operation
 def addmm(
-    input: dpnp.ndarray | Array,
-    mat1: dpnp.ndarray | Array,
-    mat2: dpnp.ndarray | Array,
+    input: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
     *,
     beta: float = 1,
     alpha: float = 1,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return ``beta * input + alpha * (mat1 @ mat2)``.
 
     Parameters
@@ -202,13 +201,13 @@ def addmm(
 
 @operation
 def baddbmm(
-    input: dpnp.ndarray | Array,
-    batch1: dpnp.ndarray | Array,
-    batch2: dpnp.ndarray | Array,
+    input: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
     *,
     beta: float = 1,
     alpha: float = 1,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return ``beta * input + alpha * (batch1 @ batch2)``, as ``addmm`` for batches.
 
     Parameters
@@ -247,10 +246,10 @@ def _check_bias(name: str, bias: Tensor | None, shape: tuple[int, ...], dtype: s
 
 @operation
 def linear(
-    input: dpnp.ndarray | Array,
-    weight: dpnp.ndarray | Array | Frozen | QuantizedTensor,
-    bias: dpnp.ndarray | Array | Frozen | None = None,
-) -> dpnp.ndarray | Array:
+    input: Tensor,
+    weight: Tensor | QuantizedTensor,
+    bias: Tensor | None = None,
+) -> Tensor:
     """Return ``input @ weight.T + bias``.
 
     Parameters
@@ -299,11 +298,11 @@ def linear(
 
 @operation
 def bilinear(
-    input1: dpnp.ndarray | Array,
-    input2: dpnp.ndarray | Array,
-    weight: dpnp.ndarray | Array,
-    bias: dpnp.ndarray | Array | None = None,
-) -> dpnp.ndarray | Array:
+    input1: Tensor,
+    input2: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+) -> Tensor:
     """Return ``input1 @ weight[n] @ input2 + bias[n]`` for each n.
 
     Parameters

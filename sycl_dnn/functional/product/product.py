@@ -9,6 +9,7 @@ from typing import Any
 import dpnp
 
 from sycl_dnn import _core
+from sycl_dnn._core import PrimitiveAttr
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout
@@ -92,7 +93,7 @@ def _of_doubles(a: Tensor, b: Tensor, shape: tuple[int, ...]) -> Tensor:
     return a.trace.closed({"a": a, "b": b}, made, rule)
 
 
-def recorded(inputs: dict[str, Tensor], out: Out, attr: object = None) -> Tensor:
+def recorded(inputs: dict[str, Tensor], out: Out, attr: PrimitiveAttr | None = None) -> Tensor:
     """Record the primitive for operands that all have the rank of the result."""
     trace = inputs["src"].trace
     operands = {n: _readable(inputs[n]) for n in ("src", "weights")}

@@ -22,8 +22,6 @@ from sycl_dnn.trace.views import filled, reshape, transpose
 if TYPE_CHECKING:
     import dpnp
 
-    from sycl_dnn.trace.array import Array
-
 
 #: Value ranges of the integer dtypes.
 RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int4": (-8, 7), "uint4": (0, 15)}
@@ -240,7 +238,7 @@ def _quantize(input, scale, zero_point, dtype, axis, group_size):
 
 
 def quantize(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     scale: dpnp.ndarray,
     zero_point: dpnp.ndarray | None = None,
     dtype: str = "int8",
@@ -288,7 +286,7 @@ def quantize(
 
 
 @operation
-def dequantize(input: QuantizedTensor, dtype: str = "float32") -> dpnp.ndarray | Array:
+def dequantize(input: QuantizedTensor, dtype: str = "float32") -> Tensor:
     """Return ``scale * (data - zero_point)``.
 
     Parameters
@@ -355,7 +353,7 @@ def _asymmetric_scale(x: Tensor, axes: Sequence[int], dtype: str) -> tuple[Tenso
 
 
 def quantize_dynamic(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     dtype: str = "int8",
     axis: int | None = None,
     group_size: int | None = None,

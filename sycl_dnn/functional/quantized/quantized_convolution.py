@@ -28,8 +28,6 @@ from sycl_dnn.trace.views import reshape
 if TYPE_CHECKING:
     import dpnp
 
-    from sycl_dnn.trace.array import Array
-
 
 def _checked_weight(name: str, weight: Any, x: Tensor, groups: int) -> QuantizedTensor:
     weight = checked(name, "weight", weight, ("int8",))
@@ -107,7 +105,7 @@ def _function(rank: int, axes: str) -> Any:
         out_scale: dpnp.ndarray | None = None,
         out_zero_point: dpnp.ndarray | None = None,
         out_dtype: str | None = None,
-    ) -> dpnp.ndarray | Array | QuantizedTensor:
+    ) -> Tensor | QuantizedTensor:
         dtype = result_dtype(out_dtype, out_scale, input)
         where = (stride, padding, dilation, groups)
         out = (dtype, out_scale, out_zero_point)

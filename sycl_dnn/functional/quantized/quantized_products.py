@@ -38,8 +38,6 @@ from sycl_dnn.trace.views import (
 if TYPE_CHECKING:
     import dpnp
 
-    from sycl_dnn.trace.array import Array
-
 
 #: Masks for matmul's weights (K, N): one value for all, or one per column.
 _ALL, _COLUMNS, _BOTH = 0, 2, 3
@@ -49,12 +47,13 @@ def weight_scales(name: str, weight: QuantizedTensor, attr: PrimitiveAttr) -> di
     """Set scales and zero points of weights (N, K); return them as execution arguments."""
     provided = {"attr_scales_weights": weight.scale, "attr_zero_points_weights": weight.zero_point}
     provided = {n: t for n, t in provided.items() if t is not None}
+    groups: tuple[int, ...] = ()
     if weight.group_size is not None:
         _check_groups(name, weight)
         mask, groups = _BOTH, (weight.group_size, 1)
         provided = {n: laid_out(transpose(t, (1, 0)), (0, 1)) for n, t in provided.items()}
     elif weight.axis in (None, 0):
-        mask, groups = _ALL if weight.axis is None else _COLUMNS, ()
+        mask = _ALL if weight.axis is None else _COLUMNS
         provided = {n: laid_out(reshape(t, (-1,)), (0,)) for n, t in provided.items()}
     else:
         raise ValueError(f"{name}: axis of the weights must be that of outputs, got {weight.axis}")
@@ -291,7 +290,7 @@ def quantized_linear(
     out_scale: dpnp.ndarray | None = None,
     out_zero_point: dpnp.ndarray | None = None,
     out_dtype: str | None = None,
-) -> dpnp.ndarray | Array | QuantizedTensor:
+) -> Tensor | QuantizedTensor:
     """Return ``input @ weight.T + bias``, accumulated in integers.
 
     Parameters
@@ -355,7 +354,7 @@ def quantized_matmul(
     out_scale: dpnp.ndarray | None = None,
     out_zero_point: dpnp.ndarray | None = None,
     out_dtype: str | None = None,
-) -> dpnp.ndarray | Array | QuantizedTensor:
+) -> Tensor | QuantizedTensor:
     """Multiply quantized matrices, accumulated in integers.
 
     Parameters

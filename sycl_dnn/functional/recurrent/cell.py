@@ -277,7 +277,8 @@ def _backward(trace: Any, entry: Entry, grads: dict[str, Tensor], needed: set[st
     """Record the backward primitive; oneDNN's gradients are float32."""
     row = entry.row.replace("forward", "backward")
     reads, writes = signature(row)
-    inputs, ask = {}, {}
+    inputs: dict[str, Tensor] = {}
+    ask: dict[str, Any] = {}
     for name in reads:
         tensor = _read(trace, name, entry, grads)
         if tensor is None:

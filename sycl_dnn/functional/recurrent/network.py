@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sycl_dnn._core import engine_kind
 from sycl_dnn.call.operation import operation, templated
@@ -15,12 +15,6 @@ from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, transpose
-
-if TYPE_CHECKING:
-    import dpnp
-
-    from sycl_dnn.trace.array import Array
-
 
 _DTYPES = ("float32", "bfloat16", "float16")
 #: Execution arguments of the final states.
@@ -184,9 +178,9 @@ Source: oneDNN developer guide, "RNN"; PyTorch documentation, ``{twin}``.
     last="(h_n, c_n) : tuple of arrays (L * D, N, P) and (L * D, N, H)",
 )
 def lstm(
-    input: dpnp.ndarray | Array,
-    hx: tuple[dpnp.ndarray | Array, dpnp.ndarray | Array] | None,
-    params: Sequence[dpnp.ndarray | Array],
+    input: Tensor,
+    hx: tuple[Tensor, Tensor] | None,
+    params: Sequence[Tensor],
     *,
     num_layers: int = 1,
     bidirectional: bool = False,
@@ -227,9 +221,9 @@ def _simple(name: str, what: str, twin: str, gates: str = "", order: str = "") -
     """Make the function of a network with a single state."""
 
     def function(
-        input: dpnp.ndarray | Array,
-        hx: dpnp.ndarray | Array | None,
-        params: Sequence[dpnp.ndarray | Array],
+        input: Tensor,
+        hx: Tensor | None,
+        params: Sequence[Tensor],
         *,
         num_layers: int = 1,
         bidirectional: bool = False,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import dpnp
 import numpy as np
@@ -15,9 +15,6 @@ from sycl_dnn.functional.shape.joining import cat
 from sycl_dnn.functional.shape.reshaping import reshape, transpose
 from sycl_dnn.trace import indexing
 from sycl_dnn.trace.values import Tensor
-
-if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
 
 
 class PackedSequence(NamedTuple):
@@ -53,7 +50,7 @@ def _known(name: str, lengths: Any) -> np.ndarray:
 
 
 def pack_padded_sequence(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     lengths: Sequence[int] | np.ndarray | dpnp.ndarray,
     batch_first: bool = False,
     enforce_sorted: bool = True,
@@ -110,7 +107,7 @@ def pad_packed_sequence(
     batch_first: bool = False,
     padding_value: float = 0.0,
     total_length: int | None = None,
-) -> tuple[dpnp.ndarray | Array, tuple[int, ...]]:
+) -> tuple[Tensor, tuple[int, ...]]:
     """Unpack sequences into a padded array: the inverse of ``pack_padded_sequence``.
 
     Parameters

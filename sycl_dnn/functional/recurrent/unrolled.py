@@ -90,8 +90,11 @@ def unrolled(step: Step, reverse: bool, inputs: Mapping[str, Tensor]) -> dict[st
         flat, state_bias = pieces(flat, 0, [n_gates, hidden])
     products = product(reshape(x, (n_steps * n_samples, channels)), weights, flat)
     of_steps = pieces(products, 0, [n_samples] * n_steps)
-    states = [wide.get(name) for name in ("src_iter", "src_iter_c")]
-    state = _State(*(s if s is None else reshape(s, s.shape[2:]) for s in states))
+    hidden_state, cell_state = wide["src_iter"], wide.get("src_iter_c")
+    state = _State(
+        reshape(hidden_state, hidden_state.shape[2:]),
+        None if cell_state is None else reshape(cell_state, cell_state.shape[2:]),
+    )
     projection = wide.get("weights_projection")
     results: list[Tensor] = []
     for of_step in reversed(of_steps) if reverse else of_steps:

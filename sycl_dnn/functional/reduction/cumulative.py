@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dpnp
 
@@ -36,9 +36,6 @@ from sycl_dnn.ops.shape import broadcast_shape, broadcast_to
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-
-if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
 
 _TEXT = """{summary}
 
@@ -106,16 +103,16 @@ def _scanned(operation: Operation, x: Tensor, axis: int) -> Tensor:
 
 @operation
 @templated(_TEXT, more="", **_OF_NUMBERS)
-def cumsum(input: dpnp.ndarray | Array, dim: int, *, dtype: Any = None) -> dpnp.ndarray | Array:
-    """Return the cumulative sum along an axis."""
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Return the sums of all elements up to each, along an axis."""
     x, axis = _converted("cumsum", input, dim, dtype)
     return _scanned(CUMSUM, x, axis)
 
 
 @operation
 @templated(_TEXT, more=_DIVIDED, **_OF_NUMBERS)
-def cumprod(input: dpnp.ndarray | Array, dim: int, *, dtype: Any = None) -> dpnp.ndarray | Array:
-    """Return the cumulative product along an axis."""
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Return the products of all elements up to each, along an axis."""
     x, axis = _converted("cumprod", input, dim, dtype)
     if str(x.dtype).startswith("complex") and x.ndim and x.size:
         call = lambda a: dpnp.cumprod(a, axis=axis, dtype=a.dtype)  # noqa: E731
@@ -128,8 +125,8 @@ def cumprod(input: dpnp.ndarray | Array, dim: int, *, dtype: Any = None) -> dpnp
     _TEXT, more="", kinds=" and floating-point dtype", parameters="", refused="is another one",
     returns=_OF_NUMBERS["returns"],
 )  # fmt: skip
-def logcumsumexp(input: dpnp.ndarray | Array, dim: int) -> dpnp.ndarray | Array:
-    """Return the logarithm of the cumulative sum of exponentials along an axis."""
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """Return the logarithms of the sums of exponentials of all elements up to each."""
     axis = check_axis("logcumsumexp", dim, input.ndim)
     if not input.is_float:
         raise TypeError(f"logcumsumexp: input must have a floating-point dtype, got {input.dtype}")
@@ -155,15 +152,15 @@ def _extremes(name: str, operation: Operation, x: Tensor, dim: Any) -> ValuesAnd
 
 @operation
 @templated(_TEXT, **_OF_EXTREMES)
-def cummax(input: dpnp.ndarray | Array, dim: int) -> ValuesAndIndices:
-    """Return the cumulative maximum along an axis and its indices."""
+def cummax(input: Tensor, dim: int) -> ValuesAndIndices:
+    """Return the largest of all elements up to each along an axis, and where it is."""
     return _extremes("cummax", CUMMAX, input, dim)
 
 
 @operation
 @templated(_TEXT, **_OF_EXTREMES)
-def cummin(input: dpnp.ndarray | Array, dim: int) -> ValuesAndIndices:
-    """Return the cumulative minimum along an axis and its indices."""
+def cummin(input: Tensor, dim: int) -> ValuesAndIndices:
+    """Return the smallest of all elements up to each along an axis, and where it is."""
     return _extremes("cummin", CUMMIN, input, dim)
 
 
@@ -183,11 +180,11 @@ def _recurrence(axis: int, shape: tuple[int, ...]) -> Callable[..., Node]:
 
 @operation
 def linear_recurrence(
-    input: dpnp.ndarray | Array,
-    other: dpnp.ndarray | Array,
+    input: Tensor,
+    other: Tensor,
     dim: int,
-    initial: dpnp.ndarray | Array | None = None,
-) -> dpnp.ndarray | Array:
+    initial: Tensor | None = None,
+) -> Tensor:
     """Return the states ``h[i] = input[i] * h[i - 1] + other[i]`` along an axis.
 
     It is the scan of state-space models and linear attention (Mamba, RWKV).

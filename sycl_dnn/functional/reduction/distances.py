@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import add, div, mul, sub
 from sycl_dnn.functional.arithmetic.comparison import clamp
@@ -19,16 +17,9 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, expand_rank, reshape
 
-if TYPE_CHECKING:
-    import dpnp
-
-    from sycl_dnn.trace.array import Array
-
 
 @operation
-def cosine_similarity(
-    x1: dpnp.ndarray | Array, x2: dpnp.ndarray | Array, dim: int = 1, eps: float = 1e-8
-) -> dpnp.ndarray | Array:
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """Return the cosine of the angle between vectors along an axis.
 
     Parameters
@@ -76,12 +67,12 @@ def _wide(x: Tensor, dtype: str) -> Tensor:
 
 @operation
 def pairwise_distance(
-    x1: dpnp.ndarray | Array,
-    x2: dpnp.ndarray | Array,
+    x1: Tensor,
+    x2: Tensor,
     p: float = 2.0,
     eps: float = 1e-6,
     keepdim: bool = False,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return the norm of the difference of vectors along the last axis.
 
     Parameters
@@ -119,11 +110,11 @@ def pairwise_distance(
 
 @operation
 def cdist(
-    x1: dpnp.ndarray | Array,
-    x2: dpnp.ndarray | Array,
+    x1: Tensor,
+    x2: Tensor,
     p: float = 2.0,
     compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return the distances between all pairs of rows of two matrices.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import dpnp
 
@@ -27,9 +27,6 @@ from sycl_dnn.ops import reduction as ops
 from sycl_dnn.ops.selection import SCATTER_ADD
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, untaped
-
-if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
 
 
 def _check_not_empty(name: str, x: Tensor, axes: Sequence[int]) -> None:
@@ -54,18 +51,14 @@ _EMPTY = ", or it is empty"
 
 @operation
 @documented(_TIES, more=_EMPTY)
-def amax(
-    input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None, keepdim: bool = False
-) -> dpnp.ndarray | Array:
+def amax(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
     """Return the maxima over axes."""
     return _extreme("amax", ops.MAX, dpnp.max, input, dim, keepdim)
 
 
 @operation
 @documented(_TIES, more=_EMPTY)
-def amin(
-    input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None, keepdim: bool = False
-) -> dpnp.ndarray | Array:
+def amin(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
     """Return the minima over axes."""
     return _extreme("amin", ops.MIN, dpnp.min, input, dim, keepdim)
 
@@ -101,9 +94,7 @@ _FIRST_PLACE = "Ties, and several NaN, give the first index."
 @documented(_FIRST_PLACE,
             returns="dpnp.ndarray of int64\n    Into the flattened array without ``dim``.",
             **_ONE)  # fmt: skip
-def argmax(
-    input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
-) -> dpnp.ndarray:
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> dpnp.ndarray:
     """Return the indices of the maxima."""
     return _place("argmax", input, dim, keepdim)
 
@@ -112,9 +103,7 @@ def argmax(
 @documented(_FIRST_PLACE,
             returns="dpnp.ndarray of int64\n    Into the flattened array without ``dim``.",
             **_ONE)  # fmt: skip
-def argmin(
-    input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
-) -> dpnp.ndarray:
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> dpnp.ndarray:
     """Return the indices of the minima."""
     return _place("argmin", input, dim, keepdim)
 
@@ -161,7 +150,7 @@ _TRUTH = {"dim": ANY, "which": ALL, "parameters": "", "more": "",
 @operation
 @documented("Nonzero numbers are true, and so is NaN.", **_TRUTH)
 def all(
-    input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None, keepdim: bool = False
+    input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False
 ) -> dpnp.ndarray:
     """Return whether all elements are true."""
     return _logical("all", ops.ALL, input, dim, keepdim)
@@ -170,7 +159,7 @@ def all(
 @operation
 @documented("Nonzero numbers are true, and so is NaN.", **_TRUTH)
 def any(
-    input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None, keepdim: bool = False
+    input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False
 ) -> dpnp.ndarray:
     """Return whether any element is true."""
     return _logical("any", ops.ANY, input, dim, keepdim)
@@ -184,9 +173,7 @@ _PAIR = "dpnp.ndarray or Array\n    With ``dim`` a named tuple (values, indices)
 @operation
 @documented(_FIRST,
             returns=_PAIR, **_ONE)  # fmt: skip
-def max(
-    input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
-) -> dpnp.ndarray | Array | ValuesAndIndices:
+def max(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | ValuesAndIndices:
     """Return the maxima, along an axis with their indices."""
     return _with_places("max", ops.MAX, dpnp.max, input, dim, keepdim)
 
@@ -194,8 +181,6 @@ def max(
 @operation
 @documented(_FIRST,
             returns=_PAIR, **_ONE)  # fmt: skip
-def min(
-    input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
-) -> dpnp.ndarray | Array | ValuesAndIndices:
+def min(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | ValuesAndIndices:
     """Return the minima, along an axis with their indices."""
     return _with_places("min", ops.MIN, dpnp.min, input, dim, keepdim)

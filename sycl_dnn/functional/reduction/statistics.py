@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import dpnp
-
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.comparison import clamp
@@ -17,7 +15,6 @@ from sycl_dnn.functional.reduction.sums import axes_of, by_kernel, documented, m
 from sycl_dnn.ir.node import Operation
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import reduction as ops
-from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.pointwise import binary
 from sycl_dnn.trace.values import Tensor
 
@@ -34,9 +31,7 @@ def _computed(
 
 @operation
 @documented("Computed in float32 at least, after the maximum is subtracted.")
-def logsumexp(
-    input: dpnp.ndarray | Array, dim: int | Sequence[int], keepdim: bool = False
-) -> dpnp.ndarray | Array:
+def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
     """Return the logarithm of the sum of exponentials."""
     return _computed("logsumexp", ops.LOGSUMEXP, input, dim, keepdim)
 
@@ -49,12 +44,12 @@ _TWO_PASSES = "Computed in float32 at least, as the mean of squares after the me
 @operation
 @documented(_TWO_PASSES, parameters=_CORRECTION)
 def var(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     dim: int | Sequence[int] | None = None,
     *,
     correction: float = 1,
     keepdim: bool = False,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return the variance over axes."""
     return _computed("var", ops.VAR, input, dim, keepdim, correction=correction)
 
@@ -62,12 +57,12 @@ def var(
 @operation
 @documented(_TWO_PASSES, parameters=_CORRECTION)
 def std(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     dim: int | Sequence[int] | None = None,
     *,
     correction: float = 1,
     keepdim: bool = False,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return the standard deviation over axes."""
     return _computed("std", ops.STD, input, dim, keepdim, correction=correction)
 
@@ -104,9 +99,9 @@ Source: ``torch.{name}``.
 
 def _with_mean(name: str, what: str, spread: Any) -> Any:
     def call(
-        input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None, *,
+        input: Tensor, dim: int | Sequence[int] | None = None, *,
         correction: float = 1, keepdim: bool = False,
-    ) -> tuple[dpnp.ndarray | Array, dpnp.ndarray | Array]:  # fmt: skip
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
         check_float(name, input=input)
         result = spread(input, dim, correction=correction, keepdim=keepdim)
         return result, mean(input, dim, keepdim)
@@ -131,11 +126,11 @@ def _order(p: Any) -> float:
 @operation
 @documented("Computed in float32 at least.", parameters=_ORDER)
 def norm(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     p: float | str = "fro",
     dim: int | Sequence[int] | None = None,
     keepdim: bool = False,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return the norm of vectors along axes."""
     check_float("norm", input=input)
     return _computed("norm", ops.NORM, input, dim, keepdim, order=_order(p))
@@ -146,11 +141,11 @@ def norm(
 
 @operation
 def normalize(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     p: float = 2.0,
     dim: int | Sequence[int] | None = 1,
     eps: float = 1e-12,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Divide vectors by their p-norm: ``x / max(norm(x), eps)``.
 
     Parameters

@@ -6,7 +6,7 @@ from __future__ import annotations
 import builtins
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dpnp
 import numpy as np
@@ -27,10 +27,6 @@ from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
-
-if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
-
 
 _DOC = """{summary}
 
@@ -187,12 +183,12 @@ bfloat16 is summed in float32."""
 @operation
 @documented(_INTEGERS, parameters=_DTYPE)
 def sum(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     dim: int | Sequence[int] | None = None,
     keepdim: bool = False,
     *,
     dtype: Any = None,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return the sum over axes."""
     return _reduced("sum", algorithm.reduction_sum, dpnp.sum, input, dim, keepdim, dtype)
 
@@ -201,12 +197,12 @@ def sum(
 @documented("bfloat16 is summed in float32. The mean of nothing "
             "is NaN.", parameters=_DTYPE)  # fmt: skip
 def mean(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     dim: int | Sequence[int] | None = None,
     keepdim: bool = False,
     *,
     dtype: Any = None,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return the mean over axes."""
     expected = dtypes.name_of(dtype) if dtype is not None else input.dtype
     if not dtypes.is_float(expected):
@@ -218,11 +214,11 @@ def mean(
 @documented("Integers give int64, uint64 itself, complex numbers their dtype, without a\n"
             "gradient; that of floats is correct at zeros.", parameters=_DTYPE)  # fmt: skip
 def prod(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     dim: int | Sequence[int] | None = None,
     keepdim: bool = False,
     *,
     dtype: Any = None,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Return the product over axes."""
     return _reduced("prod", algorithm.reduction_mul, dpnp.prod, input, dim, keepdim, dtype)

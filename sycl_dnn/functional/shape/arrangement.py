@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dpnp
 
@@ -23,9 +23,6 @@ from sycl_dnn.trace import pointwise, views
 from sycl_dnn.trace.refusals import value_of
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-
-if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
 
 
 def rearranged(
@@ -49,7 +46,7 @@ def _axes(name: str, dims: Any, ndim: int) -> tuple[int, ...]:
 
 
 @operation
-def flip(input: dpnp.ndarray | Array, dims: int | Sequence[int]) -> dpnp.ndarray | Array:
+def flip(input: Tensor, dims: int | Sequence[int]) -> Tensor:
     """Reverse elements along axes.
 
     Parameters
@@ -77,10 +74,10 @@ def flip(input: dpnp.ndarray | Array, dims: int | Sequence[int]) -> dpnp.ndarray
 
 @operation
 def roll(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     shifts: int | Sequence[int],
     dims: int | Sequence[int] | None = None,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Shift elements cyclically along axes.
 
     Parameters
@@ -151,7 +148,7 @@ Cleared elements may be NaN. Source: ``torch.{name}``.
 
 
 def _triangle(name: str, where: str) -> Any:
-    def call(input: dpnp.ndarray | Array, diagonal: int = 0) -> dpnp.ndarray | Array:
+    def call(input: Tensor, diagonal: int = 0) -> Tensor:
         if input.ndim < 2:
             raise ValueError(f"{name}: input must have at least 2 axes, got shape {input.shape}")
         k = checked_int(name, "diagonal", diagonal)
@@ -217,7 +214,7 @@ Gradients of the copies are summed. Source: ``torch.{source}``.
 
 
 def _expansion(name: str, source: str) -> Any:
-    def call(input: dpnp.ndarray | Array, size: int | Sequence[int]) -> dpnp.ndarray | Array:
+    def call(input: Tensor, size: int | Sequence[int]) -> Tensor:
         return spread(input, _sizes(name, input, size))
 
     call.__name__ = call.__qualname__ = name
@@ -230,7 +227,7 @@ broadcast_to = _expansion("broadcast_to", "broadcast_to")
 
 
 @operation
-def tile(input: dpnp.ndarray | Array, dims: int | Sequence[int]) -> dpnp.ndarray | Array:
+def tile(input: Tensor, dims: int | Sequence[int]) -> Tensor:
     """Repeat an array along axes.
 
     Parameters
@@ -296,13 +293,13 @@ def _repeat_interleave(input, repeats, dim, output_size):
 
 
 def repeat_interleave(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     repeats: int | dpnp.ndarray,
     dim: int | None = None,
     *,
     output_size: int | None = None,
-    out: dpnp.ndarray | Array | None = None,
-) -> dpnp.ndarray | Array:
+    out: Tensor | None = None,
+) -> Tensor:
     """Repeat elements, or slices along an axis.
 
     Parameters
@@ -348,9 +345,7 @@ def repeat_interleave(
 
 
 @operation
-def meshgrid(
-    *tensors: dpnp.ndarray | Array, indexing: str | None = None
-) -> tuple[dpnp.ndarray | Array, ...]:
+def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Return coordinate arrays of a grid, one per axis.
 
     Parameters

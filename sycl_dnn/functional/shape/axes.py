@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.comparison import where
@@ -16,14 +16,9 @@ from sycl_dnn.functional.shape.reshaping import check_axis, checked_int, transpo
 from sycl_dnn.trace import views
 from sycl_dnn.trace.values import Tensor
 
-if TYPE_CHECKING:
-    import dpnp
-
-    from sycl_dnn.trace.array import Array
-
 
 @operation
-def unbind(input: dpnp.ndarray | Array, dim: int = 0) -> tuple[dpnp.ndarray | Array, ...]:
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Split an array into the slices along an axis.
 
     Parameters
@@ -84,7 +79,7 @@ _ANY = "array of any shape and dtype"
 @templated(
     _VIEW, given="array (*A, n, *B)", made="array (*A, *B)", error="There is no such axis or slice"
 )
-def select(input: dpnp.ndarray | Array, dim: int, index: int) -> dpnp.ndarray | Array:
+def select(input: Tensor, dim: int, index: int) -> Tensor:
     """Return one slice along an axis, without that axis.
 
     dim : int
@@ -107,9 +102,7 @@ def select(input: dpnp.ndarray | Array, dim: int, index: int) -> dpnp.ndarray | 
     made="array",
     error="There is no such axis, one is repeated, or the lengths differ",
 )
-def movedim(
-    input: dpnp.ndarray | Array, source: int | Sequence[int], destination: int | Sequence[int]
-) -> dpnp.ndarray | Array:
+def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """Move axes to other positions; the others keep their order.
 
     source : int or sequence of int
@@ -134,7 +127,7 @@ def movedim(
 
 @operation
 @templated(_VIEW, given=_ANY, made="array", error="There is no such axis")
-def swapaxes(input: dpnp.ndarray | Array, axis0: int, axis1: int) -> dpnp.ndarray | Array:
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """Exchange two axes; alias of ``transpose``.
 
     axis0, axis1 : int
@@ -166,7 +159,7 @@ Source: ``torch.{name}``.
 
 
 def _stacked(name: str, which: str, fewer: str, least: int) -> Any:
-    def call(tensors: Sequence[dpnp.ndarray | Array]) -> dpnp.ndarray | Array:
+    def call(tensors: Sequence[Tensor]) -> Tensor:
         check_tensors(name, tensors)
         wide = [views.expand_rank(t, max(t.ndim, least)) for t in tensors]
         return cat(wide, int(name == "hstack" and wide[0].ndim > 1))
@@ -184,9 +177,7 @@ vstack = _stacked("vstack", "first", "(n,) counts as (1, n).", 2)
 
 
 @operation
-def diagonal(
-    input: dpnp.ndarray | Array, offset: int = 0, dim1: int = 0, dim2: int = 1
-) -> dpnp.ndarray | Array:
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """Return a diagonal of two axes as the last axis.
 
     Parameters
@@ -229,7 +220,7 @@ _diagonal = diagonal
 
 
 @operation
-def diag(input: dpnp.ndarray | Array, diagonal: int = 0) -> dpnp.ndarray | Array:
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """Return the diagonal of a matrix, or a matrix with a vector on its diagonal.
 
     Parameters

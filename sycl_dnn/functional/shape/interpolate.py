@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,11 +38,6 @@ from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, untaped
-
-if TYPE_CHECKING:
-    import dpnp
-
-    from sycl_dnn.trace.array import Array
 
 
 class Resize(NamedTuple):
@@ -345,14 +340,14 @@ def _resizes(
 
 @operation
 def interpolate(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     size: int | tuple[int, ...] | None = None,
     scale_factor: float | tuple[float, ...] | None = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Resize the spatial axes.
 
     Parameters

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import dpnp
 
@@ -21,10 +20,6 @@ from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.views import narrow as narrow_of_views
 from sycl_dnn.trace.views import reshape
-
-if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
-
 
 #: oneDNN supports at most 1,024 sources; more are joined in groups first.
 _MOST = 512
@@ -141,7 +136,7 @@ def _tensors(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 @operation
-def cat(tensors: Sequence[dpnp.ndarray | Array], dim: int = 0) -> dpnp.ndarray | Array:
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Concatenate arrays along an axis.
 
     Parameters
@@ -180,7 +175,7 @@ def cat(tensors: Sequence[dpnp.ndarray | Array], dim: int = 0) -> dpnp.ndarray |
 
 
 @operation
-def stack(tensors: Sequence[dpnp.ndarray | Array], dim: int = 0) -> dpnp.ndarray | Array:
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Concatenate arrays of equal shape along a new axis.
 
     Parameters
@@ -239,8 +234,8 @@ def _zeros_like(x: Tensor) -> Tensor:
 
 @operation
 def split(
-    tensor: dpnp.ndarray | Array, split_size_or_sections: int | Sequence[int], dim: int = 0
-) -> tuple[dpnp.ndarray | Array, ...]:
+    tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0
+) -> tuple[Tensor, ...]:
     """Split an array along an axis.
 
     Parameters
@@ -275,9 +270,7 @@ def split(
 
 
 @operation
-def chunk(
-    input: dpnp.ndarray | Array, chunks: int, dim: int = 0
-) -> tuple[dpnp.ndarray | Array, ...]:
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Split an array into at most ``chunks`` equal parts; the last one may be smaller.
 
     Parameters
@@ -305,7 +298,7 @@ def chunk(
 
 
 @operation
-def narrow(input: dpnp.ndarray | Array, dim: int, start: int, length: int) -> dpnp.ndarray | Array:
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """Return ``length`` elements along an axis, starting at ``start``.
 
     Parameters

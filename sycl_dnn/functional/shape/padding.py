@@ -5,9 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-import dpnp
 
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.shape.arrangement import rearranged
@@ -16,10 +13,6 @@ from sycl_dnn.ops import selection
 from sycl_dnn.ops.selection import BORDER
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import narrow
-
-if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
-
 
 #: Padding before and after each axis.
 AxisWidths = Sequence[tuple[int, int]]
@@ -109,11 +102,11 @@ def _check_rank(x: Tensor, pad: Sequence[int], mode: str) -> None:
 
 @operation
 def pad(
-    input: dpnp.ndarray | Array,
+    input: Tensor,
     pad: Sequence[int],
     mode: str = "constant",
     value: float | None = None,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Pad the borders of an array; negative widths crop.
 
     Parameters

@@ -18,8 +18,6 @@ from sycl_dnn.trace.views import viewable_strides
 if TYPE_CHECKING:
     import dpnp
 
-    from sycl_dnn.trace.array import Array
-
 
 def checked_int(name: str, argument: str, value: Any, least: int | None = None) -> int:
     """Validate and return an integer argument.
@@ -63,7 +61,7 @@ def check_axis(name: str, dim: Any, ndim: int, argument: str = "dim") -> int:
 
 
 @operation
-def reshape(input: dpnp.ndarray | Array, shape: int | Sequence[int]) -> dpnp.ndarray | Array:
+def reshape(input: Tensor, shape: int | Sequence[int]) -> Tensor:
     """Reshape an array.
 
     Parameters
@@ -100,9 +98,7 @@ def _filled(name: str, shape: int | Sequence[int], size: int) -> tuple[int, ...]
 
 
 @operation
-def flatten(
-    input: dpnp.ndarray | Array, start_dim: int = 0, end_dim: int = -1
-) -> dpnp.ndarray | Array:
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Merge the axes from ``start_dim`` to ``end_dim`` into one.
 
     Parameters
@@ -130,7 +126,7 @@ def flatten(
 
 
 @operation
-def unflatten(input: dpnp.ndarray | Array, dim: int, sizes: Sequence[int]) -> dpnp.ndarray | Array:
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """Split an axis into several.
 
     Parameters
@@ -156,7 +152,7 @@ def unflatten(input: dpnp.ndarray | Array, dim: int, sizes: Sequence[int]) -> dp
 
 
 @operation
-def permute(input: dpnp.ndarray | Array, dims: Sequence[int]) -> dpnp.ndarray | Array:
+def permute(input: Tensor, dims: Sequence[int]) -> Tensor:
     """Permute the axes.
 
     Parameters
@@ -182,7 +178,7 @@ def permute(input: dpnp.ndarray | Array, dims: Sequence[int]) -> dpnp.ndarray | 
 
 
 @operation
-def transpose(input: dpnp.ndarray | Array, dim0: int, dim1: int) -> dpnp.ndarray | Array:
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Exchange two axes.
 
     Parameters
@@ -210,9 +206,7 @@ def transpose(input: dpnp.ndarray | Array, dim0: int, dim1: int) -> dpnp.ndarray
 
 
 @operation
-def squeeze(
-    input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None
-) -> dpnp.ndarray | Array:
+def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """Remove all axes of size 1, or those among ``dim``.
 
     Parameters
@@ -237,7 +231,7 @@ def squeeze(
 
 
 @operation
-def unsqueeze(input: dpnp.ndarray | Array, dim: int) -> dpnp.ndarray | Array:
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """Insert an axis of size 1 at ``dim``.
 
     Parameters
@@ -299,7 +293,7 @@ def regroup(x: Tensor, fine: Shape, order: Sequence[int], shape: Shape) -> Tenso
 
 
 @operation
-def channel_shuffle(input: dpnp.ndarray | Array, groups: int) -> dpnp.ndarray | Array:
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Interleave the channels of all groups.
 
     Parameters
@@ -335,7 +329,7 @@ def channel_shuffle(input: dpnp.ndarray | Array, groups: int) -> dpnp.ndarray | 
 
 
 @operation
-def pixel_shuffle(input: dpnp.ndarray | Array, upscale_factor: int) -> dpnp.ndarray | Array:
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Rearrange channels into a finer grid of pixels.
 
     Parameters
@@ -371,7 +365,7 @@ def pixel_shuffle(input: dpnp.ndarray | Array, upscale_factor: int) -> dpnp.ndar
 
 
 @operation
-def pixel_unshuffle(input: dpnp.ndarray | Array, downscale_factor: int) -> dpnp.ndarray | Array:
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Rearrange squares of pixels into channels: the inverse of ``pixel_shuffle``.
 
     Parameters

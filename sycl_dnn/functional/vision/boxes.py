@@ -22,7 +22,6 @@ from sycl_dnn.functional.reduction.sums import sum as summed
 from sycl_dnn.functional.shape.joining import cat, join
 from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.refusals import value_of
 from sycl_dnn.trace.steps import Out
@@ -50,9 +49,7 @@ def _overlaps(some: dpnp.ndarray, boxes: dpnp.ndarray, threshold: float) -> np.n
 
 
 @by_values
-def nms(
-    boxes: dpnp.ndarray | Array, scores: dpnp.ndarray | Array, iou_threshold: float
-) -> dpnp.ndarray:
+def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> dpnp.ndarray:
     """Apply non-maximum suppression: keep boxes by decreasing score unless they overlap kept ones.
 
     Parameters
@@ -206,7 +203,8 @@ def _listed(boxes: Sequence[Any]) -> Any:
             raise ValueError(f"roi_align: boxes[{number}] must have shape (L, 4), got {each.shape}")
         # Narrow dtypes cannot represent image indices.
         wide: Any = each if each.dtype == "float64" else astype(each, "float32")
-        rows.append(cat([full_like(wide[:, :1], float(number)), wide], 1))
+        first: Any = full_like(wide[:, :1], float(number))
+        rows.append(cat([first, wide], 1))
     return cat(rows)
 
 
@@ -239,13 +237,13 @@ def _most(
 
 
 def roi_align(
-    input: dpnp.ndarray | Array,
-    boxes: dpnp.ndarray | Array | Sequence[dpnp.ndarray | Array],
+    input: Tensor,
+    boxes: Tensor | Sequence[Tensor],
     output_size: int | Sequence[int],
     spatial_scale: float = 1.0,
     sampling_ratio: int = -1,
     aligned: bool = False,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Sample boxes of images into arrays of equal size.
 
     Parameters

@@ -6,9 +6,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import dpnp
 import numpy as np
 
 from sycl_dnn.call.operation import operation
@@ -31,9 +30,6 @@ from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import filled, narrow, reshape, transpose
 
-if TYPE_CHECKING:
-    from sycl_dnn.trace.array import Array
-
 _CUBIC = -0.75
 #: By mode: offsets from the floor, and the weights there as polynomials of the fraction.
 TAPS: dict[str, tuple[tuple[int, ...], list[list[float]]]] = {
@@ -50,9 +46,7 @@ _PADDINGS = ("zeros", "border", "reflection")
 
 
 @operation
-def affine_grid(
-    theta: dpnp.ndarray | Array, size: Sequence[int], align_corners: bool | None = None
-) -> dpnp.ndarray | Array:
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """Return the sampling grid of an affine map, for ``grid_sample``.
 
     Parameters
@@ -208,18 +202,19 @@ def _sampled(x: Tensor, grid: Tensor, mode: str, padding: str, align_corners: bo
     images = transpose(x, (0, *range(2, x.ndim), 1))
     along = [reshape(t, (n, m, *(1,) * rank)) for t in (*below, *rest)]
     # Kernels read adjacent channels together.
-    result = computed(_Corners(sizes, mode, padding, align_corners), dense(images), *along)
+    corners: Any = _Corners(sizes, mode, padding, align_corners)
+    result = computed(corners, dense(images), *along)
     return transpose(reshape(result, (n, *outer, channels)), (0, rank + 1, *range(1, rank + 1)))
 
 
 @operation
 def grid_sample(
-    input: dpnp.ndarray | Array,
-    grid: dpnp.ndarray | Array,
+    input: Tensor,
+    grid: Tensor,
     mode: str = "bilinear",
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
-) -> dpnp.ndarray | Array:
+) -> Tensor:
     """Sample images at arbitrary points.
 
     Parameters

@@ -105,14 +105,14 @@ def operands(kind, layers, sides, has_bias, projected, queue):
     return draw(N_STEPS, BATCH, CHANNELS), states, params
 
 
-CELLS = [
+NETWORKS = [
     *((kind, 1, 1, True, 0) for kind in GATES), *((kind, 2, 2, True, 0) for kind in GATES),
     *((kind, 1, 2, False, 0) for kind in GATES), ("lstm", 2, 2, True, 2),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, sycl_dnn.compile], ids=["called", "compiled"])
-@pytest.mark.parametrize(("kind", "layers", "sides", "has_bias", "projected"), CELLS)
+@pytest.mark.parametrize(("kind", "layers", "sides", "has_bias", "projected"), NETWORKS)
 def test_second_derivatives(kind, layers, sides, has_bias, projected, wrap, queue):
     args = operands(kind, layers, sides, has_bias, projected, queue)
     found, expected = (

@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch's functions that are short compositions of ``sycl_dnn.functional``'s, under torch's names.
+
+They accept arrays and traced values. Those that return Python values, or shapes that depend on
+values, wait for the device.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.onednn import dtypes
+
+clip, concat, concatenate, moveaxis, sgn = F.clamp, F.cat, F.cat, F.movedim, F.sign
+vdot = F.dot
+
+
+# --- Arrays and facts about them
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
+    """Return an array as it is, or one of numbers and nested lists."""
+    if not hasattr(data, "shape") or isinstance(data, np.ndarray):
+        return F.tensor(data, dtype=dtype, device=device)
+    return data if dtype is None else F.astype(data, dtype)
+
+
+def clone(input: Any, *, memory_format: Any = None) -> Any:
+    """Return a copy, with the gradient of the original."""
+    return input.copy()
+
+
+def numel(input: Any) -> int:
+    """Return the number of elements."""
+    return int(input.size)
+
+
+def is_floating_point(input: Any) -> bool:
+    """Whether an array has a floating-point dtype."""
+    return dtypes.is_float(str(input.dtype))
+
+
+def isclose(
+    input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Any:
+    """Return whether elements are equal, or differ by at most ``atol + rtol * abs(other)``."""
+    is_near = F.logical_and(F.abs(input - other) <= atol + rtol * F.abs(other), F.isfinite(other))
+    is_equal = F.logical_or(F.eq(input, other), is_near)
+    if equal_nan:
+        return F.logical_or(is_equal, F.logical_and(F.isnan(input), F.isnan(other)))
+    return is_equal
+
+
+def allclose(
+    input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> bool:
+    """Whether all elements are close; see ``isclose``."""
+    return bool(F.all(isclose(input, other, rtol, atol, equal_nan)))
+
+
+def equal(input: Any, other: Any) -> bool:
+    """Whether two arrays have one shape and equal elements."""
+    return input.shape == other.shape and bool(F.all(F.eq(input, other)))
+
+
+# --- Shapes
+
+
+def _at_least(rank: int) -> Any:
+    def function(*tensors: Any) -> Any:
+        if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+            tensors = tuple(tensors[0])
+        made = []
+        for x in tensors:
+            front = int(x.ndim < min(rank, 2))
+            behind = max(rank - x.ndim - front, 0)
+            made.append(F.reshape(x, (1,) * front + tuple(x.shape) + (1,) * behind))
+        return made[0] if len(made) == 1 else tuple(made)
+
+    function.__name__ = f"atleast_{rank}d"
+    function.__doc__ = f"Return arrays with axes of one element, at least {rank} in all."
+    return function
+
+
+atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+    """Return arrays of the shape that all of them broadcast to."""
+    shape = np.broadcast_shapes(*(tuple(x.shape) for x in tensors))
+    return tuple(F.broadcast_to(x, shape) for x in tensors)
+
+
+def column_stack(tensors: Sequence[Any]) -> Any:
+    """Join arrays along the second axis, vectors as columns."""
+    return F.cat([F.reshape(x, (x.size, 1)) if x.ndim < 2 else x for x in tensors], 1)
+
+
+def dstack(tensors: Sequence[Any]) -> Any:
+    """Join arrays along the third axis."""
+    return F.cat([atleast_3d(x) for x in tensors], 2)
+
+
+def fliplr(input: Any) -> Any:
+    """Reverse the second axis."""
+    return F.flip(input, (1,))
+
+
+def flipud(input: Any) -> Any:
+    """Reverse the first axis."""
+    return F.flip(input, (0,))
+
+
+def rot90(input: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
+    """Turn an array ``k`` times by 90 degrees, from the first towards the second of ``dims``."""
+    first, second = dims
+    turns = k % 4
+    made = F.flip(input, {1: (second,), 2: (first, second), 3: (first,)}[turns]) if turns else input
+    return F.swapaxes(made, first, second) if turns % 2 else made
+
+
+def take(input: Any, index: Any) -> Any:
+    """Return the elements of the flattened array at flat indices."""
+    flat = F.reshape(input, (input.size,))
+    return F.reshape(F.index_select(flat, 0, F.reshape(index, (index.size,))), index.shape)
+
+
+def diag_embed(input: Any) -> Any:
+    """Return matrices whose diagonals are the last axis."""
+    n = input.shape[-1]
+    return F.where(F.eye(n, dtype="bool", device=input.device), F.unsqueeze(input, -1), 0)
+
+
+def block_diag(*tensors: Any) -> Any:
+    """Return a matrix of matrices along its diagonal, and zeros elsewhere."""
+    blocks = [atleast_2d(x) for x in tensors]
+    width, start, rows = sum(b.shape[1] for b in blocks), 0, []
+    for block in blocks:
+        rows.append(F.pad(block, (start, width - start - block.shape[1])))
+        start += block.shape[1]
+    return F.cat(rows, 0)
+
+
+def cartesian_prod(*tensors: Any) -> Any:
+    """Return all tuples of elements of vectors, as rows."""
+    if len(tensors) == 1:
+        return tensors[0]
+    return F.stack([F.reshape(g, (g.size,)) for g in F.meshgrid(*tensors, indexing="ij")], 1)
+
+
+def tril_indices(row: int, col: int, offset: int = 0, **options: Any) -> Any:
+    """Return the indices of a lower triangle as (2, count) of int64."""
+    return F.from_numpy(np.stack(np.tril_indices(row, offset, col)).astype(np.int64))
+
+
+def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Any:
+    """Return the indices of an upper triangle as (2, count) of int64."""
+    return F.from_numpy(np.stack(np.triu_indices(row, offset, col)).astype(np.int64))
+
+
+# --- Arithmetic
+
+
+def deg2rad(input: Any) -> Any:
+    """Convert degrees to radians."""
+    return input * (math.pi / 180)
+
+
+def rad2deg(input: Any) -> Any:
+    """Convert radians to degrees."""
+    return input * (180 / math.pi)
+
+
+def hypot(input: Any, other: Any) -> Any:
+    """Return the root of the sum of two squares."""
+    high, low = F.maximum(F.abs(input), F.abs(other)), F.minimum(F.abs(input), F.abs(other))
+    ratio = F.where(F.logical_and(high > 0, F.isfinite(high)), low / high, 0)
+    return high * F.sqrt(1 + ratio * ratio)
+
+
+def frac(input: Any) -> Any:
+    """Return the fractional part, with the sign of the number."""
+    return input - F.trunc(input)
+
+
+def xlogy(input: Any, other: Any) -> Any:
+    """Return ``input * log(other)``, and 0 where ``input`` is 0."""
+    product = input * F.log(other)
+    return F.where(F.logical_and(F.eq(input, 0), F.logical_not(F.isnan(other))), 0, product)
+
+
+def sinc(input: Any) -> Any:
+    """Return ``sin(pi x) / (pi x)``, and 1 at 0."""
+    is_zero = F.eq(input, 0)
+    angle = math.pi * F.where(is_zero, 1, input)
+    return F.where(is_zero, 1, F.sin(angle) / angle)
+
+
+def heaviside(input: Any, values: Any) -> Any:
+    """Return 0 for negative elements, 1 for positive ones, ``values`` at 0."""
+    return F.where(F.eq(input, 0), values, (input > 0).astype(str(input.dtype)))
+
+
+def inner(input: Any, other: Any) -> Any:
+    """Return the sums of products along the last axes."""
+    return F.tensordot(input, other, ([input.ndim - 1], [other.ndim - 1]))
+
+
+def kron(input: Any, other: Any) -> Any:
+    """Return the Kronecker product of two matrices."""
+    (a, b), (c, d) = input.shape, other.shape
+    product = F.reshape(input, (a, 1, b, 1)) * F.reshape(other, (1, c, 1, d))
+    return F.reshape(product, (a * c, b * d))
+
+
+def trace(input: Any) -> Any:
+    """Return the sum of the diagonal of a matrix."""
+    return F.sum(F.diagonal(input))
+
+
+def cross(input: Any, other: Any, dim: int = -1) -> Any:
+    """Return the cross products of vectors of three elements along an axis."""
+
+    def turned(x: Any, by: int) -> Any:
+        return F.roll(x, by, dim)
+
+    return turned(input, -1) * turned(other, -2) - turned(input, -2) * turned(other, -1)
+
+
+def diff(input: Any, n: int = 1, dim: int = -1) -> Any:
+    """Return the differences of neighbors along an axis, ``n`` times."""
+    for _ in range(n):
+        length = input.shape[dim] - 1
+        input = F.narrow(input, dim, 1, length) - F.narrow(input, dim, 0, length)
+    return input
+
+
+def trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
+    """Integrate along an axis by the trapezoidal rule, at points ``x`` or with a distance."""
+    length = y.shape[dim] - 1
+    means = (F.narrow(y, dim, 1, length) + F.narrow(y, dim, 0, length)) / 2
+    if x is None:
+        return F.sum(means, dim) * dx
+    steps = diff(x)
+    if x.ndim == 1:
+        steps = F.reshape(steps, (length,) + (1,) * (y.ndim - 1 - dim % y.ndim))
+    return F.sum(means * steps, dim)
+
+
+# --- Statistics
+
+
+def count_nonzero(input: Any, dim: Any = None) -> Any:
+    """Count the elements that are not 0."""
+    is_set = F.ne(input, 0).astype("int64")
+    return F.sum(is_set) if dim is None else F.sum(is_set, dim)
+
+
+def nansum(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Return sums without NaN."""
+    numbers = F.where(F.isnan(input), 0, input)
+    return F.sum(numbers) if dim is None else F.sum(numbers, dim, keepdim)
+
+
+def nanmean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Return means without NaN."""
+    counts = F.logical_not(F.isnan(input)).astype(str(input.dtype))
+    return nansum(input, dim, keepdim) / nansum(counts, dim, keepdim)
+
+
+def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """Count the occurrences of each number of a vector, or sum their weights."""
+    size = max(int(F.max(input)) + 1 if input.size else 0, minlength)
+    given = F.ones_like(input).astype("int64") if weights is None else weights
+    return F.scatter_add(
+        F.zeros(size, dtype=str(given.dtype), device=input.device), 0, input.astype("int64"), given
+    )
+
+
+def cov(input: Any, *, correction: int = 1) -> Any:
+    """Return the covariance matrix of variables, the rows of a matrix."""
+    x = input if input.ndim == 2 else F.reshape(input, (1, input.size))
+    centered = x - F.mean(x, 1, True)
+    made = F.matmul(centered, F.transpose(centered, 0, 1)) / (x.shape[1] - correction)
+    return made if input.ndim == 2 else F.reshape(made, ())
+
+
+def searchsorted(sorted_sequence: Any, input: Any, *, right: bool = False) -> Any:
+    """Return the positions in a sorted vector before which elements would be inserted."""
+    points = F.unsqueeze(input, -1)
+    is_before = sorted_sequence <= points if right else sorted_sequence < points
+    return F.sum(is_before.astype("int64"), -1)
+
+
+def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
+    """Return the number of the interval between boundaries that each element is in."""
+    return searchsorted(boundaries, input, right=right)
+
+
+def multinomial(input: Any, num_samples: int, replacement: bool = False) -> Any:
+    """Draw indices from rows of unnormalized probabilities: the largest of Gumbel noise added."""
+    scores = F.log(input.astype("float32"))
+    if replacement:
+        scores = F.unsqueeze(scores, -2)
+        shape = (*scores.shape[:-2], num_samples, scores.shape[-1])
+        scores = F.broadcast_to(scores, shape)
+    noise = -F.log(-F.log(F.rand_like(scores)))
+    if replacement:
+        return F.argmax(scores + noise, -1)
+    return F.topk(scores + noise, num_samples, -1)[1]
+
+
+# --- Names of environments
+
+
+class cuda:  # noqa: N801 - torch's name
+    """What code asks of CUDA before it chooses a device."""
+
+    @staticmethod
+    def is_available() -> bool:
+        """Return False: arrays are on the device of their queue."""
+        return False
+
+
+class utils:  # noqa: N801 - torch's name
+    """``utils.checkpoint.checkpoint``."""
+
+    class checkpoint:  # noqa: N801 - torch's name
+        """Recomputation in the reverse pass."""
+
+        @staticmethod
+        def checkpoint(function: Any, *args: Any, use_reentrant: Any = None, **kwargs: Any) -> Any:
+            """Call a function whose intermediate values are computed again for gradients."""
+            return sycl_dnn.checkpoint(function)(*args, **kwargs)
+
+
+def autocast(
+    device_type: str, dtype: Any = "bfloat16", enabled: bool = True, cache_enabled: bool = True
+) -> AbstractContextManager[None]:
+    """Return ``sycl_dnn.autocast`` of a dtype."""
+    return sycl_dnn.autocast(str(dtype), enabled)

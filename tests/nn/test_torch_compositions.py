@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch's functions that are compositions: NumPy's values, also traced; what is drawn."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.nn import torch_names
+
+A = np.array([[0.5, -2.0, 3.0], [4.0, 0.0, -1.5], [1.0, 7.0, 2.5]], "f4")
+B = np.array([[1.0, 2.0, 2.0], [-1.0, 3.0, 0.5], [2.0, 0.0, 1.0]], "f4")
+V, W = A[0], B[0]
+HOLES = np.where(B == 2, np.nan, A).astype("f4")
+#: Calls of ``t``, and of NumPy.
+CALLS = [
+    ("t.clip(a, -1, 2)", "np.clip(a, -1, 2)"),
+    ("t.concat([a, b], 1)", "np.concatenate([a, b], 1)"),
+    ("t.moveaxis(a, 0, 1)", "a.T"),
+    ("t.vdot(v, w)", "np.vdot(v, w)"),
+    ("t.clone(a)", "a"),
+    ("t.isclose(a, a + b * 1e-6)", "np.isclose(a, a + b * 1e-6)"),
+    ("t.isclose(h, h, equal_nan=True)", "np.isclose(h, h, equal_nan=True)"),
+    ("t.isclose(a / 0, a / 0)", "np.isclose(a / 0, a / 0)"),
+    ("t.atleast_2d(v)", "np.atleast_2d(v)"),
+    ("t.atleast_3d(v)", "np.atleast_3d(v)"),
+    ("t.atleast_3d(a)", "np.atleast_3d(a)"),
+    ("t.broadcast_tensors(a, v)[1]", "np.broadcast_arrays(a, v)[1]"),
+    ("t.column_stack([v, a])", "np.column_stack([v, a])"),
+    ("t.dstack([a, b])", "np.dstack([a, b])"),
+    ("t.fliplr(a)", "np.fliplr(a)"),
+    ("t.flipud(a)", "np.flipud(a)"),
+    *((f"t.rot90(a, {k})", f"np.rot90(a, {k})") for k in (-1, 0, 1, 2, 3)),
+    ("t.take(a, k)", "np.take(a, k)"),
+    ("t.diag_embed(a)", "np.stack([np.diag(r) for r in a])"),
+    ("t.block_diag(a, b[:2])", "np.block([[a, np.zeros((3, 3))], [np.zeros((2, 3)), b[:2]]])"),
+    ("t.cartesian_prod(v, w)", "np.stack([np.repeat(v, 3), np.tile(w, 3)], 1)"),
+    ("t.tril_indices(3, 4, 1)", "np.stack(np.tril_indices(3, 1, 4))"),
+    ("t.triu_indices(3, 4, -1)", "np.stack(np.triu_indices(3, -1, 4))"),
+    ("t.deg2rad(a)", "np.deg2rad(a)"),
+    ("t.rad2deg(a)", "np.rad2deg(a)"),
+    ("t.hypot(a, b)", "np.hypot(a, b)"),
+    ("t.hypot(a * 1e30, b * 0)", "np.hypot(a * 1e30, b * 0)"),
+    ("t.frac(a)", "a - np.trunc(a)"),
+    ("t.xlogy(b * (a > 0), abs(a))", "b * (a > 0) * np.log(abs(a) + (a == 0))"),
+    ("t.sinc(a)", "np.sinc(a)"),
+    ("t.heaviside(a, b)", "np.heaviside(a, b)"),
+    ("t.inner(a, b)", "np.inner(a, b)"),
+    ("t.kron(a, b[:2])", "np.kron(a, b[:2])"),
+    ("t.trace(a)", "np.trace(a)"),
+    ("t.cross(a, b)", "np.cross(a, b)"),
+    ("t.cross(a, b, 0)", "np.cross(a, b, axis=0)"),
+    ("t.diff(a)", "np.diff(a)"),
+    ("t.diff(a, 2, 0)", "np.diff(a, 2, 0)"),
+    ("t.trapezoid(a, dx=0.5)", "((a[:, 1:] + a[:, :-1]) / 4).sum(1)"),
+    ("t.trapezoid(a, v, dim=0)", "((a[1:] + a[:-1]) / 2 * np.diff(v)[:, None]).sum(0)"),
+    ("t.count_nonzero(a)", "np.count_nonzero(a)"),
+    ("t.count_nonzero(a, 0)", "np.count_nonzero(a, 0)"),
+    ("t.nansum(h)", "np.nansum(h)"),
+    ("t.nansum(h, 1)", "np.nansum(h, 1)"),
+    ("t.nanmean(h, 0)", "np.nanmean(h, 0)"),
+    ("t.cov(a)", "np.cov(a)"),
+    ("t.cov(v)", "np.cov(v)"),
+    ("t.searchsorted(s, a)", "np.searchsorted(s, a)"),
+    ("t.bucketize(a, s, right=True)", "np.searchsorted(s, a, 'right')"),
+]  # fmt: skip
+
+
+def operands(make):
+    return {"a": make(A), "b": make(B), "v": make(V), "w": make(W), "h": make(HOLES),
+            "s": make(np.array([-1.5, 0.0, 2.5], "f4")),
+            "k": make(np.array([[8, 0], [3, 3]]))}  # fmt: skip
+
+
+@pytest.mark.parametrize("traced", [False, True], ids=["called", "compiled"])
+@pytest.mark.parametrize(("call", "reference"), CALLS, ids=[c for c, _ in CALLS])
+def test_values_are_those_of_numpy(call, reference, traced, queue):
+    with np.errstate(all="ignore"):
+        expected = eval(reference, {"np": np}, operands(lambda x: x))
+    given = operands(lambda x: dpnp.asarray(x, sycl_queue=queue))
+
+    def function(given):
+        return eval(call, {"t": torch_names, "abs": F.abs}, given)
+
+    if traced and "_indices" in call:
+        pytest.skip("has no operand")
+    found = (sycl_dnn.compile(function) if traced else function)(given)
+    assert found.shape == np.shape(expected)
+    np.testing.assert_allclose(found.asnumpy(), expected, rtol=2e-6, atol=1e-6)
+
+
+def test_facts_are_python_values(queue):
+    a, b = (dpnp.asarray(x, sycl_queue=queue) for x in (A, B))
+    assert torch_names.equal(a, a) is True
+    assert (
+        torch_names.equal(a, b)
+        is torch_names.equal(a, a[:2])
+        is torch_names.allclose(a, b)
+        is False
+    )
+    assert torch_names.allclose(a, a * (1 + 1e-6)) is torch_names.is_floating_point(a) is True
+    assert torch_names.is_floating_point(a.astype("i4")) is torch_names.cuda.is_available() is False
+    assert torch_names.numel(a) == 9
+    assert torch_names.as_tensor(a) is a
+    assert torch_names.as_tensor([1.0, 2.0]).dtype == "float32"
+
+
+def test_counts_of_numbers(queue):
+    x = dpnp.asarray([3, 1, 1, 0], sycl_queue=queue)
+    assert torch_names.bincount(x).tolist() == [1, 2, 0, 1]
+    assert torch_names.bincount(x, minlength=6).tolist() == [1, 2, 0, 1, 0, 0]
+    weights = dpnp.asarray([0.5, 1.0, 2.0, 4.0], dtype="f4", sycl_queue=queue)
+    assert torch_names.bincount(x, weights).tolist() == [4.0, 3.0, 0.0, 0.5]
+
+
+def test_draws_follow_the_probabilities(queue):
+    sycl_dnn.manual_seed(0)
+    chances = dpnp.asarray([[1.0, 0.0, 3.0], [2.0, 2.0, 0.0]], dtype="f4", sycl_queue=queue)
+    drawn = torch_names.multinomial(chances, 4000, replacement=True).asnumpy()
+    assert drawn.shape == (2, 4000)
+    shares = np.stack([(drawn == k).mean(1) for k in range(3)], 1)
+    np.testing.assert_allclose(shares, [[0.25, 0, 0.75], [0.5, 0.5, 0]], atol=0.04)
+    without = np.sort(torch_names.multinomial(chances, 2).asnumpy(), 1)
+    assert without.tolist() == [[0, 2], [0, 1]]
+
+
+def test_gradients_pass(queue):
+    a = dpnp.asarray(A, sycl_queue=queue)
+    found = sycl_dnn.grad(
+        lambda a: torch_names.trapezoid(torch_names.diff(torch_names.clone(a)), dim=0).sum()
+    )(a)
+    np.testing.assert_allclose(found.asnumpy(), [[-0.5, 0, 0.5], [-1, 0, 1], [-0.5, 0, 0.5]])
+
+
+def test_blocks_of_torch(queue):
+    a = dpnp.asarray(A, sycl_queue=queue)
+    with torch_names.autocast("cuda", dtype=torch_names.bfloat16):
+        assert F.matmul(a, a).dtype == "bfloat16"
+        with torch_names.autocast("cuda", enabled=False):
+            assert F.matmul(a, a).dtype == "float32"
+    block = lambda x: torch_names.utils.checkpoint.checkpoint(F.tanh, x, use_reentrant=False)  # noqa: E731
+    found = sycl_dnn.grad(lambda x: F.sum(block(x)))(a)
+    np.testing.assert_allclose(found.asnumpy(), 1 - np.tanh(A) ** 2, rtol=1e-5, atol=1e-6)
