@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from sycl_dnn.ir.derivation import pullback
 from sycl_dnn.ir.node import Node, in_order, leaf, node_of
-from sycl_dnn.kernels.node_expressions import is_elementwise
+from sycl_dnn.kernels.node_expressions import is_elementwise, read_through
 from sycl_dnn.lower.region import is_reduction, is_scan
 from sycl_dnn.ops.arithmetic import CAST, cast
 from sycl_dnn.ops.selection import GATHER, SLICE
@@ -33,6 +33,32 @@ def expanded(results: Sequence[Node], known: Container[Node]) -> list[Node]:
             of_known = node.operation(inputs[0].inputs[0], *inputs[1:], **node.attributes)
             made[node] = cast(of_known, node.dtype)
         elif inputs != node.inputs:
+            made[node] = node_of(node.operation, inputs, node.attributes)
+    return [made.get(node, node) for node in results]
+
+
+def reading_sources(
+    results: Sequence[Node], sources: Mapping[Node, Node], known: Container[Node]
+) -> list[Node]:
+    """Let kernels read few elements in place of an array that repeats them.
+
+    Parameters
+    ----------
+    results : sequence of Node
+        Expanded ones.
+    sources : dict of Node
+        By array: the same of fewer elements.
+    known : container of Node
+        Existing nodes.
+    """
+    made: dict[Node, Node] = {}
+    for node in in_order(results, known):
+        is_fused = is_elementwise(node) or is_reduction(node)
+        through = set(read_through(node)) if is_fused else ()
+        inputs = tuple([
+            sources[n] if n in through and n in sources else made.get(n, n) for n in node.inputs
+        ])  # fmt: skip
+        if inputs != node.inputs:
             made[node] = node_of(node.operation, inputs, node.attributes)
     return [made.get(node, node) for node in results]
 

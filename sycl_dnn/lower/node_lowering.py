@@ -8,7 +8,7 @@ from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn.ir.derivation import pullback
-from sycl_dnn.ir.node import Node, Number, in_order, leaf, number
+from sycl_dnn.ir.node import Node, Number, in_order, leaf, number, value_of
 from sycl_dnn.kernels.fused_elementwise import (
     ON_CPU,
     ON_GPU,
@@ -34,7 +34,7 @@ from sycl_dnn.lower.region import Region, is_reduction, is_scan
 from sycl_dnn.lower.region_arrays import RegionArrays, coordinate_strides, indexed_axes
 from sycl_dnn.lower.scan_lowering import ScanLaunch
 from sycl_dnn.lower.scatter_lowering import scattered
-from sycl_dnn.ops.shape import broadcast_to
+from sycl_dnn.ops.shape import BROADCAST, broadcast_to
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.gradients import Grads, rule_for
 from sycl_dnn.trace.pointwise import zeros
@@ -45,7 +45,9 @@ from sycl_dnn.trace.views import (
     axis_order,
     filled,
     narrow,
+    note_repeated,
     readable,
+    repeated,
     reshape,
     spread_strides,
     untaped,
@@ -54,6 +56,9 @@ from sycl_dnn.trace.views import (
 Known = dict[Node, Tensor]
 #: Results of reductions over no elements.
 _OF_NOTHING = {"sum": 0, "prod": 1, "any": False, "all": True}
+
+#: Elements whose writing costs more than another launch.
+_OFTEN = 1 << 18
 
 
 def computed(
@@ -205,6 +210,7 @@ class Lowering:
         """Return the tensors of nodes."""
         n_steps = len(self._trace.steps)
         given, results = results, expansion.expanded(results, self._tensors)
+        results = expansion.reading_sources(results, self._sources(), self._tensors)
         pairs = zip(given, results, strict=True)
         self._like = {made: self._like[node] for node, made in pairs if node in self._like}
         order = in_order(results, self._tensors)
@@ -213,6 +219,8 @@ class Lowering:
         for node in order:
             before = max([self._level(node, n, levels) for n in node.inputs], default=0)
             levels[node] = before + (not is_elementwise(node))
+        if not self._trace.is_compiled:
+            read |= {n for n in _repeated(results) if levels.get(n) == 0}
         whole = [node for node in order if not is_elementwise(node)]
         for level in range(max(levels.values(), default=0) + 1):
             for node in whole:
@@ -232,6 +240,17 @@ class Lowering:
         if self._trace.is_compiled:
             self._explain(self._trace.steps[n_steps:])
         return [self._tensors[node] for node in results]
+
+    def _sources(self) -> dict[Node, Node]:
+        """Return, by known array that repeats fewer elements, what it is of these."""
+        found: dict[Node, Node] = {}
+        for node, tensor in list(self._tensors.items()):
+            source = repeated(tensor)
+            if source is not None:
+                few = leaf(("source", node), source.shape, node.dtype)
+                self._tensors[few] = source
+                found[node] = broadcast_to(few, node.shape)
+        return found
 
     def _explain(self, steps: Sequence[Step | ArrayStep]) -> None:
         """Note which nodes kernels read and which they compute."""
@@ -335,6 +354,9 @@ class Lowering:
         grid = grid_of([shape[k] for k in order], in_order_of_memory)
         made = self._launched(nodes, reads, [*operands, *sources], outs, grid)
         self._tensors |= zip(nodes, made, strict=True)
+        for node, tensor in zip(nodes, made, strict=True):
+            if node.operation is BROADCAST and node.inputs[0] in self._tensors:
+                note_repeated(tensor, self._tensors[node.inputs[0]])
 
     def _launched(
         self,
@@ -378,3 +400,9 @@ def _place(tensor: Tensor) -> tuple[Storage, int, tuple[int, ...]]:
     """Return where a tensor is, whatever axes of size 1 a kernel puts in front."""
     n = next((k for k, size in enumerate(tensor.shape) if size != 1), tensor.ndim)
     return tensor.storage, tensor.offset, tensor.shape[n:]
+
+
+def _repeated(results: Sequence[Node]) -> list[Node]:
+    """Return what to keep of results that repeat it, for what reads them later."""
+    pairs = [(r.inputs[0], r) for r in results if r.operation is BROADCAST and r.size >= _OFTEN]
+    return [few for few, r in pairs if 8 * few.size <= r.size and value_of(few) is None]

@@ -22,6 +22,8 @@ from sycl_dnn.trace.views import (
     expand_rank,
     grid,
     laid_out,
+    note_repeated,
+    repeated,
     spread,
     untaped,
 )
@@ -268,10 +270,19 @@ def binary(kind: algorithm, a: Tensor, b: Tensor, dtype: str | None = None) -> T
         return OF_DOUBLES["binary"](kind, a, b, dtype)
     a, b = expand_rank(a, len(shape)), expand_rank(b, len(shape))
     with untaped(trace):
-        made = zeros(trace, shape, dtype) if 0 in shape else _computed(kind, a, b, shape, dtype)
+        if 0 in shape:
+            made = zeros(trace, shape, dtype)
+        else:
+            made = _computed(kind, _few(a, b, shape), b, shape, dtype)
     inputs = {"src_0": a, "src_1": b}
     trace.tape.append(Entry("binary", inputs, {"dst": made}, {"algorithm": kind}))
     return made
+
+
+def _few(a: Tensor, b: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return the elements that ``a`` repeats, if the other operand has the result's shape."""
+    source = repeated(a) if b.shape == shape else None
+    return a if source is None else expand_rank(source, len(shape))
 
 
 def add(a: Tensor, b: Tensor) -> Tensor:
@@ -328,4 +339,5 @@ def broadcast_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
             made = zeros(x.trace, shape, x.dtype)
         else:
             made = spread(source, shape, axis_order(source, len(shape)))
+            note_repeated(made, source)
     return x.trace.view(source, made, partial(sum_to, shape=source.shape))

@@ -46,6 +46,8 @@ def _token(value: Any, operands: list[Tensor], first: dict[int, int]) -> Any:
         storage = value.storage
         if storage.memory is not None:
             raise _Unlike  # its values are known, so they may matter
+        if storage.source is not None:
+            raise _Unlike  # a kernel may read what it repeats
         number = len(operands)
         operands.append(value)
         desc = value.desc

@@ -100,7 +100,9 @@ class MixedTraces(RuntimeError):
 class Storage:
     """Bytes that a step writes or the caller passes; several tensors may be views of it."""
 
-    __slots__ = ("argument", "constant", "desc", "is_shared", "memory", "repeat", "scalar")
+    __slots__ = (
+        "argument", "constant", "desc", "is_shared", "memory", "repeat", "scalar", "source",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -125,6 +127,8 @@ class Storage:
         self.repeat = 0
         #: Whether results may be parts of it; others are copied into separate storages.
         self.is_shared = False
+        #: The tensor whose elements it repeats along axes; None otherwise.
+        self.source: Tensor | None = None
 
     @property
     def nbytes(self) -> int:

@@ -169,6 +169,24 @@ def axis_order(x: Tensor | None, rank: int) -> tuple[int, ...]:
     return tuple(sorted(range(rank), key=lambda a: (-x.strides[a], -x.shape[a], a)))
 
 
+def note_repeated(made: Tensor, source: Tensor) -> None:
+    """Note that a new array repeats the elements of ``source``, for ``repeated``.
+
+    Not in compiled functions, whose passes move and drop steps: they fuse the copy instead.
+    """
+    if not made.trace.is_compiled:
+        made.storage.source = source
+
+
+def repeated(x: Tensor) -> Tensor | None:
+    """Return the tensor whose elements ``x`` repeats along axes; None if there is none to read."""
+    source, storage = x.storage.source, x.storage
+    if source is None or x.offset or x.desc != storage.desc:
+        return None
+    written = {storage for storage, _ in x.trace.written}
+    return source if written.isdisjoint((source.storage, storage)) else None
+
+
 def laid_out(x: Tensor, order: Sequence[int], dtype: str | None = None) -> Tensor:
     """Return ``x`` dense with its axes in ``order``, copied if it is not."""
     dtype = dtype or x.dtype
