@@ -64,7 +64,7 @@ def _rank(module):
 
 @functools.cache
 def _imports():
-    """Return by module what it imports, and whether at import."""
+    """Return the imports of each module, and whether they run at import time."""
     return {module: list(_imported(tree, module)) for module, tree in _trees().items()}
 
 

@@ -27,7 +27,7 @@ def no_install(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def install(tmp_path_factory):
-    """What ``pip install .`` makes."""
+    """The result of ``pip install .``."""
     site = linked_venv.make(tmp_path_factory.mktemp("install"))
     linked_venv.copy_sources(site)
     linked_venv.install_extension(site)
@@ -36,7 +36,7 @@ def install(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def editable_install(tmp_path_factory):
-    """What ``pip install -e .`` makes, without the finder that leads to the Python files."""
+    """The result of ``pip install -e .``, without the finder for the Python files."""
     site = linked_venv.make(tmp_path_factory.mktemp("editable_install"))
     linked_venv.install_extension(site)
     return site
@@ -95,7 +95,7 @@ def test_this_checkout_finds_the_extension():
 
 @pytest.fixture
 def newer_checkout(tmp_path):
-    """As after ``git pull``: its Python files want another extension than the installed one."""
+    """As after ``git pull``: its Python files require another extension than the installed one."""
     linked_venv.copy_sources(tmp_path)
     (tmp_path / "pyproject.toml").touch()
     file = tmp_path / "sycl_dnn" / "_location.py"

@@ -19,7 +19,7 @@ FIRST = "import sys, torch; sys.path.insert(0, sys.argv[1]); import torch_traini
 
 @pytest.fixture
 def trained(tmp_path):
-    """A function that runs a program in parts; it returns a row of numbers for each batch."""
+    """A function that runs a program in parts and returns a row of numbers per batch."""
     status, _, errors = start(["-c", FIRST, THEIRS.parent], tmp_path, 900)
     assert status == 0, errors
 

@@ -296,7 +296,6 @@ def _joined(timeout: float, checking: str | None, device: str | None) -> Group:
 
 
 def _queue_of_rank(local_rank: int, device: str | None) -> dpctl.SyclQueue:
-    """Return the queue of this rank's device."""
     if device is not None:
         queue = default_queue(device)
         _check_backend(queue.sycl_device)

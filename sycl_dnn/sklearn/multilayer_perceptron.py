@@ -445,7 +445,6 @@ def _scores(layers: Layers, x: Any, activation: str) -> Any:
 def _step(
     activation: str, is_classifier: bool, alpha: float, optimizer: str, rate: float
 ) -> tuple[optim.Optimizer, Any]:
-    """Return an optimizer and its compiled step."""
     rule = _OPTIMIZERS[optimizer](rate)
 
     def loss(layers: Layers, x: Any, y: Any) -> Any:

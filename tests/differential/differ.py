@@ -89,7 +89,6 @@ class Run:
                 taken = self.process(taken)
 
     def process(self, seeds: list[int]) -> list[int]:
-        """Return the seeds that a process has left."""
         command = [sys.executable, __file__, "--worker", *["--layers"] * self.is_layers]
         child = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -200,7 +200,6 @@ class Drawing:
 
 
 def draw(seed: int, only: str | None = None) -> Program:
-    """Return the program of a seed."""
     from differential.lines import FAMILIES
 
     drawing = Drawing(seed)

@@ -199,7 +199,6 @@ def _layer(r: random.Random, shape: tuple[int, ...]) -> str:
 
 
 def draw_stack(seed: int) -> Stack:
-    """Return the stack of a seed."""
     r = random.Random(seed)
     torch.manual_seed(0)
     ndim = r.choice((2, 3, 3, 4, 4, 5))

@@ -54,8 +54,6 @@ def _inside_out(loss: Loss) -> Loss:
 
 
 def _with_an_inner_gradient(loss: Loss) -> Loss:
-    """An inner gradient is a constant."""
-
     def whole(f: Any, o: Any) -> Any:
         value, grads = sycl_dnn.value_and_grad(loss)(f, o)
         kept = sycl_dnn.tree.map(lambda g: F.sum(sycl_dnn.stop_gradient(g)), grads)

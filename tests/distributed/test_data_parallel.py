@@ -14,7 +14,7 @@ from sycl_dnn.distributed.gradient_buckets import buckets
 
 @pytest.fixture(scope="module")
 def by_one(tmp_path_factory, in_ranks):
-    """Return losses and parameters of one process, which runs operation by operation."""
+    """Return losses and parameters of a single process that runs operation by operation."""
     path = tmp_path_factory.mktemp("trained") / "one.npz"
     in_ranks(1, "trained_networks.py", "digits:eager gpt:eager lstm:eager", path)
     return np.load(path)

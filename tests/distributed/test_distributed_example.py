@@ -10,7 +10,7 @@ from rank_jobs import ROOT, environment, needs_oneccl
 
 
 def trained_by_two(name, folder, *options):
-    """Return what an example prints, each line after the number of its rank."""
+    """Return the output of an example, each line prefixed with its rank."""
     example = ROOT / "examples" / f"{name}.py"
     command = [sys.executable, "-m", "sycl_dnn", "launch", "-n", "2", str(example)]
     done = subprocess.run(

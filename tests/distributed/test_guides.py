@@ -34,13 +34,13 @@ def run_by_two(folder, page):
 
 
 def by_rank(text):
-    """Return the lines of each rank in order, without oneCCL's messages."""
+    """Return the output lines of each rank in order, without oneCCL's messages."""
     lines = [line for line in text.splitlines() if "|CCL_" not in line]
     return [[line for line in lines if line.startswith(f"[{rank}] ")] for rank in range(2)]
 
 
 def assert_shown(actual, shown):
-    """Compare words exactly, and numbers up to rounding differences between CPUs."""
+    """Compare words exactly and numbers up to rounding."""
     for lines, target in zip(actual, shown, strict=True):
         assert [re.sub(NUMBER, "#", v) for v in lines] == [re.sub(NUMBER, "#", v) for v in target]
         numbers, expected = (

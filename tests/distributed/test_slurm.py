@@ -47,7 +47,7 @@ def submit(cluster, log, script, *words, asked=(), before=(), **more):
 
 
 def wait_for(found, what):
-    """Wait until a function returns something true; return it."""
+    """Wait until a function returns a true value; return it."""
     end = time.monotonic() + 900
     # `sbatch --wait` polls the controller at growing intervals.
     while not (result := found()):

@@ -96,7 +96,7 @@ def profiles(queue, number):
 
 @functools.cache
 def begun(queue):
-    """A training that continues from part to part: its step, and the arguments of the next one."""
+    """A training run in parts: its step, and the arguments of the next one."""
     net = nn.Sequential(
         nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Dropout(0.1),
         nn.Linear(288, 64), nn.ReLU(), nn.Linear(64, 3),

@@ -23,7 +23,7 @@ LAST = (7, 63)
 
 
 def network(x, w, scale):
-    """Long enough to be in flight when its result is read."""
+    """Long enough to be still running when its result is read."""
     for _ in range(N_LAYERS):
         x = F.softmax(F.linear(x, w), dim=-1)
     return F.mul(x, scale)
@@ -44,7 +44,7 @@ class Readers:
         self.wrong, self.errors = [], []
 
     def call(self, kind, n):
-        """Make one call of thread ``n``."""
+        """Run one call of thread ``n``."""
         if kind == "compiled":
             return self.compiled(self.x, self.w, self.scales[n])
         if kind == "compiled, then dpnp":
@@ -54,7 +54,7 @@ class Readers:
         return F.mul(F.softmax(F.relu(self.x), dim=-1), self.scales[n])
 
     def is_right(self, how, n, result):
-        """Read in one of three ways, all of them dpnp's."""
+        """Read in one of three ways that dpnp offers."""
         if how == 0:
             return (dpnp.asnumpy(result) == n + 1).all()
         if how == 1:
@@ -62,7 +62,6 @@ class Readers:
         return (result.asnumpy() == n + 1).all()
 
     def work(self, kind, n, calls):
-        """The calls of one thread."""
         try:
             for i in range(calls):
                 if not self.is_right(i % 3, n, self.call(kind, n)):
@@ -71,7 +70,7 @@ class Readers:
             self.errors.append(repr(error))
 
     def count(self, kind, number):
-        """Return how many of the reads were wrong."""
+        """Return the number of wrong reads."""
         self.wrong.clear()
         threads = [threading.Thread(target=self.work, args=(kind, n, number // N_THREADS))
                    for n in range(N_THREADS)]  # fmt: skip
@@ -88,7 +87,7 @@ KINDS = ("eager", "compiled", "compiled, then dpnp", "plan")
 
 @contextlib.contextmanager
 def load():
-    """Two processes that keep the CPUs busy."""
+    """Two CPU-bound processes."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
     try:
         yield

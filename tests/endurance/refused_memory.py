@@ -47,7 +47,7 @@ def tries(queue):
 
 
 def attempt(call, queue, tally, kept):
-    """Make a call and keep its result; the only allowed error is MemoryError."""
+    """Make a call and keep its result; only MemoryError is allowed."""
     try:
         kept.append(call())
         sycl_dnn.synchronize(queue)

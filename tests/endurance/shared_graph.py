@@ -10,7 +10,7 @@ N_THREADS, N_OPS = 4, 60
 
 
 def together(*functions):
-    """Run each in a separate thread, all at the same time; return the results."""
+    """Run each in its own thread, concurrently; return the results."""
     barrier, results = threading.Barrier(len(functions)), [None] * len(functions)
 
     def work(i):

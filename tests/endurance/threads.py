@@ -46,7 +46,7 @@ class Crew:
         waiting.clear()
 
     def run(self, n_threads):
-        """Start all, and wait until they are done."""
+        """Start all threads and wait for them."""
         threads = [threading.Thread(target=self.work, args=(n,)) for n in range(n_threads)]
         for thread in threads:
             thread.start()

@@ -25,7 +25,7 @@ def reference(q, k, v, visible=True):
 
 
 def causal_with_scores(q, k, v, mask, dropout_p, is_causal):
-    """torch takes one of the two."""
+    """torch accepts only one of the two."""
     import torch
 
     hidden = torch.full_like(mask, -torch.inf).triu(1)
@@ -33,7 +33,7 @@ def causal_with_scores(q, k, v, mask, dropout_p, is_causal):
 
 
 def of_broadcast(q, k, v, mask):
-    """torch does not repeat heads or images here."""
+    """torch does not broadcast heads or images here."""
     import torch
 
     return torch.softmax(q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5, -1) @ v

@@ -247,7 +247,7 @@ STORED = Path(__file__).with_name("autocast_answers.json")
 
 
 def by_torch():
-    """Return what torch's autocast gives: dtypes, and parts of values and of gradients."""
+    """Return dtypes, and parts of values and gradients, under torch's autocast."""
     import torch
 
     twin, match = torch.nn.functional, {}

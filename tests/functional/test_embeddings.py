@@ -15,7 +15,7 @@ def _numbers(shape, high, **traits):
 
 
 def case(name, indices, weight, **options):
-    """A case whose gradient the options do not change, so that differences of values check it."""
+    """A case whose gradient is independent of the options, so that finite differences check it."""
     return Case(f"embedding-{name}", F.embedding, (indices, weight), options,
                 "embedding", on_gpu=True)  # fmt: skip
 

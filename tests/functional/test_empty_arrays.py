@@ -78,7 +78,7 @@ def assert_alike(case, actual, expected):
 
 
 def summed(function, n, rest):
-    """Return the sum of the squares of what a function of its first n arguments gives."""
+    """Return the sum of squares of a function's results, as a function of its first n arguments."""
 
     def total(*args):
         results = [r for r in function(*args, *rest) if "float" in str(r.dtype)]

@@ -137,7 +137,7 @@ def called(name, dtype, part, queue):
 
 
 def reference(name, dtype, queue):
-    """Return what float32 gives for the same numbers."""
+    """Return the float32 result for the same numbers."""
     known = names("float32", "both", queue)
     if dtype == "bool":
         for key, value in known.items():

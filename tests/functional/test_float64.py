@@ -26,7 +26,7 @@ def _name(case):
 
 
 def _cases():
-    """Return by function its smallest case that is not empty, and its largest."""
+    """Return the smallest nonempty case and the largest one of each function."""
     found = {}
     for path in sorted(FOLDER.rglob("test_*.py")):
         if path != Path(__file__):
@@ -87,7 +87,7 @@ ELSEWHERE = {"PackedSequence", "ctc_loss", "nms", "pack_padded_sequence", "pad_p
 
 
 def _either(call):
-    """Make a call; fail unless it works or names float64 as the reason."""
+    """Make a call; fail unless it works or its error names float64."""
     try:
         call()
     except (NotImplementedError, TypeError) as refusal:
@@ -101,7 +101,7 @@ def _either(call):
 @pytest.mark.sweep(12)
 @pytest.mark.parametrize("share", range(24))
 def test_exact_or_refused(share, queue):
-    """Many cases in one test, since CPUs refuse nearly all; GPUs that compute run a share."""
+    """Many cases in one test, since CPUs refuse nearly all; executing GPUs run a share."""
     for case, check in CHECKED[share::24]:
         _either(lambda case=case, check=check: check(case, queue))
 

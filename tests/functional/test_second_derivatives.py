@@ -187,7 +187,6 @@ def weights(shape, number):
 
 
 def function_of(call, names, operands):
-    """Return the call as a function of its operands."""
     return eval(f"lambda {', '.join(operands)}: {call}", {**names, "inf": float("inf")})
 
 

@@ -222,7 +222,7 @@ def expression(case, names):
 
 
 def weights(shape):
-    """Return the gradient that comes in."""
+    """Return the incoming gradient."""
     return (np.arange(math.prod(shape)).reshape(shape) % 3 + 1).astype("f8")
 
 

@@ -56,7 +56,7 @@ def _time_limit(request):
 
 @pytest.fixture
 def tally(request):
-    """What happened to each row, for the line at the end."""
+    """Outcome of each row, for the final line."""
     return request.config.stash[TALLY]
 
 
@@ -98,6 +98,6 @@ def unchecked():
 
 @pytest.fixture
 def values(has_values):
-    """Only where kernels compute."""
+    """Only where kernels execute."""
     if not has_values:
         pytest.skip("a simulated GPU computes no values")

@@ -29,7 +29,7 @@ TWO_TILES = {
 
 
 def told(code, **variables):
-    """Run code in a separate process; return what it prints as JSON in its last line."""
+    """Run code in a separate process; return the JSON in its last output line."""
     code = f"{PRINT}{code}\nprint(json.dumps(told), flush=True)\nos._exit(0)"
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -214,7 +214,7 @@ def reads_old_cells(stream):
 
 
 def select(stream, condition, a, b):
-    """Return what oneDNN selects."""
+    """Return the implementation that oneDNN selects."""
     provided = [memory(a, stream), memory(b, stream), memory(condition, stream, "i1")]
     first, second, third = (m.desc for m in provided)
     pd = dnnl.binary(
@@ -317,7 +317,7 @@ def test_empty_slopes_submit_nothing(data_type, stream):
 
 
 def apart(shape, stream):
-    """Return numbers, and the memory of a view of every second one; 0 lies between them."""
+    """Return numbers, and the memory of a view that skips every other element, which is 0."""
     numbers = np.arange(1, np.prod(shape) + 1, dtype="f4").reshape(shape)
     room = np.zeros((*shape[:-1], 2 * shape[-1]), "f4")
     room[..., ::2] = numbers

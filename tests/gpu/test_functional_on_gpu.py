@@ -123,7 +123,7 @@ def test_a_pair_of_devices_is_refused(gpu, cpu):
 
 
 def test_arrays_of_another_device_inside_a_traced_function_are_refused(gpu, cpu):
-    """Their memory is none there."""
+    """Their memory is inaccessible there."""
     x = dpnp.ones((2, 3), dtype="f4", sycl_queue=gpu)
     w = dpnp.ones((4, 3), dtype="f4", sycl_queue=cpu)
     misplaced = dpnp.exceptions.ExecutionPlacementError

@@ -25,7 +25,7 @@ FLOAT = [case for case in CASES if "f32" in case.dtypes]
 
 
 def permuted(array, order):
-    """Return the same values, with the axes in memory in this order."""
+    """Return the same values with this axis order in memory."""
     inverse = tuple(int(i) for i in np.argsort(order))
     return dpnp.ascontiguousarray(array.transpose(order)).transpose(inverse)
 

@@ -53,7 +53,7 @@ def _add(asked, name, arguments, live):
 
 
 def counted(text):
-    """Return the calls in each phase of a trace, by the names of the phases."""
+    """Return the calls of a trace by phase."""
     phases, live = {}, {}
     asked = Asked()
     for line in text.splitlines():
@@ -65,7 +65,7 @@ def counted(text):
 
 
 def traced(*command, timeout=600, **variables):
-    """Run Python with these arguments; return the calls in its phases, and its output.
+    """Run Python with these arguments; return the calls by phase, and the output.
 
     Output that is not part of the trace, such as the program's own JSON, is returned as a string.
     """

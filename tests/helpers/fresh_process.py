@@ -10,7 +10,7 @@ _RESET = ("OCL_ICD_FILENAMES", "ONEAPI_DEVICE_SELECTOR", "SYCL_QUEUE_THREAD_POOL
 
 
 def run(*arguments, python=sys.executable, cwd=None, **variables):
-    """Run ``python *arguments`` as if on a machine without an OpenCL driver."""
+    """Run ``python *arguments`` as on a machine without an OpenCL driver."""
     environment = {name: value for name, value in os.environ.items() if name not in _RESET}
     environment |= {"OCL_ICD_VENDORS": "/dev/null", **variables}
     return subprocess.run(

@@ -92,7 +92,7 @@ def _rotation(writer, config, provided):
 
 
 def _divisors(rotation, head_dim):
-    """Return by what the frequencies are divided, as the converter computes it."""
+    """Return the divisors of the frequencies, as the converter computes them."""
     low, high = rotation["low_freq_factor"], rotation["high_freq_factor"]
     original, matches = rotation["original_max_position_embeddings"], []
     for i in range(0, head_dim, 2):

@@ -55,14 +55,14 @@ def error(actual, expected):
 
 
 def kernels_of(function, *arrays, mode="always"):
-    """Return the names of the kernels that a call runs."""
+    """Return the names of a call's kernels."""
     with sycl_dnn.kernel_mode(mode), sycl_dnn.profile() as found:
         function(*arrays)
     return [r.name for r in found.records if getattr(r, "implementation", "") == "opencl"]
 
 
 def of_nodes(definition, *arrays, **options):
-    """Return what a function of nodes computes of arrays."""
+    """Evaluate a function of nodes on arrays."""
 
     @operation
     def run(*inputs):

@@ -57,7 +57,7 @@ def orders(rank):
 
 
 def with_ones(shape):
-    """A shape, and all that have some of its axes of length 1."""
+    """A shape, and all variants with some axes of length 1."""
     for kept in itertools.product((True, False), repeat=len(shape)):
         yield tuple(n if keep else 1 for n, keep in zip(shape, kept, strict=True))
 
@@ -111,7 +111,7 @@ def _choices(options, rank):
 
 
 def _operands(shape):
-    """Shapes that broadcast against one: none, all but one axis, all but two, one number."""
+    """Shapes that broadcast to another: equal, one or two axes of size 1, a single element."""
     rank = len(shape)
     for kept in range(1 << rank):
         if kept.bit_count() in (0, 1, rank - 1, rank):
@@ -119,7 +119,7 @@ def _operands(shape):
 
 
 def _broadcast(rank):
-    """Two operands of which the second broadcasts; either is in each order."""
+    """Two operands, of which the second broadcasts, each in every axis order."""
     row = "abcdef"[:rank]
     for order, shape in itertools.product(orders(rank), with_ones(SHAPES[rank])):
         for other in sorted(set(_operands(shape))):
@@ -133,7 +133,7 @@ def _broadcast(rank):
 
 
 def _reduced(rank):
-    """Reductions over every set of axes, parts that are joined along every axis."""
+    """Reductions over every set of axes, concatenations along every axis."""
     for order, shape in itertools.product(orders(rank), with_ones(SHAPES[rank])):
         for layout in _layouts("reduction", order, rank):
             for other in sorted(set(_operands(shape)) - {shape}):
@@ -145,7 +145,7 @@ def _reduced(rank):
 
 
 def _products(rank):
-    """Products whose operands, result and bias are each in every order."""
+    """Products with operands, result and bias in every axis order."""
     sizes = (3, 4, 6, 5) if rank == 4 else (3, 6, 5)
     row = "abcdef"[:rank]
     for order, shape in itertools.product(orders(rank), with_ones((*sizes, 7))):
@@ -202,7 +202,6 @@ def lines():
 
 
 def cases(chosen):
-    """The cases of lines."""
     for line in chosen:
         driver, _, rest = line.partition(" ")
         words = words_of_text(f"{driver} --reset {rest}", "layouts")

@@ -30,7 +30,7 @@ def _seen(flat, desc):
 
 
 def _filled(name, desc):
-    """Return the flat memory of a plain float32 tensor: numbers by its name, 77 in the gaps."""
+    """Return the flat memory of a plain float32 tensor: values seeded by its name, 77 in gaps."""
     flat = np.full(desc.get_size() // 4 + ROOM, 77, "f4")
     numbers = np.random.default_rng(crc32(name.encode())).random(desc.dims, "f4")
     _seen(flat, desc)[...] = numbers + 0.5

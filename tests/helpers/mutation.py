@@ -71,7 +71,7 @@ def mutants(path: Path) -> Iterator[Mutant]:
 
 
 def _not_executed(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield what no test can notice: annotations, texts, messages of errors, ``__all__``."""
+    """Yield code without testable effect: annotations, docstrings, error messages, ``__all__``."""
     for node in ast.walk(tree):
         annotations = [getattr(node, n, None) for n in ("annotation", "returns")]
         dropped = [a for a in annotations if isinstance(a, ast.AST)]
@@ -86,7 +86,7 @@ def _not_executed(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, ast.expr, str]]:
-    """Yield kinds of changes, the nodes to replace and the texts that replace them."""
+    """Yield kinds of mutations, the nodes to replace and their replacements."""
     if isinstance(node, (ast.BinOp, ast.BoolOp)) and type(node.op) in _OPERATORS:
         yield "operator", node, _with(node, op=_OPERATORS[type(node.op)]())
     elif isinstance(node, ast.Compare) and len(node.ops) == 1:
@@ -107,7 +107,7 @@ def _with(node: ast.AST, **fields: object) -> str:
 
 
 def chosen(paths: list[Path], number: int, seed: int) -> list[Mutant]:
-    """Return mutants, the kinds in turn, of files that are drawn by their lengths."""
+    """Return mutants of alternating kinds, from files drawn in proportion to their length."""
     files = sorted(f for p in paths for f in ([p] if p.is_file() else p.rglob("*.py")))
     by_kind: dict[str, list[Mutant]] = {}
     for mutant in (m for file in files for m in mutants(file)):
@@ -147,7 +147,7 @@ def outcome(mutant: Mutant, command: list[str], seconds: float) -> str:
 
 
 def main() -> int:
-    """Make mutants, run the command for each, print how it ended and the shares."""
+    """Create mutants, run the command for each, and print outcomes and their shares."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mutants", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)

@@ -43,7 +43,7 @@ class Nested:
         return sycl_dnn.vjp(self.function, *self._given)[0].shape
 
     def slopes(self, order: int = 2) -> Callable[..., Any]:
-        """Return the function of the operands whose gradient has this order."""
+        """Return the function of the operands that computes the gradient of this order."""
         (dy,) = self.factors([self.shape()])
         result: Callable[..., Any] = _weighted(self.function, on_device(dy))
         factors = [on_device(a) for a in self.factors([a.shape for a in self.operands], 2)]

@@ -16,7 +16,7 @@ def _over(function):
 
 
 def _arg(function):
-    """Positions of the first extreme over all axes, as if they were one."""
+    """Flat index of the first extreme over all axes."""
 
     def value(x, axes):
         kept = [k for k in range(x.ndim) if k not in axes]
@@ -37,7 +37,7 @@ def _scan(function):
 
 
 def _places(wins):
-    """Where the extreme so far is, the last of equal ones."""
+    """Index of the running extreme, the last one on ties."""
 
     def value(x, axis, is_reversed):
         rows = np.moveaxis(x, axis, 0)
@@ -81,7 +81,7 @@ def _iota(length, axis, rank, dtype):
 
 
 def _gather(x, *indices, axes):
-    """Elements by index along axes; an index outside counts as the nearest one inside."""
+    """Elements by index along axes; out-of-range indices are clamped."""
     places = list(np.ogrid[tuple(slice(1 if k in axes else n) for k, n in enumerate(x.shape))])
     for axis, index in zip(axes, indices, strict=True):
         places[axis] = np.clip(index, 0, x.shape[axis] - 1)
@@ -89,7 +89,7 @@ def _gather(x, *indices, axes):
 
 
 def _scattered(into, values, index, axis, function):
-    """Values at an index along an axis; those outside are left out."""
+    """Values at an index along an axis; out-of-range ones are dropped."""
     into = into.copy()
     places = list(np.ogrid[tuple(slice(n) for n in values.shape)])
     places[axis] = index

@@ -36,7 +36,6 @@ def environment(**variables):
 
 
 def free_port():
-    """Return a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

@@ -7,7 +7,6 @@ from sycl_dnn.call import cache
 
 
 def array(queue, *shape, value=1.0, **kwargs):
-    """Return a float32 array of one value."""
     return dpnp.full(shape, value, dtype="f4", sycl_queue=queue, **kwargs)
 
 

@@ -75,7 +75,7 @@ def run_all(files: tuple[Path, ...], *options: str) -> dict[Path, tuple[int, str
 
 
 def follow(child: subprocess.Popen, silence: float) -> list[str]:
-    """Print the output of a process until it ends; end it if it prints nothing for that long."""
+    """Print the output of a process until it ends; kill it if it is silent for that long."""
 
     def end() -> None:
         print(f"nothing printed for {silence:g} s: process killed", flush=True)

@@ -16,7 +16,7 @@ def by_turns(number, kinds):
 
 
 def leave(status):
-    """End the process with this status, without the simulated driver's exit handlers.
+    """Exit with this status, bypassing the simulated driver's exit handlers.
 
     Those sometimes abort ("free(): invalid size") after everything has succeeded: the driver
     (22.43) has damaged the heap. Processes without it return and end as usual.

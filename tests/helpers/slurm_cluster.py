@@ -49,7 +49,6 @@ def needed_programs():
 
 
 def free_ports(number):
-    """Return free ports."""
     with contextlib.ExitStack() as stack:
         probes = [stack.enter_context(socket.socket()) for _ in range(number)]
         for probe in probes:

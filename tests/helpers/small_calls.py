@@ -121,6 +121,6 @@ def rnn_attr():
 
 
 def softmax_of_integers(e, **options):
-    """Request what neither CPUs nor GPUs have."""
+    """Request a primitive that neither CPUs nor GPUs have."""
     d = dnnl.MemoryDesc((2, 8), T.s32)
     return softmax(e, src=d, dst=d, **options)

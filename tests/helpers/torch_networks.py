@@ -86,7 +86,7 @@ class Sequences(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Torch's encoder, with a mask of what is padded."""
+    """Torch's encoder with a padding mask."""
 
     def __init__(self):
         super().__init__()
@@ -99,7 +99,7 @@ class Encoder(nn.Module):
 
 
 def networks():
-    """Return by name the functions that make a network and its inputs."""
+    """Return the functions that create a network and its inputs, by name."""
     recurrent = {"num_layers": 2, "batch_first": True}
     sequence = (4, 7, 6)
     return {

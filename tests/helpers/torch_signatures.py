@@ -34,7 +34,7 @@ _BY_HAND = {"logsigmoid": "input", "from_numpy": "ndarray"}
 
 
 def stored() -> dict[str, Any]:
-    """Return what the file has: ``functions``, ``layers``, and the other ``names`` of torch."""
+    """Return the stored ``functions``, ``layers``, and other ``names`` of torch."""
     return json.loads(STORED.read_text(encoding="utf-8"))
 
 
@@ -90,7 +90,7 @@ def _of_function(torch: Any, name: str) -> list[list[Any]] | None:
 
 
 def made(torch: Any) -> dict[str, Any]:
-    """Return what the file should have, by the torch that is installed."""
+    """Return what the file should contain according to the installed torch."""
     from sycl_dnn import functional, nn
 
     functions = {name: _of_function(torch, name) for name in sorted(functional.__all__)}

@@ -98,7 +98,7 @@ def test_normalized_weights_are_copied(normalized, copied):
 
 
 class Kept(nn.Module):
-    """Attributes of many kinds, some with arrays."""
+    """Attributes of many kinds, some containing arrays."""
 
     def __init__(self):
         super().__init__()

@@ -64,7 +64,7 @@ def test_any_name_freezes_and_unfreezes(name):
 
 
 class Wrapped(nn.Module):
-    """Registers the parameters of its layer as its own, before the layer's."""
+    """Registers its layer's parameters as its own first."""
 
     def __init__(self, is_frozen_before):
         super().__init__()

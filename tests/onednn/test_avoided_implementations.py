@@ -38,7 +38,7 @@ def rows_of(shape, order):
 
 
 def memory(values, order, stream):
-    """Return memory with the axes in an order; those of length 1 as in row-major memory."""
+    """Return memory with a given axis order; axes of length 1 as in row-major memory."""
     placed, rows = rows_of(values.shape, order), rows_of(values.shape, range(values.ndim))
     strides = [p if n > 1 else r for n, p, r in zip(values.shape, placed, rows, strict=True)]
     flat = np.zeros(values.size, "f4")
@@ -114,7 +114,7 @@ def chosen(all, seed):
 
 
 def with_operand(stream, name, shape, order, axes, axis):
-    """Return what a primitive with a product by an operand gives, and what is right."""
+    """Return the result of a primitive with a product by an operand, and the expected one."""
     rng = np.random.default_rng(0)
 
     def draw(shape):
@@ -163,7 +163,7 @@ def slopes_gradients(x, w, g):
 
 
 def with_slopes(stream, shape, order, axes=(1,)):
-    """Return what prelu and its gradients give for slopes along some axes, and what is right."""
+    """Return prelu and its gradients for slopes along some axes, and the expected results."""
     rng, engine = np.random.default_rng(1), stream.engine
     x, g = (rng.standard_normal(shape).astype("f4") for _ in range(2))
     w = rng.random([n if a in axes else 1 for a, n in enumerate(shape)]).astype("f4")
@@ -348,7 +348,7 @@ def channels_last(values, stream):
 
 
 def gradient_of_weights(stream, kind, channels):
-    """Return the gradient of 1x1 weights over every second pixel, and what is right."""
+    """Return the gradient of 1x1 weights over every second pixel, and the expected one."""
     rng, engine = np.random.default_rng(3), stream.engine
     few = rng.standard_normal((32, channels, 32, 32)).astype("f4")
     many = rng.standard_normal((32, 16, 16, 16)).astype("f4")
@@ -448,7 +448,7 @@ FAULTY = {
 
 
 def run(name, stream):
-    """Return whether a case is right without the register's help."""
+    """Return whether a case is correct without the register."""
     case = FAULTY[name]
     if callable(case):
         actual, right = case(stream)

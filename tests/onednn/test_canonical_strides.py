@@ -23,7 +23,7 @@ def with_ones(shape):
 
 
 def transposed(queue, shape, order):
-    """A dense array of the shape whose axes lie in memory in an order."""
+    """A dense array of the shape with its axes in a given memory order."""
     inner = tuple(shape[a] for a in order)
     result = dpnp.arange(np.prod(shape), dtype="f4", sycl_queue=queue).reshape(inner)
     return result.transpose([order.index(a) for a in range(len(shape))])

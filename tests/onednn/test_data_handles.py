@@ -241,7 +241,7 @@ def test_memory_has_the_usm_array_interface_and_dlpack(engine):
 
 
 def _is_shared(seen, memory):
-    """Whether a NumPy array shows what is written to the memory later."""
+    """Whether a NumPy array reflects later writes to the memory."""
     memory.to_array()[0, 0] = 77
     memory.to_array().sycl_queue.wait()
     return seen[0, 0] == 77

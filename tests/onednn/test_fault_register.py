@@ -139,7 +139,7 @@ def in_process_of(isa, lines, unchecked=False):
 
 @cache
 def told_with(isa):
-    """Return what a CPU with this instruction set says to each of its cases, by name."""
+    """Return the answers of a CPU with this instruction set, by case."""
     lines = {name: WRONG[name] for name in ISA if ISA[name] == isa}
     lines |= {name: line for name, (of, _, line) in FATAL.items() if of == isa}
     run = in_process_of(isa, lines.values())

@@ -92,7 +92,7 @@ def test_resampling_refuses_4_bit_tensors(engine, types):
 
 
 def ran(primitive, engine, stream):
-    """Return the inputs and the bytes of the result with what follows it, which began as sevens."""
+    """Return the inputs, and the bytes of the result and beyond, initially sevens."""
     rng, provided, rooms = np.random.default_rng(0), {}, {}
     for name, found in primitive.arguments.items():
         desc = found["desc"]

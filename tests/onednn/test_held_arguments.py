@@ -52,7 +52,7 @@ class Fresh:
 
 
 def relu(engine):
-    """A primitive over N numbers."""
+    """A primitive over N elements."""
     d = D((N,), F32)
     algorithm, kind = dnnl.algorithm.eltwise_relu, dnnl.prop_kind.forward_inference
     pd = dnnl.eltwise_forward(engine, prop_kind=kind, algorithm=algorithm, src=d, dst=d)
@@ -110,7 +110,7 @@ def test_tensors_of_a_partition(engine, stream, kind):
 
 
 class Held:
-    """Memory as programs take it."""
+    """Memory in the form that programs accept."""
 
     def __init__(self, queue):
         self.memory = dpctl.memory.MemoryUSMDevice(4 * N, queue=queue)
@@ -127,7 +127,7 @@ def failing_program(engine):
 
 
 def free(program, stream, arrays):
-    """A call of the program, as a function of ``depends``."""
+    """A call of the program as a function of ``depends``."""
     return lambda depends: program.run(stream, arrays, depends)
 
 

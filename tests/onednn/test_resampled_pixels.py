@@ -12,7 +12,7 @@ _STRIDES = {"channels last": lambda c: (c, 1, c, c), "row-major": lambda c: (c, 
 
 
 def _guarded(desc, engine, queue):
-    """Return memory with numbers around it that nothing may change."""
+    """Return memory surrounded by guard values that must not change."""
     size = desc.size // 4
     room = dpnp.full(size + 2 * _AROUND, 7.0, dtype="f4", sycl_queue=queue)
     queue.wait()

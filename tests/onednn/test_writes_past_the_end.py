@@ -84,7 +84,7 @@ def test_writes_past_the_end_are_refused(engine, make):
 
 
 def room_for(desc, stream):
-    """Return memory of sevens, and as many bytes as any case needs, then 2,048 elements more."""
+    """Return memory filled with sevens: as many bytes as any case needs and 2,048 more."""
     is_float = desc.data_type is T.f32
     size = desc.get_size() // 4 if is_float else HALVES.get_size()
     return dpnp.full(size + 2048, 7, dtype="f4" if is_float else "u1", sycl_queue=stream.sycl_queue)

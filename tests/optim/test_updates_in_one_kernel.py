@@ -21,7 +21,7 @@ def tree_of(queue, seed):
 
 
 def formula(name, steps, lr, decay):
-    """The same in float64, by the papers' words."""
+    """The same in float64, by the papers' formulas."""
     p = tree_of(sycl_dnn.default_queue("cpu"), 0)
     p = {n: dpnp.asnumpy(a).astype("f8") for n, a in p.items()}
     m, v = ({n: np.zeros_like(a) for n, a in p.items()} for _ in range(2))

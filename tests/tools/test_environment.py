@@ -191,7 +191,7 @@ def loader(root, version):
 
 @pytest.fixture
 def real_gpu(tmp_path, monkeypatch):
-    """The files of a machine with an Intel GPU and its Level Zero driver; nothing of this one's."""
+    """The files of a machine with an Intel GPU and its Level Zero driver, and nothing else."""
     for variable in ("ONEAPI_DEVICE_SELECTOR", "LD_LIBRARY_PATH", "NEOReadDebugKeys"):
         monkeypatch.delenv(variable, raising=False)
     put_files(tmp_path, GPU | LEVEL_ZERO)

@@ -98,7 +98,6 @@ def without_chance(net):
 
 
 def leaves(result):
-    """Return the arrays of a result."""
     if isinstance(result, dict):
         result = list(result.values())
     if not isinstance(result, (tuple, list)):
@@ -192,7 +191,6 @@ HEAD = """| architecture | parameters | forward | gradients | 3 steps of AdamW |
 
 
 def line(row):
-    """Return a line of the table."""
     cells = [f"{row['errors'][c][0]:.0e} / {row['errors'][c][1]:.0e}" for c in
              ("forward", "gradients", "steps")]  # fmt: skip
     mark = "" if row["passes"] else " **fails**"

@@ -50,7 +50,6 @@ def by_mypy(*paths, path=()):
 
 
 def by_pyright(*paths):
-    """Return the same of pyright."""
     command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable]
     run = subprocess.run(
         [*command, *map(str, paths)], cwd=ROOT, text=True, capture_output=True, timeout=900

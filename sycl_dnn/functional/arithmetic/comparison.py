@@ -40,7 +40,6 @@ _NOTES = "Integers are compared exactly; a number is rounded to the dtype of flo
 
 
 def _comparison(name: str, sign: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Create one comparison function."""
     kind = getattr(algorithm, f"binary_{name}")
     operation_of = OPERATIONS[name]
 

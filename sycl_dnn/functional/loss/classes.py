@@ -48,7 +48,6 @@ def _check_indices(name: str, input: Tensor, target: Tensor) -> None:
 
 
 def _axis(input: Tensor) -> int:
-    """Return the class axis."""
     return min(input.ndim - 1, 1)
 
 

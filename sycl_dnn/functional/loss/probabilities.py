@@ -187,7 +187,6 @@ def poisson_nll_loss(
 
 
 def _variances(input: Tensor, var: Tensor | float) -> Tensor | float:
-    """Return variances that broadcast with the input."""
     if not isinstance(var, Tensor):
         if var < 0:
             raise ValueError(f"gaussian_nll_loss: var must not be negative, got {var}")

@@ -49,7 +49,6 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _checked(options: argparse.Namespace) -> Settings:
-    """Validate the options and return the settings."""
     if options.fix_times_per_prb is not None and options.fix_times_per_prb < 1:
         raise ValueError(f"--fix-times-per-prb must be at least 1, got {options.fix_times_per_prb}")
     if not 0 <= options.max_ms_per_prb <= 3.6e6:

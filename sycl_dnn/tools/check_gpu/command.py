@@ -263,7 +263,6 @@ def _unwritable(path: Path) -> str:
 
 
 def _check_all(session: Session, devices: list[dict[str, Any]], names: list[str]) -> None:
-    """Run the named checks on each device."""
     session.progress.total = len(session.results) + len(devices) * len(names)
     shares = sum(CHECKS[name][1] for name in names) * max(len(devices), 1)
     budget = max(session.left() - 5, 1) * 0.85

@@ -102,7 +102,6 @@ def _row(cells_: Iterable[Any]) -> str:
 
 
 def table(header: list[str], rows: Iterable[Iterable[Any]]) -> list[str]:
-    """Return a Markdown table."""
     return [_row(header), "|" + "---|" * len(header), *map(_row, rows)]
 
 

@@ -234,7 +234,6 @@ class Difference:
 
     @property
     def worse(self) -> list[Change]:
-        """Changes for the worse."""
         return [c for c in self.changes if c.direction < 0]
 
     @property
@@ -244,7 +243,6 @@ class Difference:
 
     @property
     def better(self) -> list[Change]:
-        """Changes for the better."""
         return [c for c in self.changes if c.direction > 0]
 
     @property

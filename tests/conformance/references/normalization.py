@@ -125,30 +125,24 @@ def backward(params, arrays, view):
 
 
 def batch_normalization_forward(params, arrays, shapes):
-    """See `forward`."""
     return forward(params, arrays, batch_view(arrays["src"], params))
 
 
 def batch_normalization_backward(params, arrays, shapes):
-    """See `backward`."""
     return backward(params, arrays, batch_view(arrays["src"], params))
 
 
 def layer_normalization_forward(params, arrays, shapes):
-    """See `forward`."""
     return forward(params, arrays, layer_view(arrays["src"], params))
 
 
 def layer_normalization_backward(params, arrays, shapes):
-    """See `backward`."""
     return backward(params, arrays, layer_view(arrays["src"], params))
 
 
 def group_normalization_forward(params, arrays, shapes):
-    """See `forward`."""
     return forward(params, arrays, group_view(arrays["src"], params))
 
 
 def group_normalization_backward(params, arrays, shapes):
-    """See `backward`."""
     return backward(params, arrays, group_view(arrays["src"], params))

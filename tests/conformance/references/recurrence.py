@@ -34,7 +34,6 @@ def _fit(gradient, shape):
 
 
 def node(value):
-    """``value`` as a `Node`."""
     return value if isinstance(value, Node) else Node(value)
 
 
@@ -193,7 +192,6 @@ class VanillaRnn(Cell):
     """h' = activation(W x + U h + b)."""
 
     def step(self, x, h, c, attention):
-        """Make one step."""
         activation = ACTIVATIONS[self.params["activation"]]
         return activation(self.below(0, x) + self.before(0, h), self.params.get("alpha", 0.0)), c
 
@@ -206,7 +204,6 @@ class Lstm(Cell):
         return total if self.peephole is None or c is None else total + self.peephole[peep] * c
 
     def step(self, x, h, c, attention):
-        """Make one step."""
         keep, take = sigmoid(self._gate(1, x, h, c, 1)), sigmoid(self._gate(0, x, h, c, 0))
         new = keep * c + take * tanh(self._gate(2, x, h))
         out = sigmoid(self._gate(3, x, h, new, 2)) * tanh(new)
@@ -220,7 +217,6 @@ class Gru(Cell):
         return tanh(self.below(2, x) + self.before(2, reset * h))
 
     def step(self, x, h, c, attention):
-        """Make one step."""
         update = sigmoid(self.below(0, x) + self.before(0, h))
         reset = sigmoid(self.below(1, x) + self.before(1, h))
         if self.attends:

@@ -169,7 +169,6 @@ def why(result: dict[str, Any]) -> str:
 
 
 def line(result: dict[str, Any]) -> str:
-    """Return the lines of one case."""
     text = f"{result['status']:<13} {result['line']}"
     if result["status"] == "SUBMITTED":
         return f"{text}  [{result['impl']}]"
@@ -207,7 +206,6 @@ class Report:
         self.counts: dict[str, Counter] = {}
 
     def add(self, result: dict[str, Any]) -> None:
-        """Add one result."""
         self.results.append(result)
         self.counts.setdefault(result["driver"], Counter())[result["status"]] += 1
         bad = result["status"] in FAILURES
@@ -233,7 +231,6 @@ class Report:
 
 
 def write_json(path: Path, results: list[dict[str, Any]], facts: dict[str, Any]) -> None:
-    """Write everything as JSON: ``{"facts": ..., "results": [...]}``."""
     path.write_text(json.dumps({"facts": facts, "results": results}, indent=1) + "\n")
 
 

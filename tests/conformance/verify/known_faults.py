@@ -23,7 +23,6 @@ def _dtype(call: Any, name: str) -> str:
 
 
 def _post_ops(call: Any, kind: str) -> list[int]:
-    """Return the indices of post-ops of a kind."""
     return [i for i, op in enumerate(call.attr.post_ops) if op.kind == kind]
 
 

@@ -182,7 +182,6 @@ class _Worker(CaseProcess):
         self.since = 0.0
 
     def start(self, case: Case) -> None:
-        """Start a case."""
         self.case, self.since = case, time.monotonic()
         self.give(asdict(case))
 

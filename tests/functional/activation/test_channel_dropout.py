@@ -21,7 +21,7 @@ LOWEST = -1.7580993408473766
 
 
 def _kept(after, empty, lead):
-    """Return what was kept of each channel, which must be whole."""
+    """Return the kept channels; channels must be kept or dropped as a whole."""
     kept = ~np.isclose(after, empty, rtol=2e-2).reshape(*after.shape[:lead], -1)
     assert (kept.all(-1) | ~kept.any(-1)).all()
     return kept[..., 0]

@@ -62,7 +62,7 @@ CASES += [
 
 
 def _padded(x, w, b, stride, pads):
-    """torch pads both sides alike."""
+    """torch pads both sides equally."""
     from torch.nn import functional
 
     (top, bottom), (left, right) = pads

@@ -51,7 +51,7 @@ _PAIRS = (Spec((2, 3, 4, 5)), Spec((3, 4, 3, 3)), None, 2, ((0, 1), (2, 0)))
 
 
 def _cut(x, w, b, stride, pads):
-    """torch cuts both sides alike."""
+    """torch crops both sides equally."""
     import torch
 
     result = torch.nn.functional.conv_transpose2d(x, w, b, stride)

@@ -80,7 +80,7 @@ def _special(shape, dtype):
 
 
 def _first(a, axis, descending, count):
-    """Places in a stable order in which NaN is the largest."""
+    """Indices in stable order, with NaN as the largest."""
     largest = np.iinfo("int64").max
     distinct = np.unique(a, return_inverse=True)[1].reshape(a.shape)  # NaNs compare equal there
     keys = np.where(a != a, largest, distinct)

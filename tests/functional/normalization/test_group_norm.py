@@ -33,14 +33,14 @@ def instance_norm(x, mean=None, var=None, weight=None, bias=None, own=True, mome
 
 
 def bias_alone(x, groups, weight, bias, eps):
-    """torch fails on a bias without a weight."""
+    """torch fails for a bias without a weight."""
     import torch
 
     return torch.nn.functional.group_norm(x, groups, torch.ones_like(bias), bias, eps)
 
 
 def of_nothing(x, *rest):
-    """torch's gradients of nothing are NaN."""
+    """torch's gradients for empty inputs are NaN."""
     return x + sum(0 * r.sum() for r in rest if hasattr(r, "sum"))
 
 

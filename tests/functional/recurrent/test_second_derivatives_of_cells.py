@@ -78,7 +78,7 @@ def loss_of(function, *options):
 
 
 def slopes_of(loss):
-    """A function of the gradients that every element of them changes."""
+    """A function that depends on every element of the gradients."""
 
     def slopes(*args):
         grads = sycl_dnn.tree.leaves(sycl_dnn.grad(loss, argnums=(0, 1, 2))(*args))

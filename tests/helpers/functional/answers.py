@@ -43,7 +43,7 @@ def parts_of(values: np.ndarray) -> np.ndarray:
 
 
 def seeds_of(case: Case, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
-    """Return the gradients that come in, for each result that is not of integers."""
+    """Return the incoming gradient of each non-integer result."""
     rng = np.random.default_rng(7)
     return [rounded(rng.standard_normal(shape), case.dtype) for shape in shapes]
 
@@ -86,7 +86,7 @@ def _flat(value: Any) -> Any:
 
 
 def answered(array: np.ndarray) -> Answer:
-    """Return what is stored of an array."""
+    """Return the stored summary of an array."""
     sizes = np.abs(np.asarray(array, np.float64)[np.isfinite(array)])
     return Answer(tuple(array.shape), float(sizes.max(initial=0.0)), parts_of(array))
 

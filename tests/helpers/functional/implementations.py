@@ -64,7 +64,7 @@ def args_only(values: Any) -> Any:
 
 
 def assert_no_reference(case: Case, queue: Any) -> None:
-    """Fail if inference, training or the gradient of the case runs a reference implementation."""
+    """Fail if inference, training or the gradient runs a reference implementation."""
     isa = get_effective_cpu_isa().name
     expected = (*FAST, *LACKS.get(isa, ()))
     if case.dtype == "bfloat16":

@@ -28,7 +28,7 @@ def _laid_out(values: np.ndarray, queue: Any, layout: str) -> Any:
 
 
 def _relaid(plain: Any, layout: str) -> Any:
-    """Return an array of the same values with different strides."""
+    """Return the same values with different strides."""
     rank = plain.ndim
     if layout == "plain" or rank == 0 or (layout == "channels_last" and rank < 3):
         return plain

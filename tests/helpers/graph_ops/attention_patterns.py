@@ -87,7 +87,7 @@ def sdpa_causal_bottom_right(g, dtype):
 
 @pattern(*FLOATS)
 def sdpa_stacked_qkv(g, dtype):
-    """Views of one array (batch, sequence, heads, 3, size), visible only in their strides."""
+    """Views of one array (batch, sequence, heads, 3, size), told apart only by strides."""
     q, k, v = _qkv(g, dtype)
     m = g.input((2, 1, 8, 8), "f32", name="mask")
     _attend(g, g.add(_scores(g, q, k, g.constant(4.0), "f32"), m), v, dtype)

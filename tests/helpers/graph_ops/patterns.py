@@ -68,7 +68,7 @@ def gated_mlp(g, dtype):
 
 @pattern(*FLOATS)
 def gated_mlp_combined(g, dtype):
-    """Gate and up are halves of one matrix, visible only in their strides."""
+    """Gate and up projections are halves of one matrix, distinguishable only by their strides."""
     gated_mlp(g, dtype)
     return {"combined": True}
 

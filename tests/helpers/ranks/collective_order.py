@@ -28,7 +28,7 @@ ROUNDS, SIZE = 100, 100_000
 
 
 def ordered(group):
-    """Return the number of rounds in which the sums are wrong."""
+    """Return the number of rounds with wrong sums."""
     wrong = 0
     for i in range(ROUNDS):
         x = dpnp.full(SIZE, i + group.rank, dtype="int32", sycl_queue=group.queue)
@@ -41,7 +41,7 @@ def ordered(group):
 
 
 def unregistered(group):
-    """Return how many numbers of rank 0 are wrong if dpnp does not know about the collective.
+    """Return the number of wrong elements on rank 0 if dpnp is unaware of the collective.
 
     Rank 1 reaches it only after rank 0's product is complete, which should come after the sum.
     """
@@ -62,7 +62,7 @@ def unregistered(group):
 
 
 def beside(group):
-    """Return what rank 0 has of later steps before rank 1 reaches the preceding collective."""
+    """Return rank 0's results of later steps before rank 1 reaches the preceding collective."""
     step = sycl_dnn.compile(lambda v: (dist.all_reduce(v), F.mul(F.exp(v), 2.0)))
     start = dpnp.zeros(SIZE, dtype="float32", sycl_queue=group.queue)
     for values in (start, start + 1):
@@ -88,7 +88,7 @@ def beside(group):
 
 
 def growth(group, count):
-    """Return by how many MB the process grows in this many collectives, after a tenth as many."""
+    """Return the growth in MB over this many collectives, after a tenth as many for warm-up."""
     x = dpnp.zeros(1000, dtype="float32", sycl_queue=group.queue)
     step = sycl_dnn.compile(lambda v: F.mul(dist.all_reduce(v), 0.5))
 

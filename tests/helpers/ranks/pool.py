@@ -15,7 +15,7 @@ from sycl_dnn import distributed as dist
 
 
 def ended(program, arguments):
-    """Run a program; return what it printed, and the text of its error."""
+    """Run a program; return its output and its error text."""
     said = io.StringIO()
     sys.argv = [program, *arguments]
     try:

@@ -41,7 +41,7 @@ def digits_data():
 
 
 class Letters(GPT):
-    """Masks what follows itself, so that it has one argument as the other networks."""
+    """Applies its causal mask itself, so that it has one argument like the other networks."""
 
     def __init__(self):
         super().__init__(LETTERS, LENGTH, WIDTH, 2 * WIDTH)

@@ -44,7 +44,7 @@ def recorded():
 
 
 def made(kind="primitive", name="a", begin=0, host=1, time=None, thread=1, **facts):
-    """A record, for arithmetic that is hard to provoke."""
+    """A record with values that are hard to provoke."""
     known = {
         "implementation": "jit",
         "tensors": (TensorFacts("src", "f32", (2,), "a"),),

@@ -47,7 +47,6 @@ def mapping(value: Any, what: str) -> dict[str, Any]:
 
 
 def sequence(value: Any, what: str, most: int = MAX_LIST) -> list[Any]:
-    """Return a JSON list."""
     if not isinstance(value, list):
         raise Broken(f"{what} must be a list, got {type(value).__name__}")
     if len(value) > most:
@@ -56,14 +55,12 @@ def sequence(value: Any, what: str, most: int = MAX_LIST) -> list[Any]:
 
 
 def integer(value: Any, what: str, low: int = -(2**63), high: int = 2**63 - 1) -> int:
-    """Return an integer in a range."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise Broken(f"{what} must be an integer in [{low}, {high}], got {value!r:.80}")
     return value
 
 
 def integers(value: Any, what: str, low: int = -(2**63)) -> tuple[int, ...]:
-    """Return a tuple of integers."""
     return tuple(integer(one, what, low) for one in sequence(value, what))
 
 
@@ -131,7 +128,6 @@ class OpText:
 
     @property
     def row(self) -> Operation:
-        """The row of the table of operations."""
         return ROWS[self.kind]
 
     def ports(self) -> Iterator[tuple[str, Any]]:

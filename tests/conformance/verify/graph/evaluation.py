@@ -140,11 +140,9 @@ class Place:
         return self.values.get(number) if isinstance(number, int) else None
 
     def normal(self, size: float = 0.5) -> np.ndarray:
-        """Return normal numbers."""
         return self.rng.standard_normal(self.tensor.shape) * size
 
     def uniform(self, low: float, high: float) -> np.ndarray:
-        """Return uniform numbers."""
         return self.rng.uniform(low, high, self.tensor.shape)
 
     def next_op(self) -> OpText | None:

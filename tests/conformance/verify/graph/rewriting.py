@@ -78,7 +78,6 @@ def shape(text: str) -> ShapeText:
 
 
 def in_shapes(text: str) -> dict[int, ShapeText]:
-    """Read ``--in-shapes``."""
     return by_number(text, shape)
 
 
@@ -111,7 +110,6 @@ def _attributes(text: str) -> dict[str, Any]:
 
 
 def op_attrs(text: str) -> dict[int, dict[str, Any]]:
-    """Read ``--op-attrs``."""
     return by_number(text, _attributes)
 
 
