@@ -41,7 +41,7 @@ REFERENCES = """## Reference implementations in sizes of networks
 
 Steps that oneDNN computes with its slow reference implementation (`ref`) for arrays as large as
 in networks, row-major and channels last. *Other way*: a dtype and a layout in which it has an
-optimised implementation of the same step; "none" if none was found in these dtypes, in a
+optimized implementation of the same step; "none" if none was found in these dtypes, in a
 layout that it chooses, row-major, or channels last. For many pools oneDNN's reason is that its
 reference is faster ("heuristic fail: ocl ref_kernel is faster"). Recurrent cells are composed of
 fast products and are not counted. These references remain in use:

@@ -58,7 +58,7 @@ class Summary:
 def summary(
     times: Mapping[str, Sequence[float]], base: str, per_block: int = 1
 ) -> dict[str, Summary]:
-    """Summarise what `alternate` returned.
+    """Summarize what `alternate` returned.
 
     The ratio is the median over the blocks of (median of the block / median of the base's adjacent
     block): other load on the machine varies, and adjacent blocks share it.

@@ -53,10 +53,10 @@ def head_of_image(
     conv = (weights @ columns + bias[:, None]).reshape(-1, side, side)
     relu = np.maximum(conv, 0)
     scale = 1 + ALPHA / LOCAL_SIZE * over_channels(relu**2)
-    normalised = relu * scale**-BETA
-    seen = windows(normalised)
+    normalized = relu * scale**-BETA
+    seen = windows(normalized)
     second, first = np.moveaxis(np.partition(seen, 7, axis=3)[..., 7:], 3, 0)
-    unit = np.sqrt(np.mean(normalised**2))
+    unit = np.sqrt(np.mean(normalized**2))
     return relu, scale, seen.argmax(3), first, first - second > margin * unit
 
 

@@ -107,7 +107,7 @@ def own_rows(rows: Any) -> Any:
     return rows if group.size == 1 else rows[group.rank : n : group.size]
 
 
-def synchronised(net: Any, options: argparse.Namespace) -> Any:
+def synchronized(net: Any, options: argparse.Namespace) -> Any:
     """Return a network that normalizes over all ranks' rows; unchanged for a single process."""
     return dist.SyncBatchNorm.convert(net) if ranks_of(options).size > 1 else net
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A residual network on coloured digits in CIFAR's size; the code is written as for torch."""
+"""A residual network on colored digits in CIFAR's size; the code is written as for torch."""
 
 from __future__ import annotations
 
 import dpnp
 import numpy as np
-from _training import begin, check, digit_images, finish, shuffled, synchronised, train
+from _training import begin, check, digit_images, finish, shuffled, synchronized, train
 
 from sycl_dnn import functional as F
 from sycl_dnn import nn, optim
@@ -49,11 +49,11 @@ class ResNet(nn.Module):
         return self.linear(F.adaptive_avg_pool2d(x, 1).flatten(1))
 
 
-def coloured(images, seed):
+def colored(images, seed):
     """Return digits in a bright color on a dark one, shifted by some pixels, with noise."""
     rng, host = np.random.default_rng(seed), dpnp.asnumpy(images) / 2 + 0.5
-    colours = rng.uniform(0.2, 1, (2, len(host), 3, 1, 1)).astype("f4")
-    made = colours[0] * host - colours[1] * (1 - host) + 0.1 * rng.standard_normal(host.shape)
+    colors = rng.uniform(0.2, 1, (2, len(host), 3, 1, 1)).astype("f4")
+    made = colors[0] * host - colors[1] * (1 - host) + 0.1 * rng.standard_normal(host.shape)
     moves = rng.integers(-2, 3, (len(host), 2))
     moved = [np.roll(image, move, (1, 2)) for image, move in zip(made, moves, strict=True)]
     return dpnp.asarray(np.stack(moved), dtype="f4", sycl_queue=images.sycl_queue)
@@ -68,11 +68,11 @@ def main() -> None:
     """Train on three quarters of the images; fail if too few of the others are recognized."""
     options, queue = begin(__doc__, steps=200, rate=0.01)
     images, labels = digit_images(queue, 32)
-    images, n = coloured(images, options.seed), 1350
+    images, n = colored(images, options.seed), 1350
     rates = optim.schedules.one_cycle(options.rate, options.steps)
     opt = optim.AdamW(rates, weight_decay=0.02, decay_mask=lambda name, p: p.ndim > 1)
     batches = shuffled((images[:n], labels[:n]), 64, options.seed)
-    net, _, losses = train(synchronised(ResNet(), options).to(queue), opt, loss, batches, options)
+    net, _, losses = train(synchronized(ResNet(), options).to(queue), opt, loss, batches, options)
     found = net.eval()(images[n:]).argmax(axis=1)
     accuracy = float((found == labels[n:]).mean())
     print(f"loss {losses[0]:.3f} to {np.mean(losses[-10:]):.3f}, held-out accuracy {accuracy:.3f}")

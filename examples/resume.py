@@ -24,7 +24,7 @@ from _training import (
     out_path,
     ranks_of,
     shuffled,
-    synchronised,
+    synchronized,
     train,
     write_once,
 )
@@ -41,7 +41,7 @@ def make_net(options, queue):
         nn.Flatten(), nn.Linear(64, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Dropout(options.dropout),
         nn.Linear(64, 10),
     )  # fmt: skip
-    return synchronised(net, options).to(queue)
+    return synchronized(net, options).to(queue)
 
 
 def loss(net, images, labels):
@@ -49,7 +49,7 @@ def loss(net, images, labels):
     return F.cross_entropy(net(images), labels)
 
 
-def make_optimiser(options):
+def make_optimizer(options):
     """Return an optimizer with the schedule of the whole training."""
     return optim.AdamW(optim.schedules.cosine(options.rate, options.steps), max_norm=1.0)
 
@@ -71,7 +71,7 @@ def is_over(warned, options, queue):
 def one_job(options, queue) -> list[float]:
     """Resume from the checkpoint; return losses, or raise SystemExit(75) if steps remain."""
     warned, whole, path = warnings_of_scheduler(), options.steps, options.checkpoint
-    data, opt, net = digit_images(queue), make_optimiser(options), make_net(options, queue)
+    data, opt, net = digit_images(queue), make_optimizer(options), make_net(options, queue)
     now, seen = {"net": net, "state": opt.init(net), "step": 0}, []
     if path.exists():
         now = sycl_dnn.load_checkpoint(path, **now)
@@ -105,7 +105,7 @@ def main() -> None:
     if options.checkpoint:
         return finish(options, "resume", one_job(options, queue))
     data, path = digit_images(queue), out_path("resume.safetensors")
-    opt = make_optimiser(options)
+    opt = make_optimizer(options)
     batches = shuffled(data, 64, options.seed)
     half = options.steps // 2
     begun, rest_of = (

@@ -25,7 +25,7 @@ from sycl_dnn import nn, optim
 
 def add_options(parser: Any) -> None:
     """Add the additional options of this program."""
-    parser.add_argument("--sharded", action="store_true", help="divide the optimiser's state")
+    parser.add_argument("--sharded", action="store_true", help="divide the optimizer's state")
 
 
 def make_net() -> nn.Module:

@@ -8,7 +8,7 @@ Several ranks share every batch: ``python -m sycl_dnn launch -n 2 examples/train
 from __future__ import annotations
 
 import numpy as np
-from _training import add_dropout, begin, check, finish, saved, shuffled, synchronised, train
+from _training import add_dropout, begin, check, finish, saved, shuffled, synchronized, train
 from train_digits_functional import load
 
 import sycl_dnn
@@ -35,7 +35,7 @@ def main() -> None:
     options, queue = begin(__doc__, steps=300, rate=0.01, more=add_dropout)
     images, held_out, labels, held_out_labels = load(queue, options.seed)
     opt = optim.AdamW(optim.schedules.one_cycle(options.rate, options.steps), max_norm=1.0)
-    net = synchronised(make_net(options.dropout), options).to(queue)
+    net = synchronized(make_net(options.dropout), options).to(queue)
     net, _, losses = train(net, opt, loss, shuffled((images, labels), 64, options.seed), options)
     path = saved(net, options, "train_digits_nn")
     net = sycl_dnn.load(path, make_net().to(queue)).eval()

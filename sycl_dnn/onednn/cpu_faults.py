@@ -260,10 +260,10 @@ FAULTS: tuple[Fault, ...] = (
         rows=("eltwise_forward", "softmax_forward"),
     ),
     Fault(
-        "dropout-neighbours",
+        "dropout-neighbors",
         title="any primitive with `set_dropout`",
         when="CPU",
-        wrong="groups of four neighbours are kept or dropped together",
+        wrong="groups of four neighbors are kept or dropped together",
         instead="generate the mask yourself, as `functional.dropout` does",
         met="left",
         rows=ANY,

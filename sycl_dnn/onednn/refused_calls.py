@@ -30,7 +30,7 @@ FAULTS: tuple[Fault, ...] = (
         title="`binary`, `pooling_*`, `prelu_*`, `reduction`, `resampling_*`, `shuffle_*`",
         when="`ref:any`, an s4 or u4 result; any s4 or u4 tensor of `resampling`",
         wrong=(
-            "counts one byte per element: neighbours are overwritten, and `resampling` and "
+            "counts one byte per element: neighbors are overwritten, and `resampling` and "
             "`shuffle` write past the end"
         ),
         instead="s8 or u8, or another type of result",

@@ -27,7 +27,7 @@ def older(gpu):
     """GPUs before Xe-HPC."""
     name = usable_devices("gpu")[0].name
     if any(kind in name for kind in ("Xe-HPC", "Xe2")):
-        pytest.skip(f"{name}: oneDNN has an optimised implementation from Xe-HPC on")
+        pytest.skip(f"{name}: oneDNN has an optimized implementation from Xe-HPC on")
 
 
 @pytest.mark.usefixtures("older")

@@ -230,7 +230,7 @@ def test_report_has_the_gpu_as_default(gpu):
 
 
 @pytest.mark.parametrize("row", ["batch_normalization_forward", "layer_normalization_forward"])
-def test_normalising_nothing_is_refused(row):
+def test_normalizing_nothing_is_refused(row):
     """oneDNN divides by zero when it makes the descriptor, which ends the process."""
     engine = dnnl.Engine(sycl_dnn.default_queue("gpu"))
     nothing = dnnl.MemoryDesc((0, 8, 4, 4), dnnl.data_type.f32, "nchw")

@@ -317,7 +317,7 @@ class Net(nn.Module):
 """,
         [(2, 4, 6)],
     ),
-    "initialised by hand": (
+    "initialized by hand": (
         """
 class Net(nn.Module):
     def __init__(self):

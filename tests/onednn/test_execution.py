@@ -119,7 +119,7 @@ def test_in_place_is_for_primitives_that_can(relu, engine, stream):
         relu_small.execute(stream, {"src": upper, "dst": lower})
 
 
-def quantised_matmul(engine, **scales):
+def quantized_matmul(engine, **scales):
     attr = dnnl.PrimitiveAttr()
     for name, mask in scales.items():
         attr.set_scales_mask(name, mask)
@@ -129,7 +129,7 @@ def quantised_matmul(engine, **scales):
 
 
 def test_omitted_or_short_scale_is_refused(engine, stream):
-    primitive = quantised_matmul(engine, src=0, weights=2)
+    primitive = quantized_matmul(engine, src=0, weights=2)
     names = primitive.arguments
     args = {n: dnnl.Memory(names[n]["desc"], engine) for n in ("src", "weights", "dst")}
     with pytest.raises(InvalidArguments, match="missing argument 'attr_scales_src'"):

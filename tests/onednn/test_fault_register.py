@@ -210,7 +210,7 @@ def rounds_twice(stream):
     return back.to_array().asnumpy()[0] == 7.0
 
 
-def drops_neighbours_together(stream):
+def drops_neighbors_together(stream):
     engine, size = stream.engine, (64, 64)
     md, bits = dnnl.MemoryDesc(size, T.f32), dnnl.MemoryDesc(size, T.u8)
     attr = dnnl.PrimitiveAttr()
@@ -244,7 +244,7 @@ def lrn_overflows(stream):
 CHECKS = {
     "eltwise-nan": loses_nan,
     "float8-double-rounding": rounds_twice,
-    "dropout-neighbours": drops_neighbours_together,
+    "dropout-neighbors": drops_neighbors_together,
     "lrn-overflow": lrn_overflows,
 }
 

@@ -19,18 +19,18 @@ def factors():
 
 
 #: mask of src scale, of weights scale, of src zero point, of dst scale and zero point; on the host
-QUANTISED = {
+QUANTIZED = {
     "per tensor": (0, 0, 0, None, False),
     "per channel": (0, 2, 0, None, False),
     "no zero point": (0, 2, None, None, False),
-    "quantised result": (0, 2, 0, 0, False),
+    "quantized result": (0, 2, 0, 0, False),
     "on the host": (0, None, 0, None, True),
 }
 
 
-@pytest.mark.parametrize("case", QUANTISED)
+@pytest.mark.parametrize("case", QUANTIZED)
 def test_int8_matmul_scales_and_shifts_as_numpy(case, engine, stream, factors):
-    src_mask, weights_mask, zero_mask, dst_mask, on_host = QUANTISED[case]
+    src_mask, weights_mask, zero_mask, dst_mask, on_host = QUANTIZED[case]
     src, weights = factors
     values = {"src": src, "weights": weights}
     real = [src.astype("f8"), weights.astype("f8")]
@@ -117,21 +117,21 @@ def reordered(e, attr):
     return dnnl.reorder(e, src=desc(M, K), dst=desc(M, K, data_type=T.s8), attr=attr)
 
 
-def quantised(e, attr):
+def quantized(e, attr):
     return matmul(e, attr, I8)
 
 
 #: primitive, setter, what the message says; oneDNN ignores such a mask or says "unimplemented"
 BEYOND = {
-    "src": (quantised, ("set_scales_mask", "src", 4), r"_src must be below 4 \(src has 2"),
-    "weights": (quantised, ("set_scales_mask", "weights", 5), "attr_scales_weights .*got 5"),
+    "src": (quantized, ("set_scales_mask", "src", 4), r"_src must be below 4 \(src has 2"),
+    "weights": (quantized, ("set_scales_mask", "weights", 5), "attr_scales_weights .*got 5"),
     "dst": (matmul, ("set_scales_mask", "dst", 1 << 20), "attr_scales_dst .*got 1048576"),
-    "zero point": (quantised, ("set_zero_points_mask", "src", 8), "attr_zero_points_src .*got 8"),
+    "zero point": (quantized, ("set_zero_points_mask", "src", 8), "attr_zero_points_src .*got 8"),
     "groups": (
-        quantised, ("set_scales", "weights", 6, (16, 1)), "attr_scales_weights .*below 4 .*got 6",
+        quantized, ("set_scales", "weights", 6, (16, 1)), "attr_scales_weights .*below 4 .*got 6",
     ),
     "sums": (
-        quantised, ("set_precomputed_reductions", "src", 7, (1, 16)),
+        quantized, ("set_precomputed_reductions", "src", 7, (1, 16)),
         "attr_precomputed_reductions_src must be below 4",
     ),
     "reorder": (reordered, ("set_zero_points_mask", "dst", 4), "attr_zero_points_dst .*got 4"),

@@ -57,14 +57,14 @@ def nearest_indices(n_in: int, n_out: int, scale: float, exact: bool) -> np.ndar
     at, scale = np.arange(n_out), np.float32(scale)
     if exact:
         # As centers, rounded once as by a fused multiply-add: that decides ties.
-        centres = (np.float64(scale) * (at + 0.5) - 0.5).astype(np.float32)
-        indices = np.floor(np.maximum(centres, 0) + np.float32(0.5))
+        centers = (np.float64(scale) * (at + 0.5) - 0.5).astype(np.float32)
+        indices = np.floor(np.maximum(centers, 0) + np.float32(0.5))
     else:
         indices = np.floor(at.astype(np.float32) * scale)
     return np.minimum(indices.astype(np.int64), n_in - 1)
 
 
-def _centres(n_out: int, scale: float, align_corners: bool) -> np.ndarray:
+def _centers(n_out: int, scale: float, align_corners: bool) -> np.ndarray:
     """Return the coordinate that each output element samples, in input elements."""
     at = np.arange(n_out, dtype=np.float64)
     return at * scale if align_corners else (at + 0.5) * scale - 0.5
@@ -95,7 +95,7 @@ def _taps(axis: Resize, cubic: bool, align_corners: bool, antialias: bool) -> Ta
     if antialias:
         return _antialiased(n_in, n_out, scale, cubic)
     support, kernel = _CUBIC if cubic else _LINEAR
-    at = _centres(n_out, scale, align_corners)
+    at = _centers(n_out, scale, align_corners)
     if not cubic:
         at = np.maximum(at, 0)
     first = np.floor(at).astype(np.int64) - int(support) + 1
@@ -109,12 +109,12 @@ def _antialiased(n_in: int, n_out: int, scale: float, cubic: bool) -> Taps:
     support, kernel = _CUBIC if cubic else _LINEAR
     stretch = max(scale, 1.0)
     # Centers are at half elements regardless of align_corners, which only determines the scale.
-    centres = (np.arange(n_out) + 0.5) * scale
+    centers = (np.arange(n_out) + 0.5) * scale
     reach = support * stretch
     columns = np.arange(n_in)
-    low = np.maximum((centres - reach + 0.5).astype(np.int64), 0)
-    high = np.minimum((centres + reach + 0.5).astype(np.int64), n_in)
-    matrix = kernel((columns - centres[:, None] + 0.5) / stretch, _A_ANTIALIAS)
+    low = np.maximum((centers - reach + 0.5).astype(np.int64), 0)
+    high = np.minimum((centers + reach + 0.5).astype(np.int64), n_in)
+    matrix = kernel((columns - centers[:, None] + 0.5) / stretch, _A_ANTIALIAS)
     matrix *= (columns >= low[:, None]) & (columns < high[:, None])
     return Taps.between(low, high, matrix / matrix.sum(axis=1, keepdims=True))
 

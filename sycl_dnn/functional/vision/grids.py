@@ -82,14 +82,14 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             f"{theta.shape} and {tuple(sizes)}"
         )
     wide = converted(theta, dtypes.wide(theta.dtype))
-    axes = [_centres(n, bool(align_corners)) for n in sizes[2:]]
+    axes = [_centers(n, bool(align_corners)) for n in sizes[2:]]
     points = np.stack(np.meshgrid(*axes, indexing="ij")[::-1], -1).reshape(-1, rank)
     corners = np.concatenate([points, np.ones_like(points[:, :1])], 1)
     result = matmul(theta.trace.literal(corners, wide.dtype), transpose(wide, (0, 2, 1)))
     return converted(reshape(result, (sizes[0], *sizes[2:], rank)), theta.dtype)
 
 
-def _centres(n: int, align_corners: bool) -> np.ndarray:
+def _centers(n: int, align_corners: bool) -> np.ndarray:
     if n == 1:
         return np.zeros(1)
     return np.linspace(-1, 1, n) * (1 if align_corners else (n - 1) / n)

@@ -379,7 +379,7 @@ def build(call: Call) -> Any:
         for op in spec.post_ops:
             _append(ops, call, op)
         attr.set_post_ops(ops)
-    rnn = call.facts.get("rnn_quantisation")
+    rnn = call.facts.get("rnn_quantization")
     if rnn:
         attr.set_rnn_data_qparams(*rnn["data"])
         attr.set_rnn_weights_qparams(*rnn["weights"])

@@ -132,7 +132,7 @@ def explain(case: Case, prober: Prober, everything: bool = False) -> Explanation
     free = next((a for v, a in asked if v.change == FREE), None)
     least = probe.rank("refused") if everything else probe.rank(answer.state)
     better = [pair for pair in asked if probe.rank(pair[1].state) > least]
-    if not better and answer.state != "optimised":
+    if not better and answer.state != "optimized":
         asked += _ask(prober, pairs(case)[:_MAX_PAIRS])
         better = [pair for pair in asked if probe.rank(pair[1].state) > least]
     better.sort(key=lambda pair: -probe.rank(pair[1].state))

@@ -38,7 +38,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 }
 #: Ranking of states and families, for comparisons.
 RANKS = {"died": 0, "invalid": 1, "refused": 1, "ref": 2, "simple": 3}
-OPTIMISED = 4
+OPTIMIZED = 4
 
 
 def family(impl: str) -> str:
@@ -58,14 +58,14 @@ def family(impl: str) -> str:
 
 
 def state(impl: str) -> str:
-    """Return ``"ref"``, ``"simple"`` or ``"optimised"``."""
+    """Return ``"ref"``, ``"simple"`` or ``"optimized"``."""
     found = family(impl)
-    return found if found in ("ref", "simple") else "optimised"
+    return found if found in ("ref", "simple") else "optimized"
 
 
 def rank(state_: str) -> int:
     """Return the rank of a state: 0 (the process crashed) to 4 (optimized)."""
-    return RANKS.get(state_, OPTIMISED)
+    return RANKS.get(state_, OPTIMIZED)
 
 
 # --- Querying one case
@@ -95,7 +95,7 @@ LEFT_OUT = "left out by --impl or --skip-impl"
 class Answer:
     """oneDNN's answer to one case.
 
-    state : ``optimised``, ``simple``, ``ref``, ``refused``, ``invalid`` or ``died``
+    state : ``optimized``, ``simple``, ``ref``, ``refused``, ``invalid`` or ``died``
     impl : name of the implementation that would run
     error : first line of the refusal
     attempts : all implementations considered, in oneDNN's order

@@ -30,11 +30,11 @@ LEGEND = """\
 
 | cell | meaning |
 |---|---|
-| brgemm, gemm, wino, jit | optimised, by family: code generated for this instruction set or GPU |
-| ocl | optimised, an OpenCL kernel that was written for it |
+| brgemm, gemm, wino, jit | optimized, by family: code generated for this instruction set or GPU |
+| ocl | optimized, an OpenCL kernel that was written for it |
 | reorder | done by copies that other primitives do |
 | simple | straightforward loops or kernels, compiled and parallel |
-| *ref* | reference implementation: right and slow; also where an optimised one wraps it |
+| *ref* | reference implementation: right and slow; also where an optimized one wraps it |
 | - | refused; the reasons are below each table |
 | wrong | oneDNN says that the arguments do not go together |
 
@@ -139,7 +139,7 @@ def _devices(record: Record) -> list[str]:
 
 def _worth(texts: Iterable[str]) -> str:
     counts = Counter(state_of(text) for text in texts)
-    return " / ".join(str(counts[s]) for s in ("optimised", "simple", "ref", "refused"))
+    return " / ".join(str(counts[s]) for s in ("optimized", "simple", "ref", "refused"))
 
 
 def _summary(record: Record, asked: dict[str, list[Cell]]) -> list[str]:
@@ -151,7 +151,7 @@ def _summary(record: Record, asked: dict[str, list[Cell]]) -> list[str]:
         )
         rows.append((f"[{driver}](#{_anchor(driver)})", len(found), *answers))
     header = ["driver", "cases", *map(_heading, record.targets)]
-    note = "Cases that are optimised / simple / reference / refused."
+    note = "Cases that are optimized / simple / reference / refused."
     return ["## Summary", "", note, "", *table(header, rows), ""]
 
 

@@ -121,7 +121,7 @@ def _record(data: dict[str, Any]) -> Record:
 
 
 #: The states that are counted, in the order of the numbers.
-COUNTED = ("optimised", "simple", "ref", "refused", "invalid", "died")
+COUNTED = ("optimized", "simple", "ref", "refused", "invalid", "died")
 
 
 def counts(record: Record) -> dict[str, dict[str, list[int]]]:

@@ -60,7 +60,7 @@ def _statistics(params, arrays, view):
     return mean, ((x - mean) ** 2).mean(axis=view.averaged, keepdims=True)
 
 
-def _normalised(params, arrays, view):
+def _normalized(params, arrays, view):
     """Return the normalized source and the factor it was multiplied by, both in the view."""
     mean, variance = _statistics(params, arrays, view)
     factor = 1 / np.sqrt(variance + params["epsilon"])
@@ -85,7 +85,7 @@ def _fused_relu(params):
 def forward(params, arrays, view):
     """Normalize: src, [mean, variance, scale, shift, src_1] -> dst, [mean, variance]."""
     shape, flags = arrays["src"].shape, params["flags"]
-    hat = _normalised(params, arrays, view)[0].reshape(shape)
+    hat = _normalized(params, arrays, view)[0].reshape(shape)
     dst = _affine(hat, params, arrays, view)
     out = {"dst": np.maximum(dst, 0) if _fused_relu(params) else dst}
     if params["prop_kind"] == "forward_training" and "use_global_stats" not in flags:
@@ -104,7 +104,7 @@ def backward(params, arrays, view):
     ``src_1``).
     """
     shape, flags = arrays["src"].shape, params["flags"]
-    x, factor = _normalised(params, arrays, view)
+    x, factor = _normalized(params, arrays, view)
     hat, diff = x.reshape(shape), arrays["diff_dst"]
     if _fused_relu(params):
         diff = np.where(_affine(hat, params, arrays, view) > 0, diff, 0.0)

@@ -253,7 +253,7 @@ def _axes(params, ndim):
     return (1,) if params["algorithm"] == "lrn_across_channels" else tuple(range(2, ndim))
 
 
-def _neighbourhood(x, params):
+def _neighborhood(x, params):
     """Sum of ``x`` over the neighborhood of each element; 0 outside ``x``."""
     reach = (params["local_size"] - 1) // 2
     for axis in _axes(params, x.ndim):
@@ -267,7 +267,7 @@ def _neighbourhood(x, params):
 def _base(src, params):
     """Return the base that is raised to -beta, and alpha / n."""
     factor = params["alpha"] / params["local_size"] ** len(_axes(params, src.ndim))
-    return params["k"] + factor * _neighbourhood(src**2, params), factor
+    return params["k"] + factor * _neighborhood(src**2, params), factor
 
 
 def lrn_forward(params, arrays, shapes):
@@ -280,5 +280,5 @@ def lrn_backward(params, arrays, shapes):
     """Gradient: src, diff_dst -> diff_src; the neighborhood is its own transpose."""
     src, diff_dst, beta = arrays["src"], arrays["diff_dst"], params["beta"]
     base, factor = _base(src, params)
-    spread = _neighbourhood(diff_dst * src * base ** (-beta - 1), params)
+    spread = _neighborhood(diff_dst * src * base ** (-beta - 1), params)
     return {"diff_src": diff_dst * base**-beta - 2 * beta * factor * src * spread}

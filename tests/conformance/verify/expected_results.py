@@ -67,7 +67,7 @@ def _quantity(call: Call, arrays: Arrays, what: str, name: str) -> np.ndarray | 
     return None if values is None else _stretch(values, call.tensors[name].dims)
 
 
-def dequantised(call: Call, arrays: Arrays) -> Arrays:
+def dequantized(call: Call, arrays: Arrays) -> Arrays:
     """Return the inputs with zero points and scales applied."""
     result = dict(arrays)
     for name in call.tensors:
@@ -151,12 +151,12 @@ def expected(call: Call, arrays: Arrays) -> Arrays:
     arrays : stored values of all inputs and of the arguments that attributes add; ``old_dst`` is
     the previous content of dst, ``dropped_mask`` what dropout kept
     """
-    if "rnn_quantisation" in call.facts:
+    if "rnn_quantization" in call.facts:
         return _stored_states(
             call, reference(call.row, call.params, _real_states(call, arrays), call.shapes)
         )
     with np.errstate(all="ignore"):
-        results = dict(reference(call.row, call.params, dequantised(call, arrays), call.shapes))
+        results = dict(reference(call.row, call.params, dequantized(call, arrays), call.shapes))
         if call.params.get("algorithm") == "pooling_max" and "dst" in results:
             # A window that contains only padding.
             nothing = np.isneginf(results["dst"])
@@ -179,14 +179,14 @@ def _scaled_to_fit(call: Call, x: np.ndarray) -> Arrays:
 
 def _real_states(call: Call, arrays: Arrays) -> Arrays:
     """Return the inputs of a quantized recurrent network as real numbers."""
-    quantisation, result = call.facts["rnn_quantisation"], dict(arrays)
-    scale, shift = quantisation["data"]
+    quantization, result = call.facts["rnn_quantization"], dict(arrays)
+    scale, shift = quantization["data"]
     for name in ("src_layer", "src_iter", "augru_attention"):
         if name in arrays and call.tensors[name].dtype in ("u8", "s8"):
             result[name] = (arrays[name] - shift) / scale
     for name, key in (("layer", "weights"), ("iter", "weights"), ("projection", "projection")):
         if f"weights_{name}" in arrays:
-            values = np.array(quantisation[key][1])
+            values = np.array(quantization[key][1])
             shape = call.tensors[f"weights_{name}"].dims
             values = values.reshape(shape[3:] if len(values) > 1 else 1)
             result[f"weights_{name}"] = arrays[f"weights_{name}"] / values
@@ -194,7 +194,7 @@ def _real_states(call: Call, arrays: Arrays) -> Arrays:
 
 
 def _stored_states(call: Call, results: Arrays) -> Arrays:
-    scale, shift = call.facts["rnn_quantisation"]["data"]
+    scale, shift = call.facts["rnn_quantization"]["data"]
     return {
         name: value * scale + shift if call.tensors[name].dtype in ("u8", "s8") else value
         for name, value in results.items()

@@ -154,13 +154,13 @@ def _norm(call: Call, name: str) -> Rule:
 
 def _rnn(call: Call, name: str) -> Rule:
     types = {t.dtype for t in call.tensors.values()}
-    quantisation = call.facts.get("rnn_quantisation")
-    if quantisation:
+    quantization = call.facts.get("rnn_quantization")
+    if quantization:
         dtype = call.tensors[name].dtype
         # A state that was rounded in the other direction changes all later ones.
         layers, steps = (call.tensors[n].dims[0] for n in ("weights_layer", "src_layer"))
         size = log2_ceil(layers * steps)
-        scale = 1.0 if dtype in ("u8", "s8") else quantisation["data"][0] / 1.5
+        scale = 1.0 if dtype in ("u8", "s8") else quantization["data"][0] / 1.5
         return Rule(0.0, 100.0, size / scale)
     eps = max(epsilon(t) for t in types)
     if call.attr.fpmath[0] in ("bf16", "any"):

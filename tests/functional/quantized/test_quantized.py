@@ -13,7 +13,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.functional.quantized.quantize import RANGES, QuantizedTensor
 
 
-def _requantised(numbers, out):
+def _requantized(numbers, out):
     if out is None:
         return numbers
     dtype, scale, zero = out
@@ -36,7 +36,7 @@ def _check(actual, expected, out):
         assert isinstance(actual, QuantizedTensor)
         assert actual.dtype == out[0]
         actual = actual.data
-    np.testing.assert_array_equal(to_numpy(actual), _requantised(expected, out))
+    np.testing.assert_array_equal(to_numpy(actual), _requantized(expected, out))
 
 
 OUTS = [None, ("int8", 8.0, 0), ("uint8", 16.0, 100)]

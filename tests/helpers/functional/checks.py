@@ -28,7 +28,7 @@ class Checks:
     may_be_slow: Sequence[Case] = ()
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Parametrise each test with its cases."""
+        """Parametrize each test with its cases."""
         if "case" in metafunc.fixturenames:
             metafunc.parametrize("case", self.cases, ids=str)
 

@@ -142,10 +142,10 @@ LSTM = {"alg": "VANILLA_LSTM", "prop": "FWD_I"}
         (Case("reduction", "2x8:1x8", {"alg": "sum", "p": "2"}), "p and eps belong to norms"),
         (Case("reduction", "2x8:1x8", {"alg": "norm_lp_max", "p": "0.5"}), "p must be at least 1"),
         (Case("rnn", "l1t3mb2sic8", LSTM | {"cfg": "u8u8u8u8", "with-peephole": "true"}),
-         "no quantised peephole"),
+         "no quantized peephole"),
         (Case("rnn", "l1t3mb2sic8", {"alg": "VANILLA_GRU", "with-peephole": "true"}), "lstm only"),
         (Case("rnn", "l1t3mb2sic8", LSTM | {"cfg": "u8u8u8u8", "prop": "BWD_DW"}),
-         "quantised cells have no gradients"),
+         "quantized cells have no gradients"),
     ],
 )  # fmt: skip
 def test_combinations_that_are_no_case(case, why):

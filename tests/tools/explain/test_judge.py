@@ -107,7 +107,7 @@ def test_all_lists_equally_good_variants(prober):
 
 
 def test_notes_explain_answers():
-    free = Answer("optimised", "jit:avx2")
+    free = Answer("optimized", "jit:avx2")
     blocked = Attempt("ref:any", "", {"src": "f32 (2, 16) aB16b", "dst": "f32 (2, 16) ab"}, 3 << 20)
     answer = Answer("ref", "conv+ref:any", attempts=(blocked,), warned=("known fault",))
     text = notes(answer, free)

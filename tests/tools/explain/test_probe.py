@@ -72,7 +72,7 @@ def test_the_process_that_died_is_replaced(prober):
     answer = prober.ask(case_of(CONV))
     assert answer.state == "died"
     assert probe.rank(answer.state) < probe.rank("refused")
-    assert prober.ask(case_of(CONV)).state == "optimised"
+    assert prober.ask(case_of(CONV)).state == "optimized"
 
 
 @pytest.mark.slow
@@ -86,11 +86,11 @@ def test_missing_device_is_reported():
     [
         ("ref:any", "ref", "ref"),
         ("simple:any", "simple", "simple"),
-        ("brg_conv_fwd:avx512_core", "brgemm", "optimised"),
-        ("gemm:jit", "gemm", "optimised"),
-        ("jit:avx2", "jit", "optimised"),
+        ("brg_conv_fwd:avx512_core", "brgemm", "optimized"),
+        ("gemm:jit", "gemm", "optimized"),
+        ("jit:avx2", "jit", "optimized"),
         ("ocl:ref", "ref", "ref"),
-        ("something new", "other", "optimised"),
+        ("something new", "other", "optimized"),
     ],
 )
 def test_families(impl, family, state):

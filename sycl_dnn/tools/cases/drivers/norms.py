@@ -76,7 +76,7 @@ def _params(driver: str, o: dict, kind: str, epsilon_: float, groups: int) -> di
     return params
 
 
-def _normalise(driver: str, o: dict, dims: tuple, epsilon_: float, groups: int = 1) -> Call:
+def _normalize(driver: str, o: dict, dims: tuple, epsilon_: float, groups: int = 1) -> Call:
     require(o["dir"] in ("FWD_D", "FWD_I", "BWD_D", "BWD_DW"), "no such direction")
     types = spread(o["dt"], 2, "dt")
     tags = (*o["tag"], "any")[:2]
@@ -152,18 +152,18 @@ def _read_spatial(defaults: dict[str, Any], keys: tuple[str, ...]):
 
 def _bnorm(p: SimpleNamespace, o: dict) -> Call:
     mb = p.mb if o["mb"] is None else o["mb"]
-    return _normalise("bnorm", o, (mb, p.ic, *p.i), p.eps)
+    return _normalize("bnorm", o, (mb, p.ic, *p.i), p.eps)
 
 
 def _gnorm(p: SimpleNamespace, o: dict) -> Call:
     mb = p.mb if o["mb"] is None else o["mb"]
     if p.g < 1 or p.ic % p.g:
         raise ValueError(f"g must divide ic, got g{p.g} ic{p.ic}")
-    return _normalise("gnorm", o, (mb, p.ic, *p.i), p.eps, p.g)
+    return _normalize("gnorm", o, (mb, p.ic, *p.i), p.eps, p.g)
 
 
 def _lnorm(p: SimpleNamespace, o: dict) -> Call:
-    return _normalise("lnorm", o, with_mb(p.dims, o["mb"]), 1 / 16)
+    return _normalize("lnorm", o, with_mb(p.dims, o["mb"]), 1 / 16)
 
 
 def _options(flags: str, tag: str = "abx") -> tuple:

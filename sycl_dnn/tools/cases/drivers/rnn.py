@@ -115,7 +115,7 @@ def _dims(p: SimpleNamespace, o: dict, gates: int, cell: str) -> dict[str, tuple
     return dims
 
 
-def _quantisation(o: dict, dims: dict) -> dict[str, Any] | None:
+def _quantization(o: dict, dims: dict) -> dict[str, Any] | None:
     types = _TYPES[o["cfg"]]
     if types.get("src_layer") not in ("u8", "s8"):
         return None
@@ -133,8 +133,8 @@ def _quantisation(o: dict, dims: dict) -> dict[str, Any] | None:
     return result
 
 
-def _state_rounding(quantisation: dict, dtype: str):
-    scale, shift = quantisation["data"]
+def _state_rounding(quantization: dict, dtype: str):
+    scale, shift = quantization["data"]
     return lambda h: (rounded(h * scale + shift, dtype) - shift) / scale
 
 
@@ -145,9 +145,9 @@ def _facts(o: dict, dims: dict) -> dict[str, Any]:
             not overwrite and name.startswith(("diff_weights", "diff_bias"))
         ),
     }
-    quantisation = _quantisation(o, dims)
-    if quantisation:
-        facts["rnn_quantisation"] = quantisation
+    quantization = _quantization(o, dims)
+    if quantization:
+        facts["rnn_quantization"] = quantization
     return facts
 
 
@@ -158,20 +158,20 @@ def _rnn(p: SimpleNamespace, o: dict[str, Any]) -> Call:
     require(not o["skip-nonlinear"], "not a mode of the library")
     require(cell == "lstm" or not (o["with-peephole"] or o["with-projection"]), "lstm only")
     require(o["with-projection"] or p.dic == p.dhc, "dic is dhc without a projection")
-    quantised = "rnn_quantisation" in facts
-    require(not (quantised and o["prop"] == "BWD_DW"), "quantised cells have no gradients")
+    quantized = "rnn_quantization" in facts
+    require(not (quantized and o["prop"] == "BWD_DW"), "quantized cells have no gradients")
     # oneDNN adds the stored integers there and saturates.
-    require(not (quantised and o["direction"] == "sum"), "no quantised sum of directions")
+    require(not (quantized and o["direction"] == "sum"), "no quantized sum of directions")
     tags = (o["tag"] * 3)[:3] if len(o["tag"]) == 1 else o["tag"]
     require(len(tags) == 3, "three tags")
     gaps = not o["trivial-strides"]
-    require(not (quantised and gaps), "quantised cells have dense states")
+    require(not (quantized and gaps), "quantized cells have dense states")
     tensors = laid_out(dims, types, tags, gaps)
-    require(not quantised or "weights_peephole" not in tensors, "no quantised peephole")
+    require(not quantized or "weights_peephole" not in tensors, "no quantized peephole")
     params = _params(o, cell, p)
-    if quantised:
+    if quantized:
         facts["state"] = params["state"] = _state_rounding(
-            facts["rnn_quantisation"], types["src_layer"]
+            facts["rnn_quantization"], types["src_layer"]
         )
     if o["prop"] != "BWD_DW":
         kind = {"FWD_I": "forward_inference", "FWD_D": "forward_training"}[o["prop"]]
