@@ -58,6 +58,8 @@ class Expression(NamedTuple):
         Arrays of the gathering terms, in order.
     n_places : int
         Number of element coordinates that terms read.
+    n_passed : int
+        Number of integers that are arguments of a launch.
     """
 
     inputs: tuple[str, ...]
@@ -65,6 +67,7 @@ class Expression(NamedTuple):
     results: tuple[int, ...]
     sources: tuple[Source, ...] = ()
     n_places: int = 0
+    n_passed: int = 0
 
     @property
     def first_result(self) -> int:

@@ -14,6 +14,7 @@ from sycl_dnn.kernels.expression import (
     REGISTERS,
     Expression,
     from_memory,
+    number_of,
     to_memory,
     write,
 )
@@ -110,6 +111,36 @@ class Form(NamedTuple):
     schedule: Schedule
 
 
+#: Operations that are as fast with numbers of a launch as with constants.
+_TAKING_NUMBERS = frozenset(
+    ("add", "sub", "lt", "le", "gt", "ge", "eq", "ne", "maximum", "minimum", "where")
+)
+
+
+@functools.lru_cache(maxsize=1024)
+def with_passed_numbers(expression: Expression) -> tuple[Expression, tuple[int, ...]]:
+    """Return an expression whose integers are passed at launch, and these.
+
+    Offsets and bounds of coordinates differ from shape to shape, and from part to part; compiling
+    a kernel takes a tenth of a second.
+    """
+    if not expression.n_places and not expression.sources:
+        return expression, ()
+    numbers: list[int] = []
+    terms = list(expression.terms)
+    for place, term in enumerate(terms):
+        number = len(expression.inputs) + place
+        users = {t.operation for t in terms if number in t.operands}
+        is_index = term.operation == "number" and term.dtype in ("int32", "int64")
+        if not is_index or not users or not users <= _TAKING_NUMBERS:
+            continue
+        value = number_of(dict(term.attributes)["value"])
+        if -(1 << 31) <= value < 1 << 31:
+            terms[place] = term._replace(attributes=(("passed", len(numbers)),))
+            numbers.append(int(value))
+    return expression._replace(terms=tuple(terms), n_passed=len(numbers)), tuple(numbers)
+
+
 @functools.lru_cache(maxsize=1024)
 def name_of(form: Form) -> str:
     """Return a unique kernel name that contains its last operations."""
@@ -121,7 +152,7 @@ def name_of(form: Form) -> str:
 def numbers_of(grid: Grid, n_groups: int, n_units: int, indexed: Sequence[int] = ()) -> list[int]:
     """Return the scalar arguments of a launch, in the order of the kernel's parameters.
 
-    ``indexed`` has the size and stride of each gathered axis.
+    ``indexed`` has the size and stride of each gathered axis, and what else the expression takes.
     """
     each = -(-n_units // n_groups)
     return [each, n_units, *grid.sizes, *grid.passed_strides, *indexed]
@@ -159,13 +190,14 @@ def parameters_of(form: Form) -> list[tuple[str, str]]:
     """Return the parameters of a kernel.
 
     Inputs, sources, results; units per group and number of units; sizes of the axes; strides of
-    class n; size and stride of each gathered axis.
+    class n; size and stride of each gathered axis; numbers of the expression.
     """
     expression = form.expression
     dtypes = [*expression.inputs, *[source.dtype for source in expression.sources]]
     dtypes += map(expression.dtype_of, expression.results)
     n_strides = sum(kinds.count("n") for kinds in form.classes)
     n_numbers = 2 + len(form.classes[0]) + n_strides + 2 * expression.n_indices
+    n_numbers += expression.n_passed
     pointers = [("pointer", IN_MEMORY.get(d, REGISTERS[d])) for d in dtypes]
     return [*pointers, *[("value", "i32")] * n_numbers]
 
@@ -199,6 +231,7 @@ class ElementwiseWriter:
             [(next(supply), next(supply)) for _ in range(source.n_indices)]
             for source in expression.sources
         ]
+        self._passed = list(supply)
         self._item = k.number_of("item")
 
     def _constant(self, value: int) -> Value:
@@ -277,6 +310,9 @@ class ElementwiseWriter:
                 number = len(starts) - expression.n_places + attributes["place"]
                 coordinate = self._along_axis(number, place, width, starts[number])
                 values.append(k.converted(coordinate, REGISTERS[term.dtype]))
+            elif "passed" in attributes:
+                passed = self._passed[attributes["passed"]]
+                values.append(k.converted(passed, REGISTERS[term.dtype]))
             else:
                 values.append(write(k, term, operands))
         for n, result in enumerate(expression.results, self._n_read):

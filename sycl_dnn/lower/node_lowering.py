@@ -19,6 +19,7 @@ from sycl_dnn.kernels.fused_elementwise import (
     name_of,
     numbers_of,
     units_of,
+    with_passed_numbers,
 )
 from sycl_dnn.kernels.launching import launched, units
 from sycl_dnn.kernels.node_expressions import (
@@ -380,11 +381,12 @@ class Lowering:
                 return made
         is_cpu = self._trace.engine.kind is _core.engine_kind.cpu
         schedule = ON_CPU if is_cpu else ON_GPU
+        expression, passed = with_passed_numbers(expression)
         form = Form(expression, grid.classes, schedule)
         grid.check(str(nodes[0].operation))
         n_units = units_of(grid, schedule)
         n_groups = min(n_units, 4 * units(operands[0])) if operands else n_units
-        numbers = numbers_of(grid, n_groups, n_units, indexed)
+        numbers = numbers_of(grid, n_groups, n_units, [*indexed, *passed])
         return launched(
             self._trace, module_of(form), name_of(form), operands, outs, numbers, n_groups,
             schedule.n_items, n_elementwise=len(reads.inputs), form=form,

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Offsets and bounds of coordinates are arguments of a kernel, so others need no other kernel."""
+
+import dpnp
+import numpy as np
+import pytest
+from arrays import normal
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.kernels.expression import Expression, Term
+from sycl_dnn.kernels.fused_elementwise import with_passed_numbers
+
+
+def kernels_of(function, *args):
+    compiled = sycl_dnn.compile(function)
+    np.testing.assert_array_equal(dpnp.asnumpy(compiled(*args)), dpnp.asnumpy(function(*args)))
+    parts = compiled.explain(*args).parts
+    return [part.row for part in parts if part.implementation == "opencl"]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x, n: F.pad(x, (n, n + 3)), lambda x, n: F.pad(x, (n, n + 2), mode="reflect")],
+    ids=["constant", "reflect"],
+)
+def test_other_amounts_are_the_same_kernel(function, queue):
+    x = normal(queue, 3, 50)
+    first, *others = [kernels_of(lambda x, n=n: function(x, n), x) for n in (4, 7, 9)]
+    assert first
+    assert all(other == first for other in others)
+
+
+def test_other_rows_are_the_same_kernel(queue):
+    index = sycl_dnn.asarray(np.array([3, 0, 2, 2]), sycl_queue=queue)
+    names = [kernels_of(F.embedding, index, normal(queue, n, 24)) for n in (5, 70)]
+    assert names[0] == names[1]
+
+
+def number(value, dtype="int64"):
+    return Term("number", dtype, (), (("value", value), ("dtype", dtype)))
+
+
+def test_divisors_and_large_numbers_stay_constants():
+    """Division by a constant is a multiplication; launches pass 32 bits."""
+    terms = (
+        Term("iota", "int64", (), (("place", 0),)),
+        number(6),
+        Term("floor_divide", "int64", (0, 1), ()),
+        number(-(1 << 40)),
+        Term("maximum", "int64", (2, 3), ()),
+        number(-5),
+        Term("add", "int64", (4, 5), ()),
+        number(0.5, "float32"),
+        Term("add", "float32", (6, 7), ()),
+    )
+    made, passed = with_passed_numbers(Expression((), terms, (8,), (), 1))
+    assert passed == (-5,)
+    assert made.n_passed == 1
+    assert [t for t, old in zip(made.terms, terms, strict=True) if t != old] == [
+        Term("number", "int64", (), (("passed", 0),))
+    ]
