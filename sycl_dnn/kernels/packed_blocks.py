@@ -111,6 +111,9 @@ _KERNELS = """
 #define OF_X(i) LOAD(i, x)
 #endif
 
+#define NEXT(i, last) \\
+    if (w == w##last && row >= n##last) { row -= n##last; w = w##i; y = y##i; of = n##i; }
+
 /* y (M, n) = x (M, k) times the transposed weights (n, k), for several matrices. */
 __kernel void packed_products(__global const element *x, NORM WEIGHTS ADDED RESULTS int k, NUMBERS
                               int n, int each) {
@@ -142,7 +145,12 @@ __kernel void packed_products(__global const element *x, NORM WEIGHTS ADDED RESU
                 __global float *y = y0;
                 const int r = from + i;
                 int row = min(at + r, last - 1), of = n0; /* beyond the last one: that one again */
+#ifdef GATED
+                row = at;
+                w = r ? w1 : w0;
+#else
                 CHOSEN
+#endif
                 p[i] = w + row * wide;
                 to[r] = y + row;
                 n_rows[r] = of;
@@ -168,7 +176,7 @@ __kernel void packed_products(__global const element *x, NORM WEIGHTS ADDED RESU
 #endif
             for (int r = 0; r < STEP; ++r) {
                 const size_t by = (size_t)m * n_rows[r];
-                if (ITEM == 0) to[r][by] = all[r * M + m] PLUS;
+                if (ITEM == 0) to[r][by] = all[r * M + m] PLUS(added[to[r] + by - y0]);
             }
         }
     }
@@ -218,33 +226,37 @@ class Around(NamedTuple):
         is_cpu = x.trace.engine.kind is _core.engine_kind.cpu
         return is_cpu and is_float and 0 < x.shape[0] <= MOST_ROWS and x.size <= _MOST_NORMED
 
+    def macros(self, m: int, n_matrices: int) -> list[str]:
+        """Return the macros of a kernel's parameters, and of what it computes beside products.
+
+        Its source defines ``NEXT(i, last)``: choose matrix ``i`` if what is to be computed is
+        beyond matrix ``last``.
+        """
+        is_normed, is_added = self.norm is not None, self.added is not None
+
+        def each(form: str, first: int = 0, last: int = 1 if self.gate else n_matrices) -> str:
+            return " ".join(form.format(i, i - 1) for i in range(first, last))
+
+        made = [
+            f"M {m}", f"CHOSEN {each('NEXT({0}, {1})', 1)}",
+            f"WEIGHTS {each('__global const uchar *w{0},', 0, n_matrices)}",
+            f"RESULTS {each('__global float *y{0},')}", f"NUMBERS {each('int n{0},')}",
+            f"NORM {'__global const float *of_norm,' * is_normed}",
+            f"ADDED {'__global const float *added,' * is_added}",
+            f"FACTOR(v) {'* v' * is_normed}", f"PLUS(v) {'+ v' * is_added}",
+        ]  # fmt: skip
+        made += [f"EPS {self.eps!r}f"] * is_normed
+        return [*made, f"GATED {GATES[self.gate]}"] if self.gate else made
+
 
 def _kernels(
     given: Tensor, kind: str, dtype: str, rows: int = 1, n: int = 1, around: Around | None = None
 ) -> Kernels:
     """Return the kernels for ``n`` matrices of a type."""
     block, around = BLOCKS[kind], around or Around()
-
-    def each(form: str, first: int = 0, last: int = n) -> str:
-        return " ".join(form.format(i, i - 1) for i in range(first, last))
-
-    chosen = each("if (w == w{1} && row >= n{1}) "
-                  "{{ row -= n{1}; w = w{0}; y = y{0}; of = n{0}; }}", 1)  # fmt: skip
-    n_results = 1 if around.gate else n
-    macros = [
-        f"M {rows}", f"PARTS {block.n_elements // 32}", f"BYTES {block.n_bytes}",
-        f"WEIGHTS {each('__global const uchar *w{0},')}",
-        f"RESULTS {each('__global float *y{0},', 0, n_results)}",
-        f"NUMBERS {each('int n{0},', 0, n_results)}",
-        f"CHOSEN {'row = at; if (r) w = w1;' if around.gate else chosen}",
-        f"NORM {'__global const float *of_norm,' * (around.norm is not None)}",
-        f"ADDED {'__global const float *added,' * (around.added is not None)}",
-        f"PLUS {'+ added[to[r] + by - y0]' * (around.added is not None)}",
-    ]  # fmt: skip
-    if around.norm is not None:
-        macros += [f"EPS {around.eps!r}f", f"K {given.shape[1]}"]
-    if around.gate:
-        macros.append(f"GATED {GATES[around.gate]}")
+    macros = around.macros(rows, n)
+    macros += [f"PARTS {block.n_elements // 32}", f"BYTES {block.n_bytes}"]
+    macros += [f"K {given.shape[1]}"] * (around.norm is not None)
     is_cpu = given.trace.engine.kind is _core.engine_kind.cpu
     macros.append(f"ROWS {2 if around.gate or (is_cpu and rows <= 2) else 1}")
     return Kernels(given.trace, _DECODE + block.decoding + _KERNELS, dtype, 16, macros)

@@ -18,7 +18,7 @@ from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc
 from sycl_dnn.kernels.choice import DTYPES
 from sycl_dnn.kernels.launching import Kernels, dense, shares
-from sycl_dnn.kernels.packed_blocks import BLOCKS, GATES, MOST_ROWS, Around, recorded_products
+from sycl_dnn.kernels.packed_blocks import BLOCKS, MOST_ROWS, Around, recorded_products
 from sycl_dnn.onednn.dtypes import DATA_TYPES
 from sycl_dnn.trace.capabilities import has_amx
 from sycl_dnn.trace.steps import Layout, Out
@@ -145,6 +145,9 @@ void of_tile(__global const uchar *tile, const int *pairs, const float *scale, c
     }
 }
 
+#define NEXT(i, last) if (w == w##last && tile >= n##last / 16) \\
+    { tile -= n##last / 16; w = w##i; y = y##i; of = n##i; }
+
 /* y (M, n) = x (M, K) times the transposed weights (n, K), for several matrices. */
 __kernel void tiled_products(__global const element *x, NORM WEIGHTS ADDED RESULTS NUMBERS
                              int n_tiles, int each) {
@@ -162,7 +165,8 @@ __kernel void tiled_products(__global const element *x, NORM WEIGHTS ADDED RESUL
 #endif
         for (int b = 0; b < N_BLOCKS; ++b) {
             const int i = b * 32, at = m * N_BLOCKS + b;
-            rounded(LOAD(m * K + i, x) * by FACTOR(i), LOAD(m * K + i + 16, x) * by FACTOR(i + 16),
+            rounded(LOAD(m * K + i, x) * by FACTOR(vload16(0, of_norm + i)),
+                    LOAD(m * K + i + 16, x) * by FACTOR(vload16(0, of_norm + i + 16)),
                     (short *)(pairs + (m * K + i) / 2), scale + at, total + at);
         }
     }
@@ -185,7 +189,7 @@ __kernel void tiled_products(__global const element *x, NORM WEIGHTS ADDED RESUL
 #endif
         for (int m = 0; m < M; ++m) {
             const size_t to = (size_t)m * of + tile * 16;
-            vstore16(all[m] PLUS(to), 0, y + to);
+            vstore16(all[m] PLUS(vload16(0, added + to)), 0, y + to);
         }
     }
 }
@@ -268,37 +272,15 @@ def tiled_products(
     is_small = 0 < m <= MOST_ROWS and 0 < x.size <= _MOST_KEPT and min(sizes) > 0
     if not is_small or max(sizes) * k >= _MOST or x.dtype not in DTYPES or not _is_cpu(x):
         return None
-    n = 1 if around.gate else len(matrices)
-    kernels = _kernels(x, kind, x.dtype, _PRODUCTS, _around(x, len(matrices), n, around))
+    macros = [*around.macros(m, len(matrices)), f"K {k}"]
+    kernels = _kernels(x, kind, x.dtype, _PRODUCTS, macros)
     if not kernels.can_run("tiled_products"):
         return None
-    sizes = sizes[:n]
+    sizes = sizes[:1] if around.gate else sizes
     n_tiles = sum(sizes) // TILE
     each, n_groups = shares(x, n_tiles)
     name, numbers = "tiled_products", [*sizes, n_tiles, each]
     return recorded_products(kernels, name, x, matrices, around, sizes, numbers, n_groups)
-
-
-def _around(x: Tensor, n_matrices: int, n: int, around: Around) -> list[str]:
-    """Return the macros of a kernel with ``n`` results."""
-    next_one = (
-        f"if (w == w{i - 1} && tile >= n{i - 1} / 16) "
-        f"{{ tile -= n{i - 1} / 16; w = w{i}; y = y{i}; of = n{i}; }}"
-        for i in range(1, n)
-    )
-    is_normed, is_added = around.norm is not None, around.added is not None
-    macros = [
-        f"M {x.shape[0]}", f"K {x.shape[1]}", f"CHOSEN {' '.join(next_one)}",
-        f"WEIGHTS {' '.join(f'__global const uchar *w{i},' for i in range(n_matrices))}",
-        f"RESULTS {' '.join(f'__global float *y{i},' for i in range(n))}",
-        f"NUMBERS {' '.join(f'int n{i},' for i in range(n))}",
-        f"NORM {'__global const float *of_norm,' * is_normed}",
-        f"FACTOR(i) {'* vload16(0, of_norm + (i))' * is_normed}",
-        f"ADDED {'__global const float *added,' * is_added}",
-        f"PLUS(i) {'+ vload16(0, added + (i))' * is_added}",
-    ]  # fmt: skip
-    macros += [f"EPS {around.eps!r}f"] * is_normed
-    return [*macros, f"GATED {GATES[around.gate]}"] if around.gate else macros
 
 
 def _is_cpu(x: Tensor) -> bool:
