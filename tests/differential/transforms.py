@@ -103,6 +103,17 @@ def _without_gradient_first(loss: Loss) -> Loss:
     return whole
 
 
+def _pushed_forward(loss: Loss) -> Loss:
+    """A derivative along a tangent; its gradient by the tangent is that of the loss."""
+
+    def whole(f: Any, o: Any) -> Any:
+        point = sycl_dnn.tree.map(sycl_dnn.stop_gradient, f)
+        value, along = sycl_dnn.jvp(lambda f: loss(f, o), (point,), (f,))
+        return along + sycl_dnn.stop_gradient(value - along)
+
+    return whole
+
+
 #: By name; those of ``EAGER`` read values, which ``compile`` refuses.
 TRANSFORMS: dict[str, Callable[[Loss], Loss]] = {
     "checkpoint": _checkpointed,
@@ -115,5 +126,6 @@ TRANSFORMS: dict[str, Callable[[Loss], Loss]] = {
     "written": _written,
     "no_grad": _without_gradient_first,
     "branch": _branching,
+    "jvp": _pushed_forward,
 }
 EAGER = ("branch",)
