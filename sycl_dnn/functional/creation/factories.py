@@ -206,7 +206,7 @@ def ones(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Ar
 
 @documented(
     dtype="float32 by default", returns="array (*size)",
-    notes="It is of zeros, where torch\nleaves values undefined. ",
+    notes="Filled with zeros, whereas torch\nleaves values undefined. ",
 )  # fmt: skip
 def empty(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
     """Return an uninitialized array.

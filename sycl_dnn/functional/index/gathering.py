@@ -313,7 +313,7 @@ def index_put(
     values : array
         Same dtype as ``input``; broadcasts to ``input[indices]``. One element for a bool array.
     accumulate : bool
-        Add duplicates up. Otherwise an arbitrary one of several values is written.
+        Whether values for one place are added. If not, one of them is written, and which is unspecified.
 
     Returns
     -------
