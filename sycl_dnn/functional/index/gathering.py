@@ -313,7 +313,7 @@ def index_put(
     values : array
         Same dtype as ``input``; broadcasts to ``input[indices]``. One element for a bool array.
     accumulate : bool
-        Whether values for one place are added. If not, one of them is written, and which is unspecified.
+        Whether values for one place are added. If not, an unspecified one of them is written.
 
     Returns
     -------
