@@ -20,7 +20,7 @@ from sycl_dnn.trace.gradients import (
 )
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry
-from sycl_dnn.trace.trace_state import TapePart
+from sycl_dnn.trace.trace_state import TapePart, running
 from sycl_dnn.trace.values import Tensor
 
 
@@ -108,7 +108,8 @@ class custom_vjp:  # noqa: N801 - used as a decorator
 
         def entered(part: TapePart, args: Any, known: Any) -> Any:
             def pulled(residuals: Any, dy: Any) -> Any:
-                return trace.hidden(backward(trace.shown(residuals), trace.shown(dy)))
+                with running(trace):
+                    return trace.hidden(backward(trace.shown(residuals), trace.shown(dy)))
 
             return _entered(name, pulled, part, args, known)
 
@@ -264,7 +265,9 @@ def _recorded(trace: Any, body: Callable[[], Any], function: Callable[..., Any])
 
     def entered(part: TapePart, results: list[Tensor]) -> list[Tensor]:
         def again() -> list[Tensor]:
-            return [t for t in tree.leaves(trace.hidden(body())) if isinstance(t, Tensor)]
+            with running(trace):  # so that arrays created inside are what the function sees, too
+                results = trace.hidden(body())
+            return [t for t in tree.leaves(results) if isinstance(t, Tensor)]
 
         return _checkpointed(name, again, part, results)
 

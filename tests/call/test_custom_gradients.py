@@ -146,3 +146,21 @@ def test_values_that_a_rule_reads_are_checked_at_each_call(x, is_compiled, monke
     assert dpnp.asnumpy(run(x)).tolist() == [2, 2, 2]
     monkeypatch.setitem(globals(), "_factor", 5.0)
     assert dpnp.asnumpy(run(x)).tolist() == [5, 5, 5]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, sycl_dnn.compile], ids=["called", "compiled"])
+def test_rules_may_create_arrays_in_nested_gradients(wrap, queue):
+    x = dpnp.full(3, 2.0, dtype="f4", sycl_queue=queue)
+
+    def cubes(x):
+        return F.sum(x**3 * F.tensor([1.0, 2.0, 3.0]))
+
+    ruled = sycl_dnn.custom_vjp(cubes)
+    ruled.defvjp(
+        lambda x: (cubes(x) + F.zeros(()), x),
+        lambda x, dy: (dy * 3 * x**2 * F.tensor([1.0, 2.0, 3.0]),),
+    )
+    for function in (sycl_dnn.checkpoint(cubes), ruled):
+        twice = sycl_dnn.grad(lambda x, f=function: F.sum(sycl_dnn.grad(f)(x) ** 2))
+        found = wrap(twice)(x)
+        np.testing.assert_allclose(found.asnumpy(), 2 * 12 * 12 * np.array([1, 4, 9]), rtol=1e-5)
