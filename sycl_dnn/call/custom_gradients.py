@@ -231,7 +231,8 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     Notes
     -----
     Inside ``compile``, the second computation is not merged with the first one. ``dropout`` drops
-    the same elements both times, and running statistics are updated once.
+    the same elements both times, and running statistics are updated once. A function that reads
+    values (``if v > 0``, ``float(v)``) is not computed again: it keeps its intermediate values.
 
     Source: Chen et al., "Training Deep Nets with Sublinear Memory Cost", arXiv:1604.06174.
 
@@ -256,12 +257,16 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _recorded(trace: Any, body: Callable[[], Any], function: Callable[..., Any]) -> Any:
     """Record a function as one entry, whose gradient records it again."""
-    part = trace.tape_part(training=True, is_apart=True)
+    part, n_before = trace.tape_part(training=True, is_apart=True), _n_evaluated(trace)
     try:
         made = body()
     finally:
         trace.logged(TapePart.end, part)
     name = getattr(function, "__name__", "checkpoint")
+    if _n_evaluated(trace) != n_before:
+        # What Python does with values cannot be repeated, so this run keeps its intermediate ones.
+        trace.logged(TapePart.rejoin, part)
+        return made
 
     def entered(part: TapePart, results: list[Tensor]) -> list[Tensor]:
         def again() -> list[Tensor]:
@@ -274,6 +279,11 @@ def _recorded(trace: Any, body: Callable[[], Any], function: Callable[..., Any])
     results = [t for t in tree.leaves(made) if isinstance(t, Tensor)]
     own = iter(trace.joined("checkpoint", entered, (part, results), {}))
     return tree.map(lambda t: next(own) if isinstance(t, Tensor) else t, made)
+
+
+def _n_evaluated(trace: Any) -> int:
+    """Return how many values a function has read; a traced one reads none."""
+    return trace.n_evaluated if hasattr(trace, "evaluated") else 0
 
 
 def _checkpointed(

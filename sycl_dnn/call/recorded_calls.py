@@ -116,6 +116,8 @@ class Recording(RecordedRun):
         #: What the last call returned, and how many there were.
         self._last: Results | None = None
         self._n_calls = 0
+        #: How many values the function has read.
+        self.n_evaluated = 0
 
     # --- Values
 
@@ -376,6 +378,7 @@ class Recording(RecordedRun):
         """
         if self.has_returned:
             raise TypeError(f"{name}: {VALUES}")
+        self.n_evaluated += 1
         key = ("value", tensor.number)
         plan = None if self.point is None else self.point.plans.get(key)
         if plan is None:

@@ -31,8 +31,8 @@ def value_of(reader: str, tensor: Any, refusal: str) -> Any:
 
 
 VALUES = (
-    "the values of an array are not known while a function is traced; functions given to plan, "
-    "compile or checkpoint must not depend on them"
+    "the values of an array are not known while a function is traced; functions given to plan "
+    "and compile must not depend on them"
 )
 _SHAPE = (
     "the shape of the result depends on values, which are not known while a function is traced; "

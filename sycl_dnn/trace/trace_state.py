@@ -114,6 +114,10 @@ class TapePart:
         if self._drawn is not None:
             self._drawn += self.seeds
 
+    def rejoin(self) -> None:
+        """Put the entries of a part that was apart on the tape after all."""
+        self._tape += self.entries
+
     def select_gradients(self, has_gradients: bool) -> None:
         """End a block that sets whether what ran inside has gradients."""
         self.end()

@@ -158,3 +158,40 @@ def test_what_changes_nothing_passes_the_gradient(before, unchanged, wrapped):
     for way in (lambda f: f, sycl_dnn.compile):
         found = way(sycl_dnn.grad(lambda x: F.sum(inside(x))))(x)
         np.testing.assert_allclose(dpnp.asnumpy(found), dpnp.asnumpy(wanted), rtol=1e-3)
+
+
+def _by_value(x):
+    y = F.exp(x)
+    return y * float(y.mean()) if float(x.sum()) > 0 else F.sin(x)
+
+
+def _masked(x):
+    y = x * 2
+    y[x > 0] = 0.0
+    return y[x < 0.5] * 3
+
+
+@pytest.mark.parametrize("function", [_by_value, _masked])
+def test_functions_that_read_values_keep_their_intermediates(function, queue):
+    """Whatever the values of each call are, gradients of every order are those without it."""
+    block = sycl_dnn.checkpoint(function)
+
+    def losses(inner):
+        def first(x):
+            return F.sum(F.cos(inner(F.sin(x))))
+
+        outer = sycl_dnn.checkpoint(lambda x: F.square(inner(x)))
+        return first, lambda x: F.sum(outer(x)), lambda x: F.sum(sycl_dnn.grad(first)(x) ** 2)
+
+    for factor in (1.0, -1.0, 0.3, 2.0, -0.2):
+        x = factor * dpnp.asarray([0.9, -0.4, 0.2], dtype="f4", sycl_queue=queue)
+        for kept, plain in zip(losses(block), losses(function), strict=True):
+            found, expected = (sycl_dnn.grad(f)(x).asnumpy() for f in (kept, plain))
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_compile_refuses_functions_that_read_values(queue):
+    x = dpnp.ones(3, dtype="f4", sycl_queue=queue)
+    step = sycl_dnn.compile(sycl_dnn.grad(lambda x: F.sum(sycl_dnn.checkpoint(_by_value)(x))))
+    with pytest.raises(TypeError, match="values of an array are not known"):
+        step(x)
