@@ -99,11 +99,11 @@ def refused_attribute(name: str) -> Any:
     return property(read, doc="Refused: raises AttributeError that says why.")
 
 
-def no_gradient(name: str) -> Callable[..., Any]:
+def no_gradient(name: str, what: str = "gradient") -> Callable[..., Any]:
     """Return the gradient rule of what has none."""
 
     def rule(entry: Any, grads: Any) -> Any:
-        raise NotImplementedError(f"vjp: {name} has no gradient")
+        raise NotImplementedError(f"vjp: {name} has no {what}")
 
     return rule
 

@@ -88,7 +88,7 @@ def test_a_function_without_a_second_derivative_is_named():
         (grad,) = sycl_dnn.vjp(lambda v: F.ctc_loss(F.log_softmax(v, 2), target, *sizes), x)[1](one)
         return F.sum(grad)
 
-    with pytest.raises(NotImplementedError, match="ctc_loss.* has no"):
+    with pytest.raises(NotImplementedError, match="ctc_loss has no second derivative"):
         sycl_dnn.vjp(slope, x)[1](one)
 
 

@@ -184,7 +184,7 @@ def _losses(
         with untaped(trace):
             found = way.gradient(result, grads["dst"])
         read = {"src": scores, "dy": grads["dst"]}
-        refusal = no_gradient("ctc_loss's gradient")
+        refusal = no_gradient("ctc_loss", "second derivative")
         trace.tape.append(Entry("ctc_gradient", read, {"dst": found}, rule=refusal))
         return {"src": found}
 
@@ -220,7 +220,7 @@ def _by_calls(args: list[Tensor], form: _Alignments, zero_infinity: bool) -> Ten
     def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         out = [Out(scores.shape, scores.dtype)]
         result = trace.array_call(
-            slope, [*args, sums, grads["0"]], out, no_gradient("ctc_loss's gradient")
+            slope, [*args, sums, grads["0"]], out, no_gradient("ctc_loss", "second derivative")
         )
         return {"0": result[0]}
 
