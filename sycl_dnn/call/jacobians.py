@@ -7,7 +7,6 @@ pullback of that linear function pushes tangents forward.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -17,8 +16,9 @@ from sycl_dnn.call.reverse import (
     check_arguments,
     differentiated,
     gradient_of,
+    named_after,
     positions,
-    value_and_grad,
+    value_and_gradient_of,
     vjp,
 )
 from sycl_dnn.onednn import dtypes
@@ -118,7 +118,7 @@ def hvp(
     (9.0, [6.0, 120.0])
     """
     _check_direction("hvp", function, primals, tangents)
-    both = value_and_grad(function, range(len(primals)))
+    both = value_and_gradient_of("hvp", function, range(len(primals)), False)
     (value, _), pullback = vjp(both, *primals)
     # A Hessian is symmetric, so its rows are pulled back as its columns would be pushed forward.
     return value, pullback((None, tuple(tangents)))
@@ -206,7 +206,7 @@ def _jacobian(
 ) -> Callable[..., Any]:
     numbers = argument_numbers(name, function, argnums)
 
-    @functools.wraps(function)
+    @named_after(function)
     def derivative(*args: Any, **kwargs: Any) -> Any:
         wrt = positions(name, numbers, len(args))
         n_inputs = sum(x.size for x in tree.leaves([args[i] for i in wrt]) if _is_float(x))
@@ -234,8 +234,6 @@ def _jacobian(
             differentiated(name, both, args, kwargs, ())[0] if is_small else both(*args, **kwargs)
         )
 
-    # The wrapped signature has its own docstring, which operations must not inherit.
-    derivative.__dict__.pop("operation", None)
     return derivative
 
 
@@ -315,9 +313,9 @@ def _check_direction(
             raise TypeError(
                 f"{name}: {what} must be a tuple of arguments, got {type(given).__name__}"
             )
-    leaves, form = tree.flatten(tuple(primals))
-    given = tree.matched(form, tuple(tangents), f"{name}: tangents", none_fills=True)
-    for primal, tangent in zip(leaves, given, strict=True):
+    form = tree.flatten(tuple(primals))[1]
+    along = tree.matched(form, tuple(tangents), f"{name}: tangents", none_fills=True)
+    for (path, primal), tangent in zip(tree.paths(tuple(primals)), along, strict=True):
         if tangent is None:
             continue
         expected, got = (
@@ -326,6 +324,6 @@ def _check_direction(
         )
         if expected != got:
             raise ValueError(
-                f"{name}: tangents must have the shapes and dtypes of primals, {expected[0]} and "
-                f"{expected[1]}, got {got[0]} and {got[1]}"
+                f"{name}: tangents{path} must have the shape and dtype of its primal, "
+                f"{expected[0]} and {expected[1]}, got {got[0]} and {got[1]}"
             )

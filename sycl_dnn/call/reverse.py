@@ -20,7 +20,7 @@ from sycl_dnn.call.call_paths import Point
 from sycl_dnn.call.capturing import CapturingTrace, Tail, numbered
 from sycl_dnn.call.code_facts import is_library
 from sycl_dnn.call.debugging import looked_at
-from sycl_dnn.call.operation import R
+from sycl_dnn.call.operation import F, R
 from sycl_dnn.call.placed_call import PlacedCall
 from sycl_dnn.call.pullback import Differential, Pullback
 from sycl_dnn.call.recorded_calls import Recording
@@ -313,7 +313,7 @@ def value_and_grad(
     >>> float(value), dw.tolist()
     (3.0, [2.0, 2.0, 2.0])
     """
-    return _transformed("value_and_grad", function, argnums, has_aux)
+    return value_and_gradient_of("value_and_grad", function, argnums, has_aux)
 
 
 def grad(
@@ -337,7 +337,7 @@ def gradient_of(
     name: str, function: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool
 ) -> Callable[..., Any]:
     """Return what ``grad`` does; ``name`` is that of the transform in errors."""
-    both = _transformed(name, function, argnums, has_aux)
+    both = value_and_gradient_of(name, function, argnums, has_aux)
 
     @functools.wraps(both)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -347,13 +347,14 @@ def gradient_of(
     return gradient
 
 
-def _transformed(
+def value_and_gradient_of(
     name: str, function: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool
 ) -> Callable[..., Any]:
+    """Return what ``value_and_grad`` does; ``name`` is that of the transform in errors."""
     is_single = isinstance(argnums, int)
     numbers = argument_numbers(name, function, argnums)
 
-    @functools.wraps(function)
+    @named_after(function)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         wrt = positions(name, numbers, len(args))
 
@@ -365,9 +366,18 @@ def _transformed(
         gradients = pullback()
         return result, gradients[0] if is_single else gradients
 
-    # The wrapped signature has its own docstring, which operations must not inherit.
-    transformed.__dict__.pop("operation", None)
     return transformed
+
+
+def named_after(function: Callable[..., Any]) -> Callable[[F], F]:
+    """Return ``functools.wraps`` of a function, without what makes it an operation."""
+
+    def wrapped(transformed: F) -> F:
+        functools.wraps(function)(transformed)
+        transformed.__dict__.pop("operation", None)
+        return transformed
+
+    return wrapped
 
 
 def argument_numbers(

@@ -186,9 +186,7 @@ def test_empty_arrays_and_numbers(result, argument, shape, on_device):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float16"])
-def test_dtypes(dtype, queue, on_device):
-    if dtype == "float64" and not queue.sycl_device.has_aspect_fp64:
-        pytest.skip("the device has no float64")
+def test_dtypes(dtype, on_device):
     x = F.asarray(on_device(POINT), dtype=dtype)
     for made in (
         sycl_dnn.jacobian(lambda x: x * x)(x), sycl_dnn.jvp(F.sin, (x,), (x,))[1],
@@ -204,11 +202,11 @@ def test_dtypes(dtype, queue, on_device):
         (lambda x: sycl_dnn.jvp(3, (x,), (x,)), TypeError, "jvp: function must be callable"),
         (lambda x: sycl_dnn.jvp(F.sin, x, x), TypeError, "primals must be a tuple"),
         (lambda x: sycl_dnn.jvp(F.sin, (x,), x), TypeError, "tangents must be a tuple"),
-        (lambda x: sycl_dnn.jvp(F.sin, (x,), (x[:2],)), ValueError, r"\(3,\) and float32.*\(2,\)"),
+        (lambda x: sycl_dnn.jvp(F.sin, (x,), (x[:2],)), ValueError, r"s\[0\] .*\(3,\).*\(2,\)"),
         (lambda x: sycl_dnn.jvp(F.sin, (x,), (x.astype("i4"),)), ValueError, "int32"),
         (lambda x: sycl_dnn.jvp(F.sin, (x,), ()), ValueError, "tangents must be a tuple of 1"),
         (lambda x: sycl_dnn.jvp(lambda x: 3.0, (x,), (x,)), TypeError, "jvp.*floating-point"),
-        (lambda x: sycl_dnn.hvp(F.sin, (x,), (x,)), ValueError, "one element"),
+        (lambda x: sycl_dnn.hvp(F.sin, (x,), (x,)), ValueError, "hvp.*one element"),
         (lambda x: sycl_dnn.jacobian(None), TypeError, "jacobian: function must be callable"),
         (lambda x: sycl_dnn.jacobian(F.sin, "x"), TypeError, "argnums"),
         (lambda x: sycl_dnn.jacobian(F.sin, 1)(x), ValueError, "argnums"),
