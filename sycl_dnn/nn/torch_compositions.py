@@ -22,6 +22,16 @@ clip, concat, concatenate, moveaxis, sgn = F.clamp, F.cat, F.cat, F.movedim, F.s
 vdot = F.dot
 
 
+def _check(name: str, argument: str, rule: str, is_right: bool, x: Any) -> None:
+    if not is_right:
+        raise ValueError(f"{name}: {argument} must {rule}, got {x.dtype} {tuple(x.shape)}")
+
+
+def _check_rank(name: str, rank: int, **arguments: Any) -> None:
+    for argument, x in arguments.items():
+        _check(name, argument, f"have {rank} axes", x.ndim == rank, x)
+
+
 # --- Arrays and facts about them
 
 
@@ -215,6 +225,7 @@ def inner(input: Any, other: Any) -> Any:
 
 def kron(input: Any, other: Any) -> Any:
     """Return the Kronecker product of two matrices."""
+    _check_rank("kron", 2, input=input, other=other)
     (a, b), (c, d) = input.shape, other.shape
     product = F.reshape(input, (a, 1, b, 1)) * F.reshape(other, (1, c, 1, d))
     return F.reshape(product, (a * c, b * d))
@@ -222,11 +233,14 @@ def kron(input: Any, other: Any) -> Any:
 
 def trace(input: Any) -> Any:
     """Return the sum of the diagonal of a matrix."""
+    _check_rank("trace", 2, input=input)
     return F.sum(F.diagonal(input))
 
 
 def cross(input: Any, other: Any, dim: int = -1) -> Any:
     """Return the cross products of vectors of three elements along an axis."""
+    for argument, x in (("input", input), ("other", other)):
+        _check("cross", argument, f"have 3 elements along axis {dim}", x.shape[dim] == 3, x)
 
     def turned(x: Any, by: int) -> Any:
         return F.roll(x, by, dim)
@@ -277,6 +291,9 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     """Count the occurrences of each number of a vector, or sum their weights."""
+    _check_rank("bincount", 1, input=input)
+    is_counted = not is_floating_point(input) and (not input.size or int(F.min(input)) >= 0)
+    _check("bincount", "input", "be of integers that are not negative", is_counted, input)
     size = max(int(F.max(input)) + 1 if input.size else 0, minlength)
     given = F.ones_like(input).astype("int64") if weights is None else weights
     return F.scatter_add(
@@ -286,6 +303,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
 
 def cov(input: Any, *, correction: int = 1) -> Any:
     """Return the covariance matrix of variables, the rows of a matrix."""
+    _check("cov", "input", "have at most 2 axes", input.ndim <= 2, input)
     x = input if input.ndim == 2 else F.reshape(input, (1, input.size))
     centered = x - F.mean(x, 1, True)
     made = F.matmul(centered, F.transpose(centered, 0, 1)) / (x.shape[1] - correction)
@@ -294,6 +312,7 @@ def cov(input: Any, *, correction: int = 1) -> Any:
 
 def searchsorted(sorted_sequence: Any, input: Any, *, right: bool = False) -> Any:
     """Return the positions in a sorted vector before which elements would be inserted."""
+    _check_rank("searchsorted", 1, sorted_sequence=sorted_sequence)
     points = F.unsqueeze(input, -1)
     is_before = sorted_sequence <= points if right else sorted_sequence < points
     return F.sum(is_before.astype("int64"), -1)

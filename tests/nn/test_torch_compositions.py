@@ -141,3 +141,21 @@ def test_blocks_of_torch(queue):
     block = lambda x: torch_names.utils.checkpoint.checkpoint(F.tanh, x, use_reentrant=False)  # noqa: E731
     found = sycl_dnn.grad(lambda x: F.sum(block(x)))(a)
     np.testing.assert_allclose(found.asnumpy(), 1 - np.tanh(A) ** 2, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda a: torch_names.cross(a[:, :2], a[:, :2]), r"cross: input must have 3 elements.*2"),
+        (lambda a: torch_names.kron(a[0], a), r"kron: input must have 2 axes, .*\(3,\)"),
+        (lambda a: torch_names.trace(a[0]), "trace: input must have 2 axes"),
+        (lambda a: torch_names.bincount(a[0]), "bincount: input must be of integers"),
+        (lambda a: torch_names.bincount(-a[2].astype("i4")), "bincount: input .* not negative"),
+        (lambda a: torch_names.bincount(a.astype("i4")), "bincount: input must have 1 axes"),
+        (lambda a: torch_names.cov(a[None]), "cov: input must have at most 2 axes"),
+        (lambda a: torch_names.searchsorted(a, a), "searchsorted: sorted_sequence must have 1"),
+    ],
+)
+def test_what_cannot_be_computed_is_refused(call, words, queue):
+    with pytest.raises(ValueError, match=words):
+        call(dpnp.asarray(A, sycl_queue=queue))
