@@ -193,13 +193,11 @@ def _first_traced(x: Any) -> Tensor | None:
     return x if isinstance(x, Tensor) else None
 
 
-def _stacked(x: Any, first: Tensor) -> Tensor:
+def _stacked(x: Any, first: Tensor) -> Any:
     """Return nested lists of traced arrays, and numbers of the dtype of the first, as one."""
     if isinstance(x, (list, tuple)):
-        joined: Tensor = F.stack([_stacked(item, first) for item in x])
-        return joined
-    made: Any = x if isinstance(x, Tensor) else tensor(x, dtype=first.dtype)
-    return made  # type: ignore[no-any-return]
+        return F.stack([_stacked(item, first) for item in x])
+    return x if isinstance(x, Tensor) else tensor(x, dtype=first.dtype)
 
 
 def from_numpy(ndarray: np.ndarray) -> dpnp.ndarray | Array:
