@@ -146,3 +146,56 @@ def test_quantized_matrices_of_microsoft(parsed):
     total = ((x.astype("i8") - 7) @ w.astype("i8").T + b) * 0.002
     np.testing.assert_allclose(z, total, rtol=1e-5)
     assert np.abs(y - np.clip(np.rint(total / 0.3) + 128, 0, 255)).max() <= 1
+
+
+# --- LSTM with weights of 8 bits
+
+
+def rounded_to_8_bits(x):
+    """Return numbers as DynamicQuantizeLinear keeps them."""
+    low, high = min(x.min(), 0), max(x.max(), 0)
+    scale = (high - low) / 255 or 1.0
+    zero = np.clip(np.rint(-low / scale), 0, 255)
+    return (np.clip(np.rint(x / scale) + zero, 0, 255) - zero) * scale
+
+
+def lstm_in_float64(x, w, r, bias, rounded):
+    """Return the results (T, D, N, H); ``rounded`` is what inputs and states go through."""
+
+    def sigmoid(x):
+        return 1 / (1 + np.exp(-x))
+
+    made = np.zeros((len(x), len(w), x.shape[1], r.shape[1]))
+    for d in range(len(w)):
+        h = c = np.zeros(made.shape[2:])
+        projected = rounded(x) @ w[d] + bias[d].reshape(2, -1).sum(0)
+        for t in range(len(x))[:: -1 if d else 1]:
+            i, o, f, g = np.split(projected[t] + rounded(h) @ r[d], 4, 1)
+            c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+            made[t, d] = h = sigmoid(o) * np.tanh(c)
+    return made
+
+
+def test_an_lstm_with_weights_of_8_bits_does_not_round_inputs_and_states():
+    """It is nearer to the same weights in float64 than an LSTM of products of 8-bit integers."""
+    model = onnx.parser.parse_model("""
+        <ir_version: 9, opset_import: ["": 17, "com.microsoft": 1]>
+        g (float[T, N, 32] x) => (float[T, 2, N, 24] y) {
+            y = com.microsoft.DynamicQuantizeLSTM <hidden_size = 24, direction = "bidirectional">
+                (x, w, r, b, , , , , ws, wz, rs, rz)
+        }""")
+    w, r = (RNG.integers(-128, 128, (2, n, 96)).astype("i1") for n in (32, 24))
+    ws, rs, bias = np.float32([0.002, 0.003]), np.float32([0.004, 0.003]), RNG.random((2, 192))
+    zeros = {"wz": np.int8([3, 0]), "rz": np.int8([0, -2])}
+    with_constants(model, w=w, r=r, b=bias.astype("f4"), ws=ws, rs=rs, **zeros)
+    x = (4 * RNG.standard_normal((7, 3, 32))).astype("f4")
+    x[0, 0, 0] = 40  # one large number makes the steps of 8 bits large
+    wide = [
+        (v - zeros[z].reshape(2, 1, 1).astype("f8")) * s.reshape(2, 1, 1)
+        for v, z, s in ((w, "wz", ws), (r, "rz", rs))
+    ]
+    exact = lstm_in_float64(x, *wide, bias, lambda x: x)
+    coarse = np.abs(lstm_in_float64(x, *wide, bias, rounded_to_8_bits) - exact)
+    error = np.abs(host(sycl_dnn.onnx.load(model)(x))[0] - exact)
+    assert error.max() < 0.02
+    assert 3 * np.sqrt((error**2).mean()) < np.sqrt((coarse**2).mean())
