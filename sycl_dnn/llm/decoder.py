@@ -10,7 +10,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.kernels.attention_to_slots import Scores
 from sycl_dnn.llm.architectures import Config, Layer
 from sycl_dnn.llm.cached_attention import attended, cached_attention
-from sycl_dnn.llm.key_value_slots import Places, Slots, positions_from
+from sycl_dnn.llm.key_value_slots import Places, Slots, check_slots, positions_from
 from sycl_dnn.llm.layer_norms import Weights, activated, norm
 from sycl_dnn.llm.projections import Projection, Table, gated_product, product_added, products
 from sycl_dnn.llm.turned_heads import Turn, turn_of
@@ -208,7 +208,9 @@ class Base(Module):
         if self.factor != 1:
             x = F.mul(x, self.factor)
         if self.positions_name:
-            x = F.add(x, self._modules[self.positions_name](F.astype(positions, "int32")))
+            rows = F.astype(F.nan_to_num(positions), "int32")
+            x = F.add(x, self._modules[self.positions_name](rows))
+            x = F.add(x, F.unsqueeze(F.mul(positions, 0.0), 2))  # NaN if there is no room
         return x
 
 
@@ -254,14 +256,22 @@ class Decoder(Module):
         cache : list of pairs of arrays (N, heads, S, D), optional
             Keys and values of each layer. If passed, logits and the updated cache are returned.
         slots : Slots, optional
-            Positions of the ids in the cache.
+            Positions of the ids in the cache. All logits are NaN if some are not among the slots
+            that are read: the host does not know ``slots.first``, and so cannot refuse.
         last_only : bool
             Whether to return only the logits of the last position, (N, vocabulary).
         n_read : int, optional
             Slots of the cache beyond this number are not read.
+
+        Raises
+        ------
+        ValueError
+            There are more ids than slots that are read, or a shape does not fit.
         """
         config, base = self.config, self._modules[self.base]
-        positions, masks = self._places(ids.shape[1], cache, slots, n_read)
+        if cache is not None or slots is not None or n_read is not None:
+            n_read = check_slots(ids.shape, cache, slots, n_read, len(config.layers))
+        positions, masks = self._places(ids.shape[1], slots, n_read)
         x = base.embedded(ids, positions)
         turns = [turn_of(r, positions) for r in config.rotations]
         places = None if slots is None else Places(*slots, slots_from(slots.first, ids.shape[1]))
@@ -282,7 +292,7 @@ class Decoder(Module):
         cap = self.config.final_softcap
         return logits if cap is None else F.mul(F.tanh(F.mul(logits, 1.0 / cap)), cap)
 
-    def _places(self, n: int, cache: Any, slots: Slots | None, n_read: int | None) -> Any:
+    def _places(self, n: int, slots: Slots | None, n_read: int | None) -> Any:
         """Return positions (N, T), and the mask for each window size."""
         windows = {layer.window for layer in self.config.layers}
         if slots is None:
@@ -294,8 +304,9 @@ class Decoder(Module):
         else:
             queries = F.unsqueeze(F.add(F.arange(float(n)), F.astype(slots.first, "float32")), 1)
             starts = F.reshape(F.astype(slots.starts, "float32"), (-1, 1))
-            positions = positions_from(*slots, n)
-            keys = F.arange(float(n_read or cache[0][0].shape[2]))
+            assert n_read is not None
+            positions = positions_from(*slots, n, n_read)
+            keys = F.arange(float(n_read))
             is_needed = True
             seen = F.logical_and(F.le(keys, queries), F.ge(keys, F.reshape(starts, (-1, 1, 1, 1))))
         masks: dict[int | None, Any] = {}

@@ -9,7 +9,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.call.operation import operation
 from sycl_dnn.ir.node import Node, number
 from sycl_dnn.lower.node_lowering import computed
-from sycl_dnn.ops.arithmetic import MAXIMUM, cast
+from sycl_dnn.ops.arithmetic import GT, LOGICAL_OR, LT, MAXIMUM, cast, where
 from sycl_dnn.ops.creation import iota
 
 
@@ -45,11 +45,48 @@ class Places(NamedTuple):
 
 
 @operation
-def positions_from(first: Any, starts: Any, n: int) -> Any:
-    """Return the positions (N, n) of new tokens in their texts, float32; 0 at the padding."""
+def positions_from(first: Any, starts: Any, n: int, n_slots: int) -> Any:
+    """Return the positions (N, n) of new tokens in their texts, float32; 0 at the padding.
+
+    They are NaN, and so is what depends on them, if one is not in the first ``n_slots`` slots.
+    """
 
     def body(first: Node, starts: Node) -> Node:
-        at = first + iota(n, 1, 2) - starts
-        return cast(MAXIMUM(at, number(0, "int32")), "float32")
+        at = MAXIMUM(first + iota(n, 1, 2) - starts, number(0, "int32"))
+        is_outside = LOGICAL_OR(
+            LT(first, number(0, "int32")), GT(first, number(n_slots - n, "int32"))
+        )
+        return where(is_outside, number(float("nan"), "float32"), cast(at, "float32"))
 
     return computed(body, F.reshape(first, (1, 1)), F.reshape(starts, (-1, 1)))
+
+
+def check_slots(
+    shape: tuple[int, int], cache: Any, slots: Slots | None, n_read: int | None, n_layers: int
+) -> int:
+    """Return how many slots are read; ValueError unless ids (N, T) may have room in them.
+
+    The first slot is known only on the device: see ``positions_from``.
+    """
+    n, length = shape
+    if cache is None or slots is None or len(cache) != n_layers:
+        given = "none" if cache is None else f"{len(cache)} pairs"
+        raise ValueError(
+            f"Decoder: cache must have a pair for each of {n_layers} layers, and slots, got {given}"
+            f"{'' if slots is not None else ' without slots'}"
+        )
+    rows, capacity = cache[0][0].shape[0], cache[0][0].shape[2]
+    if (rows, *slots.starts.shape) != (n, n):
+        raise ValueError(
+            f"Decoder: cache and slots.starts must have a row for each of {n} texts, got {rows} "
+            f"and {tuple(slots.starts.shape)}"
+        )
+    n_read = capacity if n_read is None else n_read
+    if not 1 <= n_read <= capacity:
+        raise ValueError(f"Decoder: n_read must be from 1 to {capacity}, got {n_read}")
+    if length > n_read:
+        raise ValueError(
+            f"Decoder: there must be at most as many new positions as the {n_read} slots that are "
+            f"read, got {length}; read more, or make a larger cache"
+        )
+    return n_read
