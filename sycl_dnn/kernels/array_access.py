@@ -29,6 +29,8 @@ class ArrayAccess:
         Of each source, size and stride of each axis that an index names.
     width : int
         Elements of a vector.
+    passed : sequence of Value
+        Numbers of the expression.
     """
 
     def __init__(
@@ -39,15 +41,17 @@ class ArrayAccess:
         strides: Strides,
         indexed: Sequence[Sequence[tuple[Value, Value]]],
         width: int,
+        passed: Sequence[Value] = (),
     ) -> None:
         self.kernel, self.expression, self.width = kernel, form.expression, width
         self._lanes, self._form = form.schedule.lanes, form
         self._classes, self._pointers, self._strides = form.classes, pointers, strides
-        self._indexed = indexed
+        self._indexed, self.passed = indexed, passed
 
     def of_single_elements(self) -> ArrayAccess:
         """Return the access to single elements along the axis of vectors."""
-        return ArrayAccess(self.kernel, self._form, self._pointers, self._strides, self._indexed, 1)
+        given = self._pointers, self._strides, self._indexed, 1, self.passed
+        return ArrayAccess(self.kernel, self._form, *given)
 
     def __len__(self) -> int:
         return len(self._pointers)
@@ -209,7 +213,7 @@ class Scope:
                 return arrays.gathered(number, start, self._at, operands)
             made = arrays.coordinate(number, start, self._at)
             return arrays.kernel.converted(made, REGISTERS[term.dtype])
-        return write(arrays.kernel, term, operands)
+        return write(arrays.kernel, term, operands, arrays.passed)
 
     def store(self, results: Iterable[int]) -> None:
         """Write results, by their places among the results."""

@@ -59,7 +59,7 @@ class Expression(NamedTuple):
     n_places : int
         Number of element coordinates that terms read.
     n_passed : int
-        Number of integers that are arguments of a launch.
+        Number of 32-bit integers that are arguments of a launch.
     """
 
     inputs: tuple[str, ...]
@@ -397,10 +397,14 @@ COSTLY = frozenset(
 _EXACT = ("abs", "maximum", "minimum", "neg", "stop_gradient", "where")
 
 
-def write(k: Kernel, term: Term, operands: Sequence[Value]) -> Value:
-    """Generate code for one term; return its register."""
+def write(k: Kernel, term: Term, operands: Sequence[Value], passed: Sequence[Value] = ()) -> Value:
+    """Generate code for one term, perhaps a number that is passed; return its register."""
     register = REGISTERS[term.dtype]
     attributes = {name: number_of(value) for name, value in term.attributes}
+    if "passed" in attributes:
+        given = passed[attributes["passed"]]
+        is_float = register == "f32"
+        return k.reinterpreted(given, register) if is_float else k.converted(given, register)
     if term.operation == "number":
         return rounded(k, k.constant(attributes["value"], register), term.dtype)
     if term.operation == "cast":

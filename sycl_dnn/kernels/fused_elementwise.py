@@ -14,7 +14,6 @@ from sycl_dnn.kernels.expression import (
     REGISTERS,
     Expression,
     from_memory,
-    number_of,
     to_memory,
     write,
 )
@@ -111,36 +110,6 @@ class Form(NamedTuple):
     schedule: Schedule
 
 
-#: Operations that are as fast with numbers of a launch as with constants.
-_TAKING_NUMBERS = frozenset(
-    ("add", "sub", "lt", "le", "gt", "ge", "eq", "ne", "maximum", "minimum", "where")
-)
-
-
-@functools.lru_cache(maxsize=1024)
-def with_passed_numbers(expression: Expression) -> tuple[Expression, tuple[int, ...]]:
-    """Return an expression whose integers are passed at launch, and these.
-
-    Offsets and bounds of coordinates differ from shape to shape, and from part to part; compiling
-    a kernel takes a tenth of a second.
-    """
-    if not expression.n_places and not expression.sources:
-        return expression, ()
-    numbers: list[int] = []
-    terms = list(expression.terms)
-    for place, term in enumerate(terms):
-        number = len(expression.inputs) + place
-        users = {t.operation for t in terms if number in t.operands}
-        is_index = term.operation == "number" and term.dtype in ("int32", "int64")
-        if not is_index or not users or not users <= _TAKING_NUMBERS:
-            continue
-        value = number_of(dict(term.attributes)["value"])
-        if -(1 << 31) <= value < 1 << 31:
-            terms[place] = term._replace(attributes=(("passed", len(numbers)),))
-            numbers.append(int(value))
-    return expression._replace(terms=tuple(terms), n_passed=len(numbers)), tuple(numbers)
-
-
 @functools.lru_cache(maxsize=1024)
 def name_of(form: Form) -> str:
     """Return a unique kernel name that contains its last operations."""
@@ -152,7 +121,7 @@ def name_of(form: Form) -> str:
 def numbers_of(grid: Grid, n_groups: int, n_units: int, indexed: Sequence[int] = ()) -> list[int]:
     """Return the scalar arguments of a launch, in the order of the kernel's parameters.
 
-    ``indexed`` has the size and stride of each gathered axis, and what else the expression takes.
+    ``indexed`` has the numbers of the expression, then size and stride of each gathered axis.
     """
     each = -(-n_units // n_groups)
     return [each, n_units, *grid.sizes, *grid.passed_strides, *indexed]
@@ -190,7 +159,7 @@ def parameters_of(form: Form) -> list[tuple[str, str]]:
     """Return the parameters of a kernel.
 
     Inputs, sources, results; units per group and number of units; sizes of the axes; strides of
-    class n; size and stride of each gathered axis; numbers of the expression.
+    class n; numbers of the expression; size and stride of each gathered axis.
     """
     expression = form.expression
     dtypes = [*expression.inputs, *[source.dtype for source in expression.sources]]
@@ -226,12 +195,12 @@ class ElementwiseWriter:
         self._strides = [
             [next(supply) if kind == "n" else None for kind in kinds] for kinds in form.classes
         ]
+        self._passed = [next(supply) for _ in range(expression.n_passed)]
         #: Size and stride of each gathered axis, by source.
         self._indexed = [
             [(next(supply), next(supply)) for _ in range(source.n_indices)]
             for source in expression.sources
         ]
-        self._passed = list(supply)
         self._item = k.number_of("item")
 
     def _constant(self, value: int) -> Value:
@@ -310,11 +279,8 @@ class ElementwiseWriter:
                 number = len(starts) - expression.n_places + attributes["place"]
                 coordinate = self._along_axis(number, place, width, starts[number])
                 values.append(k.converted(coordinate, REGISTERS[term.dtype]))
-            elif "passed" in attributes:
-                passed = self._passed[attributes["passed"]]
-                values.append(k.converted(passed, REGISTERS[term.dtype]))
             else:
-                values.append(write(k, term, operands))
+                values.append(write(k, term, operands, self._passed))
         for n, result in enumerate(expression.results, self._n_read):
             value = to_memory(k, k.repeated(values[result], width), expression.dtype_of(result))
             index = k.call("add", starts[n], k.converted(place, "i64"))

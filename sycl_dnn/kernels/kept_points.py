@@ -29,7 +29,8 @@ def n_numbers(form: ReductionForm | ScanForm) -> int:
     """Return how many numbers a kernel is passed."""
     n_strides = sum(kinds.count("n") for kinds in form.classes)
     n_sizes = len(form.kinds) + (form.schedule.part >= 0)
-    return 2 + n_sizes + n_strides + 2 * form.expression.n_indices
+    n_others = form.expression.n_passed + 2 * form.expression.n_indices
+    return 2 + n_sizes + n_strides + n_others
 
 
 class KeptPoints(abc.ABC):
@@ -37,7 +38,7 @@ class KeptPoints(abc.ABC):
 
     Its parameters: inputs, sources, any others, results; what each group computes, how many units
     there are, the whole size of an axis that is in parts, the sizes of the axes, strides of class
-    n, size and stride of each indexed axis.
+    n, numbers of the expression, size and stride of each indexed axis.
 
     Parameters
     ----------
@@ -74,6 +75,7 @@ class KeptPoints(abc.ABC):
         strides = [
             [next(supply) if kind == "n" else None for kind in kinds] for kinds in form.classes
         ]
+        passed = [next(supply) for _ in range(form.expression.n_passed)]
         indexed = [
             [(next(supply), next(supply)) for _ in range(source.n_indices)]
             for source in form.expression.sources
@@ -83,7 +85,7 @@ class KeptPoints(abc.ABC):
         pointers = [*arrays[:n_read], *[None] * form.expression.n_places, *arrays[n_before:]]
         pointers += arrays[n_read:n_before]
         width = form.schedule.width
-        self._arrays = ArrayAccess(kernel, form, pointers, strides, indexed, width)
+        self._arrays = ArrayAccess(kernel, form, pointers, strides, indexed, width, passed)
         self._is_rows = form.kinds[form.schedule.lanes] == "r"
         self._item = kernel.number_of("item")
         self._shared: dict[tuple[str, int], Value] = {}

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sycl_dnn.kernels.expression import COSTLY, NARROW, Expression
+from sycl_dnn.kernels.passed_numbers import with_passed_numbers
 from sycl_dnn.kernels.reduction_form import ReductionForm, ReductionSchedule
 
 #: Minimum elements per group, and for a second launch.
@@ -246,7 +247,8 @@ def planned(
         if kind == "n"
     ]
     whole = [total] if schedule.part >= 0 else []
-    numbers = [each, n_units, *whole, *grid.sizes, *strides]
+    expression, passed = with_passed_numbers(expression)
+    numbers = [each, n_units, *whole, *grid.sizes, *strides, *passed]
     n_parts = grid.sizes[schedule.part] if schedule.part >= 0 else 1
     form = ReductionForm(expression, grid.kinds, classes, schedule)
     return Plan(form, numbers, -(-n_units // each), n_parts)

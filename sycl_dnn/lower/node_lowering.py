@@ -19,7 +19,6 @@ from sycl_dnn.kernels.fused_elementwise import (
     name_of,
     numbers_of,
     units_of,
-    with_passed_numbers,
 )
 from sycl_dnn.kernels.launching import launched, units
 from sycl_dnn.kernels.node_expressions import (
@@ -28,6 +27,7 @@ from sycl_dnn.kernels.node_expressions import (
     is_elementwise,
     reads_of,
 )
+from sycl_dnn.kernels.passed_numbers import with_passed_numbers
 from sycl_dnn.lower import expansion
 from sycl_dnn.lower.chaining import Chains, Stage
 from sycl_dnn.lower.reduction_lowering import ReductionLaunch, elementwise_plans
@@ -386,7 +386,7 @@ class Lowering:
         grid.check(str(nodes[0].operation))
         n_units = units_of(grid, schedule)
         n_groups = min(n_units, 4 * units(operands[0])) if operands else n_units
-        numbers = numbers_of(grid, n_groups, n_units, [*indexed, *passed])
+        numbers = numbers_of(grid, n_groups, n_units, [*passed, *indexed])
         return launched(
             self._trace, module_of(form), name_of(form), operands, outs, numbers, n_groups,
             schedule.n_items, n_elementwise=len(reads.inputs), form=form,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Offsets and bounds of coordinates are arguments of a kernel, so others need no other kernel."""
+"""Offsets, bounds, scales and slopes are arguments of a kernel: others need no other kernel."""
 
 import dpnp
 import numpy as np
@@ -9,12 +9,13 @@ from arrays import normal
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn.kernels.expression import Expression, Term
-from sycl_dnn.kernels.fused_elementwise import with_passed_numbers
+from sycl_dnn.kernels.passed_numbers import with_passed_numbers
 
 
 def kernels_of(function, *args):
     compiled = sycl_dnn.compile(function)
-    np.testing.assert_array_equal(dpnp.asnumpy(compiled(*args)), dpnp.asnumpy(function(*args)))
+    made, expected = (dpnp.asnumpy(f(*args)) for f in (compiled, function))
+    np.testing.assert_allclose(made, expected, rtol=1e-5, atol=1e-6)
     parts = compiled.explain(*args).parts
     return [part.row for part in parts if part.implementation == "opencl"]
 
@@ -35,6 +36,24 @@ def test_other_rows_are_the_same_kernel(queue):
     index = sycl_dnn.asarray(np.array([3, 0, 2, 2]), sycl_queue=queue)
     names = [kernels_of(F.embedding, index, normal(queue, n, 24)) for n in (5, 70)]
     assert names[0] == names[1]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, by: F.leaky_relu(x + by, by) / by,
+        lambda x, by: F.sum(F.clamp(x * by, -by, by), 1),
+        lambda x, by: F.max(x * by, 0)[0],
+        lambda x, by: F.softmax(x / by, -1) * by,
+        lambda x, by: F.cumsum(x * by, 1),
+    ],
+    ids=["leaky_relu", "sum", "max", "softmax", "cumsum"],
+)
+def test_other_scales_are_the_same_kernel(function, queue):
+    x = normal(queue, 9, 50)
+    first, *others = [kernels_of(lambda x, by=by: function(x, by), x) for by in (0.3, 0.7, 1e-3)]
+    assert first
+    assert all(other == first for other in others)
 
 
 def number(value, dtype="int64"):
@@ -60,3 +79,12 @@ def test_divisors_and_large_numbers_stay_constants():
     assert [t for t, old in zip(made.terms, terms, strict=True) if t != old] == [
         Term("number", "int64", (), (("passed", 0),))
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "passed"),
+    [(0.1, (0x3DCCCCCD,)), (1e-40, (71362,)), (0.5, ()), (-255.0, ()), (float("inf"), ())],
+)
+def test_floats_that_are_not_simple_are_passed_by_their_bits(value, passed):
+    terms = (number(("hex", value.hex()), "float32"), Term("mul", "float32", (0, 1), ()))
+    assert with_passed_numbers(Expression(("float32",), terms, (2,)))[1] == passed

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of an expression that are arguments of a launch, so that others need no other kernel.
+
+Compiling a kernel takes a twentieth of a second to a fifth, which networks with a scale in each
+layer would need for each.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from sycl_dnn.kernels.expression import Expression, Term, number_of
+
+#: Operations that are as fast with numbers of a launch as with constants.
+_TAKING_INTEGERS = frozenset(
+    ("add", "sub", "lt", "le", "gt", "ge", "eq", "ne", "maximum", "minimum", "where")
+)
+_TAKING_FLOATS = _TAKING_INTEGERS | {"mul", "div"}
+#: Multiples of 1 / 16 up to 256 are those of formulas, which differ in more than their numbers.
+_SIMPLE, _MOST_SIMPLE = 16, 256
+
+
+@functools.lru_cache(maxsize=1024)
+def with_passed_numbers(expression: Expression) -> tuple[Expression, tuple[int, ...]]:
+    """Return an expression whose numbers are passed at launch, and these as 32-bit integers.
+
+    They are integers of expressions over coordinates and gathers: offsets and bounds, which differ
+    from shape to shape; and floats that are not simple: scales and slopes, given by their bits.
+    """
+    is_indexed = bool(expression.n_places or expression.sources)
+    passed: list[int] = []
+    terms = list(expression.terms)
+    for place, term in enumerate(terms):
+        bits = _bits_of(term, is_indexed=is_indexed)
+        if bits is None:
+            continue
+        number = len(expression.inputs) + place
+        users = {t.operation for t in terms if number in t.operands}
+        taking = _TAKING_FLOATS if term.dtype == "float32" else _TAKING_INTEGERS
+        if users and users <= taking and number not in expression.results:
+            terms[place] = term._replace(attributes=(("passed", len(passed)),))
+            passed.append(bits)
+    return expression._replace(terms=tuple(terms), n_passed=len(passed)), tuple(passed)
+
+
+def _bits_of(term: Term, *, is_indexed: bool) -> int | None:
+    """Return the bits of a number that may be passed; None for other terms."""
+    attributes = dict(term.attributes)
+    if term.operation != "number" or "value" not in attributes:
+        return None
+    value = number_of(attributes["value"])
+    if term.dtype == "float32":
+        with np.errstate(over="ignore"):
+            made = np.float32(value)
+        is_simple = abs(made) <= _MOST_SIMPLE and float(made) * _SIMPLE % 1 == 0
+        return None if is_simple or not np.isfinite(made) else int(made.view(np.int32))
+    if is_indexed and term.dtype in ("int32", "int64") and -(1 << 31) <= value < 1 << 31:
+        return int(value)
+    return None
