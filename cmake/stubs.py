@@ -7,16 +7,14 @@ Usage: ``stubs.py EXTENSION PACKAGE_FOLDER OUTPUT_FOLDER``.
 
 import ast
 import copy
-import enum
-import importlib.util
 import keyword
 import re
 import sys
-import types
 from pathlib import Path
 
 import pybind11_stubgen
 import python_stubs
+import without_dpnp
 
 HEADER = "# SPDX-License-Identifier: Apache-2.0\n# Written by cmake/stubs.py.\n"
 
@@ -166,19 +164,6 @@ def core_stub(text):
     return made + "\n"
 
 
-def loaded(extension):
-    """Return the extension of this file, also if another one is installed."""
-    # The package around it, of which signatures name one class.
-    package, onednn = types.ModuleType("sycl_dnn"), types.ModuleType("sycl_dnn.onednn")
-    package.__path__, package.onednn = [], onednn
-    onednn.format_tag = enum.IntEnum("format_tag", {"any": 1}, module="sycl_dnn.onednn")
-    spec = importlib.util.spec_from_file_location("sycl_dnn._core", extension)
-    package._core = importlib.util.module_from_spec(spec)
-    sys.modules |= {m.__name__: m for m in (package, onednn, package._core)}
-    spec.loader.exec_module(package._core)
-    return package._core
-
-
 def generated(folder):
     """Return what pybind11-stubgen writes for the extension that is loaded."""
     options = ["--ignore-all-errors", "--enum-class-locations", ".*:sycl_dnn._core"]
@@ -212,15 +197,15 @@ def onednn_stub(core, source):
 
 def main():
     """Write all stubs."""
-    extension, package, output = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
-    core = loaded(extension)
+    extension, package, output = map(Path, sys.argv[1:])
+    core = without_dpnp.import_package(extension, package)
     source = (package / "onednn" / "__init__.py").read_text()
     stubs = {
         "_core.pyi": core_stub(generated(output / "generated")),
         "onednn/__init__.pyi": onednn_stub(core, source),
-        "graph/methods.pyi": HEADER + python_stubs.methods_stub(package),
-        "optim/__init__.pyi": HEADER + python_stubs.optim_stub(package),
     }
+    for name, write in python_stubs.STUBS.items():
+        stubs[name] = HEADER + write()
     for name, text in stubs.items():
         (output / name).parent.mkdir(parents=True, exist_ok=True)
         (output / name).write_text(text)
