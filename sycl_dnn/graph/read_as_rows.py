@@ -40,7 +40,7 @@ def ordered_operands(group: Sequence[Node], shapes: Any) -> list[Value]:
 
     These are operands of post-ops, the rows that they apply to, operands of operations that assume
     one layout, and batched products that lack an axis, which oneDNN adds with a wrong stride (see
-    the register's ``avoided_implementations``, ``refused_calls``).
+    onednn/faults.jsonl).
     """
     produced = {v.id for node in group for v in node.outputs}
     fused = [

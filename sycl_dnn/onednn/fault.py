@@ -11,47 +11,52 @@ from typing import Any, Literal, NamedTuple
 from sycl_dnn import _core
 from sycl_dnn.onednn.apart import has_gaps, is_row_major, is_whole
 
-#: Any primitive, or a partition of a graph.
-ANY: tuple[str, ...] = ()
-
 
 @dataclass(frozen=True)
 class Fault:
-    """A known wrong result or crash.
+    """A known wrong result or crash: a row of faults.jsonl.
 
     name : identifies it in tests and reports
-    title, when, wrong, instead : cells of the table in docs/onednn_in_python.md, in Markdown
+    where, when, wrong, instead : cells of the table in docs/onednn_in_python.md, in Markdown
     met : ``warned`` at descriptor creation; ``rerouted`` to a correct implementation; ``refused``
         with an error; ``left`` to low-level users, avoided by ``functional``
-    rows : the affected primitives
+    rows : the affected primitives, in the file as patterns; none for graphs or any primitive
     device : where it was observed, ``cpu`` or ``gpu`` (simulated, or executed by the CPU); warnings
         apply only there
-    since, until : oneDNN versions in which it was first observed, and in which it is fixed
+    until : the oneDNN version in which it is fixed; all were first observed in 3.13.2
     advice : text of the warning or error
     refused_by : C++ function in csrc/primitives/refused_shapes.cpp or csrc/primitives/refusals.cpp
-    warns, refuses, post_ops, partition : rules, by what they are applied to
-    avoids : rule for implementations to skip
+    rule : matches descriptors that are warned of, refused, or of an implementation to skip
+    post_ops, partition : rules for primitives with post-ops and for partitions of graphs
     outputs : patterns of outputs whose results may be wrong
+    case : a case of the verifier that shows it
+    isa, writes : the instructions that oneDNN is limited to for that case; for a case that ends the
+        process, those that oneDNN nevertheless writes
+    impls : what runs that case on the executing GPU, and on an Arc or Tiger Lake
+    reproduced, not_reproduced : the test that shows it instead, or why none does
     """
 
     name: str
-    title: str
+    where: str
     when: str
     wrong: str
     instead: str
     met: Literal["warned", "rerouted", "refused", "left"]
-    rows: tuple[str, ...]
+    rows: tuple[str, ...] = ()
     device: Literal["cpu", "gpu"] = "cpu"
-    since: str = "3.13.2"
     until: str | None = None
     advice: str = ""
     refused_by: str = ""
-    warns: Callable[[Any], bool] | None = None
-    refuses: Callable[[Any], bool] | None = None
-    avoids: Callable[[Any], bool] | None = None
+    rule: Callable[[Any], bool] | None = None
     post_ops: Callable[[Any, Any], bool] | None = None
     partition: Callable[[Any], bool] | None = None
     outputs: tuple[str, ...] = ()
+    case: str = ""
+    isa: str = ""
+    writes: str = ""
+    impls: tuple[str, ...] = ()
+    reproduced: str = ""
+    not_reproduced: str = ""
 
 
 # --- Rules that recognize a fault; rows of the register refer to them
@@ -297,13 +302,6 @@ _EXACT_IN_DOUBLES = (
     "matmul", "conv", "deconv", "inner", "pooling", "softmax_forward", "reorder", "concat",
     "shuffle",
 )  # fmt: skip
-#: Primitives that may be inexact, for the register; recurrent cells have no f64.
-INEXACT_IN_DOUBLES = tuple(
-    row
-    for row in _core.ROWS
-    if not row.startswith(("softmax_forward", "pooling", "reorder", "concat", "shuffle"))
-    and not any(word in row for word in ("rnn", "lstm", "gru"))
-)
 
 
 def doubles_in_float(pd: Any) -> bool:

@@ -1,44 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
 """The register of oneDNN's faults, used by warnings, the compiler and graphs.
 
-``FAULTS`` combines ``cpu_faults``, ``avoided_implementations``, ``refused_calls``, ``gpu_faults``
-and ``gpu_type_faults``, which were found by comparison with float64 references.
-docs/onednn_in_python.md lists it. ``tests/onednn/test_fault_register.py`` reproduces each row and
-fails once oneDNN fixes one, so that the row can be removed.
+``FAULTS`` has a ``Fault`` per line of faults.jsonl; they were found by comparison with float64
+references. docs/onednn_in_python.md lists them. ``tests/onednn/test_fault_register.py`` reproduces
+each row and fails once oneDNN fixes one, so that the row can be removed.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn._warn import warn
 from sycl_dnn.errors import OneDnnFaultWarning, Unimplemented
-from sycl_dnn.onednn import (
-    avoided_implementations,
-    cpu_faults,
-    gpu_faults,
-    gpu_type_faults,
-    reference_code,
-    refused_calls,
-)
+from sycl_dnn.onednn import apart, avoidance, fault, reference_code
 from sycl_dnn.onednn.fault import Fault, GraphOp
 
 __all__ = ["FAULTS", "Fault", "in_partition", "spoils", "table", "why_wrong"]
 
-FAULTS = (
-    *cpu_faults.FAULTS,
-    *avoided_implementations.FAULTS,
-    *refused_calls.FAULTS,
-    *gpu_faults.FAULTS,
-    *gpu_type_faults.FAULTS,
-)
+_RULES = {**vars(apart), **vars(avoidance), **vars(fault)}
+
+
+def _fault_of(line: str) -> Fault:
+    cells: dict[str, Any] = json.loads(line)
+    for name in {"rule", "post_ops", "partition"} & cells.keys():
+        cells[name] = _RULES[cells[name]]
+    cells["rows"] = [r for r in _core.ROWS if any(fnmatchcase(r, p) for p in cells["rows"])]
+    cells |= {name: tuple(cell) for name, cell in cells.items() if isinstance(cell, list)}
+    return Fault(**cells)
+
+
+_FILE = Path(__file__).with_name("faults.jsonl")
+FAULTS = tuple(_fault_of(line) for line in _FILE.read_text(encoding="utf-8").splitlines())
 _WATCHED: dict[str, list[Fault]] = {}
 for _fault in FAULTS:
-    for _row in _fault.rows if _fault.warns or _fault.refuses or _fault.avoids else ():
+    for _row in _fault.rows if _fault.rule else ():
         _WATCHED.setdefault(_row, []).append(_fault)
+
+
+def _matching(pd: Any, met: str) -> Fault | None:
+    """Return the first fault of its device with this handling whose rule matches ``pd``."""
+    kind = pd.engine.kind.name
+    watched = (f for f in _WATCHED.get(pd.name, ()) if f.device == kind and f.met == met)
+    return next((f for f in watched if f.rule and f.rule(pd)), None)
 
 
 def check(pd: Any) -> None:
@@ -51,10 +60,8 @@ def check(pd: Any) -> None:
     Unimplemented
         Executing it would crash the process.
     """
-    kind = pd.engine.kind.name
-    for fault in _WATCHED.get(pd.name, ()):
-        if fault.device == kind and fault.refuses and fault.refuses(pd):
-            raise Unimplemented(f"{pd.name} ({pd.impl_info}): {fault.advice}; got {pd!r}")
+    if refused := _matching(pd, "refused"):
+        raise Unimplemented(f"{pd.name} ({pd.impl_info}): {refused.advice}; got {pd!r}")
     if warned := warned_of(pd):
         text = f"{pd.name} ({pd.impl_info}): known fault of oneDNN: {warned.advice}"
         warn(text, OneDnnFaultWarning)
@@ -63,15 +70,12 @@ def check(pd: Any) -> None:
 
 def is_avoided(pd: Any) -> bool:
     """Whether the implementation of ``pd`` is skipped in favor of the next one."""
-    kind = pd.engine.kind.name
-    return any(f.avoids(pd) for f in _WATCHED.get(pd.name, ()) if f.avoids and f.device == kind)
+    return _matching(pd, "rerouted") is not None
 
 
 def warned_of(pd: Any) -> Fault | None:
     """Return the fault that creating this descriptor warns about."""
-    kind = pd.engine.kind.name
-    watched = (f for f in _WATCHED.get(pd.name, ()) if f.device == kind and f.warns)
-    return next((f for f in watched if f.warns and f.warns(pd)), None)
+    return _matching(pd, "warned")
 
 
 def spoils(row: str, dst: _core.MemoryDesc, post_ops: Any) -> Fault | None:
@@ -101,7 +105,7 @@ def table() -> str:
     heads = ("name", "where", "when", "what is wrong", "workaround", "handling")
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for f in FAULTS:
-        where = f.title if f.device == "cpu" or "GPU" in f.title else f"{f.title}, GPU"
+        where = f.where if f.device == "cpu" or "GPU" in f.where else f"{f.where}, GPU"
         until = f"; fixed in {f.until}" if f.until else ""
         cells = (f"`{f.name}`", where, f.when, f.wrong + until, f.instead, f.met)
         lines.append("| " + " | ".join(c.replace("*", "\\*") for c in cells) + " |")

@@ -30,77 +30,39 @@ from sycl_dnn.tools.cases.drivers import DRIVERS
 FAULTS = {fault.name: fault for fault in faults.FAULTS if fault.device == "gpu"}
 T = dnnl.data_type
 
-#: Verifier cases, with the implementation on the executing GPU, and on an Arc or Tiger Lake.
-WRONG = {
-    "softmax-rows-gpu": (
-        "--softmax --dir=FWD_I --stag=ba --dtag=ba --axis=1 7x40", "ocl:xe", "ocl:xe",
-    ),
-    "rnn-overwritten-gaps-gpu": (
-        "--rnn --prop=BWD_DW --flags=O l1t3mb2sic8", "ocl:simple", "ocl:simple",
-    ),
-    "rms-norm-gradient-gpu": ("--lnorm --dir=BWD_D --flags=M 3x4x33", "ocl:ref", "ocl:ref"),
-    "sum-shifted-factors-gpu": (
-        "--sum --sdt=f32:f32:f32 --scales=1:2:0.5 2x16x3x4", "ocl:many_inputs", "reorder+post_ops",
-    ),
-    "matmul-found-scales-gpu": (
-        "--matmul --dt=bf16:bf16:f8_e4m3 --attr-scales=dst:dynamic_fp:f8_e4m3:1x16 8x64:64x64",
-        "ocl:ref", "ocl:ref",
-    ),
-    "lrn-padding-gpu": (
-        "--lrn --dir=BWD_D --tag=aBx16b mb2ic17ih6ls7alpha1", "ocl:ref", "ocl:ref",
-    ),
-    "conv-sum-type-gpu": (
-        "--conv --dir=FWD_I --dt=s8:s8:s8 --attr-post-ops=sum:0.25:0:u8+relu mb2ic16ih6oc16kh3ph1",
-        "ocl:ref", "jit:ir",
-    ),
-}  # fmt: skip
-#: Refused cases, which can be reproduced only without the register.
-REFUSED = {
-    "matmul-blocked-twice-gpu": (
-        "--matmul --stag=ab --wtag=BA16a16b4a 32x64:64x64", "ocl:ref", "ocl:ref",
-    ),
-    "lstm-integers-gpu": (
-        "--rnn --cfg=u8u8u8u8 --alg=VANILLA_LSTM l1t3mb2sic32", "ocl:simple", "ocl:simple",
-    ),
-}  # fmt: skip
-#: Rows that no test reproduces, and why.
-NOT_REPRODUCED = {
-    "prelu-nothing-gpu": "the binding runs nothing; only a program in C could show it",
-    "empty-tensors-gpu": "the extension refuses it before oneDNN sees it",
-    "lstm-bf16-cell-gpu": "test_refusals_on_gpu.py",
-    "doubles-in-float-gpu": "only with --fp64: tests/functional/test_float64.py",
-    "rnn-weights-of-integers-gpu": "test_integer_cells_on_gpu.py",
-}
+#: Rows with a verifier case, and those of them that are refused: reproduced without the register.
+WITH_CASE = [name for name, fault in FAULTS.items() if fault.case]
+REFUSED = [name for name in WITH_CASE if FAULTS[name].met == "refused"]
 
 
 def outcomes(line, stream):
     return [run_case(case, stream) for case in cases_of(line)]
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", sorted({*WITH_CASE} - {*REFUSED}))
 def test_onednn_still_has_the_fault(name, stream, values):
-    told = "\n".join(f"{r.status} {r.reason}" for r in outcomes(WRONG[name][0], stream))
+    told = "\n".join(f"{r.status} {r.reason}" for r in outcomes(FAULTS[name].case, stream))
     assert told.startswith("KNOWN"), f"oneDNN may have fixed {name}: check, then drop it: {told}"
     assert re.search(rf"known fault, {known_faults.PAGE}: {name} ", told)
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_onednn_still_has_the_refused_fault(name, stream, values, unchecked):
-    (done,) = outcomes(REFUSED[name][0], stream)
+    (done,) = outcomes(FAULTS[name].case, stream)
     assert done.status == "FAILED", f"oneDNN may have fixed {name}: check, then drop it"
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_impossible_requests_are_refused(name, stream):
-    (done,) = outcomes(REFUSED[name][0], stream)
+    (done,) = outcomes(FAULTS[name].case, stream)
     assert done.status == "UNIMPLEMENTED"
     assert FAULTS[name].advice in done.reason
 
 
-@pytest.mark.parametrize("name", [*WRONG, *REFUSED])
+@pytest.mark.parametrize("name", WITH_CASE)
 def test_row_names_what_a_real_gpu_picks(name, stream, has_values, unchecked):
-    line, executed, real = (WRONG | REFUSED)[name]
-    (case,) = cases_of(line)
+    executed, real = FAULTS[name].impls
+    (case,) = cases_of(FAULTS[name].case)
     pd, _, _ = execution.prepare(case.call(), stream.engine)
     assert pd.impl_info.startswith(executed if has_values else real)
 
@@ -482,28 +444,3 @@ def test_bias_with_gaps_is_still_treated_as_dense(stream, values, unchecked):
     found = arrays["dst"]
     told = "oneDNN may have mended bias-apart-gpu: look, then drop it"
     assert not np.array_equal(found.asnumpy()[:8], np.arange(8) * 2), told
-
-
-#: The first of test_narrow_statistics_on_gpu.py, the others of test_tensors_apart_on_gpu.py.
-IN_ANOTHER_FILE = (
-    "layer-norm-narrow-statistics-gpu",
-    "tensors-apart-gpu",
-    "reduction-gaps-gpu",
-    "inner-product-result-gpu",
-    "resampling-gradient-layout-gpu",
-    "cell-apart-gpu",
-    "softmax-six-axes-gpu",
-)
-
-
-def test_every_row_is_reproduced_or_says_why_not():
-    alone = [
-        "bias-apart-gpu",
-        *IN_ANOTHER_FILE,
-        "rnn-submemory-gpu",
-        "reorder-sixteen-apart-gpu",
-        "select-spread-condition-gpu",
-        "half-bytes-gpu",
-    ]
-    told = [*WRONG, *REFUSED, *CHECKS, *NOT_REPRODUCED, *alone]
-    assert sorted(told) == sorted(FAULTS)

@@ -21,7 +21,7 @@ from conformance.verify.runner import run_case
 import sycl_dnn
 from sycl_dnn import _core
 from sycl_dnn import onednn as dnnl
-from sycl_dnn.onednn import avoided_implementations, faults
+from sycl_dnn.onednn import faults
 from sycl_dnn.onednn.fault import GraphOp, cpu_has_avx512
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,89 +29,11 @@ PAGE = ROOT / known_faults.PAGE
 FAULTS = {fault.name: fault for fault in faults.FAULTS}
 T = dnnl.data_type
 
-#: Verifier cases with wrong values, which the row's name identifies.
-WRONG = {
-    "deconvolution-pointwise": "--deconv --stag=abx --wtag=abx --dtag=abx mb2ic8ih5oc4kh1",
-    "inner-product-order": "--ip --stag=axb --wtag=bcda --dir=FWD_I mb2ic8ih3oc16",
-    "rnn-strided-source": "--rnn --prop=BWD_DW --tag=bac:any:abc l1t3mb2sic16",
-    "augru-gradients": "--rnn --prop=BWD_DW --alg=VANILLA_AUGRU l1t3mb2sic16",
-    "rms-norm-gradient": "--lnorm --dir=BWD_D --flags=M 3x4x33",
-    "lrn-bf16-channels": "--lrn --dir=BWD_D --dt=bf16 --tag=axb mb2ic17ih6ls7alpha1",
-    "lrn-wide-window": "--lrn --dir=BWD_D --tag=axb mb2ic17ih6ls7alpha1",
-    "lstm-signed-states": "--rnn --cfg=s8s8s8s8 --alg=VANILLA_LSTM l1t3mb2sic32",
-    "reorder-masked": "--reorder --sdt=f32 --ddt=s8 --attr-zero-points=dst:per_dim_1 2x3x4x5",
-    "reorder-to-4-bits": "--reorder --sdt=s8 --ddt=s4 4x16x2x2",
-    "binary-later-operands": "--binary --attr-post-ops=relu+add:f32:4+mul:f32:4 2x3x32:2x3x32",
-    "deconvolution-halved-weights": (
-        "--deconv --dir=FWD_I --dt=s8:s8:s8 --attr-post-ops=relu+sum g4mb2ic16iw5oc16kw3pw1"
-    ),
-    "deconvolution-doubled": (
-        "--deconv --dir=FWD_I --dt=s8:s8:f32 --stag=axb --dtag=axb mb2ic16ih5oc16oh11kh3sh2ph0"
-    ),
-    "matmul-found-scales": (
-        "--matmul --dt=bf16:bf16:f8_e4m3 --attr-scales=dst:dynamic_fp:f8_e4m3:1x16 8x64:64x64"
-    ),
-    "pooling-operand": "--pool --dir=FWD_I --attr-post-ops=mul:f32:per_tensor mb2ic16ih6kh3sh2ph1",
-}  # fmt: skip
-#: Instruction set whose kernels have the fault; others run with the CPU's own.
-ISA = {
-    "deconvolution-doubled": "AVX512_CORE",
-    "deconvolution-halved-weights": "AVX512_CORE_VNNI",
-    "lrn-bf16-channels": "AVX512_CORE_VNNI",
-    "lstm-signed-states": "AVX512_CORE_VNNI",
-}
-#: Cases that end the process: the instructions that oneDNN is limited to, those that it writes.
-FATAL = {
-    "conv-narrowed-result": (
-        "AVX512_CORE_VNNI",
-        "avx512_core_bf16",
-        "--conv --dt=f32:f32:bf16 --bia-dt=f32 --stag=axb --dtag=axb mb2ic16ih6oc16kh3ph1",
-    ),
-    "matmul-shifted-weights": (
-        "AVX2",
-        "avx512_core",
-        "--matmul --dt=f32:s8:f32 --attr-fpmath=strict:true --attr-zero-points=wei:per_oc "
-        "6x64:64x6",
-    ),
-}
+#: Rows whose case has wrong values, and those whose case ends the process.
+WRONG = [f.name for f in faults.FAULTS if f.case and not f.writes and f.device == "cpu"]
+FATAL = [f.name for f in faults.FAULTS if f.writes]
 #: Those cases that have not yet run on a CPU with the instructions.
 NOT_SEEN_WITH_IT = {"matmul-shifted-weights"}
-#: Implementations that are skipped and never tried: they end the process, or take all memory.
-NEVER_ALLOWED = {"lrn-narrow-window", "layer-norm-long-rows"}
-#: Rows that other tests reproduce.
-ELSEWHERE = {
-    "rnn-no-initial-state": "tests/onednn/test_faults.py",
-    "bias-apart": "tests/onednn/test_elements_apart.py",
-    "layer-norm-apart": "tests/onednn/test_elements_apart.py",
-    "softmax-gradient-apart": "tests/onednn/test_elements_apart.py",
-    "graph-vectors-apart": "tests/onednn/test_elements_apart.py",
-    "eltwise-six-axes": "tests/onednn/test_writes_past_the_end.py",
-    "half-bytes": "tests/onednn/test_half_bytes.py",
-    "half-bytes-inside": "tests/onednn/test_writes_past_the_end.py",
-    "softmax-wider-gradient": "tests/onednn/test_writes_past_the_end.py",
-    "int8-saturation": "tests/onednn/test_faults.py",
-    **dict.fromkeys(
-        {f.name for f in avoided_implementations.FAULTS} - NEVER_ALLOWED,
-        "tests/onednn/test_avoided_implementations.py",
-    ),
-    **{f.name: "tests/gpu/test_faults_on_gpu.py" for f in faults.FAULTS if f.device == "gpu"},
-}
-_BY_EXTENSION = "the extension refuses it before oneDNN sees it; only a program in C could show it"
-#: Rows that no test reproduces, and why.
-NOT_REPRODUCED = {
-    "resampling-pixel": "descriptors are given other strides: test_resampled_pixels.py",
-    **{name: _BY_EXTENSION for name, f in FAULTS.items() if f.refused_by and f.device == "cpu"},
-    **dict.fromkeys(NEVER_ALLOWED, "making the primitive ends the process, or takes all memory"),
-    "lstm-bf16-projection": "needs a CPU with BF16",
-    "conv-bf16-padded-depth": "needs a CPU with BF16, and depends on what lies in fresh memory",
-    "conv-bf16-lone-window": "needs a CPU with BF16, and depends on what lies after the array",
-    "lstm-projection-unwritten": "depends on what lay in the result",
-    "pooling-gradient-gaps": "depends on what lay in the gradient",
-    "prelu-bf16-slopes": "reads after the end of the slopes",
-    "log-accuracy": "seen on AVX-512 with BF16 only",
-    "norm-backward-data-outputs": "a rule of the interface: the binding asks for the arguments",
-    "graph-quantize-race": "2 of 5,000 calls on a busy CPU",
-}
 
 
 def outcomes(line, stream):
@@ -139,9 +61,8 @@ def in_process_of(isa, lines, unchecked=False):
 
 @cache
 def told_with(isa):
-    """Return the answers of a CPU with this instruction set, by case."""
-    lines = {name: WRONG[name] for name in ISA if ISA[name] == isa}
-    lines |= {name: line for name, (of, _, line) in FATAL.items() if of == isa}
+    """Return the answers of a CPU with this instruction set, by fault."""
+    lines = {f.name: f.case for f in faults.FAULTS if f.isa == isa}
     run = in_process_of(isa, lines.values())
     assert run.returncode == 0, run.stderr[-2000:]
     return dict(zip(lines, run.stdout.splitlines(), strict=True))
@@ -150,11 +71,12 @@ def told_with(isa):
 @pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", WRONG)
 def test_onednn_still_has_the_fault(name, cpu_stream):
-    if name in ISA:
-        told = told_with(ISA[name])[name]
+    fault = FAULTS[name]
+    if fault.isa:
+        told = told_with(fault.isa)[name]
     else:
         needs("AVX512_CORE")
-        told = "\n".join(f"{r.status} {r.reason}" for r in outcomes(WRONG[name], cpu_stream))
+        told = "\n".join(f"{r.status} {r.reason}" for r in outcomes(fault.case, cpu_stream))
     assert told.startswith("KNOWN"), f"oneDNN may have fixed {name}: check, then drop it: {told}"
     assert re.search(rf"known fault, {known_faults.PAGE}: {name} ", told)
 
@@ -162,9 +84,9 @@ def test_onednn_still_has_the_fault(name, cpu_stream):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FATAL)
 def test_onednn_still_crashes(name):
-    isa, written, line = FATAL[name]
-    run = in_process_of(isa, [line], unchecked=True)
-    bits = dnnl.cpu_isa[written].value
+    fault = FAULTS[name]
+    run = in_process_of(fault.isa, [fault.case], unchecked=True)
+    bits = dnnl.cpu_isa[fault.writes].value
     if dnnl.get_effective_cpu_isa().value & bits == bits:
         # This CPU has the instruction that oneDNN should not have emitted.
         assert run.stdout == "PASSED\n" or name in NOT_SEEN_WITH_IT
@@ -175,7 +97,7 @@ def test_onednn_still_crashes(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FATAL)
 def test_crashing_calls_are_refused(name):
-    told = told_with(FATAL[name][0])[name]
+    told = told_with(FAULTS[name].isa)[name]
     assert told.startswith("UNIMPLEMENTED")
     assert FAULTS[name].advice in told
 
@@ -268,9 +190,11 @@ def test_graphs_know_narrow_strided_gradients_of_weights():
 
 
 def test_every_row_is_reproduced_or_says_why_not():
-    told = [*WRONG, *FATAL, *CHECKS, *ELSEWHERE, *NOT_REPRODUCED]
-    assert sorted(told) == sorted(FAULTS)
-    assert all(NOT_REPRODUCED.values())
+    for f in faults.FAULTS:
+        assert sum(map(bool, (f.case, f.reproduced, f.not_reproduced))) == 1, f.name
+        assert not f.reproduced or (ROOT / f.reproduced).exists(), f.name
+    here = str(Path(__file__).relative_to(ROOT))
+    assert {f.name for f in faults.FAULTS if f.reproduced == here} == set(CHECKS)
 
 
 def test_no_row_is_fixed_in_this_version():
@@ -282,15 +206,15 @@ def test_no_row_is_fixed_in_this_version():
 def test_each_row_names_its_workaround():
     assert known_faults.RULES.keys() <= {fault.name for fault in faults.FAULTS}
     for fault in faults.FAULTS:
-        assert (fault.met == "warned") == bool(fault.warns), fault.name
-        assert bool(fault.advice) == bool(fault.warns or fault.refuses), fault.name
-        by = [fault.refused_by, fault.refuses]
-        assert fault.met != "refused" or any(by), fault.name
+        has_rule = bool(fault.rule)
+        assert fault.met != "warned" or has_rule, fault.name
+        assert fault.met != "left" or not has_rule, fault.name
+        is_said = has_rule and fault.met in ("warned", "refused")
+        assert bool(fault.advice) == is_said, fault.name
+        assert fault.met != "refused" or has_rule or fault.refused_by, fault.name
         assert bool(fault.refused_by) <= (fault.met == "refused"), fault.name
-        assert bool(fault.avoids) <= (fault.met == "rerouted"), fault.name
-        is_told = fault.name in known_faults.RULES or (fault.device == "gpu" and fault.warns)
-        assert bool(is_told) == bool(fault.outputs), fault.name
-        assert set(fault.rows) <= set(dnnl.PRIMITIVES), fault.name
+        is_told = fault.name in known_faults.RULES or (fault.device, fault.met) == ("gpu", "warned")
+        assert is_told == bool(fault.outputs), fault.name
 
 
 @pytest.mark.skipif(

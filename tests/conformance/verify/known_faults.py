@@ -171,7 +171,7 @@ def explain(
         if fault.device != device or call.row not in fault.rows:
             continue
         covered = all(any(fnmatchcase(o, p) for p in fault.outputs) for o in outputs)
-        was_warned = bool(fault.warns) and any(fault.advice in text for text in warned)
+        was_warned = fault.met == "warned" and any(fault.advice in text for text in warned)
         if covered and (was_warned or (fault.name in RULES and RULES[fault.name](call, impl))):
             return _told(fault)
     return ""
