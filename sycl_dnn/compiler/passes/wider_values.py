@@ -186,9 +186,23 @@ def _joined(graph: Graph, group: list[Node]) -> list[Node]:
     product, nodes = found
     for old in sorted(readers, key=graph.place):
         graph.replace([], readers[old], at=old)
+    later = _makers_after(graph, group[0], nodes)
     graph.replace(group[1:], product, at=group[0])
-    graph.insert(nodes, before=product)
+    graph.drop(later)
+    graph.insert([*later, *nodes], before=product)
     return []
+
+
+def _makers_after(graph: Graph, first: Node, nodes: Sequence[Node]) -> list[Node]:
+    """Return what nodes of constants need of what is computed after ``first``."""
+    found: set[Node] = set()
+    stack = list(nodes)
+    while stack:
+        read = [t.storage for t in stack.pop().inputs.values()]
+        made = {w for s in read for w in graph.writers(s) if graph.place(w) > graph.place(first)}
+        stack += made - found
+        found |= made
+    return sorted(found, key=graph.place)
 
 
 def _wide_result(group: list[Node]) -> Tensor:

@@ -124,6 +124,24 @@ def test_products_are_joined_depending_on_their_readers(function, n_joined, rows
         assert f"{n_joined} products" in str(compiled.explain(x)) or rows == 1
 
 
+def test_operands_are_computed_before_the_one_product(make):
+    """The second bias is computed after the first product, which the one product replaces."""
+
+    def function(x, w, b):
+        found = []
+        for i in range(2):
+            bias = F.cat([F.narrow(b[i], 0, 0, 8) + F.narrow(b[i], 0, 4, 8), b[i][8:]], 0)
+            made = F.matmul(x, w[i]) + bias
+            found.append(made[:, :6] * made[:, 6:])
+        return found
+
+    x, w, b = make(15, 2), make(2, 2, 12), make(2, 12)
+    frozen = sycl_dnn.freeze(w), sycl_dnn.freeze(b)
+    compiled = sycl_dnn.compile(function)
+    assert_same(compiled(x, *frozen), function(x, w, b))
+    assert _joined(compiled.explain(x, *frozen))
+
+
 def test_a_source_that_changes_in_between_is_read_again(make):
     w, x = make(16, 16) / 4, make(4, 16)
 
