@@ -12,8 +12,10 @@ from sycl_dnn.functional.conv.windows import (
     Axis,
     Pads,
     Sizes,
+    Span,
     batched,
     check_counts,
+    cut,
     describe,
     extents,
     lone_windows,
@@ -22,7 +24,8 @@ from sycl_dnn.functional.conv.windows import (
     unbatched,
     whole_number,
 )
-from sycl_dnn.onednn.fault import narrow_lanes
+from sycl_dnn.onednn.fault import cpu_has_avx512, narrow_lanes
+from sycl_dnn.trace import layout
 from sycl_dnn.trace.descriptors import NARROW
 from sycl_dnn.trace.gradients import Grads, backward, pulled_back, rule_for
 from sycl_dnn.trace.pointwise import zeros
@@ -74,7 +77,7 @@ def widened(x: Tensor, axes: list[Axis], *tensors: Tensor | None) -> list[Any]:
 def _backward_data(trace: Trace, entry: Entry, grads: Grads) -> Grads:
     src, weights, params = entry.inputs["src"], entry.inputs["weights"], entry.params
     is_grouped = weights.ndim > src.ndim
-    layout, words = spread_choice(
+    found, words = spread_choice(
         trace,
         src.shape,
         groups=weights.shape[0] if is_grouped else 1,
@@ -84,8 +87,8 @@ def _backward_data(trace: Trace, entry: Entry, grads: Grads) -> Grads:
     result = trace.primitive(
         "convolution_backward_data",
         {"weights": weights, "diff_dst": grads["dst"]},
-        {"diff_src": Out(src.shape, src.dtype, layout)},
-        ask={"weights": "any", "diff_dst": layout},
+        {"diff_src": Out(src.shape, src.dtype, found)},
+        ask={"weights": "any", "diff_dst": found},
         prefer=words,
         hint_fwd_pd=entry.pd,
         **{n: v for n, v in params.items() if n != "prop_kind"},
@@ -146,11 +149,10 @@ def _rebuilt(trace: Trace, entry: Entry, source: Tensor, weights: Tensor, bias: 
     row = entry.row.partition("_backward_")[0] + "_forward"
     like = entry.inputs["diff_dst"]
     inputs = {"src": source, "weights": weights} | ({} if bias is None else {"bias": bias})
-    layout = "channels_last"
-    words = None
+    found, words = "channels_last", None
     if row == "deconvolution_forward":
         is_grouped = weights.ndim > source.ndim
-        layout, words = spread_choice(
+        found, words = spread_choice(
             trace,
             like.shape,
             groups=weights.shape[0] if is_grouped else 1,
@@ -160,8 +162,8 @@ def _rebuilt(trace: Trace, entry: Entry, source: Tensor, weights: Tensor, bias: 
     trace.primitive(
         row,
         inputs,
-        {"dst": Out(like.shape, like.dtype, layout)},
-        ask={"src": layout, "weights": "any"},
+        {"dst": Out(like.shape, like.dtype, found)},
+        ask={"src": found, "weights": "any"},
         prefer=words,
         prop_kind=prop_kind.forward_training,
         **{n: v for n, v in entry.params.items() if n not in ("prop_kind", "hint_fwd_pd")},
@@ -290,6 +292,49 @@ def cropped(x: Tensor, axes: list[Axis], counts: Sizes) -> tuple[Tensor, list[Ax
     return x, results
 
 
+def _visited(x: Tensor, axes: list[Axis], groups: int) -> tuple[Tensor, list[Axis]]:
+    """Return the positions that windows of one element visit, if reading only them is faster.
+
+    That is, if the input has another layout than channels-last, to which it is copied, and for
+    gradients with respect to few channels, for which oneDNN has only slow implementations.
+    """
+    is_copied = not layout.is_channels_last(x.trace.plain(x).desc)
+    is_slow = x.trace.training and x.shape[1] // groups < narrow_lanes()
+    if not (_is_lone(axes) and max(a.stride for a in axes) > 1 and (is_copied or is_slow)):
+        return x, axes
+    x = cut(x, [Span(0, a.count(), a.stride) for a in axes])
+    return x, [a._replace(size=a.count(), stride=1, right=0) for a in axes]
+
+
+def _is_lone(axes: list[Axis]) -> bool:
+    """Whether windows are single elements of the input."""
+    return all(a.extent == 1 and a.left == 0 and a.right <= 0 for a in axes)
+
+
+#: Inputs for each output from which copying the input takes longer than the products.
+_MANY_INPUTS = 3
+
+
+def _layout_for(x: Tensor, axes: list[Axis], groups: int, n_out: int) -> str:
+    """Return the layout of source and result.
+
+    For single elements of row-major float32 with few outputs, oneDNN multiplies the weights by
+    matrices (C, positions) as they are, with AVX-512 at full speed. Gradients would copy each time
+    what is otherwise copied once, and a compiled function may have a use for channels-last.
+    """
+    trace = x.trace
+    is_product = _is_lone(axes) and max(a.stride for a in axes) == 1 and groups == 1
+    is_fast = trace.engine.kind is engine_kind.cpu and x.dtype == "float32" and cpu_has_avx512()
+    is_few = _MANY_INPUTS * n_out <= x.shape[1]
+    if not (is_product and is_fast and is_few) or trace.training or trace.is_compiled:
+        return "channels_last"
+    plain = trace.plain(x)
+    is_row_major = plain.strides == layout.row_major_strides(x.shape)
+    return (
+        "row_major" if is_row_major and not layout.is_channels_last(plain.desc) else "channels_last"
+    )
+
+
 def window_parameters(axes: list[Axis]) -> dict[str, Any]:
     """Return the window parameters of a convolution primitive."""
     return {
@@ -319,17 +364,19 @@ def convolve(
     check_operands(name, x, weight, bias, n_out)
     axes, counts = geometry(name, x.shape[2:], kernel, stride, padding, dilation)
     x, axes = cropped(x, axes, counts)
+    x, axes = _visited(x, axes, groups)
     if x.trace.training:
         x, weight, bias = widened(x, axes, weight, bias)
     if groups > 1:
         weight = reshape(weight, (groups, n_out // groups, *weight.shape[1:]))
     inputs = {"src": x, "weights": weight} | ({} if bias is None else {"bias": bias})
+    found = _layout_for(x, axes, groups, n_out)
     result = x.trace.primitive(
         "convolution_forward",
         inputs,
-        {"dst": Out((x.shape[0], n_out, *counts), x.dtype, "channels_last")},
+        {"dst": Out((x.shape[0], n_out, *counts), x.dtype, found)},
         # For row-major weights oneDNN has only its reference implementation.
-        ask={"src": "channels_last", "weights": "any"},
+        ask={"src": found, "weights": "any"},
         prop_kind=x.trace.forward_kind,
         algorithm=algorithm.convolution_direct,
         **window_parameters(axes),
@@ -387,7 +434,8 @@ def conv2d(
     -------
     array (N, O, T, U), or (O, T, U) for one image
         T = (H + before + after - dilation * (KH - 1) - 1) // stride + 1. Memory is channels-last,
-        the fastest layout for subsequent operations.
+        the fastest layout for subsequent operations, except after row-major input where a 1x1
+        kernel has few outputs.
 
     Raises
     ------

@@ -4,12 +4,14 @@ from dataclasses import replace
 import dpnp
 import numpy as np
 import pytest
+from arrays import to_float32
 from comparing import compiled_as_eager, slow_parts
 from functional.case import Case, Spec
 from functional.checks import Checks
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn.onednn.fault import cpu_has_avx512
 
 #: name: function, shapes of input, weight, bias, then the remaining arguments.
 _CALLS = {
@@ -91,6 +93,80 @@ def test_result_is_channels_last(queue):
         dpnp.ones((4, 3, 3, 3), dtype="f4", sycl_queue=queue),
     )
     assert F.conv2d(x, w).get_array().strides == (3 * 4 * 4, 1, 4 * 4, 4)
+
+
+#: Shape of an image, outputs, stride, padding, groups.
+_POINTWISE = [
+    ((2, 24, 7, 9), 6, (2, 3), 0, 1),
+    ((2, 20, 6, 6), 4, 3, 0, 1),
+    ((2, 4, 6, 6), 4, 2, 1, 1),
+    ((2, 12, 7, 8), 18, 2, 0, 6),
+    ((1, 32, 5, 6), 7, 1, 0, 1),
+    ((3, 32, 1, 1), 8, 2, 0, 4),
+    ((2, 6, 15), 24, 4, 0, 3),
+    ((2, 6, 3, 4, 5), 7, (1, 2, 1), 0, 1),
+]
+
+
+def _pointwise(x, w, dy, key, padding, groups):
+    """Return values and gradients of weights that multiply the visited elements, exactly."""
+    whole = np.pad(x, [(0, 0), (0, 0), *[(padding, padding)] * (x.ndim - 2)])
+    slopes, made = np.zeros_like(whole), []
+    axes = [0, *range(2, x.ndim)]
+    parts = [np.split(a, groups, n) for a, n in ((whole, 1), (w, 0), (slopes, 1), (dy, 1))]
+    for of_x, of_w, of_slopes, of_dy in zip(*parts, strict=True):
+        y = np.einsum("oi,ni...->no...", of_w, of_x[key])
+        made.append((y, np.tensordot(of_dy, of_x[key], (axes, axes))))
+        of_slopes[key] = np.einsum("oi,no...->ni...", of_w, of_dy)
+    crop = tuple(slice(padding, padding + n) for n in x.shape[2:])
+    y, dw = (np.concatenate([pair[n] for pair in made], 1 - n) for n in (0, 1))
+    return y, slopes[(slice(None), slice(None), *crop)], dw
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("is_last", [False, True])
+@pytest.mark.parametrize("case", _POINTWISE, ids=str)
+def test_windows_of_one_element(case, is_last, dtype, queue):
+    """How they are computed depends on layout, stride and groups; what, does not."""
+    shape, n_out, stride, padding, groups = case
+    rank = len(shape) - 2
+    steps = stride if isinstance(stride, tuple) else (stride,) * rank
+    key = (slice(None), slice(None), *[slice(None, None, s) for s in steps])
+    counts = [(n + 2 * padding - 1) // s + 1 for n, s in zip(shape[2:], steps, strict=True)]
+    rng = np.random.default_rng(len(shape))
+    shapes = (shape, (n_out, shape[1] // groups), (shape[0], n_out, *counts))
+    x, w, dy = (rng.integers(-1, 2, s).astype("f4") for s in shapes)
+    expected = _pointwise(x, w, dy, key, padding, groups)
+
+    images, weight, slopes = (
+        sycl_dnn.asarray(a, dtype=dtype, sycl_queue=queue)
+        for a in (np.moveaxis(x, 1, -1).copy() if is_last else x, w, dy)
+    )
+    order = (0, rank + 1, *range(1, rank + 1)) if is_last else range(rank + 2)
+    convolve = (F.conv1d, F.conv2d, F.conv3d)[rank - 1]
+
+    def function(images, weight):
+        kernel = F.reshape(weight, (*w.shape, *[1] * rank))
+        x = F.permute(images, order)
+        return convolve(x, kernel, None, stride, padding, groups=groups)
+
+    y, pullback = sycl_dnn.vjp(function, images, weight)
+    dx, dw = pullback(slopes)
+    actual = [to_float32(a) for a in (y, dx, dw)]
+    actual[1] = np.moveaxis(actual[1], -1, 1) if is_last else actual[1]
+    for a, b in zip(actual, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_few_products_of_row_major_positions_are_not_copied(queue):
+    """A copy to channels-last would take longer than the products."""
+    x, w = (dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in ((2, 32, 8, 8), (4, 32, 1, 1)))
+    with sycl_dnn.profile() as profile:
+        y = F.conv2d(x, w)
+    copies = [r for r in profile.records if r.name == "reorder"]
+    if queue.sycl_device.is_cpu and cpu_has_avx512():
+        assert not [r for r in copies if any(t.shape == x.shape for t in r.tensors)]
+    np.testing.assert_array_equal(y.asnumpy(), 32)
 
 
 def test_gradient_of_an_empty_batch_is_zero(queue):
