@@ -6,18 +6,18 @@ What PyTorch gives for ``ALONE`` and ``PAIRS`` times dtypes lies in result_dtype
 """
 
 import contextlib
-import json
 from pathlib import Path
 
 import dpnp
 import numpy as np
 import pytest
+import stored_tables
 
 import sycl_dnn
 from sycl_dnn import functional as F
 
 STORED = Path(__file__).with_name("result_dtypes.json")
-TABLE = json.loads(STORED.read_text()) if STORED.exists() else {}
+TABLE = stored_tables.read(STORED)
 INTEGERS = ("bool", "int8", "uint8", "int16", "int32", "int64")
 DTYPES = ("bool", "int8", "uint8", "int64", "float32", "bfloat16")
 X, Y = [1, 0, 2], [1, 1, 2]
@@ -90,13 +90,11 @@ def by_torch(torch, case, kinds):
 def write():
     import torch
 
-    table = {
-        f"{case}: {' '.join(kinds)}": by_torch(torch, case, kinds)
-        for case, dtypes in TYPES.items()
-        for kinds in dtypes
-    }
-    lines = [f"{json.dumps(k)}: {json.dumps(v)}" for k, v in table.items() if v]
-    STORED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    table = {}
+    for case, dtypes in TYPES.items():
+        answers = {" ".join(kinds): by_torch(torch, case, kinds) for kinds in dtypes}
+        table[case] = {kinds: answer for kinds, answer in answers.items() if answer}
+    stored_tables.write(STORED, table)
 
 
 def array(values, dtype, queue):
@@ -114,7 +112,7 @@ def test_dtypes_and_values_match_pytorch(case, queue):
         function = sycl_dnn.compile(function)
     wrong = []
     for kinds in TYPES[case]:
-        expected = TABLE.get(f"{case}: {' '.join(kinds)}")
+        expected = TABLE[case].get(" ".join(kinds))
         if expected is None:
             continue
         args = [array(v, k, queue) for v, k in zip((X, Y), kinds * 2, strict=False)]

@@ -5,7 +5,6 @@ What PyTorch gives in float64 lies in second_derivatives.json;
 ``python tests/functional/test_second_derivatives.py`` writes that file.
 """
 
-import json
 import re
 import zlib
 from math import inf, nan
@@ -14,12 +13,13 @@ from pathlib import Path
 import dpnp
 import numpy as np
 import pytest
+import stored_tables
 
 import sycl_dnn
 from sycl_dnn import functional as F
 
 STORED = Path(__file__).with_name("second_derivatives.json")
-TABLE = json.loads(STORED.read_text()) if STORED.exists() else {}
+TABLE = stored_tables.read(STORED)
 _OF_ONE = (
     "abs", "acosh(p + 1)", "acos(u / 4)", "asin(u / 4)", "asinh", "atan", "atanh(u / 4)", "ceil",
     "celu", "cos", "cosh", "elu", "erf", "erfc", "exp", "exp2", "expm1", "floor", "gelu",
@@ -223,8 +223,7 @@ def write():
     import torch
 
     table = {call: by_torch(torch, call) for call in CALLS}
-    lines = (f"{json.dumps(k)}: {json.dumps(v)}" for k, v in table.items())
-    STORED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    stored_tables.write(STORED, table)
 
 
 # --- What this library gives

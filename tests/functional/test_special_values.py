@@ -6,7 +6,6 @@ special_values.json; ``python tests/functional/test_special_values.py`` writes t
 """
 
 import contextlib
-import json
 import math
 import re
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import dpnp
 import numpy as np
 import pytest
+import stored_tables
 
 import sycl_dnn
 from sycl_dnn import _core
@@ -21,7 +21,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.trace.capabilities import has_avx512
 
 STORED = Path(__file__).with_name("special_values.json")
-TABLE = json.loads(STORED.read_text()) if STORED.exists() else {}
+TABLE = stored_tables.read(STORED)
 nan, inf = math.nan, math.inf
 BIG = 3e38
 WIDE = 2.0**63
@@ -208,7 +208,7 @@ CHOSEN = [
     (*p, d)
     for n, p in enumerate(PAIRS)
     for d in (DTYPES[0], DTYPES[1 + n % 2])
-    if d == "float32" or f"{p[0]}: {p[1]}: {d}" in TABLE
+    if d == "float32" or d in TABLE.get(f"{p[0]}: {p[1]}", ())
 ]
 
 
@@ -259,10 +259,9 @@ def write():
         # Conversions to bfloat16 flush denormal numbers to 0.
         for dtype in DTYPES if given != "denormals" else DTYPES[:1]:
             with contextlib.suppress(NotImplementedError):
-                table[f"{given}: {case}: {dtype}"] = by_torch(torch, given, case, dtype)
-    STORED.write_text(
-        "{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in table.items()) + "\n}\n"
-    )
+                row = table.setdefault(f"{given}: {case}", {})
+                row[dtype] = by_torch(torch, given, case, dtype)
+    stored_tables.write(STORED, table)
 
 
 # --- What this library gives
@@ -317,7 +316,7 @@ def check(given, case, dtype, queue):
     """Compare a case with PyTorch: eager, by ``vjp`` and compiled, forward and backward."""
     x, names = ours(dtype, given, queue)
     function = expression(case, names)
-    expected, slope = TABLE[f"{given}: {case}: {dtype}"]
+    expected, slope = TABLE[f"{given}: {case}"][dtype]
     places = left_out(given, case, dtype, queue.sycl_device.is_cpu)
     alike(values(function(x)), expected, dtype, "eager", places)
     alike(values(sycl_dnn.compile(function)(x)), expected, dtype, "compiled", places)
@@ -393,7 +392,7 @@ def test_set_nan_is_part_of_every_key(queue):
 def test_table_matches_pytorch(dtype):
     torch = pytest.importorskip("torch")
     for given, case in PAIRS:
-        expected, slope = TABLE.get(f"{given}: {case}: {dtype}", (None, None))
+        expected, slope = TABLE[f"{given}: {case}"].get(dtype, (None, None))
         if expected is None and dtype != "float32":
             continue
         actual, gradient = by_torch(torch, given, case, dtype)
