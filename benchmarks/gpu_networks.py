@@ -11,6 +11,7 @@ import argparse
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -222,7 +223,10 @@ def main() -> None:
     for name in () if options.page else options.network or NETWORKS:
         for gpu in options.gpu or GPUS:
             record[f"{name} {gpu}"] = _on_simulated(gpu, name)
-            RECORD.write_text(json.dumps(record, indent=1) + "\n")
+            text = json.dumps(record, indent=1)
+            # Innermost lists and objects are on one line.
+            text = re.sub(r"[\[{][^\[\]{}]*[\]}]", lambda inner: " ".join(inner[0].split()), text)
+            RECORD.write_text(text + "\n")
     PAGE.write_text(page(record))
 
 

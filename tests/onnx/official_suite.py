@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import io
 import json
+import re
 import sys
 import time
 import unittest
@@ -110,7 +111,10 @@ def main(arguments):
     if options.only:
         return 0
     if options.write:
-        TABLE.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n")
+        text = json.dumps(made, indent=1, sort_keys=True)
+        # Innermost lists and objects are on one line.
+        text = re.sub(r"[\[{][^\[\]{}]*[\]}]", lambda inner: " ".join(inner[0].split()), text)
+        TABLE.write_text(text + "\n")
         return 0
     kept = json.loads(TABLE.read_text())
     for key in made:
