@@ -15,8 +15,9 @@ from sycl_dnn.kernels.reduction_form import ReductionForm, ReductionSchedule
 _LEAST, _WORTH_PARTS = 1 << 13, 1 << 15
 #: Elements that a processor's cache holds.
 _CACHED = 1 << 18
-#: Rows shorter than this are not vectorized along themselves.
-SHORT = 32
+#: Rows shorter than this are not vectorized along themselves; several passes read those of a vector
+#: faster than columns of which each element is a load.
+SHORT, _VECTOR = 32, 16
 #: Maximum number of terms for unrolling, limited by registers.
 _FEW_TERMS = 9
 #: Elements of a row that local memory keeps in float32.
@@ -93,10 +94,10 @@ def reduction_grid(
     return ReductionGrid(tuple(kept), of_kept, tuple(map(tuple, of_arrays)))
 
 
-def _lanes(grid: ReductionGrid) -> int:
-    """Return the axis to vectorize: the innermost one unless it is short."""
+def _lanes(grid: ReductionGrid, short: int) -> int:
+    """Return the axis to vectorize: the innermost one, unless it is a row of fewer elements."""
     last = len(grid.sizes) - 1
-    if grid.sizes[last] >= (SHORT if grid.kinds[last] == "r" else 8):
+    if grid.sizes[last] >= (short if grid.kinds[last] == "r" else 8):
         return last
     # Indices are counted in the order of the reduced axes, so among these only the last works.
     candidates = [a for a, kind in enumerate(grid.kinds) if kind == "k"]
@@ -117,10 +118,11 @@ def longest_kept(grid: ReductionGrid) -> int | None:
 
 
 def whole_schedule(
-    grid: ReductionGrid, n_terms: int, *, is_cpu: bool, lanes: int | None = None
+    grid: ReductionGrid, n_terms: int, *, is_cpu: bool, lanes: int | None = None, n_passes: int = 1
 ) -> ReductionSchedule:
     """Return how to go over a grid, not in parts; vectors may have to lie along an axis."""
-    lanes = _lanes(grid) if lanes is None else lanes
+    if lanes is None:
+        lanes = _lanes(grid, _VECTOR if is_cpu and n_passes > 1 else SHORT)
     size, is_rows = grid.sizes[lanes], grid.kinds[lanes] == "r"
     is_dense = any(along[lanes] == 1 for along in grid.strides)
     if is_cpu:

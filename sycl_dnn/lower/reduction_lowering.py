@@ -33,7 +33,7 @@ def schedule_of(
 ) -> ReductionSchedule:
     """Return how to go over a grid for an expression; vectors may have to lie along an axis."""
     passes = Passes(expression, grid.kinds, grid.classes(0), keeps=False, has_row=False)
-    return whole_schedule(grid, passes.n_terms, is_cpu=is_cpu, lanes=lanes)
+    return whole_schedule(grid, passes.n_terms, is_cpu=is_cpu, lanes=lanes, n_passes=passes.count)
 
 
 def plans_of(

@@ -301,15 +301,38 @@ def test_only_axes_of_one_kind_are_merged(sizes, kinds, strides, wanted):
 
 
 def test_vectors_run_along_a_sufficiently_long_axis():
-    def lanes(sizes, kinds):
+    def lanes(sizes, kinds, n_passes=1):
         strides = np.cumprod([1, *sizes[:0:-1]])[::-1]
-        return whole_schedule(reduction_grid(sizes, kinds, [strides]), 1, is_cpu=True).lanes
+        grid = reduction_grid(sizes, kinds, [strides])
+        return whole_schedule(grid, 1, is_cpu=True, n_passes=n_passes).lanes
 
     assert lanes((100, 64), "kr") == 1
     assert lanes((100, 8), "kr") == 0  # many short rows
+    assert lanes((100, 20), "kr") == 0
+    assert lanes((100, 20), "kr", n_passes=2) == 1  # columns would be loaded twice
     assert lanes((3, 8), "kr") == 1
     assert lanes((100, 64), "rk") == 1
     assert lanes((100, 3), "rk") == 0  # few columns
+
+
+@pytest.mark.parametrize("n", [15, 16, 17, 24, 31, 32])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_several_passes_over_rows_of_about_a_vector(n, dtype, queue):
+    values = np.random.default_rng(n).integers(-4, 5, (300, n)).astype("f4")
+    values[3, n - 1], values[4, 0], values[5] = np.nan, np.inf, -np.inf
+    values[6, 1:] = -np.inf
+    x = sycl_dnn.asarray(values, dtype=dtype, sycl_queue=queue)
+    with np.errstate(invalid="ignore"):
+        shares = np.exp(values - values.max(1, keepdims=True))
+        expected = shares / shares.sum(1, keepdims=True)
+    tolerance = 1e-6 if dtype == "float32" else 1e-2
+    actual = dpnp.asnumpy(F.astype(F.softmax(x, 1), "float32"))
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=1e-6)
+    dx = sycl_dnn.grad(lambda x: F.sum(F.softmax(x, 1)[:, 0]))(x)
+    with np.errstate(invalid="ignore"):
+        slopes = expected * (np.eye(n)[0] - expected[:, :1])
+    actual = dpnp.asnumpy(F.astype(dx, "float32"))
+    np.testing.assert_allclose(actual, slopes, rtol=tolerance, atol=max(1e-6, tolerance / 2))
 
 
 def test_a_plan_of_parts_covers_the_axis():
