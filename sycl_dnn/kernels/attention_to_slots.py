@@ -88,7 +88,7 @@ __kernel void attention_to_slots(
         __global const float *c = cos + n * turn_step + t * D, *s = sin + n * turn_step + t * D;
         for (int g = 0; g < GROUP; ++g)
             turned(queries + (at * GROUP + g) * D, c, s, rows + (g * T + t) * D);
-        if (first + t >= n_slots) continue;
+        if ((uint)(first + t) >= (uint)n_slots) continue;
         turned(new_k + at * D, c, s, turned_k);
         for (int i = 0; i < D; i += 16) {
             STORE(vload16(0, turned_k + i), (first + t) * D + i, k);
