@@ -82,7 +82,8 @@ def compile(
         products with the same source, ``write_into_parts`` (on) writes inputs of a concatenation
         directly into the result, ``fuse_kernels`` (on) computes in one kernel what kernels read
         from each other, ``join_launches`` (on) launches a kernel once for all arrays of which it
-        computes the same.
+        computes the same, ``launch_sequences`` (on) launches kernels of OpenCL C once that follow
+        each other on a CPU.
     lowering : {"primitives", "partitions", "measured"}
         How to run attention and products with post-ops: as primitives, as partitions of oneDNN's
         Graph API where it offers one, or as the faster of the two, measured during compilation.

@@ -25,6 +25,7 @@ from sycl_dnn.compiler.passes.folding import fold, split_batch_norms
 from sycl_dnn.compiler.passes.fusing import fuse, sum_in_place
 from sycl_dnn.compiler.passes.joined_launches import join_launches
 from sycl_dnn.compiler.passes.kernel_fusion import fuse_kernels
+from sycl_dnn.compiler.passes.launch_sequences import launch_sequences
 from sycl_dnn.compiler.passes.lone_functions import keep_nan
 from sycl_dnn.compiler.passes.product_operands import pack_for_few_rows, read_in_place
 from sycl_dnn.compiler.passes.wider_values import (
@@ -68,6 +69,7 @@ LAST_PASSES: tuple[Pass, ...] = (
     fuse_kernels,
     join_launches,
     write_dense_parts,
+    launch_sequences,
 )
 #: Passes whose benefit depends on shape and machine, with their defaults.
 SWITCHES: dict[str, bool] = {
@@ -78,6 +80,7 @@ SWITCHES: dict[str, bool] = {
     "slice_batches": True,
     "fuse_kernels": True,
     "join_launches": True,
+    "launch_sequences": True,
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from sycl_dnn import _core, errors
 from sycl_dnn._core import MemoryDesc
+from sycl_dnn.kernels import launches_in_sequence as sequences
 from sycl_dnn.kernels.building import compiled
 from sycl_dnn.kernels.fused_elementwise import Form
 from sycl_dnn.kernels.joined_kernels import Launch, facts_of, joined_module, joined_name
@@ -134,7 +135,7 @@ def rebuilt(trace: Any, recipe: tuple[Any, ...]) -> _core.Kernel:
     """Return the kernel of a recipe."""
     source, name, numbers, n_groups, n_items, facts = recipe
     if facts:
-        return _joined(trace, source, name, n_groups, n_items, facts)
+        return _of_facts(trace, source, name, n_groups, n_items, facts)
     return kernel_of(trace, source, name, numbers, n_groups, n_items)
 
 
@@ -151,11 +152,21 @@ def joined_kernel(trace: Any, kernels: Sequence[_core.Kernel]) -> _core.Kernel:
     launches = [_of_forms[kernel] for kernel in kernels]
     form, n_groups = launches[0].form, sum(launch.n_groups for launch in launches)
     name, n_items = joined_name(form), form.schedule.n_items
-    return _joined(trace, joined_module(form), name, n_groups, n_items, facts_of(launches))
+    return _of_facts(trace, joined_module(form), name, n_groups, n_items, facts_of(launches))
 
 
-def _joined(
-    trace: Any, module: bytes, name: str, n_groups: int, n_items: int, facts: Sequence[int]
+def sequence_kernel(
+    trace: Any, launches: Sequence[sequences.Launch], n_groups: int
+) -> _core.Kernel | None:
+    """Return one kernel for launches that run after each other; None if it does not compile."""
+    source = sequences.sequence_source(sequences.sources_of(launches))
+    if compiled(trace.engine.sycl_queue, source, sequences.NAME) is None:
+        return None
+    return _of_facts(trace, source, sequences.NAME, n_groups, 1, sequences.facts_of(launches))
+
+
+def _of_facts(
+    trace: Any, module: str | bytes, name: str, n_groups: int, n_items: int, facts: Sequence[int]
 ) -> _core.Kernel:
     handle = compiled(trace.engine.sycl_queue, module, name)
     if handle is None:
