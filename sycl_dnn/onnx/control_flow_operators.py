@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sycl_dnn.onnx.elementwise_operators import numpy_dtype
 from sycl_dnn.onnx.evaluation import is_host
 from sycl_dnn.onnx.operator_registry import Call, F, operator
 
@@ -22,7 +23,15 @@ def _run(call: Call, name: str, known: dict[str, Any], inputs: list[Any]) -> lis
     return list(call.run.evaluate(graph, {**known, **dict(zip(names, inputs, strict=False))}))
 
 
-def _stacked(call: Call, values: list[Any], axis: int = 0) -> Any:
+def _stacked(call: Call, values: list[Any], axis: int = 0, declared: Any = None) -> Any:
+    """Stack the results of all turns; without a turn, their shape is that which is declared."""
+    if not values:
+        shape = None if declared is None else declared.shape
+        if shape is None or not all(isinstance(size, int) for size in shape):
+            call.refuse("results of no turn must have a shape in the model")
+        at = axis % (len(shape) + 1)
+        dtype = call.run.float_dtype if declared.dtype == "float32" else declared.dtype
+        return np.zeros((*shape[:at], 0, *shape[at:]), numpy_dtype(dtype))
     if all(map(is_host, values)):
         return np.stack(values, axis)
     return F.stack([call.device(v) for v in values], axis)
@@ -39,8 +48,8 @@ def _loop(call: Call, known: dict[str, Any], most: Any, condition: Any, *state: 
     limit = None if most is None else int(call.host(most).item())
     is_on = condition is None or bool(call.host(condition).item())
     carried, turn = list(state), 0
-    n_rows = len(call.node.graphs["body"].outputs) - 1 - len(carried)
-    rows: list[list[Any]] = [[] for _ in range(n_rows)]
+    declared = call.node.graphs["body"].outputs[1 + len(carried) :]
+    rows: list[list[Any]] = [[] for _ in declared]
     while is_on and (limit is None or turn < limit):
         if turn >= _MOST_TURNS:
             call.refuse(f"a loop must have at most {_MOST_TURNS} turns")
@@ -51,16 +60,16 @@ def _loop(call: Call, known: dict[str, Any], most: Any, condition: Any, *state: 
         for row, value in zip(rows, made[len(carried) :], strict=True):
             row.append(value)
         turn += 1
-    if rows and not turn:
-        call.refuse("a loop whose results are stacked must have a turn")
-    return (*carried, *(_stacked(call, row) for row in rows))
+    stacked = [_stacked(call, row, 0, out) for row, out in zip(rows, declared, strict=True)]
+    return (*carried, *stacked)
 
 
 @operator("Scan", 9)
 def _scan(call: Call, known: dict[str, Any], *inputs: Any) -> Any:
     n_scanned = call.need("num_scan_inputs")
     n_state = len(inputs) - n_scanned
-    n_out = len(call.node.graphs["body"].outputs) - n_state
+    declared = call.node.graphs["body"].outputs[n_state:]
+    n_out = len(declared)
     carried, scanned = list(inputs[:n_state]), [call.device(x) for x in inputs[n_state:]]
     axes = call.get("scan_input_axes", [0] * n_scanned)
     backwards = call.get("scan_input_directions", [0] * n_scanned)
@@ -78,8 +87,8 @@ def _scan(call: Call, known: dict[str, Any], *inputs: Any) -> Any:
     out_axes = call.get("scan_output_axes", [0] * n_out)
     out_backwards = call.get("scan_output_directions", [0] * n_out)
     stacked = [
-        _stacked(call, row[::-1] if is_back else row, axis)
-        for row, axis, is_back in zip(rows, out_axes, out_backwards, strict=True)
+        _stacked(call, row[::-1] if is_back else row, axis, out)
+        for row, axis, is_back, out in zip(rows, out_axes, out_backwards, declared, strict=True)
     ]
     return (*carried, *stacked)
 

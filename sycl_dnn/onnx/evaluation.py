@@ -18,6 +18,7 @@ from sycl_dnn.onnx.host_values import FOLDED
 from sycl_dnn.onnx.model_graph import Graph, Node, dtype_name
 from sycl_dnn.onnx.operator_registry import Call, in_delayed_form
 from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.values import Tensor
 
 #: Exceptions that operators may raise for invalid values.
@@ -110,11 +111,14 @@ class Evaluation:
         """Return a value as a NumPy array."""
         if is_host(value):
             return np.asarray(value)
-        if isinstance(value, Tensor):
+        if not isinstance(value, Tensor):
+            return to_host(value)
+        try:
+            return np.asarray(value.asnumpy())  # a function that is differentiated has values
+        except NeedsArrays:
             node = call.node
             rule = "the value of an input is needed before the program can be compiled"
-            raise NeedsValue.of(node.title, node.version, node.name, rule)
-        return to_host(value)
+            raise NeedsValue.of(node.title, node.version, node.name, rule) from None
 
     def evaluate(self, graph: Graph, values: Mapping[str, Any]) -> list[Any]:
         """Return a graph's outputs, given its inputs and the values of enclosing graphs."""

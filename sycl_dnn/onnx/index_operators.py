@@ -168,15 +168,16 @@ def _compress(call: Call, x: Any, condition: Any) -> Any:
 @operator("Unique", step=True)
 def _unique(call: Call, x: Any) -> Any:
     axis = call.get("axis")
-    made = np.unique(call.host(x), True, True, True, axis=axis)
-    values, first, inverse, counts = made
+    _, first, inverse, counts = np.unique(call.host(x), True, True, True, axis=axis)
     inverse = inverse.reshape(-1)
     if not call.get("sorted", 1):
         order = np.argsort(first)
-        values = np.take(values, order, 0 if axis is None else axis)
         first, counts = first[order], counts[order]
         inverse = np.argsort(order)[inverse]
-    return (call.device(values), *(v.astype(np.int64) for v in (first, inverse, counts)))
+    if axis is None:
+        x, axis = F.reshape(x, (-1,)), 0
+    values = F.index_select(x, axis, call.device(first.astype(np.int64)))
+    return (values, *(v.astype(np.int64) for v in (first, inverse, counts)))
 
 
 @operator("NonMaxSuppression", host=(2, 3, 4), step=True)

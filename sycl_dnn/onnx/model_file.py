@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -263,13 +264,26 @@ def _checked(model: onnx.ModelProto) -> onnx.ModelProto:
     try:
         if any(not o.type.tensor_type.HasField("shape") for o in model.graph.output):
             model = shape_inference.infer_shapes(model)
-        checker.check_model(model, skip_opset_compatibility_check=True)
+        with _some_shape([*model.graph.input, *model.graph.output]):
+            checker.check_model(model, skip_opset_compatibility_check=True)
         if model.functions:
             model = inliner.inline_local_functions(model)
     except _REFUSALS as error:
         lines = str(error).strip().splitlines()
         raise wrong(f"ONNX's checker refuses the model: {lines[0] if lines else error}") from None
     return model
+
+
+@contextlib.contextmanager
+def _some_shape(values: Iterable[onnx.ValueInfoProto]) -> Iterator[None]:
+    """Let values of unknown shape have one, which ONNX's checker demands and exporters omit."""
+    types = [v.type.tensor_type for v in values if v.type.HasField("tensor_type")]
+    unknown = [t for t in types if not t.HasField("shape")]
+    for kind in unknown:
+        kind.shape.SetInParent()
+    yield
+    for kind in unknown:
+        kind.ClearField("shape")
 
 
 def with_definitions(model: onnx.ModelProto, missing: set[tuple[str, str]]) -> onnx.ModelProto:
