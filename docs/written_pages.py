@@ -15,6 +15,7 @@ from pathlib import Path
 from sycl_dnn import functional
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.call.double_precision_refusals import REFUSING
+from sycl_dnn.onednn import faults
 
 DOCS = Path(__file__).parent
 GUIDE = "https://uxlfoundation.github.io/oneDNN/v3.13/dev_guide_{}.html"
@@ -369,8 +370,17 @@ def family_page(family):
     return "\n".join(parts) + "\n```\n"
 
 
+def known_faults_page():
+    """Return the page of oneDNN's known faults."""
+    return (
+        "# Known faults of oneDNN 3.13\n\nWhat the handling means: [oneDNN in Python]"
+        f"(../onednn_in_python.md#known-faults-of-onednn-313).\n\n{faults.table()}\n"
+    )
+
+
 #: File below docs/ -> the function that returns its text.
 PAGES = {
+    "api/known_faults.md": known_faults_page,
     "api/primitives.md": primitives_page,
     "api/enumerations.md": enumerations_page,
     "api/functional.md": functional_page,

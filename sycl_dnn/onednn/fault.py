@@ -17,7 +17,7 @@ class Fault:
     """A known wrong result or crash: a row of faults.jsonl.
 
     name : identifies it in tests and reports
-    where, when, wrong, instead : cells of the table in docs/onednn_in_python.md, in Markdown
+    where, when, wrong, instead : cells of the table in the documentation, in Markdown
     met : ``warned`` at descriptor creation; ``rerouted`` to a correct implementation; ``refused``
         with an error; ``left`` to low-level users, avoided by ``functional``
     rows : the affected primitives, in the file as patterns; none for graphs or any primitive

@@ -2,7 +2,7 @@
 """The register of oneDNN's faults, used by warnings, the compiler and graphs.
 
 ``FAULTS`` has a ``Fault`` per line of faults.jsonl; they were found by comparison with float64
-references. docs/onednn_in_python.md lists them. ``tests/onednn/test_fault_register.py`` reproduces
+references. ``table`` lists them. ``tests/onednn/test_fault_register.py`` reproduces
 each row and fails once oneDNN fixes one, so that the row can be removed.
 """
 

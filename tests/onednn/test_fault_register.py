@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each row of the register of faults: reproduced, so that a test fails when oneDNN fixes it.
-
-``python tests/onednn/test_fault_register.py`` writes the table of docs/onednn_in_python.md.
-"""
+"""Each row of the register of faults: reproduced, so that a test fails when oneDNN fixes it."""
 
 import os
 import re
@@ -25,7 +22,6 @@ from sycl_dnn.onednn import faults
 from sycl_dnn.onednn.fault import GraphOp, cpu_has_avx512
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / known_faults.PAGE
 FAULTS = {fault.name: fault for fault in faults.FAULTS}
 T = dnnl.data_type
 
@@ -230,28 +226,12 @@ def test_every_refusal_of_the_extension_is_a_row():
     assert "void check_has_space" in "".join(p.read_text() for p in (ROOT / "csrc").rglob("*.?pp"))
 
 
-def test_page_shows_the_table():
-    assert faults.table() in PAGE.read_text(), f"type: python {Path(__file__).relative_to(ROOT)}"
-
-
-def _write():
-    text = PAGE.read_text()
-    start = text.index("| name | where |") if "| name | where |" in text else None
-    start = text.index("| primitive | when |") if start is None else start
-    rest = re.split(r"^(?!\|)", text[start:], maxsplit=1, flags=re.MULTILINE)
-    after = rest[1] if len(rest) > 1 else ""
-    PAGE.write_text(text[:start] + faults.table() + "\n" + after)
-
-
 if __name__ == "__main__":
-    if len(sys.argv) == 1:
-        _write()
-    else:
-        checks, isa, *cases = sys.argv[1:]
-        assert dnnl.get_effective_cpu_isa().name == isa
-        if checks == "unchecked":
-            _core._watch(set(), faults.check)
-        chosen = sycl_dnn.default_queue("cpu")
-        for case in cases:
-            (done,) = outcomes(case, dnnl.Stream(dnnl.Engine(chosen), chosen))
-            print(done.status, *done.reason.splitlines())
+    checks, isa, *cases = sys.argv[1:]
+    assert dnnl.get_effective_cpu_isa().name == isa
+    if checks == "unchecked":
+        _core._watch(set(), faults.check)
+    chosen = sycl_dnn.default_queue("cpu")
+    for case in cases:
+        (done,) = outcomes(case, dnnl.Stream(dnnl.Engine(chosen), chosen))
+        print(done.status, *done.reason.splitlines())
