@@ -231,8 +231,8 @@ def functional_stub():
                 for node in ast.walk(ast.parse(form))
                 if isinstance(node, ast.Name) and node.id not in ("A", "Operand", name)
             }
-    provided = {"Literal", "overload", *vars(builtins)}
-    imports = {_import_of(name) for name in used - provided - set(F.__all__)}
+    predefined = {"Literal", "overload", *vars(builtins)}
+    imports = {_import_of(name) for name in used - predefined - set(F.__all__)}
     typing = {"Literal", "TypeAlias", "TypeVar", "overload"} | ({"Any"} & used)
     imports -= {_IMPORTS["Any"]}
     imports.add(f"from typing import {', '.join(sorted(typing))}")

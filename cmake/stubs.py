@@ -81,43 +81,43 @@ def _improved(node, owner=None, hidden=()):
     """Correct the annotations of one function."""
     args = node.args
     every = [*args.posonlyargs, *args.args, *args.kwonlyargs]
-    known = _OBJECTS.get((owner, node.name), {})
+    annotations = _OBJECTS.get((owner, node.name), {})
     defaults = [None] * (len(every) - len(args.defaults) - len(args.kw_defaults))
     defaults += [*args.defaults, *args.kw_defaults]
     for arg, default in zip(every, defaults, strict=True):
         if arg.annotation is None:
             continue
-        if arg.arg in known:
-            arg.annotation = _expression(known[arg.arg])
+        if arg.arg in annotations:
+            arg.annotation = _expression(annotations[arg.arg])
         text = ast.unparse(arg.annotation)
         is_none = isinstance(default, ast.Constant) and default.value is None
         if is_none and "None" not in text and text != "typing.Any":
             arg.annotation = _expression(f"{text} | None")
-    if "return" in known:
-        node.returns = _expression(known["return"])
+    if "return" in annotations:
+        node.returns = _expression(annotations["return"])
     if node.name == "__eq__":
         node.returns = _expression("bool")
         every[-1].annotation = _expression("object")
     for part in (*every, node):
         name = "returns" if part is node else "annotation"
-        found = getattr(part, name)
-        if found is None:
+        annotation = getattr(part, name)
+        if annotation is None:
             continue
-        plain = _PLAIN.get(ast.unparse(found))
-        setattr(part, name, _expression(plain) if plain else _Qualified(hidden).visit(found))
+        plain = _PLAIN.get(ast.unparse(annotation))
+        setattr(part, name, _expression(plain) if plain else _Qualified(hidden).visit(annotation))
 
 
 def _overloads(node):
     """Return both forms of a function for a descriptor: ``allow_empty`` may return None."""
-    made = copy.deepcopy(node)
-    for form, value in ((node, "False"), (made, "True")):
+    copied = copy.deepcopy(node)
+    for form, value in ((node, "False"), (copied, "True")):
         form.decorator_list = [_expression("typing.overload")]
         arg = form.args.kwonlyargs[-1]
         arg.annotation = _expression(f"typing.Literal[{value}]")
-    made.args.kw_defaults[-1] = None
+    copied.args.kw_defaults[-1] = None
     node.returns = _expression("PrimitiveDesc")
-    made.returns = _expression("PrimitiveDesc | None")
-    return [node, made]
+    copied.returns = _expression("PrimitiveDesc | None")
+    return [node, copied]
 
 
 def _enumeration(cls):
@@ -135,8 +135,8 @@ def _enumeration(cls):
 
 def core_stub(text):
     """Return the stub of the extension with types in place of those that pybind11 writes."""
-    for given, plain in _NUMBERS.items():
-        text = text.replace(given, plain)
+    for numbers, plain in _NUMBERS.items():
+        text = text.replace(numbers, plain)
     tree = ast.parse(re.sub(r"tuple\[\.\.\., tuple\[type, \.\.\.\]\]", "tuple[Any, ...]", text))
     classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
     body = []
@@ -158,10 +158,10 @@ def core_stub(text):
             node.annotation, node.value = _expression(kinds[node.target.id]), None
         body.append(node)
     tree.body = body
-    made = ast.unparse(ast.fix_missing_locations(tree)).replace("tuple[Any, ...]", "tuple")
+    stub = ast.unparse(ast.fix_missing_locations(tree)).replace("tuple[Any, ...]", "tuple")
     imports = "import collections.abc\nimport dpctl\nfrom sycl_dnn import _core\n"
-    made = made.replace("import collections.abc\n", imports, 1)
-    return made + "\n"
+    stub = stub.replace("import collections.abc\n", imports, 1)
+    return stub + "\n"
 
 
 def generated(folder):

@@ -52,12 +52,12 @@ def takes_bias_apart(pd: Any) -> bool:
 def eltwise_of_six_axes(pd: Any) -> bool:
     """Match tensors that the reference implementation traverses with five loops: all but dense."""
     descs = [pd.src_desc, pd.diff_src_desc, pd.parameters.get("data")]
-    known = [d for d in descs if d is not None]
-    dims = known[0].dims
+    present = [d for d in descs if d is not None]
+    dims = present[0].dims
     if len(dims) <= _LOOPS or 0 in dims or not pd.impl_info.startswith("ref"):
         return False
-    alike = all(d == known[0] for d in known)
-    is_dense = known[0].padded_dims == dims and not has_gaps(known[0])
+    alike = all(d == present[0] for d in present)
+    is_dense = present[0].padded_dims == dims and not has_gaps(present[0])
     return not (alike and is_dense) or len(pd.primitive_attr.get_post_ops()) > 0
 
 
@@ -94,8 +94,8 @@ def overwritten_gaps(pd: Any) -> bool:
 def lie_unlike(pd: Any) -> bool:
     """Match tensors with gaps, or in different layouts."""
     descs = [pd.src_desc, pd.dst_desc, pd.diff_src_desc, pd.diff_dst_desc]
-    known = [d for d in descs if d is not None and d.is_plain and 0 not in d.dims]
-    return any(map(has_gaps, known)) or len({tuple(_strides_of_axes(d)) for d in known}) > 1
+    plain = [d for d in descs if d is not None and d.is_plain and 0 not in d.dims]
+    return any(map(has_gaps, plain)) or len({tuple(_strides_of_axes(d)) for d in plain}) > 1
 
 
 def lie_unlike_on_gpu(pd: Any) -> bool:
@@ -124,8 +124,8 @@ def resized_gradient_apart(pd: Any) -> bool:
 def cell_apart(pd: Any) -> bool:
     """Match a bias with gaps, or states and weights whose innermost axis is not contiguous."""
     names = ("src_layer", "weights_layer", "weights_iter")
-    known = [pd.parameters[n] for n in names if pd.parameters[n] is not None]
-    steps = [min(_strides_of_axes(d), default=1) for d in known if d.is_plain and 0 not in d.dims]
+    present = [pd.parameters[n] for n in names if pd.parameters[n] is not None]
+    steps = [min(_strides_of_axes(d), default=1) for d in present if d.is_plain and 0 not in d.dims]
     return has_gaps(pd.parameters["bias"]) or any(step > 1 for step in steps)
 
 

@@ -128,8 +128,8 @@ def operands_of(post_ops: Any) -> list[_core.MemoryDesc]:
 
 
 def _given_operands(pd: Any) -> list[_core.MemoryDesc]:
-    provided = pd.primitive_attr.get("set_post_ops")
-    return operands_of(provided[-1][0]) if provided else []
+    settings = pd.primitive_attr.get("set_post_ops")
+    return operands_of(settings[-1][0]) if settings else []
 
 
 def _is_canonical(desc: _core.MemoryDesc) -> bool:

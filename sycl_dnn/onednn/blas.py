@@ -20,9 +20,9 @@ def _require(function: str, name: str, holds: bool, rule: str, actual: Any) -> N
         raise InvalidArguments(f"{function}: {name} must {rule}, got {actual}")
 
 
-def _letter(function: str, name: str, value: Any, known: str) -> str:
-    is_known = isinstance(value, str) and len(value) == 1 and value.upper() in known
-    _require(function, name, is_known, f"be one of {', '.join(known)}", repr(value))
+def _letter(function: str, name: str, value: Any, letters: str) -> str:
+    is_known = isinstance(value, str) and len(value) == 1 and value.upper() in letters
+    _require(function, name, is_known, f"be one of {', '.join(letters)}", repr(value))
     return value.upper()
 
 
@@ -159,8 +159,8 @@ def _offsets(function: str, offsetc: str, co: Any, m: int, n: int) -> np.ndarray
     return result
 
 
-def _gemm_s32(function: str, dtype: str, provided: tuple[Any, ...]) -> None:
-    transa, transb, offsetc, M, N, K, alpha, A, lda, ao, B, ldb, bo, beta, C, ldc, co = provided
+def _gemm_s32(function: str, dtype: str, arguments: tuple[Any, ...]) -> None:
+    transa, transb, offsetc, M, N, K, alpha, A, lda, ao, B, ldb, bo, beta, C, ldc, co = arguments
     ta, tb = (_letter(function, w, v, "NT") for w, v in (("transa", transa), ("transb", transb)))
     oc = _letter(function, "offsetc", offsetc, "FCR")
     m, n, k = (_size(function, w, v) for w, v in (("M", M), ("N", N), ("K", K)))
@@ -217,8 +217,8 @@ def gemm_u8s8s32(
     On CPUs without 8-bit dot products, sums of pairs saturate at 16 bits. Source: oneDNN
     ``dnnl::gemm_u8s8s32``.
     """
-    provided = (transa, transb, offsetc, M, N, K, alpha, A, lda, ao, B, ldb, bo, beta, C, ldc, co)
-    _gemm_s32("gemm_u8s8s32", "u1", provided)
+    arguments = (transa, transb, offsetc, M, N, K, alpha, A, lda, ao, B, ldb, bo, beta, C, ldc, co)
+    _gemm_s32("gemm_u8s8s32", "u1", arguments)
 
 
 def gemm_s8s8s32(
@@ -245,5 +245,5 @@ def gemm_s8s8s32(
     Parameters and errors are those of ``gemm_u8s8s32``, with ``A`` int8. Source: oneDNN
     ``dnnl::gemm_s8s8s32``.
     """
-    provided = (transa, transb, offsetc, M, N, K, alpha, A, lda, ao, B, ldb, bo, beta, C, ldc, co)
-    _gemm_s32("gemm_s8s8s32", "i1", provided)
+    arguments = (transa, transb, offsetc, M, N, K, alpha, A, lda, ao, B, ldb, bo, beta, C, ldc, co)
+    _gemm_s32("gemm_s8s8s32", "i1", arguments)

@@ -122,12 +122,12 @@ def name_of(dtype: Any) -> str:
     if isinstance(dtype, str) and dtype in DATA_TYPES:
         return dtype
     try:
-        found = np.dtype(dtype)
+        kind = np.dtype(dtype)
     except TypeError:
         choices = ", ".join(DATA_TYPES)
         raise TypeError(f"dtype must be one of {choices}, got {dtype!r}") from None
-    row = _OF_DTYPE.get(found)
-    return row.name if row else _OF_ML_DTYPES.get(found.name, found.name)
+    row = _OF_DTYPE.get(kind)
+    return row.name if row else _OF_ML_DTYPES.get(kind.name, kind.name)
 
 
 class DtypeName(str):

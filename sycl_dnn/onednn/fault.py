@@ -224,8 +224,8 @@ _HALF_BYTES = ("s4", "u4", "f4_e2m1")
 
 
 def _post_op_calls(pd: Any, name: str) -> list[tuple[Any, ...]]:
-    provided = pd.primitive_attr.get("set_post_ops")
-    ops = provided[-1][0] if provided else ()
+    settings = pd.primitive_attr.get("set_post_ops")
+    ops = settings[-1][0] if settings else ()
     return [args for kind, args in (ops[i] for i in range(len(ops))) if kind == name]
 
 
@@ -249,8 +249,8 @@ def unwritten_padding(pd: Any) -> bool:
 def sum_of_other_type(pd: Any) -> bool:
     """Match a sum post-op whose data type differs from the result's."""
     types = [args[2] for args in _post_op_calls(pd, "append_sum") if len(args) > 2]
-    known = (pd.dst_desc.data_type, _core.data_type.undef)
-    return "ocl:ref" in pd.impl_info and any(t not in known for t in types)
+    usual = (pd.dst_desc.data_type, _core.data_type.undef)
+    return "ocl:ref" in pd.impl_info and any(t not in usual for t in types)
 
 
 def no_cell_state(pd: Any) -> bool:
@@ -293,8 +293,8 @@ def half_bytes_inside(pd: Any) -> bool:
 
 def narrow_statistics(pd: Any) -> bool:
     """Match mean and variance that are not float32."""
-    found = (pd.desc_of(name) for name in ("mean", "variance"))
-    return any(d is not None and d.data_type.name not in ("f32", "undef") for d in found)
+    statistics = (pd.desc_of(name) for name in ("mean", "variance"))
+    return any(d is not None and d.data_type.name not in ("f32", "undef") for d in statistics)
 
 
 #: Primitives whose GPU kernels compute f64 in f64, unless there is a bias or post-op.
@@ -306,22 +306,22 @@ _EXACT_IN_DOUBLES = (
 
 def doubles_in_float(pd: Any) -> bool:
     """Match f64 that GPUs compute in f32: anything but products, pooling, softmax and copies."""
-    provided = pd.parameters
-    descs = [d for d in provided.values() if isinstance(d, _core.MemoryDesc)]
+    parameters = pd.parameters
+    descs = [d for d in parameters.values() if isinstance(d, _core.MemoryDesc)]
     if not any(d.data_type is _core.data_type.f64 for d in descs):
         return False
     if not pd.name.startswith(_EXACT_IN_DOUBLES):
         return True
-    has_bias = any(provided.get(name) is not None for name in ("bias", "diff_bias"))
+    has_bias = any(parameters.get(name) is not None for name in ("bias", "diff_bias"))
     post_ops = pd.primitive_attr.get("set_post_ops")
     return has_bias or bool(post_ops and len(post_ops[-1][0]))
 
 
 def clears_too_much(pd: Any) -> bool:
     """Match a diff_src smaller than the padded diff_dst, by whose size oneDNN clears it."""
-    provided, output = pd.diff_dst_desc, pd.diff_src_desc
-    is_padded = provided.padded_dims != provided.dims
-    return pd.impl_info.startswith("ref") and is_padded and output.get_size() < provided.get_size()
+    gradient, output = pd.diff_dst_desc, pd.diff_src_desc
+    is_padded = gradient.padded_dims != gradient.dims
+    return pd.impl_info.startswith("ref") and is_padded and output.get_size() < gradient.get_size()
 
 
 def integer_cell(pd: Any) -> bool:
@@ -353,10 +353,10 @@ def condition_elsewhere(pd: Any) -> bool:
     if pd.algorithm is not _core.algorithm.binary_select:
         return False
     a, b, c, dst = pd.src_0_desc, pd.src_1_desc, pd.src_2_desc, pd.dst_desc
-    lies = (dst.dims, dst.strides)
-    if (c.dims, c.strides) == lies or (a.dims, a.strides) != lies:
+    layout = (dst.dims, dst.strides)
+    if (c.dims, c.strides) == layout or (a.dims, a.strides) != layout:
         return False
-    return (b.dims, b.strides) == lies or math.prod(b.dims) == 1
+    return (b.dims, b.strides) == layout or math.prod(b.dims) == 1
 
 
 # --- post-ops ---
@@ -387,8 +387,8 @@ def is_channels_last(desc: _core.MemoryDesc) -> bool:
 
 def whole_operand(dst: _core.MemoryDesc, operands: Operands) -> bool:
     """Match an operand of the result's shape if channels are not innermost."""
-    found = any(d is not None and d.dims == dst.dims for d in operands)
-    return found and not is_channels_last(dst)
+    has_whole = any(d is not None and d.dims == dst.dims for d in operands)
+    return has_whole and not is_channels_last(dst)
 
 
 # --- partitions ---

@@ -84,14 +84,14 @@ def spoils(row: str, dst: _core.MemoryDesc, post_ops: Any) -> Fault | None:
     for i in range(len(post_ops)):
         name, args = post_ops[i]
         operands.append(args[1] if name == "append_binary" else None)
-    found = (f for f in FAULTS if f.post_ops and row in f.rows and f.post_ops(dst, operands))
-    return next(found, None)
+    matching = (f for f in FAULTS if f.post_ops and row in f.rows and f.post_ops(dst, operands))
+    return next(matching, None)
 
 
 def in_partition(ops: Sequence[GraphOp], device: str) -> Fault | None:
     """Return the fault that affects a partition of these operations on a kind of device."""
-    found = (f for f in FAULTS if f.partition and f.device == device and f.partition(ops))
-    return next(found, None)
+    matching = (f for f in FAULTS if f.partition and f.device == device and f.partition(ops))
+    return next(matching, None)
 
 
 def why_wrong(ops: Sequence[GraphOp], device: str) -> str:

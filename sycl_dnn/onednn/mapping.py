@@ -92,15 +92,15 @@ def mapped(memory: Any, index: int) -> np.ndarray:
 def unmap(memory: Any, values: Any, index: int) -> None:
     """Write a mapping back if it is a copy; see ``Memory.unmap_data``."""
     _check(memory, index, "Memory.unmap_data")
-    found = _MAPPED.get((id(memory), index))
-    if found is None or found.values is not values:
+    mapping = _MAPPED.get((id(memory), index))
+    if mapping is None or mapping.values is not values:
         raise InvalidArguments(
             "Memory.unmap_data: mapped must be what map_data of this buffer returned, got "
             f"{type(values).__name__}"
         )
     del _MAPPED[id(memory), index]
-    if found.device is not None and memory.writable:
-        found.device.copy_from_host(found.raw)
+    if mapping.device is not None and memory.writable:
+        mapping.device.copy_from_host(mapping.raw)
 
 
 # --- NumPy and DLPack protocols

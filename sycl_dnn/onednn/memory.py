@@ -301,7 +301,7 @@ def allocated(kind: Any, nbytes: int, queue: Any, purpose: str) -> Any:
     try:
         return kind(max(nbytes, 1), queue=queue)
     except (MemoryError, OverflowError, dpctl.memory.USMAllocationError) as error:
-        name = next(n for n, known in KINDS.items() if known is kind)
+        name = next(n for n, allocation in KINDS.items() if allocation is kind)
         raise OutOfMemory(f"{purpose}: no {nbytes} bytes of {name} memory") from error
 
 

@@ -70,12 +70,12 @@ def warn_of(pd: Any) -> None:
         return
     descs = _descs(pd)
     kind = (pd.name, *(d.data_type for d in descs.values()))
-    asked = (pd.name, *descs.values())
-    if kind in _said or asked in _asked or _nanoseconds(pd.name, pd, descs) < _LONG:
+    description = (pd.name, *descs.values())
+    if kind in _said or description in _asked or _nanoseconds(pd.name, pd, descs) < _LONG:
         return
     if len(_asked) >= _MOST_ASKED:
         _asked.clear()
-    _asked.add(asked)
+    _asked.add(description)
     faster = alternative(pd)
     if faster and kind not in _said:
         _said.add(kind)
@@ -130,19 +130,21 @@ def _ways(pd: Any) -> Iterator[tuple[str, str, Any]]:
 
 def _described(pd: Any, layout: str, data_type: Any) -> Any:
     """Describe the same primitive in another layout and data type; None if unsupported."""
-    provided = dict(pd.parameters)
+    parameters = dict(pd.parameters)
     for name in (*_TENSORS, *_WEIGHTS, "bias", "diff_bias"):
-        desc = provided.get(name)
+        desc = parameters.get(name)
         if desc is not None:
             is_fixed = name not in _TENSORS and (name not in _WEIGHTS or layout != "any")
             tag = "row-major" if is_fixed else layout
-            provided[name] = _laid_out(desc, tag, data_type or desc.data_type)
-    hint = provided.get("hint_fwd_pd")
+            parameters[name] = _laid_out(desc, tag, data_type or desc.data_type)
+    hint = parameters.get("hint_fwd_pd")
     if hint is not None:
-        provided["hint_fwd_pd"] = _described(hint, layout, data_type)
-        if provided["hint_fwd_pd"] is None:
+        parameters["hint_fwd_pd"] = _described(hint, layout, data_type)
+        if parameters["hint_fwd_pd"] is None:
             return None
-    return getattr(_core, pd.name)(pd.engine, **provided, attr=pd.primitive_attr, allow_empty=True)
+    return getattr(_core, pd.name)(
+        pd.engine, **parameters, attr=pd.primitive_attr, allow_empty=True
+    )
 
 
 def _laid_out(desc: Any, layout: str, data_type: Any) -> Any:
@@ -157,9 +159,9 @@ def _laid_out(desc: Any, layout: str, data_type: Any) -> Any:
 
 
 def _descs(pd: Any) -> dict[str, Any]:
-    provided = pd.parameters
-    found = {name: provided.get(name) for name in (*_TENSORS, *_WEIGHTS)}
-    return {name: desc for name, desc in found.items() if desc is not None and desc.ndims}
+    parameters = pd.parameters
+    descs = {name: parameters.get(name) for name in (*_TENSORS, *_WEIGHTS)}
+    return {name: desc for name, desc in descs.items() if desc is not None and desc.ndims}
 
 
 def _nanoseconds(row: str, pd: Any, descs: dict[str, Any]) -> float:

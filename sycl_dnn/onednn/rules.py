@@ -39,12 +39,12 @@ def hint(name: str, p: dict) -> str | None:
     """Require the training descriptor of the matching forward primitive as hint."""
     if "hint_fwd_pd" not in p:
         return None
-    provided = p["hint_fwd_pd"]
+    hint = p["hint_fwd_pd"]
     expected = name.split("_backward")[0] + "_forward"
-    if provided.name != expected:
-        return f"hint_fwd_pd must come from {expected}, got one from {provided.name}"
-    if provided.prop_kind is not _core.prop_kind.forward_training:
-        return f"hint_fwd_pd must have prop_kind forward_training, got {provided.prop_kind.name}"
+    if hint.name != expected:
+        return f"hint_fwd_pd must come from {expected}, got one from {hint.name}"
+    if hint.prop_kind is not _core.prop_kind.forward_training:
+        return f"hint_fwd_pd must have prop_kind forward_training, got {hint.prop_kind.name}"
     return None
 
 
@@ -149,12 +149,12 @@ def spatial_lengths(name: str, p: dict) -> str | None:
     if data is None or data.ndims < 3:
         return None
     for option in _SPATIAL:
-        provided = p.get(option)
-        if provided is not None and len(provided) != data.ndims - 2:
+        lengths = p.get(option)
+        if lengths is not None and len(lengths) != data.ndims - 2:
             rule = f"one entry per spatial dimension of {key} ({data.ndims - 2})"
-            return f"{option} must have {rule}, got {tuple(provided)}"
-        if option in ("strides", "kernel") and provided is not None and min(provided) < 1:
-            return f"{option} must be at least 1, got {tuple(provided)}"
+            return f"{option} must have {rule}, got {tuple(lengths)}"
+        if option in ("strides", "kernel") and lengths is not None and min(lengths) < 1:
+            return f"{option} must be at least 1, got {tuple(lengths)}"
     return None
 
 
@@ -251,8 +251,8 @@ def _text(value: Any) -> str:
 
 def summary(name: str, parameters: dict, engine: Any, attr: Any) -> str:
     """Return descriptors, parameters, device and attributes, one per line."""
-    provided = {k: v for k, v in parameters.items() if v is not None}
-    lines = [f"{k} = {v}" for k, v in _descs(provided).items()]
-    rest = [f"{k}={_text(v)}" for k, v in provided.items() if not isinstance(v, _core.MemoryDesc)]
+    present = {k: v for k, v in parameters.items() if v is not None}
+    lines = [f"{k} = {v}" for k, v in _descs(present).items()]
+    rest = [f"{k}={_text(v)}" for k, v in present.items() if not isinstance(v, _core.MemoryDesc)]
     lines += [", ".join(rest)] if rest else []
     return "\n".join(f"  {line}" for line in [*lines, f"on {engine!r} with {attr!r}"])

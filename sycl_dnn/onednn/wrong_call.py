@@ -133,8 +133,8 @@ def _fits(value: Any, annotation: str) -> bool:
     if members is not None and isinstance(value, str):
         words = [word.strip() for word in value.split("|")]
         is_flag = issubclass(members, enum.IntFlag)
-        known = all(word in members.__members__ for word in words)
-        return known and (is_flag or len(words) == 1)
+        are_members = all(word in members.__members__ for word in words)
+        return are_members and (is_flag or len(words) == 1)
     return any(_fits_one(value, part) for part in _split(annotation, "|"))
 
 
@@ -154,27 +154,25 @@ def _own_names(members: Any, function: str) -> list[str]:
     return []
 
 
-def _near(members: Any, function: str, provided: Any, most: int = 1) -> list[str]:
+def _near(members: Any, function: str, value: Any, most: int = 1) -> list[str]:
     """Return similar enumerators: "tanh" matches eltwise_tanh."""
     names = _own_names(members, function) or list(members.__members__)
-    text = str(provided)
+    text = str(value)
     ends = [n for n in names if n.endswith("_" + text)]
     return (ends or difflib.get_close_matches(text, names, most, 0.6))[:most]
 
 
-def _names(members: Any, function: str, provided: Any) -> str:
+def _names(members: Any, function: str, value: Any) -> str:
     """Return the enumerators of the operation, or some that are similar to the value."""
     own = _own_names(members, function)
-    return ", ".join(
-        own or [*(_near(members, function, provided, 5) or members.__members__), "..."]
-    )
+    return ", ".join(own or [*(_near(members, function, value, 5) or members.__members__), "..."])
 
 
-def _expected(annotation: str, function: str, provided: Any) -> str:
+def _expected(annotation: str, function: str, value: Any) -> str:
     members = _enumeration(annotation)
     if members is not None:
         optional = ", or None" if "None" in _split(annotation, "|") else ""
-        return f"one of {_names(members, function, provided)}{optional}"
+        return f"one of {_names(members, function, value)}{optional}"
     words = []
     for part in _split(annotation, "|"):
         cls = _bound_class(part)
@@ -182,7 +180,7 @@ def _expected(annotation: str, function: str, provided: Any) -> str:
         if cls is not None:
             word = ("an " if cls.__name__[0] in "AEIOU" else "a ") + cls.__name__
         elif inner:
-            word = f"a sequence ({_expected(inner, function, provided)} each)"
+            word = f"a sequence ({_expected(inner, function, value)} each)"
         else:
             word = _WORDS.get(part, part)
         if word and word not in words:
@@ -205,9 +203,9 @@ def _bound(
     parameters: list[Parameter], args: tuple[Any, ...], named: Mapping[str, Any]
 ) -> Iterator[tuple[Parameter, Any]]:
     positional = [p for p in parameters if not p.by_name_only]
-    provided = {p.name: a for p, a in zip(positional, args, strict=False)} | dict(named)
+    arguments = {p.name: a for p, a in zip(positional, args, strict=False)} | dict(named)
     for p in parameters:
-        yield p, provided.get(p.name, _MISSING)
+        yield p, arguments.get(p.name, _MISSING)
 
 
 def _listed(parameters: list[Parameter]) -> str:
@@ -217,8 +215,8 @@ def _listed(parameters: list[Parameter]) -> str:
 def _meant(parameter: str, parameters: list[Parameter]) -> list[str]:
     """Return the parameter that an unknown name probably refers to, if any."""
     names = [p.name for p in parameters]
-    known = [n for n in (parameter.removesuffix("_desc"), _ALIASES.get(parameter)) if n in names]
-    return known[:1] or difflib.get_close_matches(parameter, names, 1)
+    aliases = [n for n in (parameter.removesuffix("_desc"), _ALIASES.get(parameter)) if n in names]
+    return aliases[:1] or difflib.get_close_matches(parameter, names, 1)
 
 
 def _unknown(name: str, parameter: str, overloads: list[list[Parameter]]) -> Exception:
@@ -228,17 +226,17 @@ def _unknown(name: str, parameter: str, overloads: list[list[Parameter]]) -> Exc
     return TypeError(f"{name}: no parameter is called {parameter!r}; {hint} takes {takes}")
 
 
-def _too_many(name: str, parameters: list[Parameter], provided: int) -> Exception:
+def _too_many(name: str, parameters: list[Parameter], count: int) -> Exception:
     positional = [p for p in parameters if not p.by_name_only and p.name != "self"]
     others = [p for p in parameters if p.by_name_only]
     if not others:
-        return TypeError(f"{name}: at most {len(positional)} arguments, got {provided}")
+        return TypeError(f"{name}: at most {len(positional)} arguments, got {count}")
     rule = (
         f"only {_listed(positional)} may be given by position"
         if positional
         else ("arguments must be given by name")
     )
-    return TypeError(f"{name}: {rule}, got {provided} such arguments; name {_listed(others)}")
+    return TypeError(f"{name}: {rule}, got {count} such arguments; name {_listed(others)}")
 
 
 def _wrong_value(name: str, p: Parameter, value: Any) -> Exception:

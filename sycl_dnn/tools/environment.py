@@ -69,10 +69,10 @@ def _onednn() -> tuple[dict[str, str | None], str | None, list[dict[str, str]]]:
         return {"oneDNN": None, "oneDNN commit": None}, None, [problem]
     misfit = _location.misfit(_core)
     problems = [{"what": misfit, "next": _location.install_command()}] if misfit else []
-    found = _core.version()
-    number = ".".join(str(found[part]) for part in ("major", "minor", "patch"))
+    version = _core.version()
+    number = ".".join(str(version[part]) for part in ("major", "minor", "patch"))
     isa = _core.get_effective_cpu_isa().name
-    return {"oneDNN": number, "oneDNN commit": found["hash"]}, isa, problems
+    return {"oneDNN": number, "oneDNN commit": version["hash"]}, isa, problems
 
 
 def _default_device() -> dpctl.SyclDevice | None:
@@ -82,34 +82,34 @@ def _default_device() -> dpctl.SyclDevice | None:
         return None
 
 
-def _describe(found: dpctl.SyclDevice, default: dpctl.SyclDevice | None) -> dict[str, Any]:
-    refusal = _refusal(found)
+def _describe(device: dpctl.SyclDevice, default: dpctl.SyclDevice | None) -> dict[str, Any]:
+    refusal = _refusal(device)
     return {
-        "filter_string": found.filter_string,
-        "name": found.name,
-        "kind": found.device_type.name,
-        "backend": found.backend.name,
-        "vendor": found.vendor,
-        "driver_version": found.driver_version,
-        "memory_bytes": found.global_mem_size,
-        "aspects": {name: _has_aspect(found, name) for name in _ASPECTS},
+        "filter_string": device.filter_string,
+        "name": device.name,
+        "kind": device.device_type.name,
+        "backend": device.backend.name,
+        "vendor": device.vendor,
+        "driver_version": device.driver_version,
+        "memory_bytes": device.global_mem_size,
+        "aspects": {name: _has_aspect(device, name) for name in _ASPECTS},
         "engine": refusal is None,
         "refusal": refusal,
-        "default": found == default,
+        "default": device == default,
     }
 
 
-def _has_aspect(found: dpctl.SyclDevice, name: str) -> bool:
+def _has_aspect(device: dpctl.SyclDevice, name: str) -> bool:
     suffix = "_allocations" if name.startswith("usm") else ""
-    return bool(getattr(found, f"has_aspect_{name}{suffix}"))
+    return bool(getattr(device, f"has_aspect_{name}{suffix}"))
 
 
-def _refusal(found: dpctl.SyclDevice) -> str | None:
+def _refusal(device: dpctl.SyclDevice) -> str | None:
     """Return why oneDNN cannot create an engine for the device; None if it can."""
     try:
         from sycl_dnn import _core
 
-        _core.Engine(found)
+        _core.Engine(device)
     except Exception as error:  # any failure belongs in the report
         return (str(error).splitlines() or [type(error).__name__])[0]
     return None

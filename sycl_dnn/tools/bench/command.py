@@ -80,9 +80,9 @@ def _measured(cases: list[Case], stream: Any, settings: Settings, template: str)
     return results
 
 
-def _with_roof(options: Any, cases: list[Case], found: list[Figures], stream: Any, settings: Any):
+def _with_roof(options: Any, cases: list[Case], figures: list[Figures], stream: Any, settings: Any):
     """Measure the roof, print shares, draw the plot; return facts for the output files."""
-    done = [(f, roof.type_of(c)) for c, f in zip(cases, found, strict=True) if not f.refusal]
+    done = [(f, roof.type_of(c)) for c, f in zip(cases, figures, strict=True) if not f.refusal]
     limits = roof.find([dtype for _, dtype in done], stream, settings)
     peaks = ", ".join(f"{t} {peak:.4g} GFLOP/s" for t, peak in limits.peaks.items())
     print(f"roof: {limits.bandwidth:.4g} GB/s; {peaks}")
@@ -101,16 +101,16 @@ def _run(options: argparse.Namespace, words: list[str]) -> int:
         why = "".join(f"; {reason}" for reason in reader.skipped)
         raise CaseError(f"bench: there must be a case, such as --matmul 512x512:512x512{why}")
     stream = _stream(options.device)
-    found = _measured(cases, stream, settings, options.perf_template)
+    figures = _measured(cases, stream, settings, options.perf_template)
     facts: dict[str, Any] = {"device": stream.sycl_queue.sycl_device.name}
     facts["cold_cache"] = settings.cold
     if options.roof or options.plot:
-        facts["roof"] = _with_roof(options, cases, found, stream, settings)
+        facts["roof"] = _with_roof(options, cases, figures, stream, settings)
     if options.json:
-        write_json(options.json, found, facts)
+        write_json(options.json, figures, facts)
     if options.csv:
-        write_csv(options.csv, found)
-    return 0 if any(not one.refusal for one in found) else 1
+        write_csv(options.csv, figures)
+    return 0 if any(not one.refusal for one in figures) else 1
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -185,8 +185,8 @@ def line(template: str, figures: Figures, engine: str) -> str:
     engine : value of ``%engine%``
     """
 
-    def value(found: re.Match) -> str:
-        sign, name = found.groups()
+    def value(match: re.Match) -> str:
+        sign, name = match.groups()
         if name == "engine":
             return engine
         text = _RATES[name](figures, _TIMES[sign](figures)) if sign else _PLAIN[name](figures)
@@ -195,15 +195,15 @@ def line(template: str, figures: Figures, engine: str) -> str:
     return _FIELD.sub(value, template)
 
 
-def write_json(path: Path, found: list[Figures], facts: dict[str, Any]) -> None:
+def write_json(path: Path, figures: list[Figures], facts: dict[str, Any]) -> None:
     """Write device facts and all figures."""
-    data = {"facts": facts, "cases": [one.as_dict() for one in found]}
+    data = {"facts": facts, "cases": [one.as_dict() for one in figures]}
     path.write_text(json.dumps(data, indent=1) + "\n")
 
 
-def write_csv(path: Path, found: list[Figures]) -> None:
+def write_csv(path: Path, figures: list[Figures]) -> None:
     """Write one row per case."""
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, Figures("", "").as_dict())
         writer.writeheader()
-        writer.writerows(one.as_dict() for one in found)
+        writer.writerows(one.as_dict() for one in figures)

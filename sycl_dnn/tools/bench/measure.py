@@ -76,18 +76,18 @@ def ready(case: Case, stream: Any, cold: str = "none") -> Prepared:
     first = Execution(call, pd, stream, case.line, fill)
     create_ms = (time.perf_counter() - start) * 1e3
     values: data.Arrays = {}
-    provided: dict[str, Any] = {}
+    workspace: dict[str, Any] = {}
     if call.forward is not None:
-        values, provided = from_forward(call.forward, hint, stream, case.line, fill)
+        values, workspace = from_forward(call.forward, hint, stream, case.line, fill)
     first.arrays |= values
-    first.run(provided)
+    first.run(workspace)
     changing = [buffer for name, buffer in first.buffers.items() if _is_cold(name, cold)]
     count = _copies(sum(buffer.nbytes for buffer in changing), cold, stream.sycl_queue.sycl_device)
     arguments = [first.args]
     while len(arguments) < count:
         one = Execution(call, pd, stream, case.line, fill)
         one.arrays |= first.arrays
-        one.run(provided)
+        one.run(workspace)
         arguments.append(first.args | {n: m for n, m in one.args.items() if _is_cold(n, cold)})
     return Prepared(call, first.primitive, arguments, pd.impl_info, create_ms)
 

@@ -74,9 +74,9 @@ def find(types: Iterable[str], stream: Any, settings: Settings) -> Roof:
     kind = stream.sycl_queue.sycl_device.device_type.name
     for dtype in dict.fromkeys(types):
         if dtype in _PRODUCTS:
-            found = measure(_product(dtype, kind), stream, warm)
-            if not found.refusal:
-                peaks[dtype] = found.gflops(found.median_ms)
+            figures = measure(_product(dtype, kind), stream, warm)
+            if not figures.refusal:
+                peaks[dtype] = figures.gflops(figures.median_ms)
     return Roof(copy.bandwidth(copy.median_ms), peaks)
 
 
@@ -97,19 +97,19 @@ def require_matplotlib() -> None:
         raise ValueError('--plot needs matplotlib; type: pip install "matplotlib>=3.8"') from None
 
 
-def _extent(found: list[tuple[Figures, str]], roof: Roof) -> tuple[float, float]:
+def _extent(figures: list[tuple[Figures, str]], roof: Roof) -> tuple[float, float]:
     """Return the range of intensities over all cases and the corners of the roof."""
-    at = [f.intensity for f, _ in found]
+    at = [f.intensity for f, _ in figures]
     at += [peak / max(roof.bandwidth, 1e-9) for peak in roof.peaks.values()]
     return min(at, default=0.1) / 2, max(at, default=10.0) * 2
 
 
-def roofline(found: list[tuple[Figures, str]], roof: Roof, title: str):
+def roofline(figures: list[tuple[Figures, str]], roof: Roof, title: str):
     """Return the plot.
 
     Parameters
     ----------
-    found : list of (Figures, type)
+    figures : list of (Figures, type)
         Cases; those without operations are omitted.
     roof : Roof
     title : str
@@ -121,7 +121,7 @@ def roofline(found: list[tuple[Figures, str]], roof: Roof, title: str):
     """
     from matplotlib.figure import Figure
 
-    shown = [(f, t) for f, t in found if f.flops and not f.refusal]
+    shown = [(f, t) for f, t in figures if f.flops and not f.refusal]
     low, high = _extent(shown, roof)
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
@@ -146,6 +146,6 @@ def roofline(found: list[tuple[Figures, str]], roof: Roof, title: str):
     return figure
 
 
-def save(path: Path, found: list[tuple[Figures, str]], roof: Roof, title: str) -> None:
+def save(path: Path, figures: list[tuple[Figures, str]], roof: Roof, title: str) -> None:
     """Write the plot; the format is determined by the file name."""
-    roofline(found, roof, title).savefig(path, dpi=150)
+    roofline(figures, roof, title).savefig(path, dpi=150)

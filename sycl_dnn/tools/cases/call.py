@@ -158,17 +158,17 @@ def _plain(call: Call, parameter: str) -> Any:
 
 def parameters(call: Call, hint: Any = None) -> dict[str, Any]:
     """Return the arguments of the function, except engine and attributes."""
-    provided: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for parameter in _core.ROWS[call.row][0].split():
         if parameter == "hint_fwd_pd":
-            provided[parameter] = hint
+            parameters[parameter] = hint
         elif parameter in call.params:
-            provided[parameter] = _plain(call, parameter)
+            parameters[parameter] = _plain(call, parameter)
         elif parameter != "dst_engine":
             value = _tensor_of(call, parameter)
             if value is not None:
-                provided[parameter] = value
-    return provided
+                parameters[parameter] = value
+    return parameters
 
 
 def describe(call: Call, engine: Any, hint: Any, attr: Any) -> Any:

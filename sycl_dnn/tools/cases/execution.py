@@ -74,9 +74,9 @@ class Execution:
         desc = slot.get("desc")
         if desc is None or desc.is_zero:
             return tensor.concrete()
-        known = desc.format_kind is not dnnl.format_kind.any
+        is_fixed = desc.format_kind is not dnnl.format_kind.any
         runtime = dnnl.RUNTIME_DIM_VAL in desc.dims
-        return tensor.concrete() if runtime or not known else desc
+        return tensor.concrete() if runtime or not is_fixed else desc
 
     def add_input(self, name: str, slot: dict) -> None:
         """Create and fill the memory of an input."""
@@ -163,13 +163,13 @@ class Execution:
             self.arrays["old_dst"] = self.arrays[first]
         return True
 
-    def run(self, given: dict[str, Any]) -> None:
-        """Execute; ``given`` has memories of the forward run by argument."""
+    def run(self, memories: dict[str, Any]) -> None:
+        """Execute; ``memories`` are those of the forward run by argument."""
         slots = self.primitive.arguments
         ordered = sorted(slots.items(), key=lambda item: item[1]["output"])
         for name, slot in ordered:
-            if name in given:
-                self.args[name] = given[name]
+            if name in memories:
+                self.args[name] = memories[name]
             elif name == "scratchpad":
                 if self.call.attr.scratchpad == "user":
                     self._keep(name, storage.Buffer(slot["desc"], self.stream))

@@ -13,10 +13,10 @@ POLICIES = (
 )
 
 
-def check(value: str, known: Iterable[str], what: str) -> str:
+def check(value: str, choices: Iterable[str], what: str) -> str:
     """Return a name after checking that it is known."""
-    if value not in known:
-        raise ValueError(f"{what} must be one of {', '.join(known)}, got {value!r}")
+    if value not in choices:
+        raise ValueError(f"{what} must be one of {', '.join(choices)}, got {value!r}")
     return value
 
 
@@ -242,8 +242,8 @@ def post_op(text: str) -> PostOp:
         return _select(rest)
     if name in BINARY:
         return _binary(name, rest)
-    known = [*ELTWISE, *(f"{n}_dst" for n in BY_DST), *BINARY, "sum", "prelu", "dw", "select"]
-    check(name, known, "post-op")
+    kinds = [*ELTWISE, *(f"{n}_dst" for n in BY_DST), *BINARY, "sum", "prelu", "dw", "select"]
+    check(name, kinds, "post-op")
     return _eltwise(name, rest)
 
 
@@ -291,12 +291,12 @@ def one_of(*names: str, **others: str) -> Callable[[str], str]:
 
     ``others`` maps additional spellings, such as oneDNN's names.
     """
-    known = {name.lower(): name for name in names} | others
+    by_word = {name.lower(): name for name in names} | others
 
     def read(text: str) -> str:
-        if text.lower() not in known:
+        if text.lower() not in by_word:
             raise ValueError(f"must be one of {', '.join(names)}, got {text!r}")
-        return known[text.lower()]
+        return by_word[text.lower()]
 
     return read
 

@@ -45,25 +45,25 @@ def tensors(text: str, least: int = 1, most: int = 1) -> tuple[list[tuple[int, .
 
 def letters(text: str, keys: tuple[str, ...], reals: tuple[str, ...] = ()) -> tuple[dict, str]:
     """Parse ``mb2ic3..n"name"``: numbers by key, and the name; ``reals`` may have fractions."""
-    known = sorted((*keys, *reals), key=len, reverse=True)
-    found: dict[str, Any] = {}
+    words = sorted((*keys, *reals), key=len, reverse=True)
+    numbers: dict[str, Any] = {}
     at = 0
     while at < len(text):
         if text[at] == "_":
             at += 1
             continue
-        key = next((k for k in known if text.startswith(k, at)), None)
+        key = next((k for k in words if text.startswith(k, at)), None)
         if key is None:
             if text[at] == "n":
-                return found, _clean(text[at + 1 :])
-            raise ValueError(f"problem must be made of {' '.join(known)}, got {text[at:]!r}")
+                return numbers, _clean(text[at + 1 :])
+            raise ValueError(f"problem must be made of {' '.join(words)}, got {text[at:]!r}")
         number = _NUMBER.match(text, at + len(key))
         if number is None:
             raise ValueError(f"{key} must have a number, got {text[at:]!r}")
         value = float(number.group()) if key in reals else _whole(key, number.group())
-        found[key] = value
+        numbers[key] = value
         at = number.end()
-    return found, ""
+    return numbers, ""
 
 
 def _whole(key: str, text: str) -> int:
@@ -81,19 +81,19 @@ def _keys(groups: str) -> tuple[str, ...]:
     return tuple(key for group in groups for key in SPATIAL[group])
 
 
-def _rank(found: dict, groups: str) -> int:
+def _rank(numbers: dict, groups: str) -> int:
     """Return the number of spatial axes in the descriptor."""
     for axis, rank in zip("dhw", (3, 2, 1), strict=True):
-        if any(found.get(group + axis) for group in groups):
+        if any(numbers.get(group + axis) for group in groups):
             return rank
     return 0
 
 
-def _spread(found: dict, group: str, rank: int) -> list[int | None]:
+def _spread(numbers: dict, group: str, rank: int) -> list[int | None]:
     """Return a group's values per axis; missing ones are those of the previous axis."""
     values: list[int | None] = []
     for axis in "dhw"[3 - rank :]:
-        value = found.get(group + axis)
+        value = numbers.get(group + axis)
         values.append(values[-1] if value is None and values else value)
     return values
 
@@ -102,33 +102,33 @@ def _extent(kernel: int, dilation: int) -> int:
     return (kernel - 1) * (dilation + 1) + 1
 
 
-def windows(found: dict, inverse: bool = False) -> SimpleNamespace:
+def windows(numbers: dict, inverse: bool = False) -> SimpleNamespace:
     """Complete a descriptor of convolution or pooling, axis by axis.
 
     Returns i, o, k, s, d, pl and pr: tuples over the spatial axes. ``inverse`` means deconvolution,
     whose destination is the larger side.
     """
-    rank = _rank(found, "iok")
+    rank = _rank(numbers, "iok")
     if not rank:
         raise ValueError("problem must have spatial sizes such as ih and kh")
     done: list[dict] = []
     above: dict[str, int] = {}
     for axis in "dhw"[3 - rank :]:
-        own = {group: found[group + axis] for group in SPATIAL if group + axis in found}
+        own = {group: numbers[group + axis] for group in SPATIAL if group + axis in numbers}
         shared = {k: v for k, v in above.items() if k in "ik" or "i" not in own}
         above = shared | own
         done.append(_window(above, inverse))
     return SimpleNamespace(**{key: tuple(one[key] for one in done) for key in done[0]})
 
 
-def _window(provided: dict, inverse: bool) -> dict:
+def _window(sizes: dict, inverse: bool) -> dict:
     for key in "ik":
-        if key not in provided:
+        if key not in sizes:
             raise ValueError(f"problem must say {key}d, {key}h or {key}w for each spatial axis")
-    i, k, s, d = provided["i"], provided["k"], provided.get("s", 1), provided.get("d", 0)
+    i, k, s, d = sizes["i"], sizes["k"], sizes.get("s", 1), sizes.get("d", 0)
     if min(k, s) < 1:
         raise ValueError(f"kernel and stride must be at least 1, got {k} and {s}")
-    extent, o, p = _extent(k, d), provided.get("o") or None, provided.get("p")
+    extent, o, p = _extent(k, d), sizes.get("o") or None, sizes.get("p")
     if o is None:
         p = p or 0
         o = (i - 1) * s + extent - 2 * p if inverse else (i - extent + 2 * p) // s + 1
@@ -143,48 +143,50 @@ def _window(provided: dict, inverse: bool) -> dict:
 
 def convolution(text: str, inverse: bool = False) -> SimpleNamespace:
     """Parse a descriptor of convolution, or of deconvolution (``inverse``)."""
-    found, name = letters(text, ("g", "mb", "ic", "oc", *_keys("iokspd")))
+    numbers, name = letters(text, ("g", "mb", "ic", "oc", *_keys("iokspd")))
     for key in ("ic", "oc"):
-        if not found.get(key):
+        if not numbers.get(key):
             raise ValueError(f"{key} must be given, got {text!r}")
-    groups = found.get("g")
-    if groups == 0 or (groups and (found["ic"] % groups or found["oc"] % groups)):
+    groups = numbers.get("g")
+    if groups == 0 or (groups and (numbers["ic"] % groups or numbers["oc"] % groups)):
         raise ValueError(f"g must divide ic and oc, got {text!r}")
     return SimpleNamespace(
         name=name,
         g=groups,
-        mb=found.get("mb", 2),
-        ic=found["ic"],
-        oc=found["oc"],
-        **vars(windows(found, inverse)),
+        mb=numbers.get("mb", 2),
+        ic=numbers["ic"],
+        oc=numbers["oc"],
+        **vars(windows(numbers, inverse)),
     )
 
 
 def pooling(text: str) -> SimpleNamespace:
     """Parse a descriptor of pooling."""
-    found, name = letters(text, ("mb", "ic", *_keys("iokspd")))
-    if not found.get("ic"):
+    numbers, name = letters(text, ("mb", "ic", *_keys("iokspd")))
+    if not numbers.get("ic"):
         raise ValueError(f"ic must be given, got {text!r}")
-    return SimpleNamespace(name=name, mb=found.get("mb", 2), ic=found["ic"], **vars(windows(found)))
+    return SimpleNamespace(
+        name=name, mb=numbers.get("mb", 2), ic=numbers["ic"], **vars(windows(numbers))
+    )
 
 
 def spatial(text: str, keys: tuple[str, ...], reals: tuple[str, ...] = (), groups: str = "i"):
     """Parse a descriptor without windows: numbers by key, and tuples ``i`` (and ``o``)."""
-    found, name = letters(text, ("mb", *keys, *_keys(groups)), reals)
-    rank = _rank(found, groups)
-    sizes = {group: tuple(v or 0 for v in _spread(found, group, rank)) for group in groups}
-    plain = {key: found[key] for key in (*keys, *reals) if key in found}
-    return SimpleNamespace(name=name, mb=found.get("mb", 2), **plain, **sizes)
+    numbers, name = letters(text, ("mb", *keys, *_keys(groups)), reals)
+    rank = _rank(numbers, groups)
+    sizes = {group: tuple(v or 0 for v in _spread(numbers, group, rank)) for group in groups}
+    plain = {key: numbers[key] for key in (*keys, *reals) if key in numbers}
+    return SimpleNamespace(name=name, mb=numbers.get("mb", 2), **plain, **sizes)
 
 
 def recurrent(text: str) -> SimpleNamespace:
     """Parse a descriptor of a recurrent network."""
     keys = ("l", "t", "mb", "sic", "slc", "dhc", "dic")
-    found, name = letters(text, keys)
-    if not found.get("sic"):
+    numbers, name = letters(text, keys)
+    if not numbers.get("sic"):
         raise ValueError(f"sic must be given, got {text!r}")
-    found = {"l": 1, "t": 1, "mb": 2} | found
-    found["slc"] = found.get("slc") or found["sic"]
-    found["dhc"] = found.get("dhc") or found["sic"]
-    found["dic"] = found.get("dic") or found["dhc"]
-    return SimpleNamespace(name=name, **found)
+    numbers = {"l": 1, "t": 1, "mb": 2} | numbers
+    numbers["slc"] = numbers.get("slc") or numbers["sic"]
+    numbers["dhc"] = numbers.get("dhc") or numbers["sic"]
+    numbers["dic"] = numbers.get("dic") or numbers["dhc"]
+    return SimpleNamespace(name=name, **numbers)

@@ -281,9 +281,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         devices = _devices(session)
         chosen = _chosen(devices, options.device)
-        known = [d["filter_string"] for d in devices]
-        if options.device and known and not any(_is_meant(k, options.device) for k in known):
-            parser().error(f"--device must be one of {', '.join(known)}, got {options.device}")
+        filters = [d["filter_string"] for d in devices]
+        if options.device and filters and not any(_is_meant(k, options.device) for k in filters):
+            parser().error(f"--device must be one of {', '.join(filters)}, got {options.device}")
         _check_all(session, chosen, names)
     except KeyboardInterrupt:
         interrupted = True

@@ -27,13 +27,13 @@ from sycl_dnn.errors import NoDeviceError
 Found = dict[str, Any]
 
 
-def nature(found: Any) -> str:
+def nature(sycl_device: Any) -> str:
     """Classify a device as ``gpu``, ``simulated gpu``, ``executing gpu`` or ``cpu``."""
-    if found.is_cpu:
+    if sycl_device.is_cpu:
         return "cpu"
-    if device.executes_on_cpu(found):
+    if device.executes_on_cpu(sycl_device):
         return "executing gpu"
-    return "simulated gpu" if device.is_simulated(found.device_type.name) else "gpu"
+    return "simulated gpu" if device.is_simulated(sycl_device.device_type.name) else "gpu"
 
 
 def found(status: str, summary: str, rows: list | None = None, **figures: Any) -> Found:

@@ -68,8 +68,8 @@ def executed(call: Call, stream: Any, key: str, arrays: Arrays) -> tuple[Executi
     fill = DRIVERS[call.driver].fill
     workspace: dict[str, Any] = {}
     if call.forward is not None:
-        found, workspace = from_forward(call.forward, hint, stream, key, fill, arrays)
-        arrays = found | arrays
+        inputs, workspace = from_forward(call.forward, hint, stream, key, fill, arrays)
+        arrays = inputs | arrays
     done = Execution(call, pd, stream, key, fill)
     done.arrays |= arrays
     done.run(workspace)
@@ -80,15 +80,15 @@ def _largest(array: np.ndarray) -> float:
     return float(np.abs(array).max(initial=0.0))
 
 
-def wrong(done: Execution, wanted: Arrays) -> str:
+def wrong(done: Execution, expected: Arrays) -> str:
     """Describe the outputs that differ from the CPU's; "" if there are none."""
     outputs, problems = done.results()
     matches = [f"{name}: {problem}" for name, problem in problems.items()]
-    for name in outputs.keys() & wanted.keys():
+    for name in outputs.keys() & expected.keys():
         dtype = done.buffers[name].desc.data_type.name
         limit = TOLERANCE.get(dtype)
-        scale = 1.0 if limit is None else max(_largest(wanted[name]), 1e-6)
-        off = _largest(outputs[name] - wanted[name]) / scale
+        scale = 1.0 if limit is None else max(_largest(expected[name]), 1e-6)
+        off = _largest(outputs[name] - expected[name]) / scale
         if not off <= (1.0 if limit is None else limit):  # also true for NaN
             matches.append(f"{name} ({dtype}) is off by {off:.1e}")
     return "; ".join(sorted(matches))

@@ -36,11 +36,11 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
-def _attempts(found: Explanation) -> list[str]:
+def _attempts(explanation: Explanation) -> list[str]:
     """Format the implementations, in oneDNN's order."""
-    width = max((len(a.impl or "(no name)") for a in found.answer.attempts), default=0)
+    width = max((len(a.impl or "(no name)") for a in explanation.answer.attempts), default=0)
     lines, first = [], True
-    for number, attempt in enumerate(found.answer.attempts, start=1):
+    for number, attempt in enumerate(explanation.answer.attempts, start=1):
         said = f"declines: {attempt.reason}" if attempt.reason else "takes it"
         if not attempt.reason and first:
             said, first = "takes it  <- this one runs", False
@@ -51,24 +51,24 @@ def _attempts(found: Explanation) -> list[str]:
     return lines or ["    (oneDNN's log names none)"]
 
 
-def _variants(found: Explanation, limit: int) -> list[str]:
-    if not found.better:
-        return [f"  none of {found.tried} variants has a better implementation"]
+def _variants(explanation: Explanation, limit: int) -> list[str]:
+    if not explanation.better:
+        return [f"  none of {explanation.tried} variants has a better implementation"]
     lines = ["  nearest variants that are better:"]
-    for variant, answer in found.better[:limit]:
+    for variant, answer in explanation.better[:limit]:
         lines.append(f"    {answer.state}: {answer.impl}  ({variant.change})")
         lines.append(f"        {variant.case.line}")
-    more = len(found.better) - limit
+    more = len(explanation.better) - limit
     return [*lines, f"    ... and {more} more (--limit)"] if more > 0 else lines
 
 
-def text(found: Explanation, limit: int = 12) -> str:
+def text(explanation: Explanation, limit: int = 12) -> str:
     """Format an explanation as text."""
-    answer = found.answer
+    answer = explanation.answer
     head = f"{answer.state}: {answer.impl or answer.error}"
-    lines = [found.case.line, f"  {head}", *(f"  - {note}" for note in found.notes)]
-    lines += ["  implementations in oneDNN's order:", *_attempts(found)]
-    return "\n".join([*lines, *_variants(found, limit)])
+    lines = [explanation.case.line, f"  {head}", *(f"  - {note}" for note in explanation.notes)]
+    lines += ["  implementations in oneDNN's order:", *_attempts(explanation)]
+    return "\n".join([*lines, *_variants(explanation, limit)])
 
 
 def _run(options: argparse.Namespace, words: list[str]) -> int:

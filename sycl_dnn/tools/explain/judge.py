@@ -106,8 +106,8 @@ def notes(answer: Answer, free: Answer | None) -> tuple[str, ...]:
     return (*matches, *answer.warned)
 
 
-def _ask(prober: Prober, found: list[Variant]) -> list[tuple[Variant, Answer]]:
-    return [(variant, prober.ask(variant.case)) for variant in found]
+def _ask(prober: Prober, candidates: list[Variant]) -> list[tuple[Variant, Answer]]:
+    return [(variant, prober.ask(variant.case)) for variant in candidates]
 
 
 def explain(case: Case, prober: Prober, everything: bool = False) -> Explanation:
@@ -128,15 +128,15 @@ def explain(case: Case, prober: Prober, everything: bool = False) -> Explanation
     Explanation
     """
     answer = prober.ask(case, every=True)
-    asked = _ask(prober, variants(case))
-    free = next((a for v, a in asked if v.change == FREE), None)
+    answers = _ask(prober, variants(case))
+    free = next((a for v, a in answers if v.change == FREE), None)
     least = probe.rank("refused") if everything else probe.rank(answer.state)
-    better = [pair for pair in asked if probe.rank(pair[1].state) > least]
+    better = [pair for pair in answers if probe.rank(pair[1].state) > least]
     if not better and answer.state != "optimized":
-        asked += _ask(prober, pairs(case)[:_MAX_PAIRS])
-        better = [pair for pair in asked if probe.rank(pair[1].state) > least]
+        answers += _ask(prober, pairs(case)[:_MAX_PAIRS])
+        better = [pair for pair in answers if probe.rank(pair[1].state) > least]
     better.sort(key=lambda pair: -probe.rank(pair[1].state))
-    return Explanation(case, answer, notes(answer, free), tuple(better), len(asked))
+    return Explanation(case, answer, notes(answer, free), tuple(better), len(answers))
 
 
 # --- Variants: changes to a case
@@ -199,8 +199,8 @@ def _letters(problem: str) -> str:
     step = _BLOCK if depthwise else _BLOCK * max(groups, 1)
     keys = (*_CHANNELS, "g") if depthwise else _CHANNELS
 
-    def part(found: re.Match) -> str:
-        key, number = found.groups()
+    def part(match: re.Match) -> str:
+        key, number = match.groups()
         return key + (str(_rounded(int(number), step)) if key in keys else number)
 
     return _PART.sub(part, problem)
@@ -229,9 +229,9 @@ def _algorithm(case: Case) -> Iterator[Change]:
 
 def _directions(case: Case) -> Iterator[Change]:
     for option in ("dir", "prop"):
-        provided = _options(case).get(option, "")
+        direction = _options(case).get(option, "")
         for names in (_FORWARD, _WEIGHTS):
-            for name in names if provided in names else ():
+            for name in names if direction in names else ():
                 yield f"--{option} {name}", {option: name}, case.problem
 
 
@@ -259,22 +259,22 @@ def _common(text: str) -> str:
 
 
 def _types(case: Case) -> Iterator[Change]:
-    provided = _options(case)
-    if "cfg" in provided:
+    options = _options(case)
+    if "cfg" in options:
         yield from ((f"--cfg {n}", {"cfg": n}, case.problem) for n in _NETWORKS)
-    if "dt" in provided:
-        more = _INTEGERS if "8" in provided["dt"] else ()
-        parts = provided["dt"].split(":")
+    if "dt" in options:
+        more = _INTEGERS if "8" in options["dt"] else ()
+        parts = options["dt"].split(":")
         wider = ":".join([*parts, *parts[-1:] * (3 - len(parts))][:2]) + ":f32"
         for name in (wider, *_FLOATS, *more):
             yield f"--dt {name}", {"dt": name}, case.problem
-    if "ddt" in provided:
-        count = provided["sdt"].count(":") + 1
+    if "ddt" in options:
+        count = options["sdt"].count(":") + 1
         yield "--ddt f32", {"ddt": "f32"}, case.problem
         for name in _FLOATS:
             texts = {"sdt": ":".join([name] * count), "ddt": name}
             yield f"all types {name}", texts, case.problem
-    elif "sdt" in provided:
+    elif "sdt" in options:
         yield from ((f"--sdt {n}", {"sdt": n}, case.problem) for n in _FLOATS)
 
 

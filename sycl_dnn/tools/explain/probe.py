@@ -59,8 +59,8 @@ def family(impl: str) -> str:
 
 def state(impl: str) -> str:
     """Return ``"ref"``, ``"simple"`` or ``"optimized"``."""
-    found = family(impl)
-    return found if found in ("ref", "simple") else "optimized"
+    kind = family(impl)
+    return kind if kind in ("ref", "simple") else "optimized"
 
 
 def rank(state_: str) -> int:
@@ -249,11 +249,11 @@ def check_levels(names: Iterable[str]) -> tuple[str, ...]:
     ValueError
         A name is not a level.
     """
-    found = tuple(names)
-    for name in found:
+    levels = tuple(names)
+    for name in levels:
         if name not in (*LEVELS, NATIVE):
             raise ValueError(f"isa must be of {', '.join(LEVELS)}, {NATIVE}, got {name!r}")
-    return tuple("" if name == NATIVE else name for name in found)
+    return tuple("" if name == NATIVE else name for name in levels)
 
 
 # --- Environment of worker processes
@@ -331,9 +331,9 @@ def serve(device: str) -> None:
     stream = stream_on(device)
     results.write(json.dumps(_facts(stream)) + "\n")
     for line in sys.stdin:
-        asked = json.loads(line)
-        found = probe(Case(**asked["case"]), stream.engine, log, asked["every"])
-        results.write(json.dumps(found.as_dict()) + "\n")
+        request = json.loads(line)
+        answer = probe(Case(**request["case"]), stream.engine, log, request["every"])
+        results.write(json.dumps(answer.as_dict()) + "\n")
 
 
 class Prober:

@@ -100,10 +100,10 @@ def main(arguments: list[str] | None = None) -> int:
     way = ["-m", options.program] if options.module else [options.program]
     run = partial(run_job, [sys.executable, *way, *options.arguments], layout)
     if options.hosts:
-        provided = ["-n", str(layout.ranks)]
-        provided += ["--no-pin"] * options.no_pin + ["--no-prefix"] * options.no_prefix
+        remote_options = ["-n", str(layout.ranks)]
+        remote_options += ["--no-pin"] * options.no_pin + ["--no-prefix"] * options.no_prefix
         run = partial(
-            run_on_hosts, options.hosts, options.remote_shell, layout.port, provided,
+            run_on_hosts, options.hosts, options.remote_shell, layout.port, remote_options,
             [*way, *options.arguments],
         )  # fmt: skip
     if options.end_with_input:

@@ -122,8 +122,8 @@ class RankProcess:
 
     def status(self) -> int | None:
         """Return the exit status as in a shell; None while it is running."""
-        found = self.process.poll()
-        return found if found is None or found >= 0 else 128 - found
+        code = self.process.poll()
+        return code if code is None or code >= 0 else 128 - code
 
     def signal(self, number: int) -> None:
         """Send a signal to the process and its children."""
@@ -245,11 +245,11 @@ def _forward(children: Sequence[Child], number: int, frame: Any) -> None:
 def _first_failure(children: Sequence[Child]) -> Child | None:
     """Wait until a child fails and return it; None once all have succeeded."""
     while True:
-        known = [(child.status(), child) for child in children]
-        for status, child in known:
+        statuses = [(child.status(), child) for child in children]
+        for status, child in statuses:
             if status:
                 return child
-        if all(status is not None for status, _ in known):
+        if all(status is not None for status, _ in statuses):
             return None
         time.sleep(_POLL)
 

@@ -40,8 +40,8 @@ class HostProcess:
 
     def status(self) -> int | None:
         """Return the exit status as in a shell; None while it is running."""
-        found = self._process.poll()
-        return found if found is None or found >= 0 else 128 - found
+        code = self._process.poll()
+        return code if code is None or code >= 0 else 128 - code
 
     def signal(self, number: int) -> None:
         """Tell the remote launcher to end its ranks; for SIGKILL, kill the connection."""
@@ -111,13 +111,13 @@ def address_of(host: str) -> str:
 
 def end_with_input() -> None:
     """Start reading signals to forward from standard input; end the process with the input."""
-    known = {number.name.encode(): number for number in FORWARDED}
+    numbers = {number.name.encode(): number for number in FORWARDED}
 
     def read() -> None:
         while text := os.read(0, 4096):
             for name in text.split():
-                if name in known:
-                    os.kill(os.getpid(), known[name])
+                if name in numbers:
+                    os.kill(os.getpid(), numbers[name])
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=read, daemon=True).start()

@@ -43,18 +43,18 @@ def _keys(group_by: str | Sequence[str]) -> tuple[str, ...]:
 
 def groups_of(records: Sequence[Record], keys: Sequence[str]) -> list[Group]:
     """Group executions, longest first."""
-    found: dict[tuple[Any, ...], Group] = {}
+    groups: dict[tuple[Any, ...], Group] = {}
     _, times = charged(records)
     for record, spent in zip(records, times, strict=True):
         if not record.is_execution:
             continue
         key = tuple(getattr(record, k) for k in keys)
-        group = found.setdefault(key, Group(key))
+        group = groups.setdefault(key, Group(key))
         group.calls += 1
         group.spent += spent
         group.host += record.host
         group.clocks.add(record.clock)
-    return sorted(found.values(), key=lambda g: -g.spent)
+    return sorted(groups.values(), key=lambda g: -g.spent)
 
 
 def _cell(name: str, value: Any) -> str:
@@ -131,8 +131,8 @@ def _notes(
             lines.append(f"{count} {what}: {ms:.3f} ms, {100 * share:.1f} % of {totals.measure}")
     if totals.created:
         missed = totals.cache_misses
-        known = "" if missed is None else f", {missed} not in oneDNN's cache"
-        lines.append(f"{totals.created} primitives made{known}: {totals.creation_ms:.3f} ms")
+        cached = "" if missed is None else f", {missed} not in oneDNN's cache"
+        lines.append(f"{totals.created} primitives made{cached}: {totals.creation_ms:.3f} ms")
     if totals.plan_misses:
         lines.append(f"{totals.plan_misses} functions traced: {totals.tracing_ms:.3f} ms")
     if totals.dropped:
@@ -191,8 +191,8 @@ def _offsets(records: Sequence[Record]) -> dict[tuple[Any, str], int]:
         if r.clock and r.queue is not None:
             # The device timestamped the submission during the host's call.
             apart[r.queue, r.clock].append(r.begin + r.host // 2 - r.submitted)
-    found = {key: int(statistics.median(values)) for key, values in apart.items()}
-    return {key: 0 if abs(v) < _SAME_CLOCK else v for key, v in found.items()}
+    offsets = {key: int(statistics.median(values)) for key, values in apart.items()}
+    return {key: 0 if abs(v) < _SAME_CLOCK else v for key, v in offsets.items()}
 
 
 def _lanes(records: Sequence[Record], offsets: Mapping[tuple[Any, str], int]) -> dict[int, int]:
@@ -290,12 +290,12 @@ _MOST = 15
 
 def parts_by_name(records: Sequence[Record]) -> dict[str, list[float]]:
     """Return milliseconds by name and part, longest first."""
-    found: dict[str, list[float]] = {}
+    parts: dict[str, list[float]] = {}
     for record, spent in zip(records, charged(records)[1], strict=True):
         if record.is_execution:
             number = next(i for i, (_, _, fits) in enumerate(PARTS) if fits(record))
-            found.setdefault(record.name, [0.0] * len(PARTS))[number] += spent / 1e6
-    longest = sorted(found.items(), key=lambda item: -sum(item[1]))
+            parts.setdefault(record.name, [0.0] * len(PARTS))[number] += spent / 1e6
+    longest = sorted(parts.items(), key=lambda item: -sum(item[1]))
     shown, rest = longest[:_MOST], longest[_MOST:]
     if rest:
         sums = [sum(values) for values in zip(*(v for _, v in rest), strict=True)]

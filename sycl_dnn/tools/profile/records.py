@@ -14,18 +14,18 @@ from sycl_dnn.onednn.reference_code import is_slow_reference
 
 def attributes_text(attr: Any) -> str:
     """Format a PrimitiveAttr: ``"relu+add scales_mask=src,0 fpmath_mode=bf16"``."""
-    return " ".join(_setting(name, provided) for name, provided in attr.calls)
+    return " ".join(_setting(name, values) for name, values in attr.calls)
 
 
-def _setting(name: str, provided: tuple[Any, ...]) -> str:
+def _setting(name: str, arguments: tuple[Any, ...]) -> str:
     if name == "set_post_ops":
-        return "+".join(_post_op(*provided[0][i]) for i in range(len(provided[0])))
-    values = [text for value in provided if (text := _value(value))]
+        return "+".join(_post_op(*arguments[0][i]) for i in range(len(arguments[0])))
+    values = [text for value in arguments if (text := _value(value))]
     return f"{name.removeprefix('set_')}={','.join(values)}"
 
 
-def _post_op(method: str, provided: tuple[Any, ...]) -> str:
-    first = provided[0] if provided else None
+def _post_op(method: str, arguments: tuple[Any, ...]) -> str:
+    first = arguments[0] if arguments else None
     if isinstance(first, _core.algorithm):
         return first.name.split("_", 1)[1]
     return method.removeprefix("append_")
@@ -268,12 +268,12 @@ def summarized(records: Sequence[Record], dropped: int = 0) -> Summary:
     total = sum(t for _, t in runs)
 
     def part(chosen: Iterable[int]) -> tuple[int, float, float]:
-        found = list(chosen)
-        return len(found), sum(found) / 1e6, sum(found) / total if total else 0.0
+        times = list(chosen)
+        return len(times), sum(times) / 1e6, sum(times) / total if total else 0.0
 
     created = [r for r in records if r.kind == "create"]
     traces = [r for r in records if r.kind == "trace"]
-    known = all(r.was_cached is not None for r in created)
+    is_known = all(r.was_cached is not None for r in created)
     return Summary(
         measure,
         tuple(sorted({r.clock for r, _ in runs if r.clock})),
@@ -284,7 +284,7 @@ def summarized(records: Sequence[Record], dropped: int = 0) -> Summary:
         *part(t for r, t in runs if r.reference),
         *part(t for r, t in runs if r.kind == "dpnp"),
         len(created),
-        sum(not r.was_cached for r in created) if known else None,
+        sum(not r.was_cached for r in created) if is_known else None,
         sum(r.host for r in created) / 1e6,
         len(traces),
         _covered(traces) / 1e6,

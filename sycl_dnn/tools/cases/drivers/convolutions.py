@@ -55,9 +55,9 @@ def _types(text: str) -> tuple[str, ...]:
     return _configuration(text)
 
 
-def _bias_type(provided: str, direction: str) -> str:
-    if provided != "undef":
-        return provided
+def _bias_type(dtype: str, direction: str) -> str:
+    if dtype != "undef":
+        return dtype
     return "f32" if direction in ("FWD_B", "BWD_WB") else ""
 
 
@@ -300,8 +300,8 @@ def _read_lrn(text: str) -> SimpleNamespace:
     p = problems.spatial(text, ("ic", "ls"), ("alpha", "beta", "k"))
     if not getattr(p, "ic", 0):
         raise ValueError(f"ic must be given, got {text!r}")
-    provided = {"ls": 5, "alpha": 1 / 8192, "beta": 0.75, "k": 1.0} | vars(p)
-    return SimpleNamespace(**provided)
+    parameters = {"ls": 5, "alpha": 1 / 8192, "beta": 0.75, "k": 1.0} | vars(p)
+    return SimpleNamespace(**parameters)
 
 
 def _lrn(p: SimpleNamespace, o: dict[str, Any]) -> Call:

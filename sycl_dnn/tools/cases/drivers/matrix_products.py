@@ -15,8 +15,8 @@ _ENCODINGS = ("", "csr", "coo", "packed")
 
 
 def _read(text: str) -> SimpleNamespace:
-    found, name = problems.tensors(text, 2, 3)
-    src, weights = found[:2]
+    shapes, name = problems.tensors(text, 2, 3)
+    src, weights = shapes[:2]
     if len(src) == 2 and len(weights) == 3 and src[1] == weights[1]:
         return SimpleNamespace(name=name, src=src, weights=weights, dst=(), grouped=True)
     if len(src) != len(weights) or len(src) < 2 or src[-1] != weights[-2]:
@@ -25,7 +25,7 @@ def _read(text: str) -> SimpleNamespace:
     batch = tuple(b if a == 1 else a for a, b in pairs)
     if any(a != b and 1 not in (a, b) for a, b in pairs):
         raise ValueError(f"batch dimensions must be equal or 1, got {text!r}")
-    dst = found[2] if len(found) == 3 else (*batch, src[-2], weights[-1])
+    dst = shapes[2] if len(shapes) == 3 else (*batch, src[-2], weights[-1])
     return SimpleNamespace(name=name, src=src, weights=weights, dst=dst, grouped=False)
 
 

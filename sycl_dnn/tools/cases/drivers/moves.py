@@ -137,14 +137,14 @@ REDUCTION = Driver(
 
 
 def _read_concat(text: str) -> SimpleNamespace:
-    found, name = problems.tensors(text, 1, 1024)
-    if len({len(dims) for dims in found}) > 1:
+    sources, name = problems.tensors(text, 1, 1024)
+    if len({len(dims) for dims in sources}) > 1:
         raise ValueError(f"all sources must have the same rank, got {text!r}")
-    return SimpleNamespace(name=name, sources=found)
+    return SimpleNamespace(name=name, sources=sources)
 
 
-def _tags(provided: tuple[str, ...], count: int) -> tuple[str, ...]:
-    return provided if len(provided) == count else provided[:1] * count
+def _tags(tags: tuple[str, ...], count: int) -> tuple[str, ...]:
+    return tags if len(tags) == count else tags[:1] * count
 
 
 def _concat(p: SimpleNamespace, o: dict[str, Any]) -> Call:
