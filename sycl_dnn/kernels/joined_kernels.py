@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sycl_dnn.kernels.fused_elementwise import ElementwiseWriter, Form, name_of, parameters_of
 from sycl_dnn.kernels.fused_reduction import ReductionWriter
@@ -28,6 +28,21 @@ class Launch(NamedTuple):
     form: Form | ReductionForm
     numbers: tuple[int, ...]
     n_groups: int
+
+
+def is_row(form: Form | ReductionForm) -> bool:
+    """Whether all arrays of a form lie along one axis, or have one element for all of it."""
+    return isinstance(form, Form) and set(form.classes) <= {"0", "1"} and "1" in form.classes
+
+
+def is_single(form: Form | ReductionForm) -> bool:
+    """Whether a form is that of a single element."""
+    return isinstance(form, Form) and set(form.classes) == {"0"}
+
+
+def of_row(form: Form | ReductionForm) -> tuple[Any, ...]:
+    """Return what forms of rows and of single elements must share to be launched as one."""
+    return form.expression, form.schedule
 
 
 def facts_of(launches: Sequence[Launch]) -> list[int]:

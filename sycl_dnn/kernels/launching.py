@@ -144,13 +144,15 @@ def launch_of(kernel: _core.Kernel) -> Launch | None:
     return _of_forms.get(kernel)
 
 
-def joined_kernel(trace: Any, kernels: Sequence[_core.Kernel]) -> _core.Kernel:
+def joined_kernel(
+    trace: Any, form: Form | ReductionForm, kernels: Sequence[_core.Kernel]
+) -> _core.Kernel:
     """Return one kernel for the launches of several of one form.
 
     Its values are the inputs of all launches, in order, and then the results of all.
     """
     launches = [_of_forms[kernel] for kernel in kernels]
-    form, n_groups = launches[0].form, sum(launch.n_groups for launch in launches)
+    n_groups = sum(launch.n_groups for launch in launches)
     name, n_items = joined_name(form), form.schedule.n_items
     return _of_facts(trace, joined_module(form), name, n_groups, n_items, facts_of(launches))
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.passes.kernel_fusion import Fusion, Group
 from sycl_dnn.compiler.passes.kernel_units import unit_of
 from sycl_dnn.compiler.step_graph import Graph, Node
-from sycl_dnn.kernels.joined_kernels import MOST_ROWS, Launch
+from sycl_dnn.kernels.joined_kernels import MOST_ROWS, is_row, is_single, of_row
 from sycl_dnn.kernels.launching import joined_kernel, launch_of
 from sycl_dnn.trace.steps import is_kernel
 from sycl_dnn.trace.values import Storage, Tensor
@@ -66,6 +66,7 @@ class _Joining:
         self._fusion = Fusion(graph)
         #: By node: the kernel that computes it.
         self._kernels: dict[Node, Node] = {}
+        self._forms: dict[Node, Any] = {}
 
     def stretches(self) -> list[list[Node]]:
         """Return the longest sequences of kernels that may change places."""
@@ -85,20 +86,35 @@ class _Joining:
 
     def rewrite(self, stretch: Sequence[Node]) -> None:
         """Replace equal launches of which none reads what others write."""
-        bunches = [bunch for level in _levels(stretch) for bunch in self._bunches(level)]
+        keys = self._forms = self._keys(stretch)
+        levels = _levels(stretch, keys)
+        bunches = [bunch for level in levels for bunch in self._bunches(level, keys)]
         if len(bunches) == len(stretch):
             return
         made = [self._joined(bunch) for bunch in bunches]
         self._graph.insert(made, before=stretch[-1])
         self._graph.drop(stretch)
 
-    def _bunches(self, level: Sequence[Node]) -> Iterator[list[Node]]:
+    def _keys(self, stretch: Sequence[Node]) -> dict[Node, Any]:
+        """Return what launches must share to be joined, by node that can be."""
+        found: dict[Node, Any] = {}
+        for node in stretch:
+            kernel = self._kernels[node] = self._as_kernel(node)
+            launch = launch_of(kernel.primitive) if is_kernel(kernel.primitive) else None
+            if launch is not None:
+                found[node] = (launch.form, *self._circumstances(node))
+        # A single element, such as a scalar parameter, is a short row.
+        rows = {(*of_row(form), *rest): form for form, *rest in found.values() if is_row(form)}
+        for node, (form, *rest) in found.items():
+            if is_single(form):
+                found[node] = (rows.get((*of_row(form), *rest), form), *rest)
+        return found
+
+    def _bunches(self, level: Sequence[Node], keys: Mapping[Node, Any]) -> Iterator[list[Node]]:
         """Yield the nodes to join, of those that wait for nothing in between."""
         found: dict[Any, _Bunch] = {}
         for number, node in enumerate(level):
-            kernel = self._kernels[node] = self._as_kernel(node)
-            launch = launch_of(kernel.primitive) if is_kernel(kernel.primitive) else None
-            key = number if launch is None else self._key(node, launch)
+            key = keys.get(node, number)
             bunch = found.setdefault(key, _Bunch())
             if not bunch.add(node, self._ready[node], self._freed(node)):
                 yield bunch.nodes
@@ -113,12 +129,12 @@ class _Joining:
         made = None if unit is None else self._fusion.recorded(Group([unit], 0))
         return made[0] if made is not None and len(made) == 1 else node
 
-    def _key(self, node: Node, launch: Launch) -> Any:
-        """Return what launches must share to be joined."""
+    def _circumstances(self, node: Node) -> tuple[Any, ...]:
+        """Return what launches must share besides their form."""
         written = [t.storage for t in node.outputs.values()]
         is_constant = all(id(storage) in self._constant for storage in written)
         repeats = frozenset(storage.repeat for storage in written)
-        return launch.form, is_constant, node.is_repeated, repeats
+        return is_constant, node.is_repeated, repeats
 
     def _freed(self, node: Node) -> int:
         """Return the size of the large intermediate values that no other node reads later."""
@@ -132,7 +148,8 @@ class _Joining:
         kernels = [self._kernels[node] for node in bunch]
         inputs = _by_row([kernel.inputs for kernel in kernels])
         outputs = _by_row([kernel.outputs for kernel in kernels])
-        made = joined_kernel(self._graph.trace, [kernel.primitive for kernel in kernels])
+        form = self._forms[bunch[0]][0]
+        made = joined_kernel(self._graph.trace, form, [kernel.primitive for kernel in kernels])
         fused = [text for node in bunch for text in (node.fused or [node.row])]
         return Node(
             None, inputs, outputs, primitive=made, fused=fused, is_repeated=bunch[0].is_repeated
@@ -162,21 +179,33 @@ def _by_row(tensors: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
     return dict(pairs)
 
 
-def _levels(stretch: Sequence[Node]) -> list[list[Node]]:
-    """Return the nodes by how many others must run before each."""
-    written: dict[Any, int] = {}
-    read: dict[Any, int] = {}
-    found: list[list[Node]] = []
+def _levels(stretch: Sequence[Node], keys: Mapping[Node, Any]) -> list[list[Node]]:
+    """Return nodes in sequence, of which those of a level do not depend on each other.
+
+    A node is in the level after those that it waits for, or later, with others of its key.
+    """
+    earliest: dict[Node, int] = {}
+    after: dict[Node, int] = {}
+    written: dict[Any, Node] = {}
+    read: dict[Any, list[Node]] = {}
     for node in stretch:
         inputs = {t.storage for t in node.inputs.values()}
         outputs = {t.storage for t in node.outputs.values()}
-        before = [written.get(storage, -1) for storage in inputs | outputs]
-        before += [read.get(storage, -1) for storage in outputs]
-        level = max(before, default=-1) + 1
-        if level == len(found):
-            found.append([])
-        found[level].append(node)
-        written |= dict.fromkeys(outputs, level)
+        before = [written[storage] for storage in inputs | outputs if storage in written]
+        before += [reader for storage in outputs for reader in read.get(storage, ())]
+        level = earliest[node] = max([earliest[other] for other in before], default=-1) + 1
+        for other in before:
+            after[other] = min(after.get(other, level), level)
+        for storage in outputs:
+            written[storage], read[storage] = node, []
         for storage in inputs:
-            read[storage] = max(read.get(storage, -1), level)
-    return found
+            read.setdefault(storage, []).append(node)
+    found: list[list[Node]] = [[] for _ in range(max(earliest.values()) + 1)]
+    last: dict[tuple[int, Any], bool] = {}
+    for node in sorted(stretch, key=lambda node: -earliest[node]):
+        key, level = keys.get(node), earliest[node]
+        later = range(after.get(node, len(found)) - 1, level, -1)
+        level = next((n for n in later if key is not None and (n, key) in last), level)
+        last[level, key] = True
+        found[level].append(node)
+    return [level for level in found if level]

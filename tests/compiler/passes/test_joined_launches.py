@@ -23,8 +23,7 @@ def compiled_twice(function, *args):
 def test_arrays_of_any_size_and_layout(queue):
     arrays = [normal(queue, n, seed=n) for n in (1, 2, 15, 16, 17, 4095, 4096, 4097, 100_001)]
     rows = compiled_twice(lambda *xs: [F.sin(F.exp(x) + 1.0) for x in xs], *arrays)
-    # An array of one element has no axis.
-    assert len(rows) == 2
+    assert len(rows) == 1
     turned = [normal(queue, 30, 40 + n, seed=n).T for n in range(5)]
     assert len(compiled_twice(lambda *xs: [F.sin(F.exp(x) * 2.0) for x in xs], *turned)) == 1
 
@@ -47,6 +46,14 @@ def test_reductions(shape, dim, queue):
     rows = compiled_twice(lambda *xs: [F.sum(F.square(F.sin(x)), dim) for x in xs], *arrays)
     assert len(rows) <= 2
     assert all(row.startswith("joined_") for row in rows)
+
+
+def test_what_could_run_earlier_waits_for_its_like(queue):
+    """Small gradients are joined before they have a norm, large ones are not."""
+    sizes = (70_000, 80_000, 40, 50)
+    grads = [normal(queue, n, seed=n) for n in sizes]
+    rows = compiled_twice(lambda *grads: optim.clip_grad_norm(list(grads), 1.0)[0], *grads)
+    assert len([row for row in rows if "square_sum" in row]) == 1, rows
 
 
 def test_what_depends_on_each_other_stays_in_order(queue):
