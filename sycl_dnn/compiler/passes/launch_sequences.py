@@ -34,13 +34,15 @@ def _runs(graph: Graph) -> Iterator[list[Node]]:
     offsets: dict[Storage, int] = {}
     for node in graph.nodes:
         fits = _fits(graph, node, constant)
-        kept += sum(t.storage.nbytes for t in node.outputs.values()) if fits else 0
+        inner = [t.storage for t in node.outputs.values() if fits and graph.is_inner(t.storage)]
+        own = sum(storage.nbytes for storage in inner)
         are_whole = all(offsets.get(t.storage, t.offset) == t.offset for t in node.inputs.values())
-        if not fits or not are_whole or kept > MOST_KEPT:
+        if not fits or not are_whole or kept + own > MOST_KEPT:
             yield run
             run, kept, offsets = [], 0, {}
         if fits:
             run.append(node)
+            kept += own
             offsets |= {t.storage: t.offset for t in node.outputs.values()}
     yield run
 

@@ -116,8 +116,11 @@ def test_other_steps_divide_sequences(matrices):
 
 
 def test_what_is_kept_alive_is_limited(matrices, monkeypatch):
-    monkeypatch.setattr(launch_sequences, "MOST_KEPT", 3 * 4 * (96 + 32 + 160 + 64))
-    assert compiled().explain(F.randn(3, 64), matrices).n_steps == 2
+    monkeypatch.setattr(launch_sequences, "MOST_KEPT", 3 * 4 * (96 + 32 + 160 + 64) - 1)
+    x = F.randn(3, 64)
+    last = compiled(function=lambda x, matrices: chain(x, matrices)[-1])
+    assert last.explain(x, matrices).n_steps == len(SIZES)
+    assert compiled().explain(x, matrices).n_steps == 1  # results are kept in any case
 
 
 def test_constants_are_computed_once(matrices):
