@@ -10,7 +10,7 @@ from typing import Any
 import dpnp
 import numpy as np
 
-from sycl_dnn._dpnp import address
+from sycl_dnn._dpnp import address, host_view, is_readable
 from sycl_dnn.kernels import kept_binaries
 from sycl_dnn.onednn.memory import Memory
 from sycl_dnn.trace import layout
@@ -19,6 +19,8 @@ from sycl_dnn.trace.array import Array
 #: Sizes in bytes of captured arrays besides weights: the largest, and the largest that is part of
 #: the file of a program.
 _MOST, _LARGE = 1 << 24, 1 << 14
+#: Names of the files that this process has written.
+_in_files: set[str] = set()
 
 
 class NotKept(Exception):
@@ -67,15 +69,18 @@ def _as_data(array: Any) -> tuple[Any, ...]:
         raise NotKept
     raw = array.data if is_carried else array
     order = _order(raw)
-    values = dpnp.asnumpy(raw).transpose(order)
-    content: bytes | str = values.tobytes()
-    if values.nbytes > _MOST:
+    if raw.nbytes > _MOST:
         raise NotKept
+    usm = raw.get_array()
+    values = (host_view(usm) if is_readable(usm) else dpnp.asnumpy(raw)).transpose(order)
+    content: bytes | str
     if values.nbytes > _LARGE:
-        assert isinstance(content, bytes)
-        name = hashlib.sha256(content).hexdigest()
-        kept_binaries.keep(name, content)
-        content = name
+        content = hashlib.sha256(values).hexdigest()
+        if content not in _in_files:
+            kept_binaries.keep(content, values.tobytes())
+            _in_files.add(content)
+    else:
+        content = values.tobytes()
     carried = str(array.dtype) if is_carried else None
     return content, values.dtype.name, values.shape, order, carried
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import io
 import pickle
 import zlib
@@ -83,11 +84,9 @@ class _Written:
 
     def _source(self, desc: Any, number: int) -> bytes | tuple[int, str]:
         """Return a layout as bytes; those without a name are what a primitive says."""
-        try:
-            if _core.MemoryDesc.from_blob(desc.blob) == desc:
-                return bytes(desc.blob)
-        except errors.InvalidArguments:
-            pass
+        blob = _blob_of(desc)
+        if blob is not None:
+            return blob
         if number not in self._sources:
             raise NotKept
         return self._sources[number]
@@ -152,6 +151,16 @@ class _Written:
         if recipe is None:
             raise NotKept
         return ("kernel", recipe)
+
+
+@functools.lru_cache(4096)
+def _blob_of(desc: Any) -> bytes | None:
+    """Return a layout as bytes; None if they do not say all about it."""
+    blob = bytes(desc.blob)
+    try:
+        return blob if _core.MemoryDesc.from_blob(blob) == desc else None
+    except errors.InvalidArguments:
+        return None
 
 
 def _facts(pd: Any, node: Node) -> tuple[Any, ...]:
