@@ -62,22 +62,8 @@ case $devices in
     *) fail 2 "--devices must be 1 or 2, got $devices" ;;
 esac
 
-program=$(command -v -- "$1") || fail 127 "$1: command not found"
-python=${PYTHON:-python3}
-case ${program##*/} in
-    python*) python=$program ;;
-    pytest*) [ ! -x "${program%/*}/python" ] || python=${program%/*}/python ;;
-esac
-cpu_driver=$("$python" - <<'END'
-from importlib.metadata import PackageNotFoundError, files
-
-try:
-    print(*[f.locate().resolve() for f in files("intel-opencl-rt") or () if f.name == "libintelocl.so"][:1])
-except PackageNotFoundError:
-    pass
-END
-)
-[ -n "$cpu_driver" ] || fail 3 "the CPU driver is not among the packages of $python; type:" "    $python -m pip install intel-opencl-rt"
+# shellcheck source=tests/cpu_driver.sh
+. "$here/cpu_driver.sh"
 
 # Built anew when a source is newer; under another name first, for those who build at the same time.
 build() {

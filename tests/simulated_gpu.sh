@@ -61,22 +61,8 @@ case $gpu in
 esac
 export NEOReadDebugKeys=1 SetCommandStreamReceiver=1 AUBDumpCaptureFileName=/dev/null
 
-program=$(command -v -- "$1") || fail 127 "$1: command not found"
-python=${PYTHON:-python3}
-case ${program##*/} in
-    python*) python=$program ;;
-    pytest*) [ ! -x "${program%/*}/python" ] || python=${program%/*}/python ;;
-esac
-cpu_driver=$("$python" - <<'EOF'
-from importlib.metadata import PackageNotFoundError, files
-
-try:
-    print(*[f.locate().resolve() for f in files("intel-opencl-rt") or () if f.name == "libintelocl.so"][:1])
-except PackageNotFoundError:
-    pass
-EOF
-)
-[ -n "$cpu_driver" ] || fail 3 "the CPU driver is not among the packages of $python; type:" "    $python -m pip install intel-opencl-rt"
+# shellcheck source=tests/cpu_driver.sh
+. "$here/cpu_driver.sh"
 
 advice=("the simulator is in Debian's Intel GPU driver 22.43 (bookworm, trixie; newer drivers lack it); as root type:"
     "    apt-get install -y intel-opencl-icd")
