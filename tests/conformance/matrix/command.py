@@ -49,18 +49,18 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
-def _devices(provided: list[str] | None) -> list[str]:
+def _devices(kinds: list[str] | None) -> list[str]:
     """Return the selected devices: by default, the CPU and a GPU if there is one."""
     from sycl_dnn.device import usable_devices
 
-    return provided or [kind for kind in ("cpu", "gpu") if usable_devices(kind)]
+    return kinds or [kind for kind in ("cpu", "gpu") if usable_devices(kind)]
 
 
-def _together(found: record.Record, others: list[record.Record]) -> record.Record:
+def _together(measured: record.Record, others: list[record.Record]) -> record.Record:
     """Return one record in which new measurements replace those of the other records."""
     merged = record.Record()
-    order = dict.fromkeys(name for one in (*others, found) for name in one.targets)
-    for one in (found, *others):
+    order = dict.fromkeys(name for one in (*others, measured) for name in one.targets)
+    for one in (measured, *others):
         merged.add(one)
     merged.targets = {name: merged.targets[name] for name in order}
     return merged
@@ -70,9 +70,9 @@ def _run(options: argparse.Namespace) -> int:
     old = record.load(options.compare) if options.compare else None
     others = [record.load(path) for path in options.others]
     asked = list(cells(options.drivers))
-    found = measure(_devices(options.device), check_levels(options.isa), asked, print)
-    difference = record.compare(old, found) if old else None
-    merged = _together(found, others)
+    measured = measure(_devices(options.device), check_levels(options.isa), asked, print)
+    difference = record.compare(old, measured) if old else None
+    merged = _together(measured, others)
     if options.json:
         merged.save(options.json)
     if options.markdown:

@@ -348,8 +348,8 @@ class Cell:
 
 def _lines(family: Family) -> Iterator[tuple[tuple[str, str, str, str], str]]:
     for kind, problem in family.kinds.items():
-        for types, provided in family.types.items():
-            options, _, only = provided.partition("|")
+        for types, text in family.types.items():
+            options, _, only = text.partition("|")
             for direction in (d for d in family.directions if d.startswith(only)):
                 way = f"--{family.option}={direction}" if direction else ""
                 for layout, tags in family.layouts.items():

@@ -110,8 +110,8 @@ def short(text: str) -> str:
     state = state_of(text)
     if state in ("refused", "invalid", "died"):
         return {"refused": "-", "invalid": "wrong", "died": "**died**"}[state]
-    found = probe.family(text)
-    return f"*{found}*" if found == "ref" else found
+    kind = probe.family(text)
+    return f"*{kind}*" if kind == "ref" else kind
 
 
 def _heading(target: str) -> str:
@@ -144,12 +144,12 @@ def _worth(texts: Iterable[str]) -> str:
 
 def _summary(record: Record, asked: dict[str, list[Cell]]) -> list[str]:
     rows = []
-    for driver, found in asked.items():
+    for driver, own_cells in asked.items():
         answers = (
-            _worth(record.cases[c.line][t] for c in found if t in record.cases[c.line])
+            _worth(record.cases[c.line][t] for c in own_cells if t in record.cases[c.line])
             for t in record.targets
         )
-        rows.append((f"[{driver}](#{_anchor(driver)})", len(found), *answers))
+        rows.append((f"[{driver}](#{_anchor(driver)})", len(own_cells), *answers))
     header = ["driver", "cases", *map(_heading, record.targets)]
     note = "Cases that are optimized / simple / reference / refused."
     return ["## Summary", "", note, "", *table(header, rows), ""]
@@ -162,8 +162,8 @@ def _between_cpus(record: Record, asked: dict[str, list[Cell]]) -> list[str]:
         return []
     steps = list(zip(levels, levels[1:], strict=False))
     rows = []
-    for driver, found in asked.items():
-        counts = [_changes(record, found, *step) for step in steps]
+    for driver, own_cells in asked.items():
+        counts = [_changes(record, own_cells, *step) for step in steps]
         if any(counts):
             rows.append((f"[{driver}](#{_anchor(driver)})", *(c or "as before" for c in counts)))
     header = ["driver", *(f"{_heading(old)} to {_heading(new)}" for old, new in steps)]
@@ -177,10 +177,10 @@ def _between_cpus(record: Record, asked: dict[str, list[Cell]]) -> list[str]:
     ]
 
 
-def _changes(record: Record, found: list[Cell], old: str, new: str) -> str:
+def _changes(record: Record, own_cells: list[Cell], old: str, new: str) -> str:
     pairs = Counter(
         tuple(state_of(record.cases[cell.line].get(target, "refused: ")) for target in (old, new))
-        for cell in found
+        for cell in own_cells
     )
     changed = ((n, *pair) for pair, n in pairs.items() if pair[0] != pair[1])
     return ", ".join(f"{n} {a} to {b}" for n, a, b in sorted(changed, reverse=True))
@@ -211,9 +211,9 @@ def _cells_of(row: Row, family: Family) -> list[str]:
     ]
 
 
-def _reasons(record: Record, found: list[Cell]) -> list[str]:
+def _reasons(record: Record, own_cells: list[Cell]) -> list[str]:
     counts: dict[str, Counter] = {}
-    for cell in found:
+    for cell in own_cells:
         for target, text in record.cases[cell.line].items():
             if state_of(text) in ("refused", "invalid", "died"):
                 counts.setdefault(text.partition(": ")[2], Counter())[target] += 1
@@ -227,18 +227,18 @@ def _reasons(record: Record, found: list[Cell]) -> list[str]:
     return lines + ([f"- other reasons ({rest} cases)"] if rest else [])
 
 
-def _driver(record: Record, driver: str, found: list[Cell]) -> list[str]:
+def _driver(record: Record, driver: str, own_cells: list[Cell]) -> list[str]:
     family, targets = FAMILIES[driver], list(record.targets)
     answers = [
         (cell, tuple(short(record.cases[cell.line].get(t, "refused: ")) for t in targets))
-        for cell in found
+        for cell in own_cells
     ]
     header = ["kind", "types", "direction", "layout", *map(_heading, targets)]
     rows = [[*_cells_of(row, family), *row.answers] for row in fold(answers)]
     # A column with a single value carries no information.
     kept = [i for i, name in enumerate(header) if i > 3 or any(r[i] for r in rows)]
     body = table([header[i] for i in kept], ([r[i] for i in kept] for r in rows))
-    reasons = _reasons(record, found)
+    reasons = _reasons(record, own_cells)
     why = ["", "Refused because:", "", *reasons] if reasons else []
     return [f"## {_title(driver)}", "", *body, *why, ""]
 
@@ -267,6 +267,6 @@ def page(record: Record) -> str:
         "",
     ]
     lines += _summary(record, asked) + _between_cpus(record, asked)
-    for driver, found in asked.items():
-        lines += _driver(record, driver, found)
+    for driver, own_cells in asked.items():
+        lines += _driver(record, driver, own_cells)
     return "\n".join([*lines, *END.splitlines()]) + "\n"

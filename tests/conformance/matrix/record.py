@@ -60,8 +60,8 @@ class Record:
         """Add the targets of another matrix that this one lacks."""
         new = [name for name in other.targets if name not in self.targets]
         self.targets |= {name: other.targets[name] for name in new}
-        for line, found in other.cases.items():
-            taken = {name: found[name] for name in new if name in found}
+        for line, answers in other.cases.items():
+            taken = {name: answers[name] for name in new if name in answers}
             if taken:
                 self.cases.setdefault(line, {}).update(taken)
         self.absent = self.absent or other.absent
@@ -285,22 +285,22 @@ def compare(old: Record, new: Record) -> Difference:
     return result
 
 
-def lines(found: Difference) -> list[str]:
+def lines(diff: Difference) -> list[str]:
     """Return a difference as text."""
     text = []
-    for title, changes in (("worse", found.worse), ("better", found.better)):
+    for title, changes in (("worse", diff.worse), ("better", diff.better)):
         if changes:
             text.append(f"{title}:")
             text += [str(change) for change in changes[:_SHOWN]]
             text += [f"  ... and {len(changes) - _SHOWN} more"] if len(changes) > _SHOWN else []
-    if found.other:
+    if diff.other:
         text.append("of the same worth:")
-        text += [f"  {n} times {old} -> {new}" for (old, new), n in found.other.most_common()]
-    counts = f"{len(found.worse)} worse, {len(found.better)} better, {found.other.total()} other"
-    for target, (before, now) in found.elsewhere.items():
+        text += [f"  {n} times {old} -> {new}" for (old, new), n in diff.other.most_common()]
+    counts = f"{len(diff.worse)} worse, {len(diff.better)} better, {diff.other.total()} other"
+    for target, (before, now) in diff.elsewhere.items():
         text.append(f"{target}: measured on {before}, now on {now}: what differs does not count")
-    text += [f"{target}: not in the old matrix, nothing to compare" for target in found.unknown]
-    text.append(f"{found.compared} answers compared: {counts}")
-    if found.only_old or found.only_new:
-        text.append(f"answers on one side only: {found.only_old} old, {found.only_new} new")
+    text += [f"{target}: not in the old matrix, nothing to compare" for target in diff.unknown]
+    text.append(f"{diff.compared} answers compared: {counts}")
+    if diff.only_old or diff.only_new:
+        text.append(f"answers on one side only: {diff.only_old} old, {diff.only_new} new")
     return text

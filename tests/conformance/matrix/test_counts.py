@@ -19,9 +19,9 @@ def test_implementation_counts_match_the_record_of_this_cpu(prober):
 @pytest.mark.slow
 def test_the_page_has_each_driver_and_the_numbers(prober):
     part = [*cells(["sum", "softmax"])]
-    found = measure(["cpu"], (prober.facts["isa"],), part, print)
-    text = page(found)
-    for driver, (numbers,) in ((d, t.values()) for d, t in counts(found).items()):
+    record = measure(["cpu"], (prober.facts["isa"],), part, print)
+    text = page(record)
+    for driver, (numbers,) in ((d, t.values()) for d, t in counts(record).items()):
         assert f"| {' / '.join(map(str, numbers[:4]))} |" in text, driver
         assert f"({driver})\n" in text
 

@@ -328,6 +328,6 @@ def backward(cell, params, arrays):
     """diff_dst_layer, [diff_dst_iter, diff_dst_iter_c] -> a ``diff_`` of every forward input."""
     inputs = _nodes(arrays)
     results = zip(OUTPUTS, _run(CELLS[cell], params, inputs), strict=True)
-    known = [(node, arrays[f"diff_{name}"]) for name, node in results if f"diff_{name}" in arrays]
-    derivatives([node for node, _ in known], [gradient for _, gradient in known])
+    pairs = [(node, arrays[f"diff_{name}"]) for name, node in results if f"diff_{name}" in arrays]
+    derivatives([node for node, _ in pairs], [gradient for _, gradient in pairs])
     return {f"diff_{name}": node.gradient for name, node in inputs.items()}

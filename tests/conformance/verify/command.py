@@ -61,8 +61,8 @@ def parser() -> argparse.ArgumentParser:
 def _settings(options: argparse.Namespace) -> list[str]:
     """Return the settings of this run that a line to repeat a case must include."""
     usual, names = parser().parse_args([]), ("device", "max_memory", "max_operations")
-    provided = {n: getattr(options, n) for n in names if getattr(options, n) != getattr(usual, n)}
-    return [f"--{name.replace('_', '-')}={value}" for name, value in provided.items()]
+    changed = {n: getattr(options, n) for n in names if getattr(options, n) != getattr(usual, n)}
+    return [f"--{name.replace('_', '-')}={value}" for name, value in changed.items()]
 
 
 def _obstacle(options: argparse.Namespace) -> str:
@@ -221,10 +221,10 @@ class Report:
     def finish(self, skipped: Counter[str]) -> bool:
         """Print the table and, by reason, what was left out; return whether nothing failed."""
         self.progress.clear()
-        known = [r for r in self.results if r["status"] == "KNOWN"]
-        if known and not self.verbose:
+        explained = [r for r in self.results if r["status"] == "KNOWN"]
+        if explained and not self.verbose:
             print("known faults of oneDNN that were met:", file=self.out)
-            for result in known:
+            for result in explained:
                 print(line(result), file=self.out)
         print(summary(self.counts, skipped), file=self.out)
         return not any(c[s] for c in self.counts.values() for s in FAILURES)

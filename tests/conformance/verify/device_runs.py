@@ -56,14 +56,14 @@ def run(call: Call, stream: Any, key: str, filler: Filler) -> Run:
     """
     pd, hint, warned = prepare(call, stream.engine)
     arrays: Arrays = {}
-    provided: dict[str, Any] = {}
+    workspace: dict[str, Any] = {}
     if call.forward is not None:
         before = call.forward
-        arrays, provided = _from_forward(before, call.tensors, pd, hint, stream, key, filler)
+        arrays, workspace = _from_forward(before, call.tensors, pd, hint, stream, key, filler)
     execution = Execution(call, pd, stream, key, filler)
     execution.arrays |= arrays
     try:
-        execution.run(provided)
+        execution.run(workspace)
     except DnnlError as error:
         raise Failure(f"execution: {error.args[0]}", pd.impl_info) from error
     outputs, problems = execution.results()

@@ -172,9 +172,9 @@ def _scaled_to_fit(call: Call, x: np.ndarray) -> Arrays:
     target, dtype = quantity(call), call.tensors["dst"].dtype
     if target is None:
         return {}
-    found = scales(target, x, dtype)
-    fits = np.clip(x / _stretch(found, x.shape), smallest(dtype), largest(dtype))
-    return {"dst": fits, "attr_scales_dst": found}
+    factors = scales(target, x, dtype)
+    fits = np.clip(x / _stretch(factors, x.shape), smallest(dtype), largest(dtype))
+    return {"dst": fits, "attr_scales_dst": factors}
 
 
 def _real_states(call: Call, arrays: Arrays) -> Arrays:

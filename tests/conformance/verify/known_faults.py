@@ -75,8 +75,8 @@ def strided_source(call: Any, impl: str) -> bool:
 
 def found_scales(call: Any, impl: str) -> bool:
     """Match scales of a float8 result that oneDNN computes."""
-    found = any(q.arg == "dst" and q.policy in _DYNAMIC for q in call.attr.scales)
-    return found and _dtype(call, "dst").startswith("f8")
+    is_dynamic = any(q.arg == "dst" and q.policy in _DYNAMIC for q in call.attr.scales)
+    return is_dynamic and _dtype(call, "dst").startswith("f8")
 
 
 def bf16_projection(call: Any, impl: str) -> bool:
@@ -108,8 +108,8 @@ def four_bit_copy(call: Any, impl: str) -> bool:
 
 def later_operands(call: Any, impl: str) -> bool:
     """Match two binary post-ops after an element-wise one."""
-    found, eltwise = _post_ops(call, "binary"), _post_ops(call, "eltwise")
-    return "jit:uni" in impl and len(found) > 1 and bool(eltwise) and eltwise[0] < found[0]
+    binary, eltwise = _post_ops(call, "binary"), _post_ops(call, "eltwise")
+    return "jit:uni" in impl and len(binary) > 1 and bool(eltwise) and eltwise[0] < binary[0]
 
 
 def halved_weights(call: Any, impl: str) -> bool:

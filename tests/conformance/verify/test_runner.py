@@ -143,9 +143,9 @@ def test_scales_computed_by_onednn(policy, largest, scale):
     (quantity,) = options.scales(f"dst:{policy}")
     values = np.zeros((2, 64))
     values[1, 40] = -largest
-    found = expected_results.scales(quantity, values, "f8_e4m3")
-    assert found.shape == (2, 2)
-    assert found[1, 1] == scale
+    scales = expected_results.scales(quantity, values, "f8_e4m3")
+    assert scales.shape == (2, 2)
+    assert scales[1, 1] == scale
 
 
 def test_dropout_with_tag_undef_has_no_mask(cpu_stream):

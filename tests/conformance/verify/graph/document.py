@@ -30,10 +30,10 @@ class Broken(ValueError):
     """A graph file, or an option that changes it, breaks a rule; the message says which."""
 
 
-def one_of(value: Any, known: Iterable[str], what: str) -> str:
+def one_of(value: Any, choices: Iterable[str], what: str) -> str:
     """Return a name that must be one of the known ones."""
-    if not isinstance(value, str) or value not in known:
-        names = list(known)
+    if not isinstance(value, str) or value not in choices:
+        names = list(choices)
         shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
         raise Broken(f"{what} must be one of {shown}, got {value!r:.80}")
     return value
@@ -181,8 +181,8 @@ class Document:
     def results(self) -> list[int]:
         """Return the tensors that only an ``End`` or nothing reads."""
         readers = self.readers()
-        made = [number for op in self.ops for number in op.outputs]
-        return [n for n in made if all(op.kind == "End" for op in readers[n])]
+        numbers = [number for op in self.ops for number in op.outputs]
+        return [n for n in numbers if all(op.kind == "End" for op in readers[n])]
 
 
 def check_ports(op: OpText) -> None:
@@ -231,21 +231,21 @@ def _carries(op: OpText, place: int, document: Document) -> bool:
 def tensors(document: Document) -> list[int]:
     """Return the inputs whose first axis is a batch to every reader, down to the results."""
     readers = document.readers()
-    known: dict[int, bool] = {}
+    carrying: dict[int, bool] = {}
     for op in reversed(document.ops):
         for number in op.outputs:
-            known.setdefault(number, _all_carry(number, readers, known, document))
-    return [n for n in document.inputs() if _all_carry(n, readers, known, document)]
+            carrying.setdefault(number, _all_carry(number, readers, carrying, document))
+    return [n for n in document.inputs() if _all_carry(n, readers, carrying, document)]
 
 
 def _all_carry(
-    number: int, readers: dict[int, list[OpText]], known: dict[int, bool], document: Document
+    number: int, readers: dict[int, list[OpText]], carrying: dict[int, bool], document: Document
 ) -> bool:
     for op in readers[number]:
         places = [i for i, n in enumerate(op.inputs) if n == number]
         if not all(_carries(op, place, document) for place in places):
             return False
-        if op.outputs and not known.get(op.outputs[0], True):
+        if op.outputs and not carrying.get(op.outputs[0], True):
             return False
     return True
 
@@ -257,51 +257,51 @@ MAX_OPS = 4096
 
 
 def _attribute(name: str, text: Any) -> Any:
-    provided = mapping(text, f"attribute {name}")
-    kind = one_of(provided.get("type"), VALUES, f"type of attribute {name}")
-    return VALUES[kind](provided.get("value"), f"attribute {name}")
+    cells = mapping(text, f"attribute {name}")
+    kind = one_of(cells.get("type"), VALUES, f"type of attribute {name}")
+    return VALUES[kind](cells.get("value"), f"attribute {name}")
 
 
 def _tensor(text: Any) -> TensorText:
-    provided = mapping(text, "a tensor")
-    number = integer(provided.get("id"), "id of a tensor", low=0)
+    cells = mapping(text, "a tensor")
+    number = integer(cells.get("id"), "id of a tensor", low=0)
     what = f"tensor {number}"
-    dtype = one_of(provided.get("dtype"), DTYPES, f"dtype of {what}")
-    shape = integers(provided.get("shape"), f"shape of {what}", low=-(2**63))
+    dtype = one_of(cells.get("dtype"), DTYPES, f"dtype of {what}")
+    shape = integers(cells.get("shape"), f"shape of {what}", low=-(2**63))
     if len(shape) > MAX_RANK:
         raise Broken(f"shape of {what} must have at most {MAX_RANK} axes, got {len(shape)}")
-    steps = integers(provided.get("stride", []), f"stride of {what}", low=-(2**63))
-    is_open = provided.get("layout_type") != "strided" or len(steps) != len(shape)
+    steps = integers(cells.get("stride", []), f"stride of {what}", low=-(2**63))
+    is_open = cells.get("layout_type") != "strided" or len(steps) != len(shape)
     strides = None if is_open or min(steps, default=0) < 0 else steps
-    kind = provided.get("property_type", "undef")
+    kind = cells.get("property_type", "undef")
     one_of(kind, PROPERTIES, f"property of {what}")
     return TensorText(number, dtype, shape, strides, kind)
 
 
 def _merge(tensors: dict[int, TensorText], tensor: TensorText) -> int:
     """Keep a tensor, or check that it equals the known one with this number."""
-    known = tensors.setdefault(tensor.id, tensor)
-    if known.dtype != tensor.dtype:
+    earlier = tensors.setdefault(tensor.id, tensor)
+    if earlier.dtype != tensor.dtype:
         raise Broken(
-            f"tensor {tensor.id} must have one dtype, got {known.dtype} and {tensor.dtype}"
+            f"tensor {tensor.id} must have one dtype, got {earlier.dtype} and {tensor.dtype}"
         )
-    if known.property == "undef":
-        known.property = tensor.property
-    if min(known.shape, default=0) < 0:
-        known.shape, known.strides = tensor.shape, tensor.strides
+    if earlier.property == "undef":
+        earlier.property = tensor.property
+    if min(earlier.shape, default=0) < 0:
+        earlier.shape, earlier.strides = tensor.shape, tensor.strides
     return tensor.id
 
 
 def _op(text: Any, tensors: dict[int, TensorText]) -> OpText:
-    provided = mapping(text, "an operation")
-    number = integer(provided.get("id"), "id of an operation", low=0)
-    kind = one_of(provided.get("kind"), ROWS, f"kind of op {number}")
-    op = OpText(number, str(provided.get("name", ""))[:200], kind, {}, [], [])
+    cells = mapping(text, "an operation")
+    number = integer(cells.get("id"), "id of an operation", low=0)
+    kind = one_of(cells.get("kind"), ROWS, f"kind of op {number}")
+    op = OpText(number, str(cells.get("name", ""))[:200], kind, {}, [], [])
     try:
-        attrs = mapping(provided.get("attrs", {}), "attrs")
+        attrs = mapping(cells.get("attrs", {}), "attrs")
         op.attrs = {str(name): _attribute(str(name), value) for name, value in attrs.items()}
-        op.inputs = _tensors(provided.get("inputs", []), "inputs", tensors)
-        op.outputs = _tensors(provided.get("outputs", []), "outputs", tensors)
+        op.inputs = _tensors(cells.get("inputs", []), "inputs", tensors)
+        op.outputs = _tensors(cells.get("outputs", []), "outputs", tensors)
     except Broken as problem:
         raise op.fail(str(problem)) from None
     check_ports(op)
@@ -348,19 +348,19 @@ def parse(text: str, name: str = "") -> Document:
         The text is not JSON or breaks a rule; the message names operation and rule.
     """
     try:
-        provided = json.loads(text)
+        cells = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Broken(f"must be JSON: {str(error)[:200]}") from None
-    provided = mapping(provided, "the file")
-    texts = sequence(provided.get("graph"), "graph", most=MAX_OPS)
+    cells = mapping(cells, "the file")
+    texts = sequence(cells.get("graph"), "graph", most=MAX_OPS)
     if not texts:
         raise Broken("graph must have an operation, got none")
     tensors: dict[int, TensorText] = {}
     ops = [_op(one, tensors) for one in texts]
     if len({op.id for op in ops}) < len(ops):
         raise Broken("ids of operations must differ")
-    mode = one_of(provided.get("fpmath_mode", "strict"), FPMATH, "fpmath_mode")
-    to_int = provided.get("fpmath_mode_apply_to_int", False) in (True, "true")
+    mode = one_of(cells.get("fpmath_mode", "strict"), FPMATH, "fpmath_mode")
+    to_int = cells.get("fpmath_mode_apply_to_int", False) in (True, "true")
     return Document(_ordered(ops), tensors, mode, to_int, name)
 
 

@@ -96,10 +96,10 @@ class Evaluation:
             raise Refusal(f"op {op.id} ({op.kind}): there is no reference for it")
         tensors = self.document.tensors
         shapes = [tensors[n].shape for n in op.outputs]
-        provided, attributes = self._tensors(op), op.attributes()
+        operands, attributes = self._tensors(op), op.attributes()
         try:
             with np.errstate(all="ignore"):
-                result = compute(op.row.name, provided, attributes, shapes)
+                result = compute(op.row.name, operands, attributes, shapes)
         except KeyError as problem:
             raise Refusal(f"op {op.id} ({op.kind}): {problem} must be given") from None
         for number, value in zip(op.outputs, result, strict=False):
@@ -333,8 +333,8 @@ def inputs(document: Document, key: str, dropped: Dropped | None = None) -> Valu
     produced = document.producers()
     for op in document.ops:
         waiting = []
-        for port, provided in op.ports():
-            for number in provided if isinstance(provided, list) else [provided]:
+        for port, numbers in op.ports():
+            for number in numbers if isinstance(numbers, list) else [numbers]:
                 if number not in evaluation.values and number not in produced:
                     waiting.append((port, document.tensors[number]))
         # Statistics and similar values are computed from those before or after them.
@@ -375,8 +375,8 @@ def partitions(document: Document, kind: str) -> list[Any]:
         graph.add_op(_core.Op(op.id, op.kind, ins, outs, op.attrs, op.name))
     graph.finalize()
     kinds = {op.id: op.kind for op in document.ops}
-    found = graph.get_partitions()
-    return [p for p in found if not all(kinds[n] in _MARKS for n in p.ops)]
+    every = graph.get_partitions()
+    return [p for p in every if not all(kinds[n] in _MARKS for n in p.ops)]
 
 
 def describe(tensor: TensorText) -> Any:
@@ -436,9 +436,9 @@ class Device:
         for number in outs:
             desc = describe(self.document.tensors[number])
             self.buffers[number] = storage.Buffer(desc, self.stream)
-        provided = [self._tensor(n) for n in ins]
+        operands = [self._tensor(n) for n in ins]
         try:
-            compiled.execute(self.stream, provided, [self._tensor(n) for n in outs]).wait()
+            compiled.execute(self.stream, operands, [self._tensor(n) for n in outs]).wait()
         except DnnlError as error:
             raise Failure(f"execution: {error.args[0]}", "partition") from error
         return outs

@@ -95,21 +95,21 @@ def run(case: GraphCase, stream: Any, key: str, limits: Limits) -> Outcome:
     document = case.document()
     _check_limits(document, limits)
     kind = "cpu" if stream.sycl_queue.sycl_device.is_cpu else "gpu"
-    found = evaluation.partitions(document, kind)
-    impl = f"{len(found)} partition{'s' if len(found) != 1 else ''}"
+    partitions = evaluation.partitions(document, kind)
+    impl = f"{len(partitions)} partition{'s' if len(partitions) != 1 else ''}"
     device = evaluation.Device(document, stream)
     dropped = evaluation.dropped_on(stream, document) if limits.check else _kept_all(document)
     for number, value in evaluation.inputs(document, key, dropped).items():
         device.write(number, value)
     comparison = Comparison(document, device, dropped, key)
-    for partition in found:
+    for partition in partitions:
         outputs = device.run(partition)
         if limits.check:
             comparison.add(partition, outputs)
     expected = case.options["expected-n-partitions"]
     # A GPU fuses differently.
-    if expected and kind == "cpu" and len(found) != expected:
-        text = f"partitions must be {expected}, got {len(found)}"
+    if expected and kind == "cpu" and len(partitions) != expected:
+        text = f"partitions must be {expected}, got {len(partitions)}"
         if not comparison.problems and _has_short_floats(document):
             raise Refusal(f"{text}: patterns of 8-bit floats are for CPUs that have them")
         comparison.fail(text)
@@ -249,12 +249,12 @@ class Comparison:
         self.problems.append(problem)
         self.faults.append(fault)
 
-    def _references(self, ops: list[OpText], provided: Values) -> list[Evaluation]:
+    def _references(self, ops: list[OpText], inputs: Values) -> list[Evaluation]:
         """Return the exact reference and those with drawn errors."""
         noises = [generator(self.key, f"noise {i}") for i in range(RUNS)]
         results = []
         for noise in (None, *noises):
-            results.append(Evaluation(self.document, dict(provided), noise, self.dropped))
+            results.append(Evaluation(self.document, dict(inputs), noise, self.dropped))
             results[-1].run_all(ops)
         return results
 
@@ -278,12 +278,12 @@ class Comparison:
 
     def add(self, partition: Any, outputs: list[int]) -> None:
         """Compare the results of one partition."""
-        provided, trusted = (
+        inputs, trusted = (
             {n: self.device.read(n) for n in evaluation.ports(partition)[0]},
             self.trusted,
         )
         ops = evaluation.members(self.document, partition)
-        references = self._references(ops, provided)
+        references = self._references(ops, inputs)
         wrong = self._wrong(outputs, references)
         device = self.device.stream.engine.kind.name
         fault = known_faults.explain_partition(self._described(ops), device) if wrong else ""

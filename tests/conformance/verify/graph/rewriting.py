@@ -48,18 +48,18 @@ def _sizes(text: str, what: str) -> tuple[int, ...]:
 
 def by_number(text: str, read: Callable[[str], T]) -> dict[int, T]:
     """Read ``ID:VALUE+ID:VALUE``; an empty string changes nothing."""
-    found: dict[int, T] = {}
+    values: dict[int, T] = {}
     for part in text.split("+") if text else ():
         number, colon, value = part.partition(":")
         # benchdnn reads a number up to the first other character; its files have ID*TAG:SHAPE*TAG.
         number = number.partition("*")[0]
         if not colon or not value or not number.isdigit():
             raise ValueError(f"must be ID:VALUE, joined by +, got {part!r}")
-        if int(number) in found:
+        if int(number) in values:
             raise ValueError(f"must name each number once, got {number} twice")
         if value != "default":
-            found[int(number)] = read(value)
-    return found
+            values[int(number)] = read(value)
+    return values
 
 
 def shape(text: str) -> ShapeText:
@@ -113,10 +113,10 @@ def op_attrs(text: str) -> dict[int, dict[str, Any]]:
     return by_number(text, _attributes)
 
 
-def _known(known: Any, what: str) -> Callable[[str], str]:
+def _known(choices: Any, what: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         try:
-            return checks.one_of(text, known, what)
+            return checks.one_of(text, choices, what)
         except Broken as problem:
             raise ValueError(str(problem)) from None
 
@@ -212,13 +212,13 @@ def infer(op: OpText, document: Document, asked: dict[str, Any]) -> None:
     if op.kind == "DynamicDequantize":
         _regroup(op, document, "group_shape" in asked)
     try:
-        found = op.row.infer(inputs, op.attributes())
+        shapes = op.row.infer(inputs, op.attributes())
     except rules.Broken as problem:
         argument, rule, value = problem.args
         raise op.fail(f"{argument} must {rule}, got {value}") from None
     except (KeyError, IndexError, TypeError, ZeroDivisionError) as problem:
         raise op.fail(f"attributes must fit the tensors, got {op.attrs} ({problem!r})") from None
-    for number, shape in zip(op.outputs, found or [], strict=False):
+    for number, shape in zip(op.outputs, shapes or [], strict=False):
         if shape is not None:
             set_shape(document.tensors[number], tuple(int(n) for n in shape))
 
@@ -239,17 +239,17 @@ def _set_layout(tensor: TensorText, text: ShapeText) -> None:
             text.dims,
             dense_strides(text.dims, LETTERS[: len(text.dims)]),
         )
-    provided = len(text.order) if text.order else len(text.strides or tensor.shape)
-    if provided != len(tensor.shape):
-        raise Broken(f"strides of tensor {tensor.id} must be {len(tensor.shape)}, got {provided}")
+    rank = len(text.order) if text.order else len(text.strides or tensor.shape)
+    if rank != len(tensor.shape):
+        raise Broken(f"strides of tensor {tensor.id} must be {len(tensor.shape)}, got {rank}")
     if text.order:
         tensor.strides = dense_strides(tensor.shape, text.order)
     elif text.strides is not None:
         tensor.strides = text.strides
 
 
-def _require(number: int, known: Any, what: str) -> None:
-    if number not in known:
+def _require(number: int, numbers: Any, what: str) -> None:
+    if number not in numbers:
         raise Broken(f"{what} must be one of the graph's, got {number}")
 
 
@@ -268,9 +268,9 @@ def _change_inputs(document: Document, texts: dict[int, ShapeText], mb: int) -> 
             set_shape(tensor, (mb, *tensor.shape[1:]))
 
 
-def _change_attributes(document: Document, provided: dict[int, dict[str, Any]]) -> None:
+def _change_attributes(document: Document, changes: dict[int, dict[str, Any]]) -> None:
     ops = {op.id: op for op in document.ops}
-    for number, attributes in provided.items():
+    for number, attributes in changes.items():
         _require(number, ops, "--op-attrs: operation")
         ops[number].attrs |= attributes
 
@@ -309,24 +309,24 @@ def _followers(op: OpText) -> list[int]:
     return [n for name, n in named if name not in _KEPT]
 
 
-def _change_dtypes(document: Document, provided: str | dict[int, str]) -> None:
-    if isinstance(provided, dict):
-        for number, dtype in provided.items():
+def _change_dtypes(document: Document, changes: str | dict[int, str]) -> None:
+    if isinstance(changes, dict):
+        for number, dtype in changes.items():
             _require(number, document.tensors, "--dt: tensor")
             document.tensors[number].dtype = dtype
         return
-    if provided == "undef":
+    if changes == "undef":
         return
     for op in document.ops:
         if op.kind in _TYPED:
             raise op.fail("must not be in a graph whose data type --dt changes")
         for number in _followers(op):
             tensor = document.tensors[number]
-            tensor.dtype = provided if tensor.dtype in _FLOATS else tensor.dtype
+            tensor.dtype = changes if tensor.dtype in _FLOATS else tensor.dtype
 
 
-def _change_properties(document: Document, provided: dict[int, str]) -> None:
-    for number, kind in provided.items():
+def _change_properties(document: Document, changes: dict[int, str]) -> None:
+    for number, kind in changes.items():
         _require(number, document.tensors, "--tensor-property: tensor")
         document.tensors[number].property = kind
 

@@ -78,8 +78,8 @@ def test_graph_files_are_found_next_to_the_case_file(tmp_path):
     (tmp_path / "x.json").write_text(MATMUL.read_text())
     (tmp_path / "deep" / "a.in").write_text("--graph --case=x.json")
     words = words_of_text("--graph --batch=deep/a.in", "line")
-    (found,) = Reader().cases(words, tmp_path)
-    assert found.problem == f"--case={tmp_path / 'x.json'}"
-    assert key_of(found) == "--graph x.json"
+    (case,) = Reader().cases(words, tmp_path)
+    assert case.problem == f"--case={tmp_path / 'x.json'}"
+    assert key_of(case) == "--graph x.json"
     with pytest.raises(CaseError, match="--case must name a file"):
         list(Reader().cases(words_of_text("--graph --case=none.json", "line"), tmp_path))
