@@ -106,15 +106,34 @@ class Fusion:
         self._register(group)
         if not self._is_movable(unit):
             return
-        for tensor in list(unit.inputs.values()):
-            writers = self._graph.writers(tensor.storage)
-            before = self._groups.get(writers[0]) if len(writers) == 1 else None
-            if before is None or before is group or not self._is_movable(before.units[0]):
+        for node in self._neighbors(unit):
+            before = self._groups[node]
+            if before is group or not self._is_movable(before.units[0]):
                 continue
             joined = self._joined(before, group)
             if joined is not None:
                 group = joined
                 self._register(group)
+
+    def _neighbors(self, unit: Unit) -> list[Node]:
+        """Return nodes of the groups that make what a unit reads, or reduce the same elements."""
+        found: list[Node] = []
+        for tensor in unit.inputs.values():
+            writers = self._graph.writers(tensor.storage)
+            found += writers if len(writers) == 1 else ()
+            if unit.axes is not None and tensor.size * dtypes.bits_of(tensor.dtype) > 8 * _SMALL:
+                found += self._reductions_of(tensor)
+        return [node for node in found if node in self._groups]
+
+    def _reductions_of(self, tensor: Tensor) -> Iterator[Node]:
+        """Yield the reductions that read all elements of a tensor."""
+        for node in self._graph.readers(tensor.storage):
+            group = self._groups.get(node)
+            if group is not None and group.axes is not None:
+                own = [t for u in group.units for t in u.inputs.values()]
+                own = [t for t in own if t.storage is tensor.storage and t.shape == tensor.shape]
+                if any(_is_same(t, tensor) for t in own):
+                    yield node
 
     def _through_copies(self, unit: Unit) -> Unit:
         """Return a unit that reads small values themselves, not their copies in other layouts."""

@@ -58,6 +58,26 @@ def test_values_are_equal_in_fewer_steps(case, queue):
     assert fused <= n_steps
 
 
+@pytest.mark.parametrize("dim", [0, 1, (0, 1)])
+def test_reductions_of_the_same_elements_are_one_pass(dim, queue):
+    x = normal(queue, 200, 400)
+    x[3, 4], x[5, 6] = np.inf, np.nan
+
+    def function(x):
+        return F.sum(x, dim), F.sum(F.square(x), dim), F.amax(x, dim)
+
+    (fused, got), (apart, expected) = compiled_twice(function, x)
+    for a, b in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert (fused, apart) == (apart // 3, 3 * fused)
+    others = (lambda x: (F.sum(x, 0), F.sum(x, 1)), lambda x: (F.sum(x[:100], 0), F.sum(x, 0)))
+    for other in others:
+        (fused, got), (apart, expected) = compiled_twice(other, x)
+        for a, b in zip(got, expected, strict=True):
+            np.testing.assert_array_equal(a, b)
+        assert fused == apart
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_values_in_between_are_rounded_as_apart(dtype, queue):
     x = F.astype(normal(queue, 5, 33), dtype)
