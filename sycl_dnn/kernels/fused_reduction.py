@@ -166,7 +166,13 @@ class ReductionWriter(KeptPoints):
         for term, place in read_back:
             scope.read_back(term, place, self._row)
         scope.compute(self._passes.varying[number])
+        is_again = fresh is not None and any(place is not None for _, place in read_back)
         for term, place in self._passes.kept[number].items():
+            if fresh is not None and is_again:
+                # What it was computed of is overwritten where it was kept before.
+                made = self._kernel.repeated(scope.values[term], self._schedule.width)
+                scope.read_back(term, place, self._row)
+                scope.values[term] = self._kernel.select(fresh, made, scope.values[term])
             scope.keep(term, place, self._row)
         for term, place in read_back:
             if fresh is not None and place is not None:

@@ -335,6 +335,29 @@ def test_several_passes_over_rows_of_about_a_vector(n, dtype, queue):
     np.testing.assert_allclose(actual, slopes, rtol=tolerance, atol=max(1e-6, tolerance / 2))
 
 
+@pytest.mark.parametrize("n", [9, 17, 31, 33, 100])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda e, mean: (e, e - mean(e)),
+        lambda e, mean: (e - mean(e), e * 2.0 - mean(e * e)),
+        lambda e, mean: (e, e - mean(e), (e - mean(e)) / mean((e - mean(e)) * (e - mean(e)))),
+    ],
+    ids=["two", "apart", "three"],
+)
+def test_passes_that_keep_terms_in_the_memory_of_results(function, n, queue):
+    """The last vector of a row overlaps, over elements that a pass has overwritten."""
+    x = RNG.standard_normal((3, n))
+    shares = np.exp(x - x.max(1, keepdims=True))
+    expected = function(shares / shares.sum(1, keepdims=True), lambda v: v.mean(1, keepdims=True))
+    compiled = sycl_dnn.compile(
+        lambda x: function(F.softmax(x, 1), lambda v: F.mean(v, 1, keepdim=True))
+    )
+    made = compiled(sycl_dnn.asarray(x, dtype="float32", sycl_queue=queue))
+    for actual, wanted in zip(made, expected, strict=True):
+        np.testing.assert_allclose(dpnp.asnumpy(actual), wanted, rtol=1e-4, atol=1e-6)
+
+
 def test_a_plan_of_parts_covers_the_axis():
     x = leaf("x", (100_003,), "float32")
     result = SUM(x, axes=(0,))
