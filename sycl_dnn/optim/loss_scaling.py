@@ -11,7 +11,7 @@ from sycl_dnn.compiler.decorator import compile
 from sycl_dnn.functional.defined import defined
 from sycl_dnn.ir.node import Node, number
 from sycl_dnn.nn.utils.gradient_clipping import gradient_arrays, with_small_joined
-from sycl_dnn.ops.arithmetic import ISFINITE, RECIPROCAL, cast, where
+from sycl_dnn.ops.arithmetic import EQ, ISFINITE, RECIPROCAL, cast, where
 from sycl_dnn.ops.shape import SUM
 from sycl_dnn.optim.optimizer import Optimizer
 
@@ -265,9 +265,12 @@ def _unscaled(grads: list[Any], scale: Any) -> tuple[list[Any], Any]:
         # Infinity or NaN times zero is NaN, and NaN propagates through the sum.
         return (SUM(cast(g, "float32") * 0.0, axes=tuple(range(g.ndim))),)
 
+    def is_nothing(sums: Node) -> tuple[Node]:
+        return (EQ(SUM(sums, axes=(0,)), number(0.0, sums.dtype)),)
+
     results = [defined(divided, [g] if scale is None else [g, scale])[0] for g in grads]
     sums = [F.reshape(defined(nothing, [g])[0], ()) for g in with_small_joined(results)]
-    return results, F.eq(F.sum(F.stack(sums)), 0.0)
+    return results, F.reshape(defined(is_nothing, [F.stack(sums)])[0], ())
 
 
 @compile

@@ -120,7 +120,9 @@ class Fusion:
         found: list[Node] = []
         for tensor in unit.inputs.values():
             writers = self._graph.writers(tensor.storage)
-            found += writers if len(writers) == 1 else ()
+            # What more kernels read than one can contain has to be in memory before any of them.
+            is_shared = len(self._graph.readers(tensor.storage)) > _MOST_ARRAYS
+            found += writers if len(writers) == 1 and not is_shared else ()
             if unit.axes is not None and tensor.size * dtypes.bits_of(tensor.dtype) > 8 * _SMALL:
                 found += self._reductions_of(tensor)
         return [node for node in found if node in self._groups]
