@@ -11,6 +11,7 @@ import written_pages
 
 from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
+from sycl_dnn.onednn import faults
 
 ROOT = Path(__file__).parents[1]
 
@@ -34,6 +35,17 @@ def test_every_enumeration_is_listed():
     assert {"data_type", "algorithm", "prop_kind", "stream_flags", "fpmath_mode"} <= set(
         written_pages.enumerations()
     )
+
+
+def test_every_known_fault_has_a_row():
+    rows = [line for line in written_pages.known_faults_page().splitlines() if line[:3] == "| `"]
+    assert [row.split("`")[1] for row in rows] == [fault.name for fault in faults.FAULTS]
+    for row, fault in zip(rows, faults.FAULTS, strict=True):
+        cells = [cell.strip().replace("\\*", "*") for cell in row.strip("|").split(" | ")]
+        where, when, wrong, instead, met = cells[1:]
+        assert where.endswith("GPU") == (fault.device == "gpu") or "GPU" in fault.where
+        assert (when, instead, met) == (fault.when, fault.instead, fault.met)
+        assert wrong.startswith(fault.wrong)
 
 
 def test_every_function_is_on_the_page_of_its_family():
