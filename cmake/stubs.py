@@ -52,7 +52,7 @@ _OBJECTS = {
     (None, "version"): {"return": "dict[str, typing.Any]"},
 }
 _PLAIN = {"dict": "dict[str, typing.Any]", "list": "list[typing.Any]"}
-_PLAIN |= {"tuple": "tuple[typing.Any, ...]"}
+_PLAIN |= {"set": "set[typing.Any]", "tuple": "tuple[typing.Any, ...]"}
 
 
 def _expression(text):

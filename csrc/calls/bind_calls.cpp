@@ -129,8 +129,9 @@ void bind_calls(py::module_ &m) {
         .def(py::init<>())
         .def_readwrite("point", &RecordedRun::point, "A ``CallPoint``, or None: not recognized.")
         .def_readwrite("seen", &RecordedRun::seen, "The values so far.")
-        .def_readwrite("calls", &RecordedRun::calls,
-                       "Function, arguments and settings of the calls so far.")
+        .def_readwrite("calls", &RecordedRun::calls, "The calls so far, as ``Recording`` has them.")
+        .def_readwrite("viewed", &RecordedRun::viewed,
+                       "Ids of the lists of marks that views share.")
         .def_readwrite("is_traced", &RecordedRun::is_traced, "Whether calls need Python.");
     py::class_<PartitionSequence>(m, "PartitionSequence",
                                   "Compiled partitions that run in sequence.")

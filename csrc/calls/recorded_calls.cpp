@@ -42,12 +42,15 @@ py::object repeat_recorded(const ArrayTypes &types, const CallKey &key, const py
     const auto found = point.next.find(key.bytes);
     if (found == point.next.end()) return missed;
     const std::shared_ptr<RecordedCall> known = found->second;
-    run.calls.append(py::make_tuple(known->body, args, kwargs, known->settings));
+    run.calls.append(py::make_tuple(known->body, args, kwargs, known->settings, run.seen.size()));
     run.point = known->after;
     if (known->description.is_none())
         return known->is_view ? known->results.attr("build_views")(key.recording, args[0])
                               : known->results.attr("build")(key.recording);
-    py::object marks = known->is_view ? marks_of(types, args[0]) : py::list();
+    if (!known->is_view)
+        return new_value(types, key.recording, run.seen, known->description, py::list());
+    py::object marks = marks_of(types, args[0]);
+    run.viewed.add(py::int_(reinterpret_cast<uintptr_t>(marks.ptr())));
     return new_value(types, key.recording, run.seen, known->description, std::move(marks));
 }
 

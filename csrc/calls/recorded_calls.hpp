@@ -34,6 +34,7 @@ class RecordedRun {
   public:
     py::object point = py::none();  // a CallPoint; None: the run cannot be recognized
     py::list seen, calls;
+    py::set viewed;  // addresses of the lists of marks that views share
     bool is_traced = false;
 };
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sycl_dnn import tree
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized, live_steps
 from sycl_dnn.trace import (
@@ -85,8 +86,10 @@ class Differentiated:
         given = [*given, *captured]
         self.n_given += len(captured)
         later = trace.steps[n_steps:]
-        kept = _kept(trace, later, grads, seed_storages)
-        self.forward = Executable(trace, trace.steps[:n_steps], finals, given, kept)
+        forward = trace.steps[:n_steps]
+        kept = _kept(later, grads, seed_storages)
+        kept = [_unwritten(trace, s, forward, later) for s in kept]
+        self.forward = Executable(trace, forward, finals, given, kept)
         self.reverse = Executable(trace, later, grads, [*seed_storages, *kept])
         trace.end()
         # The forward pass hands it over: a seed must not be drawn again.
@@ -133,24 +136,43 @@ class Differentiated:
         return finalized(trace, grads, targets)
 
 
-def _kept(
-    trace: Trace, later: Sequence[Any], grads: Sequence[Tensor], seeds: Sequence[Storage]
-) -> list[Storage]:
-    """Return what the reverse pass reads from the forward pass, each item once.
+def _kept(later: Sequence[Any], grads: Sequence[Tensor], seeds: Sequence[Storage]) -> list[Storage]:
+    """Return what the reverse pass reads from the forward pass, each item once."""
+    live = live_steps(later, [g.storage for g in grads])
+    own = {id(t.storage) for s in later for t in s.outputs.values()} | {id(s) for s in seeds}
+    read = [t.storage for s in live for t in s.inputs.values()]
+    return list(dict.fromkeys(s for s in read if id(s) not in own and s.memory is None))
+
+
+def _unwritten(trace: Trace, storage: Storage, forward: list[Any], later: Sequence[Any]) -> Storage:
+    """Return a storage that keeps what the reverse pass reads of an argument that is updated.
 
     Raises
     ------
     ValueError
-        The function updates an array that is read after that.
+        The forward pass reads it both before and after the update.
     """
-    live = live_steps(later, [g.storage for g in grads])
-    own = {id(t.storage) for s in later for t in s.outputs.values()} | {id(s) for s in seeds}
-    read = [t.storage for s in live for t in s.inputs.values()]
-    kept = list(dict.fromkeys(s for s in read if id(s) not in own and s.memory is None))
-    for storage, name in trace.written:
-        if storage in kept:
-            raise ValueError(f"{name} must not be updated after a use that has a gradient")
-    return kept
+    name = next((n for s, n in trace.written if s is storage), None)
+    if name is None:
+        return storage
+    at = next(
+        i for i, s in enumerate(forward) if any(t.storage is storage for t in s.outputs.values())
+    )
+    is_read_later = any(t.storage is storage for s in forward[at:] for t in s.inputs.values())
+    if is_read_later or storage.desc is None:
+        raise ValueError(f"{name} must not be updated after a use that has a gradient")
+    whole = Tensor(
+        trace, storage, storage.desc, str(dtypes.NAMES[storage.desc.data_type]), storage.desc.dims
+    )
+    copy = Tensor(trace, Storage(storage.desc), storage.desc, whole.dtype, whole.shape)
+    forward.insert(at, trace.copy_step(whole, copy))
+    for step in later:
+        for key, t in step.inputs.items():
+            if t.storage is storage:
+                step.inputs[key] = Tensor(
+                    trace, copy.storage, t.desc, t.dtype, t.shape, t.offset, t.strides
+                )
+    return copy.storage
 
 
 # --- ``vjp`` inside a traced function: both passes join its trace

@@ -24,7 +24,7 @@ from sycl_dnn.trace.array import Array, Target, check_strides, sharing
 from sycl_dnn.trace.module_arrays import ModuleArray, depths, in_manner, plain
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import NeedsAnotherDevice
-from sycl_dnn.trace.torch_methods import VIEWS, alias, unspoilt
+from sycl_dnn.trace.torch_methods import VIEWS, alias, clone_of, unspoilt
 from sycl_dnn.trace.trace_state import running
 from sycl_dnn.trace.values import Tensor
 
@@ -254,6 +254,8 @@ class Operation:
         for leaf in leaves:
             unspoilt(self.name, leaf)
         result = trace.called(self, swapped, named)
+        if self.name not in _RETURNING and any(result is leaf for leaf in leaves):
+            return clone_of(result)  # what is written to the result is not written to the argument
         return self.as_view(leaves[0], result)
 
     def as_view(self, source: Any, result: Any) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 
 from sycl_dnn import tree
 from sycl_dnn._core import RecordedRun
-from sycl_dnn.call import cache
+from sycl_dnn.call import cache, written_views
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.call_paths import KnownValue, NewValue, Point, Results
 from sycl_dnn.call.call_tokens import PLAIN, Unknown, function_token, token
@@ -30,9 +30,10 @@ from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized, live_steps
 from sycl_dnn.trace import nested_arguments, policy
 from sycl_dnn.trace.frozen import Seed, argument_of
+from sycl_dnn.trace.indexing import put
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.refusals import VALUES
-from sycl_dnn.trace.torch_methods import ASSIGNMENT, OfCaller
+from sycl_dnn.trace.torch_methods import ASSIGNMENT, OfCaller, overwritten
 from sycl_dnn.trace.trace_state import TraceState, placement_error, running
 from sycl_dnn.trace.values import MixedTraces, Tensor
 
@@ -85,7 +86,12 @@ class Recording(RecordedRun):
     seen : list
         All values, by number.
     calls : list of tuple
-        Function, arguments and settings of the calls so far; no function for an assignment.
+        Function, arguments, settings of the calls so far, and how many values were seen before
+        each; no function for a write.
+    origins : dict
+        By id of a tensor: how it was taken as a view, if that was asked.
+    fresh : dict
+        By id of a view: after how many writes it was written or taken again.
     held : list
         Arrays that the function captured, in order.
     """
@@ -118,6 +124,13 @@ class Recording(RecordedRun):
         self._n_calls = 0
         #: How many values the function has read.
         self.n_evaluated = 0
+        #: Modules and the copies that the function runs with: ``changes()`` of their attributes.
+        self.watched: list[Any] = []
+        #: As of ``TraceState``.
+        self.modules: set[int] = set()
+        self.buffers: tuple[dict[Any, Any], dict[Any, None]] = ({}, {})
+        self.origins: dict[int, Any] = {}
+        self.fresh: dict[int, int] = {}
 
     # --- Values
 
@@ -128,14 +141,23 @@ class Recording(RecordedRun):
         self._given.append(value)
         return made
 
-    def replace(self, tensor: RecordedTensor, made: RecordedTensor) -> None:
-        """Let a value stand for another from now on; views of it cannot be read any more."""
-        before = (tensor.shape, tensor.dtype, tensor.strides)
-        self.seen[tensor.number] = RecordedTensor(self, tensor.number, *before)
-        tensor.marks.append(ASSIGNMENT)
-        self.calls.append((None, (tensor, tensor.number, made.number), {}, None))
-        tensor.number, tensor.strides, tensor.marks = made.number, made.strides, []
-        self.seen[made.number] = tensor
+    def replace(self, tensor: RecordedTensor, made: RecordedTensor, writer: str) -> None:
+        """Let a value, and what it is a view of, stand for the result of a write from now on."""
+        written_views.write(self, tensor, made, writer)
+
+    def assign(self, tensor: RecordedTensor, key: Any, value: Any) -> None:
+        """Do as ``tensor[key] = value``."""
+        if not written_views.is_written_part(self, tensor, key, value):
+            overwritten(tensor, ASSIGNMENT, put(tensor, key, value))
+
+    def restore(self, tensor: RecordedTensor, argument: RecordedTensor) -> None:
+        """Let a tensor stand for the argument again that it was, whose memory is updated."""
+        if tensor.number != argument.number:
+            written_views.renew(self, tensor, argument)
+
+    def refresh(self, tensor: RecordedTensor, reader: str) -> None:
+        """Take a view again if something was written since to what it is a view of."""
+        written_views.refresh(self, tensor, reader)
 
     def shown_as(self, description: Any) -> Any:
         """Return the next value; None describes one that is no tensor."""
@@ -209,10 +231,10 @@ class Recording(RecordedRun):
 
     def _repeat_calls(self) -> None:
         """Repeat the calls so far on the trace, and the assignments between them."""
-        assigned = [args for body, args, _, _ in self.calls if body is None]
+        assigned = [args for body, args, *_ in self.calls if body is None]
         for tensor, before, _ in reversed(assigned):
             tensor.number = before
-        for body, args, kwargs, settings in self.calls:
+        for body, args, kwargs, settings, _ in list(self.calls):
             if body is None:
                 args[0].number = args[2]
             else:
@@ -255,9 +277,10 @@ class Recording(RecordedRun):
                 found = point.next.get(key)
                 if found is not None:
                     results, self.point = found
-                    self.calls.append((body, args, kwargs, settings))
+                    self.calls.append((body, args, kwargs, settings, len(self.seen)))
                     return self._noted(results)
             _ = self.trace
+        self.calls.append((body, args, kwargs, settings, len(self.seen)))
         results = self._results(self._called(body, args, kwargs, settings))
         if self.point is not None:
             _, after = found = self.point.next.get(key) or (results, Point())
@@ -271,13 +294,8 @@ class Recording(RecordedRun):
 
     def called(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Return the result of a function of the layer."""
-
-        def body(*args: Any, **kwargs: Any) -> Any:
-            assert self.traced is not None
-            return self.traced.called(function, args, kwargs)
-
         args, kwargs = self._with_numbers(function, args, kwargs)
-        return self.joined(function, body, args, kwargs)
+        return self.joined(function, function.repeated, args, kwargs)
 
     def _with_numbers(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Return arguments in which floats that vary from run to run are values of the program."""
@@ -428,6 +446,7 @@ class Recording(RecordedRun):
         """End the run: its values cannot be used any more."""
         self.is_ended, self.represented = True, {}
         self.seen, self._real, self.calls, self._captured = [], [], [], {}
+        self.origins, self.fresh, self.buffers, self.watched = {}, {}, ({}, {}), []
         self._numbers, self.traced, self.point, self._end = {}, None, None, None
 
     def identity(self, function: Any) -> Any:

@@ -11,8 +11,7 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen, Seed
-from sycl_dnn.trace.indexing import put
-from sycl_dnn.trace.torch_methods import OfCaller, OfModule, is_torch
+from sycl_dnn.trace.torch_methods import OfCaller, is_torch
 from sycl_dnn.trace.values import Storage, Tensor
 
 #: Methods of arrays that need their values.
@@ -70,20 +69,38 @@ class RecordedTensor(Tensor):
         return self.trace.hidden(self).offset
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Assign to elements: the tensor stands for the result; views taken before are spoilt.
+        """Assign to elements, as torch: views of the tensor have them, too.
 
         Raises
         ------
         TypeError
-            It is an argument of the function, or an array that it captures, or a view of one.
+            It is an argument of the function, a parameter, or an array that the function captures,
+            or a view of one.
         """
-        if isinstance(self.marks, (OfCaller, OfModule)):
+        if isinstance(self.marks, OfCaller):
             raise TypeError(
                 "assignment to elements: an argument of a differentiated function, a parameter and "
                 "a captured array cannot be written to; assign to a copy (x * 1, x.clone())"
             )
-        made = put(self, key, value)
-        self.trace.replace(self, made)
+        self.trace.assign(self, key, value)
+
+    @property
+    def is_argument(self) -> bool:
+        """Whether it is an array of the caller's, or a view of one."""
+        return isinstance(self.marks, OfCaller)
+
+    def as_it_is(self) -> RecordedTensor:
+        """Return a tensor that keeps these values if this one comes to stand for others."""
+        return RecordedTensor(self._recording, self.number, self.shape, self.dtype, self.strides)
+
+    def stand_for(self, argument: RecordedTensor) -> None:  # type: ignore[override]
+        """Stand for an argument again, whose memory has been updated."""
+        self._recording.restore(self, argument)
+
+    def share_marks(self, marks: list[str]) -> None:
+        """Note that the tensor is a view of one with these marks."""
+        self.marks = marks
+        self._recording.viewed.add(id(marks))
 
     def nonzero(self) -> Any:
         """As of the array: a tuple of indices; in modules as torch's, (k, number of axes)."""

@@ -14,6 +14,7 @@ from sycl_dnn import tree
 from sycl_dnn.call import arguments as subjects
 from sycl_dnn.call import cache
 from sycl_dnn.call.arguments import Collected, UserCall
+from sycl_dnn.call.attribute_changes import Changes, watch
 from sycl_dnn.call.both_passes import Differentiated, inner_vjp
 from sycl_dnn.call.cache import misses_of, specialised
 from sycl_dnn.call.call_paths import Point
@@ -213,9 +214,16 @@ def _of_user(asked: Asked, placed: PlacedCall, key: Any) -> Any:
         del numbers[n_numbers:]  # floats of the function's own that vary are added
         return _run(asked, placed, key, static, paths.start(static, numbers))
 
-    _, (plan, held, is_known) = specialised(key[1], call.numbers, build, paths.static)
+    _, (plan, held, is_known, changes) = specialised(key[1], call.numbers, build, paths.static)
+    return changes.done(_played(placed, key, plan, held, is_known))
+
+
+def _played(
+    placed: PlacedCall, key: Any, plan: Differential, held: Sequence[Any], is_known: bool
+) -> Any:
+    """Run the plan of a user's function."""
     if plan.call_plan is not None:
-        read = (*call.objects, *[held[n] for n in plan.tail.held])
+        read = (*placed.call.objects, *[held[n] for n in plan.tail.held or ()])
         made = _repeat(plan.subject, read, {}, None)
         if made is not NotImplemented:
             return made
@@ -230,8 +238,8 @@ def _of_user(asked: Asked, placed: PlacedCall, key: Any) -> Any:
 
 def _run(
     asked: Asked, placed: PlacedCall, key: Any, static: frozenset[int], start: Point
-) -> tuple[Differential, Sequence[Any], bool]:
-    """Run a user's function; return the plan of what it did, its captures, and if it is known."""
+) -> tuple[Differential, Sequence[Any], bool, Changes]:
+    """Run a user's function; return the plan of what it did, captures, if it is known, changes."""
     recording = Recording(start, placed)
     try:
         swapped, values = nested_arguments.replaced(
@@ -240,8 +248,12 @@ def _run(
         if placed.call.numbers:
             swapped, values = numbered(recording, [swapped, values], static)
         named = dict(zip(asked.kwargs, values, strict=True))
+        watch(recording, [*asked.args, *asked.kwargs.values()], [*swapped, *values])
         with running(recording):
             result = recording.returned(asked.function(*swapped, **named))
+        changes = Changes(recording, asked.has_aux)
+        if changes:
+            asked, result = asked._replace(has_aux=True), changes.joined(result)
         plan = recording.plan(result)
         is_known = plan is not None
         if plan is None:
@@ -254,7 +266,7 @@ def _run(
             )
             recording.keep(plan)
             cache.plans.missed(key)
-        return plan, [recording.held[n] for n in plan.tail.used], is_known
+        return plan, [recording.held[n] for n in plan.tail.used], is_known, changes
     except MixedTraces as mixed:
         raise mixed.without(recording) from None
     finally:

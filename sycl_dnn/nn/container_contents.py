@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import copy
+from collections import deque
 from typing import Any
+
+from sycl_dnn import tree
 
 PLAIN = (bool, int, str, bytes, complex, type(None), type(Ellipsis), range, slice)
 
@@ -33,9 +37,19 @@ def attributes_of(value: Any, node: Any) -> list[tuple[str, Any]]:
     return list(own.items())
 
 
-def add_attributes(copy: Any, value: Any, more: list[tuple[str, Any]]) -> None:
+def add_attributes(made: Any, value: Any, more: list[tuple[str, Any]]) -> None:
     """Give a copy of a container the attributes of the original."""
     if getattr(value, "__dict__", None) is value:  # a dict that is its own __dict__
-        copy.__dict__ = copy
+        made.__dict__ = made
     elif more:
-        copy.__dict__.update(more)
+        made.__dict__.update(more)
+
+
+def copied(value: Any) -> Any:
+    """Return a value with containers of its own."""
+    if isinstance(value, (set, deque)):
+        return copy.copy(value)
+    if not isinstance(value, (tuple, list, dict)):
+        return value
+    node = tree.opened(value)
+    return value if node is None else node.rebuilt([copied(v) for v in node.children])

@@ -10,18 +10,32 @@ from typing import Any
 from sycl_dnn import tree
 from sycl_dnn.call.reverse import differentiated
 from sycl_dnn.compiler.decorator import compile
-from sycl_dnn.nn import folded_calls, hooks, module_tree
+from sycl_dnn.nn import (
+    buffer_writes,
+    folded_calls,
+    held_objects,
+    hooks,
+    module_tree,
+    written_attributes,
+)
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.module_arrays import building, handed, in_manner, plain
 from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.torch_methods import ReadAfterWrite, in_torch_manner, is_torch, unspoilt
+from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
 
 
 def forward(module: Any, *args: Any, **kwargs: Any) -> Any:
     """Run a module's ``forward`` on arrays that have torch's methods."""
+    trace = running_trace()
+    if trace is not None and "_is_traced" not in module.__dict__:
+        trace.modules |= set(map(id, module_tree.registered_modules(module)))
+    before = [] if getattr(trace, "watched", None) else written_attributes.contents(module)
     with in_torch_manner():
-        return _returned(module, module.forward(*args, **kwargs))
+        result = buffer_writes.flushed(_returned(module, module.forward(*args, **kwargs)))
+    written_attributes.check_contents(before)
+    return result
 
 
 def _returned(module: Any, result: Any) -> Any:
@@ -43,15 +57,15 @@ def _program_of(module: Any) -> Any:
     if result is None:
         while len(_programs) >= _MOST:
             _programs.pop(next(iter(_programs)), None)
-        result = _programs[form] = _Program()
+        result = _programs[form] = _Program(form)
     return result
 
 
 class _Program:
     """The program of a module; its ``forward`` runs at each call if it needs arrays."""
 
-    def __init__(self) -> None:
-        self._compiled: Callable[..., Any] | None = compile(forward)
+    def __init__(self, form: Any) -> None:
+        self._compiled: Callable[..., Any] | None = None if form.is_written else compile(forward)
 
     def __call__(self, module: Any, *args: Any, **kwargs: Any) -> Any:
         if self._compiled is not None:
@@ -122,9 +136,23 @@ def _captured(leaves: list[Any], *called: Any) -> tuple[Any, ...]:
     A traced function may close over the module or its input: ``grad(lambda net: loss(net(x)))``.
     """
     trace = nested_arguments.trace_of_leaves(leaves)
-    if trace is None or not any(map(nested_arguments.is_array, leaves)):
+    if trace is None:
         return called
-    return tuple(module_tree.replaced(value, trace.capture) for value in called)
+    return tuple(_copy(trace, value) for value in called)
+
+
+def _copy(trace: Any, value: Any) -> Any:
+    """Return a module or arguments over tensors of a trace."""
+    if not held_objects.is_module(value):
+        return module_tree.replaced(value, trace.capture)
+    leaves = module_tree.walked(value)[0]
+    if leaves and not any(map(nested_arguments.is_array, leaves)):
+        return value
+    result = written_attributes.copy_of(trace, value)
+    if result is None:
+        result = module_tree.replaced(value, trace.capture)
+        written_attributes.watch(trace, value, result)
+    return result
 
 
 def _in_parts(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

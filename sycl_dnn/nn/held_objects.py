@@ -206,3 +206,21 @@ def _check_no_parameter(value: Any, path: str) -> None:
             "load_state_dict and optimizers replace; let it hold the module and read the "
             f"parameter when it is called, got one that holds a parameter of shape {value.shape}"
         )
+
+
+def methods_of(kind: type, first: str = "forward") -> list[Any]:
+    """Return a method of a user's class and the methods that it calls by name."""
+    expected, results, names = [first], [], {first}
+    while expected:
+        name = expected.pop()
+        for owner in kind.__mro__:
+            content = vars(owner).get(name)
+            if code_facts.is_library(owner.__module__) or not isinstance(
+                content, types.FunctionType
+            ):
+                continue
+            results.append(content)
+            new = {n for n in code_facts.facts_of(content.__code__).names if hasattr(kind, n)}
+            expected += sorted(new - names)
+            names |= new
+    return results

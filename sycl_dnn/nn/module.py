@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn import _torch_habits, tree
-from sycl_dnn.nn import copying, hooks, module_tree
+from sycl_dnn.nn import buffer_writes, copying, hooks, module_tree, written_attributes
 from sycl_dnn.nn.eager import run_forward
 from sycl_dnn.nn.parameter import Buffer, Parameter
 from sycl_dnn.nn.state import ModuleState
@@ -31,7 +31,8 @@ class Module(ModuleState):
       for one mode (training or inference) and one set of hyper-parameters.
     - A call outside other transforms runs ``forward`` as one compiled program. Inside ``forward``
       arrays are traced and have the methods of torch's tensors. Assigning to a registered buffer
-      writes into that buffer; other attributes must not be assigned.
+      writes into that buffer. A forward that assigns other attributes, or changes lists and dicts
+      among them, runs at each call; ``compile`` refuses it.
     - A registered parameter is read as a dpnp array that also has torch's methods (``dim``,
       ``numel``, ``normal_``, ``requires_grad``), the same object each time. While ``__init__``
       runs, arrays created by functions have these methods too.
@@ -127,11 +128,14 @@ class Module(ModuleState):
                 "load_state_dict replaces; use nn.ParameterList or nn.ParameterDict, or hold the "
                 "modules"
             )
-        if "_is_traced" in self.__dict__ or any(isinstance(v, Tensor) for v in leaves):
-            raise RuntimeError(
-                f"{type(self).__name__}.{name} must not be assigned to while the module is traced; "
-                "return the value from forward, or keep state in a buffer (register_buffer)"
-            )
+        is_traced = "_is_traced" in self.__dict__ or any(isinstance(v, Tensor) for v in leaves)
+        if is_traced or written_attributes.runs(self):
+            written_attributes.check_assignment(self, name)
+
+    @classmethod
+    def watch(cls, trace: Any, original: Module, copy: Module) -> None:
+        """Let what a function does to the attributes of a copy be done to the module, too."""
+        written_attributes.watch(trace, original, copy)
 
     def _assign(self, name: str, value: Any) -> None:
         """Bind a registered name to another parameter, buffer or module."""
@@ -152,7 +156,8 @@ class Module(ModuleState):
             self.update_buffer(name, value)
             return
         elif isinstance(value, Tensor) and group is own["_buffers"]:
-            self.update_buffer(name, value)
+            self._check_shape(name, value)
+            buffer_writes.assign(self, name, value)
             return
         elif (
             value is not None
@@ -184,16 +189,20 @@ class Module(ModuleState):
             The shape differs, or the buffer belongs to no argument of the function being traced:
             pass the module to that function as an argument.
         """
-        path = f"{type(self).__name__}.{name}"
+        self._check_shape(name, value)
         old, is_traced = self.__dict__["_buffers"][name], isinstance(value, Tensor)
         if is_traced and not isinstance(old, Tensor):
             old = value.trace.capture(old)
-        if old.shape != value.shape:
-            raise ValueError(f"{path} must keep its shape {old.shape}, got {value.shape}")
         if is_traced:
-            value.trace.update(old, value.trace.convert(value, str(old.dtype)), path)
+            made = value.trace.convert(value, str(old.dtype))
+            value.trace.update(old, made, f"{type(self).__name__}.{name}")
         else:
             old[...] = functions.astype(value, str(old.dtype))
+
+    def _check_shape(self, name: str, value: Any) -> None:
+        shape, path = self.__dict__["_buffers"][name].shape, f"{type(self).__name__}.{name}"
+        if shape != value.shape:
+            raise ValueError(f"{path} must keep its shape {shape}, got {value.shape}")
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__

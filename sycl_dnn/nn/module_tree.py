@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import functools
 import types
@@ -14,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sycl_dnn import tree
-from sycl_dnn.call import arguments, code_facts
+from sycl_dnn.call import arguments
 from sycl_dnn.nn import bypassed, held_objects
-from sycl_dnn.nn.container_contents import PLAIN, add_attributes, attributes_of, content_of
+from sycl_dnn.nn.container_contents import PLAIN, add_attributes, attributes_of, content_of, copied
 from sycl_dnn.nn.container_contents import is_fixed as _is_fixed
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.values import Tensor
@@ -25,7 +26,7 @@ from sycl_dnn.trace.values import Tensor
 OWN = frozenset(
     (
         "_parameters", "_buffers", "_modules", "_frozen", "_transient", "_is_traced", "_lent",
-        "_state_hooks",
+        "_state_hooks", "_written",
     )
 )  # fmt: skip
 _BUILTIN = (tuple, list, dict, OrderedDict, defaultdict, deque)
@@ -90,7 +91,9 @@ class Node(NamedTuple):
 class Form:
     """Everything in a module except its arrays; equal forms compute the same."""
 
-    __slots__ = ("_hash", "constants", "held", "is_simple", "key", "names", "nodes", "root")
+    __slots__ = (
+        "_hash", "constants", "held", "is_simple", "is_written", "key", "names", "nodes", "root",
+    )  # fmt: skip
 
     def __init__(self, walk: _Walk) -> None:
         self.key = tuple(walk.tokens)
@@ -101,6 +104,7 @@ class Form:
         #: User functions and objects that the modules call.
         self.held = tuple(walk.held)
         #: Whether the form of a copy is known without another walk.
+        self.is_written = walk.is_written
         self.is_simple = walk.is_lasting and not any(node.made for node in self.nodes)
         self._hash = hash((self.key, self.constants))
         #: The module that last had this form.
@@ -152,6 +156,8 @@ class _Walk:
         self.held: list[Any] = []
         #: Whether the form remains valid until an attribute is set or a container changes.
         self.is_lasting = True
+        #: Whether a forward assigns attributes.
+        self.is_written = False
         self.contents: list[tuple[Any, list[Any]]] = []
         self._plain: set[int] = set()
         self._numbers: dict[int, int] = {}
@@ -201,12 +207,15 @@ class _Walk:
         fixed: dict[str, Any] = {}
         made: dict[str, Maker] = {}
         tokens = []
-        if "_state_hooks" in own:
-            fixed["_state_hooks"] = own["_state_hooks"]
+        fixed |= {name: own[name] for name in ("_state_hooks", "_written") if name in own}
         for name, value in own.items():
             if name in OWN:
                 continue
-            token, maker = self._encoded(own, name, value, f"{path}.{name}")
+            is_written = name in own.get("_written", ())
+            token, maker = (
+                self._written(value) if is_written
+                else self._encoded(own, name, value, f"{path}.{name}")
+            )  # fmt: skip
             tokens.append((name, token))
             if maker is None:
                 fixed[name] = value
@@ -225,6 +234,12 @@ class _Walk:
         self.tokens.append((number, kind, frozenset(tokens), *groups, frozen))
         return number
 
+    def _written(self, value: Any) -> tuple[Any, Maker | None]:
+        """Do as ``_encoded`` for what a forward assigns: no part of the form, but guards see it."""
+        self.is_lasting, self.is_written = False, True
+        self.held.append(value)
+        return "written", lambda copies: copied(value)
+
     def _registered(self, module: Any, path: str) -> None:
         """Count the parameters of a module first met in a plain attribute or under another name."""
         own = module.__dict__
@@ -240,7 +255,7 @@ class _Walk:
     def _code(self, kind: type) -> None:
         if kind not in self._classes:
             self._classes.add(kind)
-            self.held += methods_of(kind)
+            self.held += held_objects.methods_of(kind)
 
     def _encoded(self, owner: Any, name: str, value: Any, path: str) -> tuple[Any, Maker | None]:
         """Return the identity of a hyper-parameter, and its maker if it is built from leaves."""
@@ -266,7 +281,12 @@ class _Walk:
             return value, None
         if isinstance(value, (set, frozenset)):
             self.is_lasting &= kind is frozenset
-            return self._object(value, path) or ((kind, frozenset(value)), None)
+            maker = None if kind is frozenset else lambda copies: copy.copy(value)
+            return self._object(value, path) or ((kind, frozenset(value)), maker)
+        if isinstance(value, deque):
+            self.is_lasting = False
+            self.held.append(value)
+            return (kind, value.maxlen), lambda copies: copy.copy(value)
         node = tree.opened(value) if held_objects.referent_of(value) is value else None
         if node is not None:
             return self._container(value, node, path)
@@ -302,7 +322,7 @@ class _Walk:
         }
         self.held += parts.guarded(encoded)
         if isinstance(value, types.MethodType):
-            self.held += methods_of(type(value.__self__), value.__func__.__name__)
+            self.held += held_objects.methods_of(type(value.__self__), value.__func__.__name__)
 
         def maker(copies: Copies) -> Any:
             if number not in copies.objects:
@@ -380,24 +400,6 @@ def ids_of(root: Any) -> frozenset[int]:
     modules = list(registered_modules(root))
     parameters = (v for m in modules for v in m.__dict__["_parameters"].values() if v is not None)
     return frozenset([*map(id, modules), *map(id, parameters)])
-
-
-def methods_of(kind: type, first: str = "forward") -> list[Any]:
-    """Return a method of a user's class and the methods that it calls by name."""
-    expected, results, names = [first], [], {first}
-    while expected:
-        name = expected.pop()
-        for owner in kind.__mro__:
-            content = vars(owner).get(name)
-            if code_facts.is_library(owner.__module__) or not isinstance(
-                content, types.FunctionType
-            ):
-                continue
-            results.append(content)
-            new = {n for n in code_facts.facts_of(content.__code__).names if hasattr(kind, n)}
-            expected += sorted(new - names)
-            names |= new
-    return results
 
 
 def flatten(module: Any) -> tuple[list[Any], Form]:

@@ -9,11 +9,11 @@ from typing import Any
 
 import dpnp
 
-from sycl_dnn.nn import bypassed, module_tree
+from sycl_dnn.nn import buffer_writes, bypassed, module_tree
 from sycl_dnn.nn.placement import Placement
 from sycl_dnn.nn.state_dicts import StateDicts
 from sycl_dnn.trace.module_arrays import handed
-from sycl_dnn.trace.torch_methods import is_torch, of_module
+from sycl_dnn.trace.torch_methods import is_torch
 
 
 class ModuleState(StateDicts, Placement):
@@ -29,7 +29,7 @@ class ModuleState(StateDicts, Placement):
         """Return an array of this module with torch's methods, the same object each time."""
         if is_torch():
             bypassed.check(self, name, value)
-            return of_module(value)
+            return buffer_writes.marked(self, name, value)
         lent = module_tree.lends(self)
         if type(value) is not dpnp.ndarray:
             return value

@@ -72,11 +72,13 @@ def _by_dpnp(name: str, is_reflected: bool = False) -> Any:
     return method
 
 
-def _in_place(sign: Callable[[Any, Any], Any]) -> Any:
+def _in_place(name: str, sign: Callable[[Any, Any], Any]) -> Any:
     def method(self: Any, other: Any) -> Any:
-        return sign(self, other)
+        from sycl_dnn.trace.torch_methods import written
 
-    method.__doc__ = "Return a new array."
+        return written(self, name, sign(self, other))
+
+    method.__doc__ = "Write the result over the array; compiled functions return a new one."
     return method
 
 
@@ -146,7 +148,7 @@ class Reductions:
 class ArrayMethods(Reductions):
     """Shapes, slices, dtypes, reductions; methods that need values or memory are refused by name.
 
-    In-place operators return a new array, to which Python binds the name on their left.
+    In-place operators write as ``torch_methods.overwritten`` says.
     """
 
     __slots__ = ()
@@ -196,20 +198,20 @@ class ArrayMethods(Reductions):
     def __invert__(self) -> Any:
         return functions.bitwise_not(self)
 
-    # dpnp's own would write into memory; Python binds the name on the left to what these return.
-    __iadd__ = _in_place(operator.add)
-    __isub__ = _in_place(operator.sub)
-    __imul__ = _in_place(operator.mul)
-    __itruediv__ = _in_place(operator.truediv)
-    __ipow__ = _in_place(operator.pow)
-    __imatmul__ = _in_place(operator.matmul)
-    __ifloordiv__ = _in_place(operator.floordiv)
-    __imod__ = _in_place(operator.mod)
-    __iand__ = _in_place(operator.and_)
-    __ior__ = _in_place(operator.or_)
-    __ixor__ = _in_place(operator.xor)
-    __ilshift__ = _in_place(operator.lshift)
-    __irshift__ = _in_place(operator.rshift)
+    # dpnp's own would write into memory, which a traced array does not have.
+    __iadd__ = _in_place("+=", operator.add)
+    __isub__ = _in_place("-=", operator.sub)
+    __imul__ = _in_place("*=", operator.mul)
+    __itruediv__ = _in_place("/=", operator.truediv)
+    __ipow__ = _in_place("**=", operator.pow)
+    __imatmul__ = _in_place("@=", operator.matmul)
+    __ifloordiv__ = _in_place("//=", operator.floordiv)
+    __imod__ = _in_place("%=", operator.mod)
+    __iand__ = _in_place("&=", operator.and_)
+    __ior__ = _in_place("|=", operator.or_)
+    __ixor__ = _in_place("^=", operator.xor)
+    __ilshift__ = _in_place("<<=", operator.lshift)
+    __irshift__ = _in_place(">>=", operator.rshift)
 
     def __getattr__(self, name: str) -> Any:
         if name in NO_ATTRIBUTES:

@@ -27,15 +27,20 @@ _BOOL = (
 def taken(x: Any, key: Any) -> Any:
     """Return ``x[key]``."""
     unspoilt("index", x)
-    given = key if isinstance(key, tuple) else (key,)
-    items = [known for item in given for known in _known(item)]
-    _check_masks(x.shape, given)
-    items = _full_key(items, len(x.shape))
-    made = x.trace.joined(_taken, _taken, (x, items), {})
+    items = full_key(x, key)
+    made = x.trace.joined(taken_from, taken_from, (x, items), {})
     return made if any(map(_is_array, items)) else alias(x, made)
 
 
-def _taken(x: Any, items: list[Any]) -> Any:
+def full_key(x: Any, key: Any) -> list[Any]:
+    """Return a key with an item for each axis of ``x``, and None for each new one."""
+    given = key if isinstance(key, tuple) else (key,)
+    items = [known for item in given for known in _known(item)]
+    _check_masks(x.shape, given)
+    return _full_key(items, len(x.shape))
+
+
+def taken_from(x: Any, items: list[Any]) -> Any:
     """Return ``x`` by a key with an item for each axis, and None for each new one."""
     return (_gathered if any(map(_is_array, items)) else _sliced)(x, items)
 
@@ -228,7 +233,7 @@ def put(x: Any, key: Any, value: Any) -> Any:
         _check_masks(x.shape, items)
         mask = functions.reshape(mask, (*mask.shape, *(1,) * (x.ndim - mask.ndim)))
         return functions.where(mask, value, x)
-    numbers = x.trace.joined(_numbers, _numbers, (x,), {})
+    numbers = x.trace.joined(numbers_of, numbers_of, (x,), {})
     places = taken(numbers, key)
     values = functions.reshape(_broadcast(value, places.shape), (places.size,))
     flat = functions.reshape(x, (x.size,))
@@ -236,7 +241,7 @@ def put(x: Any, key: Any, value: Any) -> Any:
     return functions.reshape(made, x.shape)
 
 
-def _numbers(x: Any) -> Any:
+def numbers_of(x: Any) -> Any:
     """Return the number of each element, in the shape of ``x``."""
     return functions.reshape(functions.arange(x.size, dtype="int64"), x.shape)
 

@@ -26,8 +26,12 @@ class _Manner(threading.local):
 _manner = _Manner()
 
 
-#: Marks views of a tensor to whose elements something was assigned.
+#: Marks what shares memory with a tensor that stands for another value since a write.
 ASSIGNMENT = "x[...] = ..."
+#: Python's operators that write to their left operand.
+OPERATORS = frozenset(
+    ("+=", "-=", "*=", "/=", "**=", "@=", "//=", "%=", "&=", "|=", "^=", "<<=", ">>=")
+)
 
 
 class ReadAfterWrite(RuntimeError):
@@ -53,38 +57,38 @@ def overwritten(value: Any, writer: str, made: Any) -> Any:
     Raises
     ------
     TypeError
-        The value is a parameter, a buffer or an array that the forward captures.
+        The value is a parameter, or an array that the forward captures.
     """
     if not hasattr(value, "marks"):
         raise TypeError(
             f"{writer}: cannot write to an array that the forward captures; use the result of "
             f"{writer} without inplace"
         )
+    if isinstance(value.marks, OfModule):
+        return value.marks.written(value, writer, made)
     replace = getattr(value.trace, "replace", None)
-    if replace is None or isinstance(value.marks, (OfCaller, OfModule)):
+    if replace is None or isinstance(value.marks, OfCaller):
         value.marks.append(writer)
         return made
-    replace(value, made)
+    replace(value, made, writer)
     return value
 
 
 def unspoilt(reader: str, value: Any) -> Any:
-    """Return a value that a forward reads.
+    """Return a value that a function reads; views are taken again after a write.
 
     Raises
     ------
     RuntimeError
-        In torch a function with ``inplace=True`` would have written over it.
+        In torch a function with ``inplace=True``, or an operator, would have written over it.
     """
     marks = getattr(value, "marks", ())
     if marks and marks[-1] == ASSIGNMENT:
-        raise ReadAfterWrite(
-            f"{reader}: a tensor of shape {value.shape} is read that shares memory with one to "
-            "whose elements something was assigned; take views after the assignment"
-        )
-    if marks and is_torch():
+        value.trace.refresh(value, reader)
+    elif marks and (is_torch() or marks[-1] in OPERATORS):
         writer = marks[-1]
-        call = f"{writer}()" if writer.endswith("_") else f"{writer}(inplace=True)"
+        call = writer if writer in OPERATORS else f"{writer}()"
+        call = call if call is writer or writer.endswith("_") else f"{writer}(inplace=True)"
         raise ReadAfterWrite(
             f"{reader}: a tensor of shape {value.shape} is read after {call}, "
             f"which does not write to it while traced; use the result of {writer}"
@@ -103,7 +107,7 @@ VIEWS = frozenset((
 def alias(source: Any, made: Any) -> Any:
     """Return a view of ``source``: torch's writes to the one are noted for the other, too."""
     if hasattr(source, "marks") and hasattr(made, "marks"):
-        made.marks = source.marks
+        made.share_marks(source.marks)
     return made
 
 
@@ -250,7 +254,7 @@ def _detach(x: Any) -> Any:
     return alias(x, stopped(x))
 
 
-def _clone(x: Any) -> Any:
+def clone_of(x: Any) -> Any:
     """Return the same elements; what torch writes to the clone it does not write to ``x``."""
     return x.trace.logged(_cloned, x)
 
@@ -297,7 +301,8 @@ def _new_full(
 
 
 def _copied(x: Any, src: Any, non_blocking: bool = False) -> Any:
-    return functions.broadcast_to(functions.astype(src, x.dtype), x.shape)
+    made = functions.broadcast_to(functions.astype(src, x.dtype), x.shape)
+    return clone_of(made) if hasattr(made, "marks") else made
 
 
 def _value(x: Any, value: Any) -> Any:
@@ -307,23 +312,13 @@ def _value(x: Any, value: Any) -> Any:
 
 
 class OfModule(list):  # type: ignore[type-arg]
-    """The marks of parameters and buffers, which only assignments write to in a forward."""
+    """The marks of parameters and buffers; ``written`` does what a write to one comes to."""
 
     __slots__ = ()
 
-    def append(self, writer: str) -> None:
-        """Raise TypeError: a function would write into a module's state."""
-        raise TypeError(
-            f"{writer}: a parameter or buffer is written to in a forward only by an assignment to "
-            "the buffer, as in self.count = self.count + 1"
-        )
-
-
-def of_module(value: Any) -> Any:
-    """Return a traced value as the state of a module."""
-    if hasattr(value, "marks") and not isinstance(value.marks, OfModule):
-        value.marks = OfModule(value.marks)
-    return value
+    def written(self, value: Any, writer: str, made: Any) -> Any:
+        """Return the result of a function that writes ``made`` over ``value``."""
+        raise NotImplementedError
 
 
 #: By name without the underscore; other names are those of functions.
@@ -353,16 +348,28 @@ def _writing(name: str) -> Callable[..., Any] | None:
     function = _WRITTEN.get(plain) or getattr(functions, plain)
 
     def method(x: Any, *args: Any, **kwargs: Any) -> Any:
-        made = function(unspoilt(name, x), *args, **kwargs)
-        if made.shape != x.shape:
-            raise ValueError(f"{name}(): the result must have shape {x.shape}, got {made.shape}")
-        if made.is_float and not x.is_float:
-            raise TypeError(f"{name}(): the result must have dtype {x.dtype}, got {made.dtype}")
-        made = functions.astype(made, x.dtype)
-        made = _clone(made) if made.marks is x.marks else made
-        return overwritten(x, name, made)
+        return written(x, name, function(unspoilt(name, x), *args, **kwargs))
 
     return method
+
+
+def written(x: Any, name: str, made: Any) -> Any:
+    """Return the result of a method or an operator that writes ``made`` over a traced value.
+
+    Raises
+    ------
+    ValueError
+        The result has another shape.
+    TypeError
+        It has floating-point numbers, and ``x`` has none.
+    """
+    shown = name if name in OPERATORS else f"{name}()"
+    if made.shape != x.shape:
+        raise ValueError(f"{shown}: the result must have shape {x.shape}, got {made.shape}")
+    if made.is_float and not x.is_float:
+        raise TypeError(f"{shown}: the result must have dtype {x.dtype}, got {made.dtype}")
+    made = functions.astype(made, x.dtype)
+    return overwritten(x, name, clone_of(made) if made.marks is x.marks else made)
 
 
 def _itself(x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -387,7 +394,7 @@ SWITCHED: dict[str, Callable[..., Any]] = {
 
 #: Names that dpnp's arrays lack.
 ADDED: dict[str, Callable[..., Any]] = {
-    "bfloat16": _as("bfloat16"), "bool": _as("bool"), "clone": _clone, "contiguous": _itself,
+    "bfloat16": _as("bfloat16"), "bool": _as("bool"), "clone": clone_of, "contiguous": _itself,
     "cpu": _itself, "detach": _detach, "dim": lambda x: x.ndim, "ndimension": lambda x: x.ndim,
     "double": _as("float64"), "expand": _expand,
     "expand_as": lambda x, other: _expand(x, *other.shape), "float": _as("float32"),
@@ -441,6 +448,13 @@ class TorchMethods:
         if _manner.depth:
             return _detach(self)
         return super().data  # type: ignore[misc]
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        if not _manner.depth:
+            raise AttributeError("data: elements of a traced array are set by x[...] = value")
+        made = clone_of(_value(self, value))
+        written(self, "data", _detach(made))
 
     def __getattr__(self, name: str) -> Any:
         if _manner.depth and name in _FACTS:

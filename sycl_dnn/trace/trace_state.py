@@ -154,6 +154,11 @@ class TraceState:
         self.captured: list[tuple[int, Any, Tensor]] = []
         #: Arguments that a call writes to, with the words that name them in errors.
         self.written: list[tuple[Storage, str]] = []
+        #: Ids of modules without arrays whose forward runs.
+        self.modules: set[int] = set()
+        #: By module and name: buffers that a forward assigned, with their arguments; those whose
+        #: memory is not updated yet.
+        self.buffers: tuple[dict[Any, Any], dict[Any, None]] = ({}, {})
         #: Tensors by id of what was captured; ``captured`` keeps it alive.
         self._capture_of: dict[int, Tensor] = {}
         #: Results of calls over arrays, by id.

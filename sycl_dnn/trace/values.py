@@ -187,6 +187,23 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
             raise self.leaked()
         return cast("Trace", trace)
 
+    @property
+    def is_argument(self) -> bool:
+        """Whether it is an array of the caller's, or a view of one."""
+        return self.storage.argument is not None
+
+    def as_it_is(self) -> Tensor:
+        """Return a tensor that keeps these values if this one comes to stand for others."""
+        return self
+
+    def stand_for(self, argument: Tensor) -> None:
+        """Stand for an argument again, whose memory has been updated."""
+        self.marks.clear()
+
+    def share_marks(self, marks: list[str]) -> None:
+        """Note that the tensor is a view of one with these marks."""
+        self.marks = marks
+
     def leaked(self) -> RuntimeError:
         """Return the error for a use after the trace has ended."""
         return RuntimeError(_LEAKED.format(self.shape, self.dtype))

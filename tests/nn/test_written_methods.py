@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """In-place methods and ``*_like`` functions in the forward of a module."""
 
+import operator
+
 import dpnp
 import numpy as np
 import pytest
@@ -82,10 +84,25 @@ READERS = {
 }  # fmt: skip
 
 
-#: The reader's results for the new values; other aliases cannot be read.
+def _in_part(function, part):
+    """Return what changes a part of an array."""
+
+    def changed(v):
+        result = v.copy()
+        result[part] = function(v[part])
+        return result
+
+    return changed
+
+
+#: The reader's results, by what the writer makes of values.
 CHANGED = {
-    "itself": lambda v: v, "a slice of it": lambda v: v[0], "what contiguous returned": lambda v: v,
-    "a sum of both": lambda v: v + v,
+    "itself": lambda f: f, "a slice of it": lambda f: lambda v: f(v)[0],
+    "an earlier view": lambda f: lambda v: f(v).reshape(-1),
+    "an earlier slice": lambda f: lambda v: f(v)[:, 1:] * 2, "what it is a view of": lambda f: f,
+    "what it is a part of": lambda f: lambda v: _in_part(f, np.s_[:, :2])(v) + 1,
+    "what it is a slice of": lambda f: _in_part(f, np.s_[:, :2]),
+    "what contiguous returned": lambda f: f, "a sum of both": lambda f: lambda v: f(v) + f(v),
 }  # fmt: skip
 WRITERS = {
     "add_": (lambda x: x.add_(1), lambda v: v + 1),
@@ -102,10 +119,10 @@ def test_values_that_torch_would_have_changed_are_changed_or_refused(reader, nam
     for call in (net, lambda x, y: sycl_dnn.vjp(net, x, y)[0]):
         for _ in range(2):
             if reader in CHANGED:
-                expected = CHANGED[reader](function(VALUES[0]))
+                expected = CHANGED[reader](function)(VALUES[0])
                 np.testing.assert_allclose(call(x, x).asnumpy(), expected, rtol=1e-6)
             else:
-                with pytest.raises(RuntimeError, match="shares memory with one"):
+                with pytest.raises(RuntimeError, match="detached from the gradient.*clone"):
                     call(x, x)
     compiled = sycl_dnn.compile(lambda net, x, y: net(x, y))
     for _ in range(2):  # the second trace repeats what the first one recorded
@@ -120,27 +137,156 @@ class Counting(nn.Module):
         self.weight, self.write = nn.Parameter(F.ones(3)), write
 
     def forward(self, x):
-        self.write(self)
-        return x
+        self.write(self, x)
+        return (x * self.count).sum()
 
 
-@pytest.mark.parametrize(
-    "write",
-    [lambda m: m.count.add_(1), lambda m: m.count[:1].zero_(), lambda m: m.weight.mul_(2),
-     lambda m: F.relu(m.count, inplace=True)],
-)  # fmt: skip
-def test_state_is_written_only_by_assignment(write):
-    x = F.ones(3)
-    with pytest.raises(TypeError, match="written to in a forward only by an assignment"):
-        Counting(write)(x)
+def _whole(m, x):
+    m.count += x
+    m.count.mul_(2).add_(1)
 
-    def assigned(m):
-        m.count = m.count.clone().add_(1)
 
-    net = Counting(assigned)
-    net(x)
-    net(x)
-    assert net.count.tolist() == [2, 2, 2]
+def _view(m, x):
+    m.count[:1].fill_(5)
+    m.count[1:] += x[1:]
+
+
+def _data(m, x):
+    m.count.data = m.count.data + x
+
+
+WRITES = {
+    "assigned": (lambda m, x: setattr(m, "count", m.count.clone().add_(1)), lambda c, x: c + 1),
+    "whole": (_whole, lambda c, x: 2 * (c + x) + 1),
+    "view": (_view, lambda c, x: np.concatenate([[5], c[1:] + x[1:]])),
+    "copied": (lambda m, x: m.count.copy_(m.count + x), lambda c, x: c + x),
+    "data": (_data, lambda c, x: c + x),
+    "relu": (lambda m, x: F.relu(m.count.sub_(x), inplace=True),
+             lambda c, x: np.maximum(c - x, 0)),
+}  # fmt: skip
+WAYS = {
+    "called": lambda net, x: net(x),
+    "vjp": lambda net, x: sycl_dnn.vjp(lambda net: net(x), net)[0],
+    "captured": lambda net, x: sycl_dnn.vjp(lambda x: net(x), x)[0],
+    "compiled": sycl_dnn.compile(lambda net, x: net(x)),
+    "compiled gradient": sycl_dnn.compile(
+        lambda net, x: sycl_dnn.value_and_grad(lambda net: net(x))(net)[0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", WRITES)
+def test_buffers_are_written_as_in_torch(name, way):
+    write, function = WRITES[name]
+    net, values = Counting(write), np.array([1.0, -2.0, 3.0], "f4")
+    memory, expected = net._buffers["count"], np.zeros(3)
+    if name == "view" and way.startswith("compiled"):
+        with pytest.raises(TypeError, match="view of the buffer|assignment to elements"):
+            WAYS[way](net, dpnp.asarray(values))
+        return
+    for _ in range(3):
+        result = WAYS[way](net, dpnp.asarray(values))
+        expected = function(expected, values)
+        np.testing.assert_allclose(net.count.asnumpy(), expected)
+        np.testing.assert_allclose(float(result), np.sum(values * expected), rtol=1e-6)
+    assert net._buffers["count"] is memory
+
+
+def test_parameters_are_not_written():
+    with pytest.raises(TypeError, match=r"mul_: the parameter Counting.weight must not be written"):
+        Counting(lambda m, x: m.weight.mul_(2))(F.ones(3))
+
+
+class Centered(nn.Module):
+    """Subtracts the mean of earlier batches, and returns that."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", F.zeros(3))
+
+    def forward(self, x):
+        before = self.mean
+        y = (x - self.mean) ** 2
+        self.mean = 0.5 * self.mean + 0.5 * x.mean(0)
+        return y.sum() + (self.mean * x).sum(), before
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_tensors_read_before_an_assignment_and_gradients_keep_the_old_values(is_compiled):
+    net, values, mean = Centered(), VALUES[0][:, :3], np.zeros(3)
+    call = lambda net, x: sycl_dnn.value_and_grad(lambda x: net(x), has_aux=True)(x)  # noqa: E731
+    call = sycl_dnn.compile(call) if is_compiled else call
+    for _ in range(3):
+        (_, before), slope = call(net, dpnp.asarray(values))
+        np.testing.assert_allclose(before.asnumpy(), mean, rtol=1e-5, atol=1e-7)
+        old, mean = mean, 0.5 * mean + 0.5 * values.mean(0)
+        np.testing.assert_allclose(net.mean.asnumpy(), mean, rtol=1e-5, atol=1e-7)
+        # The new mean depends on x, too.
+        expected = 2 * (values - old) + mean + 0.5 / 3 * values.sum(0)
+        np.testing.assert_allclose(slope.asnumpy(), expected, rtol=1e-4, atol=1e-6)
+
+
+OPERATORS = {
+    "alias": lambda y, z: [y, (y := operator.iadd(y, z))][0],
+    "row": lambda y, z: (y.__setitem__(0, operator.imul(y[0], 3.0)), y)[1],
+    "view": lambda y, z: (operator.isub(y[1], z[0]), y)[1],
+    "nested view": lambda y, z: (operator.itruediv(y[1:][0], 2.0), y)[1],
+    "transposed": lambda y, z: (operator.iadd(y.swapaxes(0, 1)[1], 2.0), y)[1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_write_to_their_left_operand(name):
+    def numpy(v):
+        y, z = v * 2, v + 1
+        return np.sum(OPERATORS[name](y, z) * y)
+
+    class Net(nn.Module):
+        def forward(self, x):
+            y, z = x * 2, x + 1
+            return (OPERATORS[name](y, z) * y).sum()
+
+    values = VALUES[0].astype("f8")[:, :3]
+    x, expected = dpnp.asarray(values.astype("f4")), numpy(values)
+    slope = np.zeros_like(values)
+    for place in np.ndindex(values.shape):
+        step = np.zeros_like(values)
+        step[place] = 1e-6
+        slope[place] = (numpy(values + step) - numpy(values - step)) / 2e-6
+    net = Net()
+    plain = lambda x: (OPERATORS[name](y := x * 2, x + 1) * y).sum()  # noqa: E731
+    for function in (net, lambda x: net(x), plain):
+        for _ in range(2):
+            value, found = sycl_dnn.value_and_grad(function)(x)
+            assert float(value) == pytest.approx(expected, rel=1e-4)
+            np.testing.assert_allclose(found.asnumpy(), slope, rtol=1e-3, atol=1e-4)
+    with pytest.raises((RuntimeError, TypeError), match="read after .*=|written to|view of"):
+        sycl_dnn.compile(lambda net, x: net(x))(net, x)
+
+
+def test_results_that_are_the_input_itself_are_apart():
+    class Net(nn.Module):
+        def forward(self, x):
+            y = x * 1.0
+            z = F.pad(y, (0, 0))
+            z += 1
+            return y, z
+
+    for call in (Net(), sycl_dnn.compile(lambda x: Net()(x))):
+        y, z = call(F.ones(2))
+        assert (y.tolist(), z.tolist()) == ([1, 1], [2, 2])
+
+
+def test_a_repeated_view_is_not_written():
+    class Net(nn.Module):
+        def forward(self, x):
+            y = x * 1.0
+            z = y.expand(3, 2)
+            z += 1
+            return y
+
+    with pytest.raises(RuntimeError, match=r"\+=: more than one element .* is a single one"):
+        Net()(F.ones(1, 2))
 
 
 def test_in_place_random_numbers_equal_those_of_the_functions():

@@ -146,15 +146,26 @@ def test_gradient_updates_once(queue):
     np.testing.assert_allclose(to_numpy(mean), truth[0], rtol=1e-5)
 
 
-def test_update_after_a_use_with_gradient_is_refused(queue):
-    x, mean, var = _made(queue, 4, 5, 9), _made(queue, 5), _made(queue, 5)
+def test_gradients_of_a_use_before_an_update_read_the_old_statistics(queue):
+    x, weight = _made(queue, 4, 5, 9), _made(queue, 5)
+    mean, var = _made(queue, 5), dpnp.exp(_made(queue, 5))
 
-    def both(x, weight):
+    def both(x, weight, statistics):
         y = F.batch_norm(x, mean, var, weight)
-        return F.batch_norm(y, mean, var, training=True)
+        return F.batch_norm(y * y, *statistics, training=True)
+
+    apart = [dpnp.copy(mean), dpnp.copy(var)]
+    y, pullback = sycl_dnn.vjp(lambda x, w: both(x, w, apart), x, weight)
+    expected = [y, *pullback(x)]
+    y, pullback = sycl_dnn.vjp(lambda x, w: both(x, w, (mean, var)), x, weight)
+    for actual, desired in zip([y, *pullback(x), mean, var], [*expected, *apart], strict=True):
+        np.testing.assert_allclose(to_numpy(actual), to_numpy(desired), rtol=1e-5, atol=1e-6)
+
+    def read_on_both_sides(x, weight):
+        return F.batch_norm(both(x, weight, (mean, var)), mean, var)
 
     with pytest.raises(ValueError, match="running_mean must not be updated after a use"):
-        sycl_dnn.vjp(both, x, _made(queue, 5))
+        sycl_dnn.vjp(read_on_both_sides, x, weight)
 
 
 def test_invalid_running_statistics_are_refused(queue):

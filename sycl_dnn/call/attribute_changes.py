@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a function did to attributes of modules, done to them when its program is submitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sycl_dnn.call.recorded_calls import Recording
+
+
+class Changes:
+    """What a function did to the attributes of modules; its tensors are further results.
+
+    Each change has ``tensors()``, and ``apply(arrays)``, which is called with the arrays of all
+    changes' tensors when the function's program has been submitted.
+    """
+
+    def __init__(self, recording: Recording, has_aux: bool) -> None:
+        self._changes = [change for w in recording.watched for change in w.changes()]
+        self._has_aux = has_aux
+        self._tensors = tuple([t for change in self._changes for t in change.tensors()])
+
+    def __bool__(self) -> bool:
+        return bool(self._changes)
+
+    def joined(self, result: Any) -> Any:
+        """Return the result of the function with the tensors."""
+        if self._has_aux:
+            return result[0], (result[1], self._tensors)
+        return result, self._tensors
+
+    def done(self, made: Any) -> Any:
+        """Apply the changes; return what the function and its transform would have returned."""
+        if not self._changes:
+            return made
+        (result, rest), pullback = made
+        if self._has_aux:
+            result, rest = (result, rest[0]), rest[1]
+        arrays = iter(rest)
+        for change in self._changes:
+            change.apply(arrays)
+        return result, pullback
+
+
+def watch(recording: Recording, given: Any, swapped: Any) -> None:
+    """Let recordings know the modules among nested arguments, and the copies over tensors."""
+    for value, copy in zip(given, swapped, strict=True):
+        if isinstance(value, (tuple, list)):
+            watch(recording, value, copy)
+        elif isinstance(value, dict):
+            watch(recording, value.values(), copy.values())
+        elif hasattr(type(value), "watch"):
+            value.watch(recording, value, copy)

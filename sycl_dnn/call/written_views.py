@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes to values of a function that runs, seen through all views of the same memory, as in torch.
+
+A write lets a tensor stand for another value from then on. Tensors that share memory have one list
+of marks; each write adds one to it. A write to a view is carried on to what it is a view of; other
+views are taken again when they are read.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from sycl_dnn import tree
+from sycl_dnn.call.recorded_tensor import RecordedTensor
+from sycl_dnn.trace import functions
+from sycl_dnn.trace.indexing import full_key, numbers_of, taken_from
+from sycl_dnn.trace.torch_methods import ASSIGNMENT, VIEWS, ReadAfterWrite, clone_of, unspoilt
+
+#: Views of which several elements are the same one in memory.
+_REPEATING = frozenset(("broadcast_to", "expand"))
+
+
+class Origin(NamedTuple):
+    """How a view was taken: the call that returned it, and which of its results it is."""
+
+    source: RecordedTensor
+    body: Callable[..., Any]
+    args: Any
+    kwargs: dict[str, Any]
+    place: int
+
+    @property
+    def name(self) -> str:
+        """The function of the layer; empty for others."""
+        return getattr(getattr(self.body, "__self__", None), "name", "")
+
+
+def origin_of(recording: Any, tensor: RecordedTensor) -> Origin | None:
+    """Return how a tensor was taken as a view of another; None if it is no view."""
+    if id(tensor) not in recording.origins:
+        recording.origins[id(tensor)] = _found_origin(recording, tensor)
+    return recording.origins[id(tensor)]  # type: ignore[no-any-return]
+
+
+def _found_origin(recording: Any, tensor: RecordedTensor) -> Origin | None:
+    if id(tensor.marks) not in recording.viewed:
+        return None
+    at = bisect.bisect_right(recording.calls, tensor.number, key=lambda call: call[4]) - 1
+    if at < 0:
+        return None
+    body, args, kwargs, _, first = recording.calls[at]
+    for source in () if body is None else tree.leaves((list(args), kwargs)):
+        if source.__class__ is RecordedTensor and source.marks is tensor.marks:
+            return Origin(source, body, args, kwargs, tensor.number - first)
+    return None
+
+
+def write(recording: Any, tensor: RecordedTensor, made: RecordedTensor, writer: str) -> None:
+    """Let a tensor stand for ``made``, and what it is a view of for the result of that write.
+
+    Raises
+    ------
+    RuntimeError
+        Elements of the view are one in memory, or it is detached from the gradient.
+    """
+    chain = [(tensor, made)]
+    while (origin := origin_of(recording, tensor)) is not None:
+        _check(origin, writer, tensor)
+        made = recording.joined(
+            _put_back, _put_back,
+            (origin.source, made, origin.body, list(origin.args), origin.place), origin.kwargs,
+        )  # fmt: skip
+        tensor = origin.source
+        chain.append((tensor, made))
+    for written, value in chain:
+        renew(recording, written, value)
+    if id(tensor.marks) in recording.viewed:
+        recording.fresh |= {id(written): len(tensor.marks) for written, _ in chain}
+
+
+def renew(recording: Any, tensor: RecordedTensor, made: RecordedTensor) -> None:
+    """Let a tensor stand for another value; views of it are taken again."""
+    stand_for(recording, tensor, made)
+    if id(tensor.marks) in recording.viewed:
+        tensor.marks.append(ASSIGNMENT)
+        recording.fresh[id(tensor)] = len(tensor.marks)
+
+
+def _check(origin: Origin, writer: str, tensor: RecordedTensor) -> None:
+    if origin.name in _REPEATING:
+        raise RuntimeError(
+            f"{writer}: more than one element of the written tensor of shape {tensor.shape} is a "
+            f"single one in memory ({origin.name}); clone() it first"
+        )
+    if origin.name not in VIEWS and origin.body is not taken_from:
+        raise ReadAfterWrite(
+            f"{writer}: a tensor detached from the gradient, of shape {tensor.shape}, is written "
+            "to, and so is what shares its memory; clone() it first"
+        )
+
+
+def _put_back(
+    source: Any, value: Any, body: Any, args: list[Any], place: int, **kwargs: Any
+) -> Any:
+    """Return ``source`` after a write of ``value`` to its view ``body(*args, **kwargs)``."""
+    numbers = numbers_of(source)
+    swapped = [numbers if v is source else v for v in args]
+    named = {k: numbers if v is source else v for k, v in kwargs.items()}
+    places = tree.leaves(body(*swapped, **named))[place]
+    flat = functions.reshape(source, (source.size,))
+    made = functions.index_put(
+        flat, [functions.reshape(places, (places.size,))],
+        functions.reshape(value, (places.size,)),
+    )  # fmt: skip
+    return functions.reshape(made, source.shape)
+
+
+def stand_for(recording: Any, tensor: RecordedTensor, made: RecordedTensor) -> None:
+    """Let a tensor stand for ``made``, which nothing else refers to."""
+    origin_of(recording, tensor)  # known by its number, which changes
+    before = (tensor.shape, tensor.dtype, tensor.strides)
+    seen = recording.seen
+    seen[tensor.number] = RecordedTensor(recording, tensor.number, *before)
+    recording.calls.append((None, (tensor, tensor.number, made.number), {}, None, len(seen)))
+    tensor.number, tensor.strides = made.number, made.strides
+    seen[made.number] = tensor
+
+
+def refresh(recording: Any, tensor: RecordedTensor, reader: str) -> None:
+    """Take a view again if something was written since to what it is a view of."""
+    n_writes = len(tensor.marks)
+    origin = origin_of(recording, tensor)
+    if origin is None or recording.fresh.get(id(tensor), 0) == n_writes:
+        return
+    unspoilt(reader, origin.source)
+    n_known = len(recording.seen)
+    made = recording.joined(origin.body, origin.body, origin.args, origin.kwargs)
+    made = tree.leaves(made)[origin.place]
+    if made.number < n_known:  # the source itself
+        made = clone_of(made)
+    stand_for(recording, tensor, made)
+    recording.fresh[id(tensor)] = n_writes
+
+
+def is_written_part(recording: Any, x: RecordedTensor, key: Any, value: Any) -> bool:
+    """Whether ``x[key] = value`` ends ``x[key] += ...``, which has written to ``x`` already."""
+    if value.__class__ is not RecordedTensor or value.marks is not x.marks:
+        return False
+    origin = origin_of(recording, value)
+    if origin is None or origin.source is not x or origin.body is not taken_from:
+        return False
+    items = full_key(x, key)
+    return not any(hasattr(item, "shape") for item in items) and items == origin.args[1]
