@@ -174,7 +174,7 @@ def note_repeated(made: Tensor, source: Tensor) -> None:
 
     Not in compiled functions, whose passes move and drop steps: they fuse the copy instead.
     """
-    if not made.trace.is_compiled:
+    if not made.trace.is_compiled and made.storage is not source.storage:
         made.storage.source = source
 
 

@@ -86,3 +86,20 @@ def test_an_array_that_is_overwritten_before_its_repetition_is_read(on_queue, tr
     made = dpnp.asnumpy(transform(step)(x, mean, variance))
     assert abs(dpnp.asnumpy(mean) - 2).max() > 0.1
     np.testing.assert_allclose(made, np.sin(values) * np.cos(2), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(9, 6), (1, 1, 24, 1)])
+def test_an_array_that_was_only_given_an_axis_repeats_nothing(on_queue, shape):
+    """Its view with another axis has the same memory."""
+    values, x = _drawn(on_queue, shape)
+
+    def step(x):
+        wide = F.expand(x, (1, *shape))
+        return F.cosine_similarity(x, F.sin(x), -2) + 0 * F.sum(wide), F.sum(F.cos(wide) + x)
+
+    norms = [np.sqrt((v * v).sum(-2)) for v in (values, np.sin(values))]
+    cosine = (values * np.sin(values)).sum(-2) / (norms[0] * norms[1])
+    for call in (lambda: sycl_dnn.plan(step, x)(), lambda: sycl_dnn.vjp(step, x)[0]):
+        np.testing.assert_allclose(dpnp.asnumpy(call()[0]), cosine, rtol=1e-5, atol=1e-6)
+    slope = sycl_dnn.grad(lambda x: step(x)[1])(x)
+    np.testing.assert_allclose(dpnp.asnumpy(slope), 1 - np.sin(values), rtol=1e-5, atol=1e-6)
