@@ -90,6 +90,8 @@ class Recording(RecordedRun):
         each; no function for a write.
     origins : dict
         By id of a tensor: how it was taken as a view, if that was asked.
+    views : set
+        Ids of the tensors that were taken by ``x.view``.
     fresh : dict
         By id of a view: after how many writes it was written or taken again.
     held : list
@@ -130,6 +132,7 @@ class Recording(RecordedRun):
         self.modules: set[int] = set()
         self.buffers: tuple[dict[Any, Any], dict[Any, None]] = ({}, {})
         self.origins: dict[int, Any] = {}
+        self.views: set[int] = set()
         self.fresh: dict[int, int] = {}
 
     # --- Values
@@ -446,7 +449,8 @@ class Recording(RecordedRun):
         """End the run: its values cannot be used any more."""
         self.is_ended, self.represented = True, {}
         self.seen, self._real, self.calls, self._captured = [], [], [], {}
-        self.origins, self.fresh, self.buffers, self.watched = {}, {}, ({}, {}), []
+        self.origins, self.views, self.fresh = {}, set(), {}
+        self.buffers, self.watched = ({}, {}), []
         self._numbers, self.traced, self.point, self._end = {}, None, None, None
 
     def identity(self, function: Any) -> Any:

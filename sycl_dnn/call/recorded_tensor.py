@@ -97,10 +97,16 @@ class RecordedTensor(Tensor):
         """Stand for an argument again, whose memory has been updated."""
         self._recording.restore(self, argument)
 
+    def note_view(self) -> None:
+        """Note that the tensor was taken by ``x.view``, which never copies."""
+        self._recording.views.add(id(self))
+
     def share_marks(self, marks: list[str]) -> None:
         """Note that the tensor is a view of one with these marks."""
         self.marks = marks
         self._recording.viewed.add(id(marks))
+        if marks:
+            self._recording.fresh[id(self)] = len(marks)
 
     def nonzero(self) -> Any:
         """As of the array: a tuple of indices; in modules as torch's, (k, number of axes)."""

@@ -20,6 +20,8 @@ from sycl_dnn.trace.torch_methods import ASSIGNMENT, VIEWS, ReadAfterWrite, clon
 
 #: Views of which several elements are the same one in memory.
 _REPEATING = frozenset(("broadcast_to", "expand"))
+#: Functions that return a copy in torch where the strides require it; ``x.view`` never does.
+_COPYING = frozenset(("flatten", "reshape"))
 
 
 class Origin(NamedTuple):
@@ -60,14 +62,20 @@ def _found_origin(recording: Any, tensor: RecordedTensor) -> Origin | None:
 def write(recording: Any, tensor: RecordedTensor, made: RecordedTensor, writer: str) -> None:
     """Let a tensor stand for ``made``, and what it is a view of for the result of that write.
 
+    What it may be a copy of in torch, or was detached from, cannot be read any more.
+
     Raises
     ------
     RuntimeError
-        Elements of the view are one in memory, or it is detached from the gradient.
+        Elements of the view are one in memory.
     """
     chain = [(tensor, made)]
-    while (origin := origin_of(recording, tensor)) is not None:
-        _check(origin, writer, tensor)
+    while (origin := origin_of(recording, tensor)) and _shares_memory(recording, origin, tensor):
+        if origin.name in _REPEATING:
+            raise RuntimeError(
+                f"{writer}: more than one element of the written tensor of shape {tensor.shape} is "
+                f"a single one in memory ({origin.name}); clone() it first"
+            )
         made = recording.joined(
             _put_back, _put_back,
             (origin.source, made, origin.body, list(origin.args), origin.place), origin.kwargs,
@@ -88,17 +96,11 @@ def renew(recording: Any, tensor: RecordedTensor, made: RecordedTensor) -> None:
         recording.fresh[id(tensor)] = len(tensor.marks)
 
 
-def _check(origin: Origin, writer: str, tensor: RecordedTensor) -> None:
-    if origin.name in _REPEATING:
-        raise RuntimeError(
-            f"{writer}: more than one element of the written tensor of shape {tensor.shape} is a "
-            f"single one in memory ({origin.name}); clone() it first"
-        )
-    if origin.name not in VIEWS and origin.body is not taken_from:
-        raise ReadAfterWrite(
-            f"{writer}: a tensor detached from the gradient, of shape {tensor.shape}, is written "
-            "to, and so is what shares its memory; clone() it first"
-        )
+def _shares_memory(recording: Any, origin: Origin, view: RecordedTensor) -> bool:
+    """Whether torch surely writes to the source of a view what is written to the view."""
+    if origin.name in _COPYING:
+        return id(view) in recording.views
+    return origin.name in VIEWS or origin.body is taken_from
 
 
 def _put_back(
@@ -129,11 +131,23 @@ def stand_for(recording: Any, tensor: RecordedTensor, made: RecordedTensor) -> N
 
 
 def refresh(recording: Any, tensor: RecordedTensor, reader: str) -> None:
-    """Take a view again if something was written since to what it is a view of."""
+    """Take a view again if something was written since to what it is a view of.
+
+    Raises
+    ------
+    ReadAfterWrite
+        In torch the tensor may have been written to, or not.
+    """
     n_writes = len(tensor.marks)
-    origin = origin_of(recording, tensor)
-    if origin is None or recording.fresh.get(id(tensor), 0) == n_writes:
+    if recording.fresh.get(id(tensor), 0) == n_writes:
         return
+    origin = origin_of(recording, tensor)
+    if origin is None or origin.name in _COPYING and id(tensor) not in recording.views:
+        raise ReadAfterWrite(
+            f"{reader}: a tensor of shape {tensor.shape} is read that may share memory with one "
+            "that was written to since, by reshape(), flatten() or detach(), which copy in some "
+            "cases; use view() for these, or clone()"
+        )
     unspoilt(reader, origin.source)
     n_known = len(recording.seen)
     made = recording.joined(origin.body, origin.body, origin.args, origin.kwargs)

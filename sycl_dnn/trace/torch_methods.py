@@ -407,7 +407,7 @@ ADDED: dict[str, Callable[..., Any]] = {
     "swapdims": _transpose, "t": lambda x: functions.transpose(x, 0, 1), "to": _to,
     "type": _to, "type_as": lambda x, other: functions.astype(x, other.dtype),
     "unflatten": lambda x, dim, sizes: functions.unflatten(x, dim, sizes),
-    "view_as": lambda x, other: functions.reshape(x, other.shape),
+    "view_as": lambda x, other: viewed(x, (other.shape,)),
     "nelement": lambda x: math.prod(x.shape),
     "where": lambda x, condition, other: functions.where(condition, x, other),
 }  # fmt: skip
@@ -473,4 +473,7 @@ def viewed(x: Any, shape: tuple[Any, ...]) -> Any:
     sizes = _sizes(shape)
     if not all(isinstance(n, int) for n in sizes):
         raise TypeError(f"view(): sizes must be integers, got {shape}")
-    return functions.reshape(x, sizes)
+    made = functions.reshape(x, sizes)
+    if made is not x and hasattr(made, "marks"):
+        made.note_view()
+    return made

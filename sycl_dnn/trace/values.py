@@ -200,6 +200,9 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         """Stand for an argument again, whose memory has been updated."""
         self.marks.clear()
 
+    def note_view(self) -> None:
+        """Note that the tensor was taken by ``x.view``."""
+
     def share_marks(self, marks: list[str]) -> None:
         """Note that the tensor is a view of one with these marks."""
         self.marks = marks
