@@ -192,7 +192,7 @@ ROWS |= {"zeros_like": _like(0), "ones_like": _like(1), "empty_like": _like(0),
 # --- Elements by index
 
 
-@row("_taken")
+@row("taken_from")
 def _taken(g: Recording, a: Any, made: list[Value]) -> Any:
     """Write ``x[key]``: slices first, then numbers and one array, then new axes."""
     items, x = [i for i in a.items if i is not None], a.x
