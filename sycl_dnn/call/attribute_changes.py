@@ -11,12 +11,13 @@ from sycl_dnn.call.recorded_calls import Recording
 class Changes:
     """What a function did to the attributes of modules; its tensors are further results.
 
-    Each change has ``tensors()``, and ``apply(arrays)``, which is called with the arrays of all
-    changes' tensors when the function's program has been submitted.
+    Each change has ``module``, ``name``, ``tensors()``, and ``apply(arrays)``, which is called with
+    the arrays of all changes' tensors when the function's program has been submitted.
     """
 
     def __init__(self, recording: Recording, has_aux: bool) -> None:
         self._changes = [change for w in recording.watched for change in w.changes()]
+        _check_apart(self._changes)
         self._has_aux = has_aux
         self._tensors = tuple([t for change in self._changes for t in change.tensors()])
 
@@ -40,6 +41,17 @@ class Changes:
         for change in self._changes:
             change.apply(arrays)
         return result, pullback
+
+
+def _check_apart(changes: list[Any]) -> None:
+    """Raise ValueError if a function has changed an attribute in two copies of a module."""
+    keys = [(id(change.module), change.name) for change in changes]
+    for number, (key, change) in enumerate(zip(keys, changes, strict=True)):
+        if key in keys[:number]:
+            raise ValueError(
+                f"{type(change.module).__name__}.{change.name} must not be changed by a function "
+                "that is given the module twice, or is given it and refers to it"
+            )
 
 
 def watch(recording: Recording, given: Any, swapped: Any) -> None:

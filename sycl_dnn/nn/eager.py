@@ -151,7 +151,7 @@ def _copy(trace: Any, value: Any) -> Any:
     result = written_attributes.copy_of(trace, value)
     if result is None:
         result = module_tree.replaced(value, trace.capture)
-        written_attributes.watch(trace, value, result)
+        written_attributes.watch(trace, value, result, is_captured=True)
     return result
 
 

@@ -119,8 +119,8 @@ class _Same:
 class Watched:
     """A module and the copy that a function runs with."""
 
-    def __init__(self, trace: Any, original: Any, copy: Any) -> None:
-        self.original, self.copy = original, copy
+    def __init__(self, trace: Any, original: Any, copy: Any, is_captured: bool) -> None:
+        self.original, self.copy, self.is_captured = original, copy, is_captured
         self._assigned: dict[tuple[int, str], Any] = {}
         for part in () if copy is original else module_tree.registered_modules(copy):
             for name in part.__dict__.get("_written", ()):
@@ -149,17 +149,17 @@ class Watched:
         return [Change(originals[key], n, p.__dict__[n]) for (key, n), p in names.items()]
 
 
-def watch(trace: Any, original: Any, copy: Any) -> None:
+def watch(trace: Any, original: Any, copy: Any, is_captured: bool = False) -> None:
     """Let what a function does to the attributes of a copy be done to the module, too."""
     watched = getattr(trace, "watched", None)
     if watched is not None:
-        watched.append(Watched(trace, original, copy))
+        watched.append(Watched(trace, original, copy, is_captured))
 
 
 def copy_of(trace: Any, module: Any) -> Any:
-    """Return the copy of a module that the function has changed already; None without one."""
+    """Return the copy of a captured module that was changed already; None without one."""
     for watched in getattr(trace, "watched", ()):
-        if watched.original is module and watched.changes():
+        if watched.is_captured and watched.original is module and watched.changes():
             return watched.copy
     return None
 

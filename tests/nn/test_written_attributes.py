@@ -109,6 +109,22 @@ def test_a_call_sees_what_an_earlier_one_in_the_function_assigned(x):
     assert float(sycl_dnn.vjp(lambda n, x: n(x) + n(x), net, x)[0]) == 30 + 60
 
 
+def test_a_module_that_is_given_twice_is_refused(x):
+    def step(net, y):
+        net.count += 1
+        return y.sum()
+
+    net = Net(step, count=0)
+    calls = (
+        lambda: sycl_dnn.vjp(lambda a, b: a(x) + b(x), net, net),
+        lambda: sycl_dnn.vjp(lambda a, x: a(x) + net(x), net, x),
+    )
+    for call in calls:
+        with pytest.raises(ValueError, match=r"Net\.count must not be changed by a function that"):
+            call()
+    assert net.count == 0
+
+
 def test_attributes_of_parts(way, x):
     def step(net, y):
         net.calls += 1
