@@ -61,5 +61,5 @@ def watch(recording: Recording, given: Any, swapped: Any) -> None:
             watch(recording, value, copy)
         elif isinstance(value, dict):
             watch(recording, value.values(), copy.values())
-        elif hasattr(type(value), "watch"):
-            value.watch(recording, value, copy)
+        elif hasattr(type(value), "_runs_as"):
+            value._runs_as(copy, recording)

@@ -161,10 +161,9 @@ def _unwritten(trace: Trace, storage: Storage, forward: list[Any], later: Sequen
     is_read_later = any(t.storage is storage for s in forward[at:] for t in s.inputs.values())
     if is_read_later or storage.desc is None:
         raise ValueError(f"{name} must not be updated after a use that has a gradient")
-    whole = Tensor(
-        trace, storage, storage.desc, str(dtypes.NAMES[storage.desc.data_type]), storage.desc.dims
-    )
-    copy = Tensor(trace, Storage(storage.desc), storage.desc, whole.dtype, whole.shape)
+    desc = storage.desc
+    dtype = dtypes.NAMES[desc.data_type]
+    whole, copy = (Tensor(trace, s, desc, dtype, desc.dims) for s in (storage, Storage(desc)))
     forward.insert(at, trace.copy_step(whole, copy))
     for step in later:
         for key, t in step.inputs.items():

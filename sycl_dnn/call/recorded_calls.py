@@ -130,7 +130,7 @@ class Recording(RecordedRun):
         self.watched: list[Any] = []
         #: As of ``TraceState``.
         self.modules: set[int] = set()
-        self.buffers: tuple[dict[Any, Any], dict[Any, None]] = ({}, {})
+        self.buffers: dict[Any, Any] = {}
         self.origins: dict[int, Any] = {}
         self.views: set[int] = set()
         self.fresh: dict[int, int] = {}
@@ -450,7 +450,7 @@ class Recording(RecordedRun):
         self.is_ended, self.represented = True, {}
         self.seen, self._real, self.calls, self._captured = [], [], [], {}
         self.origins, self.views, self.fresh = {}, set(), {}
-        self.buffers, self.watched = ({}, {}), []
+        self.buffers, self.watched = {}, []
         self._numbers, self.traced, self.point, self._end = {}, None, None, None
 
     def identity(self, function: Any) -> Any:

@@ -93,7 +93,7 @@ class RecordedTensor(Tensor):
         """Return a tensor that keeps these values if this one comes to stand for others."""
         return RecordedTensor(self._recording, self.number, self.shape, self.dtype, self.strides)
 
-    def stand_for(self, argument: RecordedTensor) -> None:  # type: ignore[override]
+    def restore(self, argument: RecordedTensor) -> None:  # type: ignore[override]
         """Stand for an argument again, whose memory has been updated."""
         self._recording.restore(self, argument)
 

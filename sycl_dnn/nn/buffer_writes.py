@@ -7,6 +7,7 @@ before keeps the old values, and gradients pass through the new ones, as in torc
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from sycl_dnn import tree
@@ -19,9 +20,7 @@ from sycl_dnn.trace.values import Tensor
 
 def _note(trace: Any, module: Any, name: str, buffer: Tensor) -> None:
     """Note that the memory of a buffer must be updated."""
-    arguments, assigned = trace.buffers
-    arguments.setdefault((id(module), name), (module, buffer, buffer.as_it_is()))
-    assigned[id(module), name] = None
+    trace.buffers.setdefault((id(module), name), (module, buffer, buffer.as_it_is()))
 
 
 def assign(module: Any, name: str, value: Tensor) -> None:
@@ -88,25 +87,22 @@ def marked(module: Any, name: str, value: Any) -> Any:
 def flushed(result: Any) -> Any:
     """Update the memory of assigned buffers; return the result of the outermost forward."""
     trace = running_trace()
-    if trace is None or not trace.buffers[1]:
+    if trace is None or not trace.buffers:
         return result
-    arguments, assigned = trace.buffers
-    names = list(assigned)
-    assigned.clear()
-    result = tree.map(lambda leaf: _apart(leaf, names), result)
-    for key in names:
-        (module, buffer, argument), name = arguments.pop(key), key[1]
+    assigned, trace.buffers = trace.buffers, {}
+    result = tree.map(lambda leaf: _apart(leaf, assigned), result)
+    for (_, name), (module, buffer, argument) in assigned.items():
         buffers = module.__dict__["_buffers"]
         trace.update(argument, buffers[name], f"{type(module).__name__}.{name}")
-        buffer.stand_for(argument)
+        buffer.restore(argument)
         buffers[name] = buffer
     return result
 
 
-def _apart(leaf: Any, names: list[tuple[int, str]]) -> Any:
+def _apart(leaf: Any, assigned: Container[tuple[int, str]]) -> Any:
     """Return a result with the old values of a buffer in memory of its own."""
     marks = getattr(leaf, "marks", None)
-    if isinstance(marks, BufferMarks) and (id(marks.module), marks.name) in names:
+    if isinstance(marks, BufferMarks) and (id(marks.module), marks.name) in assigned:
         return leaf.trace.logged(_copied, leaf)
     return leaf
 

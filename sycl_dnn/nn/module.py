@@ -132,10 +132,9 @@ class Module(ModuleState):
         if is_traced or written_attributes.runs(self):
             written_attributes.check_assignment(self, name)
 
-    @classmethod
-    def watch(cls, trace: Any, original: Module, copy: Module) -> None:
+    def _runs_as(self, copy: Module, trace: Any) -> None:
         """Let what a function does to the attributes of a copy be done to the module, too."""
-        written_attributes.watch(trace, original, copy)
+        written_attributes.watch(trace, self, copy)
 
     def _assign(self, name: str, value: Any) -> None:
         """Bind a registered name to another parameter, buffer or module."""

@@ -41,7 +41,7 @@ class Change(NamedTuple):
         """Set it; ``arrays`` are those of the tensors in the value, in order."""
         value = _mapped(self.value, lambda v: handed(next(arrays)) if isinstance(v, Tensor) else v)
         own = self.module.__dict__
-        if not _is_refilled(own.get(self.name), value):
+        if not _refill(own.get(self.name), value):
             object.__setattr__(self.module, self.name, value)
         own["_written"] = own.get("_written", frozenset()) | {self.name}
         module_tree.form_changed()
@@ -59,8 +59,8 @@ def _mapped(value: Any, swap: Any) -> Any:
     return node.rebuilt([_mapped(v, swap) for v in node.children])
 
 
-def _is_refilled(old: Any, new: Any) -> bool:
-    """Give a container the contents of another of its type, if it is one."""
+def _refill(old: Any, new: Any) -> bool:
+    """Give a container the contents of another of its type; return whether it is one."""
     if type(old) is not type(new) or not isinstance(old, _CONTAINERS):
         return False
     if old is not new:
@@ -70,7 +70,7 @@ def _is_refilled(old: Any, new: Any) -> bool:
 
 
 class _Contents(NamedTuple):
-    """A container among the attributes of a module, as it was."""
+    """A container among the attributes of a module, as it was; a copy if the module is none."""
 
     part: Any
     name: str
@@ -86,9 +86,10 @@ class _Contents(NamedTuple):
 def contents(module: Any) -> list[_Contents]:
     """Return the containers among the attributes of a module's parts."""
     return [
-        _Contents(part, name, _content(value), copied(value))
+        _Contents(part, name, _content(value), None if "_is_traced" in own else copied(value))
         for part in module_tree.registered_modules(module)
-        for name, value in part.__dict__.items()
+        for own in (part.__dict__,)
+        for name, value in own.items()
         if isinstance(value, _CONTAINERS) and name not in module_tree.OWN
     ]
 
@@ -186,8 +187,7 @@ def check_contents(before: list[_Contents]) -> None:
     """Raise NeedsArrays if a traced forward has changed containers, as it would only once."""
     for container in before:
         if container.is_changed():
-            # A module without arrays is no copy.
-            _is_refilled(container.part.__dict__[container.name], container.copy)
+            _refill(container.part.__dict__[container.name], container.copy)
             raise NeedsArrays(_refusal(container.part, container.name, "changed"))
 
 

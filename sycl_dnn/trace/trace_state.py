@@ -156,9 +156,8 @@ class TraceState:
         self.written: list[tuple[Storage, str]] = []
         #: Ids of modules without arrays whose forward runs.
         self.modules: set[int] = set()
-        #: By module and name: buffers that a forward assigned, with their arguments; those whose
-        #: memory is not updated yet.
-        self.buffers: tuple[dict[Any, Any], dict[Any, None]] = ({}, {})
+        #: By module and name: buffers that a forward assigned, whose memory is not updated yet.
+        self.buffers: dict[Any, Any] = {}
         #: Tensors by id of what was captured; ``captured`` keeps it alive.
         self._capture_of: dict[int, Tensor] = {}
         #: Results of calls over arrays, by id.

@@ -196,7 +196,7 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         """Return a tensor that keeps these values if this one comes to stand for others."""
         return self
 
-    def stand_for(self, argument: Tensor) -> None:
+    def restore(self, argument: Tensor) -> None:
         """Stand for an argument again, whose memory has been updated."""
         self.marks.clear()
 

@@ -125,6 +125,17 @@ def test_a_module_that_is_given_twice_is_refused(x):
     assert net.count == 0
 
 
+def test_methods_of_users_classes_may_have_any_name(way, x):
+    """Functions recognize modules among their arguments by a private name."""
+
+    class Watching(Net):
+        def watch(self):
+            raise AssertionError
+
+    net = Watching(lambda net, y: y.sum())
+    assert float(way(net, x)) == 30
+
+
 def test_attributes_of_parts(way, x):
     def step(net, y):
         net.calls += 1
@@ -158,10 +169,9 @@ class Counter(nn.Module):
         return x.sum() * self.count
 
 
-def test_modules_without_arrays(way, x):
-    net = Counter()
-    if way in [WAYS[n] for n in ("gradient of the module", "with more results", "in a list")]:
-        return  # there is nothing to differentiate
+@pytest.mark.parametrize("name", ["called", "gradient of the input", "part of a module"])
+def test_modules_without_arrays(name, x):
+    net, way = Counter(), WAYS[name]
     for number in range(1, 4):
         assert float(way(net, x)) == 15 * number
         assert (net.count, len(net.log)) == (number, number)
