@@ -60,6 +60,9 @@ case $gpu in
     *) fail 2 "--gpu must be arc, dg1 or tgl, got $gpu" ;;
 esac
 export NEOReadDebugKeys=1 SetCommandStreamReceiver=1 AUBDumpCaptureFileName=/dev/null
+# Each kernel is submitted at once (1), not in batches: a batch lists all allocations of the context, and is submitted
+# although another thread (dpnp's, which frees what a kernel needed) has freed one of them: a crash, or an endless loop.
+export CsrDispatchMode=1
 
 # shellcheck source=tests/cpu_driver.sh
 . "$here/cpu_driver.sh"
