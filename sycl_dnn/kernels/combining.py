@@ -72,15 +72,18 @@ class Reduction:
         One of ``REDUCTIONS``.
     dtype : str
         dtype of the operand.
+    is_block : bool
+        Whether all elements are one block, whose sum is not compensated.
     """
 
-    def __init__(self, kernel: Kernel, term: Term, dtype: str) -> None:
+    def __init__(self, kernel: Kernel, term: Term, dtype: str, *, is_block: bool = False) -> None:
         self._kernel, self._term = kernel, term
         self._operation = term.operation
         is_truth = term.operation in ("any", "all")
         self._register = "u8" if is_truth else register_of(dtype)
         self.has_places = term.operation.startswith("arg")
-        self._loses = term.operation == "sum" and _is_float(self._register)
+        self._is_sum = term.operation == "sum" and _is_float(self._register)
+        self._loses = self._is_sum and not is_block
         self._has_nan = term.operation in ("max", "min") and _is_float(self._register)
 
     def start(self, width: int) -> State:
@@ -148,10 +151,12 @@ class Reduction:
         """Return the final state of all blocks."""
         if not self._loses:
             return total
-        k, (so_far, lost) = self._kernel, total
-        # The error of an infinite sum is NaN.
-        lost = k.select(k.call("eq", lost, lost), lost, k.constant(0, lost.type, lost.width))
-        return [k.call("add", so_far, lost)]
+        return [self._kernel.call("add", total[0], self._rest_of(total))]
+
+    def _rest_of(self, total: State) -> Value:
+        """Return what rounding took from a sum; the error of an infinite one is NaN."""
+        k, lost = self._kernel, total[1]
+        return k.select(k.call("eq", lost, lost), lost, k.constant(0, lost.type, lost.width))
 
     def total_of_lanes(self, total: State) -> State:
         """Return the final state of all blocks and lanes, on a CPU; few sums are added in float64.
@@ -159,11 +164,11 @@ class Reduction:
         The rounding of each would show in their sum.
         """
         k = self._kernel
-        if not self._loses or self._register != "f32":
+        if not self._is_sum or self._register != "f32":
             return self.across(self.settled(total))
-        so_far, lost = total
-        lost = k.select(k.call("eq", lost, lost), lost, k.constant(0, "f32", lost.width))
-        wide = k.call("add", k.converted(so_far, "f64"), k.converted(lost, "f64"))
+        wide = k.converted(total[0], "f64")
+        if self._loses:
+            wide = k.call("add", wide, k.converted(self._rest_of(total), "f64"))
         while wide.width > 1:
             wide = k.call("add", k.half(wide, 0), k.half(wide, 1))
         return [k.converted(wide, "f32")]

@@ -8,8 +8,9 @@ along a kept one, where each lane computes a separate reduction.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from sycl_dnn.kernels.array_access import Scope
 from sycl_dnn.kernels.combining import Reduction, State, assign, current, variables
@@ -43,10 +44,13 @@ class ReductionWriter(KeptPoints):
         self._passes = Passes(expression, form.kinds, form.classes, keeps=keeps, has_row=has_row)
         self._row = self._kernel.group_memory("f32", form.schedule.row) if has_row else None
         self._reductions = {
-            n: Reduction(self._kernel, term, expression.dtype_of(term.operands[0]))
+            n: Reduction(
+                self._kernel, term, expression.dtype_of(term.operands[0]),
+                is_block=not form.schedule.block,
+            )
             for n, term in enumerate(expression.terms, len(expression.inputs))
             if term.operation in REDUCTIONS
-        }
+        }  # fmt: skip
 
     # --- Passes over the reduced axes
 
@@ -92,14 +96,23 @@ class ReductionWriter(KeptPoints):
         with self._kernel.loop(self._constant(0), self._axes.high[axis], self._constant(1)) as c:
             self._nest(axes[1:], [s.moved({axis: c}) for s in scopes], totals, number)
 
+    @contextlib.contextmanager
+    def _blocks(self, high: Value, step: int) -> Iterator[tuple[Value, Value]]:
+        """Generate the loop over blocks of steps; yield where one begins and ends."""
+        k, zero = self._kernel, self._constant(0)
+        if not self._schedule.block:
+            yield zero, high
+            return
+        block = self._constant(step * self._schedule.block)
+        with k.loop(zero, high, block) as first:
+            yield first, k.call("min", self._added(first, block), high)
+
     def _along_columns(self, scopes: list[Scope], totals: list[list[State]], number: int) -> None:
         """Generate the inner loops over the last reduced axis, a block of rows at a time."""
         k, axis = self._kernel, self._axes.looped[-1]
         wanted = self._passes.reductions[number]
-        high, block = self._axes.high[axis], self._constant(self._schedule.block)
-        with k.loop(self._constant(0), high, block) as first:
+        with self._blocks(self._axes.high[axis], 1) as (first, last):
             sums = [self._variables(wanted) for _ in scopes]
-            last = k.call("min", self._added(first, block), high)
             with k.loop(first, last, self._constant(1)) as row:
                 for scope, states in zip(scopes, sums, strict=True):
                     here = scope.moved({axis: row})
@@ -114,10 +127,8 @@ class ReductionWriter(KeptPoints):
         high, step = self._axes.high[axis], self._constant(schedule.step)
         whole = k.call("sub", high, k.call("rem", high, step))
         mine = k.call("mul", self._item, self._constant(schedule.width))
-        block = self._constant(schedule.step * schedule.block)
-        with k.loop(self._constant(0), whole, block) as first:
+        with self._blocks(whole, schedule.step) as (first, last):
             sums = [self._variables(wanted) for _ in range(schedule.unroll)]
-            last = k.call("min", self._added(first, block), whole)
             with k.loop(self._added(first, mine), last, step) as at:
                 for n, states in enumerate(sums):
                     shift = self._constant(n * schedule.width * schedule.n_items)

@@ -27,7 +27,8 @@ class ReductionSchedule(NamedTuple):
     row : int
         At most how many elements the only reduced axis has; 0 if it is not known.
     block : int
-        Vectors, or rows of vectors, whose sum is not compensated; sums of blocks are.
+        Vectors, or rows of vectors, whose sum is not compensated; sums of blocks are. 0 if there is
+        one block.
     """
 
     lanes: int

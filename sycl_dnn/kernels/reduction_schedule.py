@@ -229,6 +229,12 @@ def _row_of(expression: Expression, grid: ReductionGrid, schedule: ReductionSche
     return _KEPT if is_kept and grid.sizes[schedule.lanes] <= _KEPT else 0
 
 
+def _is_block(grid: ReductionGrid, schedule: ReductionSchedule) -> bool:
+    """Whether what is reduced is one block, of whose elements there is no sum of sums."""
+    is_row = grid.kinds[schedule.lanes] == "r"
+    return grid.count("r") <= schedule.block * (schedule.step if is_row else 1)
+
+
 def planned(
     expression: Expression,
     grid: ReductionGrid,
@@ -241,6 +247,8 @@ def planned(
     n_groups = min(n_units, 4 * n_processors, max(1, math.prod(grid.sizes) // _LEAST))
     each = -(-n_units // n_groups)
     classes = grid.classes(schedule.lanes)
+    if expression.reductions and _is_block(grid, schedule):
+        schedule = schedule._replace(block=0)
     schedule = schedule._replace(row=_row_of(expression, grid, schedule))
     strides = [
         s

@@ -152,9 +152,10 @@ def test_extremes_of_infinities_and_of_the_smallest_integers(on_queue):
             assert not made.asnumpy().any()
 
 
-def test_sums_of_infinities(on_queue):
-    a = np.ones((4, 5000), "f4")
-    a[0, 3], a[1, 7], a[1, 4000], a[2, 9], a[3, :] = np.inf, np.inf, -np.inf, np.nan, 3e38
+@pytest.mark.parametrize("n", [50, 5000])  # one block, several
+def test_sums_of_infinities(n, on_queue):
+    a = np.ones((4, n), "f4")
+    a[0, 3], a[1, 7], a[1, 40], a[2, 9], a[3, :] = np.inf, np.inf, -np.inf, np.nan, 3e38
     for array, axis in ((a, 1), (np.ascontiguousarray(a.T), 0)):
         made = of_nodes(lambda v: SUM(v, axes=(axis,)), on_queue(array)).asnumpy()  # noqa: B023
         np.testing.assert_array_equal(made.ravel(), [np.inf, np.nan, np.nan, np.inf])
@@ -178,7 +179,7 @@ def test_an_array_without_axes(on_queue):
         assert float(made) == wanted
 
 
-@pytest.mark.parametrize("shape", [(1 << 22,), (1 << 19, 8), (8, 1 << 19)])
+@pytest.mark.parametrize("shape", [(1 << 22,), (1 << 19, 8), (8, 1 << 19), (40, 70), (9, 300)])
 def test_sums_are_accurate(shape, on_queue):
     axis = int(np.argmax(shape))
     for seed in range(8):
@@ -273,7 +274,8 @@ def test_mean_and_variance_are_one_kernel(on_queue):
 
 def test_new_shapes_need_no_compiler(on_queue):
     total = lambda x: of_nodes(lambda v: SUM(v, axes=(1,)), x)  # noqa: E731
-    total(on_queue(np.ones((50, 600), "f4")))
+    for n in (600, 6000):  # one block, several
+        total(on_queue(np.ones((50, n), "f4")))
     known = len(building._made)
     for shape in ((60, 700), (33, 5000), (40, 10_001)):
         np.testing.assert_array_equal(
