@@ -12,12 +12,12 @@ class Changes:
     """What a function did to the attributes of modules; its tensors are further results.
 
     Each change has ``module``, ``name``, ``tensors()``, and ``apply(arrays)``, which is called with
-    the arrays of all changes' tensors when the function's program has been submitted.
+    the arrays of all changes' tensors when the function's program has been submitted; ``key`` says
+    what it changes, ``copy`` is what the function changed instead.
     """
 
     def __init__(self, recording: Recording, has_aux: bool) -> None:
-        self._changes = [change for w in recording.watched for change in w.changes()]
-        _check_apart(self._changes)
+        self._changes = _apart([change for w in recording.watched for change in w.changes()])
         self._has_aux = has_aux
         self._tensors = tuple([t for change in self._changes for t in change.tensors()])
 
@@ -43,15 +43,22 @@ class Changes:
         return result, pullback
 
 
-def _check_apart(changes: list[Any]) -> None:
-    """Raise ValueError if a function has changed an attribute in two copies of a module."""
-    keys = [(id(change.module), change.name) for change in changes]
-    for number, (key, change) in enumerate(zip(keys, changes, strict=True)):
-        if key in keys[:number]:
+def _apart(changes: list[Any]) -> list[Any]:
+    """Return one change for each of what was changed.
+
+    Raises
+    ------
+    ValueError
+        A function has changed an attribute in two copies of a module.
+    """
+    found: dict[Any, Any] = {}
+    for change in changes:
+        if found.setdefault(change.key, change).copy is not change.copy:
             raise ValueError(
                 f"{type(change.module).__name__}.{change.name} must not be changed by a function "
                 "that is given the module twice, or is given it and refers to it"
             )
+    return list(found.values())
 
 
 def watch(recording: Recording, given: Any, swapped: Any) -> None:

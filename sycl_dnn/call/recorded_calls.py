@@ -33,7 +33,7 @@ from sycl_dnn.trace.frozen import Seed, argument_of
 from sycl_dnn.trace.indexing import put
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.refusals import VALUES
-from sycl_dnn.trace.torch_methods import ASSIGNMENT, OfCaller, overwritten
+from sycl_dnn.trace.torch_methods import ASSIGNMENT, OfCaller, OfCapture, overwritten
 from sycl_dnn.trace.trace_state import TraceState, placement_error, running
 from sycl_dnn.trace.values import MixedTraces, Tensor
 
@@ -126,7 +126,8 @@ class Recording(RecordedRun):
         self._n_calls = 0
         #: How many values the function has read.
         self.n_evaluated = 0
-        #: Modules and the copies that the function runs with: ``changes()`` of their attributes.
+        #: Modules and the copies that the function runs with: ``changes()`` of their attributes,
+        #: and ``restore()`` of what both hold.
         self.watched: list[Any] = []
         #: As of ``TraceState``.
         self.modules: set[int] = set()
@@ -371,7 +372,7 @@ class Recording(RecordedRun):
                 return self.traced.held(value, number)
 
             found = self._captured[id(value)] = self.joined(("capture", kind), body, (), {})
-            found.marks = OfCaller()
+            found.marks = OfCapture()
         return found
 
     def __getattr__(self, name: str) -> Any:
@@ -450,6 +451,8 @@ class Recording(RecordedRun):
         self.is_ended, self.represented = True, {}
         self.seen, self._real, self.calls, self._captured = [], [], [], {}
         self.origins, self.views, self.fresh = {}, set(), {}
+        for watched in reversed(self.watched):
+            watched.restore()
         self.buffers, self.watched = {}, []
         self._numbers, self.traced, self.point, self._end = {}, None, None, None
 

@@ -112,8 +112,8 @@ def compile(
     What the function reads from outside is compared in each call: numbers, strings and enumerations
     by value, arrays by identity, functions by their code, containers and instances by their
     contents. If something was rebound, the function is recompiled, and the outdated program is
-    dropped. Changes that cannot be detected by comparison (time, random numbers, files, iterators,
-    values that dpnp computes while tracing) are ignored.
+    dropped. Changes that cannot be detected by comparison (time, random numbers outside of modules,
+    files, iterators, values that dpnp computes while tracing) are ignored.
 
     Float arguments remain values of each call as long as they are only combined with arrays and
     numbers. If the function needs a value (in a comparison, or as a parameter of a function), it is

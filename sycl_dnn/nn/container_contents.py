@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import copy
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn import tree
@@ -45,11 +45,23 @@ def add_attributes(made: Any, value: Any, more: list[tuple[str, Any]]) -> None:
         made.__dict__.update(more)
 
 
-def copied(value: Any) -> Any:
-    """Return a value with containers of its own."""
-    if isinstance(value, (set, deque)):
-        return copy.copy(value)
+def copied(value: Any, instead: Callable[[Any], Any] = lambda value: NotImplemented) -> Any:
+    """Return a value with containers of its own.
+
+    ``instead(value)`` returns what the copy has in place of a value, or NotImplemented.
+    """
+    made = instead(value)
+    if made is not NotImplemented:
+        return made
+    if isinstance(value, set):
+        return {copied(v, instead) for v in value}
+    if isinstance(value, deque):
+        return deque([copied(v, instead) for v in value], value.maxlen)
     if not isinstance(value, (tuple, list, dict)):
         return value
     node = tree.opened(value)
-    return value if node is None else node.rebuilt([copied(v) for v in node.children])
+    if node is None:
+        return value
+    made = node.rebuilt([copied(v, instead) for v in node.children])
+    add_attributes(made, value, attributes_of(value, node))
+    return made

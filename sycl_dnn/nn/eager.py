@@ -31,11 +31,8 @@ def forward(module: Any, *args: Any, **kwargs: Any) -> Any:
     trace = running_trace()
     if trace is not None and "_is_traced" not in module.__dict__:
         trace.modules |= set(map(id, module_tree.registered_modules(module)))
-    before = [] if getattr(trace, "watched", None) else written_attributes.contents(module)
-    with in_torch_manner():
-        result = buffer_writes.flushed(_returned(module, module.forward(*args, **kwargs)))
-    written_attributes.check_contents(before)
-    return result
+    with written_attributes.unchanged(module, trace), in_torch_manner():
+        return buffer_writes.flushed(_returned(module, module.forward(*args, **kwargs)))
 
 
 def _returned(module: Any, result: Any) -> Any:

@@ -213,7 +213,7 @@ class _Walk:
                 continue
             is_written = name in own.get("_written", ())
             token, maker = (
-                self._written(value) if is_written
+                self._written(own, name, value, f"{path}.{name}") if is_written
                 else self._encoded(own, name, value, f"{path}.{name}")
             )  # fmt: skip
             tokens.append((name, token))
@@ -234,9 +234,11 @@ class _Walk:
         self.tokens.append((number, kind, frozenset(tokens), *groups, frozen))
         return number
 
-    def _written(self, value: Any) -> tuple[Any, Maker | None]:
+    def _written(self, owner: Any, name: str, value: Any, path: str) -> tuple[Any, Maker | None]:
         """Do as ``_encoded`` for what a forward assigns: no part of the form, but guards see it."""
         self.is_lasting, self.is_written = False, True
+        if held_objects.reaches(value, self._wanted(), path, {}):
+            return self._encoded(owner, name, value, path)
         self.held.append(value)
         return "written", lambda copies: copied(value)
 
@@ -308,9 +310,8 @@ class _Walk:
         if parts is None:
             return None
         expected = self._wanted()
-        reached = [
-            i for i, v in enumerate(parts.children) if held_objects.reaches(v, expected, path, {})
-        ]
+        reaches = functools.partial(held_objects.reaches, wanted=expected, path=path)
+        reached = [i for i, v in enumerate(parts.children) if reaches(v, seen={})]
         if not reached:
             return None
         self.is_lasting = False

@@ -1,120 +1,96 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes that a forward assigns and containers that it changes: written to the module.
+"""Attributes that a forward assigns, and what it changes in place: done to the module.
 
 A traced module is a copy, whose forward runs at each call where values are recorded. What it
-assigns to its attributes, and what it does to its lists, dicts and sets, is done to the module
-itself when the function has returned. Compiled functions refuse both.
+assigns to its attributes, and what it does to its lists, dicts, sets and objects, is done to the
+module itself when the function has returned. Compiled functions refuse both.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
+import contextlib
+import pickle
+import random
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from sycl_dnn import tree
-from sycl_dnn.nn import module_tree
+import numpy as np
+
+from sycl_dnn.nn import kept_contents, module_tree
 from sycl_dnn.nn.container_contents import copied
+from sycl_dnn.nn.kept_contents import Kept
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.module_arrays import handed, plain
 from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
 
-_CONTAINERS = (list, dict, set, deque)
-
 
 class Change(NamedTuple):
-    """An attribute of a module, and the value that it has from now on."""
+    """An attribute of a module, or the contents of what it holds, and their value from now on."""
 
     module: Any
     name: str
+    #: What has other contents; the module itself if its attribute was assigned.
+    changed: Any
+    #: What the function changed: the copy's, or the same.
+    copy: Any
     value: Any
+    #: By id of what the copy of the module has: what the module has in its place.
+    originals: dict[int, Any]
+
+    @property
+    def key(self) -> Any:
+        """What it changes."""
+        return id(self.changed), self.name if self.changed is self.module else None
 
     def tensors(self) -> list[Tensor]:
         """Return the tensors in the value, in order."""
-        found: list[Any] = []
-        _mapped(self.value, lambda v: found.append(v) if isinstance(v, Tensor) else None)
+        found: list[Tensor] = []
+
+        def noted(tensor: Tensor) -> Tensor:
+            found.append(tensor)
+            return tensor
+
+        self._mapped(noted)
         return found
 
     def apply(self, arrays: Iterator[Any]) -> None:
-        """Set it; ``arrays`` are those of the tensors in the value, in order."""
-        value = _mapped(self.value, lambda v: handed(next(arrays)) if isinstance(v, Tensor) else v)
-        own = self.module.__dict__
-        if not _refill(own.get(self.name), value):
+        """Do it; ``arrays`` are those of the tensors in the value, in order."""
+        value = self._mapped(lambda tensor: handed(next(arrays)))
+        if self.changed is self.module:
             object.__setattr__(self.module, self.name, value)
+        else:
+            kept_contents.fill(self.changed, value)
+        own = self.module.__dict__
         own["_written"] = own.get("_written", frozenset()) | {self.name}
         module_tree.form_changed()
 
+    def _mapped(self, swap: Callable[[Tensor], Any]) -> Any:
+        """Return the value over the module's own parts, with ``swap`` of tensors."""
+        seen: set[int] = set()
 
-def _mapped(value: Any, swap: Any) -> Any:
-    """Return copies of nested containers with ``swap`` of what they hold."""
-    if isinstance(value, set):
-        return set(value)
-    if isinstance(value, deque):
-        return deque([_mapped(v, swap) for v in value], value.maxlen)
-    node = None if nested_arguments.is_array(value) else tree.opened(value)
-    if node is None or isinstance(value, Tensor) or "_parameters" in getattr(value, "__dict__", ()):
-        return swap(value)
-    return node.rebuilt([_mapped(v, swap) for v in node.children])
+        def instead(value: Any) -> Any:
+            if id(value) in self.originals:
+                return self.originals[id(value)]
+            if isinstance(value, Tensor):
+                return swap(value)
+            if nested_arguments.is_array(value) or "_parameters" in getattr(value, "__dict__", ()):
+                return value
+            if kept_contents.is_object(value):  # a new one, which may hold tensors
+                if id(value) not in seen:
+                    seen.add(id(value))
+                    contents = kept_contents.contents_of(value)
+                    kept_contents.fill(value, kept_contents.replaced(contents, made))
+                return value
+            return NotImplemented
 
+        def made(value: Any) -> Any:
+            return copied(value, instead)
 
-def _refill(old: Any, new: Any) -> bool:
-    """Give a container the contents of another of its type; return whether it is one."""
-    if type(old) is not type(new) or not isinstance(old, _CONTAINERS):
-        return False
-    if old is not new:
-        old.clear()
-        (old.update if isinstance(old, (dict, set)) else old.extend)(new)
-    return True
-
-
-class _Contents(NamedTuple):
-    """A container among the attributes of a module, as it was; a copy if the module is none."""
-
-    part: Any
-    name: str
-    content: Any
-    copy: Any
-
-    def is_changed(self) -> bool:
-        """Whether it holds something else now."""
-        own = self.part.__dict__
-        return self.name in own and _content(own[self.name]) != self.content
-
-
-def contents(module: Any) -> list[_Contents]:
-    """Return the containers among the attributes of a module's parts."""
-    return [
-        _Contents(part, name, _content(value), None if "_is_traced" in own else copied(value))
-        for part in module_tree.registered_modules(module)
-        for own in (part.__dict__,)
-        for name, value in own.items()
-        if isinstance(value, _CONTAINERS) and name not in module_tree.OWN
-    ]
-
-
-def _content(value: Any) -> Any:
-    """Return what tells a container's contents apart: objects by identity."""
-    if isinstance(value, dict):
-        return (type(value), [(k, _content(v)) for k, v in value.items()])
-    if isinstance(value, (list, tuple, deque)):
-        return (type(value), [_content(v) for v in value])
-    return (type(value), set(map(id, value))) if isinstance(value, set) else _Same(value)
-
-
-class _Same:
-    """Equal to itself and to what holds the same object, which it keeps alive."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.value is other.value
-
-    __hash__ = object.__hash__
+        if self.changed is self.module:
+            return made(self.value)
+        return kept_contents.replaced(self.value, made)
 
 
 class Watched:
@@ -128,7 +104,9 @@ class Watched:
                 value = part.__dict__.get(name)
                 if nested_arguments.is_array(value):
                     part.__dict__[name] = trace.capture(plain(value))
-        self._before = contents(copy)
+        self._kept = kept_contents.kept(copy)
+        shared = {id(kept.value): kept.value for kept in self._kept}
+        self._pairs = shared | kept_contents.paired(original, copy) if shared else {}
 
     def note(self, module: Any, name: str) -> bool:
         """Note an assignment; return whether the module is a part of the copy."""
@@ -137,17 +115,32 @@ class Watched:
         self._assigned[id(module), name] = module
         return True
 
+    def is_changed(self) -> bool:
+        """Whether the function did something to the copy."""
+        return bool(self._assigned) or any(kept.is_changed() for kept in self._kept)
+
     def changes(self) -> list[Change]:
-        """Return what the function did to the copy."""
-        if not self._assigned and not self._before:
-            return []
-        containers = {(id(c.part), c.name): c.part for c in self._before if c.is_changed()}
-        names = containers | self._assigned
-        if not names:
+        """Return what the function did to the copy, and to objects that the copy shares."""
+        changed = [kept for kept in self._kept if kept.is_changed()]
+        if not changed and not self._assigned:
             return []
         parts = map(module_tree.registered_modules, (self.original, self.copy))
-        originals = {id(copy): original for original, copy in zip(*parts, strict=True)}
-        return [Change(originals[key], n, p.__dict__[n]) for (key, n), p in names.items()]
+        pairs = self._pairs | {id(copy): module for module, copy in zip(*parts, strict=True)}
+
+        def change(part: Any, name: str, value: Any, contents: Any) -> Change:
+            own = pairs.get(id(part), part)
+            return Change(own, name, pairs.get(id(value), value), value, contents, pairs)
+
+        return [
+            *[change(p, n, p, p.__dict__[n]) for (_, n), p in self._assigned.items()],
+            *[change(k.part, k.name, k.value, kept_contents.contents_of(k.value)) for k in changed],
+        ]
+
+    def restore(self) -> None:
+        """Undo what the function did to objects that the copy shares with the module."""
+        for kept in reversed(self._kept):
+            if self._pairs[id(kept.value)] is kept.value:
+                kept.restore()
 
 
 def watch(trace: Any, original: Any, copy: Any, is_captured: bool = False) -> None:
@@ -160,7 +153,7 @@ def watch(trace: Any, original: Any, copy: Any, is_captured: bool = False) -> No
 def copy_of(trace: Any, module: Any) -> Any:
     """Return the copy of a captured module that was changed already; None without one."""
     for watched in getattr(trace, "watched", ()):
-        if watched.is_captured and watched.original is module and watched.changes():
+        if watched.is_captured and watched.original is module and watched.is_changed():
             return watched.copy
     return None
 
@@ -183,12 +176,37 @@ def check_assignment(module: Any, name: str) -> None:
         raise NeedsArrays(_refusal(module, name, "assigned to"))
 
 
-def check_contents(before: list[_Contents]) -> None:
-    """Raise NeedsArrays if a traced forward has changed containers, as it would only once."""
-    for container in before:
-        if container.is_changed():
-            _refill(container.part.__dict__[container.name], container.copy)
-            raise NeedsArrays(_refusal(container.part, container.name, "changed"))
+@contextlib.contextmanager
+def unchanged(module: Any, trace: Any) -> Iterator[None]:
+    """Raise NeedsArrays if a traced forward changes what it would change only once; undo that."""
+    if getattr(trace, "watched", None):
+        yield
+        return
+    kept, drawn = kept_contents.kept(module), _drawn()
+    changed: list[Kept] = []
+    try:
+        yield
+    finally:
+        is_drawn = drawn != _drawn()
+        changed += [k for k in reversed(kept) if k.is_changed()]
+        for k in reversed(kept):
+            k.restore()
+        if is_drawn:
+            random.setstate(drawn[0])
+            np.random.set_state(pickle.loads(drawn[1]))
+    if changed:
+        raise NeedsArrays(_refusal(changed[-1].part, changed[-1].name, "changed"))
+    if is_drawn and not hasattr(trace, "watched"):
+        raise NeedsArrays(
+            f"{type(module).__name__}.forward must not draw random numbers of Python or NumPy "
+            "while the module is traced: they would be drawn once; draw them by "
+            "sycl_dnn.functional.rand"
+        )
+
+
+def _drawn() -> tuple[Any, bytes]:
+    """Return the state of Python's and NumPy's own random numbers."""
+    return random.getstate(), pickle.dumps(np.random.get_state())
 
 
 def _refusal(module: Any, name: str, what: str) -> str:

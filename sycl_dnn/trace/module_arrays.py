@@ -30,6 +30,7 @@ from sycl_dnn.trace.torch_methods import (
     is_torch,
     viewed,
 )
+from sycl_dnn.trace.trace_state import running_trace
 
 #: Methods of modules that make or change weights, in whose bodies arrays have torch's methods.
 BUILDERS = ("__init__", "eval", "reset_parameters", "train")
@@ -100,9 +101,32 @@ def plain(value: Any) -> Any:
     return value.plain if type(value) is ModuleArray else value
 
 
+def _traced(array: Any) -> Any:
+    """Return the tensor of an array while a forward is traced, as its code expects; else None."""
+    trace = running_trace() if is_torch() else None
+    return None if trace is None else trace.capture(array.plain)
+
+
+def _or_traced(name: str) -> Callable[[Any], Any]:
+    """Return a decorator of a method: while a forward is traced, the tensor's of this name."""
+
+    def decorated(method: Any) -> Any:
+        @functools.wraps(method)
+        def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+            tensor = _traced(self)
+            if tensor is not None:
+                return getattr(tensor, name)(*args, **kwargs)
+            return method(self, *args, **kwargs)
+
+        return wrapper
+
+    return decorated
+
+
 def _as_torch(name: str) -> Any:
     """Return a method that is torch's in ``BUILDERS``, unless called with NumPy's keywords."""
 
+    @_or_traced(name)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_building() or not NUMPY_WORDS.isdisjoint(kwargs):
             return in_manner(getattr(dpnp.ndarray, name)(self.plain, *map(plain, args), **kwargs))
@@ -116,6 +140,7 @@ def _as_torch(name: str) -> Any:
 def _operator(name: str, function: str, *, is_reflected: bool = False) -> Any:
     own = getattr(dpnp.ndarray, name)
 
+    @_or_traced(name)
     def method(self: Any, other: Any) -> Any:
         if is_building():
             operands = (other, self) if is_reflected else (self, other)
@@ -207,10 +232,13 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
     for _name, _function in _OPERATORS.items():
         locals()[f"__{_name}__"] = _operator(f"__{_name}__", _function)
         locals()[f"__r{_name}__"] = _operator(f"__r{_name}__", _function, is_reflected=True)
+        locals()[f"__i{_name}__"] = _or_traced(f"__i{_name}__")(
+            getattr(dpnp.ndarray, f"__i{_name}__")
+        )
     for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
         locals()[f"__{_name}__"] = _operator(f"__{_name}__", _name)
-    __neg__ = lambda self: in_manner(-self.plain)  # noqa: E731
-    __invert__ = lambda self: in_manner(~self.plain)  # noqa: E731
+    __neg__ = _or_traced("__neg__")(lambda self: in_manner(-self.plain))
+    __invert__ = _or_traced("__invert__")(lambda self: in_manner(~self.plain))
     del _name, _function
 
     def _key(self, key: Any) -> Any:
@@ -219,14 +247,20 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
             return tuple([self._key(item) for item in key])
         return dpnp.asarray(key, sycl_queue=self.sycl_queue) if type(key) is list else plain(key)
 
+    @_or_traced("__getitem__")
     def __getitem__(self, key: Any) -> Any:
         return in_manner(self.plain[self._key(key)])
 
+    @_or_traced("__setitem__")
     def __setitem__(self, key: Any, value: Any) -> None:
         self.plain[self._key(key)] = plain(value)
 
     def __getattr__(self, name: str) -> Any:
-        found = None if name.startswith("_") or name == "plain" else _others(self, name)
+        is_own = name.startswith("_") or name in ("plain", "owners")
+        tensor = None if is_own else _traced(self)
+        if tensor is not None:
+            return getattr(tensor, name)
+        found = None if is_own else _others(self, name)
         if found is None:
             raise _torch_habits.missing("array", f"'{type(self).__name__}' object", name)
         return lambda *args, **kwargs: in_manner(found(self, *args, **kwargs))
@@ -323,8 +357,12 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
     @property
     def T(self) -> Any:  # noqa: N802
         """The array with its axes reversed."""
+        tensor = _traced(self)
+        if tensor is not None:
+            return tensor.T
         return in_manner(self.plain.T)
 
+    @_or_traced("view")
     def view(self, *sizes: Any, **kwargs: Any) -> Any:
         """Return the elements in another shape; with a dtype as dpnp's method."""
         first = sizes[0] if sizes else None
@@ -332,6 +370,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
             return in_manner(viewed(self.plain, sizes))
         return in_manner(bits_as(self.plain, *sizes, **kwargs))
 
+    @_or_traced("reshape")
     def reshape(self, *shape: Any, **kwargs: Any) -> Any:
         """As dpnp's."""
         return in_manner(self.plain.reshape(*shape, **kwargs))

@@ -44,6 +44,12 @@ class OfCaller(list):  # type: ignore[type-arg]
     __slots__ = ()
 
 
+class OfCapture(OfCaller):
+    """The marks of what a function captures, which it cannot write to at all."""
+
+    __slots__ = ()
+
+
 def is_torch() -> bool:
     """Whether the forward of a module runs in this thread."""
     return _manner.depth > 0
@@ -59,7 +65,7 @@ def overwritten(value: Any, writer: str, made: Any) -> Any:
     TypeError
         The value is a parameter, or an array that the forward captures.
     """
-    if not hasattr(value, "marks"):
+    if not hasattr(value, "marks") or isinstance(value.marks, OfCapture):
         raise TypeError(
             f"{writer}: cannot write to an array that the forward captures; use the result of "
             f"{writer} without inplace"

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a forward may change in place: containers, arrays of NumPy and objects that a module holds.
+
+Their contents are kept before it runs, to tell what it changed, and to restore them.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import operator
+import pickle
+import random
+import types
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import dpnp
+import numpy as np
+
+from sycl_dnn.call import code_facts
+from sycl_dnn.nn import held_objects, module_tree
+from sycl_dnn.object_attributes import slots_of
+from sycl_dnn.trace import nested_arguments
+from sycl_dnn.trace.module_arrays import handed
+from sycl_dnn.trace.values import Tensor
+
+_CONTAINERS = (list, dict, set, deque)
+#: Types whose values hold nothing that changes; most attributes are of these.
+_SIMPLE = frozenset(
+    (
+        bool, int, float, complex, str, bytes, range, slice, type, type(None), type(Ellipsis),
+        types.FunctionType, types.BuiltinFunctionType, types.ModuleType,
+    )
+)  # fmt: skip
+#: Types whose values are compared by value: an equal one is no change.
+_BY_VALUE = (bool, int, float, complex, str, bytes, tuple, range, slice)
+
+
+class _Attributes(dict[str, Any]):
+    """The attributes of an object."""
+
+
+class _State(bytes):
+    """The pickled state of a generator of random numbers."""
+
+
+def is_object(value: Any) -> bool:
+    """Whether a value is an object of the user's, whose attributes a forward may change."""
+    kind: Any = type(value)
+    return _has_attributes(kind)
+
+
+@functools.lru_cache(4096)
+def _has_attributes(kind: Any) -> bool:
+    if kind is types.SimpleNamespace:
+        return True
+    if code_facts.is_library(kind.__module__) or kind.__module__ == "builtins":
+        return False
+    return not issubclass(kind, (type, enum.Enum, Tensor, types.ModuleType))
+
+
+def _attributes(value: Any) -> _Attributes:
+    own = getattr(value, "__dict__", {})
+    slots = [s for owner in type(value).__mro__ for s in slots_of(owner) if hasattr(value, s)]
+    found = _Attributes({s: getattr(value, s) for s in slots})
+    found.update({} if own is value else own)
+    return found
+
+
+def contents_of(value: Any) -> list[Any]:
+    """Return shallow copies of what a value holds: items, numbers, a state, attributes."""
+    found: list[Any] = []
+    if isinstance(value, OrderedDict):
+        found.append(OrderedDict(value))
+    elif isinstance(value, _CONTAINERS):
+        base = next(kind for kind in _CONTAINERS if isinstance(value, kind))
+        found.append(base(value))
+    elif isinstance(value, np.ndarray):
+        found.append(value.copy())
+    elif isinstance(value, random.Random):
+        found.append(_State(pickle.dumps(value.getstate())))
+    elif isinstance(value, np.random.Generator):
+        found.append(_State(pickle.dumps(value.bit_generator.state)))
+    if is_object(value):
+        found.append(_attributes(value))
+    return found
+
+
+def fill(value: Any, contents: list[Any]) -> None:
+    """Give a value the contents that ``contents_of`` returned."""
+    for part in contents:
+        if isinstance(part, _Attributes):
+            _set_attributes(value, part)
+        elif isinstance(value, np.ndarray):
+            value[...] = part
+        elif isinstance(value, random.Random):
+            value.setstate(pickle.loads(part))
+        elif isinstance(value, np.random.Generator):
+            value.bit_generator.state = pickle.loads(part)
+        else:
+            base: Any = type(part)
+            base.clear(value)
+            if isinstance(part, dict):
+                for key, item in part.items():
+                    base.__setitem__(value, key, item)
+            else:
+                (base.update if isinstance(part, set) else base.extend)(value, part)
+
+
+def _set_attributes(value: Any, wanted: dict[str, Any]) -> None:
+    own = getattr(value, "__dict__", {})
+    for name in _attributes(value).keys() - wanted.keys():
+        own.pop(name) if name in own else object.__delattr__(value, name)
+    for name, item in wanted.items():
+        if name in own or not hasattr(type(value), name):
+            own[name] = item
+        else:
+            object.__setattr__(value, name, item)
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    """Whether two items are one object, or plain values that are equal."""
+    return a is b or (type(a) is type(b) and isinstance(a, _BY_VALUE) and bool(a == b))
+
+
+def _are_same(before: Any, now: Any) -> bool:
+    """Whether two contents are the same."""
+    if isinstance(before, np.ndarray):
+        return before.shape == now.shape and before.tobytes() == now.tobytes()
+    if isinstance(before, set):
+        return set(map(id, before)) == set(map(id, now))
+    if isinstance(before, _State):
+        return bool(before == now)
+    if len(before) != len(now):
+        return False
+    if isinstance(before, dict):
+        if not all(map(_is_same, before, now)):
+            return False
+        before, now = before.values(), now.values()
+    return all(map(operator.is_, before, now)) or all(map(_is_same, before, now))
+
+
+class Kept(NamedTuple):
+    """Something that a module holds, with its contents at the time."""
+
+    part: Any
+    #: The attribute of the module through which it was found.
+    name: str
+    value: Any
+    contents: list[Any]
+    #: The contents that the forward finds: arrays have torch's methods there.
+    shown: list[Any]
+
+    def is_changed(self) -> bool:
+        """Whether the forward has changed what it holds."""
+        return not all(map(_are_same, self.shown, contents_of(self.value)))
+
+    def restore(self) -> None:
+        """Give it the contents that it had."""
+        if self.shown is not self.contents or self.is_changed():
+            fill(self.value, self.contents)
+
+
+def _children(value: Any) -> list[tuple[Any, Any]]:
+    """Return what a value holds, each with a name."""
+    if held_objects.is_module(value):
+        own = value.__dict__
+        plain = [(n, v) for n, v in own.items() if n not in module_tree.OWN]
+        return plain + [((n,), v) for n, v in own["_modules"].items()]
+    found: list[tuple[Any, Any]] = []
+    if isinstance(value, types.MethodType):
+        found.append(("self", value.__self__))
+    elif isinstance(value, dict):
+        found += value.items()
+    elif isinstance(value, (list, tuple, deque)):
+        found += enumerate(value)
+    elif isinstance(value, (set, frozenset)):
+        found += [(id(v), v) for v in value]
+    if is_object(value):
+        found += [(("attribute", n), v) for n, v in _attributes(value).items()]
+    return found
+
+
+def kept(module: Any) -> list[Kept]:
+    """Return what a module and its parts hold that a forward may change in place."""
+    found: list[Kept] = []
+    _keep_parts(module, found, set())
+    return found
+
+
+def _keep_parts(module: Any, found: list[Kept], seen: set[int]) -> None:
+    seen.add(id(module))
+    for name, value in module.__dict__.items():
+        if type(value) not in _SIMPLE and name not in module_tree.OWN:
+            _keep(value, module, name, found, seen)
+    for part in module.__dict__["_modules"].values():
+        if part is not None and id(part) not in seen:
+            _keep_parts(part, found, seen)
+
+
+def _keep(value: Any, part: Any, name: str, found: list[Kept], seen: set[int]) -> None:
+    kind = type(value)
+    if kind in _SIMPLE or id(value) in seen or isinstance(value, Tensor):
+        return
+    if held_objects.is_module(value):
+        _keep_parts(value, found, seen)
+        return
+    if nested_arguments.is_array(value):
+        return
+    contents = contents_of(value)
+    if contents:
+        seen.add(id(value))
+        shown = contents
+        if any(map(_holds_arrays, contents)):
+            shown = replaced(contents, handed)
+            fill(value, shown)
+        found.append(Kept(part, name, value, contents, shown))
+    for _, child in _children(value):
+        if type(child) not in _SIMPLE:
+            _keep(child, part, name, found, seen)
+
+
+def replaced(contents: list[Any], swap: Callable[[Any], Any]) -> list[Any]:
+    """Return contents with ``swap`` of their items."""
+
+    def new(part: Any) -> Any:
+        if isinstance(part, dict):
+            return type(part)({k: swap(v) for k, v in part.items()})
+        return type(part)(map(swap, part)) if isinstance(part, (list, deque, set)) else part
+
+    return [new(part) for part in contents]
+
+
+def _holds_arrays(part: Any) -> bool:
+    items = part.values() if isinstance(part, dict) else part
+    return isinstance(part, (dict, list, deque)) and dpnp.ndarray in map(type, items)
+
+
+def paired(original: Any, copy: Any) -> dict[int, Any]:
+    """Return by id of what a copy of a module holds: what the original has in its place."""
+    found: dict[int, Any] = {}
+    _pair(original, copy, found)
+    return found
+
+
+def _pair(original: Any, copy: Any, found: dict[int, Any]) -> None:
+    if type(copy) in _SIMPLE or original is copy or id(copy) in found:
+        return
+    if isinstance(copy, Tensor):
+        found[id(copy)] = original
+        return
+    if type(original) is not type(copy) or nested_arguments.is_array(copy):
+        return
+    found[id(copy)] = original
+    copies = dict(_children(copy))
+    for name, child in _children(original):
+        if name in copies:
+            _pair(child, copies[name], found)
