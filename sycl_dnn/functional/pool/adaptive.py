@@ -173,7 +173,7 @@ def adaptive_max_pool2d(
     Notes
     -----
     A window with NaN may return another of its elements, and a window of minus infinities the
-    lowest finite number; with ``set_nan("propagate")`` they return (the first) NaN and minus
+    lowest finite number; with ``set_nan("propagate")`` they return (the last) NaN and minus
     infinity.
 
     Source: oneDNN developer guide, "Pooling"; one pooling if T divides H and U divides W, else T /

@@ -28,8 +28,12 @@ from sycl_dnn.functional.pool.windowed import (
     pool_windows,
     pooled,
 )
+from sycl_dnn.ir.node import Node
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace.gradients import alias, propagate
+from sycl_dnn.ops.arithmetic import GE, NE, cast, where
+from sycl_dnn.ops.creation import full, iota
+from sycl_dnn.trace.gradients import stopped
 from sycl_dnn.trace.pointwise import LARGEST, binary, chain, clip, zeros
 from sycl_dnn.trace.pointwise_gradients import select
 from sycl_dnn.trace.steps import Out
@@ -90,35 +94,31 @@ _LOWEST = -3.4028232635611926e38
 def _with_nan(x: Tensor, runs: Any) -> tuple[Tensor, Tensor]:
     """Return the maxima over runs, propagating NaN, and their indices.
 
-    oneDNN pools order-preserving keys in which NaN is largest; the elements are then looked up.
+    oneDNN pools keys without NaN, and the places of NaN, of which PyTorch takes the last; the
+    elements are then looked up.
     """
-    trace, wide = x.trace, dtypes.wide(x.dtype)
-    found: dict[str, Any] = {}
+    source = x.trace.convert(x, dtypes.wide(x.dtype))
+    constant = stopped(source)
+    is_number = binary(algorithm.binary_eq, constant, constant, "bool")
+    bounded = chain(constant, clip(_LOWEST, LARGEST))
+    key = select(is_number, bounded, number(constant, math.inf))
+    first = pooled(key, algorithm.pooling_max, runs, True)[1]
+    last = pooled(computed(_nan_places, constant), algorithm.pooling_max, runs)[0]
+    assert first is not None
+    places = computed(_last_nan, first, last)
+    return x.trace.convert(looked_up(source, places), x.dtype), places
 
-    def body() -> Tensor:
-        source = trace.convert(x, wide)
-        is_number = binary(algorithm.binary_eq, source, source, "bool")
-        bounded = chain(source, clip(_LOWEST, LARGEST))
-        key = select(is_number, bounded, number(source, math.inf))
-        start = len(trace.tape)
-        pool, indices = pooled(key, algorithm.pooling_max, runs, True)
-        assert indices is not None
-        found.update(key=key, pool=pool, indices=indices, tape=trace.tape[start:])
-        result = looked_up(source, indices)
-        return trace.convert(result, x.dtype)
 
-    def rule(dy: Tensor) -> dict[str, Tensor]:
-        seeds = {id(found["pool"]): trace.convert(dy, wide)}
-        (grad,) = propagate(trace, found["tape"], seeds, [found["key"]])
-        assert grad is not None  # each maximum is that of a key
-        return {"x": trace.convert(grad, x.dtype)}
+def _nan_places(x: Node) -> Node:
+    """Return the flat spatial index of each NaN, and -1 for numbers."""
+    places = full(0, x.shape, "int32")
+    for axis in range(2, x.ndim):
+        places = places + iota(x.shape[axis], axis, x.ndim) * math.prod(x.shape[axis + 1 :])
+    return where(NE(x, x), places, full(-1, x.shape, "int32"))
 
-    def composed() -> Tensor:
-        """Record the pooling of the keys with the gradient of ``x``."""
-        key = trace.view(x, alias(found["key"]), lambda grad: trace.convert(grad, x.dtype))
-        return trace.convert(pooled(key, algorithm.pooling_max, runs, True)[0], x.dtype)
 
-    return trace.closed({"x": x}, body, rule, composed), found["indices"]
+def _last_nan(first: Node, last: Node) -> Node:
+    return where(GE(last, full(0, last.shape, "int32")), cast(last, "int64"), first)
 
 
 @operation
@@ -184,7 +184,7 @@ def max_pool2d(
     Notes
     -----
     A window with NaN may return another of its elements, and a window of minus infinities the
-    lowest finite number; with ``set_nan("propagate")`` they return (the first) NaN and minus
+    lowest finite number; with ``set_nan("propagate")`` they return (the last) NaN and minus
     infinity.
 
     Source: oneDNN developer guide, "Pooling". Dilated windows are pooled as interleaved dense ones,

@@ -195,3 +195,31 @@ def test_indices_have_the_usm_type_of_the_input(name, size, kind, queue):
         assert (dpnp.asnumpy(received) == dpnp.asnumpy(truth)).all()
     (grad,) = pullback((actual, None))
     assert int((grad != 0).sum()) == actual.size
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 11), (2, 3, 9, 7), (1, 2, 5, 6, 6)])
+@pytest.mark.parametrize("kw", [{}, {"stride": 1, "padding": 1}, {"dilation": 2, "stride": 1}])
+def test_of_several_nan_the_last_is_taken(shape, kw):
+    """As in torch: indices and gradients are those of a window's last NaN."""
+    rng, rank = np.random.default_rng(3), len(shape) - 2
+    x = rng.standard_normal(shape).astype("f4")
+    x[rng.random(shape) < 0.3] = np.nan
+    pool = getattr(F, f"max_pool{rank}d")
+    with sycl_dnn.nan_mode("propagate"):
+        array = dpnp.asarray(x)
+        made, pullback = sycl_dnn.vjp(lambda x: pool(x, 3, return_indices=True, **kw), array)
+        (grad,) = pullback((F.ones(*made[0].shape), None))
+    stride, left, step = kw.get("stride", 3), kw.get("padding", 0), kw.get("dilation", 1)
+    flat, expected = x.reshape(*shape[:2], -1), np.zeros(x.shape, "f4").reshape(*shape[:2], -1)
+    for at in np.ndindex(made[1].shape):
+        axes = [
+            [i for i in range(a * stride - left, a * stride - left + 3 * step, step) if 0 <= i < n]
+            for a, n in zip(at[2:], shape[2:], strict=True)
+        ]
+        places = np.ravel_multi_index(np.meshgrid(*axes, indexing="ij"), shape[2:]).ravel()
+        window = flat[at[:2]][places]
+        missing = places[np.isnan(window)]
+        place = missing[-1] if missing.size else places[np.argmax(window)]
+        assert int(made[1][at]) == place
+        expected[at[:2]][place] += 1
+    np.testing.assert_array_equal(grad.asnumpy(), expected.reshape(shape))
