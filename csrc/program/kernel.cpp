@@ -9,14 +9,17 @@
 
 namespace sycl_dnn {
 
-void Kernel::start() const {
-    if (build && !handle) build->start();
+void Kernel::start_together(const std::vector<const Kernel *> &kernels) {
+    std::vector<ProgramBuild::named> builds;
+    for (const Kernel *k : kernels)
+        if (k->build && !k->handle) builds.push_back({k->build, k->name});
+    ProgramBuild::start_together(builds);
 }
 
 void Kernel::settle() {
     if (!build || handle) return;
     if (PyErr_CheckSignals()) throw py::error_already_set();
-    const auto made = build->kernel(name);
+    const auto made = ProgramBuild::kernel({build, name});
     if (!made) throw unimplemented(name + ": the device's compiler refuses this kernel");
     if (!handle) handle = made;  // another thread may have been faster, and uses it
 }
@@ -88,14 +91,16 @@ void bind_kernel(py::module_ &m) {
     py::class_<ProgramBuild, std::shared_ptr<ProgramBuild>>(
         m, "ProgramBuild",
         "A program of SPIR-V kernels for an OpenCL device, which another thread is building.")
-        .def(py::init([](const py::object &queue, const py::bytes &module, const py::bytes &binary,
+        .def(py::init([](const py::object &queue, const py::bytes &module, const py::object &find,
                          const py::object &keep) {
-                 return std::make_shared<ProgramBuild>(queue_of(queue), module, binary, keep);
+                 return std::make_shared<ProgramBuild>(queue_of(queue), module, find, keep);
              }),
-             py::arg("queue"), py::arg("module"), py::arg("binary"), py::arg("keep"),
-             "``binary`` is what the driver made of the module before, or empty. It is executed: "
-             "only bytes that nobody else can have written. Otherwise ``keep`` is called with what "
-             "it makes of it, by the first program of its kernels.");
+             py::arg("queue"), py::arg("module"), py::arg("find"), py::arg("keep"),
+             "``find(build)`` is called when it is started, and returns a key, and what the driver "
+             "made of the module before: bytes, empty if there are none, or another build whose "
+             "bytes have it, too. They are executed: only bytes that nobody else can have written. "
+             "``keep(keys, binary)`` is called with what is made of modules that were started "
+             "together, by the first program of their kernels.");
     py::class_<Kernel>(m, "Kernel", "A kernel compiled at run time, as a step of a Program.")
         .def(py::init(&make_kernel), py::arg("kernel"), py::arg("name"), py::arg("numbers"),
              py::arg("global_size"), py::arg("local_size"), py::arg("facts") = py::tuple(),
@@ -103,8 +108,9 @@ void bind_kernel(py::module_ &m) {
              "kernel wait for. Its parameters are the addresses of the step's values in their "
              "order, then ``numbers``: int32 for int, float for float. With ``facts``, int32, they "
              "are two: an array of these addresses, and the facts.")
-        .def("start", &Kernel::start,
-             "Begin to build it, in another thread; programs of the kernel begin otherwise.")
+        .def_static("start_together", &Kernel::start_together, py::arg("kernels"),
+                    "Begin to build kernels at once, in another thread; programs of a kernel begin "
+                    "otherwise.")
         .def_readonly("name", &Kernel::name)
         .def_readonly("global_size", &Kernel::global)
         .def_readonly("local_size", &Kernel::local)

@@ -31,8 +31,8 @@ struct Kernel {
     size_t local;
     std::vector<int32_t> facts;
 
-    // Lets another thread build it, if that is necessary and has not begun.
-    void start() const;
+    // Lets another thread build those for which that is necessary and has not begun.
+    static void start_together(const std::vector<const Kernel *> &kernels);
 
     // Waits for the handle; throws `unimplemented` if the driver refuses. Call with the GIL.
     void settle();

@@ -63,39 +63,72 @@ std::string binary_for(cl_program program, cl_device_id device) {
     return binary;
 }
 
-// Builds the program that `create` returns, given a context, a device and the address of a status.
-template <class Create>
-program_bundle built(const sycl::queue &queue, const Create &create) {
-    const auto context = held(sycl::get_native<opencl>(queue.get_context()), CL(clReleaseContext));
-    const auto device = held(sycl::get_native<opencl>(queue.get_device()), CL(clReleaseDevice));
-    cl_device_id its = device.get();
-    cl_int status = CL_SUCCESS;
-    auto program = held(create(context.get(), its, &status), CL(clReleaseProgram));
-    check_cl(status, "clCreateProgram");
+using held_program = decltype(held(cl_program{}, CL(clReleaseProgram)));
+
+// A queue's context and device as OpenCL's.
+struct place {
+    explicit place(const sycl::queue &queue)
+        : context(held(sycl::get_native<opencl>(queue.get_context()), CL(clReleaseContext))),
+          device(held(sycl::get_native<opencl>(queue.get_device()), CL(clReleaseDevice))) {}
+
+    decltype(held(cl_context{}, CL(clReleaseContext))) context;
+    decltype(held(cl_device_id{}, CL(clReleaseDevice))) device;
+};
+
+program_bundle built(const sycl::queue &queue, const place &on, const held_program &program) {
+    cl_device_id its = on.device.get();
     check_cl(CL(clBuildProgram)(program.get(), 1, &its, nullptr, nullptr, nullptr),
              "clBuildProgram");
     return sycl::make_kernel_bundle<opencl, sycl::bundle_state::executable>(program.get(),
                                                                             queue.get_context());
 }
 
+held_program created(const place &on, const std::string &module) {
+    cl_int status = CL_SUCCESS;
+    auto program =
+        held(CL(clCreateProgramWithIL)(on.context.get(), module.data(), module.size(), &status),
+             CL(clReleaseProgram));
+    check_cl(status, "clCreateProgramWithIL");
+    return program;
+}
+
 }  // namespace
 
 program_bundle program_of_bytes(const sycl::queue &queue, const std::string &binary) {
+    const place on(queue);
+    cl_device_id its = on.device.get();
     const size_t size = binary.size();
     const auto *bytes = reinterpret_cast<const unsigned char *>(binary.data());
-    return built(queue, [&](cl_context context, cl_device_id device, cl_int *status) {
-        cl_int taken = CL_SUCCESS;
-        auto *made =
-            CL(clCreateProgramWithBinary)(context, 1, &device, &size, &bytes, &taken, status);
-        if (!*status) *status = taken;
-        return made;
-    });
+    cl_int status = CL_SUCCESS, taken = CL_SUCCESS;
+    const auto program = held(
+        CL(clCreateProgramWithBinary)(on.context.get(), 1, &its, &size, &bytes, &taken, &status),
+        CL(clReleaseProgram));
+    check_cl(status ? status : taken, "clCreateProgramWithBinary");
+    return built(queue, on, program);
 }
 
-program_bundle program_of_spirv(const sycl::queue &queue, const std::string &module) {
-    return built(queue, [&](cl_context context, cl_device_id, cl_int *status) {
-        return CL(clCreateProgramWithIL)(context, module.data(), module.size(), status);
-    });
+// To link compiled modules takes a third of the time of building each, on Intel's CPU driver.
+program_bundle program_of_spirv(const sycl::queue &queue, const std::vector<std::string> &modules) {
+    const place on(queue);
+    if (modules.size() == 1) return built(queue, on, created(on, modules[0]));
+    cl_device_id its = on.device.get();
+    std::vector<held_program> compiled;
+    std::vector<cl_program> parts;
+    for (const std::string &module : modules) {
+        compiled.push_back(created(on, module));
+        parts.push_back(compiled.back().get());
+        check_cl(CL(clCompileProgram)(parts.back(), 1, &its, nullptr, 0, nullptr, nullptr, nullptr,
+                                      nullptr),
+                 "clCompileProgram");
+    }
+    cl_int status = CL_SUCCESS;
+    const auto program = held(
+        CL(clLinkProgram)(on.context.get(), 1, &its, nullptr, static_cast<cl_uint>(parts.size()),
+                          parts.data(), nullptr, nullptr, &status),
+        CL(clReleaseProgram));
+    check_cl(status, "clLinkProgram");
+    return sycl::make_kernel_bundle<opencl, sycl::bundle_state::executable>(program.get(),
+                                                                            queue.get_context());
 }
 
 std::string bytes_of(const program_bundle &bundle, const sycl::device &device) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <sycl/sycl.hpp>
+#include <vector>
 
 #include "base/bind.hpp"
 #include "base/dpctl_programs.hpp"
@@ -11,7 +12,8 @@
 namespace sycl_dnn {
 
 // Programs for a queue's OpenCL device; these throw if the driver refuses. Call without the GIL.
-program_bundle program_of_spirv(const sycl::queue &queue, const std::string &module);
+// Kernels of several modules must have different names.
+program_bundle program_of_spirv(const sycl::queue &queue, const std::vector<std::string> &modules);
 program_bundle program_of_bytes(const sycl::queue &queue, const std::string &binary);
 // The driver's binary for a device; empty if there is none.
 std::string bytes_of(const program_bundle &bundle, const sycl::device &device);

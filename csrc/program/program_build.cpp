@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program/program_build.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <set>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -14,12 +16,16 @@
 
 namespace sycl_dnn {
 
+// One build: a binary, or modules whose kernels have different names.
 struct ProgramBuild::Work {
     sycl::queue queue;
-    std::string module, binary;
+    std::string binary;
+    std::vector<std::string> modules;
+    std::vector<std::string> kernels, keys;  // of the modules, which are dropped at the end
+    bool is_begun = false;
     bool done = false;  // this and what follows: under the guard of the builder
-    std::optional<program_bundle> bundle;
-    std::string made;
+    std::optional<program_bundle> bundle = {};
+    std::string made = {};
 };
 
 namespace {
@@ -40,29 +46,23 @@ builder &the_builder() {
     return *instance;
 }
 
-std::optional<program_bundle> attempt(program_bundle (*make)(const sycl::queue &,
-                                                             const std::string &),
-                                      const sycl::queue &queue, const std::string &from) {
-    try {
-        return make(queue, from);
-    } catch (const std::exception &) {
-        return std::nullopt;
-    }
-}
-
 void build(const work_ptr &work) {
     std::optional<program_bundle> bundle;
     std::string made;
-    if (!work->binary.empty()) bundle = attempt(&program_of_bytes, work->queue, work->binary);
-    if (!bundle) {
-        bundle = attempt(&program_of_spirv, work->queue, work->module);
-        if (bundle) made = bytes_of(*bundle, work->queue.get_device());
+    try {
+        if (work->modules.empty()) {
+            bundle = program_of_bytes(work->queue, work->binary);
+        } else {
+            bundle = program_of_spirv(work->queue, work->modules);
+            made = bytes_of(*bundle, work->queue.get_device());
+        }
+    } catch (const std::exception &) {
     }
     builder &b = the_builder();
     const std::lock_guard<std::mutex> lock(b.guard);
     work->bundle = std::move(bundle);
     work->made = std::move(made);
-    work->module.clear();
+    work->modules.clear();
     work->binary.clear();
     work->done = true;
     b.changed.notify_all();
@@ -102,39 +102,105 @@ bool is_given_to_thread(const work_ptr &work) {
     return true;
 }
 
+void begin(const work_ptr &work) {
+    if (!is_given_to_thread(work)) build(work);
+}
+
+// More would make the binary large for programs that need few of its kernels.
+constexpr size_t most_together = 32;
+
+bool can_join(const ProgramBuild::Work &work, const sycl::queue &queue, const std::string &kernel) {
+    const auto &names = work.kernels;
+    return !names.empty() && names.size() < most_together &&
+           work.queue.get_context() == queue.get_context() &&
+           work.queue.get_device() == queue.get_device() &&
+           std::find(names.begin(), names.end(), kernel) == names.end();
+}
+
 }  // namespace
 
-ProgramBuild::ProgramBuild(const sycl::queue &queue, std::string module, std::string binary,
+ProgramBuild::ProgramBuild(const sycl::queue &queue, std::string module, py::object find,
                            py::object keep)
-    : work(
-          std::make_shared<Work>(Work{queue, std::move(module), std::move(binary), false, {}, {}})),
-      keep(std::move(keep)) {
+    : queue(queue), module(std::move(module)), find(std::move(find)), keep(std::move(keep)) {
     refuse_after_fork();
     watch_for_fork();
 }
 
-void ProgramBuild::start() {
-    refuse_after_fork();
-    if (started.exchange(true)) return;
-    const ReleasedGil nogil;
-    if (!is_given_to_thread(work)) build(work);
+void ProgramBuild::look() {
+    const auto answer = find(py::cast(shared_from_this())).cast<py::tuple>();
+    key = answer[0].cast<std::string>();
+    if (py::isinstance<ProgramBuild>(answer[1]))
+        other = answer[1].cast<std::shared_ptr<ProgramBuild>>();
+    else
+        binary = answer[1].cast<py::bytes>();
 }
 
-std::optional<sycl::kernel> ProgramBuild::kernel(const std::string &name) {
-    start();
+std::shared_ptr<ProgramBuild::Work> ProgramBuild::known_work() {
+    if (other) return std::exchange(other, nullptr)->work;
+    if (binary.empty()) return nullptr;
+    return std::make_shared<Work>(Work{queue, std::exchange(binary, {}), {}, {}, {}});
+}
+
+void ProgramBuild::start_together(const std::vector<named> &builds) {
+    refuse_after_fork();
+    std::set<const ProgramBuild *> seen;
+    for (const auto &[build, kernel] : builds)
+        if (!build->work && seen.insert(build.get()).second) build->look();
+    // From here on without Python: what is seen by other threads is begun.
+    std::vector<work_ptr> wanted;
+    for (const auto &[build, kernel] : builds) {
+        if (build->work) continue;
+        build->work = build->known_work();
+        if (!build->work) {
+            const auto fits = [&](const work_ptr &w) { return can_join(*w, build->queue, kernel); };
+            const auto with = std::find_if(wanted.begin(), wanted.end(), fits);
+            build->work = with == wanted.end()
+                              ? std::make_shared<Work>(Work{build->queue, {}, {}, {}, {}})
+                              : *with;
+            build->work->modules.push_back(build->module);
+            build->work->kernels.push_back(kernel);
+            build->work->keys.push_back(build->key);
+        }
+        if (!std::exchange(build->work->is_begun, true)) wanted.push_back(build->work);
+    }
+    const ReleasedGil nogil;
+    for (const work_ptr &work : wanted) begin(work);
+}
+
+std::optional<sycl::kernel> ProgramBuild::finished(const work_ptr &from,
+                                                   const std::string &name) const {
     std::optional<sycl::kernel> made;
     std::string binary;
     {
         const ReleasedGil nogil;
         builder &b = the_builder();
         std::unique_lock<std::mutex> lock(b.guard);
-        b.changed.wait(lock, [&] { return work->done; });
-        binary = std::exchange(work->made, {});
+        b.changed.wait(lock, [&] { return from->done; });
+        binary = std::exchange(from->made, {});
         lock.unlock();
-        if (work->bundle) made = kernel_in(*work->bundle, name);
+        try {
+            if (from->bundle) made = kernel_in(*from->bundle, name);
+        } catch (const std::exception &) {  // a binary without this kernel
+        }
     }
-    if (!binary.empty()) keep(py::bytes(binary));
+    if (!binary.empty()) keep(from->keys, py::bytes(binary));
     return made;
+}
+
+std::optional<sycl::kernel> ProgramBuild::kernel(const named &wanted) {
+    start_together({wanted});
+    ProgramBuild &its = *wanted.build;
+    for (;;) {
+        const work_ptr work = its.work;
+        auto made = its.finished(work, wanted.kernel);
+        if (made || work->kernels.size() == 1) return made;
+        // A binary, or modules of which any may be what the driver refuses: now this one alone.
+        if (its.work != work) continue;
+        const auto alone = its.work = std::make_shared<Work>(
+            Work{its.queue, {}, {its.module}, {wanted.kernel}, {its.key}, true});
+        const ReleasedGil nogil;
+        begin(alone);
+    }
 }
 
 void ProgramBuild::finish() {

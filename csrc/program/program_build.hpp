@@ -1,29 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
 #include <sycl/sycl.hpp>
+#include <vector>
 
 #include "base/bind.hpp"
 
 namespace sycl_dnn {
 
-// A program of SPIR-V kernels for an OpenCL device that another thread builds while the caller goes
-// on. One thread for all: Intel's CPU driver holds one mutex of the process while it builds.
-class ProgramBuild {
+// A SPIR-V module of one kernel for an OpenCL device that another thread builds while the caller
+// goes on. One thread for all: Intel's CPU driver holds one mutex of the process while it builds.
+// Modules that are started together are one build, since each build takes 20 ms in any case.
+class ProgramBuild : public std::enable_shared_from_this<ProgramBuild> {
   public:
-    // `binary` is what the driver made of the same module before, or empty; `keep` is called with
-    // what it makes of it.
-    ProgramBuild(const sycl::queue &queue, std::string module, std::string binary, py::object keep);
+    // `find` is called with this when it is started, and returns a key, and what the driver made of
+    // the module before: bytes, empty if there are none, or another build whose bytes have it, too.
+    // `keep` is called with the keys of what was built together, and the bytes made of it.
+    ProgramBuild(const sycl::queue &queue, std::string module, py::object find, py::object keep);
 
-    // Lets the thread begin, unless it was told before. Call with the GIL.
-    void start();
+    struct named {
+        std::shared_ptr<ProgramBuild> build;
+        std::string kernel;
+    };
+    // Lets the thread begin with those that it was not told before. Call with the GIL.
+    static void start_together(const std::vector<named> &builds);
 
     // Starts and waits; nothing if the driver refuses the module. Call with the GIL.
-    std::optional<sycl::kernel> kernel(const std::string &name);
+    static std::optional<sycl::kernel> kernel(const named &wanted);
 
     // At exit, without the GIL: drops what was not begun, and waits for the rest.
     static void finish();
@@ -31,9 +37,17 @@ class ProgramBuild {
     struct Work;
 
   private:
-    std::shared_ptr<Work> work;
-    py::object keep;
-    std::atomic<bool> started{false};
+    void look();                         // for a binary; runs Python
+    std::shared_ptr<Work> known_work();  // of what was found; null if it must be compiled
+    std::optional<sycl::kernel> finished(const std::shared_ptr<Work> &from,
+                                         const std::string &name) const;
+
+    const sycl::queue queue;
+    const std::string module;
+    py::object find, keep;
+    std::string key, binary;  // what `find` returned, until it is started
+    std::shared_ptr<ProgramBuild> other;
+    std::shared_ptr<Work> work;  // what builds it, once started; under the GIL
 };
 
 }  // namespace sycl_dnn

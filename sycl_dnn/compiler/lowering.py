@@ -8,7 +8,7 @@ from typing import Any
 
 import dpnp
 
-from sycl_dnn import tree
+from sycl_dnn import _core, tree
 from sycl_dnn._dpnp import usm_array
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.captures import Captures
@@ -193,9 +193,8 @@ class Lowered(Plan):
         self.graph = graph = made.graph
         self.n_recorded = made.n_recorded
         # On CPUs, another thread builds kernels while primitives are created here.
-        for node in graph.nodes:
-            if is_kernel(node.primitive):
-                node.primitive.start()
+        kernels = [node.primitive for node in graph.nodes if is_kernel(node.primitive)]
+        _core.Kernel.start_together(kernels)
         #: Queue of captured arrays; None if there are none.
         self._queue = queue if any(not isinstance(v, Seed) for _, v, _ in trace.captured) else None
         given = trace.arguments[: made.n_given]

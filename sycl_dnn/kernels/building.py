@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compilation of kernels, cached per context and source; failures are cached too.
 
-SPIR-V for OpenCL CPUs is compiled by another thread, while a trace goes on.
+SPIR-V for OpenCL CPUs is compiled by another thread, while a trace goes on, and the kernels of a
+compiled function together.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+import weakref
 from collections import OrderedDict
 from typing import Any
 
@@ -27,6 +29,8 @@ _MOST = 256
 _OPTIONS = "-cl-std=CL2.0 -cl-mad-enable"
 _lock = threading.Lock()
 _made: OrderedDict[Any, Any] = OrderedDict()
+#: By context, device and file: what was built of a binary of several kernels.
+_of_files: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 
 
 def compiled(queue: Any, source: str | bytes, name: str) -> Any:
@@ -62,13 +66,13 @@ def compiled(queue: Any, source: str | bytes, name: str) -> Any:
 
 
 def _built(queue: Any, source: str | bytes) -> Any:
-    text = source if isinstance(source, str) else source.hex()
     is_opencl = queue.backend == dpctl.backend_type.opencl
+    if is_opencl and isinstance(source, bytes):
+        find = functools.partial(_found, queue, source)
+        return _core.ProgramBuild(queue, source, find, kept_binaries.keep_together)
+    text = source if isinstance(source, str) else source.hex()
     name = kept_binaries.key(queue, text, _OPTIONS) if is_opencl else ""
     binary = kept_binaries.load(name)
-    if is_opencl and isinstance(source, bytes):
-        keep = functools.partial(kept_binaries.keep, name)
-        return _core.ProgramBuild(queue, source, binary or b"", keep)
     program = None if binary is None else _core.Kernel.program_of_binary(queue, binary)
     if program is None:
         try:
@@ -80,6 +84,24 @@ def _built(queue: Any, source: str | bytes) -> Any:
     return program
 
 
+def _found(queue: Any, module: bytes, build: Any) -> tuple[str, Any]:
+    """Return the key of a module, and its binary: bytes, or a build of the file that has it."""
+    name = kept_binaries.key(queue, module.hex(), _OPTIONS)
+    content = kept_binaries.load(name) or b""
+    file = kept_binaries.file_in(content)
+    if not file:
+        return name, content
+    place = queue.sycl_context, queue.sycl_device, file
+    other = _of_files.get(place)
+    if other is not None:
+        return name, other
+    binary = kept_binaries.load(file)
+    if binary is None:
+        return name, b""
+    _of_files[place] = build
+    return name, binary
+
+
 def _from_compiler(queue: Any, source: str | bytes) -> Any:
     if isinstance(source, bytes):
         return create_program_from_spirv(queue, source)
@@ -88,9 +110,9 @@ def _from_compiler(queue: Any, source: str | bytes) -> Any:
 
 def _forget() -> None:
     """Drop objects of the parent process's devices without destroying them."""
-    global _made, _lock
-    _of_parent.append(_made)
-    _made, _lock = OrderedDict(), threading.Lock()
+    global _made, _of_files, _lock
+    _of_parent.extend((_made, _of_files))
+    _made, _of_files, _lock = OrderedDict(), weakref.WeakValueDictionary(), threading.Lock()
 
 
 _of_parent: list[Any] = []

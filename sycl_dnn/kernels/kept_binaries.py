@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ _VARIABLE = "SYCL_DNN_CACHE_DIR"
 _MAGIC = b"sycl_dnn kernel 1\n"
 _HEAD = len(_MAGIC) + hashlib.sha256().digest_size
 _KEPT, _UNFINISHED = ".kernel", ".part"
+#: Begins a file that says which file has the kernel, with others.
+_ELSEWHERE = b"in "
 #: Maximum total size in bytes; the least recently used files are deleted.
 _LIMIT = 64 << 20
 #: Processor properties that CPU binaries depend on, since machines may share the folder.
@@ -95,6 +97,23 @@ def keep(name: str, binary: bytes) -> None:
             os.unlink(unfinished, dir_fd=where)
             raise
         _kept(len(binary), where)
+
+
+def keep_together(names: Sequence[str], binary: bytes) -> None:
+    """Write a binary of several kernels, and where it is for each."""
+    if len(names) == 1:
+        keep(names[0], binary)
+    elif all(names):
+        file = hashlib.sha256("".join(names).encode()).hexdigest()
+        keep(file, binary)
+        for name in names:
+            keep(name, _ELSEWHERE + file.encode())
+
+
+def file_in(content: bytes) -> str:
+    """Return the name of the file that has a binary; empty if these bytes are one."""
+    has = content.startswith(_ELSEWHERE)
+    return content[len(_ELSEWHERE) :].decode("ascii", "replace") if has else ""
 
 
 #: Bytes written since the size was last checked.

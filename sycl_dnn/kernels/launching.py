@@ -203,7 +203,7 @@ def kernel_of(
     if form is not None:
         _of_forms[kernel] = Launch(form, tuple(map(int, numbers)), n_groups)
     if not trace.is_compiled:
-        kernel.start()
+        _core.Kernel.start_together([kernel])
     return kernel
 
 

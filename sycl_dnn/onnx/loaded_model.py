@@ -15,6 +15,7 @@ import numpy as np
 
 from sycl_dnn import functional as F
 from sycl_dnn import tree
+from sycl_dnn.compiler.paused_collection import paused_collection
 from sycl_dnn.device import default_queue
 from sycl_dnn.errors import InvalidArguments, UnsupportedOperator
 from sycl_dnn.nn import folded_calls
@@ -404,7 +405,8 @@ def load(
     if name not in ("float32", "float16", "bfloat16", "float64"):
         raise TypeError(f"onnx.load: dtype must be a floating-point type, got {name}")
     queue = device if hasattr(device, "sycl_device") else default_queue(device)
-    made = OnnxModel(model_file.read(source), name, queue)
+    with paused_collection():
+        made = OnnxModel(model_file.read(source), name, queue)
     made.eval()
     folded_calls.owns_arrays(made)
     return made

@@ -171,7 +171,7 @@ def _nbytes(tensor: TensorProto) -> int:
 def to_array(tensor: TensorProto) -> np.ndarray:
     """Return the values of a tensor, whose size is validated before memory is allocated."""
     n, raw = math.prod(tensor.dims), tensor.raw_data  # a copy, each time it is read
-    n_typed = max(len(getattr(tensor, f)) for f in (
+    n_typed = 0 if raw else max(len(getattr(tensor, f)) for f in (
         "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data"
     ))  # fmt: skip
     has_all = len(raw) == _nbytes(tensor) if raw else 8 * n_typed >= n

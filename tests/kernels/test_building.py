@@ -4,6 +4,8 @@
 import subprocess
 import sys
 import threading
+import weakref
+from collections import OrderedDict
 from pathlib import Path
 
 import dpctl
@@ -14,7 +16,7 @@ import pytest
 import sycl_dnn
 from sycl_dnn import _core, errors
 from sycl_dnn import onednn as dnnl
-from sycl_dnn.kernels import building
+from sycl_dnn.kernels import building, kept_binaries
 from sycl_dnn.kernels.spirv import Kernel
 
 #: A fresh process that starts more builds than it waits for; ``module(n)`` differs by ``n``.
@@ -25,30 +27,45 @@ import sycl_dnn
 from test_building import module
 from sycl_dnn import _core
 queue = sycl_dnn.default_queue()
-kept = []
-builds = [_core.ProgramBuild(queue, module(n), b"", kept.append) for n in range(20)]
+found = lambda build: ("key", b"")
+builds = [_core.ProgramBuild(queue, module(n), found, print) for n in range(20)]
+kernels = [_core.Kernel(build, "filled", [], 1, 1) for build in builds]
+_core.Kernel.start_together(kernels)
 """
 
 
-def module(number):
-    """A kernel ``filled`` that writes a number to 16 elements."""
-    k = Kernel("filled", [("pointer", "f32")], 1)
+def module(number, name="filled"):
+    """A kernel that writes a number to 16 elements."""
+    k = Kernel(name, [("pointer", "f32")], 1)
     k.store(k.parameters[0], k.constant(0, "i64"), k.constant(float(number), "f32", 16))
     return k.module()
 
 
-def program(queue, build, x):
+def build_of(queue, module, kept, binary=b"", key="key"):
+    """A build whose binary is known, or kept in a list of keys and bytes."""
+
+    def keep(keys, made):
+        kept.append((keys, made))
+
+    return _core.ProgramBuild(queue, module, lambda build: (key, binary), keep)
+
+
+def program(queue, kernel, x):
     """A program of one launch that writes ``x``."""
-    kernel = _core.Kernel(build, "filled", [], 1, 1)
     engine = dnnl.Engine(queue)
     desc = dnnl.MemoryDesc(x.shape, "f32", "a")
     return _core.Program(engine, [("array", 0, 0, desc)], [(kernel, [(0, 0)])], 1, 0), engine
 
 
-def filled(queue, build):
-    """What the kernel of a build writes."""
+def launch(build, name="filled"):
+    """A launch of the kernel of a build."""
+    return _core.Kernel(build, name, [], 1, 1)
+
+
+def filled(queue, kernel):
+    """What a kernel writes."""
     x = dpnp.zeros(16, dtype="f4", sycl_queue=queue)
-    made, engine = program(queue, build, x)
+    made, engine = program(queue, kernel, x)
     stream = dnnl.Stream(engine, queue, ordered=True)
     made.run(stream, [x.get_array().usm_data]).wait()
     return dpnp.asnumpy(x)
@@ -62,42 +79,171 @@ def queue():
     return found
 
 
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty cache folder; kernels are looked for as in a new process."""
+    monkeypatch.setenv("SYCL_DNN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(building, "_made", OrderedDict())
+    monkeypatch.setattr(building, "_of_files", weakref.WeakValueDictionary())
+    return tmp_path / "kernels"
+
+
+def started(queue, modules):
+    """Launches of kernels that are built together, by their names."""
+    kernels = {n: launch(building.compiled(queue, m, n), n) for n, m in modules.items()}
+    _core.Kernel.start_together(list(kernels.values()))
+    return kernels
+
+
+def values(queue, kernels):
+    """The numbers that kernels write."""
+    return [filled(queue, kernel)[15] for kernel in kernels.values()]
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """The numbers of kernels in what is written to the folder."""
+    counts, keep = [], kept_binaries.keep_together
+
+    def counted(keys, binary):
+        counts.append(len(keys))
+        keep(keys, binary)
+
+    monkeypatch.setattr(kept_binaries, "keep_together", counted)
+    return counts
+
+
+def forget():
+    """Look for kernels as in a new process."""
+    building._made.clear()
+    building._of_files.clear()
+
+
 def test_the_binary_is_kept_once_and_read(queue):
     kept = []
-    build = _core.ProgramBuild(queue, module(3), b"", kept.append)
-    assert (filled(queue, build) == 3).all()
-    assert (filled(queue, build) == 3).all()
-    (binary,) = kept
-    again = _core.ProgramBuild(queue, b"not SPIR-V", binary, kept.append)
-    assert (filled(queue, again) == 3).all()
+    kernel = launch(build_of(queue, module(3), kept))
+    assert (filled(queue, kernel) == 3).all()
+    assert (filled(queue, kernel) == 3).all()
+    (((key,), binary),) = kept
+    assert key == "key"
+    again = build_of(queue, b"not SPIR-V", kept, binary)
+    assert (filled(queue, launch(again)) == 3).all()
     assert len(kept) == 1
 
 
 def test_a_wrong_binary_is_replaced(queue):
     kept = []
-    build = _core.ProgramBuild(queue, module(4), b"not a binary", kept.append)
-    assert (filled(queue, build) == 4).all()
+    build = build_of(queue, module(4), kept, b"not a binary")
+    assert (filled(queue, launch(build)) == 4).all()
     assert len(kept) == 1
 
 
 def test_a_refusal_names_the_kernel_before_anything_runs(queue):
-    build = building.compiled(queue, b"not SPIR-V", "filled")
+    kernel = launch(building.compiled(queue, b"not SPIR-V", "filled"))
     x = dpnp.zeros(16, dtype="f4", sycl_queue=queue)
     for _ in range(2):
         with pytest.raises(errors.Unimplemented, match=r"filled: .*refuses this kernel"):
-            program(queue, build, x)
+            program(queue, kernel, x)
 
 
 def test_threads_wait_for_one_build(queue):
     kept, made = [], []
-    build = _core.ProgramBuild(queue, module(5), b"", kept.append)
-    threads = [threading.Thread(target=lambda: made.append(filled(queue, build))) for _ in range(8)]
+    kernel = launch(build_of(queue, module(5), kept))
+    run_threads(lambda: made.append(filled(queue, kernel)))
+    np.testing.assert_array_equal(made, np.full((8, 16), 5, "f4"))
+    assert len(kept) == 1
+
+
+def run_threads(work):
+    threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    np.testing.assert_array_equal(made, np.full((8, 16), 5, "f4"))
-    assert len(kept) == 1
+
+
+#: Three kernels with different names.
+THREE = {f"filled_{n}": module(n, f"filled_{n}") for n in (1, 2, 3)}
+
+
+def test_kernels_that_are_started_together_are_one_build(queue, folder, written):
+    assert values(queue, started(queue, THREE)) == [1, 2, 3]
+    assert written == [3]
+    forget()
+    assert values(queue, started(queue, THREE)) == [1, 2, 3]
+    assert written == [3]
+
+
+def test_the_next_program_builds_what_is_missing(queue, folder, written):
+    values(queue, started(queue, THREE))
+    forget()
+    more = {**THREE, "filled_4": module(4, "filled_4")}
+    assert values(queue, started(queue, more)) == [1, 2, 3, 4]
+    assert written == [3, 1]
+    forget()
+    assert values(queue, started(queue, {"filled_2": THREE["filled_2"]})) == [2]
+    assert written == [3, 1]
+
+
+def test_kernels_of_one_name_are_not_mixed_up(queue, folder, written):
+    builds = [building.compiled(queue, module(n), "filled") for n in (6, 7, 8)]
+    kernels = [launch(build) for build in builds]
+    _core.Kernel.start_together(kernels)
+    assert [filled(queue, kernel)[0] for kernel in kernels] == [6, 7, 8]
+    assert written == [1, 1, 1]
+
+
+def test_a_refused_kernel_is_named_and_the_others_run(queue, folder, written):
+    kernels = started(queue, {**THREE, "wrong": b"not SPIR-V"})
+    x = dpnp.zeros(16, dtype="f4", sycl_queue=queue)
+    with pytest.raises(errors.Unimplemented, match=r"^wrong: .*refuses this kernel"):
+        program(queue, kernels.pop("wrong"), x)
+    assert values(queue, kernels) == [1, 2, 3]
+    assert written == [1, 1, 1]
+
+
+@pytest.mark.parametrize("damage", ["removed", "cut", "another"])
+def test_a_damaged_file_of_several_kernels_is_written_again(queue, folder, written, damage):
+    values(queue, started(queue, THREE))
+    forget()
+    path = max(folder.iterdir(), key=lambda p: p.stat().st_size)
+    if damage == "removed":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:1000] if damage == "cut" else b"")
+    assert values(queue, started(queue, THREE)) == [1, 2, 3]
+    assert written == [3, 3]
+    forget()
+    assert values(queue, started(queue, THREE)) == [1, 2, 3]
+    assert written == [3, 3]
+
+
+def test_a_file_without_the_kernel_is_not_used(queue, folder, written):
+    values(queue, started(queue, THREE))
+    forget()
+    name = kept_binaries.key(queue, module(9, "other").hex(), building._OPTIONS)
+    small = min(folder.iterdir(), key=lambda p: p.stat().st_size)
+    kept_binaries.keep(name, kept_binaries.load(small.stem))
+    assert values(queue, started(queue, {"other": module(9, "other")})) == [9]
+    assert written == [3, 1]
+
+
+def test_threads_start_the_same_kernels_together(queue, folder, written):
+    made = []
+    run_threads(lambda: made.append(values(queue, started(queue, THREE))))
+    assert made == [[1, 2, 3]] * 8
+    assert sum(written) == 3
+
+
+def test_an_error_while_looking_leaves_nothing_waiting(queue, folder):
+    def failing(build):
+        raise OSError("no disk")
+
+    bad = launch(_core.ProgramBuild(queue, module(1), failing, print))
+    good = launch(building.compiled(queue, THREE["filled_1"], "filled_1"), "filled_1")
+    with pytest.raises(OSError, match="no disk"):
+        _core.Kernel.start_together([good, bad])
+    assert (filled(queue, good) == 1).all()
 
 
 def test_exit_does_not_wait_for_what_was_not_begun():
@@ -109,7 +255,7 @@ def test_forked_processes_refuse():
     script = f"""{STARTED}
 if not os.fork():
     try:
-        _core.ProgramBuild(queue, module(30), b"", kept.append)
+        _core.ProgramBuild(queue, module(30), found, print)
     except RuntimeError:
         print("refused", flush=True)
     os._exit(0)

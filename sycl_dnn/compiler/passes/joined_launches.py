@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -86,8 +87,12 @@ class _Joining:
 
     def rewrite(self, stretch: Sequence[Node]) -> None:
         """Replace equal launches of which none reads what others write."""
-        keys = self._forms = self._keys(stretch)
-        levels = _levels(stretch, keys)
+        ranges = _ranges(stretch)
+        candidates = _with_company(ranges)
+        if not candidates:
+            return
+        keys = self._forms = self._keys(candidates)
+        levels = _levels(ranges, keys)
         bunches = [bunch for level in levels for bunch in self._bunches(level, keys)]
         if len(bunches) == len(stretch):
             return
@@ -179,11 +184,8 @@ def _by_row(tensors: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
     return dict(pairs)
 
 
-def _levels(stretch: Sequence[Node], keys: Mapping[Node, Any]) -> list[list[Node]]:
-    """Return nodes in sequence, of which those of a level do not depend on each other.
-
-    A node is in the level after those that it waits for, or later, with others of its key.
-    """
+def _ranges(stretch: Sequence[Node]) -> dict[Node, range]:
+    """Return the levels that each node may be in: it waits for those of lower levels only."""
     earliest: dict[Node, int] = {}
     after: dict[Node, int] = {}
     written: dict[Any, Node] = {}
@@ -200,11 +202,26 @@ def _levels(stretch: Sequence[Node], keys: Mapping[Node, Any]) -> list[list[Node
             written[storage], read[storage] = node, []
         for storage in inputs:
             read.setdefault(storage, []).append(node)
-    found: list[list[Node]] = [[] for _ in range(max(earliest.values()) + 1)]
+    n_levels = max(earliest.values()) + 1
+    return {node: range(level, after.get(node, n_levels)) for node, level in earliest.items()}
+
+
+def _with_company(ranges: Mapping[Node, range]) -> list[Node]:
+    """Return the nodes that may be in a level with another one."""
+    n_nodes = Counter(level for levels in ranges.values() for level in levels)
+    return [node for node, levels in ranges.items() if any(n_nodes[n] > 1 for n in levels)]
+
+
+def _levels(ranges: Mapping[Node, range], keys: Mapping[Node, Any]) -> list[list[Node]]:
+    """Return nodes in sequence, of which those of a level do not depend on each other.
+
+    A node is in the level after those that it waits for, or later, with others of its key.
+    """
+    found: list[list[Node]] = [[] for _ in range(max(r.stop for r in ranges.values()))]
     last: dict[tuple[int, Any], bool] = {}
-    for node in sorted(stretch, key=lambda node: -earliest[node]):
-        key, level = keys.get(node), earliest[node]
-        later = range(after.get(node, len(found)) - 1, level, -1)
+    for node in sorted(ranges, key=lambda node: -ranges[node].start):
+        key, level = keys.get(node), ranges[node].start
+        later = reversed(ranges[node][1:])
         level = next((n for n in later if key is not None and (n, key) in last), level)
         last[level, key] = True
         found[level].append(node)
