@@ -31,8 +31,6 @@ _lock = threading.Lock()
 _made: OrderedDict[Any, Any] = OrderedDict()
 #: By context, device and file: what was built of a binary of several kernels.
 _of_files: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
-#: By context, device and file: what was built of a binary of several kernels.
-_of_files: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 
 
 def compiled(queue: Any, source: str | bytes, name: str) -> Any:
@@ -97,11 +95,11 @@ def _found(queue: Any, module: bytes, build: Any) -> tuple[str, Any]:
     other = _of_files.get(place)
     if other is not None:
         return name, other
-    content = kept_binaries.load(file)
-    if content is None:
+    binary = kept_binaries.load(file)
+    if binary is None:
         return name, b""
     _of_files[place] = build
-    return name, content
+    return name, binary
 
 
 def _from_compiler(queue: Any, source: str | bytes) -> Any:

@@ -25,8 +25,6 @@ _HEAD = len(_MAGIC) + hashlib.sha256().digest_size
 _KEPT, _UNFINISHED = ".kernel", ".part"
 #: Begins a file that says which file has the kernel, with others.
 _ELSEWHERE = b"in "
-#: Begins a file that says which file has the kernel, with others.
-_ELSEWHERE = b"in "
 #: Maximum total size in bytes; the least recently used files are deleted.
 _LIMIT = 64 << 20
 #: Processor properties that CPU binaries depend on, since machines may share the folder.
@@ -106,23 +104,6 @@ def keep_together(names: Sequence[str], binary: bytes) -> None:
     if len(names) == 1:
         keep(names[0], binary)
     elif all(names):
-        file = hashlib.sha256("".join(names).encode()).hexdigest()
-        keep(file, binary)
-        for name in names:
-            keep(name, _ELSEWHERE + file.encode())
-
-
-def file_in(content: bytes) -> str:
-    """Return the name of the file that has a binary; empty if these bytes are one."""
-    has = content.startswith(_ELSEWHERE)
-    return content[len(_ELSEWHERE) :].decode("ascii", "replace") if has else ""
-
-
-def keep_together(names: Sequence[str], binary: bytes) -> None:
-    """Write a binary of several kernels, and where it is for each."""
-    if len(names) == 1:
-        return keep(names[0], binary)
-    if all(names):
         file = hashlib.sha256("".join(names).encode()).hexdigest()
         keep(file, binary)
         for name in names:
