@@ -230,9 +230,12 @@ def _row_of(expression: Expression, grid: ReductionGrid, schedule: ReductionSche
 
 
 def _is_block(grid: ReductionGrid, schedule: ReductionSchedule) -> bool:
-    """Whether what is reduced is one block, of whose elements there is no sum of sums."""
+    """Whether what is reduced is one block, of whose elements there is no sum of sums.
+
+    A single row costs too little to have another kernel than longer ones.
+    """
     is_row = grid.kinds[schedule.lanes] == "r"
-    return grid.count("r") <= schedule.block * (schedule.step if is_row else 1)
+    return "k" in grid.kinds and grid.count("r") <= schedule.block * (schedule.step if is_row else 1)
 
 
 def planned(
