@@ -28,6 +28,7 @@ from sycl_dnn.compiler.passes.kernel_fusion import fuse_kernels
 from sycl_dnn.compiler.passes.launch_sequences import launch_sequences
 from sycl_dnn.compiler.passes.lone_functions import keep_nan
 from sycl_dnn.compiler.passes.product_operands import pack_for_few_rows, read_in_place
+from sycl_dnn.compiler.passes.turned_reorders import turn_copies
 from sycl_dnn.compiler.passes.wider_values import (
     join_products,
     write_dense_parts,
@@ -70,6 +71,7 @@ LAST_PASSES: tuple[Pass, ...] = (
     join_launches,
     write_dense_parts,
     launch_sequences,
+    turn_copies,
 )
 #: Passes whose benefit depends on shape and machine, with their defaults.
 SWITCHES: dict[str, bool] = {
@@ -81,6 +83,7 @@ SWITCHES: dict[str, bool] = {
     "fuse_kernels": True,
     "join_launches": True,
     "launch_sequences": True,
+    "turn_copies": True,
 }
 
 

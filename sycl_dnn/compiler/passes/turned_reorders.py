@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies between orders of axes by a kernel that is faster than oneDNN's reorder."""
+
+from __future__ import annotations
+
+from sycl_dnn.compiler.step_graph import Graph, Node
+from sycl_dnn.kernels.turned_copies import turned_copy
+
+
+def turn_copies(graph: Graph) -> None:
+    """Replace reorders between layouts whose innermost axes differ."""
+    for node in graph.walk():
+        if node.row == "reorder" and not graph.is_locked(node):
+            _replace(graph, node)
+
+
+def _replace(graph: Graph, node: Node) -> None:
+    if set(node.inputs) != {"src"} or len(node.post_ops) or node.part != (0, 1):
+        return
+    src, dst = node.inputs["src"], node.dst
+    if graph.trace.policy.kernels == "never" or src.shape != dst.shape:
+        return
+    made, nodes = graph.recorded(lambda: turned_copy(src, dst.desc))
+    if made is None:
+        return
+    (copy,) = nodes
+    copy.is_repeated, copy.fused, copy.refused = node.is_repeated, node.fused, node.refused
+    graph.insert([copy], before=node)
+    graph.drop([node])
+    graph.rewire(copy, outputs={"dst": dst})

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies between layouts whose innermost axes differ: tiles are transposed in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sycl_dnn import _core
+from sycl_dnn._core import MemoryDesc
+from sycl_dnn.kernels.launching import Kernels, units
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.onednn.fault import cpu_has_avx512
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+
+#: Kernels use 32-bit indices.
+_MOST = 1 << 31
+#: Elements below which a launch costs more than it saves.
+_LEAST = 1 << 18
+#: Elements along both axes of a block that a group copies.
+_BLOCK = 64
+#: By dtype: bits of an element.
+_BITS = {"float32": 32, "int32": 32, "bfloat16": 16, "float16": 16}
+_CONVERTED = {("float32", "bfloat16"), ("bfloat16", "float32")}
+
+_SOURCE = """
+typedef JOIN(UNIT, V) row;
+
+/* Each round rotates the bits of an element's address, its row and column, by one. */
+void turn(row *r) {
+#pragma unroll
+    for (int n = 1; n < V; n *= 2) {
+        row made[V];
+#pragma unroll
+        for (int i = 0; i < V / 2; ++i) {
+            made[2 * i].even = r[i].lo, made[2 * i].odd = r[i + V / 2].lo;
+            made[2 * i + 1].even = r[i].hi, made[2 * i + 1].odd = r[i + V / 2].hi;
+        }
+#pragma unroll
+        for (int i = 0; i < V; ++i) r[i] = made[i];
+    }
+}
+
+__kernel void turned_copy(__global const FROM *x, __global TO *y, int n_rows, int n_columns,
+                          int from_step, int to_step, int n_inner, int from_outer, int to_outer,
+                          int from_inner, int to_inner, int n_units, int each) {
+    const int by_rows = (n_rows + BLOCK - 1) / BLOCK, by_columns = (n_columns + BLOCK - 1) / BLOCK;
+    const int first = (int)get_group_id(0) * each, last = min(first + each, n_units);
+    for (int unit = first; unit < last; ++unit) {
+        const int c0 = unit % by_columns * BLOCK, rest = unit / by_columns;
+        const int r0 = rest % by_rows * BLOCK, batch = rest / by_rows;
+        const long outer = batch / n_inner, inner = batch % n_inner;
+        __global const FROM *p = x + outer * from_outer + inner * from_inner;
+        __global TO *q = y + outer * to_outer + inner * to_inner;
+        for (int c = c0; c < min(c0 + BLOCK, n_columns); c += V)
+            for (int r = r0; r < min(r0 + BLOCK, n_rows); r += V) {
+                /* The last tiles overlap those before. */
+                const long column = min(c, n_columns - V), at = min(r, n_rows - V);
+                row tile[V];
+#pragma unroll
+                for (int i = 0; i < V; ++i) tile[i] = READ(p + (at + i) * from_step + column);
+                turn(tile);
+#pragma unroll
+                for (int i = 0; i < V; ++i) WRITE(tile[i], q + (column + i) * to_step + at);
+            }
+    }
+}
+"""
+
+
+class Turn(NamedTuple):
+    """A copy of matrices: sizes, and strides in elements in the source and in the result."""
+
+    n_rows: int
+    n_columns: int
+    from_step: int
+    to_step: int
+    #: (size, stride of the source, stride of the result), outermost first; two.
+    batches: tuple[tuple[int, int, int], ...]
+
+
+def turn_of(src: MemoryDesc, dst: MemoryDesc) -> Turn | None:
+    """Return how to copy one layout to another; None unless other axes are the innermost."""
+    if not (src.is_plain and dst.is_plain):
+        return None
+    axes = [a for a in zip(src.dims, src.strides, dst.strides, strict=True) if a[0] > 1]
+    axes = _merged(sorted(axes, key=lambda a: -a[2]))
+    columns = [a for a in axes if a[1] == 1]
+    rows = [a for a in axes if a[2] == 1]
+    if len(columns) != 1 or len(rows) != 1 or columns == rows or len(axes) > 4:
+        return None
+    batches = [a for a in axes if a not in (*rows, *columns)]
+    batches = [(1, 0, 0)] * (2 - len(batches)) + batches
+    (n_rows, from_step, _), (n_columns, _, to_step) = *rows, *columns
+    return Turn(n_rows, n_columns, from_step, to_step, tuple(batches))
+
+
+def _merged(axes: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Return axes, of which those that are one in both layouts are merged."""
+    found: list[tuple[int, int, int]] = []
+    for size, a, b in axes:
+        if found and found[-1][1:] == (a * size, b * size):
+            size *= found.pop()[0]
+        found.append((size, a, b))
+    return found
+
+
+def turned_copy(tensor: Tensor, wanted: MemoryDesc) -> Tensor | None:
+    """Return a tensor in another layout, None if no kernel is faster than oneDNN's reorder.
+
+    Parameters
+    ----------
+    tensor : Tensor
+    wanted : MemoryDesc
+        Of the same shape; of the same dtype, or bfloat16 of float32, or float32 of bfloat16.
+    """
+    trace, made = tensor.trace, dtypes.NAMES[wanted.data_type]
+    given = str(tensor.dtype)
+    is_known = (given == made and given in _BITS) or (given, made) in _CONVERTED
+    is_cpu = trace.engine.kind is _core.engine_kind.cpu
+    if not (is_known and is_cpu and _LEAST <= tensor.size < _MOST):
+        return None
+    turn = turn_of(tensor.desc, wanted)
+    vector = 16 if cpu_has_avx512() else 8
+    # oneDNN is as fast in between.
+    least = _BLOCK if vector == 16 and given == made == "float32" else vector
+    if turn is None or min(turn[:2]) < least:
+        return None
+    kernels = Kernels(trace, _SOURCE, "bfloat16", vector, _macros(given, made))
+    if not kernels.can_run("turned_copy"):
+        return None
+    (n_outer, *outer), (n_inner, *inner) = turn.batches
+    n_units = n_outer * n_inner * -(-turn.n_rows // _BLOCK) * -(-turn.n_columns // _BLOCK)
+    each = -(-n_units // (4 * units(tensor)))
+    numbers = [*turn[:4], n_inner, *outer, *inner, n_units, each]
+    out = {"dst": Out(tensor.shape, made, wanted)}
+    return kernels.record("turned_copy", {"src": tensor}, out, numbers, -(-n_units // each))["dst"]
+
+
+def _macros(given: str, made: str) -> list[str]:
+    """Return what differs between dtypes; the narrower of two is transposed."""
+    of_given, of_made = (f"u{'int' if _BITS[d] == 32 else 'short'}" for d in (given, made))
+    read, written = "JOIN(vload, V)(0, p)", "v"
+    if _BITS[given] > _BITS[made]:
+        read = f"narrow(JOIN(as_float, V)({read}))"
+    if _BITS[given] < _BITS[made]:
+        written = "JOIN(convert_uint, V)(v) << 16"
+    return [
+        f"BLOCK {_BLOCK}", f"UNIT {max(of_given, of_made)}", f"FROM {of_given}",
+        f"TO {of_made}", f"READ(p) {read}", f"WRITE(v, p) JOIN(vstore, V)({written}, 0, p)",
+    ]  # fmt: skip

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies between orders of axes by a kernel: bits, layouts, and what is left to oneDNN."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.kernels.turned_copies import turn_of
+from sycl_dnn.trace import layout
+
+RNG = np.random.default_rng(5)
+
+
+def _bits(array):
+    array = getattr(array, "data", array) if isinstance(array, sycl_dnn.Array) else array
+    values = dpnp.asnumpy(array)
+    return values.view(f"u{values.dtype.itemsize}")
+
+
+def _turned(perm, **options):
+    return sycl_dnn.compile(lambda x: F.reshape(F.permute(x, perm), (-1,)), **options)
+
+
+def _kernels(compiled, *args):
+    return "turned_copy" in str(compiled.explain(*args))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bfloat16", "float16"])
+@pytest.mark.parametrize(
+    ("shape", "perm"),
+    [
+        ((3, 65, 37, 41), (0, 2, 3, 1)),
+        ((2, 71, 29, 97), (0, 3, 1, 2)),
+        ((701, 509), (1, 0)),
+        ((64, 4100), (1, 0)),
+        ((2, 100, 3, 600), (2, 3, 0, 1)),
+        ((5, 130, 4, 140), (0, 2, 3, 1)),
+    ],
+)
+def test_every_bit_of_any_order(dtype, shape, perm, queue):
+    a = RNG.integers(-(1 << 31), 1 << 31, shape).astype("i4")
+    if dtype in ("bfloat16", "float16"):
+        a = RNG.standard_normal(shape, dtype=np.float32)
+        a.flat[::7], a.flat[3::11] = np.nan, -np.inf
+    if dtype == "float32":
+        a = a.view("f4")  # all kinds of NaN among them
+    x = sycl_dnn.asarray(a, dtype=dtype, sycl_queue=queue)
+    turned = _turned(perm)
+    np.testing.assert_array_equal(_bits(turned(x)), _bits(x).transpose(perm).ravel())
+    if queue.sycl_device.is_cpu:
+        assert _kernels(turned, x)
+
+
+@pytest.mark.parametrize(("given", "made"), [("float32", "bfloat16"), ("bfloat16", "float32")])
+def test_conversions(given, made, queue):
+    a = RNG.standard_normal((3, 70, 40, 43), dtype=np.float32)
+    a.flat[:5] = np.inf, -np.inf, np.nan, 3.4e38, 1e-40
+    x = sycl_dnn.asarray(a, dtype=given, sycl_queue=queue)
+    wanted = layout.channels_last(x.shape, made)
+    compiled = sycl_dnn.compile(lambda x: F.add(x.trace.reorder(x, wanted), 0))
+    np.testing.assert_array_equal(
+        dpnp.asnumpy(F.astype(compiled(x), "float32")),
+        dpnp.asnumpy(F.astype(F.astype(x, made), "float32")),
+    )
+
+
+def test_a_strided_source_and_a_part_of_the_result(queue):
+    a = RNG.standard_normal((6, 180, 700), dtype=np.float32)
+    x = sycl_dnn.asarray(a, sycl_queue=queue)
+
+    @sycl_dnn.compile
+    def joined(x):
+        parts = [F.permute(F.narrow(x, 0, n, 3), (2, 0, 1)) for n in (3, 0)]
+        return F.cat([F.reshape(part, (-1,)) for part in parts])
+
+    wanted = np.concatenate([a[n : n + 3].transpose(2, 0, 1).ravel() for n in (3, 0)])
+    np.testing.assert_array_equal(dpnp.asnumpy(joined(x)), wanted)
+    every = sycl_dnn.compile(lambda x: F.reshape(F.permute(x[:, ::2, :], (0, 2, 1)), (-1,)))
+    np.testing.assert_array_equal(dpnp.asnumpy(every(x)), a[:, ::2, :].transpose(0, 2, 1).ravel())
+
+
+@pytest.mark.parametrize(
+    ("shape", "perm"),
+    [((40, 50), (1, 0)), ((400_000, 3), (1, 0)), ((64, 64, 128), (1, 0, 2)), ((0, 64), (1, 0))],
+)
+def test_what_is_left_to_onednn(shape, perm, queue):
+    a = RNG.standard_normal(shape, dtype=np.float32)
+    x = sycl_dnn.asarray(a, sycl_queue=queue)
+    turned = _turned(perm)
+    np.testing.assert_array_equal(dpnp.asnumpy(turned(x)), a.transpose(perm).ravel())
+    assert not _kernels(turned, x)
+
+
+def test_it_can_be_switched_off(queue):
+    x = sycl_dnn.asarray(RNG.standard_normal((1024, 512), dtype=np.float32), sycl_queue=queue)
+    assert not _kernels(_turned((1, 0), passes={"turn_copies": False}), x)
+
+
+def test_axes_that_are_one_in_both_layouts_are_merged():
+    src, dst = (f((3, 70, 5, 9), "float32") for f in (layout.row_major, layout.channels_last))
+    assert turn_of(src, dst)[:4] == (70, 45, 45, 70)
+    assert turn_of(dst, src)[:4] == (45, 70, 70, 45)
+    assert turn_of(src, dst).batches == ((1, 0, 0), (3, 3150, 3150))
+    assert turn_of(src, src) is None
