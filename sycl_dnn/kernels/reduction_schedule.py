@@ -234,8 +234,8 @@ def _is_block(grid: ReductionGrid, schedule: ReductionSchedule) -> bool:
 
     A single row costs too little to have another kernel than longer ones.
     """
-    is_row = grid.kinds[schedule.lanes] == "r"
-    return "k" in grid.kinds and grid.count("r") <= schedule.block * (schedule.step if is_row else 1)
+    step = schedule.step if grid.kinds[schedule.lanes] == "r" else 1
+    return "k" in grid.kinds and grid.count("r") <= schedule.block * step
 
 
 def planned(
