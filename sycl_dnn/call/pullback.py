@@ -27,7 +27,9 @@ _CARRIED = dtypes.CARRIED
 class Pullback:
     """Maps the gradient of a function's result to the gradients of its arguments.
 
-    It holds what the forward pass left for that; it may be called more than once.
+    It holds what the forward pass left for that; it may be called more than once. Arguments that
+    the reverse pass reads are not copied: until the last call their memory must not be written to,
+    which torch would notice.
     """
 
     __slots__ = ("_kept", "_plan")

@@ -13,6 +13,7 @@ from sycl_dnn.ir.node import Node as Value
 from sycl_dnn.lower.algorithms import FUNCTIONS, PAIRS, stepped
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.activation import PRELU
 from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.ops.reduction import SOFTMAX
 from sycl_dnn.trace.values import Tensor
@@ -27,12 +28,17 @@ _LOSING = frozenset(
     )
 )  # fmt: skip
 
+#: Names of the operands, where there are several.
+_OPERANDS = {"binary": ("src_0", "src_1"), "prelu_forward": ("src", "weights")}
+
 
 def keep_nan(graph: Graph) -> None:
     """Replace element-wise nodes and softmax by kernels where oneDNN would lose NaN."""
     for node in graph.walk():
         if node.row in ("eltwise_forward", "binary"):
             is_wrong = _is_float(node) and not _LOSING.isdisjoint(_algorithms(node))
+        elif node.row == "prelu_forward":  # it loses the sign of zero as well
+            is_wrong = _is_float(node)
         else:
             is_softmax = node.row == "softmax_forward" and _is_float(node)
             is_wrong = is_softmax and not _is_multiplied(graph, node)
@@ -93,15 +99,16 @@ def _replace(graph: Graph, node: Node) -> None:
 def chain_of(node: Node) -> tuple[Callable[..., Value], list[Tensor]] | None:
     """Return what a primitive and its post-ops compute, of nodes, and the tensors of these.
 
-    None for others than element-wise functions and softmax, and for what has no such definition.
+    None for others than element-wise functions, prelu and softmax, and for what has no such
+    definition.
     """
     later = post_ops_as_chain(node)
     kind: Any = node.params.get("algorithm")
     is_pair = node.row == "binary"
-    is_softmax = node.row == "softmax_forward"
+    is_softmax, is_prelu = (node.row == f"{name}_forward" for name in ("softmax", "prelu"))
     if isinstance(later, Refusal) or (is_pair and kind not in PAIRS):
         return None
-    operands = [node.inputs[n] for n in (("src_0", "src_1") if is_pair else ("src",))]
+    operands = [node.inputs[n] for n in _OPERANDS.get(node.row, ("src",))]
     n_given = len(operands)
     is_function = node.row == "eltwise_forward"
     first = ((kind, node.params["alpha"], node.params["beta"]),) if is_function else ()
@@ -118,6 +125,7 @@ def chain_of(node: Node) -> tuple[Callable[..., Value], list[Tensor]] | None:
         wide = dtypes.wide(dtype)
         x = cast(given[0], wide)
         x = SOFTMAX(x, axis=node.params["axis"]) if is_softmax else x
+        x = PRELU(x, cast(given[1], wide)) if is_prelu else x
         return cast(stepped(kind, x, second, steps, given[n_given:], wide), dtype)
 
     return definition, operands
