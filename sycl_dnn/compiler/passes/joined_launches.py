@@ -88,7 +88,8 @@ class _Joining:
     def rewrite(self, stretch: Sequence[Node]) -> None:
         """Replace equal launches of which none reads what others write."""
         ranges = _ranges(stretch)
-        candidates = _with_company(ranges)
+        # What is constant is launched once.
+        candidates = [node for node in _with_company(ranges) if not self._is_constant(node)]
         if not candidates:
             return
         keys = self._forms = self._keys(candidates)
@@ -136,10 +137,11 @@ class _Joining:
 
     def _circumstances(self, node: Node) -> tuple[Any, ...]:
         """Return what launches must share besides their form."""
-        written = [t.storage for t in node.outputs.values()]
-        is_constant = all(id(storage) in self._constant for storage in written)
-        repeats = frozenset(storage.repeat for storage in written)
-        return is_constant, node.is_repeated, repeats
+        repeats = frozenset(t.storage.repeat for t in node.outputs.values())
+        return node.is_repeated, repeats
+
+    def _is_constant(self, node: Node) -> bool:
+        return all(id(t.storage) in self._constant for t in node.outputs.values())
 
     def _freed(self, node: Node) -> int:
         """Return the size of the large intermediate values that no other node reads later."""
