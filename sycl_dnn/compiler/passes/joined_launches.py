@@ -214,17 +214,35 @@ def _with_company(ranges: Mapping[Node, range]) -> list[Node]:
     return [node for node, levels in ranges.items() if any(n_nodes[n] > 1 for n in levels)]
 
 
-def _levels(ranges: Mapping[Node, range], keys: Mapping[Node, Any]) -> list[list[Node]]:
+def _levels(stretch: Sequence[Node], keys: Mapping[Node, Any]) -> list[list[Node]]:
     """Return nodes in sequence, of which those of a level do not depend on each other.
 
     A node is in the level after those that it waits for, or later, with others of its key.
     """
-    found: list[list[Node]] = [[] for _ in range(max(r.stop for r in ranges.values()))]
+    earliest: dict[Node, int] = {}
+    waits_for: dict[Node, list[Node]] = {}
+    written: dict[Any, Node] = {}
+    read: dict[Any, list[Node]] = {}
+    for node in stretch:
+        inputs = {t.storage for t in node.inputs.values()}
+        outputs = {t.storage for t in node.outputs.values()}
+        before = [written[storage] for storage in inputs | outputs if storage in written]
+        before += [reader for storage in outputs for reader in read.get(storage, ())]
+        earliest[node] = max([earliest[other] for other in before], default=-1) + 1
+        waits_for[node] = before
+        for storage in outputs:
+            written[storage], read[storage] = node, []
+        for storage in inputs:
+            read.setdefault(storage, []).append(node)
+    found: list[list[Node]] = [[] for _ in range(max(earliest.values()) + 1)]
+    after: dict[Node, int] = {}
     last: dict[tuple[int, Any], bool] = {}
-    for node in sorted(ranges, key=lambda node: -ranges[node].start):
-        key, level = keys.get(node), ranges[node].start
-        later = reversed(ranges[node][1:])
+    for node in sorted(stretch, key=lambda node: -earliest[node]):
+        key, level = keys.get(node), earliest[node]
+        later = range(after.get(node, len(found)) - 1, level, -1)
         level = next((n for n in later if key is not None and (n, key) in last), level)
         last[level, key] = True
         found[level].append(node)
+        for other in waits_for[node]:
+            after[other] = min(after.get(other, level), level)
     return [level for level in found if level]

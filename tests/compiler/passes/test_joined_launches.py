@@ -57,6 +57,16 @@ def test_what_could_run_earlier_waits_for_its_like(queue):
         assert len([row for row in rows if "square_sum" in row]) == 1, rows
 
 
+def test_what_waits_for_a_copy_is_joined_with_what_does_not(queue):
+    """Small gradients become one array, whose sum is computed with those of large ones."""
+    sizes = (300_000, 310_001, *[60_000] * 5)
+    grads = [normal(queue, n, seed=n) for n in sizes]
+    rows = compiled_twice(lambda *grads: optim.clip_grad_norm(list(grads), 1.0)[0], *grads)
+    sums = [row for row in rows if "square_sum" in row and "sqrt" not in row]
+    assert len(sums) == 1, rows
+    assert sums[0].startswith("joined_")
+
+
 def test_what_depends_on_each_other_stays_in_order(queue):
     x = normal(queue, 40)
 
