@@ -404,6 +404,7 @@ ADDED: dict[str, Callable[..., Any]] = {
     "cpu": _itself, "detach": _detach, "dim": lambda x: x.ndim, "ndimension": lambda x: x.ndim,
     "double": _as("float64"), "expand": _expand,
     "expand_as": lambda x, other: _expand(x, *other.shape), "float": _as("float32"),
+    "flip": lambda x, *dims, **named: functions.flip(x, **named or {"dims": _sizes(dims)}),
     "half": _as("float16"), "int": _as("int32"), "is_floating_point": lambda x: x.is_float,
     "long": _as("int64"), "new_empty": _constant(0), "new_full": _new_full,
     "new_ones": _constant(1), "new_zeros": _constant(0),

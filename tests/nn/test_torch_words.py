@@ -45,6 +45,7 @@ METHODS = [
     "x.data", "x.clone().data", "x.contiguous()", "x.numel() + x", "x.dim() + x",
     "x.size(0) + x", "x.size(dim=1) + x", "x.shape[-1] + x", "x * x.is_cuda", "x.float()",
     "x.ndimension() + x", "x.nelement() + x", "x.where(x > 0, x * 2)", "x.expand_as(x)",
+    "x.flip(0, 1)", "x.flip(0)", "x.flip((0, 1))", "x.flip(dims=[1])",
     "x.view_as(x)", "x.reshape_as(x)", "x.swapaxes(0, 1)", "x.swapdims(0, 1)", "x.movedim(0, 1)",
     "x.diagonal(dim1=1, dim2=2)", "x.unbind(dim=1)[0]", "x.all(dim=1)", "(x > 0).any(dim=1)",
     "x.prod(dim=1)", "x.amax(dim=(1, 2))", "x.amin(1, keepdim=True)", "x.logsumexp(dim=-1)",

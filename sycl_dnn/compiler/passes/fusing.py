@@ -267,6 +267,9 @@ def _built(graph: Graph, draft: _Draft, reader: Node) -> Node | Refusal:
     pd = rebuilt(engine, node, draft.attr, dst=_requested(node, result.desc))
     if isinstance(pd, Refusal):
         return pd
+    is_plain = pd.impl_info.startswith(("ncsp_", "nspc_", "ref"))
+    if node.row == "batch_normalization_forward" and is_plain:
+        return Refusal(f"{pd.impl_info} multiplies by 0: NaN for minus infinity, and -0")
     if pd.desc_of("dst") != result.desc:
         return Refusal(f"{node.row} would write another layout")
     refusal = misfit(pd, node, draft.inputs)

@@ -27,3 +27,14 @@ def test_prelu_keeps_the_sign_of_zero(slopes, is_multiplied):
     expected = np.where(y > 0, y, factor * y)
     np.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-5, atol=1e-6)
     assert (np.signbit(found.asnumpy()) == np.signbit(expected)).all()
+
+
+@pytest.mark.parametrize("shape", [(2, 8, 3, 3), (2, 8, 5), (4, 8), (2, 8, 2, 2, 2)])
+def test_relu_of_a_batch_norm_is_zero_for_minus_infinity(shape):
+    """oneDNN's kernels that are not compiled multiply negative numbers by 0."""
+    x = dpnp.asarray(10 * np.random.default_rng(6).standard_normal(shape).astype("f4"))
+    scale, shift = F.full((8,), 3e38), F.zeros(8)
+    function = lambda x: F.relu(F.batch_norm(x, shift, F.ones(8), scale, shift))  # noqa: E731
+    found = sycl_dnn.compile(function)(x).asnumpy()
+    np.testing.assert_array_equal(found == 0, x.asnumpy() <= 0)
+    assert not np.signbit(found).any()
