@@ -230,12 +230,12 @@ def _row_of(expression: Expression, grid: ReductionGrid, schedule: ReductionSche
 
 
 def _is_block(grid: ReductionGrid, schedule: ReductionSchedule) -> bool:
-    """Whether what is reduced is one block, of whose elements there is no sum of sums.
+    """Whether rows are one block, of whose elements there is no sum of sums.
 
     A single row costs too little to have another kernel than longer ones.
     """
-    step = schedule.step if grid.kinds[schedule.lanes] == "r" else 1
-    return "k" in grid.kinds and grid.count("r") <= schedule.block * step
+    is_rows = grid.kinds[schedule.lanes] == "r" and "k" in grid.kinds
+    return is_rows and grid.count("r") <= schedule.block * schedule.step
 
 
 def planned(

@@ -87,13 +87,14 @@ class _Joining:
 
     def rewrite(self, stretch: Sequence[Node]) -> None:
         """Replace equal launches of which none reads what others write."""
-        ranges = _ranges(stretch)
+        before = _before(stretch)
+        ranges = _ranges(before)
         # What is constant is launched once.
         candidates = [node for node in _with_company(ranges) if not self._is_constant(node)]
         if not candidates:
             return
         keys = self._forms = self._keys(candidates)
-        levels = _levels(ranges, keys)
+        levels = _levels(before, ranges, keys)
         bunches = [bunch for level in levels for bunch in self._bunches(level, keys)]
         if len(bunches) == len(stretch):
             return
@@ -186,26 +187,33 @@ def _by_row(tensors: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
     return dict(pairs)
 
 
-def _ranges(stretch: Sequence[Node]) -> dict[Node, range]:
-    """Return the levels that each node may be in: it waits for those of lower levels only."""
-    earliest: dict[Node, int] = {}
-    after: dict[Node, int] = {}
+def _before(stretch: Sequence[Node]) -> dict[Node, list[Node]]:
+    """Return which others each node waits for."""
+    found: dict[Node, list[Node]] = {}
     written: dict[Any, Node] = {}
     read: dict[Any, list[Node]] = {}
     for node in stretch:
         inputs = {t.storage for t in node.inputs.values()}
         outputs = {t.storage for t in node.outputs.values()}
-        before = [written[storage] for storage in inputs | outputs if storage in written]
-        before += [reader for storage in outputs for reader in read.get(storage, ())]
-        level = earliest[node] = max([earliest[other] for other in before], default=-1) + 1
-        for other in before:
-            after[other] = min(after.get(other, level), level)
+        found[node] = [written[storage] for storage in inputs | outputs if storage in written]
+        found[node] += [reader for storage in outputs for reader in read.get(storage, ())]
         for storage in outputs:
             written[storage], read[storage] = node, []
         for storage in inputs:
             read.setdefault(storage, []).append(node)
-    n_levels = max(earliest.values()) + 1
-    return {node: range(level, after.get(node, n_levels)) for node, level in earliest.items()}
+    return found
+
+
+def _ranges(before: Mapping[Node, Sequence[Node]]) -> dict[Node, range]:
+    """Return the levels that each node may be in: it waits for those of lower levels only."""
+    earliest: dict[Node, int] = {}
+    for node, others in before.items():
+        earliest[node] = max([earliest[other] for other in others], default=-1) + 1
+    after = dict.fromkeys(before, max(earliest.values()) + 1)
+    for node in reversed(list(before)):
+        for other in before[node]:
+            after[other] = min(after[other], after[node] - 1)
+    return {node: range(level, after[node]) for node, level in earliest.items()}
 
 
 def _with_company(ranges: Mapping[Node, range]) -> list[Node]:
@@ -214,35 +222,23 @@ def _with_company(ranges: Mapping[Node, range]) -> list[Node]:
     return [node for node, levels in ranges.items() if any(n_nodes[n] > 1 for n in levels)]
 
 
-def _levels(stretch: Sequence[Node], keys: Mapping[Node, Any]) -> list[list[Node]]:
+def _levels(
+    before: Mapping[Node, Sequence[Node]], ranges: Mapping[Node, range], keys: Mapping[Node, Any]
+) -> list[list[Node]]:
     """Return nodes in sequence, of which those of a level do not depend on each other.
 
     A node is in the level after those that it waits for, or later, with others of its key.
     """
-    earliest: dict[Node, int] = {}
-    waits_for: dict[Node, list[Node]] = {}
-    written: dict[Any, Node] = {}
-    read: dict[Any, list[Node]] = {}
-    for node in stretch:
-        inputs = {t.storage for t in node.inputs.values()}
-        outputs = {t.storage for t in node.outputs.values()}
-        before = [written[storage] for storage in inputs | outputs if storage in written]
-        before += [reader for storage in outputs for reader in read.get(storage, ())]
-        earliest[node] = max([earliest[other] for other in before], default=-1) + 1
-        waits_for[node] = before
-        for storage in outputs:
-            written[storage], read[storage] = node, []
-        for storage in inputs:
-            read.setdefault(storage, []).append(node)
-    found: list[list[Node]] = [[] for _ in range(max(earliest.values()) + 1)]
-    after: dict[Node, int] = {}
+    n_levels = max(r.stop for r in ranges.values())
+    after = dict.fromkeys(before, n_levels)
+    found: list[list[Node]] = [[] for _ in range(n_levels)]
     last: dict[tuple[int, Any], bool] = {}
-    for node in sorted(stretch, key=lambda node: -earliest[node]):
-        key, level = keys.get(node), earliest[node]
-        later = range(after.get(node, len(found)) - 1, level, -1)
+    for node in sorted(ranges, key=lambda node: -ranges[node].start):
+        key, level = keys.get(node), ranges[node].start
+        later = range(after[node] - 1, level, -1)
         level = next((n for n in later if key is not None and (n, key) in last), level)
         last[level, key] = True
         found[level].append(node)
-        for other in waits_for[node]:
-            after[other] = min(after.get(other, level), level)
+        for other in before[node]:
+            after[other] = min(after[other], level)
     return [level for level in found if level]
