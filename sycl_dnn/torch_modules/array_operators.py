@@ -170,6 +170,16 @@ def _scattered(x: Any, dim: int, index: Any, source: Any, **options: Any) -> Any
     return F.scatter(x, dim, index, source)
 
 
+def _histogram(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+    """Count the elements of each of the intervals, which all but the last exclude their ends."""
+    if not min < max:
+        raise NotImplementedError(f"from_torch: histc needs min < max, got {min} and {max}")
+    x = F.unsqueeze(F.flatten(x), 1)
+    place = F.floor(F.mul(F.div(F.sub(x, min), max - min), bins))
+    place = F.where(F.eq(x, max), bins - 1.0, place)
+    return F.astype(F.sum(F.eq(place, F.arange(bins)), 0), str(x.dtype))
+
+
 ROWS: dict[str, Callable[..., Any]] = {
     **{name: getattr(F, name) for name in _SAME},
     "arange": _range,
@@ -178,6 +188,7 @@ ROWS: dict[str, Callable[..., Any]] = {
     "eye": lambda n, *m, dtype=None, **_: F.eye(n, *m, dtype=dtype or "float32"),
     "full": _full,
     "full_like": lambda x, value, dtype=None, **_: F.full_like(x, value, dtype=_kind(x, dtype)),
+    "histc": _histogram,
     "index": _indexed,
     "linalg_vector_norm": _norm,
     "linspace": lambda a, b, n, dtype=None, **_: F.linspace(a, b, n, dtype=dtype or "float32"),

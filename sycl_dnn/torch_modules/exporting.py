@@ -34,6 +34,8 @@ _SCHEMAS = {
     **dict.fromkeys(_ONE_STATE, f"(Tensor input, Tensor hx, {_NUMBERS}) -> (Tensor, Tensor)"),
 }
 _SCHEMAS["instance_norm"] = _SCHEMAS["batch_norm"]
+#: Otherwise torch.export runs operators on constants, and these have no kernels.
+_TAGS = (torch.Tag.nondeterministic_seeded,)
 _RECURRENT = {getattr(torch, name): name for name in ("lstm", *_ONE_STATE)}
 
 
@@ -49,7 +51,7 @@ def _recurrence(x: Any, states: Any, params: Any, *numbers: Any) -> Any:
 
 
 for _name, _schema in _SCHEMAS.items():
-    _LIBRARY.define(_name + _schema)  # type: ignore[no-untyped-call, unused-ignore]
+    _LIBRARY.define(_name + _schema, tags=_TAGS)  # type: ignore[no-untyped-call, unused-ignore]
     _fake = _recurrence if _name in _RECURRENT.values() else _same
     torch.library.register_fake(f"sycl_dnn::{_name}", _fake, lib=_LIBRARY)
 

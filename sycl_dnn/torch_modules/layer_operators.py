@@ -151,6 +151,29 @@ def _weighted_loss(function: Callable[..., Any], *names: str) -> Callable[..., A
     return row
 
 
+def _grouped_product(
+    x: Any, weights: Any, ends: Any = None, bias: Any = None, dtype: str | None = None
+) -> Any:
+    """Multiply rows by one matrix of each group; rows after the last group become 0.
+
+    The groups' sizes are known on the device only, so all rows are multiplied by all matrices.
+    """
+    if ends is None or x.ndim != 2 or weights.ndim != 3 or bias is not None:
+        raise NotImplementedError(
+            "from_torch: grouped products need rows (2 axes), matrices (3 axes), the groups' ends "
+            f"and no bias, got {x.ndim} and {weights.ndim} axes"
+        )
+    rows = F.unsqueeze(F.arange(x.shape[0]), 1)
+    group = F.sum(F.le(F.unsqueeze(ends, 0), rows), 1)
+    belongs = F.eq(F.unsqueeze(F.arange(weights.shape[0]), 1), F.unsqueeze(group, 0))
+    products = F.matmul(F.unsqueeze(x, 0), weights)
+    made = F.sum(F.where(F.unsqueeze(belongs, 2), products, 0.0), 0)
+    return made if dtype is None else F.astype(made, dtype)
+
+
+#: Operators of libraries over torch, with their full names.
+OTHERS: dict[str, Callable[..., Any]] = {"transformers.grouped_mm_fallback": _grouped_product}
+
 ROWS: dict[str, Callable[..., Any]] = {
     **{name: getattr(F, _NAMES.get(name, name)) for name in _SAME},
     **{name: _resized(name, mode) for name, mode in _MODES.items()},
@@ -188,6 +211,7 @@ ROWS: dict[str, Callable[..., Any]] = {
     "scaled_dot_product_attention": _attention,
     "smooth_l1_loss": _loss(F.smooth_l1_loss),
     "softmax": _softmax(F.softmax),
+    "_grouped_mm": _grouped_product,
     "_log_softmax": _softmax(F.log_softmax),
     "_safe_softmax": _softmax(F.softmax),
     "_softmax": _softmax(F.softmax),

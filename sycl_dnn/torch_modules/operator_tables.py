@@ -31,6 +31,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
         for name, row in module.ROWS.items()
     },
     **{f"sycl_dnn.{name}": row for name, row in layer_operators.WHOLE.items()},
+    **layer_operators.OTHERS,
 }
 
 

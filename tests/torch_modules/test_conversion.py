@@ -150,6 +150,27 @@ def test_constants_are_folded_at_conversion():
     assert result.state_dict() == {}
 
 
+class WithTables(nn.Module):
+    """Tensors that are neither parameters nor buffers, in layers that are kept whole."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.other = torch.ones(3, 200), torch.ones(3, 200)
+        self.dropout, self.norm = nn.Dropout(0.5), nn.BatchNorm1d(200, affine=False)
+
+    def forward(self, x):
+        return x + self.table.detach().type_as(x) + self.dropout(self.other) + self.norm(self.other)
+
+
+def test_layers_of_constants_are_kept_whole():
+    net, x = WithTables(), torch.randn(3, 200)
+    result = sycl_dnn.from_torch(net, x)
+    first, second = (dpnp.asnumpy(result(*arrays(x))) for _ in range(2))
+    assert (first != second).any()  # dropout is not computed once at conversion
+    net(x), net(x)  # statistics
+    close(result.eval()(*arrays(x)), net.eval()(x))
+
+
 def test_dynamic_sizes_are_bound_at_the_call():
     net = NETWORKS["GPT"]()[0]
     ids = torch.randint(40, (4, 16))
