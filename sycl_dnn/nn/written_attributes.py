@@ -11,11 +11,14 @@ from __future__ import annotations
 import contextlib
 import pickle
 import random
+import sys
+import types
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sycl_dnn.call import code_facts
 from sycl_dnn.nn import kept_contents, module_tree
 from sycl_dnn.nn.container_contents import copied
 from sycl_dnn.nn.kept_contents import Kept
@@ -24,6 +27,9 @@ from sycl_dnn.trace.module_arrays import handed, plain
 from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
+
+#: What draws random numbers that have one state in a process.
+_DRAWING = (random.Random, np.random.RandomState)
 
 
 class Change(NamedTuple):
@@ -187,7 +193,7 @@ def unchanged(module: Any, trace: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        is_drawn = drawn != _drawn()
+        is_drawn = drawn != _drawn() and _may_draw(module)
         changed += [k for k in reversed(kept) if k.is_changed()]
         for k in reversed(kept):
             k.restore()
@@ -207,6 +213,47 @@ def unchanged(module: Any, trace: Any) -> Iterator[None]:
 def _drawn() -> tuple[Any, bytes]:
     """Return the state of Python's and NumPy's own random numbers."""
     return random.getstate(), pickle.dumps(np.random.get_state())
+
+
+def _may_draw(module: Any) -> bool:
+    """Whether code of a module and its parts reads Python's or NumPy's own random numbers.
+
+    Their state tells only that a thread has drawn: this one, or one that prepares data.
+    """
+    values = [v for part in module_tree.registered_modules(module) for v in part.__dict__.values()]
+    for kind in set(map(type, module_tree.registered_modules(module))):
+        values += [v for owner in kind.__mro__ for v in vars(owner).values()]
+    seen: set[int] = set()
+    while values:
+        value = values.pop()
+        value = getattr(value, "fget", None) or getattr(value, "__func__", value)
+        if (
+            value is random
+            or value is np.random
+            or isinstance(getattr(value, "__self__", None), _DRAWING)
+        ):
+            return True
+        if not isinstance(value, types.FunctionType) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if not code_facts.is_library(value.__module__):
+            values += _read(value)
+    return False
+
+
+def _read(function: types.FunctionType) -> Iterator[Any]:
+    """Yield the globals and captured values that a function reads, and attributes of these."""
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # not assigned yet
+            yield cell.cell_contents
+    facts = code_facts.facts_of(function.__code__)
+    yield from map(sys.modules.get, facts.imported(function.__globals__))
+    for name, *attributes in facts.chains:
+        value = function.__globals__.get(name)
+        yield value
+        for attribute in attributes:
+            value = getattr(value, attribute, None)
+            yield value
 
 
 def _refusal(module: Any, name: str, what: str) -> str:

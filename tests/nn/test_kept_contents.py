@@ -2,6 +2,7 @@
 """Forwards that change objects, arrays of NumPy and nested containers of their module in place."""
 
 import random
+import threading
 from collections import OrderedDict, defaultdict
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -222,6 +223,27 @@ def test_compiled_functions_refuse_it_and_undo_it(x):
         with pytest.raises(TypeError, match=r"Net\.forward must not draw random numbers"):
             compiled(Net(step), x)
         assert (random.getstate(), np.random.get_state()[1].tolist()) == before
+
+
+def test_another_thread_may_draw_while_a_module_is_traced(x):
+    begun, drawn = threading.Event(), threading.Event()
+
+    def step(net, y):
+        begun.set()
+        assert drawn.wait(60)
+        return y.sum() * 2
+
+    def draw():
+        assert begun.wait(60)
+        numbers.append((random.random(), np.random.rand()))
+        drawn.set()
+
+    numbers = []
+    thread = threading.Thread(target=draw)
+    thread.start()
+    assert float(sycl_dnn.compile(lambda net, x: net(x))(Net(step), x)) == 60
+    thread.join()
+    assert (random.random(), np.random.rand()) not in numbers  # its draws are not undone
 
 
 def test_random_numbers_are_drawn_at_each_call(way, x):
