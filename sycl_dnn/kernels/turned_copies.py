@@ -121,11 +121,11 @@ def turned_copy(tensor: Tensor, wanted: MemoryDesc) -> Tensor | None:
     is_cpu = trace.engine.kind is _core.engine_kind.cpu
     if not (is_known and is_cpu and _LEAST <= tensor.size < _MOST):
         return None
-    turn = turn_of(tensor.desc, wanted)
     vector = 16 if cpu_has_avx512() else 8
-    # oneDNN is as fast in between.
-    least = _BLOCK if vector == 16 and given == made == "float32" else vector
-    if turn is None or min(turn[:2]) < least:
+    if vector == 16 and _BITS[given] == _BITS[made] == 32:  # oneDNN's is as fast
+        return None
+    turn = turn_of(tensor.desc, wanted)
+    if turn is None or min(turn[:2]) < vector:
         return None
     kernels = Kernels(trace, _SOURCE, "bfloat16", vector, _macros(given, made))
     if not kernels.can_run("turned_copy"):
