@@ -10,7 +10,10 @@ from pathlib import Path
 # simulated GPUs and layers over a driver have their own compilers.
 if not {"SetCommandStreamReceiver", "EXECUTING_GPU"} & set(os.environ):
     os.environ.setdefault("SYCL_CACHE_PERSISTENT", "1")
-    os.environ.setdefault("SYCL_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "kernels"))
+    # SYCL's keys do not tell binaries for other instructions apart.
+    folder = Path(__file__).parents[1] / "build" / "kernels"
+    target = os.environ.get("CL_CONFIG_CPU_TARGET_ARCH", "native")
+    os.environ.setdefault("SYCL_CACHE_DIR", str(folder / target))
 
 # So are the kernels of this package, separately from the user's own.
 os.environ.setdefault("SYCL_DNN_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "kept"))
