@@ -6,21 +6,16 @@ from collections import deque
 import dpnp
 import numpy as np
 import pytest
+from changing_modules import VALUES, WAYS, Net
 
 import sycl_dnn
-from sycl_dnn import functional as F
 from sycl_dnn import nn
 from sycl_dnn.call import cache
 
-VALUES = np.arange(6, dtype="f4").reshape(2, 3)
-WAYS = {
-    "called": lambda net, x: net(x),
-    "gradient of the module": lambda net, x: sycl_dnn.value_and_grad(lambda n: n(x))(net)[0],
-    "gradient of the input": lambda net, x: sycl_dnn.value_and_grad(lambda x: net(x))(x)[0],
+WAYS = WAYS | {
     "with more results": lambda net, x: sycl_dnn.value_and_grad(
         lambda n: (n(x), x), has_aux=True)(net)[0][0],
     "in a list": lambda net, x: sycl_dnn.vjp(lambda nets: nets[0](x), [net])[0],
-    "part of a module": lambda net, x: nn.Sequential(net)(x),
 }  # fmt: skip
 
 
@@ -32,20 +27,6 @@ def way(request):
 @pytest.fixture
 def x():
     return dpnp.asarray(VALUES)
-
-
-class Net(nn.Module):
-    """``forward`` calls ``step(self, x)``, and returns one number."""
-
-    def __init__(self, step, **state):
-        super().__init__()
-        self.weight = nn.Parameter(F.full((3,), 2.0))
-        self.step = step
-        for name, value in state.items():
-            setattr(self, name, value)
-
-    def forward(self, x):
-        return self.step(self, x * self.weight)
 
 
 def test_counters(way, x):
