@@ -125,10 +125,18 @@ def _is_same(a: Any, b: Any) -> bool:
     return a is b or (type(a) is type(b) and isinstance(a, _BY_VALUE) and bool(a == b))
 
 
+def _have_same_bits(a: Any, b: Any) -> bool:
+    """Whether arrays of one shape are equal; NaN too. Numbers are compared without a copy."""
+    if a.dtype.kind not in "biuf" or a.dtype != b.dtype:
+        return bool(a.tobytes() == b.tobytes())
+    a, b = (np.ascontiguousarray(v).reshape(-1).view(np.uint8) for v in (a, b))
+    return bool(np.array_equal(a, b))
+
+
 def _are_same(before: Any, now: Any) -> bool:
     """Whether two contents are the same."""
     if isinstance(before, np.ndarray):
-        return before.shape == now.shape and before.tobytes() == now.tobytes()
+        return before.shape == now.shape and _have_same_bits(before, now)
     if isinstance(before, set):
         return set(map(id, before)) == set(map(id, now))
     if isinstance(before, _State):
