@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sycl_dnn import tree
+from sycl_dnn.call.argument_writes import refuse_inner
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.segments import finalized, live_steps
@@ -286,6 +287,7 @@ def inner_vjp(
     supply = iter(trace.logged(_separate, tensors))
     part = trace.tape_part(training=True)
     args = tree.map(lambda v: next(supply) if isinstance(v, Tensor) else v, args)
+    refuse_inner(args)
     try:
         result = function(*args, **kwargs)
     finally:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn import tree
+from sycl_dnn.call.written_views import unwritten
 from sycl_dnn.trace import nested_arguments, policy
 from sycl_dnn.trace.gradients import (
     Grads,
@@ -100,7 +101,8 @@ class custom_vjp:  # noqa: N801 - used as a decorator
         name = self._name
         part = trace.tape_part(training=True, is_apart=True)
         try:
-            made = forward(*args, **kwargs)
+            with unwritten(trace):
+                made = forward(*args, **kwargs)
         finally:
             trace.logged(TapePart.end, part)
         if not isinstance(made, tuple) or len(made) != 2:
@@ -259,7 +261,8 @@ def _recorded(trace: Any, body: Callable[[], Any], function: Callable[..., Any])
     """Record a function as one entry, whose gradient records it again."""
     part, n_before = trace.tape_part(training=True, is_apart=True), _n_evaluated(trace)
     try:
-        made = body()
+        with unwritten(trace):
+            made = body()
     finally:
         trace.logged(TapePart.end, part)
     name = getattr(function, "__name__", "checkpoint")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from sycl_dnn import tree
-from sycl_dnn.call import arguments, cache, capturing, torch_keywords
+from sycl_dnn.call import argument_writes, arguments, cache, capturing, torch_keywords
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.autocast import casting
 from sycl_dnn.call.double_precision_refusals import answered
@@ -213,6 +213,7 @@ class Operation:
         try:
             with running(trace):
                 result = body(*swapped, **named)
+                argument_writes.write_back(trace)
         except AttributeError:
             arguments.check_tensors(self.name, self.body, swapped, named)
             raise

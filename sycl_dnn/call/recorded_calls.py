@@ -19,7 +19,7 @@ import numpy as np
 
 from sycl_dnn import tree
 from sycl_dnn._core import RecordedRun
-from sycl_dnn.call import cache, written_views
+from sycl_dnn.call import argument_writes, cache, written_views
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.call_paths import KnownValue, NewValue, Point, Results
 from sycl_dnn.call.call_tokens import PLAIN, Unknown, function_token, token
@@ -33,7 +33,7 @@ from sycl_dnn.trace.frozen import Seed, argument_of
 from sycl_dnn.trace.indexing import put
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.refusals import VALUES
-from sycl_dnn.trace.torch_methods import ASSIGNMENT, OfCaller, OfCapture, overwritten
+from sycl_dnn.trace.torch_methods import ASSIGNMENT, OfCapture, overwritten, unspoilt
 from sycl_dnn.trace.trace_state import TraceState, placement_error, running
 from sycl_dnn.trace.values import MixedTraces, Tensor
 
@@ -100,6 +100,8 @@ class Recording(RecordedRun):
 
     training = True
     is_lowered = is_compiled = False
+    #: How many values, the first ones, must not be written to.
+    n_fixed = 0
 
     def __init__(self, start: Point, placed: PlacedCall) -> None:
         super().__init__()
@@ -132,6 +134,8 @@ class Recording(RecordedRun):
         #: As of ``TraceState``.
         self.modules: set[int] = set()
         self.buffers: dict[Any, Any] = {}
+        self.given: list[RecordedTensor] = []
+        self.rewritten: dict[Any, Any] = {}
         self.origins: dict[int, Any] = {}
         self.views: set[int] = set()
         self.fresh: dict[int, int] = {}
@@ -141,9 +145,8 @@ class Recording(RecordedRun):
     def argument(self, value: Any) -> RecordedTensor:
         """Return the value of the next array of the call."""
         made = self.shown_as(described(value))
-        made.marks = OfCaller()
         self._given.append(value)
-        return made
+        return argument_writes.marked(self, made, made)
 
     def replace(self, tensor: RecordedTensor, made: RecordedTensor, writer: str) -> None:
         """Let a value, and what it is a view of, stand for the result of a write from now on."""
@@ -422,7 +425,9 @@ class Recording(RecordedRun):
     def returned(self, result: Any) -> Any:
         """Return the result of the function with values for the arrays in it."""
         if result.__class__ is RecordedTensor:
-            return result
+            return unspoilt("the result", result)
+        for leaf in tree.leaves(result):
+            unspoilt("the result", leaf)
         return nested_arguments.replaced(result, self.capture)
 
     def plan(self, result: Any) -> Any:
@@ -453,7 +458,7 @@ class Recording(RecordedRun):
         self.origins, self.views, self.fresh = {}, set(), {}
         for watched in reversed(self.watched):
             watched.restore()
-        self.buffers, self.watched = {}, []
+        self.buffers, self.watched, self.given, self.rewritten = {}, [], [], {}
         self._numbers, self.traced, self.point, self._end = {}, None, None, None
 
     def identity(self, function: Any) -> Any:

@@ -74,14 +74,9 @@ class RecordedTensor(Tensor):
         Raises
         ------
         TypeError
-            It is an argument of the function, a parameter, or an array that the function captures,
+            It is an argument with a gradient, a parameter, or an array that the function captures,
             or a view of one.
         """
-        if isinstance(self.marks, OfCaller):
-            raise TypeError(
-                "assignment to elements: an argument of a differentiated function, a parameter and "
-                "a captured array cannot be written to; assign to a copy (x * 1, x.clone())"
-            )
         self.trace.assign(self, key, value)
 
     @property

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn import tree
+from sycl_dnn.call import argument_writes, cache
 from sycl_dnn.call import arguments as subjects
-from sycl_dnn.call import cache
 from sycl_dnn.call.arguments import Collected, UserCall
 from sycl_dnn.call.attribute_changes import Changes, watch
 from sycl_dnn.call.both_passes import Differentiated, inner_vjp
@@ -248,9 +248,13 @@ def _run(
         if placed.call.numbers:
             swapped, values = numbered(recording, [swapped, values], static)
         named = dict(zip(asked.kwargs, values, strict=True))
+        argument_writes.refuse_differentiated(
+            swapped if asked.wrt is None else [swapped[i] for i in asked.wrt]
+        )
         watch(recording, [*asked.args, *asked.kwargs.values()], [*swapped, *values])
         with running(recording):
             result = recording.returned(asked.function(*swapped, **named))
+            argument_writes.write_back(recording)
         changes = Changes(recording, asked.has_aux)
         if changes:
             asked, result = asked._replace(has_aux=True), changes.joined(result)

@@ -9,7 +9,8 @@ views are taken again when they are read.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from sycl_dnn import tree
@@ -67,7 +68,8 @@ def write(recording: Any, tensor: RecordedTensor, made: RecordedTensor, writer: 
     Raises
     ------
     RuntimeError
-        Elements of the view are one in memory.
+        Elements of the view are one in memory, or the tensor was there before a function that is
+        run apart.
     """
     chain = [(tensor, made)]
     while (origin := origin_of(recording, tensor)) and _shares_memory(recording, origin, tensor):
@@ -82,10 +84,26 @@ def write(recording: Any, tensor: RecordedTensor, made: RecordedTensor, writer: 
         )  # fmt: skip
         tensor = origin.source
         chain.append((tensor, made))
+    if any(written.number < recording.n_fixed for written, _ in chain):
+        raise RuntimeError(
+            f"{writer}: a function given to checkpoint or custom_vjp cannot write to a tensor that "
+            "it did not make; write to a copy (x * 1, x.clone())"
+        )
     for written, value in chain:
         renew(recording, written, value)
     if id(tensor.marks) in recording.viewed:
         recording.fresh |= {id(written): len(tensor.marks) for written, _ in chain}
+
+
+@contextlib.contextmanager
+def unwritten(trace: Any) -> Iterator[None]:
+    """Refuse writes inside to values that a recording knows already: what runs has its own rule."""
+    before = getattr(trace, "n_fixed", 0)
+    trace.n_fixed = len(getattr(trace, "seen", ()))
+    try:
+        yield
+    finally:
+        trace.n_fixed = before
 
 
 def renew(recording: Any, tensor: RecordedTensor, made: RecordedTensor) -> None:

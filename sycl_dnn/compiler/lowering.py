@@ -10,6 +10,7 @@ import dpnp
 
 from sycl_dnn import _core, tree
 from sycl_dnn._dpnp import usm_array
+from sycl_dnn.call import argument_writes
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.captures import Captures
 from sycl_dnn.call.capturing import FromNumber
@@ -298,6 +299,7 @@ def traced(
     args, kwargs = _completed(args, trace), _completed(kwargs, trace)
     with tracing.explained(function), running(trace):
         result = function(*args, **kwargs)
+        argument_writes.write_back(trace)
     leaves, form = nested_arguments.result_of(result, "compile", trace.capture)
     if trace.dtype is not None:
         leaves = [trace.convert(t, "float32") if t.dtype == trace.dtype else t for t in leaves]
@@ -322,7 +324,7 @@ def _completed(value: Any, trace: CompileTrace) -> Any:
     if isinstance(value, Held):
         return trace.capture(value.value)
     if isinstance(value, Tensor):
-        return trace.lowered(value)
+        return argument_writes.marked(trace, trace.lowered(value), value)
     node = tree.opened(value)
     if node is None or not node.children:
         return value

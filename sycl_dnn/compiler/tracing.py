@@ -100,6 +100,7 @@ class CompileTrace(Trace):
         if self.dtype is None or tensor.dtype != "float32":
             return tensor
         made = super().convert(tensor, self.dtype)
+        made.marks = tensor.marks
         if layout.is_dense(tensor.desc):
             self._wider[id(made.storage)] = (made, tensor)
         return made

@@ -13,7 +13,7 @@ from typing import Any
 from sycl_dnn import tree
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.refusals import NeedsArrays
-from sycl_dnn.trace.torch_methods import OfModule
+from sycl_dnn.trace.torch_methods import OfOthers
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
 
@@ -31,7 +31,7 @@ def assign(module: Any, name: str, value: Tensor) -> None:
     buffers[name] = trace.convert(value, str(old.dtype))
 
 
-class BufferMarks(OfModule):
+class BufferMarks(OfOthers):
     """The marks of a parameter or a buffer of a traced module, and of views of it."""
 
     __slots__ = ("module", "name")

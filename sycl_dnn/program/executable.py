@@ -16,7 +16,7 @@ from sycl_dnn._dpnp import place, view
 from sycl_dnn.errors import OutOfMemory, Unimplemented
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.constants import Constants
-from sycl_dnn.program.donation import taken
+from sycl_dnn.program.donation import are_alone, taken
 from sycl_dnn.program.segments import (
     Segment,
     live_steps,
@@ -204,6 +204,7 @@ class Executable:
         self._by_arrays -= set(range(self._n_arguments))
         made = {id(t.storage) for s in live for t in s.outputs.values()}
         self._written = [(self._registers[id(s)], n) for s, n in trace.written if id(s) in made]
+        self._alone = {self._registers[id(s)] for s in trace.alone if id(s) in made}
         self._find_short_ways()
 
     def _find_short_ways(self) -> None:
@@ -364,6 +365,11 @@ class Executable:
         for register, name in self._written:
             if not registers[register].flags.writable:
                 raise ValueError(f"{name} must be writable and without negative strides")
+        if self._alone and not are_alone(registers[: self._n_arguments], self._alone, ()):
+            raise ValueError(
+                "an array that a function is given and writes to must not share memory with "
+                "another argument; pass a copy"
+            )
 
     def leaves(self, registers: list[Any], given: list[Any]) -> list[Any]:
         """Return the results of a call: new arrays, or arrays from ``given``."""

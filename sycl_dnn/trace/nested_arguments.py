@@ -12,6 +12,7 @@ import dpnp
 from sycl_dnn import tree
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen, Seed
+from sycl_dnn.trace.torch_methods import unspoilt
 from sycl_dnn.trace.values import MixedTraces, Tensor
 
 _FLAT = frozenset((Tensor, int, float, bool, str, type(None)))
@@ -92,13 +93,15 @@ def result_of(
     ------
     TypeError
         There is something other than tensors, arrays, None, numbers and strings.
+    RuntimeError
+        A tensor is one that torch would have written over.
     """
     tensors: list[Tensor] = []
     others: list[Any] = []
     leaves, structure = tree.flatten(value)
     for number, leaf in enumerate(leaves):
         if isinstance(leaf, Tensor):
-            tensors.append(leaf)
+            tensors.append(unspoilt(name, leaf))
             others.append(ARRAY)
         elif capture is not None and is_array(leaf):
             tensors.append(capture(leaf))

@@ -30,6 +30,7 @@ from sycl_dnn.trace.steps import (
     Out,
     Step,
 )
+from sycl_dnn.trace.torch_methods import OfCapture
 from sycl_dnn.trace.trace_state import TraceState
 from sycl_dnn.trace.values import Storage, Tensor
 
@@ -222,11 +223,12 @@ class Trace(TraceState):
         self._add(Step(None, {}, {"dst": made}))
         return made
 
-    def update(self, argument: Tensor, value: Tensor, name: str) -> None:
+    def update(self, argument: Tensor, value: Tensor, name: str, is_alone: bool = False) -> None:
         """Record that a call writes ``value`` into the array passed as ``argument``.
 
         Steps recorded earlier read the old content, later ones the new. ``name`` represents the
-        array in errors: ``"<function>: <argument>"``.
+        array in errors: ``"<function>: <argument>"``. ``is_alone``: whether calls are refused in
+        which another argument shares its memory.
         """
         storage = argument.storage
         if storage.argument is None or storage.constant:
@@ -237,6 +239,7 @@ class Trace(TraceState):
             return
         self.steps.append(self.copy_step(value, argument))
         self.written.append((storage, name))
+        self.alone |= {storage} if is_alone else set()
         # Copies in other layouts show the old content.
         self._reordered.pop(storage, None)
 
@@ -420,6 +423,7 @@ class Trace(TraceState):
         given = make()
         self.captured.append((index, value, given))
         self._capture_of[id(value)] = tensor = self.described(given)
+        tensor.marks = OfCapture()
         return tensor
 
     def described(self, tensor: Tensor) -> Tensor:

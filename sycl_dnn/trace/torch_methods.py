@@ -38,16 +38,37 @@ class ReadAfterWrite(RuntimeError):
     """A value is read that torch would have overwritten."""
 
 
-class OfCaller(list):  # type: ignore[type-arg]
-    """The marks of what a function was given or captures, to whose elements it cannot assign."""
+class OfOthers(list):  # type: ignore[type-arg]
+    """The marks of what a function does not own; ``written`` does what a write to it comes to."""
+
+    __slots__ = ()
+
+    def written(self, value: Any, writer: str, made: Any) -> Any:
+        """Return the result of a function that writes ``made`` over ``value``."""
+        raise NotImplementedError
+
+
+class OfCaller(OfOthers):
+    """The marks of arrays that a function was given or captures."""
 
     __slots__ = ()
 
 
 class OfCapture(OfCaller):
-    """The marks of what a function captures, which it cannot write to at all."""
+    """The marks of what a function captures, which it cannot write to."""
 
     __slots__ = ()
+
+    def written(self, value: Any, writer: str, made: Any) -> Any:
+        """Raise TypeError."""
+        raise _captured(writer)
+
+
+def _captured(writer: str) -> TypeError:
+    return TypeError(
+        f"{writer}: cannot write to an array that the forward captures; use the result of "
+        f"{writer} without inplace"
+    )
 
 
 def is_torch() -> bool:
@@ -63,17 +84,14 @@ def overwritten(value: Any, writer: str, made: Any) -> Any:
     Raises
     ------
     TypeError
-        The value is a parameter, or an array that the forward captures.
+        The value is a parameter, a captured array, or an argument with a gradient.
     """
-    if not hasattr(value, "marks") or isinstance(value.marks, OfCapture):
-        raise TypeError(
-            f"{writer}: cannot write to an array that the forward captures; use the result of "
-            f"{writer} without inplace"
-        )
-    if isinstance(value.marks, OfModule):
+    if not hasattr(value, "marks"):
+        raise _captured(writer)
+    if isinstance(value.marks, OfOthers):
         return value.marks.written(value, writer, made)
     replace = getattr(value.trace, "replace", None)
-    if replace is None or isinstance(value.marks, OfCaller):
+    if replace is None:
         value.marks.append(writer)
         return made
     replace(value, made, writer)
@@ -315,16 +333,6 @@ def _value(x: Any, value: Any) -> Any:
     if hasattr(value, "shape"):
         return _copied(x, value)
     return functions.full_like(x, value)
-
-
-class OfModule(list):  # type: ignore[type-arg]
-    """The marks of parameters and buffers; ``written`` does what a write to one comes to."""
-
-    __slots__ = ()
-
-    def written(self, value: Any, writer: str, made: Any) -> Any:
-        """Return the result of a function that writes ``made`` over ``value``."""
-        raise NotImplementedError
 
 
 #: By name without the underscore; other names are those of functions.

@@ -78,7 +78,7 @@ BODIES = {
         "    @staticmethod\n    def s(y): return y\n    @classmethod\n    def c(cls, y): return y\n"
         "return P.c(P.s(x)) * P().by"
     ),
-    "slices_and_augmented": "y = [x, x]\ny[0] *= SCALE\nreturn y[:1][0]",
+    "slices_and_augmented": "y = [x * 1, x]\ny[0] *= SCALE\nreturn y[:1][0]",
     "unpacked_calls": "return F.mul(*[x], **{'other': SCALE})" ,
     "conditional_import": "if SCALE < 0: import a_module_that_is_missing\nreturn x * SCALE",
     "guarded_import": (

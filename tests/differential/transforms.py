@@ -70,7 +70,7 @@ def _written(loss: Loss) -> Loss:
     """Operators that would write in place."""
 
     def whole(f: Any, o: Any) -> Any:
-        f = dict(f)
+        f = {name: x * 1.0 for name, x in f.items()}  # arguments with gradients are not written
         for name in f:
             f[name] *= 2.0
             f[name] /= 2.0
