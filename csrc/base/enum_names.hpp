@@ -7,6 +7,7 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
+#include <unordered_map>
 
 namespace sycl_dnn {
 
@@ -23,21 +24,24 @@ class named_enum_caster {
 
   public:
     PYBIND11_TYPE_CASTER(E, const_name<E>() + io_name(" | str", ""));
-    bool load(handle source, bool convert) {
-        exact member;
-        if (member.load(source, convert)) {
-            value = static_cast<E &>(member);
+    bool load(handle source, bool) {
+        const handle cls =
+            global_internals_native_enum_type_map_get_item(std::type_index(typeid(E)));
+        if (isinstance(source, cls)) {  // ``value`` would be a call of Python
+            value = static_cast<E>(source.attr("_value_").template cast<long>());
             return true;
         }
         if (!PyUnicode_Check(source.ptr())) return false;
-        const handle cls =
-            global_internals_native_enum_type_map_get_item(std::type_index(typeid(E)));
         const auto found = sycl_dnn::value_of_name(cls, source);
         if (found) value = static_cast<E>(*found);
         return found.has_value();
     }
     static handle cast(E source, return_value_policy policy, handle parent) {
-        return exact::cast(source, policy, parent);
+        // pybind11 would call the enumeration each time, which is a call of Python.
+        static auto *members = new std::unordered_map<E, PyObject *>;
+        PyObject *&member = (*members)[source];
+        if (!member) member = exact::cast(source, policy, parent).ptr();
+        return handle(member).inc_ref();
     }
 };
 

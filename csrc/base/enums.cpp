@@ -67,6 +67,10 @@ static void define(py::module_ &m, const char *name, const char *kind,
     py::native_enum<E> made(m, name, kind);
     for (const auto &[member, value] : members) made.value(member, value);
     made.finalize();
+    // Members are equal only to themselves; Python's own hash of them is a call of Python.
+    if (kind == std::string("enum.Enum"))
+        m.attr(name).attr("__hash__") =
+            py::module_::import("builtins").attr("object").attr("__hash__");
 }
 
 void bind_enums(py::module_ &m) {

@@ -44,12 +44,15 @@ class _Written:
     def __init__(self, trace: CompileTrace, made: Rewritten, leaves: Sequence[Any]) -> None:
         self._storages: dict[int, int] = {}
         self._tensors: dict[int, int] = {}
-        self._pds: dict[int, int] = {}
+        #: By identity: a descriptor's number, what ``_Unpacked`` makes in place of it, and the
+        #: layouts that are arguments of it.
+        self._pds: dict[int, tuple[int, Any, set[int]]] = {}
         self._held: list[Any] = []
         #: Layouts in order, and by number the primitive that can say it, with its argument.
         self._descs: dict[Any, int] = {}
         self._sources: dict[int, tuple[int, str]] = {}
-        self._primitives: list[bytes] = []
+        #: Of descriptors: the arguments, and what they decide, the implementation and layouts.
+        self._primitives: list[tuple[bytes, str, dict[str, int]]] = []
         self.storages: list[Any] = []
         self.tensors: list[Any] = []
         if trace.written or trace.tail or made.graph._locked:
@@ -61,7 +64,7 @@ class _Written:
             for number, value, t in trace.captured
         ]
         self.finals = [self._tensor(t) for t in made.graph.finals]
-        self.nodes = [self._node(trace, node) for node in made.graph.nodes]
+        self.nodes = [self._node(node) for node in made.graph.nodes]
         if not made.form.is_single and made.form.structure != _flat(made.n_results).structure:
             raise NotKept
 
@@ -84,6 +87,8 @@ class _Written:
 
     def _source(self, desc: Any, number: int) -> bytes | tuple[int, str]:
         """Return a layout as bytes; those without a name are what a primitive says."""
+        if desc is None:
+            return b""
         blob = _blob_of(desc)
         if blob is not None:
             return blob
@@ -91,23 +96,34 @@ class _Written:
             raise NotKept
         return self._sources[number]
 
-    def _primitive(self, trace: CompileTrace, node: Node, facts: tuple[Any, ...]) -> int:
-        pd = node.pd
-        number = self._pds.get(id(pd))
-        if number is not None:
-            return number
-        self._held.append(pd)
-        params, attr = dict(pd.parameters), pd.primitive_attr
-        again = shared_descriptors.shared.described(trace.engine, pd.name, params, attr)
-        if again is not pd and facts != _facts(again, node):
-            raise NotKept
-        number = self._pds[id(pd)] = len(self._primitives)
-        content, used = self._dumped((pd.name, params, attr))
-        self._primitives.append(content)
-        for name, desc in facts[1]:
-            of_desc = self._descs.setdefault(desc, len(self._descs))
-            if of_desc not in used:
-                self._sources.setdefault(of_desc, (number, name))
+    def _desc(self, desc: Any) -> int:
+        return self._descs.setdefault(desc, len(self._descs))
+
+    def _described(self, pd: Any) -> tuple[int, Any, set[int]]:
+        found = self._pds.get(id(pd))
+        if found is None:
+            self._held.append(pd)
+            again = shared_descriptors.shared.again(pd)
+            if again.impl_info != pd.impl_info:
+                raise NotKept
+            params, attr = dict(pd.parameters), shared_descriptors.shared.attr(pd)
+            content, used = self._dumped((pd.name, params, attr))
+            found = self._pds[id(pd)] = len(self._primitives), again, used
+            self._primitives.append((content, pd.impl_info, {}))
+        return found
+
+    def _primitive(self, node: Node) -> int:
+        number, again, used = self._described(node.pd)
+        layouts = self._primitives[number][2]
+        for name in (*node.inputs, *node.outputs):
+            if name in layouts:
+                continue
+            desc = node.pd.desc_of(name)
+            if again is not node.pd and again.desc_of(name) != desc:
+                raise NotKept
+            layouts[name] = self._desc(desc)
+            if layouts[name] not in used:
+                self._sources.setdefault(layouts[name], (number, name))
         return number
 
     def _storage(self, storage: Storage) -> int:
@@ -117,7 +133,7 @@ class _Written:
             s = storage
             self._held.append(s)
             facts = (s.argument, s.constant, s.scalar, s.repeat, s.is_shared)
-            self.storages.append((s.desc, kept_arrays.content_of(s.memory), facts))
+            self.storages.append((self._desc(s.desc), kept_arrays.content_of(s.memory), facts))
         return number
 
     def _tensor(self, tensor: Tensor) -> int:
@@ -127,24 +143,24 @@ class _Written:
             storage = self._storage(t.storage)
             number = self._tensors[id(t)] = len(self.tensors)
             self._held.append(t)
-            self.tensors.append((storage, t.desc, str(t.dtype), t.shape, t.offset, t.strides))
+            desc = self._desc(t.desc)
+            self.tensors.append((storage, desc, str(t.dtype), t.shape, t.offset, t.strides))
         return number
 
     def _named(self, tensors: dict[str, Tensor]) -> tuple[tuple[str, int], ...]:
         return tuple((name, self._tensor(t)) for name, t in tensors.items())
 
-    def _node(self, trace: CompileTrace, node: Node) -> tuple[Any, ...]:
+    def _node(self, node: Node) -> tuple[Any, ...]:
         given, made = self._named(node.inputs), self._named(node.outputs)
         report = node.fused, node.refused, node.times
         traits = node.is_rounded, node.part, node.inserted, node.is_repeated
-        return (self._work(trace, node), given, made, report, traits)
+        return (self._work(node), given, made, report, traits)
 
-    def _work(self, trace: CompileTrace, node: Node) -> Any:
+    def _work(self, node: Node) -> Any:
         if node.function is not None:
             raise NotKept
         if node.pd is not None:
-            facts = _facts(node.pd, node)
-            return ("primitive", self._primitive(trace, node, facts), facts)
+            return ("primitive", self._primitive(node))
         if node.primitive is None:
             return None
         recipe = launching.recipe_of(node.primitive) if is_kernel(node.primitive) else None
@@ -161,11 +177,6 @@ def _blob_of(desc: Any) -> bytes | None:
         return blob if _core.MemoryDesc.from_blob(blob) == desc else None
     except errors.InvalidArguments:
         return None
-
-
-def _facts(pd: Any, node: Node) -> tuple[Any, ...]:
-    """Return what a descriptor decides: its implementation and its layouts."""
-    return pd.impl_info, [(n, pd.desc_of(n)) for n in (*node.inputs, *node.outputs)]
 
 
 def _flat(n: int) -> Any:
@@ -274,8 +285,8 @@ class _Unpacked:
     def desc(self, number: int) -> Any:
         """Return a layout."""
         found = self._descs[number]
-        if found is None:
-            source = self._sources[number]
+        source = self._sources[number]
+        if found is None and source:
             if isinstance(source, bytes):
                 found = _core.MemoryDesc.from_blob(source)
             else:
@@ -287,17 +298,21 @@ class _Unpacked:
         """Return a descriptor."""
         found = self._pds[number]
         if found is None:
-            row, params, attr = self._loaded(self._contents[number])
+            content, impl_info, layouts = self._contents[number]
+            row, params, attr = self._loaded(content)
             found = shared_descriptors.shared.described(self._engine, row, params, attr)
             self._pds[number] = found
+            wanted = {name: self.desc(desc) for name, desc in layouts.items()}
+            if found.impl_info != impl_info or any(found.desc_of(n) != wanted[n] for n in wanted):
+                raise NotKept
         return found
 
 
 def _read(kept: _Unpacked, trace: CompileTrace, leaves: Sequence[Any], queue: Any) -> Rewritten:
     kept_storages, kept_tensors, arguments, captured, finals, nodes, is_single, counts = kept.data
     trace.queue, trace.has_queue = queue, True
-    storages = [_storage(trace, *facts) for facts in kept_storages]
-    tensors = [Tensor(trace, storages[s], *rest) for s, *rest in kept_tensors]
+    storages = [_storage(trace, kept.desc(desc), *rest) for desc, *rest in kept_storages]
+    tensors = [Tensor(trace, storages[s], kept.desc(d), *rest) for s, d, *rest in kept_tensors]
     trace.arguments = [storages[i] for i in arguments]
 
     def array(reference: Any) -> Any:
@@ -333,11 +348,8 @@ def _node(
     if work is not None and work[0] == "kernel":
         node.primitive = launching.rebuilt(trace, work[1])
     elif work is not None:
-        _, number, facts = work
-        node.pd = kept.primitive(number)
+        node.pd = kept.primitive(work[1])
         node.params = node.pd.parameters
-        if _facts(node.pd, node) != facts:
-            raise NotKept
     return node
 
 

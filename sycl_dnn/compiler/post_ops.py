@@ -11,6 +11,7 @@ import numpy as np
 
 from sycl_dnn import _core
 from sycl_dnn._core import algorithm
+from sycl_dnn._dpnp import host_view, is_readable
 from sycl_dnn.compiler.relayout import same_places
 from sycl_dnn.compiler.step_graph import Node, Refusal, has_only_post_ops
 from sycl_dnn.onednn import dtypes
@@ -83,9 +84,10 @@ def scalar_of(tensor: Tensor) -> float | None:
     owner = memory.owner[0]
     if not isinstance(owner, dpnp.ndarray):
         return None
-    bits = dpnp.asnumpy(dpnp.reshape(owner, -1)[:1])
+    usm = owner.get_array()
+    bits = (host_view(usm) if is_readable(usm) else dpnp.asnumpy(owner)).reshape(-1)
     if tensor.dtype == "bfloat16":
-        return float((bits.astype(np.uint32) << 16).view(np.float32)[0])
+        return float((bits[:1].astype(np.uint32) << 16).view(np.float32)[0])
     return float(bits[0]) if tensor.dtype in ("float32", "float16", "float64") else None
 
 

@@ -83,7 +83,7 @@ class Node:
         return "zeros" if self.function is None else getattr(self.function, "row", "dpnp")
 
     @_Kept
-    def work(self) -> tuple[str, ...]:
+    def work(self) -> tuple[Any, ...]:
         """Key that distinguishes the primitive from others with the same tensors."""
         return shared_descriptors.shared.work(self.pd)
 

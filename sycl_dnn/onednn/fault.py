@@ -191,10 +191,10 @@ def cpu_saturates() -> bool:
 
 def saturating(pd: Any) -> bool:
     """Match 8-bit products with 16-bit partial sums."""
-    if not cpu_saturates() or "ref" in pd.impl_info:
+    narrow = (_core.data_type.s8, _core.data_type.u8)
+    if not all(desc.data_type in narrow for desc in (pd.src_desc, pd.weights_desc)):
         return False
-    types = [pd.src_desc.data_type.name, pd.weights_desc.data_type.name]
-    return types[0] in ("s8", "u8") and types[1] in ("s8", "u8")
+    return cpu_saturates() and "ref" not in pd.impl_info
 
 
 _WEIGHTS = 33  # DNNL_ARG_WEIGHTS
@@ -202,10 +202,10 @@ _WEIGHTS = 33  # DNNL_ARG_WEIGHTS
 
 def shifted_weights_on_avx2(pd: Any) -> bool:
     """Match zero points of weights whose copying kernel requires AVX-512."""
-    of_each = any(
-        arg == _WEIGHTS and mask for arg, mask, *_ in pd.primitive_attr.get("set_zero_points")
-    )
-    if not of_each or not pd.impl_info.startswith("brg_matmul:avx2"):
+    if not pd.impl_info.startswith("brg_matmul:avx2"):
+        return False
+    points = pd.primitive_attr.get("set_zero_points")
+    if not any(arg == _WEIGHTS and mask for arg, mask, *_ in points):
         return False
     weights = pd.weights_desc
     return not (weights.is_plain and weights.strides[-2] == 1)

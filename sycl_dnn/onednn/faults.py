@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -37,17 +37,22 @@ def _fault_of(line: str) -> Fault:
 
 _FILE = Path(__file__).with_name("faults.jsonl")
 FAULTS = tuple(_fault_of(line) for line in _FILE.read_text(encoding="utf-8").splitlines())
-_WATCHED: dict[str, list[Fault]] = {}
+#: Faults with a rule, by row, handling and kind of engine.
+_WATCHED: dict[tuple[str, str, Any], list[tuple[Fault, Callable[[Any], bool]]]] = {}
 for _fault in FAULTS:
-    for _row in _fault.rows if _fault.rule else ():
-        _WATCHED.setdefault(_row, []).append(_fault)
+    if _fault.rule is None:
+        continue
+    for _row in _fault.rows:
+        _key = _row, _fault.met, _core.engine_kind[_fault.device]
+        _WATCHED.setdefault(_key, []).append((_fault, _fault.rule))
 
 
 def _matching(pd: Any, met: str) -> Fault | None:
     """Return the first fault of its device with this handling whose rule matches ``pd``."""
-    kind = pd.engine.kind.name
-    watched = (f for f in _WATCHED.get(pd.name, ()) if f.device == kind and f.met == met)
-    return next((f for f in watched if f.rule and f.rule(pd)), None)
+    for found, rule in _WATCHED.get((pd.name, met, pd.engine.kind), ()):
+        if rule(pd):
+            return found
+    return None
 
 
 def check(pd: Any) -> None:
@@ -112,4 +117,4 @@ def table() -> str:
     return "\n".join(lines)
 
 
-_core._watch({*_WATCHED, *reference_code.ROWS}, check, is_avoided)
+_core._watch({*(row for row, _, _ in _WATCHED), *reference_code.ROWS}, check, is_avoided)

@@ -36,6 +36,10 @@ _PLAIN: dict[int, str] = {
     TensorProto.FLOAT: "<f4",
     TensorProto.DOUBLE: "<f8",
     TensorProto.FLOAT16: "<f2",
+    TensorProto.INT64: "<i8",
+    TensorProto.INT32: "<i4",
+    TensorProto.INT8: "|i1",
+    TensorProto.UINT8: "|u1",
 }
 #: Errors of ONNX's checks.
 _REFUSALS = (
@@ -158,6 +162,8 @@ def _resolve(tensor: TensorProto, folder: Path | None) -> None:
 
 
 def _nbytes(tensor: TensorProto) -> int:
+    if tensor.data_type in _PLAIN:
+        return math.prod(tensor.dims) * int(_PLAIN[tensor.data_type][-1])
     try:
         dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
     except KeyError:

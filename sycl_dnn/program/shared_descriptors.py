@@ -22,13 +22,12 @@ _MOST = 2048
 class _Made:
     """A descriptor with its primitives and cached queries."""
 
-    __slots__ = ("attr", "pd", "post_ops", "primitives", "work")
+    __slots__ = ("attr", "pd", "post_ops", "primitives")
 
     def __init__(self, pd: Any) -> None:
         self.pd = pd
         #: By whether the package inserted the reorder.
         self.primitives: dict[bool, Any] = {}
-        self.work: tuple[str, ...] | None = None
         self.attr: Any = None
         self.post_ops: Any = None
 
@@ -97,14 +96,18 @@ class Descriptors:
             found = made.primitives[inserted] = _core.Primitive(pd, inserted)
         return found
 
-    def work(self, pd: Any) -> tuple[str, ...]:
+    def work(self, pd: Any) -> tuple[Any, ...]:
         """Return a key for the computation that a descriptor performs."""
         made = self._by_pd.get(id(pd))
         if made is None:
-            return _work(pd)
-        if made.work is None:
-            made.work = _work(pd)
-        return made.work
+            return (pd.name, repr(pd.primitive_attr), repr(pd.parameters))
+        return (pd.name, made)  # equal arguments have one descriptor
+
+    def again(self, pd: Any) -> Any:
+        """Return the descriptor that equal arguments give: the same one if it is shared."""
+        if id(pd) in self._by_pd:
+            return pd
+        return self.described(pd.engine, pd.name, pd.parameters, pd.primitive_attr)
 
     def attr(self, pd: Any) -> Any:
         """Return a descriptor's attribute, the same object each time."""
@@ -160,10 +163,6 @@ def post_ops_of(attr: Any) -> Any:
     """Return the post-ops of an attribute, empty ones if none were set."""
     given = attr.get("set_post_ops")
     return given[-1][0] if given else _core.PostOps()
-
-
-def _work(pd: Any) -> tuple[str, ...]:
-    return (pd.name, repr(pd.primitive_attr), repr(pd.parameters))
 
 
 def _exact(value: Any) -> Any:
