@@ -127,6 +127,13 @@ def templated(template: str, **words: str) -> Callable[[F], F]:
     return attach
 
 
+def named(function: F, name: str, doc: str) -> F:
+    """Set the name and the docstring of a function made by another one."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
 # --- Functions over arrays whose bodies are written over tensors and traced once
 
 

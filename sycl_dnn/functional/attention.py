@@ -13,17 +13,13 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.errors import Unimplemented
 from sycl_dnn.functional.activation.softmax import by_primitive, normalized
 from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.arithmetic.operands import broadcasts_to
 from sycl_dnn.functional.normalization.affine import empty_like
 from sycl_dnn.functional.product.product import product, recorded, swapped
 from sycl_dnn.functional.shape.joining import join
 from sycl_dnn.onednn.reference_code import is_slow_reference
 from sycl_dnn.trace.descriptors import parameters_of
-from sycl_dnn.trace.pointwise import (
-    add,
-    binary,
-    broadcast_to,
-    mul,
-)
+from sycl_dnn.trace.pointwise import add, binary, broadcast_to, mul
 from sycl_dnn.trace.pointwise_gradients import select
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.reductions import reduce, sum_to
@@ -41,8 +37,8 @@ from sycl_dnn.trace.views import (
 
 #: Score of fully masked queries; the value is irrelevant, since their result is set to zero.
 LOW = -1e30
-#: Maximum number of elements of a mask that a plan stores; larger ones are rebuilt in each call.
-_KEPT = 2**17
+#: Maximum number of elements of a mask that a plan stores; larger masks are computed in each call.
+_MAX_STORED = 2**17
 
 
 def _chosen(condition: Tensor, yes: float, no: float) -> Tensor:
@@ -55,7 +51,7 @@ def causal(trace: Trace, n_queries: int, n_keys: int, first: int = 0, groups: in
     """Return a causal mask (groups * L, S): query i of each group sees keys up to first + i."""
     queries = np.tile(np.arange(first, first + n_queries), groups)[:, None]
     keys = np.arange(n_keys)[None]
-    if groups * n_queries * n_keys <= _KEPT:
+    if groups * n_queries * n_keys <= _MAX_STORED:
         return trace.literal(np.where(keys > queries, -math.inf, 0.0))
     of_keys, of_queries = (trace.literal(v.astype(np.float32)) for v in (keys, queries))
     is_hidden = binary(algorithm.binary_gt, of_keys, of_queries, "bool")
@@ -72,13 +68,13 @@ def summand(attn_mask: Tensor) -> Tensor:
 def joined(
     trace: Trace, attn_mask: Tensor | None, is_causal: bool, size: tuple[int, int]
 ) -> Tensor:
-    """Return the sum of the additive masks, (*, L, S); there is one at least."""
+    """Return the sum of the additive masks, (*, L, S); at least one must be set."""
     if attn_mask is None:
         return causal(trace, *size)
-    provided = summand(attn_mask)
+    mask = summand(attn_mask)
     if is_causal:
-        return add(provided, causal(trace, *size))
-    return broadcast_to(provided, (*provided.shape[:-2], *size))
+        return add(mask, causal(trace, *size))
+    return broadcast_to(mask, (*mask.shape[:-2], *size))
 
 
 def per_score(mask: Tensor, batch: tuple[int, ...], groups: int) -> Tensor:
@@ -91,9 +87,9 @@ def per_score(mask: Tensor, batch: tuple[int, ...], groups: int) -> Tensor:
     lead = mask.shape[:-2]
     if groups > 1:
         heads = lead[-1] // groups or 1
-        apart = (*lead[:-1], heads, groups if lead[-1] > 1 else 1, rows, columns)
-        full = (*apart[:-3], groups, rows, columns)
-        mask = reshape(broadcast_to(reshape(mask, apart), full), (*lead[:-1], heads, -1, columns))
+        split = (*lead[:-1], heads, groups if lead[-1] > 1 else 1, rows, columns)
+        full = (*split[:-3], groups, rows, columns)
+        mask = reshape(broadcast_to(reshape(mask, split), full), (*lead[:-1], heads, -1, columns))
     return mask
 
 
@@ -106,11 +102,11 @@ def visible(mask: Tensor) -> Tensor:
 def without_empty_rows(mask: Tensor, rows: Tensor) -> Tensor:
     """Fill rows of ``mask`` where ``rows`` is 0 with ``LOW``, so that softmax is not NaN."""
 
-    def made() -> Tensor:
+    def record() -> Tensor:
         sees_none = binary(algorithm.binary_eq, rows, number(rows, 0.0), "bool")
         return select(sees_none, number(mask, LOW), mask)
 
-    return mask.trace.closed({"mask": mask}, made, lambda dy: {"mask": dy})
+    return mask.trace.closed({"mask": mask}, record, lambda dy: {"mask": dy})
 
 
 def hiding(x: Tensor, rows: Tensor) -> Tensor:
@@ -146,12 +142,14 @@ def _product(a: Tensor, b: Tensor, scale: float, dtype: str, mask: Tensor | None
             return add(_product(a, b, scale, dtype), mask)
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
-        narrow = dy.trace.convert(dy, a.dtype)
-        found = {
-            "src": _product(narrow, swapped(b), scale, a.dtype),
-            "weights": _product(swapped(a), narrow, scale, b.dtype),
+        grad = dy.trace.convert(dy, a.dtype)
+        grads = {
+            "src": _product(grad, swapped(b), scale, a.dtype),
+            "weights": _product(swapped(a), grad, scale, b.dtype),
         }
-        return found if mask is None else {**found, "attr_post_op_1_src_1": sum_to(dy, mask.shape)}
+        if mask is not None:
+            grads["attr_post_op_1_src_1"] = sum_to(dy, mask.shape)
+        return grads
 
     return a.trace.closed(inputs, lambda: recorded(inputs, out, attr), rule)
 
@@ -179,12 +177,14 @@ def _scores(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Te
         inputs["mask"] = mask
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
-        narrow = dy.trace.convert(dy, query.dtype)
-        found = {
-            "query": _product(narrow, key, scale, query.dtype),
-            "key": _product(swapped(narrow), query, scale, key.dtype),
+        grad = dy.trace.convert(dy, query.dtype)
+        grads = {
+            "query": _product(grad, key, scale, query.dtype),
+            "key": _product(swapped(grad), query, scale, key.dtype),
         }
-        return found if mask is None else {**found, "mask": sum_to(dy, mask.shape)}
+        if mask is not None:
+            grads["mask"] = sum_to(dy, mask.shape)
+        return grads
 
     return query.trace.closed(
         inputs, lambda: _product(query, swapped(key), scale, "float32", mask), rule
@@ -195,8 +195,8 @@ def _weights(scores: Tensor, dtype: str) -> Tensor:
     """Return the softmax of float32 scores over the keys, converted to ``dtype``."""
     if scores.trace.keeps_nan:
         # As in torch, a query whose scores are all minus infinity sees no key, even without a mask.
-        best = reduce(algorithm.reduction_max, scores, [scores.ndim - 1])
-        sees_none = binary(algorithm.binary_le, best, number(best, LOW / 2), "bool")
+        highest = reduce(algorithm.reduction_max, scores, [scores.ndim - 1])
+        sees_none = binary(algorithm.binary_le, highest, number(highest, LOW / 2), "bool")
         zero = number(scores, 0.0)
         result = select(sees_none, zero, scores)
         result = normalized(result, result.ndim - 1)
@@ -243,7 +243,7 @@ def attend_causally(
     of the work.
     """
     lead, rows, columns = query.shape[:-2], query.shape[-2] // groups, key.shape[-2]
-    apart = reshape(query, (*lead, groups, rows, query.shape[-1]))
+    grouped = reshape(query, (*lead, groups, rows, query.shape[-1]))
     size = max(_BLOCK, rows // 8)
     scores_of = _hidden_scores if query.trace.keeps_nan else _scores
     results = []
@@ -251,7 +251,7 @@ def attend_causally(
         count = min(size, rows - start)
         seen = min(start + count, columns)
         mask = expand_rank(causal(query.trace, count, seen, start, groups), query.ndim)
-        block = narrow(apart, -2, start, count) if count < rows else apart
+        block = narrow(grouped, -2, start, count) if count < rows else grouped
         keys, values = (narrow(t, -2, 0, seen) if seen < columns else t for t in (key, value))
         block = reshape(block, (*lead, groups * count, query.shape[-1]))
         part = attend(block, keys, values, mask, dropout_p, scale, scores_of)
@@ -411,9 +411,6 @@ def _check(query, key, value, attn_mask, dropout_p):
 
 
 def _check_mask(attn_mask, expected):
-    if attn_mask is None:
-        return
     shape = attn_mask.shape
-    pairs = zip(shape[::-1], expected[::-1], strict=False)
-    if not 2 <= len(shape) <= len(expected) or any(n not in (1, m) for n, m in pairs):
+    if len(shape) < 2 or not broadcasts_to(shape, expected):
         raise ValueError(f"{_NAME}: attn_mask must broadcast to {expected}, got {shape}")

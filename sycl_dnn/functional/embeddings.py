@@ -27,7 +27,7 @@ _INDICES = ("int32", "int64")
 
 def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, by_frequency: bool) -> Tensor:
     """Record a row lookup with its gradient."""
-    numbers, n = reshape(input, (input.size, 1)), weight.shape[0]
+    indices, n = reshape(input, (input.size, 1)), weight.shape[0]
     absent = math.nan if dtypes.is_float(str(weight.dtype)) else 0
 
     def definition(table: Node, index: Node) -> Node:
@@ -36,7 +36,7 @@ def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, by_frequency: 
             return rows
         return where(EQ(index, number(padding_idx, index.dtype)), STOP_GRADIENT(rows), rows)
 
-    def shared(g: Node, index: Node) -> Node:
+    def averaged_gradient(g: Node, index: Node) -> Node:
         """Return the gradient of the table, divided by the number of lookups of each row."""
         wide = dtypes.wide(g.dtype)
         if padding_idx is not None:
@@ -47,10 +47,12 @@ def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, by_frequency: 
         return cast(sums / MAXIMUM(counts, number(1, wide)), weight.dtype)
 
     parts = in_parts(weight)
-    result = parts.joined([computed(definition, part, numbers) for part in parts.tensors])
+    result = parts.joined([computed(definition, part, indices) for part in parts.tensors])
     if by_frequency:
         result = weight.trace.closed(
-            {"weight": weight}, lambda: result, lambda dy: {"weight": computed(shared, dy, numbers)}
+            {"weight": weight},
+            lambda: result,
+            lambda dy: {"weight": computed(averaged_gradient, dy, indices)},
         )
     return reshape(result, (*input.shape, weight.shape[1]))
 

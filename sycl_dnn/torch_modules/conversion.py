@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from sycl_dnn import functional as F
-from sycl_dnn.functional.creation.factories import queue_of
+from sycl_dnn.device import default_queue
 from sycl_dnn.io import torch_format
 from sycl_dnn.nn import folded_calls
 from sycl_dnn.nn.parameter import Parameter
@@ -93,10 +93,10 @@ def from_torch(
             if is_training == module.training:
                 raise
             graphs[is_training] = json.dumps(str(error))
-    made = _Tree(module, queue_of(device)).root
+    made = _Tree(module, default_queue(device)).root
     made._training_graph, made._inference_graph = graphs[True], graphs[False]
     for name, tensor in constants.tensors.items():
-        made.register_buffer(name, _copied(tensor, queue_of(device)), persistent=False)
+        made.register_buffer(name, _copied(tensor, default_queue(device)), persistent=False)
     _hold_counts(made)
     inference: str = made._inference_graph
     if inference.startswith('"') or not exported_graph.parsed(inference).updates:

@@ -135,7 +135,7 @@ class TestCases(Checks):
 @pytest.mark.slow
 @pytest.mark.parametrize("case", [c for c in CASES if "causal" in c.name], ids=str)
 def test_large_masks_are_created_in_the_call(case, queue, monkeypatch):
-    monkeypatch.setattr(attention_mask, "_KEPT", 0)
+    monkeypatch.setattr(attention_mask, "_MAX_STORED", 0)
     sycl_dnn.cache.clear()
     check_gradient(case, queue)
     sycl_dnn.cache.clear()

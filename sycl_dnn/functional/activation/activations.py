@@ -148,8 +148,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 @pointwise
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``min(max(x / 6 + 1/2, 0), 1)``. NaN as in ``relu``, but 1 on CPUs."""
-    way = Eltwise(A.eltwise_hardsigmoid, 1 / 6, 0.5)
-    return applied(ops.HARDSIGMOID, input, way, wide=dtypes.wide(input.dtype))
+    primitive = Eltwise(A.eltwise_hardsigmoid, 1 / 6, 0.5)
+    return applied(ops.HARDSIGMOID, input, primitive, wide=dtypes.wide(input.dtype))
 
 
 @pointwise

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import dpnp
 
-from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.activation.dropout import dropped, generator, kept, seed_of
+from sycl_dnn.call.operation import named, operation
+from sycl_dnn.functional.activation.dropout import dropped, generator, keep_mask, seed_of
 from sycl_dnn.functional.activation.softmax import softmax
 from sycl_dnn.functional.arithmetic.binary import add, mul
 from sycl_dnn.functional.arithmetic.convert import converted
@@ -32,10 +32,10 @@ _LOWEST = -1.7580993408473766
 
 
 def _mask(x: Tensor, seed: Tensor, p: float, n_lead: int) -> Tensor:
-    """Draw zeros and ones for each index into the first ``n_lead`` axes, with the rank of ``x``."""
+    """Draw a mask over the first ``n_lead`` axes of ``x``, which broadcasts to it."""
     shape = (*x.shape[:n_lead], *(1,) * (x.ndim - n_lead))
-    drawn = kept(x.trace, seed, math.prod(shape), p)
-    return reshape(converted(drawn, str(x.dtype)), shape)
+    mask = keep_mask(x.trace, seed, math.prod(shape), p)
+    return reshape(converted(mask, str(x.dtype)), shape)
 
 
 @operation
@@ -112,9 +112,7 @@ def _channels(name: str, shape: str, notes: str = "") -> Callable[..., Any]:
     ) -> Tensor:  # fmt: skip
         return dropped(name, body, input, p, training, inplace, seed, out)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = _TEXT.format(name=name, summary=_DROPS, shape=shape, notes=notes)
-    return call
+    return named(call, name, _TEXT.format(name=name, summary=_DROPS, shape=shape, notes=notes))
 
 
 def _selu(name: str, summary: str, shape: str, of_features: bool) -> Callable[..., Any]:
@@ -127,20 +125,16 @@ def _selu(name: str, summary: str, shape: str, of_features: bool) -> Callable[..
     ) -> Tensor:  # fmt: skip
         return dropped(name, body, input, p, training, inplace, seed, out)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = _TEXT.format(name=name, summary=summary, shape=shape, notes=_KEEPS)
-    return call
+    return named(call, name, _TEXT.format(name=name, summary=summary, shape=shape, notes=_KEEPS))
 
 
 dropout1d = _channels("dropout1d", "(N, C, W), or (C, W)")
 dropout2d = _channels("dropout2d", "(N, C, H, W), or (N, C, W)", _FLAT)
 dropout3d = _channels("dropout3d", "(N, C, D, H, W), or (C, D, H, W)")
 alpha_dropout = _selu(
-    "alpha_dropout",
-    "Set elements to SELU's negative saturation value at random; rescale.",
-    "(*)",
-    False,
-)
+    "alpha_dropout", "Set elements to SELU's negative saturation value at random; rescale.",
+    "(*)", False,
+)  # fmt: skip
 feature_alpha_dropout = _selu(
     "feature_alpha_dropout", "Set channels to SELU's negative saturation value at random; rescale.",
     "(N, C, *)", True,
@@ -160,9 +154,9 @@ class _Gumbel:
 
     def __call__(self, seed: int, queue: Any) -> Any:
         # In the open interval (0, 1): 24 bits are drawn and centered.
-        drawn = generator(seed, queue).uniform(0.0, 1.0, size=self._shape, dtype=dpnp.float32)
-        inside = dpnp.clip(drawn, 2.0**-25, 1 - 2.0**-24)
-        return -dpnp.log(-dpnp.log(inside))
+        uniform = generator(seed, queue).uniform(0.0, 1.0, size=self._shape, dtype=dpnp.float32)
+        clipped = dpnp.clip(uniform, 2.0**-25, 1 - 2.0**-24)
+        return -dpnp.log(-dpnp.log(clipped))
 
 
 def _one_hot(soft: Tensor, axis: int) -> Tensor:
@@ -238,6 +232,6 @@ def gumbel_softmax(
     """
     if not tau > 0:
         raise ValueError(f"gumbel_softmax: tau must be positive, got {tau}")
-    number = seed_of("gumbel_softmax", seed, isinstance(logits, Tensor))
-    provided = {} if out is None else {"out": out}
-    return _gumbel_softmax(logits, number, float(tau), bool(hard), dim, **provided)
+    seed_value = seed_of("gumbel_softmax", seed, isinstance(logits, Tensor))
+    keywords = {} if out is None else {"out": out}
+    return _gumbel_softmax(logits, seed_value, float(tau), bool(hard), dim, **keywords)

@@ -132,8 +132,8 @@ def generator(seed: int, queue: Any) -> Any:
     return dpnp.random.RandomState((seed ^ (seed >> 32)) & 0xFFFFFFFF, sycl_queue=queue)
 
 
-class _Kept:
-    """Draws which elements of (1, N) to keep, on the queue of the call."""
+class _KeepMask:
+    """Draws a mask (1, N) of elements to keep, on the queue of the call."""
 
     takes_queue = True
 
@@ -143,25 +143,25 @@ class _Kept:
 
     def __call__(self, seed: int, queue: Any) -> Any:
         state = generator(seed, queue)
-        drawn = state.uniform(0.0, 1.0, size=(1, self._n), dtype=dpnp.float32)
-        return in_dtype(drawn >= self._p, "u1")
+        uniform = state.uniform(0.0, 1.0, size=(1, self._n), dtype=dpnp.float32)
+        return in_dtype(uniform >= self._p, "u1")
 
 
-def kept(trace: Any, seed: Tensor, n: int, p: float) -> Tensor:
+def keep_mask(trace: Any, seed: Tensor, n: int, p: float) -> Tensor:
     """Record the draw of a (1, n) uint8 mask that is 0 with probability ``p``."""
-    return trace.array_call(_Kept(n, p), [seed], [Out((1, n), "uint8")])[0]
+    return trace.array_call(_KeepMask(n, p), [seed], [Out((1, n), "uint8")])[0]
 
 
 def _dropped(x: Tensor, p: float, seed: Tensor) -> Tensor:
     # oneDNN's own dropout keeps or drops groups of four neighboring elements together.
-    drawn = kept(x.trace, seed, x.size, p)
+    flat_mask = keep_mask(x.trace, seed, x.size, p)
     order = axis_order(x, x.ndim)
-    mask = shown(drawn, x.shape, order, "uint8")
+    mask = shown(flat_mask, x.shape, order, "uint8")
     wide = dtypes.wide(x.dtype)
 
-    def masked(node: Node, stays: Node) -> Node:
+    def masked(node: Node, is_kept: Node) -> Node:
         scaled = cast(node, wide) * (1 / (1 - p))
-        return cast(where(cast(stays, "bool"), scaled, scaled * 0), x.dtype)
+        return cast(where(cast(is_kept, "bool"), scaled, scaled * 0), x.dtype)
 
     return computed(masked, x, mask)
 
@@ -196,17 +196,17 @@ def dropped(
         raise ValueError(f"{name}: p must be in [0, 1], got {p}")
     is_traced = isinstance(input, Tensor)
     p = float(p) if training else 0.0
-    is_unchanged = p == 0 and out is None
-    is_noted = is_torch() and inplace
-    if is_unchanged and not (inplace and is_traced and not is_noted):
+    is_identity = p == 0 and out is None
+    is_overwritten = is_torch() and inplace
+    if is_identity and not (inplace and is_traced and not is_overwritten):
         return input
-    if is_noted:
+    if is_overwritten:
         return overwritten(input, name, body(input, seed_of(name, seed, is_traced), p))
     if is_traced:
         refuse_inplace(name, inplace)
     target = input if inplace else out
-    provided = {} if target is None else {"out": target}
-    return body(input, seed_of(name, seed, is_traced), p, **provided)
+    keywords = {} if target is None else {"out": target}
+    return body(input, seed_of(name, seed, is_traced), p, **keywords)
 
 
 def dropout(
@@ -230,9 +230,8 @@ def dropout(
         If False, the input itself is returned, as for ``p=0``.
     inplace : bool
         Write the result into ``input`` and return it. In a module's ``forward`` the input stands
-        for the result, but in compiled functions
-        later reads of the input raise RuntimeError, so use the result. Refused in other traced
-        functions.
+        for the result, but in compiled functions later reads of the input raise RuntimeError, so
+        use the result. Refused in other traced functions.
     seed : int or Seed, optional
         The same seed drops the same elements if shapes and layouts are equal. A new seed does not
         retrace; in ``vjp``, pass ``sycl_dnn.Seed(number)`` to achieve that. By default every call

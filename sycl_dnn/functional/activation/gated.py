@@ -77,7 +77,7 @@ def _factored(n: int) -> tuple[int, int]:
 
 
 def _slopes(x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Return views of both with compiled kernels: one slope for each of many channels."""
+    """Return views of both for which oneDNN has compiled kernels: one slope for each channel."""
     channels = x.shape[1] if x.ndim > 1 else 1
     if weight.size == 1 and x.size > 1 and (channels == 1 or x.ndim > 5):
         shape: tuple[int, ...] = (1, *_factored(x.size))
@@ -130,8 +130,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         raise ValueError(f"prelu: weight must have shape (1,) or ({channels},), got {weight.shape}")
     # One slope for each index of axis 1, or for all elements.
     shape = () if weight.size == 1 else (channels,) + (1,) * (input.ndim - 2)
-    provided = reshape(weight, shape)
-    operands: list[Any] = [input, provided]
+    operands: list[Any] = [input, reshape(weight, shape)]
     if not is_appendable(input):
         return computed(PRELU, *operands)
     return meaning(PRELU, operands, lambda: _by_primitive(input, weight))
@@ -139,7 +138,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 def _by_primitive(input: Tensor, weight: Tensor) -> Tensor:
     x, slopes = _slopes(input, weight)
-    # Other orders of axes have no compiled kernel.
+    # oneDNN has no compiled kernel for other axis orders.
     order = "channels_last" if layout.is_channels_last(x.desc) else "row_major"
     result = x.trace.primitive(
         "prelu_forward",

@@ -76,9 +76,7 @@ def by_primitive(x: Tensor, axis: int, dtype: str) -> Tensor:
 def _axis(name: str, dim: Any, ndim: int) -> int:
     if dim is not None:
         return check_axis(name, dim, ndim)
-    warn(
-        f"{name}: dim should be given; without it, it is 0 for arrays with 0, 1 or 3 axes, else 1",
-    )
+    warn(f"{name}: dim should be given; without it, it is 0 for arrays with 0, 1 or 3 axes, else 1")
     return 0 if ndim in (0, 1, 3) else 1
 
 
@@ -86,10 +84,10 @@ def _run(
     name: str, input: Tensor, dim: Any, dtype: Any, *, is_log: bool = False, sign: int = 1
 ) -> Tensor:
     if dtype is not None:
-        expected = dtypes.name_of(dtype)
-        if not dtypes.is_float(expected):
-            raise TypeError(f"{name}: dtype must be a floating-point dtype, got {expected}")
-        input = input.trace.convert(input, expected)
+        dtype = dtypes.name_of(dtype)
+        if not dtypes.is_float(dtype):
+            raise TypeError(f"{name}: dtype must be a floating-point dtype, got {dtype}")
+        input = input.trace.convert(input, dtype)
     check_float(name, input=input)
     axis = _axis(name, dim, input.ndim)
     x = input if sign == 1 else linear_map(input, -1.0)

@@ -163,11 +163,11 @@ def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
 
 def power(a: Any, b: Any) -> dpnp.ndarray:
     """Return a power of integers as torch: where exponents are negative, dpnp's are 0."""
-    made = dpnp.power(a, b)
-    if made.dtype.kind != "i" or not isinstance(b, dpnp.ndarray):
-        return made
+    result = dpnp.power(a, b)
+    if result.dtype.kind != "i" or not isinstance(b, dpnp.ndarray):
+        return result
     # The powers of 1 and -1 follow from the last bit.
-    return dpnp.where((b < 0) & ((a == 1) | (a == -1)), dpnp.power(a, b & 1), made)
+    return dpnp.where((b < 0) & ((a == 1) | (a == -1)), dpnp.power(a, b & 1), result)
 
 
 # --- Division, exact or rounded

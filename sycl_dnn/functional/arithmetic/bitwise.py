@@ -8,7 +8,7 @@ from typing import Any
 
 import dpnp
 
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import named, operation
 from sycl_dnn.functional.arithmetic.operands import checked_operands, of_integers, result_dtype
 from sycl_dnn.ir.node import Operation
 from sycl_dnn.onednn import dtypes
@@ -50,13 +50,13 @@ def _checked(name: str, *operands: Any) -> None:
 
 
 def _shifted_right(a: Any, b: Any) -> dpnp.ndarray:
-    """As ``dpnp.right_shift``, but only the sign is left after shifts out of range."""
+    """As ``dpnp.right_shift``, but shifts out of range leave only the sign."""
     result = dpnp.right_shift(a, b)
     if result.dtype.kind != "i":
         return result
     a, b = (dpnp.asarray(v, result.dtype, sycl_queue=result.sycl_queue) for v in (a, b))
-    most = 8 * result.dtype.itemsize - 1
-    return dpnp.where((b < 0) | (b > most), dpnp.right_shift(a, most), result)
+    max_shift = 8 * result.dtype.itemsize - 1
+    return dpnp.where((b < 0) | (b > max_shift), dpnp.right_shift(a, max_shift), result)
 
 
 def _function(
@@ -70,13 +70,12 @@ def _function(
             dtype = "int8"
         return of_integers(row, function, dtype, a, b)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = _TEXT.format(
+    returns = "The broadcast shape, and torch's promoted dtype"
+    doc = _TEXT.format(
         summary=summary, name=name, parameters="input, other", numbers=", or a number", notes=notes,
-        returns="The broadcast shape, and torch's promoted dtype"
-        + ("; int8 for bools, as NumPy." if notes else "."),
+        returns=returns + ("; int8 for bools, as NumPy." if notes else "."),
     )  # fmt: skip
-    return operation(call)
+    return operation(named(call, name, doc))
 
 
 bitwise_and = _function(
@@ -100,9 +99,8 @@ def _not(input: Tensor) -> Tensor:
     return of_integers(row, dpnp.invert, input.dtype, input)
 
 
-_not.__name__ = _not.__qualname__ = "bitwise_not"
-_not.__doc__ = _TEXT.format(
+_NOT = _TEXT.format(
     summary="Return ``~input``.", name="bitwise_not", parameters="input", numbers="", notes="",
     returns="Shape and dtype of ``input``; the logical negation of bools.",
 )  # fmt: skip
-bitwise_not = operation(_not)
+bitwise_not = operation(named(_not, "bitwise_not", _NOT))

@@ -11,7 +11,7 @@ from typing import Any
 import dpnp
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import named, operation
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import (
     DOC,
@@ -53,15 +53,14 @@ def _comparison(name: str, sign: str, function: Callable[..., Any]) -> Callable[
         x, y = as_floats(dtype, a, b)
         return binary(kind, x, y, "bool")
 
-    compare.__name__ = compare.__qualname__ = name
-    compare.__doc__ = DOC.format(
+    doc = DOC.format(
         summary=f"Return where ``input {sign} other``.",
         second="other",
         parameters="",
         returns="The common shape, dtype bool.",
         notes=_NOTES,
     )
-    return operation(compare)
+    return operation(named(compare, name, doc))
 
 
 eq = _comparison("eq", "==", dpnp.equal)
@@ -110,23 +109,23 @@ def where(
     condition, a, b = checked_operands("where", condition=condition, input=input, other=other)
     dtype = result_dtype(a, b)
     if not dtypes.is_float(dtype):
-        return _chosen(dtype, condition, a, b)
-    return select(condition, *_floats(dtype, condition, a, b))
+        return _select_integers(dtype, condition, a, b)
+    return select(condition, *_select_floats(dtype, condition, a, b))
 
 
-def _chosen(dtype: str, condition: Tensor, a: Any, b: Any) -> Tensor:
+def _select_integers(dtype: str, condition: Tensor, a: Any, b: Any) -> Tensor:
     """Select between integer or bool operands."""
     numbers = [v for v in (a, b) if not isinstance(v, Tensor)]
     if dtype not in dtypes.DATA_TYPES or not all(fits(v, dtype) for v in numbers):
         return by_dpnp(dpnp.where, dtype, condition, a, b)
 
-    def definition(c: Node, x: Node, y: Node) -> Node:
-        return ops.where(c, ops.cast(x, dtype), ops.cast(y, dtype))
+    def definition(c: Node, yes: Node, no: Node) -> Node:
+        return ops.where(c, ops.cast(yes, dtype), ops.cast(no, dtype))
 
     return by_nodes(definition, condition, a, b)
 
 
-def _floats(dtype: str, condition: Tensor, *operands: Any) -> list[Tensor]:
+def _select_floats(dtype: str, condition: Tensor, *operands: Any) -> list[Tensor]:
     if any(isinstance(v, Tensor) for v in operands):
         return [converted(v, dtype) for v in as_floats(dtype, *operands)]
     return [filled(trace_of(condition), v, (), dtype) for v in operands]
@@ -134,7 +133,8 @@ def _floats(dtype: str, condition: Tensor, *operands: Any) -> list[Tensor]:
 
 # --- clamp
 
-_OF_INTEGERS = {"min": (ops.MAXIMUM, dpnp.maximum), "max": (ops.MINIMUM, dpnp.minimum)}
+#: The operation, and dpnp's function, that apply one bound.
+_ONE_SIDED = {"min": (ops.MAXIMUM, dpnp.maximum), "max": (ops.MINIMUM, dpnp.minimum)}
 
 
 @operation
@@ -172,28 +172,26 @@ def clamp(
 
     Source: oneDNN developer guide, "Binary" (oneDNN's eltwise clip maps NaN to a bound).
     """
-    provided = {n: v for n, v in {"min": min, "max": max}.items() if v is not None}
-    if not provided:
+    bounds = {n: v for n, v in {"min": min, "max": max}.items() if v is not None}
+    if not bounds:
         raise ValueError("clamp: min or max must be given, got None for both")
-    x, *limits = checked_operands("clamp", input=input, **provided)
-    check_real("clamp", input=x, **dict(zip(provided, limits, strict=True)))
+    x, *limits = checked_operands("clamp", input=input, **bounds)
+    bounds = dict(zip(bounds, limits, strict=True))
+    check_real("clamp", input=x, **bounds)
     if len({isinstance(v, Tensor) for v in limits}) > 1:
         raise TypeError("clamp: min and max must both be numbers or both arrays")
     dtype = result_dtype(x, *limits)
     if not dtypes.is_float(dtype):
-        return _clamped_integers(dtype, x, list(provided), limits)
+        return _clamped_integers(dtype, x, bounds)
     if isinstance(limits[0], Tensor) or any(map(math.isnan, limits)):
-        rows = {"min": ops.MAXIMUM, "max": ops.MINIMUM}
-        row = ops.CLAMP_BETWEEN if len(limits) == 2 else rows[next(iter(provided))]
-        wide = dtypes.wide(dtype)
-        return by_nodes(row, x, *limits, wide=wide, dtype=dtype)
-    bounds = dict(zip(provided, limits, strict=True))
+        row = ops.CLAMP_BETWEEN if len(limits) == 2 else _ONE_SIDED[next(iter(bounds))][0]
+        return by_nodes(row, x, *limits, wide=dtypes.wide(dtype), dtype=dtype)
     return _between_numbers(converted(x, dtype), bounds)
 
 
-def _clamped_integers(dtype: str, x: Tensor, names: list[str], limits: list[Any]) -> Tensor:
-    for name, limit in zip(names, limits, strict=True):
-        operation_of, function = _OF_INTEGERS[name]
+def _clamped_integers(dtype: str, x: Tensor, bounds: dict[str, Any]) -> Tensor:
+    for name, limit in bounds.items():
+        operation_of, function = _ONE_SIDED[name]
         x = of_integers(operation_of, function, dtype, x, limit)
     return x
 

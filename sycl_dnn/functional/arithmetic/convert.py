@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.frozen import Frozen
 
 
-#: Dtypes converted by oneDNN: it rounds as dpnp does, or dpnp lacks the dtype.
+#: Dtypes that oneDNN converts: it rounds as dpnp does, or dpnp lacks the dtype.
 _BY_ONEDNN = ("float32", *dtypes.CARRIED)
 
 
@@ -47,8 +47,10 @@ def converted(x: Tensor, dtype: str) -> Tensor:
         return converted(converted(x, "float32"), dtype)
     if x.dtype in dtypes.DATA_TYPES and dtype in dtypes.DATA_TYPES:
         return computed(lambda node: cast(node, dtype), x)
-    kind = np.dtype(dtype)
-    return x.trace.array_call(lambda a: in_dtype(a, kind), [x], [Out(x.shape, dtype)], _flat)[0]
+    numpy_dtype = np.dtype(dtype)
+    return x.trace.array_call(
+        lambda a: in_dtype(a, numpy_dtype), [x], [Out(x.shape, dtype)], _no_gradients
+    )[0]
 
 
 def _packed(x: Tensor, dtype: str) -> Tensor:
@@ -60,7 +62,7 @@ def _packed(x: Tensor, dtype: str) -> Tensor:
     return x.trace.view(wide, result, lambda grad: grad)
 
 
-def _flat(entry: Any, grads: Any) -> dict[str, Tensor]:
+def _no_gradients(entry: Any, grads: Any) -> dict[str, Tensor]:
     return {}
 
 
@@ -76,20 +78,20 @@ def in_parts(x: Tensor) -> Parts:
     """Split a tensor of any dtype into parts that kernels can move, select and add."""
     dtype = str(x.dtype)
     if x.desc is not None and dtype in REGISTERS:
-        return Parts([x], lambda result: result[0])
+        return Parts([x], lambda parts: parts[0])
     if dtype in dtypes.CARRIED:
-        return Parts([x.trace.convert(x, "float32")], lambda result: converted(result[0], dtype))
-    kind = np.dtype(dtype)
-    if kind.kind != "c":
-        return Parts([converted(x, "int64")], lambda result: converted(result[0], dtype))
-    single = "float32" if kind.itemsize == 8 else "float64"
+        return Parts([x.trace.convert(x, "float32")], lambda parts: converted(parts[0], dtype))
+    numpy_dtype = np.dtype(dtype)
+    if numpy_dtype.kind != "c":
+        return Parts([converted(x, "int64")], lambda parts: converted(parts[0], dtype))
+    single = "float32" if numpy_dtype.itemsize == 8 else "float64"
     tensors = [
         x.trace.array_call(function, [x], [Out(x.shape, single)])[0] for function in (_real, _imag)
     ]
 
-    def joined(result: list[Tensor]) -> Tensor:
-        call = lambda real, imag: in_dtype(real + imag * 1j, kind)  # noqa: E731
-        return x.trace.array_call(call, result, [Out(result[0].shape, dtype)])[0]
+    def joined(parts: list[Tensor]) -> Tensor:
+        call = lambda real, imag: in_dtype(real + imag * 1j, numpy_dtype)  # noqa: E731
+        return x.trace.array_call(call, parts, [Out(parts[0].shape, dtype)])[0]
 
     return Parts(tensors, joined)
 
@@ -139,8 +141,8 @@ def astype(
     Source: oneDNN developer guide, "Reorder" and "Data Types".
     """
     name = dtypes.name_of(dtype)
-    mine = x.dtype if isinstance(x, (Array, Tensor)) else dtypes.name_of(x.dtype)
-    return x if name == mine else _astype(x, name)
+    current = x.dtype if isinstance(x, (Array, Tensor)) else dtypes.name_of(x.dtype)
+    return x if name == current else _astype(x, name)
 
 
 def asarray(
@@ -174,12 +176,12 @@ def asarray(
         x = _stacked(x, traced)
     if isinstance(x, (Array, Tensor)):
         return x if dtype is None else astype(x, dtype)
-    found = bits_of(x)
-    if found is not None:
-        bits, kind = found
-        if kind in dtypes.PACKED:
-            return asarray(x.astype("float32"), dtype or kind, **kwargs)
-        return asarray(Array.from_bits(bits, kind, **kwargs), dtype)
+    bits_and_dtype = bits_of(x)
+    if bits_and_dtype is not None:
+        bits, bits_dtype = bits_and_dtype
+        if bits_dtype in dtypes.PACKED:
+            return asarray(x.astype("float32"), dtype or bits_dtype, **kwargs)
+        return asarray(Array.from_bits(bits, bits_dtype, **kwargs), dtype)
     name = None if dtype is None else dtypes.name_of(dtype)
     if name not in dtypes.CARRIED:
         return array_in(x, dtype, **kwargs)
@@ -194,7 +196,7 @@ def _first_traced(x: Any) -> Tensor | None:
 
 
 def _stacked(x: Any, first: Tensor) -> Any:
-    """Return nested lists of traced arrays, and numbers of the dtype of the first, as one."""
+    """Stack nested lists of traced arrays and numbers; numbers get the dtype of ``first``."""
     if isinstance(x, (list, tuple)):
         return F.stack([_stacked(item, first) for item in x])
     return x if isinstance(x, Tensor) else tensor(x, dtype=first.dtype)
@@ -269,10 +271,10 @@ def tensor(
         result = asarray(data, dtype)
         return result.copy() if result is data else result
     values = np.asarray(data)
-    kind = "float32" if values.dtype == np.float64 else values.dtype.name
+    default_dtype = "float32" if values.dtype == np.float64 else values.dtype.name
     trace = running_trace()
     if isinstance(device, dpctl.SyclQueue):
         queue = device
     else:
         queue = trace.queue if trace and device is None else default_queue(device)
-    return _as_running_code_expects(asarray(values, dtype or kind, sycl_queue=queue))
+    return _as_running_code_expects(asarray(values, dtype or default_dtype, sycl_queue=queue))

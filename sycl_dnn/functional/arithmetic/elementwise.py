@@ -11,13 +11,9 @@ from typing import Any
 import dpnp
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.call.operation import describe_out, operation, sections
+from sycl_dnn.call.operation import describe_out, named, operation, sections
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.operands import (
-    check_real,
-    checked_array,
-    of_integers,
-)
+from sycl_dnn.functional.arithmetic.operands import check_real, checked_array, of_integers
 from sycl_dnn.ir.node import OPERATIONS
 from sycl_dnn.lower.appendable import Eltwise, applied
 from sycl_dnn.trace.pointwise import NO_SHIFT, eltwise
@@ -87,13 +83,13 @@ def inplace_into_out(function: Callable[..., Any], position: int) -> Callable[..
         if out is not None:
             raise ValueError(f"{name}: out must be omitted with inplace=True")
         target = args[0] if args else kwargs["input"]
-        kept = args[:position] + (False,) * (len(args) > position) + args[position + 1 :]
-        named = {k: v for k, v in kwargs.items() if k != "inplace"}
+        positional = args[:position] + (False,) * (len(args) > position) + args[position + 1 :]
+        keywords = {k: v for k, v in kwargs.items() if k != "inplace"}
         if is_torch():
-            return overwritten(target, name, function(*kept, **named))
+            return overwritten(target, name, function(*positional, **keywords))
         if isinstance(target, Tensor):
             return function(*args, **kwargs)  # The body refuses it.
-        return function(*kept, out=target, **named)
+        return function(*positional, out=target, **keywords)
 
     return call
 
@@ -133,15 +129,15 @@ def _text(body: Callable[..., Any], has_inplace: bool, integers: bool, page: str
     summary, parameters = sections(body)
     if has_inplace:
         parameters += _INPLACE
-    dtypes = _FLOATS + (f", {', '.join(_INTEGERS)}" if integers else "")
-    before = _BEFORE.format(summary=summary, dtypes=dtypes, parameters=parameters)
+    accepted = _FLOATS + (f", {', '.join(_INTEGERS)}" if integers else "")
+    before = _BEFORE.format(summary=summary, dtypes=accepted, parameters=parameters)
     return before + _AFTER.format(page=page)
 
 
 # --- Elementary unary functions: neg, exp, log, sqrt, abs, square, reciprocal
 
 A = algorithm
-#: Functions that oneDNN does not compute as PyTorch for NaN, or for denormal numbers.
+#: Functions for which oneDNN differs from PyTorch at NaN or denormal numbers.
 _OF_NODES = ("exp", "abs", "log")
 #: The docstring of a function of one operand.
 UNARY = """{summary}
@@ -195,26 +191,20 @@ def _function(
             return eltwise(converted(input, "float32"), kind, *factors)
         return of_integers(OPERATIONS[name], integers, input.dtype, input)
 
-    call.__name__ = call.__qualname__ = name
     dtype = "its dtype" if integers else "its dtype, float32 for integers"
-    call.__doc__ = UNARY.format(
+    doc = UNARY.format(
         summary=summary,
         returns=f"Shape and order of axes of ``input``; {dtype}",
         notes=note or ("Integers are computed exactly." if integers else "Integers are converted."),
         source='oneDNN developer guide, "Eltwise"',
     )
-    return operation(call)
+    return operation(named(call, name, doc))
 
 
 neg = _function("neg", "Return ``-input``.", A.eltwise_linear, (-1.0, NO_SHIFT), dpnp.negative)
 exp = _function("exp", "Return e to the power of ``input``.", A.eltwise_exp)
 log = _function("log", "Return the natural logarithm.", A.eltwise_log)
 sqrt = _function("sqrt", "Return the square root.", A.eltwise_sqrt)
-abs = _function(
-    "abs",
-    "Return ``|input|``.",
-    A.eltwise_abs,
-    integers=dpnp.abs,
-)
+abs = _function("abs", "Return ``|input|``.", A.eltwise_abs, integers=dpnp.abs)
 square = _function("square", "Return ``input * input``.", A.eltwise_square, integers=dpnp.square)
 reciprocal = _function("reciprocal", "Return ``1 / input``.", A.eltwise_pow, (1.0, -1.0))

@@ -10,7 +10,7 @@ from typing import Any
 import dpnp
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import named, operation
 from sycl_dnn.functional.arithmetic.binary import div
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import UNARY
@@ -32,10 +32,10 @@ _NARROW = "bfloat16 and float16 are computed in float32. "
 _ROUNDED = "Its gradient is 0. Integers are returned unchanged."
 
 
-def _real(name: str, value: Any) -> Tensor:
-    provided = checked_array(name, "input", value)
-    check_real(name, input=provided)
-    return provided
+def _real(name: str, input: Any) -> Tensor:
+    x = checked_array(name, "input", input)
+    check_real(name, input=x)
+    return x
 
 
 def _text(name: str, summary: str, dtype: str, notes: str) -> str:
@@ -43,26 +43,20 @@ def _text(name: str, summary: str, dtype: str, notes: str) -> str:
     return UNARY.format(summary=summary, returns=returns, notes=notes, source=f"``torch.{name}``")
 
 
-def _named(body: Callable[..., Any], name: str, doc: str) -> Any:
-    body.__name__ = body.__qualname__ = name
-    body.__doc__ = doc
-    return operation(body)
-
-
 # --- Smooth unary functions
 
 
-def _smooth(summary: str, operation: Operation) -> Any:
+def _smooth(summary: str, row: Operation) -> Any:
     """Make a function from an operation."""
 
     def call(input: Tensor) -> Tensor:
-        x = _real(operation.name, input)
+        x = _real(row.name, input)
         dtype = str(x.dtype) if x.is_float else "float32"
-        return by_nodes(operation, x, wide=dtypes.wide(dtype), dtype=dtype)
+        return by_nodes(row, x, wide=dtypes.wide(dtype), dtype=dtype)
 
     dtype = "its dtype, float32 for integers"
-    doc = _text(operation.name, summary, dtype, f"{_NARROW}Differentiable to any order.")
-    return _named(call, operation.name, doc)
+    doc = _text(row.name, summary, dtype, f"{_NARROW}Differentiable to any order.")
+    return operation(named(call, row.name, doc))
 
 
 sin = _smooth("Return the sine of an angle in radians.", ops.SIN)
@@ -89,19 +83,20 @@ erfc = _smooth("Return 1 - erf, exact for large values.", ops.ERFC)
 # --- Piecewise constant functions: their gradient is 0
 
 
-def _step(summary: str, operation: Operation) -> Any:
+def _step(summary: str, row: Operation) -> Any:
     """Make a function from a rounding operation; integers are returned unchanged."""
 
     def call(input: Tensor) -> Tensor:
-        x = _real(operation.name, input)
+        x = _real(row.name, input)
         dtype = str(x.dtype)
         if x.is_float:
-            return by_nodes(operation, x, wide=dtypes.wide(dtype), dtype=dtype)
-        if dtype == "bool" or operation is not ops.SIGN:
+            return by_nodes(row, x, wide=dtypes.wide(dtype), dtype=dtype)
+        if dtype == "bool" or row is not ops.SIGN:
             return converted(x, dtype)
-        return of_integers(operation, dpnp.sign, dtype, x)
+        return of_integers(row, dpnp.sign, dtype, x)
 
-    return _named(call, operation.name, _text(operation.name, summary, "its dtype", _ROUNDED))
+    doc = _text(row.name, summary, "its dtype", _ROUNDED)
+    return operation(named(call, row.name, doc))
 
 
 floor = _step("Round down to a whole number.", ops.FLOOR)
@@ -151,14 +146,14 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
 # --- Logic
 
 
-def _logic(summary: str, operation: Operation, n_operands: int) -> Any:
-    name = operation.name
+def _logic(summary: str, row: Operation, n_operands: int) -> Any:
+    name = row.name
 
     def one(input: Tensor) -> dpnp.ndarray:
-        return by_nodes(operation, checked_array(name, "input", input))
+        return by_nodes(row, checked_array(name, "input", input))
 
     def two(input: Tensor | float, other: Tensor | float) -> dpnp.ndarray:
-        return by_nodes(operation, *checked_operands(name, input=input, other=other))
+        return by_nodes(row, *checked_operands(name, input=input, other=other))
 
     parameters = "input" if n_operands == 1 else "input, other"
     doc = f"""{summary}
@@ -176,7 +171,7 @@ Notes
 -----
 Source: ``torch.{name}``.
 """
-    return _named(one if n_operands == 1 else two, name, doc)
+    return operation(named(one if n_operands == 1 else two, name, doc))
 
 
 isnan = _logic("Return whether each element is NaN.", ops.ISNAN, 1)
@@ -218,14 +213,14 @@ def atan2(input: Tensor, other: Tensor) -> Tensor:
     """
     args = checked_operands("atan2", input=input, other=other)
     check_real("atan2", input=args[0], other=args[1])
-    kind = dtypes.result_dtype(*args)
-    kind = kind if dtypes.is_float(kind) else "float32"
-    return by_nodes(ops.ATAN2, *args, wide=dtypes.wide(kind), dtype=kind)
+    dtype = dtypes.result_dtype(*args)
+    dtype = dtype if dtypes.is_float(dtype) else "float32"
+    return by_nodes(ops.ATAN2, *args, wide=dtypes.wide(dtype), dtype=dtype)
 
 
-def _remainder(summary: str, operation: Operation, function: Callable[..., Any]) -> Any:
+def _remainder(summary: str, row: Operation, function: Callable[..., Any]) -> Any:
     """Make the function ``input - other * quotient``."""
-    name = operation.name
+    name = row.name
 
     def call(input: Tensor | float, other: Tensor | float) -> Tensor:
         a, b = checked_operands(name, input=input, other=other)
@@ -233,10 +228,10 @@ def _remainder(summary: str, operation: Operation, function: Callable[..., Any])
         dtype = dtypes.result_dtype(a, b)
         dtype = "int8" if dtype == "bool" else dtype
         if not dtypes.is_float(dtype):
-            return of_integers(operation, function, dtype, a, b)
-        return by_nodes(operation, a, b, wide=dtypes.wide(dtype), dtype=dtype)
+            return of_integers(row, function, dtype, a, b)
+        return by_nodes(row, a, b, wide=dtypes.wide(dtype), dtype=dtype)
 
-    return _named(call, name, _REMAINDER.format(summary=summary, name=name))
+    return operation(named(call, name, _REMAINDER.format(summary=summary, name=name)))
 
 
 _REMAINDER = """{summary}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sycl_dnn.call.operation import operation, templated
+from sycl_dnn.call.operation import named, operation, templated
 from sycl_dnn.functional.arithmetic.binary import add, div, mul
 from sycl_dnn.functional.arithmetic.comparison import clamp, eq, where
 from sycl_dnn.functional.arithmetic.convert import converted
@@ -100,22 +100,17 @@ Source: ``torch.{name}``.
 
 
 def _added(name: str, sign: str, function: Callable[..., Any]) -> Any:
-    def call(
-        input: Tensor, tensor1: Tensor, tensor2: Tensor,
-        *, value: float = 1,
-    ) -> Tensor:  # fmt: skip
-        provided = {"input": input, "tensor1": tensor1, "tensor2": tensor2}
-        check_arrays(name, **provided)
-        input, tensor1, tensor2 = checked_operands(name, **provided)
+    def call(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
+        operands = {"input": input, "tensor1": tensor1, "tensor2": tensor2}
+        check_arrays(name, **operands)
+        input, tensor1, tensor2 = checked_operands(name, **operands)
         result = function(tensor1, tensor2)
         dtype = result_dtype(input, result)
         if not dtypes.is_float(dtype) and isinstance(value, float):
             raise TypeError(f"{name}: value must be an integer for {dtype}, got {value!r}")
         return add(input, result if value == 1 else mul(result, value))
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = _ADDED.format(name=name, sign=sign)
-    return operation(call)
+    return operation(named(call, name, _ADDED.format(name=name, sign=sign)))
 
 
 addcmul = _added("addcmul", "*", mul)
@@ -188,15 +183,11 @@ As ``clamp`` with one bound. Source: ``torch.{name}``.
 """
 
 
-def clamp_min(  # noqa: D103
-    input: Tensor, min: Tensor | float
-) -> Tensor:
+def clamp_min(input: Tensor, min: Tensor | float) -> Tensor:  # noqa: D103
     return clamp(input, min)
 
 
-def clamp_max(  # noqa: D103
-    input: Tensor, max: Tensor | float
-) -> Tensor:
+def clamp_max(input: Tensor, max: Tensor | float) -> Tensor:  # noqa: D103
     return clamp(input, None, max)
 
 

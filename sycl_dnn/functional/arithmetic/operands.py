@@ -82,6 +82,14 @@ def check_real(name: str, **operands: Any) -> None:
             raise TypeError(f"{name}: {argument} must not be complex, got {x.dtype}")
 
 
+def broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether arrays of a shape broadcast to ``target``."""
+    try:
+        return broadcast_shape(shape, target) == target
+    except ValueError:
+        return False
+
+
 def checked_operands(name: str, **operands: Any) -> list[Any]:
     """Return tensors and numbers after checking that their shapes broadcast."""
     results = [number_or_tensor(name, n, v) for n, v in operands.items()]
@@ -132,14 +140,14 @@ def by_values(function: Callable[..., Any]) -> Callable[..., Any]:
         tensors = [v for v in (*args, *kwargs.values()) if isinstance(v, Tensor)]
         if not tensors or not hasattr(tensors[0].trace, "evaluated"):
             return function(*args, **kwargs)
-        run = tensors[0].trace
+        trace = tensors[0].trace
 
-        def known(value: Any) -> Any:
+        def evaluated(value: Any) -> Any:
             is_tensor = isinstance(value, Tensor)
-            return run.evaluated(value, function.__name__) if is_tensor else value
+            return trace.evaluated(value, function.__name__) if is_tensor else value
 
-        result = function(*map(known, args), **{n: known(v) for n, v in kwargs.items()})
-        return tree.map(run.capture, result)
+        result = function(*map(evaluated, args), **{n: evaluated(v) for n, v in kwargs.items()})
+        return tree.map(trace.capture, result)
 
     return called
 
@@ -205,13 +213,13 @@ def of_integers(
     ``function`` is dpnp's, for dtypes that oneDNN cannot describe (int16, wide unsigned, complex),
     and for Python numbers that do not fit the dtype.
     """
-    kinds = [v.dtype for v in operands if isinstance(v, Tensor)]
+    used = [dtype, *(v.dtype for v in operands if isinstance(v, Tensor))]
     numbers = [v for v in operands if not isinstance(v, Tensor)]
-    known = all(kind in dtypes.DATA_TYPES for kind in (*kinds, dtype))
     common = result_dtype(*operands)
-    if not known or not all(fits(v, common) for v in numbers):
+    is_supported = all(kind in dtypes.DATA_TYPES for kind in used)
+    if not is_supported or not all(fits(v, common) for v in numbers):
         return by_dpnp(function, dtype, *operands)
-    # Sums of bools are logical ors, products logical ands.
+    # Sums of bools are their logical or, products their logical and.
     return by_nodes(operation, *operands, wide="uint8" if common == "bool" else common, dtype=dtype)
 
 
@@ -234,13 +242,13 @@ def by_dpnp(
     *operands: Any,
 ) -> Tensor:
     """Record a dpnp function of tensors and numbers, without a gradient."""
-    fixed = [None if isinstance(v, Tensor) else v for v in operands]
+    constants = [None if isinstance(v, Tensor) else v for v in operands]
     tensors = [v for v in operands if isinstance(v, Tensor)]
 
     def call(*arrays: Any) -> Any:
-        supply = iter(arrays)
+        remaining = iter(arrays)
         try:
-            return function(*(next(supply) if v is None else v for v in fixed))
+            return function(*(next(remaining) if v is None else v for v in constants))
         except OverflowError as error:
             name = getattr(function, "name_", function.__name__)
             name = NAMES.get(name, name)

@@ -18,9 +18,9 @@ from sycl_dnn.functional.conv.windows import (
     cut,
     describe,
     extents,
-    lone_windows,
     pads_per_axis,
     per_axis,
+    shorten_single_windows,
     unbatched,
     whole_number,
 )
@@ -36,27 +36,29 @@ from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import narrow, reshape, transpose
 
 
-def spread_choice(trace: Trace, wide: Sizes, **params: Any) -> Any:
-    """Choose layout and implementation for scattering windows into a wide tensor (N, C, *S).
+def scatter_choice(
+    trace: Trace, shape: Sizes, weights: Tensor, strides: Sizes
+) -> tuple[str, str | None]:
+    """Choose layout and implementation for scattering windows into (N, C, *S), of ``shape``.
 
-    Used by gradients of convolutions with respect to their source and by transposed convolutions.
-    For few channels and large strided kernels oneDNN's default is up to four times slower than its
-    own matrix product.
+    Used by gradients of convolutions with respect to their source and by transposed convolutions,
+    with weights ([G,] O, I, *K). For few channels and large strided kernels oneDNN's default is up
+    to four times slower than its own matrix product.
     """
+    is_grouped = weights.ndim > len(shape)
+    groups = weights.shape[0] if is_grouped else 1
+    kernel_size = math.prod(weights.shape[3 if is_grouped else 2 :])
     if trace.engine.kind is not engine_kind.cpu:
         return "channels_last", None
-    is_strided = max(params["strides"]) > 1
-    lone = math.prod(params["kernel"]) == 1
-    if is_strided and lone and wide[1] // params["groups"] < narrow_lanes():
+    is_strided = max(strides) > 1
+    if is_strided and kernel_size == 1 and shape[1] // groups < narrow_lanes():
         return "row_major", None  # oneDNN's gradient for channels-last weights is wrong
-    if params["groups"] > 1:
-        return "channels_last", None
-    if is_strided and wide[1] <= 4 and math.prod(params["kernel"]) >= 25:
+    if groups == 1 and is_strided and shape[1] <= 4 and kernel_size >= 25:
         return "row_major", "gemm:jit"
     return "channels_last", None
 
 
-def _is_trap(axis: Axis, rank: int) -> bool:
+def _is_unreliable(axis: Axis, rank: int) -> bool:
     """Whether bfloat16 is slow or incorrect for these windows.
 
     If kernels lie entirely in the padding, oneDNN may have only its reference implementation. For
@@ -69,27 +71,20 @@ def _is_trap(axis: Axis, rank: int) -> bool:
 
 def widened(x: Tensor, axes: list[Axis], *tensors: Tensor | None) -> list[Any]:
     """Convert tensors to float32 if bfloat16 is slow or incorrect in oneDNN for these windows."""
-    if x.dtype != "bfloat16" or not any(_is_trap(a, len(axes)) for a in axes):
+    if x.dtype != "bfloat16" or not any(_is_unreliable(a, len(axes)) for a in axes):
         return [x, *tensors]
     return [None if t is None else x.trace.convert(t, "float32") for t in (x, *tensors)]
 
 
 def _backward_data(trace: Trace, entry: Entry, grads: Grads) -> Grads:
     src, weights, params = entry.inputs["src"], entry.inputs["weights"], entry.params
-    is_grouped = weights.ndim > src.ndim
-    found, words = spread_choice(
-        trace,
-        src.shape,
-        groups=weights.shape[0] if is_grouped else 1,
-        kernel=weights.shape[3 if is_grouped else 2 :],
-        strides=params["strides"],
-    )
+    memory_layout, implementation = scatter_choice(trace, src.shape, weights, params["strides"])
     result = trace.primitive(
         "convolution_backward_data",
         {"weights": weights, "diff_dst": grads["dst"]},
-        {"diff_src": Out(src.shape, src.dtype, found)},
-        ask={"weights": "any", "diff_dst": found},
-        prefer=words,
+        {"diff_src": Out(src.shape, src.dtype, memory_layout)},
+        ask={"weights": "any", "diff_dst": memory_layout},
+        prefer=implementation,
         hint_fwd_pd=entry.pd,
         **{n: v for n, v in params.items() if n != "prop_kind"},
     )
@@ -123,8 +118,8 @@ def _gradient_of_transposed(trace: Trace, entry: Entry, grads: Grads, needed: se
 def _weights_by_convolution(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
     """Compute the gradients of weights and bias by a convolution with exchanged operands."""
     x, weights = entry.inputs["src"], entry.inputs["weights"]
-    at = weights.ndim - x.ndim  # after the groups
-    order = [*range(at), at + 1, at, *range(at + 2, weights.ndim)]
+    axis = weights.ndim - x.ndim  # of outputs, after the groups
+    order = [*range(axis), axis + 1, axis, *range(axis + 2, weights.ndim)]
     names = ("strides", "dilates", "padding_l", "padding_r")
     trace.primitive(
         "convolution_forward",
@@ -136,71 +131,66 @@ def _weights_by_convolution(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
         **{n: entry.params[n] for n in names if n in entry.params},
     )
     result = pulled_back(trace, trace.tape[-1], {"dst": x}, {"weights"})
-    match = {"weights": transpose(result["weights"], order)}
+    grads = {"weights": transpose(result["weights"], order)}
     if "bias" in entry.inputs:
         axes = [0, *range(2, dy.ndim)]
         total = reduce(algorithm.reduction_sum, dy, axes)
-        match["bias"] = trace.convert(reshape(total, (dy.shape[1],)), entry.inputs["bias"].dtype)
-    return match
+        grads["bias"] = trace.convert(reshape(total, (dy.shape[1],)), entry.inputs["bias"].dtype)
+    return grads
 
 
-def _rebuilt(trace: Trace, entry: Entry, source: Tensor, weights: Tensor, bias: Any) -> Entry:
-    """Record a backward primitive's forward primitive on other operands; return its entry."""
+def _forward_of(trace: Trace, entry: Entry, src: Tensor, weights: Tensor, bias: Any) -> Entry:
+    """Record the forward primitive of a backward one on other operands; return its entry."""
     row = entry.row.partition("_backward_")[0] + "_forward"
-    like = entry.inputs["diff_dst"]
-    inputs = {"src": source, "weights": weights} | ({} if bias is None else {"bias": bias})
-    found, words = "channels_last", None
+    dst = entry.inputs["diff_dst"]
+    inputs = {"src": src, "weights": weights} | ({} if bias is None else {"bias": bias})
+    memory_layout, implementation = "channels_last", None
     if row == "deconvolution_forward":
-        is_grouped = weights.ndim > source.ndim
-        found, words = spread_choice(
-            trace,
-            like.shape,
-            groups=weights.shape[0] if is_grouped else 1,
-            kernel=weights.shape[3 if is_grouped else 2 :],
-            strides=entry.params["strides"],
+        memory_layout, implementation = scatter_choice(
+            trace, dst.shape, weights, entry.params["strides"]
         )
     trace.primitive(
         row,
         inputs,
-        {"dst": Out(like.shape, like.dtype, found)},
-        ask={"src": found, "weights": "any"},
-        prefer=words,
+        {"dst": Out(dst.shape, dst.dtype, memory_layout)},
+        ask={"src": memory_layout, "weights": "any"},
+        prefer=implementation,
         prop_kind=prop_kind.forward_training,
         **{n: v for n, v in entry.params.items() if n not in ("prop_kind", "hint_fwd_pd")},
     )
     return trace.tape[-1]
 
 
-def _linear_in_both(
-    trace: Trace, entry: Entry, forward: Entry, held: str, needed: set[str]
+def _bilinear_gradients(
+    trace: Trace, entry: Entry, forward: Entry, operand: str, needed: set[str]
 ) -> Grads:
-    """Return the gradients of a backward primitive's operands by its transpose ``forward``.
+    """Return the gradients of a backward primitive, whose transpose is ``forward``.
 
-    The primitive is linear both in ``diff_dst`` and in ``held``.
+    The primitive is linear both in ``diff_dst`` and in ``operand``.
     """
     result = {"diff_dst": forward.outputs["dst"]}
-    if held in needed:
+    if operand in needed:
         dy = {"dst": entry.inputs["diff_dst"]}
-        result |= pulled_back(trace, forward, dy, {held})
+        result |= pulled_back(trace, forward, dy, {operand})
     return result
 
 
-def _of_data(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
-    forward = _rebuilt(trace, entry, grads["diff_src"], entry.inputs["weights"], None)
-    return _linear_in_both(trace, entry, forward, "weights", needed)
+def _backward_data_gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    forward = _forward_of(trace, entry, grads["diff_src"], entry.inputs["weights"], None)
+    return _bilinear_gradients(trace, entry, forward, "weights", needed)
 
 
-def _of_weights(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+def _backward_weights_gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     weights = grads.get("diff_weights")
     if weights is None:
         weights = zeros(trace, entry.outputs["diff_weights"].shape, entry.inputs["src"].dtype)
-    forward = _rebuilt(trace, entry, entry.inputs["src"], weights, grads.get("diff_bias"))
-    return _linear_in_both(trace, entry, forward, "src", needed)
+    forward = _forward_of(trace, entry, entry.inputs["src"], weights, grads.get("diff_bias"))
+    return _bilinear_gradients(trace, entry, forward, "src", needed)
 
 
 for _row in ("convolution", "deconvolution"):
-    rule_for(f"{_row}_backward_data")(_of_data)
-    rule_for(f"{_row}_backward_weights")(_of_weights)
+    rule_for(f"{_row}_backward_data")(_backward_data_gradient)
+    rule_for(f"{_row}_backward_weights")(_backward_weights_gradient)
 
 
 # --- Checks and recording, for any rank
@@ -225,9 +215,9 @@ def check_operands(
         raise TypeError(
             f"{name}: weight must have the dtype of input, {input.dtype}, got {weight.dtype}"
         )
-    known = dict.fromkeys((input.dtype, *(("float32",) if input.dtype in NARROW else ())))
-    if bias is not None and bias.dtype not in known:
-        raise TypeError(f"{name}: bias must have dtype {' or '.join(known)}, got {bias.dtype}")
+    allowed = dict.fromkeys((input.dtype, *(("float32",) if input.dtype in NARROW else ())))
+    if bias is not None and bias.dtype not in allowed:
+        raise TypeError(f"{name}: bias must have dtype {' or '.join(allowed)}, got {bias.dtype}")
     if not input.is_float:
         raise TypeError(f"{name}: input must have a floating-point dtype, got {input.dtype}")
     if bias is not None and bias.shape != (n_out,):
@@ -274,7 +264,7 @@ def geometry(
     axes = [Axis(*a) for a in zip(sizes, kernel, stride, left, right, dilation, strict=True)]
     counts = tuple(a.count() for a in axes)
     check_counts(name, axes, counts)
-    return lone_windows(axes, counts), counts
+    return shorten_single_windows(axes, counts), counts
 
 
 def cropped(x: Tensor, axes: list[Axis], counts: Sizes) -> tuple[Tensor, list[Axis]]:
@@ -292,47 +282,46 @@ def cropped(x: Tensor, axes: list[Axis], counts: Sizes) -> tuple[Tensor, list[Ax
     return x, results
 
 
-def _visited(x: Tensor, axes: list[Axis], groups: int) -> tuple[Tensor, list[Axis]]:
-    """Return the positions that windows of one element visit, if reading only them is faster.
+def _subsampled(x: Tensor, axes: list[Axis], groups: int) -> tuple[Tensor, list[Axis]]:
+    """Return the elements that strided windows of one element read, if extracting them is faster.
 
-    That is, if the input has another layout than channels-last, to which it is copied, and for
-    gradients with respect to few channels, for which oneDNN has only slow implementations.
+    It is if the input has to be copied to channels-last anyway, and for gradients with respect to
+    few channels, for which oneDNN has only slow implementations.
     """
     is_copied = not layout.is_channels_last(x.trace.plain(x).desc)
     is_slow = x.trace.training and x.shape[1] // groups < narrow_lanes()
-    if not (_is_lone(axes) and max(a.stride for a in axes) > 1 and (is_copied or is_slow)):
+    if not (_is_pointwise(axes) and max(a.stride for a in axes) > 1 and (is_copied or is_slow)):
         return x, axes
     x = cut(x, [Span(0, a.count(), a.stride) for a in axes])
     return x, [a._replace(size=a.count(), stride=1, right=0) for a in axes]
 
 
-def _is_lone(axes: list[Axis]) -> bool:
+def _is_pointwise(axes: list[Axis]) -> bool:
     """Whether windows are single elements of the input."""
     return all(a.extent == 1 and a.left == 0 and a.right <= 0 for a in axes)
 
 
-#: Inputs for each output from which copying the input takes longer than the products.
+#: Ratio of input to output channels from which copying the input takes longer than the products.
 _MANY_INPUTS = 3
 
 
 def _layout_for(x: Tensor, axes: list[Axis], groups: int, n_out: int) -> str:
     """Return the layout of source and result.
 
-    For single elements of row-major float32 with few outputs, oneDNN multiplies the weights by
-    matrices (C, positions) as they are, with AVX-512 at full speed. Gradients would copy each time
-    what is otherwise copied once, and a compiled function may have a use for channels-last.
+    For 1x1 kernels on row-major float32 with few outputs, oneDNN multiplies the weights by matrices
+    (C, positions) in place, with AVX-512 at full speed. Gradients would copy the input each time,
+    and compiled functions may use the channels-last result.
     """
     trace = x.trace
-    is_product = _is_lone(axes) and max(a.stride for a in axes) == 1 and groups == 1
+    is_product = _is_pointwise(axes) and max(a.stride for a in axes) == 1 and groups == 1
     is_fast = trace.engine.kind is engine_kind.cpu and x.dtype == "float32" and cpu_has_avx512()
     is_few = _MANY_INPUTS * n_out <= x.shape[1]
     if not (is_product and is_fast and is_few) or trace.training or trace.is_compiled:
         return "channels_last"
     plain = trace.plain(x)
     is_row_major = plain.strides == layout.row_major_strides(x.shape)
-    return (
-        "row_major" if is_row_major and not layout.is_channels_last(plain.desc) else "channels_last"
-    )
+    is_channels_last = layout.is_channels_last(plain.desc)
+    return "row_major" if is_row_major and not is_channels_last else "channels_last"
 
 
 def window_parameters(axes: list[Axis]) -> dict[str, Any]:
@@ -364,19 +353,19 @@ def convolve(
     check_operands(name, x, weight, bias, n_out)
     axes, counts = geometry(name, x.shape[2:], kernel, stride, padding, dilation)
     x, axes = cropped(x, axes, counts)
-    x, axes = _visited(x, axes, groups)
+    x, axes = _subsampled(x, axes, groups)
     if x.trace.training:
         x, weight, bias = widened(x, axes, weight, bias)
     if groups > 1:
         weight = reshape(weight, (groups, n_out // groups, *weight.shape[1:]))
     inputs = {"src": x, "weights": weight} | ({} if bias is None else {"bias": bias})
-    found = _layout_for(x, axes, groups, n_out)
+    memory_layout = _layout_for(x, axes, groups, n_out)
     result = x.trace.primitive(
         "convolution_forward",
         inputs,
-        {"dst": Out((x.shape[0], n_out, *counts), x.dtype, found)},
+        {"dst": Out((x.shape[0], n_out, *counts), x.dtype, memory_layout)},
         # For row-major weights oneDNN has only its reference implementation.
-        ask={"src": found, "weights": "any"},
+        ask={"src": memory_layout, "weights": "any"},
         prop_kind=x.trace.forward_kind,
         algorithm=algorithm.convolution_direct,
         **window_parameters(axes),

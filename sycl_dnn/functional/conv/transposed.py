@@ -10,7 +10,7 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.conv.convolution import (
     check_groups,
     check_operands,
-    spread_choice,
+    scatter_choice,
     widened,
     window_parameters,
 )
@@ -21,10 +21,10 @@ from sycl_dnn.functional.conv.windows import (
     batched,
     describe,
     extents,
-    lone_windows,
     padded,
     pads_per_axis,
     per_axis,
+    shorten_single_windows,
     unbatched,
 )
 from sycl_dnn.trace.steps import Out
@@ -48,7 +48,7 @@ def _check_weight(name: str, x: Tensor, weight: Tensor) -> None:
         )
 
 
-def _extra(name: str, value: Any, stride: Sizes, dilation: Sizes) -> Sizes:
+def _output_padding(name: str, value: Any, stride: Sizes, dilation: Sizes) -> Sizes:
     extra = per_axis(name, "output_padding", value, len(stride), 0)
     if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation, strict=True)):
         raise ValueError(
@@ -78,12 +78,12 @@ def _windows(
     stride = per_axis(name, "stride", stride, rank)
     dilation = per_axis(name, "dilation", dilation, rank)
     pads = pads_per_axis(name, padding, rank)
-    extra = _extra(name, extra, stride, dilation)
+    extra = _output_padding(name, extra, stride, dilation)
     sizes = _result_sizes(name, counts, extents(kernel, dilation), stride, pads, extra)
-    left, right = zip(*pads, strict=True)
-    kept = [r - e for r, e in zip(right, extra, strict=True)]
-    axes = [Axis(*a) for a in zip(sizes, kernel, stride, left, kept, dilation, strict=True)]
-    return lone_windows(axes, counts)
+    left = [before for before, _ in pads]
+    right = [after - e for (_, after), e in zip(pads, extra, strict=True)]
+    axes = [Axis(*a) for a in zip(sizes, kernel, stride, left, right, dilation, strict=True)]
+    return shorten_single_windows(axes, counts)
 
 
 def conv_transpose(
@@ -107,21 +107,21 @@ def conv_transpose(
     axes = _windows(name, x.shape[2:], kernel, stride, padding, output_padding, dilation)
     shape = (x.shape[0], n_out, *(a.size for a in axes))
     # Right padding may be negative by less than a stride: zeros appended to the input cover it.
-    lacks = [max(-a.right, 0) // a.stride for a in axes]
-    x, weight, bias = widened(padded(x, lacks), axes, weight, bias)
-    reached = [a._replace(right=a.right + n * a.stride) for a, n in zip(axes, lacks, strict=True)]
-    params = window_parameters(reached)
-    layout, words = spread_choice(
-        x.trace, shape, groups=groups, kernel=kernel, strides=params["strides"]
-    )
+    extra = [max(-a.right, 0) // a.stride for a in axes]
+    x, weight, bias = widened(padded(x, extra), axes, weight, bias)
+    grown = [a._replace(right=a.right + n * a.stride) for a, n in zip(axes, extra, strict=True)]
+    params = window_parameters(grown)
     inputs = {"src": x, "weights": _outputs_first(weight, groups)}
+    memory_layout, implementation = scatter_choice(
+        x.trace, shape, inputs["weights"], params["strides"]
+    )
     result = x.trace.primitive(
         "deconvolution_forward",
         inputs if bias is None else inputs | {"bias": bias},
-        {"dst": Out(shape, x.dtype, layout)},
+        {"dst": Out(shape, x.dtype, memory_layout)},
         # "any": with plain weights oneDNN confuses their axes or is slow.
-        ask={"src": layout, "weights": "any"},
-        prefer=words,
+        ask={"src": memory_layout, "weights": "any"},
+        prefer=implementation,
         prop_kind=x.trace.forward_kind,
         algorithm=algorithm.deconvolution_direct,
         **params,

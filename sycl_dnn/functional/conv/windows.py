@@ -45,9 +45,8 @@ def per_axis(name: str, argument: str, value: Any, rank: int, least: int = 1) ->
         There are not 1 or ``rank`` numbers, or one is less than ``least``.
     """
     items = value if isinstance(value, (tuple, list)) else [value]
-    known = [whole_number(v) for v in items]
-    numbers = [n for n in known if n is not None]
-    if len(numbers) < len(known):
+    numbers = [n for n in map(whole_number, items) if n is not None]
+    if len(numbers) < len(items):
         raise TypeError(f"{name}: {argument} must be an int or {rank} of them, got {value!r}")
     if len(numbers) == 1:
         numbers *= rank
@@ -92,9 +91,9 @@ def batched(name: str, x: Tensor, rank: int, axes: str = "(N, C, *S) or (C, *S)"
     return full
 
 
-def unbatched(made: Tensor, like: Tensor) -> Tensor:
+def unbatched(x: Tensor, like: Tensor) -> Tensor:
     """Remove the batch axis if ``batched`` added one to ``like``."""
-    return made if made.ndim == like.ndim else reshape(made, made.shape[1:])
+    return x if x.ndim == like.ndim else reshape(x, x.shape[1:])
 
 
 class Axis(NamedTuple):
@@ -122,7 +121,7 @@ class Axis(NamedTuple):
         return count
 
 
-def lone_windows(axes: Sequence[Axis], counts: Sizes) -> list[Axis]:
+def shorten_single_windows(axes: Sequence[Axis], counts: Sizes) -> list[Axis]:
     """Shorten the strides of unpadded axes that have a single window.
 
     oneDNN's gradient of bfloat16 weights reads past a single-channel source that is smaller than
@@ -130,9 +129,9 @@ def lone_windows(axes: Sequence[Axis], counts: Sizes) -> list[Axis]:
     """
     results = []
     for axis, count in zip(axes, counts, strict=True):
-        spare = axis.size + axis.left - axis.extent
-        lone = axis._replace(stride=max(spare, 0) + 1, right=-spare)
-        results.append(lone if count == 1 else axis)
+        unused = axis.size + axis.left - axis.extent
+        shortened = axis._replace(stride=max(unused, 0) + 1, right=-unused)
+        results.append(shortened if count == 1 else axis)
     return results
 
 
@@ -182,19 +181,19 @@ def _adding() -> PrimitiveAttr:
     return attr
 
 
-def cut_every(x: Tensor, every: Sequence[Sequence[Span]]) -> list[Tensor]:
+def cut_all(x: Tensor, all_spans: Sequence[Sequence[Span]]) -> list[Tensor]:
     """Return ``cut`` for each of many pieces; their gradients are accumulated in one tensor."""
-    if len(every) == 1:
-        return [cut(x, every[0])]
+    if len(all_spans) == 1:
+        return [cut(x, all_spans[0])]
     trace = x.trace
-    views = {str(i): _view(trace.plain(x), spans) for i, spans in enumerate(every)}
+    views = {str(i): _view(trace.plain(x), spans) for i, spans in enumerate(all_spans)}
 
     def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         whole = trace.zeros(layout.channels_last(x.shape, x.dtype), x.shape)
         for name, grad in grads.items():
-            place = _view(whole, every[int(name)])
-            trace.steps.append(trace.copy_step(trace.plain(grad), place, _adding()))
-        back = lambda e, g: {n: cut(g["dst"], every[int(n)]) for n in e.inputs}  # noqa: E731
+            target = _view(whole, all_spans[int(name)])
+            trace.steps.append(trace.copy_step(trace.plain(grad), target, _adding()))
+        back = lambda e, g: {n: cut(g["dst"], all_spans[int(n)]) for n in e.inputs}  # noqa: E731
         trace.tape.append(Entry("added pieces", dict(grads), {"dst": whole}, rule=back))
         return {"src": whole}
 
@@ -215,18 +214,18 @@ def assembled(
     dtype = pieces[0][0].dtype
     # oneDNN refuses views whose last step would extend past the end, so leave room for it.
     reach = [max(p[1][i].length * p[1][i].step for p in pieces) for i in range(len(shape) - 2)]
-    room = (*shape[:2], *map(max, shape[2:], reach))
-    desc = layout.channels_last(room, dtype)
-    whole = trace.new(desc, room) if covered else trace.zeros(desc, room)
+    padded_shape = (*shape[:2], *map(max, shape[2:], reach))
+    desc = layout.channels_last(padded_shape, dtype)
+    whole = trace.new(desc, padded_shape) if covered else trace.zeros(desc, padded_shape)
     for tensor, spans in pieces:
         trace.written_into(whole, _view(whole, spans), trace.plain(tensor))
-    named = {str(i): tensor for i, (tensor, _) in enumerate(pieces)}
-    every = [spans for _, spans in pieces]
+    inputs = {str(i): tensor for i, (tensor, _) in enumerate(pieces)}
+    all_spans = [spans for _, spans in pieces]
 
     def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        return {str(i): cut(grads["dst"], spans) for i, spans in enumerate(every)}
+        return {str(i): cut(grads["dst"], spans) for i, spans in enumerate(all_spans)}
 
-    trace.tape.append(Entry("assembled", named, {"dst": whole}, rule=rule))
+    trace.tape.append(Entry("assembled", inputs, {"dst": whole}, rule=rule))
     return cut(whole, [Span(0, n) for n in shape[2:]])
 
 
@@ -268,9 +267,7 @@ def describe(of_images: Callable[..., Any], of_signals: Any, of_volumes: Any) ->
         if column == 1:
             text = re.sub(r"\bKH\b", "K", re.sub(r"\bH\b", "W", text))
         text = text.replace("2d", f"{2 * column - 1}d")
-        lacked = {*inspect.signature(of_images).parameters} - {
-            *inspect.signature(function).parameters
-        }
-        for name in lacked:
+        parameters = inspect.signature(function).parameters
+        for name in inspect.signature(of_images).parameters.keys() - parameters.keys():
             text = re.sub(rf"^{name} : .*\n(    .*\n)*", "", text, flags=re.MULTILINE)
         function.__doc__ = (function.__doc__ or "") + text[text.index("\n") :]

@@ -14,7 +14,7 @@ from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call import torch_keywords
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import named, operation
 from sycl_dnn.device import default_queue
 from sycl_dnn.functional.arithmetic.convert import asarray, converted
 from sycl_dnn.functional.shape.reshaping import checked_int
@@ -81,14 +81,12 @@ def _by_name(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def documented(**words: str) -> Callable[..., Any]:
     """Return a decorator that completes the docstring of a factory with the shared text."""
-    provided = {"notes": "", "raises": "ValueError\n    A size is negative.", **words}
+    words = {"notes": "", "raises": "ValueError\n    A size is negative."} | words
 
     def attach(function: Callable[..., Any]) -> Any:
         text = (function.__doc__ or "").rstrip()
         lines = [line[4:] if line.startswith("    ") else line for line in text.splitlines()]
-        function.__doc__ = (
-            "\n".join(lines) + "\n" + _PLACE.format(name=function.__name__, **provided)
-        )
+        function.__doc__ = "\n".join(lines) + "\n" + _PLACE.format(name=function.__name__, **words)
         return _by_name(function)
 
     return attach
@@ -100,12 +98,7 @@ def shape_of(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(checked_int(name, "size", n, 0) for n in sizes)
 
 
-def queue_of(device: Any) -> Any:
-    """Return the queue that ``device`` refers to."""
-    return default_queue(device)
-
-
-class _Made:
+class _Creation:
     """A step that creates an array on the queue of the call."""
 
     takes_queue = True
@@ -120,17 +113,17 @@ class _Made:
 
 def check_place(name: str, trace: Any, device: Any) -> None:
     """Raise ExecutionPlacementError if ``device`` is not that of the traced function."""
-    if device is not None and trace.has_queue and queue_of(device) != trace.queue:
+    if device is not None and trace.has_queue and default_queue(device) != trace.queue:
         raise ExecutionPlacementError(
             f"{name}: device must be omitted while a function is traced, or be that of its arrays"
         )
 
 
-def made(name: str, shape: tuple[int, ...], dtype: str, device: Any, make: Maker) -> Any:
+def created(name: str, shape: tuple[int, ...], dtype: str, device: Any, make: Maker) -> Any:
     """Create an array, or record its creation; ``make`` uses the wide dtype."""
     trace = running_trace()
     if trace is None:
-        array = make(queue_of(device))
+        array = make(default_queue(device))
         return asarray(array, dtype) if dtype in dtypes.CARRIED else in_manner(array)
     check_place(name, trace, device)
     return recorded(name, trace, shape, dtype, make)
@@ -139,7 +132,7 @@ def made(name: str, shape: tuple[int, ...], dtype: str, device: Any, make: Maker
 def recorded(name: str, trace: Any, shape: tuple[int, ...], dtype: str, make: Maker) -> Tensor:
     """Record that every call creates an array; ``make`` uses the wide dtype."""
     out = Out(shape, wide_of(dtype))
-    tensor = trace.array_call(_Made(make, name), [], [out], lambda entry, grads: {})[0]
+    tensor = trace.array_call(_Creation(make, name), [], [out], lambda entry, grads: {})[0]
     return converted(tensor, dtype)
 
 
@@ -170,12 +163,12 @@ def wide_of(dtype: str) -> str:
 def _filled(
     name: str, shape: tuple[int, ...], value: Any, dtype: Any, device: Any
 ) -> dpnp.ndarray | Array:
-    kind, trace = dtypes.name_of(dtype), running_trace()
+    dtype, trace = dtypes.name_of(dtype), running_trace()
     if trace is not None:
-        return filled_in(name, trace, shape, value, kind, device)
-    wide = wide_of(kind)
-    return made(
-        name, shape, kind, device,
+        return filled_in(name, trace, shape, value, dtype, device)
+    wide = wide_of(dtype)
+    return created(
+        name, shape, dtype, device,
         lambda queue: dpnp.full(shape, value, dtype=wide, sycl_queue=queue),
     )  # fmt: skip
 
@@ -233,21 +226,21 @@ def eye(
         Number of columns; ``n`` by default.
     """
     shape = shape_of("eye", (n, n if m is None else m))
-    kind, trace = dtypes.name_of(dtype or "float32"), running_trace()
-    if trace is not None and _is_computed(kind):
+    dtype, trace = dtypes.name_of(dtype or "float32"), running_trace()
+    if trace is not None and _is_computed(dtype):
         check_place("eye", trace, device)
 
         def definition(one: Node) -> Node:
             is_diagonal = EQ(iota(shape[0], 0, 2), iota(shape[1], 1, 2))
-            return chosen(is_diagonal, one, number(0, kind))
+            return chosen(is_diagonal, one, number(0, dtype))
 
-        return computed(definition, filled(trace, 1, (), kind))
-    wide = wide_of(kind)
+        return computed(definition, filled(trace, 1, (), dtype))
+    wide = wide_of(dtype)
 
     def make(queue: Any) -> dpnp.ndarray:
         return dpnp.eye(*shape, dtype=wide, sycl_queue=queue)
 
-    return made("eye", shape, kind, device, make)
+    return created("eye", shape, dtype, device, make)
 
 
 def _dtype_of(*numbers: Any) -> str:
@@ -297,27 +290,27 @@ def arange(
     start, end = (0, start) if end is None else (start, end)
     for argument, value in (("start", start), ("end", end), ("step", step)):
         if not isinstance(value, (int, float)):
-            kind = type(value).__name__
-            raise TypeError(f"arange: {argument} must be a number, got {kind}")
+            dtype = type(value).__name__
+            raise TypeError(f"arange: {argument} must be a number, got {dtype}")
     if not step or (end - start) * step < 0:
         raise ValueError(f"arange: step must lead from {start} to {end}, got {step}")
-    kind = dtypes.name_of(dtype or ("int64" if _dtype_of(start, end, step) != "float32"
+    dtype = dtypes.name_of(dtype or ("int64" if _dtype_of(start, end, step) != "float32"
                                     else "float32"))  # fmt: skip
     count, trace = _count(start, end, step), running_trace()
-    whole = "int64" if isinstance(start + step, int) else "float32"
-    if trace is not None and _is_computed(kind):
+    step_dtype = "int64" if isinstance(start + step, int) else "float32"
+    if trace is not None and _is_computed(dtype):
         check_place("arange", trace, device)
         return computed(
-            lambda first, each: cast(cast(iota(count), whole) * each + first, kind),
-            filled(trace, start, (), whole), filled(trace, step, (), whole),
+            lambda first, each: cast(cast(iota(count), step_dtype) * each + first, dtype),
+            filled(trace, start, (), step_dtype), filled(trace, step, (), step_dtype),
         )  # fmt: skip
-    wide = wide_of(kind)
+    wide = wide_of(dtype)
 
     def make(queue: Any) -> dpnp.ndarray:
-        steps = dpnp.arange(count, dtype=whole, sycl_queue=queue)
+        steps = dpnp.arange(count, dtype=step_dtype, sycl_queue=queue)
         return in_dtype(steps * step + start, wide)
 
-    return made("arange", (count,), kind, device, make)
+    return created("arange", (count,), dtype, device, make)
 
 
 def _count(start: float, end: float, step: float) -> int:
@@ -342,14 +335,16 @@ def linspace(
         Number of values.
     """
     count = checked_int("linspace", "steps", steps, 0)
-    kind = dtypes.name_of(dtype or "float32")
-    wide = wide_of(kind)
+    dtype = dtypes.name_of(dtype or "float32")
+    wide = wide_of(dtype)
 
     def make(queue: Any) -> dpnp.ndarray:
-        whole = wide if dtypes.is_float(wide) else "int64"
-        return in_dtype(dpnp.linspace(start, end, count, dtype=whole, sycl_queue=queue), wide)
+        computed_dtype = wide if dtypes.is_float(wide) else "int64"
+        return in_dtype(
+            dpnp.linspace(start, end, count, dtype=computed_dtype, sycl_queue=queue), wide
+        )
 
-    return made("linspace", (count,), kind, device, make)
+    return created("linspace", (count,), dtype, device, make)
 
 
 # --- *_like
@@ -385,17 +380,15 @@ def _text_of_like(name: str, what: str, value: str = "") -> str:
 
 
 def _like(name: str, x: Tensor, value: Any, dtype: Any) -> Tensor:
-    kind = str(x.dtype) if dtype is None else dtypes.name_of(dtype)
-    return filled_in(name, x.trace, x.shape, value, kind)
+    dtype = str(x.dtype) if dtype is None else dtypes.name_of(dtype)
+    return filled_in(name, x.trace, x.shape, value, dtype)
 
 
 def _likeness(name: str, what: str, value: float) -> Any:
     def call(input: Tensor, *, dtype: Any = None) -> Tensor:
         return _like(name, input, value, dtype)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = _text_of_like(name, f"an array of {what}")
-    return operation(call)
+    return operation(named(call, name, _text_of_like(name, f"an array of {what}")))
 
 
 zeros_like = _likeness("zeros_like", "zeros", 0)
@@ -410,8 +403,6 @@ def _full_like(input: Tensor, fill_value: float, *, dtype: Any = None) -> Tensor
     return _like("full_like", input, fill_value, dtype)
 
 
-_full_like.__name__ = _full_like.__qualname__ = "full_like"
-_full_like.__doc__ = _text_of_like(
-    "full_like", "an array of one number", "fill_value : bool, int or float\n"
-)
-full_like = operation(_full_like)
+_FILL_VALUE = "fill_value : bool, int or float\n"
+_FULL_LIKE = _text_of_like("full_like", "an array of one number", _FILL_VALUE)
+full_like = operation(named(_full_like, "full_like", _FULL_LIKE))

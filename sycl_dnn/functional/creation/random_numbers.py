@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import dpnp
 
+from sycl_dnn.call.operation import named
+from sycl_dnn.device import default_queue
 from sycl_dnn.functional.activation.dropout import NextSeed, generator, next_seed
 from sycl_dnn.functional.arithmetic.comparison import lt
 from sycl_dnn.functional.arithmetic.convert import asarray, astype, converted
@@ -14,7 +16,6 @@ from sycl_dnn.functional.creation.factories import (
     LIKE,
     check_place,
     documented,
-    queue_of,
     shape_of,
 )
 from sycl_dnn.functional.shape.reshaping import checked_int
@@ -55,25 +56,25 @@ class _Draw:
 
 
 def _drawn(name: str, shape: tuple[int, ...], dtype: Any, trace: Any, queue: Any) -> Any:
-    kind = dtypes.name_of(dtype)
-    if not dtypes.is_float(kind):
-        raise TypeError(f"{name}: dtype must be floating-point, got {kind}")
-    draw = _Draw(shape, kind, name.startswith("randn"))
+    dtype = dtypes.name_of(dtype)
+    if not dtypes.is_float(dtype):
+        raise TypeError(f"{name}: dtype must be floating-point, got {dtype}")
+    draw = _Draw(shape, dtype, name.startswith("randn"))
     if trace is None:
         result = draw(next_seed(), queue)
-        return in_manner(result if result.dtype == kind else asarray(result, kind))
-    wide = dtypes.wide(kind)
+        return in_manner(result if result.dtype == dtype else asarray(result, dtype))
+    wide = dtypes.wide(dtype)
     # A trace keeps the object, which is evaluated in every call.
     seed = trace.capture(NextSeed())
     result = trace.array_call(draw, [seed], [Out(shape, wide)], lambda entry, grads: {})[0]
-    return converted(result, kind)
+    return converted(result, dtype)
 
 
 def _new(name: str, size: tuple[Any, ...], dtype: Any, device: Any) -> Any:
     trace, shape = running_trace(), shape_of(name, size)
     if trace is not None:
         check_place(name, trace, device)
-    queue = queue_of(device) if trace is None else None
+    queue = default_queue(device) if trace is None else None
     return _drawn(name, shape, dtype or "float32", trace, queue)
 
 
@@ -117,8 +118,7 @@ def _likeness(name: str, what: str) -> Any:
     def call(input: dpnp.ndarray | Array, *, dtype: Any = None) -> dpnp.ndarray | Array:
         return _like(name, input, dtype)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = LIKE.format(
+    doc = LIKE.format(
         name=name,
         what=f"random numbers {what}",
         whose="an array",
@@ -126,7 +126,7 @@ def _likeness(name: str, what: str) -> Any:
         error="The dtype is not floating point, or ``input`` is not an array",
         notes="Each call draws the next seed of the generator that ``manual_seed`` seeds.\n",
     )
-    return call
+    return named(call, name, doc)
 
 
 rand_like = _likeness("rand_like", "uniformly distributed over [0, 1)")
@@ -171,14 +171,14 @@ class _Order:
 
 
 def _of_integers(name: str, draw: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Any:
-    kind, trace = dtypes.name_of(dtype or "int64"), running_trace()
+    dtype, trace = dtypes.name_of(dtype or "int64"), running_trace()
     if trace is None:
-        number = draw(next_seed(), queue_of(device))
-        return in_manner(number if kind == "int64" else asarray(number, kind))
+        integers = draw(next_seed(), default_queue(device))
+        return in_manner(integers if dtype == "int64" else asarray(integers, dtype))
     check_place(name, trace, device)
     seed = trace.capture(NextSeed())
-    number = trace.array_call(draw, [seed], [Out(shape, "int64")], lambda entry, grads: {})[0]
-    return converted(number, kind)
+    integers = trace.array_call(draw, [seed], [Out(shape, "int64")], lambda entry, grads: {})[0]
+    return converted(integers, dtype)
 
 
 _RAISES = "ValueError\n    The range is empty, or a size is negative."
@@ -243,5 +243,5 @@ def bernoulli(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
     Each call draws the next seed of the generator that ``manual_seed`` seeds. Source:
     ``torch.bernoulli``.
     """
-    drawn = _like("bernoulli", input, "float32")
-    return in_manner(astype(lt(drawn, astype(input, "float32")), input.dtype))
+    uniform = _like("bernoulli", input, "float32")
+    return in_manner(astype(lt(uniform, astype(input, "float32")), input.dtype))

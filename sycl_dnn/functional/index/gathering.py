@@ -11,7 +11,7 @@ import dpnp
 
 from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.comparison import where
-from sycl_dnn.functional.arithmetic.operands import check_arrays
+from sycl_dnn.functional.arithmetic.operands import broadcasts_to, check_arrays
 from sycl_dnn.functional.creation.factories import filled_in
 from sycl_dnn.functional.index.selected import flat_index, selected, written
 from sycl_dnn.functional.shape.arrangement import rearranged, spread
@@ -34,7 +34,7 @@ def check_index(name: str, argument: str, index: Any) -> Tensor:
     return index
 
 
-def _fitting(name: str, x: Tensor, axis: int, index: Tensor) -> None:
+def _check_index_shape(name: str, x: Tensor, axis: int, index: Tensor) -> None:
     """Raise ValueError unless an index has the rank of ``x`` and is not longer on other axes."""
     rest = [a for a in range(x.ndim) if a != axis]
     if index.ndim != x.ndim or any(index.shape[a] > x.shape[a] for a in rest):
@@ -51,7 +51,7 @@ def gathered(name: str, x: Tensor, axis: int, index: Tensor) -> Tensor:
     if not x.ndim:
         x, shape = reshape(x, (1,)), index.shape
         return reshape(gathered(name, x, 0, reshape(index, (1,))), shape)
-    _fitting(name, x, axis, index)
+    _check_index_shape(name, x, axis, index)
     if not x.size:
         raise ValueError(f"{name}: input must have elements to choose, got shape {x.shape}")
     for other, n in enumerate(index.shape):
@@ -130,9 +130,9 @@ def take_along_dim(input: Tensor, indices: dpnp.ndarray, dim: int | None = None)
     axis = check_axis(name, dim, input.ndim)
     if indices.ndim != input.ndim:
         raise ValueError(f"{name}: indices must have {input.ndim} axes, got {indices.shape}")
-    both = [(*t.shape[:axis], 1, *t.shape[axis + 1 :]) for t in (input, indices)]
+    shapes = [(*t.shape[:axis], 1, *t.shape[axis + 1 :]) for t in (input, indices)]
     try:
-        rest = broadcast_shape(*both)
+        rest = broadcast_shape(*shapes)
     except ValueError:
         raise ValueError(
             f"{name}: indices must broadcast with shape {input.shape} but for axis {axis}, got "
@@ -182,15 +182,15 @@ def index_select(input: Tensor, dim: int, index: dpnp.ndarray) -> Tensor:
         return zeros(x.trace, shape, x.dtype)
     if not x.shape[axis]:
         raise ValueError(f"index_select: input must have slices to choose, got shape {x.shape}")
-    along = tuple(index.size if a == axis else 1 for a in range(x.ndim))
-    result = selected(x, reshape(index, along), axis, wraps=True)
+    aligned = tuple(index.size if a == axis else 1 for a in range(x.ndim))
+    result = selected(x, reshape(index, aligned), axis, wraps=True)
     return result if input.ndim else reshape(result, ())
 
 
 # --- Indexed writes
 
 
-def _valued(name: str, argument: str, x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
+def _values_like(name: str, argument: str, x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
     """Return the values to write: an array of the dtype of ``x``, or an expanded number."""
     if not isinstance(value, Tensor):
         if not isinstance(value, (bool, int, float)):
@@ -206,11 +206,11 @@ def scattered(name: str, x: Tensor, dim: Any, index: Any, src: Any, accumulate: 
     """Return ``x`` with ``src`` written or added at ``index`` along an axis."""
     axis = check_axis(name, dim, x.ndim)
     index = check_index(name, "index", index)
-    values = _valued(name, "src", x, src, index.shape)
-    fits = values.ndim == index.ndim and all(
+    values = _values_like(name, "src", x, src, index.shape)
+    is_covered = values.ndim == index.ndim and all(
         n <= m for n, m in zip(index.shape, values.shape, strict=True)
     )
-    if not fits:
+    if not is_covered:
         raise ValueError(
             f"{name}: src must be as long as index, of shape {index.shape}, got {values.shape}"
         )
@@ -219,8 +219,8 @@ def scattered(name: str, x: Tensor, dim: Any, index: Any, src: Any, accumulate: 
     values = indexing.taken(values, tuple(slice(n) for n in index.shape)) if index.ndim else values
     shape = x.shape
     x, index, values = (t if t.ndim else reshape(t, (1,)) for t in (x, index, values))
-    _fitting(name, x, axis, index)
-    # Beyond the index there is nothing to write: pad it with an index that is out of range.
+    _check_index_shape(name, x, axis, index)
+    # An index shorter than ``x`` is padded with out-of-range entries, which write nothing.
     widths = [(0, 0 if a == axis else n - m) for a, (n, m) in enumerate(_sizes(x, index))]
     if any(after for _, after in widths):
         index = computed(lambda node: pad(node, widths, -1), index)
@@ -335,7 +335,7 @@ def index_put(
     name = "index_put"
     if not isinstance(indices, (tuple, list)) or all(i is None for i in indices):
         raise TypeError(f"{name}: indices must be a sequence with an array, got {indices!r}")
-    values = _valued(name, "values", input, values, ())
+    values = _values_like(name, "values", input, values, ())
     if len(indices) == 1 and isinstance(indices[0], Tensor) and indices[0].dtype == "bool":
         return _masked(input, indices[0], values, accumulate)
     if len(indices) > input.ndim:
@@ -344,40 +344,36 @@ def index_put(
         )
     if accumulate and input.dtype == "bool":
         raise TypeError(f"{name}: input must not be bool with accumulate")
-    chosen = [a for a, i in enumerate(indices) if i is not None]
-    arrays = [check_index(name, f"indices[{a}]", indices[a]) for a in chosen]
-    return _put(input, chosen, arrays, values, accumulate)
+    indexed = [a for a, i in enumerate(indices) if i is not None]
+    arrays = [check_index(name, f"indices[{a}]", indices[a]) for a in indexed]
+    return _put(input, indexed, arrays, values, accumulate)
 
 
 def _put(
-    x: Tensor, chosen: list[int], arrays: list[Tensor], values: Tensor, accumulate: bool
+    x: Tensor, indexed: list[int], arrays: list[Tensor], values: Tensor, accumulate: bool
 ) -> Tensor:
-    """Write values at indices along the axes ``chosen``, which are moved to the front."""
-    rest = [a for a in range(x.ndim) if a not in chosen]
-    numbers = flat_index(x.trace, arrays, [x.shape[a] for a in chosen])
+    """Write values at indices along the axes ``indexed``, which are moved to the front."""
+    rest = [a for a in range(x.ndim) if a not in indexed]
+    flat_indices = flat_index(x.trace, arrays, [x.shape[a] for a in indexed])
     tail = tuple(x.shape[a] for a in rest)
     # Adjacent indexed axes keep their place, others move to the front, as in ``x[indices]``.
-    together = chosen == list(range(chosen[0], chosen[-1] + 1))
-    first, k = chosen[0] if together else 0, numbers.ndim
-    shown = (*tail[:first], *numbers.shape, *tail[first:])
-    try:
-        fits = broadcast_shape(values.shape, shown) == shown
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ValueError(f"index_put: values must broadcast to {shown}, got {values.shape}")
-    if not (numbers.size and x.size):
+    is_adjacent = indexed == list(range(indexed[0], indexed[-1] + 1))
+    first, count = indexed[0] if is_adjacent else 0, flat_indices.ndim
+    target_shape = (*tail[:first], *flat_indices.shape, *tail[first:])
+    if not broadcasts_to(values.shape, target_shape):
+        raise ValueError(f"index_put: values must broadcast to {target_shape}, got {values.shape}")
+    if not (flat_indices.size and x.size):
         return x
-    order = [*range(first, first + k), *range(first), *range(first + k, len(shown))]
-    rows = transpose(spread(values, shown), order)
+    order = [*range(first, first + count), *range(first), *range(first + count, len(target_shape))]
+    rows = transpose(spread(values, target_shape), order)
     width = math.prod(tail)
-    turned = transpose(x, (*chosen, *rest))
+    moved = transpose(x, (*indexed, *rest))
     result = written(
-        reshape(turned, (x.size // width, width)),
-        reshape(rows, (numbers.size, width)),
-        reshape(numbers, (numbers.size, 1)),
+        reshape(moved, (x.size // width, width)),
+        reshape(rows, (flat_indices.size, width)),
+        reshape(flat_indices, (flat_indices.size, 1)),
         0,
         is_added=accumulate,
     )
-    back = [(*chosen, *rest).index(a) for a in range(x.ndim)]
-    return transpose(reshape(result, turned.shape), back)
+    inverse = [(*indexed, *rest).index(a) for a in range(x.ndim)]
+    return transpose(reshape(result, moved.shape), inverse)

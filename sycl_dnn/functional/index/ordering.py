@@ -45,14 +45,14 @@ def _order(
     if can_count(x) and (x.shape[axis] <= MOST or 4 * count <= MOST):
         return axis, _counted(x, axis, count, descending)
     # Sorting as float32 preserves the order of narrow dtypes.
-    provided = converted(x, "float32") if x.dtype in dtypes.CARRIED else x
+    keys = converted(x, "float32") if x.dtype in dtypes.CARRIED else x
 
     def call(a: dpnp.ndarray) -> dpnp.ndarray:
         result = dpnp.argsort(a, axis=axis, descending=descending, stable=True)
         return result.astype("int64", copy=False)
 
     out = Out(x.shape, "int64")
-    result = x.trace.array_call(call, [provided], [out], lambda entry, grads: {})[0]
+    result = x.trace.array_call(call, [keys], [out], lambda entry, grads: {})[0]
     return axis, narrow(result, axis, 0, count)
 
 
@@ -60,10 +60,10 @@ def _counted(x: Tensor, axis: int, count: int, descending: bool) -> Tensor:
     """Return the indices of the first elements along an axis by generated kernels."""
     order = [*(a for a in range(x.ndim) if a != axis), axis]
     with untaped(x.trace):
-        turned = transpose(x, order)
-        rows = reshape(turned, (math.prod(turned.shape[:-1]), x.shape[axis]))
+        moved = transpose(x, order)
+        rows = reshape(moved, (math.prod(moved.shape[:-1]), x.shape[axis]))
         result = first_places(rows, count, descending=descending)
-        result = reshape(result, (*turned.shape[:-1], count))
+        result = reshape(result, (*moved.shape[:-1], count))
         return transpose(result, [order.index(a) for a in range(x.ndim)])
 
 
@@ -170,7 +170,7 @@ def topk(
 # --- Value-dependent shapes: the host waits for the device
 
 
-def _given(name: str, input: Any) -> dpnp.ndarray:
+def _with_values(name: str, input: Any) -> dpnp.ndarray:
     check_values(name, "input", input)
     return astype(input, "float32") if isinstance(input, Array) else input
 
@@ -215,18 +215,18 @@ def unique(
     The host waits for the device to learn the number of results. NaNs are all distinct. Not
     differentiable. Source: ``torch.unique``.
     """
-    x = _given("unique", input)
+    x = _with_values("unique", input)
     axis = None if dim is None else check_axis("unique", dim, x.ndim)
     result = dpnp.unique(x, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
     values, inverse, counts = result
-    matches = [asarray(values, input.dtype) if isinstance(input, Array) else values]
+    results = [asarray(values, input.dtype) if isinstance(input, Array) else values]
     if return_inverse:
-        matches.append(
+        results.append(
             inverse.astype("int64", copy=False).reshape(x.shape if dim is None else (-1,))
         )
     if return_counts:
-        matches.append(counts.astype("int64", copy=False))
-    return matches[0] if len(matches) == 1 else tuple(matches)
+        results.append(counts.astype("int64", copy=False))
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 @by_values
@@ -252,7 +252,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     -----
     The host waits for the device to learn the number of results. Source: ``torch.nonzero``.
     """
-    x = _given("nonzero", input)
+    x = _with_values("nonzero", input)
     if not x.ndim:
         count = int(math.prod(x.shape) and bool(x != 0))
         if as_tuple:

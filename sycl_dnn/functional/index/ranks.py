@@ -59,7 +59,9 @@ def _ranks(keys: Tensor) -> Tensor:
     *outer, n = keys.shape
     places = computed(lambda x: broadcast_to(iota(n), (n,)), keys)
     rows = [
-        reshape(t, (*s, *at)) for at in ((1, n), (n, 1)) for t, s in ((keys, outer), (places, ()))
+        reshape(t, (*s, *broadcast))
+        for broadcast in ((1, n), (n, 1))
+        for t, s in ((keys, outer), (places, ()))
     ]
 
     def definition(a: Node, i: Node, b: Node, j: Node) -> Node:

@@ -101,8 +101,8 @@ def flat_index(trace: Any, items: Sequence[Any], sizes: Sequence[int]) -> Tensor
 
     def definition(*indices: Node) -> Node:
         flat, is_inside = None, None
-        for provided, n in zip(indices, sizes, strict=True):
-            index = wrapped(cast(provided, "int64"), n)
+        for node, n in zip(indices, sizes, strict=True):
+            index = wrapped(cast(node, "int64"), n)
             fits = inside(index, n)
             is_inside = fits if is_inside is None else LOGICAL_AND(is_inside, fits)
             flat = index if flat is None else flat * n + index

@@ -64,7 +64,7 @@ def index_add(
         )
     if input.dtype == "bool":
         raise TypeError(f"{name}: input must not be bool")
-    along = [index.size if a == axis else 1 for a in range(input.ndim)]
-    numbers = spread(reshape(index, tuple(along)), expected)
-    added = source if alpha == 1 else mul(source, alpha)
-    return scattered(name, input, dim, numbers, added, True)
+    aligned = [index.size if a == axis else 1 for a in range(input.ndim)]
+    indices = spread(reshape(index, tuple(aligned)), expected)
+    scaled = source if alpha == 1 else mul(source, alpha)
+    return scattered(name, input, dim, indices, scaled, True)

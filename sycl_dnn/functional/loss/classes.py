@@ -72,8 +72,10 @@ def _recorded(
         scores = Scores(cast(x, wide), axis, is_normalized=is_normalized)
         w = cast(weights[0], wide) if weights else None
         if target.is_float:
-            shares = cast(t, wide)
-            result = loss_of_shares(scores, shares, w, smoothing=smoothing, reduction=reduction)
+            probabilities = cast(t, wide)
+            result = loss_of_shares(
+                scores, probabilities, w, smoothing=smoothing, reduction=reduction
+            )
         else:
             result = loss_of_indices(
                 scores, cast(t, "int64"), w, axis=axis, ignore_index=ignore_index,
@@ -146,8 +148,8 @@ def cross_entropy(
     reduction = checked_reduction(name, reduction, size_average, reduce)
     has_probabilities = target.is_float
     if has_probabilities:
-        provided = {} if weight is None else {"weight": weight}
-        input, target, *weights = promoted(name, input, target=target, **provided)
+        others = {"target": target} | ({} if weight is None else {"weight": weight})
+        input, target, *weights = promoted(name, input, **others)
         weight = weights[0] if weights else None
     _check_input(name, input, weight)
     if not 0 <= label_smoothing <= 1:

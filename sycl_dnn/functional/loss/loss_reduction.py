@@ -40,6 +40,24 @@ def promoted(name: str, input: Tensor, **others: Tensor) -> list[Tensor]:
     return as_operands(input, *others.values())
 
 
+def check_same_shape(name: str, input: Tensor, target: Tensor) -> None:
+    """Raise ValueError unless the target has the shape of the input."""
+    if target.shape != input.shape:
+        raise ValueError(
+            f"{name}: target must have the shape of input, {input.shape}, got {target.shape}"
+        )
+
+
+def check_broadcast(name: str, input: Tensor, target: Tensor) -> None:
+    """Raise ValueError unless the shapes of input and target broadcast."""
+    try:
+        views.broadcast_shape(input.shape, target.shape)
+    except ValueError:
+        raise ValueError(
+            f"{name}: target must broadcast with input, {input.shape}, got {target.shape}"
+        ) from None
+
+
 def as_operands(*tensors: Tensor) -> list[Tensor]:
     """Return tensors in the dtype to which operands of arithmetic are promoted."""
     common = dtypes.result_dtype(*tensors)
@@ -56,7 +74,7 @@ def promoted_with_integers(name: str, input: Tensor, target: Tensor) -> list[Ten
     return [converted(input, common), converted(target, common)]
 
 
-# --- ``reduction``, element-wise losses, the common text
+# --- ``reduction``, element-wise losses, docstrings
 
 _BEFORE = """{summary}
 
@@ -99,7 +117,7 @@ def loss(
     first among the parameters.
     """
 
-    def make(body: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
         summary, parameters = sections(body)
         legacy = _LEGACY if "size_average" in inspect.signature(body).parameters else ""
         function = operation(body)
@@ -108,7 +126,7 @@ def loss(
         describe_out(function)
         return function
 
-    return make
+    return decorate
 
 
 def checked_reduction(
@@ -116,18 +134,16 @@ def checked_reduction(
     reduction: Any,
     size_average: bool | None = None,
     reduce: bool | None = None,
-    known: tuple[str, ...] = ("none", "mean", "sum"),
+    choices: tuple[str, ...] = ("none", "mean", "sum"),
 ) -> str:
     """Return the effective reduction; deprecated arguments take precedence, as in torch."""
     if size_average is not None or reduce is not None:
         average = size_average is None or size_average
         reduction = "none" if reduce is False else "mean" if average else "sum"
-        warn(
-            f"{name}: size_average and reduce are deprecated; use reduction={reduction!r}",
-        )
-    if reduction not in known:
-        words = ", ".join(map(repr, known))
-        raise ValueError(f"{name}: reduction must be one of {words}, got {reduction!r}")
+        warn(f"{name}: size_average and reduce are deprecated; use reduction={reduction!r}")
+    if reduction not in choices:
+        allowed = ", ".join(map(repr, choices))
+        raise ValueError(f"{name}: reduction must be one of {allowed}, got {reduction!r}")
     return reduction
 
 
@@ -136,18 +152,17 @@ def elementwise_loss(
 ) -> Tensor:
     """Record an element-wise loss and its reduction as one kernel.
 
-    ``definition`` takes one node for each operand; shapes broadcast. ``weight`` has factors of the
-    elements, which broadcast to them. What is narrower than float32 is computed in it.
+    ``definition`` takes one node for each operand; shapes broadcast. ``weight`` scales the
+    element-wise losses and broadcasts to them. Narrow dtypes are computed in float32.
     """
     dtype = operands[0].dtype
     wide = dtypes.wide(dtype)
 
     def whole(*nodes: Node) -> Node:
         args = [cast(node, wide) for node in nodes]
-        factor = [] if weight is None else [args.pop()]
-        result = definition(*args)
-        for node in factor:
-            result = result * node
+        result = definition(*args[: len(operands)])
+        if weight is not None:
+            result = result * args[-1]
         if reduction != "none":
             row = MEAN if reduction == "mean" else SUM
             result = reshape(row(result, axes=tuple(range(result.ndim))), ())

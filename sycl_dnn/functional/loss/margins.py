@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.arithmetic.operands import check_unpacked
-from sycl_dnn.functional.loss.loss_reduction import as_operands, checked_reduction, loss, reduced
+from sycl_dnn.functional.loss.loss_reduction import (
+    as_operands,
+    check_same_shape,
+    checked_reduction,
+    loss,
+    reduced,
+)
 from sycl_dnn.trace import functions as F
 from sycl_dnn.trace.values import Tensor
 
@@ -16,11 +22,10 @@ if TYPE_CHECKING:
     import dpnp
 
 
-SOURCE = 'oneDNN developer guide, "Binary", "Eltwise" and "Reduction"'
 _COSINE_EPS = 1e-12
 
 
-def _above(x: Tensor) -> Tensor:
+def _clamped_at_zero(x: Tensor) -> Tensor:
     """Return ``max(x, 0)`` with slope 1 at 0, as torch's ``clamp_min``."""
     return F.clamp(x, min=0.0)
 
@@ -30,15 +35,7 @@ def _signs(name: str, input: Tensor, target: Tensor) -> Tensor:
     return converted(check_unpacked(name, "target", target), input.dtype)
 
 
-def _same_shapes(name: str, first: str, x: Tensor, **others: Tensor) -> None:
-    for argument, tensor in others.items():
-        if tensor.shape != x.shape:
-            raise ValueError(
-                f"{name}: {argument} must have the shape of {first}, {x.shape}, got {tensor.shape}"
-            )
-
-
-@loss(SOURCE)
+@loss()
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor,
     margin: float = 0, size_average: bool | None = None, reduce: bool | None = None,
@@ -60,11 +57,11 @@ def margin_ranking_loss(
             f"shapes {input1.shape}, {input2.shape}, {target.shape}"
         )
     signs = _signs("margin_ranking_loss", input1, target)
-    result = _above(F.add(F.mul(F.sub(input2, input1), signs), margin))
+    result = _clamped_at_zero(F.add(F.mul(F.sub(input2, input1), signs), margin))
     return reduced(result, reduction)
 
 
-@loss(SOURCE)
+@loss()
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0,
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
@@ -78,11 +75,11 @@ def hinge_embedding_loss(
     reduction = checked_reduction("hinge_embedding_loss", reduction, size_average, reduce)
     check_float("hinge_embedding_loss", input=input)
     signs = _signs("hinge_embedding_loss", input, target)
-    away = F.where(F.ne(signs, 1), _above(F.add(F.neg(input), margin)), 0.0)
-    return reduced(F.add(away, F.where(F.ne(signs, -1), input, 0.0)), reduction)
+    dissimilar = F.where(F.ne(signs, 1), _clamped_at_zero(F.add(F.neg(input), margin)), 0.0)
+    return reduced(F.add(dissimilar, F.where(F.ne(signs, -1), input, 0.0)), reduction)
 
 
-@loss(SOURCE, shape="(N,) or ()")
+@loss(shape="(N,) or ()")
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor,
     margin: float = 0, size_average: bool | None = None, reduce: bool | None = None,
@@ -108,11 +105,11 @@ def cosine_embedding_loss(
     lengths = [F.add(F.sum(F.mul(x, x), -1), _COSINE_EPS) for x in (input1, input2)]
     cosine = F.div(F.sum(F.mul(input1, input2), -1), F.sqrt(F.mul(*lengths)))
     near = F.where(F.eq(signs, 1), F.add(F.neg(cosine), 1.0), 0.0)
-    far = F.where(F.eq(signs, -1), _above(F.sub(cosine, margin)), 0.0)
+    far = F.where(F.eq(signs, -1), _clamped_at_zero(F.sub(cosine, margin)), 0.0)
     return reduced(F.add(near, far), reduction)
 
 
-@loss(SOURCE)
+@loss()
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -128,14 +125,14 @@ def soft_margin_loss(
     return reduced(F.neg(F.logsigmoid(F.mul(input, signs))), reduction)
 
 
-def _rows(name: str, x: Tensor) -> tuple[Tensor, bool]:
+def _as_rows(name: str, x: Tensor) -> tuple[Tensor, bool]:
     """Return scores as (N, C), and whether the batch axis was missing."""
     if len(x.shape) not in (1, 2) or not x.shape[-1]:
         raise ValueError(f"{name}: input must be (N, C) or (C,) with classes, got {x.shape}")
     return (F.reshape(x, (1, -1)), True) if len(x.shape) == 1 else (x, False)
 
 
-def _finished(rows: Tensor, is_single: bool, reduction: str) -> Tensor:
+def _reduced_rows(rows: Tensor, is_single: bool, reduction: str) -> Tensor:
     return reduced(F.reshape(rows, ()) if is_single else rows, reduction)
 
 
@@ -144,7 +141,7 @@ def _check_classes(name: str, target: Tensor) -> None:
         raise TypeError(f"{name}: target must be int64 or int32, got {target.dtype}")
 
 
-@loss(SOURCE, shape="(N,) or ()")
+@loss(shape="(N,) or ()")
 def multi_margin_loss(
     input: Tensor, target: dpnp.ndarray, p: int = 1, margin: float = 1.0,
     weight: Tensor | None = None, size_average: bool | None = None,
@@ -168,25 +165,25 @@ def multi_margin_loss(
     _check_classes(name, target)
     if p not in (1, 2):
         raise ValueError(f"{name}: p must be 1 or 2, got {p}")
-    x, is_single = _rows(name, input)
-    n, classes = x.shape
+    x, is_single = _as_rows(name, input)
+    n, n_classes = x.shape
     if target.shape not in (((), (1,)) if is_single else ((n,),)):
         raise ValueError(f"{name}: target must have shape {(n,)}, got {target.shape}")
-    places = F.reshape(target, (n, 1))
-    away = F.add(F.sub(x, F.gather(x, 1, places)), margin)
+    labels = F.reshape(target, (n, 1))
+    violations = F.add(F.sub(x, F.gather(x, 1, labels)), margin)
     # As in torch, NaN is ignored; ignored terms must not be multiplied by infinite weights.
-    counts = F.logical_and(F.ne(places, F.arange(classes)), F.gt(away, 0.0))
-    away = F.where(counts, away, 0.0)
-    away = F.square(away) if p == 2 else away
+    is_counted = F.logical_and(F.ne(labels, F.arange(n_classes)), F.gt(violations, 0.0))
+    violations = F.where(is_counted, violations, 0.0)
+    violations = F.square(violations) if p == 2 else violations
     if weight is not None:
-        if weight.shape != (classes,):
-            raise ValueError(f"{name}: weight must have shape {(classes,)}, got {weight.shape}")
-        factors = F.reshape(F.index_select(weight, 0, F.reshape(target, (n,))), (n, 1))
-        away = F.mul(away, F.where(counts, converted(factors, x.dtype), 0.0))
-    return _finished(F.div(F.sum(away, 1), classes), is_single, reduction)
+        if weight.shape != (n_classes,):
+            raise ValueError(f"{name}: weight must have shape {(n_classes,)}, got {weight.shape}")
+        class_weights = F.reshape(F.index_select(weight, 0, F.reshape(target, (n,))), (n, 1))
+        violations = F.mul(violations, F.where(is_counted, converted(class_weights, x.dtype), 0.0))
+    return _reduced_rows(F.div(F.sum(violations, 1), n_classes), is_single, reduction)
 
 
-@loss(SOURCE, shape="(N,) or ()")
+@loss(shape="(N,) or ()")
 def multilabel_margin_loss(
     input: Tensor, target: dpnp.ndarray, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -201,20 +198,20 @@ def multilabel_margin_loss(
     reduction = checked_reduction(name, reduction, size_average, reduce)
     check_float(name, input=input)
     _check_classes(name, target)
-    _same_shapes(name, "input", input, target=target)
-    x, is_single = _rows(name, input)
-    n, classes = x.shape
-    places = F.reshape(target, (n, classes))
-    valid = F.cumprod(converted(F.ge(places, 0), x.dtype), 1)
-    matches = converted(F.eq(F.unsqueeze(places, 2), F.arange(classes)), x.dtype)
-    others = F.sub(1.0, F.amax(F.mul(matches, F.unsqueeze(valid, 2)), 1, True))
-    expected = F.gather(x, 1, F.where(F.ge(places, 0), places, F.zeros_like(places)))
-    away = F.relu(F.add(F.sub(F.unsqueeze(x, 1), F.unsqueeze(expected, 2)), 1.0))
-    result = F.where(F.gt(F.mul(F.unsqueeze(valid, 2), others), 0), away, 0.0)
-    return _finished(F.div(F.sum(result, (1, 2)), classes), is_single, reduction)
+    check_same_shape(name, input, target)
+    x, is_single = _as_rows(name, input)
+    n, n_classes = x.shape
+    labels = F.reshape(target, (n, n_classes))
+    valid = F.cumprod(converted(F.ge(labels, 0), x.dtype), 1)
+    is_label = converted(F.eq(F.unsqueeze(labels, 2), F.arange(n_classes)), x.dtype)
+    is_other = F.sub(1.0, F.amax(F.mul(is_label, F.unsqueeze(valid, 2)), 1, True))
+    target_scores = F.gather(x, 1, F.where(F.ge(labels, 0), labels, F.zeros_like(labels)))
+    violations = F.relu(F.add(F.sub(F.unsqueeze(x, 1), F.unsqueeze(target_scores, 2)), 1.0))
+    result = F.where(F.gt(F.mul(F.unsqueeze(valid, 2), is_other), 0), violations, 0.0)
+    return _reduced_rows(F.div(F.sum(result, (1, 2)), n_classes), is_single, reduction)
 
 
-@loss(SOURCE, shape="that of the input without its last axis")
+@loss(shape="that of the input without its last axis")
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor,
     weight: Tensor | None = None, size_average: bool | None = None,
@@ -230,17 +227,17 @@ def multilabel_soft_margin_loss(
     name = "multilabel_soft_margin_loss"
     reduction = checked_reduction(name, reduction, size_average, reduce)
     check_float(name, input=input, weight=weight)
-    _same_shapes(name, "input", input, target=target)
-    input, t = as_operands(input, check_unpacked(name, "target", target))
-    no = F.mul(F.sub(1.0, t), F.logsigmoid(F.neg(input)))
-    result = F.neg(F.add(F.mul(t, F.logsigmoid(input)), no))
+    check_same_shape(name, input, target)
+    input, targets = as_operands(input, check_unpacked(name, "target", target))
+    negative_terms = F.mul(F.sub(1.0, targets), F.logsigmoid(F.neg(input)))
+    result = F.neg(F.add(F.mul(targets, F.logsigmoid(input)), negative_terms))
     if weight is not None:
         result = F.mul(result, converted(weight, input.dtype))
     return reduced(F.mean(result, -1), reduction)
 
 
 def _triplet(positive: Tensor, negative: Tensor, margin: float, reduction: str) -> Tensor:
-    return reduced(_above(F.add(F.sub(positive, negative), margin)), reduction)
+    return reduced(_clamped_at_zero(F.add(F.sub(positive, negative), margin)), reduction)
 
 
 def _check_triplet(name: str, anchor: Tensor, others: Any, margin: float) -> None:
@@ -253,7 +250,7 @@ def _check_triplet(name: str, anchor: Tensor, others: Any, margin: float) -> Non
         )
 
 
-@loss(SOURCE, shape="that of the arrays without their last axis")
+@loss(shape="that of the arrays without their last axis")
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor,
     margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
@@ -278,7 +275,7 @@ def triplet_margin_loss(
     return _triplet(F.pairwise_distance(anchor, positive, p, eps), far, margin, reduction)
 
 
-@loss(SOURCE, shape="that of the distances")
+@loss(shape="that of the distances")
 def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor,
     *, distance_function: Any = None, margin: float = 1.0,

@@ -11,9 +11,12 @@ from typing import Any
 from sycl_dnn._warn import warn
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.arithmetic.operands import broadcasts_to
 from sycl_dnn.functional.loss.loss_reduction import (
     as_operands,
+    check_broadcast,
     check_dtypes,
+    check_same_shape,
     checked_reduction,
     elementwise_loss,
     loss,
@@ -25,9 +28,6 @@ from sycl_dnn.trace import functions as F
 from sycl_dnn.trace.gradients import stopped
 from sycl_dnn.trace.pointwise import linear_map
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import broadcast_shape
-
-SOURCE = 'oneDNN developer guide, "Binary", "Eltwise" and "Reduction"'
 
 
 def _checked_factors(
@@ -35,18 +35,11 @@ def _checked_factors(
 ) -> list[Tensor | None]:
     """Check shapes; return the factors in the dtype of the input."""
     check_float(name, **factors)
-    if target.shape != input.shape:
-        raise ValueError(
-            f"{name}: target must have the shape of input, {input.shape}, got {target.shape}"
-        )
+    check_same_shape(name, input, target)
     for argument, tensor in factors.items():
         if tensor is None:
             continue
-        try:
-            fits = broadcast_shape(tensor.shape, input.shape) == input.shape
-        except ValueError:
-            fits = False
-        if not fits:
+        if not broadcasts_to(tensor.shape, input.shape):
             raise ValueError(
                 f"{name}: {argument} must broadcast to the shape of input, {input.shape}, got "
                 f"{tensor.shape}"
@@ -54,7 +47,7 @@ def _checked_factors(
     return [None if t is None else converted(t, input.dtype) for t in factors.values()]
 
 
-@loss(SOURCE)
+@loss()
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -81,7 +74,7 @@ def binary_cross_entropy(
     )
 
 
-@loss(SOURCE)
+@loss()
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -106,12 +99,12 @@ def binary_cross_entropy_with_logits(
     input, target = promoted(name, input, target=target)
     factors = {"weight": weight, "pos_weight": pos_weight}
     weight, pos_weight = _checked_factors(name, input, target, **factors)
-    row: Callable[..., Any] = losses.BINARY_CROSS_ENTROPY_WITH_LOGITS
+    definition: Callable[..., Any] = losses.BINARY_CROSS_ENTROPY_WITH_LOGITS
     operands = [input, target]
     if pos_weight is not None:
-        row = losses.weighted_cross_entropy_with_logits
+        definition = losses.weighted_cross_entropy_with_logits
         operands.append(pos_weight)
-    result = elementwise_loss(row, *operands, reduction=reduction, weight=weight)
+    result = elementwise_loss(definition, *operands, reduction=reduction, weight=weight)
     return converted(result, dtype)
 
 
@@ -139,29 +132,24 @@ def kl_div(
     log_target : bool
         Whether the target contains log-probabilities.
     """
-    known = ("none", "mean", "sum", "batchmean")
-    reduction = checked_reduction("kl_div", reduction, size_average, reduce, known)
+    choices = ("none", "mean", "sum", "batchmean")
+    reduction = checked_reduction("kl_div", reduction, size_average, reduce, choices)
     input, target = promoted("kl_div", input, target=target)
     if reduction == "mean" and size_average is None and reduce is None:
         warn(
             "kl_div: reduction='mean' divides by the number of elements; the divergence of a "
-            "batch of distributions is 'batchmean'",
+            "batch of distributions is 'batchmean'"
         )
-    try:
-        broadcast_shape(input.shape, target.shape)
-    except ValueError:
-        raise ValueError(
-            f"kl_div: target must broadcast with input, {input.shape}, got {target.shape}"
-        ) from None
-    row = losses.divergence_of_logs if log_target else losses.DIVERGENCE
+    check_broadcast("kl_div", input, target)
+    definition = losses.divergence_of_logs if log_target else losses.DIVERGENCE
     if reduction != "batchmean":
-        return elementwise_loss(row, input, target, reduction=reduction)
-    result = elementwise_loss(row, input, target, reduction="sum")
+        return elementwise_loss(definition, input, target, reduction=reduction)
+    result = elementwise_loss(definition, input, target, reduction="sum")
     n = input.shape[0] if input.ndim else 1
     return linear_map(result, 1 / n if n else math.nan)
 
 
-@loss(SOURCE)
+@loss()
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool = True,
     full: bool = False, size_average: bool | None = None, eps: float = 1e-8,
@@ -204,7 +192,7 @@ def _variances(input: Tensor, var: Tensor | float) -> Tensor | float:
     )
 
 
-@loss(SOURCE)
+@loss()
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Tensor | float,
     full: bool = False, eps: float = 1e-6, reduction: str = "mean",
@@ -223,17 +211,17 @@ def gaussian_nll_loss(
     """
     reduction = checked_reduction("gaussian_nll_loss", reduction)
     check_float("gaussian_nll_loss", input=input, target=target)
-    found = _variances(input, var)
+    variance = _variances(input, var)
     difference = F.square(F.sub(input, target))
     constant = 0.5 * math.log(2 * math.pi) if full else 0.0
-    if not isinstance(found, Tensor):
-        least = max(float(found), eps)
-        result = F.add(F.mul(difference, 0.5 / least), 0.5 * math.log(least) + constant)
+    if not isinstance(variance, Tensor):
+        clamped = max(float(variance), eps)
+        result = F.add(F.mul(difference, 0.5 / clamped), 0.5 * math.log(clamped) + constant)
     else:
-        check_float("gaussian_nll_loss", var=found)
-        # The bound has the gradient of what it replaces.
-        bound = F.add(F.sub(found, stopped(found)), eps)
-        least = F.where(F.lt(found, eps), bound, found)
-        result = F.mul(F.add(F.log(least), F.div(difference, least)), 0.5)
+        check_float("gaussian_nll_loss", var=variance)
+        # The bound passes the gradient to the variance that it replaces.
+        bound = F.add(F.sub(variance, stopped(variance)), eps)
+        clamped = F.where(F.lt(variance, eps), bound, variance)
+        result = F.mul(F.add(F.log(clamped), F.div(difference, clamped)), 0.5)
         result = F.add(result, constant) if full else result
     return reduced(result, reduction)

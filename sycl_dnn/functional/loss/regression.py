@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sycl_dnn._warn import warn
 from sycl_dnn.functional.loss.loss_reduction import (
+    check_broadcast,
     check_dtypes,
     checked_reduction,
     elementwise_loss,
@@ -21,28 +22,22 @@ from sycl_dnn.ops.arithmetic import ABS, SQUARE
 from sycl_dnn.ops.elementwise_losses import HUBER
 from sycl_dnn.trace.pointwise import div
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import broadcast_shape
 
 if TYPE_CHECKING:
     from sycl_dnn.ir.node import Node
 
 
 def _checked(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Return both in the dtype that holds both; warn where shapes differ."""
-    if name == "huber_loss":  # torch's, too, has a gradient for one dtype only
+    """Promote both to a common dtype; warn if shapes differ."""
+    if name == "huber_loss":  # as in torch, whose gradient requires equal dtypes
         check_dtypes(name, input, target=target)
     input, target = promoted_with_integers(name, input, target)
     if input.shape != target.shape:
         warn(
             f"{name}: target should have the shape of input, {input.shape}, got {target.shape}; "
-            "they are broadcast",
+            "they are broadcast"
         )
-        try:
-            broadcast_shape(input.shape, target.shape)
-        except ValueError:
-            raise ValueError(
-                f"{name}: target must broadcast with input, {input.shape}, got {target.shape}"
-            ) from None
+        check_broadcast(name, input, target)
     return input, target
 
 
@@ -80,9 +75,13 @@ _PROMOTED = """input, target : dpnp.ndarray or Array (*)
     The target may have an integer dtype; dtypes are promoted. Different shapes are broadcast with a
     warning.
 """
+#: The same for losses with weights.
+_WEIGHTED = f"""{_PROMOTED}weight : dpnp.ndarray or Array (*), optional
+    Element-wise weights with the input's shape; the mean is divided by their sum.
+"""
 
 
-@loss(entries=_PROMOTED)
+@loss(entries=_WEIGHTED)
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -91,16 +90,12 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """Return ``(input - target)**2``, by default its mean.
-
-    weight : dpnp.ndarray or Array (*), optional
-        Element-wise weights with the input's shape; the mean is divided by their sum.
-    """
+    """Return ``(input - target)**2``, by default its mean."""
     reduction = checked_reduction("mse_loss", reduction, size_average, reduce)
     return _of_difference("mse_loss", input, target, reduction, SQUARE, weight)
 
 
-@loss(entries=_PROMOTED)
+@loss(entries=_WEIGHTED)
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -109,11 +104,7 @@ def l1_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """Return ``abs(input - target)``, by default its mean.
-
-    weight : dpnp.ndarray or Array (*), optional
-        Element-wise weights with the input's shape; the mean is divided by their sum.
-    """
+    """Return ``abs(input - target)``, by default its mean."""
     reduction = checked_reduction("l1_loss", reduction, size_average, reduce)
     return _of_difference("l1_loss", input, target, reduction, ABS, weight)
 

@@ -30,15 +30,15 @@ from sycl_dnn.trace.views import reshape, untaped
 _INTEGERS = ("int32", "int64")
 
 
-def _only(chosen: dpnp.ndarray, a: dpnp.ndarray) -> dpnp.ndarray:
+def _masked_logs(mask: dpnp.ndarray, logs: dpnp.ndarray) -> dpnp.ndarray:
     """Return the selected logarithms, and -inf elsewhere."""
-    return dpnp.where(chosen, a, dpnp.full_like(a, -math.inf))
+    return dpnp.where(mask, logs, dpnp.full_like(logs, -math.inf))
 
 
-def _shifted_mask(skips: dpnp.ndarray) -> dpnp.ndarray:
-    """Map the states that end a skip over a blank to the states that begin one."""
-    result = dpnp.zeros_like(skips)
-    result[:, :-2] = skips[:, 2:]
+def _shifted_mask(can_skip: dpnp.ndarray) -> dpnp.ndarray:
+    """Return the states that begin a skip over a blank, given those that end one."""
+    result = dpnp.zeros_like(can_skip)
+    result[:, :-2] = can_skip[:, 2:]
     return result
 
 
@@ -56,31 +56,30 @@ class _Alignments:
     def _labels(self, targets: dpnp.ndarray, lengths: dpnp.ndarray) -> dpnp.ndarray:
         """Return the label of each state, (N, states)."""
         size = self.n_states // 2
-        place = {"dtype": "int64", "sycl_queue": targets.sycl_queue}
+        placement = {"dtype": "int64", "sycl_queue": targets.sycl_queue}
         if self._is_flat:
             starts = dpnp.cumsum(lengths) - lengths
-            numbers = starts[:, None] + dpnp.arange(size, **place)[None]
+            positions = starts[:, None] + dpnp.arange(size, **placement)[None]
             last = max(targets.size - 1, 0)
-            targets = dpnp.take(targets, dpnp.clip(numbers, 0, last)) if size else numbers
-        result = dpnp.full((len(lengths), self.n_states), self.blank, **place)
+            targets = dpnp.take(targets, dpnp.clip(positions, 0, last)) if size else positions
+        result = dpnp.full((len(lengths), self.n_states), self.blank, **placement)
         result[:, 1::2] = targets[:, :size]
         return result
 
     def _prepared(self, scores: Any, targets: Any, lengths: Any) -> tuple[Any, Any, Any]:
-        """Return labels, their scores (T, N, states), and which blanks may be skipped."""
+        """Return labels, their log-probabilities (T, N, states), and which states end a skip."""
         labels = self._labels(targets, lengths.astype("int64"))
-        known = dpnp.clip(labels, 0, scores.shape[2] - 1)
-        index = dpnp.broadcast_to(known[None], (scores.shape[0], *labels.shape))
-        found = dpnp.take_along_axis(scores, index, axis=2)
+        clipped = dpnp.clip(labels, 0, scores.shape[2] - 1)
+        index = dpnp.broadcast_to(clipped[None], (scores.shape[0], *labels.shape))
+        emissions = dpnp.take_along_axis(scores, index, axis=2)
         # Invalid classes give NaN; entries beyond the end of a target are not read.
         state = dpnp.arange(self.n_states, dtype="int64", sycl_queue=labels.sycl_queue)
-        wrong = (known != labels) & (state <= 2 * lengths.astype("int64")[:, None])
-        found = in_dtype(dpnp.where(wrong[None], math.nan, found), scores.dtype)
-        skips = dpnp.zeros(labels.shape, dtype="bool", sycl_queue=labels.sycl_queue)
+        is_invalid = (clipped != labels) & (state <= 2 * lengths.astype("int64")[:, None])
+        emissions = in_dtype(dpnp.where(is_invalid[None], math.nan, emissions), scores.dtype)
+        can_skip = dpnp.zeros(labels.shape, dtype="bool", sycl_queue=labels.sycl_queue)
         if self.n_states > 2:
-            differs = (labels[:, 2:] != labels[:, :-2]) & (labels[:, 2:] != self.blank)
-            skips[:, 2:] = differs
-        return labels, found, skips
+            can_skip[:, 2:] = (labels[:, 2:] != labels[:, :-2]) & (labels[:, 2:] != self.blank)
+        return labels, emissions, can_skip
 
     def _is_end(self, lengths: dpnp.ndarray) -> dpnp.ndarray:
         """Mark the last two states of each target."""
@@ -88,70 +87,73 @@ class _Alignments:
         last = 2 * lengths.astype("int64")[:, None]
         return (state == last) | (state == last - 1)
 
-    def _misfits(self, alphas: Any, targets: Any, n_steps: Any, lengths: Any) -> dpnp.ndarray:
+    def _invalid_lengths(
+        self, alphas: Any, targets: Any, n_steps: Any, lengths: Any
+    ) -> dpnp.ndarray:
         """Mark sequences with impossible lengths."""
         ends = dpnp.cumsum(lengths.astype("int64"))
-        wrong = (n_steps < 0) | (n_steps > alphas.shape[0]) | (lengths < 0)
-        wrong = wrong | (lengths > self.n_states // 2)
-        return wrong | (ends > targets.size) if self._is_flat else wrong
+        is_invalid = (n_steps < 0) | (n_steps > alphas.shape[0]) | (lengths < 0)
+        is_invalid = is_invalid | (lengths > self.n_states // 2)
+        return is_invalid | (ends > targets.size) if self._is_flat else is_invalid
 
     def forward(self, scores: Any, targets: Any, n_steps: Any, lengths: Any) -> tuple[Any, Any]:
         """Return the losses (N,), and the sums up to each step and state (T, N, 2 + states).
 
         The first two states do not exist.
         """
-        _, found, skips = self._prepared(scores, targets, lengths)
-        sums = _nothing(found, (*found.shape[:2], 2 + self.n_states))
-        sums[0, :, 2:4] = found[0, :, :2]
-        none = _nothing(found, found.shape[1:])
-        for t in range(1, len(found)):
-            a = sums[t - 1]
-            reached = dpnp.logaddexp(a[:, 2:], a[:, 1:-1])
-            skipped = dpnp.where(skips, a[:, :-2], none)
-            dpnp.add(dpnp.logaddexp(reached, skipped), found[t], out=sums[t, :, 2:])
+        _, emissions, can_skip = self._prepared(scores, targets, lengths)
+        sums = _log_zeros(emissions, (*emissions.shape[:2], 2 + self.n_states))
+        sums[0, :, 2:4] = emissions[0, :, :2]
+        log_zeros = _log_zeros(emissions, emissions.shape[1:])
+        for t in range(1, len(emissions)):
+            previous = sums[t - 1]
+            arrived = dpnp.logaddexp(previous[:, 2:], previous[:, 1:-1])
+            skipped = dpnp.where(can_skip, previous[:, :-2], log_zeros)
+            dpnp.add(dpnp.logaddexp(arrived, skipped), emissions[t], out=sums[t, :, 2:])
         return self.total(sums[:, :, 2:], targets, n_steps, lengths), sums
 
     def total(self, alphas: dpnp.ndarray, targets: Any, n_steps: Any, lengths: Any) -> Any:
         """Return the losses (N,), given the sums up to each step and state."""
-        last = dpnp.clip(n_steps.astype("int64") - 1, 0, alphas.shape[0] - 1)[None, :, None]
-        last = dpnp.broadcast_to(last, (1, *alphas.shape[1:]))
+        last_step = dpnp.clip(n_steps.astype("int64") - 1, 0, alphas.shape[0] - 1)[None, :, None]
+        last_step = dpnp.broadcast_to(last_step, (1, *alphas.shape[1:]))
         is_end = self._is_end(lengths)
-        final = _only(is_end, dpnp.take_along_axis(alphas, last, axis=0)[0])
-        empty = _only(is_end & (lengths == 0)[:, None], dpnp.zeros_like(final))
+        final = _masked_logs(is_end, dpnp.take_along_axis(alphas, last_step, axis=0)[0])
+        empty = _masked_logs(is_end & (lengths == 0)[:, None], dpnp.zeros_like(final))
         result = -_log_sums(dpnp.where((n_steps == 0)[:, None], empty, final))
-        wrong = self._misfits(alphas, targets, n_steps, lengths)
-        return in_dtype(dpnp.where(wrong, math.nan, result), alphas.dtype)
+        is_invalid = self._invalid_lengths(alphas, targets, n_steps, lengths)
+        return in_dtype(dpnp.where(is_invalid, math.nan, result), alphas.dtype)
 
-    def slope(self, given: list[dpnp.ndarray], losses: Any, sums: Any) -> dpnp.ndarray:
-        """Return the gradient (T, N, C); as in torch, it assumes a preceding softmax."""
-        scores, targets, n_steps, lengths = given
-        labels, found, skips = self._prepared(scores, targets, lengths)
-        occupied = dpnp.exp(sums[:, :, 2:] + self._backward(found, skips, n_steps, lengths)
-                            + losses[:, None])  # fmt: skip
+    def gradient(self, inputs: list[dpnp.ndarray], losses: Any, sums: Any) -> dpnp.ndarray:
+        """Return the gradient (T, N, C), which as in torch assumes a preceding log-softmax."""
+        scores, targets, n_steps, lengths = inputs
+        labels, emissions, can_skip = self._prepared(scores, targets, lengths)
+        sums_after = self._backward(emissions, can_skip, n_steps, lengths)
+        occupancy = dpnp.exp(sums[:, :, 2:] + sums_after + losses[:, None])
         classes = dpnp.arange(scores.shape[2], dtype="int64", sycl_queue=labels.sycl_queue)
         one_hot = in_dtype(labels[:, :, None] == classes, scores.dtype)
-        share = dpnp.matmul(occupied.transpose(1, 0, 2), one_hot).transpose(1, 0, 2)
-        time = dpnp.arange(len(found), dtype="int64", sycl_queue=labels.sycl_queue)[:, None]
-        inside = (time < n_steps.astype("int64")[None])[:, :, None]
-        return in_dtype(dpnp.where(inside, dpnp.exp(scores) - share, 0.0), scores.dtype)
+        posteriors = dpnp.matmul(occupancy.transpose(1, 0, 2), one_hot).transpose(1, 0, 2)
+        time = dpnp.arange(len(emissions), dtype="int64", sycl_queue=labels.sycl_queue)[:, None]
+        is_step = (time < n_steps.astype("int64")[None])[:, :, None]
+        return in_dtype(dpnp.where(is_step, dpnp.exp(scores) - posteriors, 0.0), scores.dtype)
 
-    def _backward(self, found: Any, skips: Any, n_steps: Any, lengths: Any) -> dpnp.ndarray:
-        """Return the sums over all ends of alignments after each step and state (T, N, states)."""
-        none, n = _nothing(found, found.shape[1:]), self.n_states
-        ends = _only(self._is_end(lengths), dpnp.zeros_like(none))
-        time = dpnp.arange(1, len(found) + 1, dtype=n_steps.dtype, sycl_queue=found.sycl_queue)
-        is_last, onward = time[:, None, None] == n_steps[:, None], _shifted_mask(skips)
-        sums = _nothing(found, found.shape)
-        later = _nothing(found, (found.shape[1], n + 2))
-        for t in reversed(range(len(found))):
-            reached = dpnp.logaddexp(later[:, :n], later[:, 1:-1])
-            moved = dpnp.logaddexp(reached, dpnp.where(onward, later[:, 2:], none))
-            sums[t] = dpnp.where(is_last[t], ends, moved)
-            dpnp.add(sums[t], found[t], out=later[:, :n])
+    def _backward(self, emissions: Any, can_skip: Any, n_steps: Any, lengths: Any) -> dpnp.ndarray:
+        """Return the sums over all continuations from each step and state (T, N, states)."""
+        log_zeros, n_states = _log_zeros(emissions, emissions.shape[1:]), self.n_states
+        ends = _masked_logs(self._is_end(lengths), dpnp.zeros_like(log_zeros))
+        queue = emissions.sycl_queue
+        time = dpnp.arange(1, len(emissions) + 1, dtype=n_steps.dtype, sycl_queue=queue)
+        is_last, can_skip_next = time[:, None, None] == n_steps[:, None], _shifted_mask(can_skip)
+        sums = _log_zeros(emissions, emissions.shape)
+        later = _log_zeros(emissions, (emissions.shape[1], n_states + 2))
+        for t in reversed(range(len(emissions))):
+            arrived = dpnp.logaddexp(later[:, :n_states], later[:, 1:-1])
+            onward = dpnp.logaddexp(arrived, dpnp.where(can_skip_next, later[:, 2:], log_zeros))
+            sums[t] = dpnp.where(is_last[t], ends, onward)
+            dpnp.add(sums[t], emissions[t], out=later[:, :n_states])
         return sums
 
 
-def _nothing(like: dpnp.ndarray, shape: tuple[int, ...]) -> dpnp.ndarray:
+def _log_zeros(like: dpnp.ndarray, shape: tuple[int, ...]) -> dpnp.ndarray:
     """Return logarithms of 0."""
     return dpnp.full(shape, -math.inf, dtype=like.dtype, sycl_queue=like.sycl_queue)
 
@@ -165,28 +167,30 @@ def _log_sums(a: dpnp.ndarray) -> dpnp.ndarray:
 
 def _losses(
     scores: Tensor, targets: Tensor, n_steps: Tensor, lengths: Tensor,
-    form: _Alignments, zero_infinity: bool,
+    reference: _Alignments, zero_infinity: bool,
 ) -> Tensor:  # fmt: skip
-    """Record the losses (N,) with their gradient."""
-    provided = [scores, targets, n_steps, lengths]
+    """Record the losses (N,) and their gradient."""
+    inputs = [scores, targets, n_steps, lengths]
     if not can_align(scores):
-        return _by_calls(provided, form, zero_infinity)
-    # What exceeds int32 is out of range as well.
-    numbers = [converted(clamp(t, -1, 2**31 - 1), "int32") for t in provided[1:]]
+        return _by_calls(inputs, reference, zero_infinity)
+    # Lengths and labels beyond int32 stay out of range.
+    integers = [converted(clamp(t, -1, 2**31 - 1), "int32") for t in inputs[1:]]
     trace = scores.trace
     with untaped(trace):
-        way = Alignments([scores, *numbers], form.n_states, form.blank, zero_infinity)
-        result = way.forward() if way.can_run() else {}
+        kernels = Alignments(
+            [scores, *integers], reference.n_states, reference.blank, zero_infinity
+        )
+        result = kernels.forward() if kernels.can_run() else {}
     if not result:
-        return _by_calls(provided, form, zero_infinity)
+        return _by_calls(inputs, reference, zero_infinity)
 
     def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         with untaped(trace):
-            found = way.gradient(result, grads["dst"])
-        read = {"src": scores, "dy": grads["dst"]}
+            grad_scores = kernels.gradient(result, grads["dst"])
+        reads = {"src": scores, "dy": grads["dst"]}
         refusal = no_gradient("ctc_loss", "second derivative")
-        trace.tape.append(Entry("ctc_gradient", read, {"dst": found}, rule=refusal))
-        return {"src": found}
+        trace.tape.append(Entry("ctc_gradient", reads, {"dst": grad_scores}, rule=refusal))
+        return {"src": grad_scores}
 
     trace.tape.append(Entry("ctc_loss", {"src": scores}, {"dst": result["losses"]}, rule=rule))
     losses: Any = result["losses"]
@@ -195,62 +199,58 @@ def _losses(
     return losses
 
 
-def _by_calls(args: list[Tensor], form: _Alignments, zero_infinity: bool) -> Tensor:
-    """Record the same as calls of dpnp."""
-    scores, trace = args[0], args[0].trace
+def _by_calls(inputs: list[Tensor], alignments: _Alignments, zero_infinity: bool) -> Tensor:
+    """Record the losses (N,) as calls of dpnp."""
+    scores, trace = inputs[0], inputs[0].trace
 
     def value(*arrays: dpnp.ndarray) -> tuple[dpnp.ndarray, dpnp.ndarray]:
-        result, sums = form.forward(*arrays)
-        result = (
-            dpnp.where(dpnp.isinf(result), dpnp.zeros_like(result), result)
-            if zero_infinity
-            else result
-        )
-        return result, sums
+        losses, sums = alignments.forward(*arrays)
+        if zero_infinity:
+            losses = dpnp.where(dpnp.isinf(losses), dpnp.zeros_like(losses), losses)
+        return losses, sums
 
     def slope(*arrays: dpnp.ndarray) -> dpnp.ndarray:
-        *read, sums, dy = arrays
-        losses = form.total(sums[:, :, 2:], *read[1:])
-        result = form.slope(read, losses, sums) * dy[None, :, None]
+        *arguments, sums, dy = arrays
+        losses = alignments.total(sums[:, :, 2:], *arguments[1:])
+        result = alignments.gradient(arguments, losses, sums) * dy[None, :, None]
         if zero_infinity:
-            lost = dpnp.isinf(losses)[None, :, None]
-            result = dpnp.where(lost, dpnp.zeros_like(result), result)
+            is_infinite = dpnp.isinf(losses)[None, :, None]
+            result = dpnp.where(is_infinite, dpnp.zeros_like(result), result)
         return result
 
     def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         out = [Out(scores.shape, scores.dtype)]
-        result = trace.array_call(
-            slope, [*args, sums, grads["0"]], out, no_gradient("ctc_loss", "second derivative")
-        )
-        return {"0": result[0]}
+        refusal = no_gradient("ctc_loss", "second derivative")
+        (grad_scores,) = trace.array_call(slope, [*inputs, sums, grads["0"]], out, refusal)
+        return {"0": grad_scores}
 
     n_steps, n = scores.shape[:2]
-    outs = [Out((n,), scores.dtype), Out((n_steps, n, 2 + form.n_states), scores.dtype)]
-    result, sums = trace.array_call(value, args, outs, rule)
-    return result
+    outs = [Out((n,), scores.dtype), Out((n_steps, n, 2 + alignments.n_states), scores.dtype)]
+    losses, sums = trace.array_call(value, inputs, outs, rule)
+    return losses
 
 
-def _lengths(argument: str, trace: Any, provided: Any, n: int) -> tuple[Tensor, int | None]:
-    """Return lengths as a tensor (N,), and the largest one if the host knows it."""
-    if isinstance(provided, Tensor):
-        if provided.dtype not in _INTEGERS or provided.size != n:
+def _lengths(argument: str, trace: Any, lengths: Any, n: int) -> tuple[Tensor, int | None]:
+    """Return lengths as a tensor (N,), and the largest one unless they are on the device."""
+    if isinstance(lengths, Tensor):
+        if lengths.dtype not in _INTEGERS or lengths.size != n:
             raise ValueError(
                 f"ctc_loss: {argument} must be {n} numbers of int32 or int64, got "
-                f"{provided.dtype} of shape {provided.shape}"
+                f"{lengths.dtype} of shape {lengths.shape}"
             )
-        return reshape(provided, (n,)), None
-    numbers = [checked_int("ctc_loss", argument, v, 0) for v in provided]
-    if len(numbers) != n:
-        raise ValueError(f"ctc_loss: {argument} must be {n} numbers, got {len(numbers)}")
+        return reshape(lengths, (n,)), None
+    values = [checked_int("ctc_loss", argument, v, 0) for v in lengths]
+    if len(values) != n:
+        raise ValueError(f"ctc_loss: {argument} must be {n} numbers, got {len(values)}")
 
-    class Known:
+    class Constant:
         takes_queue = True
 
         def __call__(self, queue: Any) -> dpnp.ndarray:
-            return dpnp.asarray(numbers, dtype="int64", sycl_queue=queue)
+            return dpnp.asarray(values, dtype="int64", sycl_queue=queue)
 
-    result = trace.array_call(Known(), [], [Out((n,), "int64")], lambda entry, grads: {})[0]
-    return result, max(numbers, default=0)
+    result = trace.array_call(Constant(), [], [Out((n,), "int64")], lambda entry, grads: {})[0]
+    return result, max(values, default=0)
 
 
 @operation
@@ -314,21 +314,27 @@ def ctc_loss(
         raise TypeError(f"ctc_loss: targets must be int32 or int64, got {targets.dtype}")
     if targets.ndim not in (1, 2) or (targets.ndim == 2 and targets.shape[0] != n):
         raise ValueError(f"ctc_loss: targets must have shape (N, S), got {targets.shape}")
-    provided = [(v,) if isinstance(v, int) else v for v in (input_lengths, target_lengths)]
-    n_steps, longest = _lengths("input_lengths", wide.trace, provided[0], n)
-    if longest is not None and longest > wide.shape[0]:
-        raise ValueError(f"ctc_loss: input_lengths must be at most {wide.shape[0]}, got {longest}")
-    lengths, most = _lengths("target_lengths", wide.trace, provided[1], n)
-    total = None if most is None else math.fsum(provided[1])
-    if targets.ndim == 1 and total not in (None, targets.size):
+    of_inputs, of_targets = (
+        (v,) if isinstance(v, int) else v for v in (input_lengths, target_lengths)
+    )
+    n_steps, longest_input = _lengths("input_lengths", wide.trace, of_inputs, n)
+    if longest_input is not None and longest_input > wide.shape[0]:
         raise ValueError(
-            f"ctc_loss: target_lengths must have the sum {targets.size}, got {total:.0f}"
+            f"ctc_loss: input_lengths must be at most {wide.shape[0]}, got {longest_input}"
         )
-    size = targets.shape[-1] if most is None else most
-    if targets.ndim == 2 and size > targets.shape[1]:
-        raise ValueError(f"ctc_loss: target_lengths must be at most {targets.shape[1]}, got {size}")
-    form = _Alignments(2 * size + 1, blank, targets.ndim == 1)
-    result = _losses(wide, targets, n_steps, lengths, form, zero_infinity)
+    lengths, longest_target = _lengths("target_lengths", wide.trace, of_targets, n)
+    total_length = None if longest_target is None else math.fsum(of_targets)
+    if targets.ndim == 1 and total_length not in (None, targets.size):
+        raise ValueError(
+            f"ctc_loss: target_lengths must have the sum {targets.size}, got {total_length:.0f}"
+        )
+    max_labels = targets.shape[-1] if longest_target is None else longest_target
+    if targets.ndim == 2 and max_labels > targets.shape[1]:
+        raise ValueError(
+            f"ctc_loss: target_lengths must be at most {targets.shape[1]}, got {max_labels}"
+        )
+    alignments = _Alignments(2 * max_labels + 1, blank, targets.ndim == 1)
+    result = _losses(wide, targets, n_steps, lengths, alignments, zero_infinity)
     if reduction == "mean":
         result = mean(div(result, _divisor(lengths, wide.dtype)))
     elif reduction == "sum":

@@ -35,8 +35,8 @@ def float32(x: Tensor, shape: Sequence[int] | None = None) -> Tensor:
 
 def affine(weight: Tensor | None, bias: Tensor | None) -> tuple[dict[str, Tensor], flags]:
     """Return the scale and shift inputs of a normalization, and its flags."""
-    provided = {"scale": weight, "shift": bias}
-    inputs = {n: float32(t, (t.size,)) for n, t in provided.items() if t is not None}
+    vectors = {"scale": weight, "shift": bias}
+    inputs = {n: float32(t, (t.size,)) for n, t in vectors.items() if t is not None}
     result = flags.none
     for name, flag in (("scale", flags.use_scale), ("shift", flags.use_shift)):
         if name in inputs:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sycl_dnn._core import normalization_flags
@@ -49,27 +49,28 @@ def check_momentum(name: str, momentum: float) -> None:
 
 
 def update_running(
-    name: str, running: Mapping[str, Tensor | None], batch: Mapping[str, Tensor], momentum: float,
-    count: int,
-) -> None:  # fmt: skip
-    """Record ``running = (1 - momentum) running + momentum batch`` with the unbiased variance."""
-    factors = {"running_mean": momentum, "running_var": momentum * count / max(count - 1, 1)}
-    for argument, old in running.items():
-        assert old is not None
-        new, weights = batch[argument], [1.0 - momentum, factors[argument]]
-        result = computed(_weighted, old, new, *weights, dtype=new.dtype)
+    name: str, running: Sequence[Tensor], batch: Sequence[Tensor], momentum: float, count: int
+) -> None:
+    """Record ``running = (1 - momentum) running + momentum batch`` for mean and variance.
+
+    The running variance is the unbiased one.
+    """
+    factors = (momentum, momentum * count / max(count - 1, 1))
+    arguments = ("running_mean", "running_var")
+    for argument, old, new, factor in zip(arguments, running, batch, factors, strict=True):
+        result = computed(_weighted, old, new, 1.0 - momentum, factor, dtype=new.dtype)
         old.trace.update(old, result, f"{name}: {argument}")
 
 
-def _weighted(old: Node, new: Node, keep: Node, take: Node) -> Node:
-    return cast(cast(old, new.dtype) * keep + new * take, old.dtype)
+def _weighted(running: Node, batch: Node, old_share: Node, new_share: Node) -> Node:
+    return cast(cast(running, batch.dtype) * old_share + batch * new_share, running.dtype)
 
 
 # --- Batch normalization
 
 
 def vectors_of(x: Tensor, *vectors: Tensor | None) -> list[Tensor]:
-    """Return those of vectors (C,) that exist as (1, C, 1...), for computation with ``x``."""
+    """Return vectors (C,) other than None as (1, C, 1...), which broadcast with ``x``."""
     shape = (1, x.shape[1]) + (1,) * (x.ndim - 2)
     return [reshape(t, shape) for t in vectors if t is not None]
 
@@ -84,33 +85,35 @@ def with_own_stats(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Normalize (N, C, *S) over axes and groups of channels; also return mean and variance."""
     wide = dtypes.wide(x.dtype)
-    kinds: dict[str, Any] = {"axes": tuple(axes), "groups": groups, "eps": eps}
+    params: dict[str, Any] = {"axes": tuple(axes), "groups": groups, "eps": eps}
     vectors = vectors_of(x, weight, bias)
-    # Where groups are rows in memory, sums over whole rows are faster than those of channels.
+    # If groups are contiguous rows in memory, sums over whole rows are faster than over channels.
     is_in_rows = 0 not in axes and groups < x.shape[1] and dense_layout(x) == "row_major"
     rows = [reshape(x, (x.shape[0], groups, -1))] if is_in_rows else []
 
     def definition(node: Node, *others: Node) -> tuple[Node, ...]:
         args = [cast(v, wide) for v in (node, *others[len(rows) :])]
-        of_rows = cast(others[0], wide) if rows else None
-        result, *kept = ops.normalized(*args, **kinds, rows=of_rows, has_weight=weight is not None)
-        return cast(result, node.dtype), *kept
+        wide_rows = cast(others[0], wide) if rows else None
+        result, *stats = ops.normalized(
+            *args, **params, rows=wide_rows, has_weight=weight is not None
+        )
+        return cast(result, node.dtype), *stats
 
     result, mean, variance, _ = all_computed(definition, x, *rows, *vectors)
     return result, mean, variance
 
 
-def with_given_stats(
+def with_stats(
     x: Tensor, mean: Tensor | None, var: Tensor | None, weight: Tensor | None, bias: Tensor | None,
     eps: float,
 ) -> Tensor:  # fmt: skip
-    """Normalize (N, C, *S) with the given mean and variance per channel, which were checked."""
+    """Normalize (N, C, *S) with a mean and a variance per channel, both checked not to be None."""
     assert mean is not None
     assert var is not None
     if x.trace.is_compiled and not x.trace.training and x.dtype != "float64":
         return _by_primitive(x, mean, var, weight, bias, eps)
     wide = dtypes.wide(x.dtype)
-    centre, variance, *scales = vectors_of(x, mean, var, weight)
+    center, variance, *scales = vectors_of(x, mean, var, weight)
 
     def factor(variance: Node, *weight: Node) -> Node:
         result = RSQRT(cast(variance, wide) + eps)
@@ -121,14 +124,14 @@ def with_given_stats(
         return cast(result + cast(shift[0], wide) if shift else result, node.dtype)
 
     slope = computed(factor, variance, *scales)
-    return computed(definition, x, centre, slope, *vectors_of(x, bias))
+    return computed(definition, x, center, slope, *vectors_of(x, bias))
 
 
 def _by_primitive(
     x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
     """Record oneDNN's primitive, which compiled functions fuse or fold into convolutions."""
-    vectors, provided = affine(weight, bias)
+    vectors, flags = affine(weight, bias)
     shape = x.shape
     flat = x if x.ndim < 6 else reshape(x, (*shape[:2], x.size // (shape[0] * shape[1])))
     result = x.trace.primitive(
@@ -138,7 +141,7 @@ def _by_primitive(
         ask={"src": dense_layout(flat)},
         prop_kind=x.trace.forward_kind,
         epsilon=eps,
-        flags=provided | normalization_flags.use_global_stats,
+        flags=flags | normalization_flags.use_global_stats,
     )
     return reshape(result["dst"], shape)
 
@@ -196,14 +199,13 @@ def batch_norm(
     if not input.size:
         return empty_like(input, weight, bias)
     if not training:
-        return with_given_stats(input, running_mean, running_var, weight, bias, eps)
-    has_running = running_mean is not None
+        return with_stats(input, running_mean, running_var, weight, bias, eps)
     channels = input.shape[1]
     axes = (0, *range(2, input.ndim))
     result, *stats = with_own_stats(input, axes, channels, weight, bias, eps)
-    if has_running:
-        running = {"running_mean": running_mean, "running_var": running_var}
-        batch = {n: reshape(t, (channels,)) for n, t in zip(running, stats, strict=True)}
+    if running_mean is not None and running_var is not None:
+        batch = [reshape(t, (channels,)) for t in stats]
+        running = (running_mean, running_var)
         update_running("batch_norm", running, batch, momentum, input.size // channels)
     return result
 

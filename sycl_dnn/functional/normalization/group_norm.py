@@ -11,8 +11,8 @@ from sycl_dnn.functional.normalization.batch_norm import (
     check_momentum,
     check_stats,
     update_running,
-    with_given_stats,
     with_own_stats,
+    with_stats,
 )
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.values import Tensor
@@ -126,15 +126,13 @@ def instance_norm(
     if not input.size:
         return empty_like(input, weight, bias)
     if not use_input_stats:
-        return with_given_stats(input, running_mean, running_var, weight, bias, eps)
-    has_running = running_mean is not None
+        return with_stats(input, running_mean, running_var, weight, bias, eps)
     axes = range(2, input.ndim)
     result, *stats = with_own_stats(input, axes, channels, weight, bias, eps)
-    if has_running:
-        running = {"running_mean": running_mean, "running_var": running_var}
-        batch = dict(zip(running, [_average(t, channels) for t in stats], strict=True))
+    if running_mean is not None and running_var is not None:
+        batch = [_average(t, channels) for t in stats]
         count = input.size // (input.shape[0] * channels)
-        update_running(name, running, batch, momentum, count)
+        update_running(name, (running_mean, running_var), batch, momentum, count)
     return result
 
 

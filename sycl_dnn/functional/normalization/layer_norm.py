@@ -50,18 +50,20 @@ def _normalized_rows(
         return all_computed(definition, x, *rows)[0]
     with untaped(x.trace):
         result, forward = _by_primitive(x, weight, bias, eps, is_centered=is_centered)
-    # oneDNN's gradient of root-mean-square normalization subtracts a mean, which is wrong. A dtype
-    # that it lacks was converted: then the definition, which is one kernel, converts nothing.
-    is_own = is_centered and forward.row == "layer_normalization_forward"
-    own = partial(_gradient, forward.pd, eps, forward.params["flags"]) if is_own else None
-    return all_meaning(definition, [x, *rows], lambda: result, own)[0]
+    # oneDNN's gradient of RMS normalization is wrong: it subtracts a mean. If it lacks the dtype,
+    # the definition is used, which is one kernel without conversions.
+    has_gradient = is_centered and forward.row == "layer_normalization_forward"
+    gradient = (
+        partial(_gradient, forward.pd, eps, forward.params["flags"]) if has_gradient else None
+    )
+    return all_meaning(definition, [x, *rows], lambda: result, gradient)[0]
 
 
 def _by_primitive(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, *, is_centered: bool
 ) -> tuple[tuple[Tensor, ...], Entry]:
     """Record oneDNN's primitive: its result, statistics (M, 1) if a gradient follows, and entry."""
-    inputs, provided = affine(weight, bias)
+    inputs, flags = affine(weight, bias)
     outputs = {"dst": Out(x.shape, x.dtype)}
     kind, names = x.trace.forward_kind, []
     if x.trace.training:
@@ -74,31 +76,31 @@ def _by_primitive(
         outputs,
         ask={"src": "row_major"},
         prop_kind=kind,
-        **_params(x, eps, provided if is_centered else provided | normalization_flags.rms_norm),
+        **_params(x, eps, flags if is_centered else flags | normalization_flags.rms_norm),
     )
     entry = x.trace.tape[-1]
     return (result["dst"], *[reshape(result[n], (x.shape[0], 1)) for n in names]), entry
 
 
-def _params(x: Tensor, eps: float, provided: normalization_flags) -> dict[str, Any]:
+def _params(x: Tensor, eps: float, flags: normalization_flags) -> dict[str, Any]:
     stat = layout.row_major(x.shape[:1], "float32")
     return {
-        "stat": stat, "scale_shift_data_type": data_type.f32, "epsilon": eps, "flags": provided
+        "stat": stat, "scale_shift_data_type": data_type.f32, "epsilon": eps, "flags": flags
     }  # fmt: skip
 
 
 def _gradient(
     pd: Any,
     eps: float,
-    provided: normalization_flags,
+    flags: normalization_flags,
     entry: Entry,
     dy: Tensor,
     needed: set[str],
 ) -> dict[str, Tensor]:
-    """Record oneDNN's gradient of what ``entry`` has: rows, vectors; result, mean, variance."""
+    """Record oneDNN's gradient of an entry of rows and vectors, with result, mean and variance."""
     trace, (x, *vectors) = dy.trace, entry.inputs.values()
-    flags = (normalization_flags.use_scale, normalization_flags.use_shift)
-    names = [n for n, flag in zip(("scale", "shift"), flags, strict=True) if provided & flag]
+    vector_flags = (normalization_flags.use_scale, normalization_flags.use_shift)
+    names = [n for n, flag in zip(("scale", "shift"), vector_flags, strict=True) if flags & flag]
     inputs = {
         "src": row_major(x),
         **{n: float32(v, (v.size,)) for n, v in zip(names, vectors, strict=True)},
@@ -107,7 +109,7 @@ def _gradient(
     stats = {"mean": mean, "variance": variance}
     outputs = {"dst": y, **{n: reshape(t, x.shape[:1]) for n, t in stats.items()}}
     forward = Entry(
-        "layer_normalization_forward", inputs, outputs, _params(x, eps, provided), inputs, pd
+        "layer_normalization_forward", inputs, outputs, _params(x, eps, flags), inputs, pd
     )
     row, kind = "layer_normalization_backward", prop_kind.backward
     result = backward(
@@ -123,7 +125,7 @@ def _gradient(
 # --- layer_norm, rms_norm
 
 
-def _split(name: str, x: Tensor, normalized_shape: Sequence[int]) -> tuple[int, ...]:
+def _checked_shape(name: str, x: Tensor, normalized_shape: Sequence[int]) -> tuple[int, ...]:
     """Validate ``normalized_shape`` against the last axes of ``x`` and return it."""
     if not isinstance(normalized_shape, (tuple, list)):
         raise TypeError(
@@ -139,7 +141,7 @@ def _split(name: str, x: Tensor, normalized_shape: Sequence[int]) -> tuple[int, 
 
 def _over_last_axes(name, x, normalized_shape, weight, bias, eps, *, is_centered=True):
     check_float(name, input=x)
-    shape = _split(name, x, normalized_shape)
+    shape = _checked_shape(name, x, normalized_shape)
     check_shapes(name, shape, weight=weight, bias=bias)
     check_eps(name, eps)
     if not x.size:
@@ -208,6 +210,5 @@ def rms_norm(
     """
     if eps is None:
         eps = float(np.finfo(dtypes.wide(input.dtype)).eps)
-    return _over_last_axes(
-        "rms_norm", input, normalized_shape, weight, None, eps, is_centered=False
-    )
+    name = "rms_norm"
+    return _over_last_axes(name, input, normalized_shape, weight, None, eps, is_centered=False)

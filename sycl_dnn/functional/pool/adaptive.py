@@ -17,19 +17,19 @@ from sycl_dnn.functional.product.along_axes import Taps, along_axes
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.values import Tensor
 
-#: Windows of different lengths, or at different offsets modulo a step, are pooled in turn.
+#: Windows of different lengths, or at different offsets modulo a step, are pooled one by one.
 MOST_WINDOWS = 4096
 
 
 def _sizes(name: str, x: Tensor, value: Any) -> Sizes:
     """Return the output sizes; None keeps that of the input."""
     rank = x.ndim - 2
-    items = list(value) if isinstance(value, (tuple, list)) else [value] * rank
-    if len(items) == 1:
-        items *= rank
-    own = zip(items, x.shape[2:], strict=False)
-    known = [n if v is None else v for v, n in own] if len(items) == rank else items
-    return per_axis(name, "output_size", known, rank)
+    sizes = list(value) if isinstance(value, (tuple, list)) else [value] * rank
+    if len(sizes) == 1:
+        sizes *= rank
+    if len(sizes) == rank:
+        sizes = [n if size is None else size for size, n in zip(sizes, x.shape[2:], strict=True)]
+    return per_axis(name, "output_size", sizes, rank)
 
 
 def _averages(n_in: int, n_out: int) -> np.ndarray:

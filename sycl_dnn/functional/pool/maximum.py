@@ -61,7 +61,7 @@ def _max_pool(
     return maxima(input, x, runs, return_indices)
 
 
-def _placed_as(input: Tensor, indices: Tensor) -> Tensor:
+def _in_memory_of(input: Tensor, indices: Tensor) -> Tensor:
     """Return indices, batched like ``input``, in its kind of USM memory."""
     indices = unbatched(indices, input)
     if input.storage.argument is None:
@@ -79,12 +79,12 @@ def maxima(input: Tensor, x: Tensor, runs: Any, with_indices: bool) -> Any:
     if x.is_float and x.trace.keeps_nan:
         result, places = _with_nan(x, runs)
         result = unbatched(result, input)
-        return (result, _placed_as(input, places)) if with_indices else result
+        return (result, _in_memory_of(input, places)) if with_indices else result
     # With indices, oneDNN has only the reference for bytes; float32 represents them exactly.
     wide = x.trace.convert(x, "float32") if with_indices and x.dtype in INTEGERS[:2] else x
     result, indices = pooled(wide, algorithm.pooling_max, runs, bool(with_indices))
     result = unbatched(x.trace.convert(result, x.dtype), input)
-    return result if indices is None else (result, _placed_as(input, indices))
+    return result if indices is None else (result, _in_memory_of(input, indices))
 
 
 #: The second-lowest finite number: oneDNN's accumulation starts from the lowest.
@@ -212,24 +212,24 @@ def max_pool3d(
 # --- max_unpool1d, max_unpool2d, max_unpool3d
 
 
-def _sizes(name: str, input: Tensor, windows: tuple[Any, ...], expected: Any) -> Sizes:
+def _sizes(name: str, input: Tensor, windows: tuple[Any, ...], output_size: Any) -> Sizes:
     """Return the spatial sizes of the result: as requested, or without a remainder."""
     kernel, stride, padding = windows
     rank = len(kernel)
     steps = zip(input.shape[-rank:], kernel, stride, padding, strict=True)
     default = tuple((n - 1) * s + k - 2 * p for n, k, s, p in steps)
-    if expected is None:
+    if output_size is None:
         result = default
     else:
-        result = tuple(expected) if isinstance(expected, (tuple, list)) else (expected,)
+        result = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,)
         result = result[2:] if len(result) == rank + 2 else result
     if len(result) != rank or None in map(whole_number, result):
-        raise ValueError(f"{name}: output_size must be {rank} sizes, got {expected!r}")
-    near = zip(result, default, stride, strict=True)
-    if expected is not None and any(abs(n - d) >= s for n, d, s in near):
+        raise ValueError(f"{name}: output_size must be {rank} sizes, got {output_size!r}")
+    triples = zip(result, default, stride, strict=True)
+    if output_size is not None and any(abs(n - d) >= s for n, d, s in triples):
         raise ValueError(
             f"{name}: output_size must differ from {default} by less than stride {stride}, got "
-            f"{expected!r}"
+            f"{output_size!r}"
         )
     if min(result) < 1:
         raise ValueError(f"{name}: output_size must be positive, got {result}")
@@ -252,19 +252,19 @@ def _check(name: str, rank: int, input: Tensor, indices: Tensor) -> None:
 
 
 def _max_unpool(
-    name: str, rank: int, input: Tensor, indices: Tensor, windows: tuple[Any, ...], expected: Any
+    name: str, rank: int, input: Tensor, indices: Tensor, windows: tuple[Any, ...], output_size: Any
 ) -> Tensor:
     _check(name, rank, input, indices)
     kernel, stride, padding = windows
     kernel = per_axis(name, "kernel_size", kernel, rank)
     stride = kernel if stride is None else per_axis(name, "stride", stride, rank)
     padding = per_axis(name, "padding", padding, rank, 0)
-    sizes = _sizes(name, input, (kernel, stride, padding), expected)
-    lead, length = input.shape[:-rank], math.prod(sizes)
-    flat = (math.prod(lead), math.prod(input.shape[-rank:]))
-    nothing = zeros(input.trace, (flat[0], length), input.dtype)
-    result = written(nothing, reshape(input, flat), reshape(indices, flat), 1)
-    return reshape(result, (*lead, *sizes))
+    sizes = _sizes(name, input, (kernel, stride, padding), output_size)
+    batch, length = input.shape[:-rank], math.prod(sizes)
+    flat = (math.prod(batch), math.prod(input.shape[-rank:]))
+    canvas = zeros(input.trace, (flat[0], length), input.dtype)
+    result = written(canvas, reshape(input, flat), reshape(indices, flat), 1)
+    return reshape(result, (*batch, *sizes))
 
 
 @operation

@@ -23,7 +23,7 @@ from sycl_dnn.functional.conv.windows import (
     Span,
     assembled,
     check_counts,
-    cut_every,
+    cut_all,
     padded,
     per_axis,
 )
@@ -156,34 +156,35 @@ def pooled(
     propagation = x.trace.forward_kind if x.is_float else prop_kind.forward_inference
     if with_indices:
         propagation = prop_kind.forward_training
-    every = list(itertools.product(*axes))
+    run_sets = list(itertools.product(*axes))
     # Leave room for the last step of every piece: see ``assembled``.
     sizes = x.shape[2:]
     steps = [runs[0].source.step for runs in axes]
     x = padded(x, [-n % s for n, s in zip(sizes, steps, strict=True)])
-    parts = cut_every(x, [[r.source for r in runs] for runs in every])
-    results = [_pool(p, kind, runs, propagation) for p, runs in zip(parts, every, strict=True)]
+    parts = cut_all(x, [[r.source for r in runs] for runs in run_sets])
+    results = [_pool(p, kind, runs, propagation) for p, runs in zip(parts, run_sets, strict=True)]
     counts = tuple(sum(r.target.length for r in runs) for runs in axes)
     shape = (*x.shape[:2], *counts)
-    targets = [[r.target for r in runs] for runs in every]
+    targets = [[r.target for r in runs] for runs in run_sets]
     dst = results[0]["dst"]
-    if len(every) > 1:
-        pairs = [(m["dst"], t) for m, t in zip(results, targets, strict=True)]
+    if len(run_sets) > 1:
+        pairs = [(result["dst"], t) for result, t in zip(results, targets, strict=True)]
         dst = assembled(x.trace, shape, pairs)
     if not with_indices:
         return dst, None
-    return dst, _flat_indices(sizes, shape, every, [m["workspace"] for m in results])
+    workspaces = [result["workspace"] for result in results]
+    return dst, _flat_indices(sizes, shape, run_sets, workspaces)
 
 
 def _flat_indices(
-    sizes: Sizes, shape: Sizes, every: Sequence[Sequence[Run]], workspaces: Sequence[Tensor]
+    sizes: Sizes, shape: Sizes, run_sets: Sequence[Sequence[Run]], workspaces: Sequence[Tensor]
 ) -> Tensor:
     """Return PyTorch's flat spatial index of each maximum.
 
     oneDNN's workspace stores the index within the window.
     """
     trace, operands, cuts = workspaces[0].trace, [], []
-    for runs, workspace in zip(every, workspaces, strict=True):
+    for runs, workspace in zip(run_sets, workspaces, strict=True):
         starts, steps = _tables(runs, sizes)
         operands += [
             _numbers(workspace),
@@ -193,14 +194,14 @@ def _flat_indices(
         targets = [(r.target.start, r.target.step, r.target.length) for r in runs]
         cuts.append(((0, 1, shape[0]), (0, 1, shape[1]), *targets))
 
-    def definition(*provided: Node) -> Node:
+    def definition(*nodes: Node) -> Node:
         result = None
         for part, numbers, starts, steps in zip(
-            cuts, *(provided[n::3] for n in range(3)), strict=True
+            cuts, *(nodes[n::3] for n in range(3)), strict=True
         ):
             flat = starts + gather(steps, [cast(numbers, "int64")], (len(shape) - 1,))
-            whole = place(flat, part, shape)
-            result = whole if result is None else result + whole
+            placed = place(flat, part, shape)
+            result = placed if result is None else result + placed
         assert result is not None
         return result
 
@@ -239,10 +240,10 @@ def _flat_places(workspace: Tensor, sizes: Sizes, shape: Sizes, params: Any) -> 
 @rule_for("pooling_forward")
 def _pooled(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     if entry.params["algorithm"] is algorithm.pooling_max:
-        dy, taken = grads["dst"], entry.outputs["workspace"]
-        result = maxima_gradient(entry.inputs["src"], dy, _numbers(taken), entry.params)
+        dy, workspace = grads["dst"], entry.outputs["workspace"]
+        result = maxima_gradient(entry.inputs["src"], dy, _numbers(workspace), entry.params)
         if result is not None:
-            inputs = {"diff_dst": dy, "workspace": taken}
+            inputs = {"diff_dst": dy, "workspace": workspace}
             return stands_for(trace, "pooling_backward", entry, inputs, result)
     return backward(trace, "pooling_backward", entry, grads, needed)
 
@@ -256,15 +257,16 @@ def _pooling(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grad
     return {"diff_dst": _at_maxima(trace, entry, grads["diff_src"])}
 
 
-def looked_up(values: Tensor, places: Tensor) -> Tensor:
+def looked_up(values: Tensor, flat_indices: Tensor) -> Tensor:
     """Record the gathering of elements of (N, C, *S) by flat indices (N, C, *T)."""
-    rows, found = (reshape(t, (*t.shape[:2], math.prod(t.shape[2:]))) for t in (values, places))
-    return reshape(selected(rows, found, 2), places.shape)
+    rows, indices = (
+        reshape(t, (*t.shape[:2], math.prod(t.shape[2:]))) for t in (values, flat_indices)
+    )
+    return reshape(selected(rows, indices, 2), flat_indices.shape)
 
 
 def _at_maxima(trace: Trace, entry: Entry, x: Tensor) -> Tensor:
     """Gather ``x`` at the maxima of the windows."""
-    like, workspace = entry.inputs["diff_dst"], entry.inputs["workspace"]
-    params = {n: v for n, v in entry.params.items() if n != "prop_kind"}
-    places = _flat_places(workspace, x.shape[2:], like.shape, params)
-    return converted(looked_up(x, places), like.dtype)
+    dy, workspace = entry.inputs["diff_dst"], entry.inputs["workspace"]
+    indices = _flat_places(workspace, x.shape[2:], dy.shape, entry.params)
+    return converted(looked_up(x, indices), dy.dtype)

@@ -30,10 +30,10 @@ class Taps(NamedTuple):
     @classmethod
     def of(cls, matrix: np.ndarray) -> Taps:
         """Return the taps of a matrix (T, S) whose rows are nonzero only within one window each."""
-        known = matrix != 0
-        first = known.argmax(axis=1)
-        ends = matrix.shape[1] - known[:, ::-1].argmax(axis=1)
-        return cls.between(first, np.where(known.any(axis=1), ends, first), matrix)
+        is_nonzero = matrix != 0
+        first = is_nonzero.argmax(axis=1)
+        ends = matrix.shape[1] - is_nonzero[:, ::-1].argmax(axis=1)
+        return cls.between(first, np.where(is_nonzero.any(axis=1), ends, first), matrix)
 
     @classmethod
     def between(cls, first: np.ndarray, ends: np.ndarray, matrix: np.ndarray) -> Taps:
@@ -62,23 +62,23 @@ class Taps(NamedTuple):
         counts = np.bincount(columns, minlength=self.n_in)
         places = np.arange(len(columns)) - (np.cumsum(counts) - counts)[columns]
         shape = (self.n_in, max(counts, default=0))
-        turned, weights = np.full(shape, n_out), np.zeros(shape)
-        turned[columns, places] = order // max(count, 1)
+        outputs, weights = np.full(shape, n_out), np.zeros(shape)
+        outputs[columns, places] = order // max(count, 1)
         weights[columns, places] = self.weights.ravel()[order]
-        return Taps(turned, weights, n_out)
+        return Taps(outputs, weights, n_out)
 
 
-#: Elements of an innermost axis that fill vectors, and channels that do as well.
+#: Minimum length of an innermost axis, and minimum number of channels, to fill vectors.
 _LONG, _MANY = 32, 16
 
 
 def along_axes(x: Tensor, taps: Mapping[int, Taps]) -> Tensor:
-    """Replace the given axes of (N, C, *S) by the sums of their taps.
+    """Replace axes of (N, C, *S) by the sums of their taps.
 
-    Computed in float32: with several axes, narrow intermediate results would be rounded.
+    Computed in float32, since intermediate results would be rounded to narrow dtypes.
     """
     trace, dtype = x.trace, x.dtype
-    growth = {axis: len(of.columns) / of.n_in for axis, of in taps.items()}
+    growth = {axis: len(axis_taps.columns) / axis_taps.n_in for axis, axis_taps in taps.items()}
     result = x if dtype == "float64" else trace.convert(x, "float32")
     order = tuple(range(x.ndim))
     # Vectors are along the innermost axis. It stays as it is while other axes shrink.
@@ -95,22 +95,22 @@ def along_axes(x: Tensor, taps: Mapping[int, Taps]) -> Tensor:
             inner = 1 if sizes[1] >= _MANY else max(others, key=lambda a: sizes[a])
             result, order = _with_innermost(result, order, inner)
         result = _summed(result, order.index(axis), taps[axis])
-    places = [order.index(axis) for axis in range(x.ndim)]
-    return trace.convert(transpose(result, places), dtype)
+    inverse = [order.index(axis) for axis in range(x.ndim)]
+    return trace.convert(transpose(result, inverse), dtype)
 
 
 def _with_innermost(x: Tensor, order: tuple[int, ...], axis: int) -> tuple[Tensor, tuple[int, ...]]:
-    """Return a tensor, whose axes are those of another in an order, with an axis moved inward."""
-    expected = (*[a for a in order if a != axis], axis)
-    return transpose(x, [order.index(a) for a in expected]), expected
+    """Return a tensor and the order of its axes with an axis moved to the end."""
+    new_order = (*[a for a in order if a != axis], axis)
+    return transpose(x, [order.index(a) for a in new_order]), new_order
 
 
-#: Taps up to which a kernel has an instruction for each.
+#: Maximum number of taps that a kernel unrolls.
 _FEW = 4
 
 
 def _summed(x: Tensor, axis: int, taps: Taps) -> Tensor:
-    """Sum the taps, and nothing else: a product by 0 would make NaN of infinities elsewhere."""
+    """Sum only the taps: multiplying infinities elsewhere by 0 would give NaN."""
     trace, (n_out, count) = x.trace, taps.columns.shape
     outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
     has_zeros = taps.columns.max(initial=0) == taps.n_in
@@ -125,14 +125,14 @@ def _summed(x: Tensor, axis: int, taps: Taps) -> Tensor:
 
     def definition(values: Node, *tables: Node) -> Node:
         terms = [
-            (gathered(values, at, 1) if has_zeros else gather(values, [at], [1])) * weights
-            for at, weights in zip(tables[:n_parts], tables[n_parts:], strict=True)
+            (gathered(values, index, 1) if has_zeros else gather(values, [index], [1])) * weights
+            for index, weights in zip(tables[:n_parts], tables[n_parts:], strict=True)
         ]
         return SUM(terms[0], axes=(2,)) if n_parts == 1 else sum(terms[1:], terms[0])
 
-    def made() -> Tensor:
+    def record() -> Tensor:
         values = reshape(x, (outer, taps.n_in, 1, inner))
         result = computed(definition, values, *tables)
         return reshape(result, (*x.shape[:axis], n_out, *x.shape[axis + 1 :]))
 
-    return trace.closed({"x": x}, made, lambda dy: {"x": _summed(dy, axis, taps.transposed())})
+    return trace.closed({"x": x}, record, lambda dy: {"x": _summed(dy, axis, taps.transposed())})

@@ -48,10 +48,12 @@ Source: ``torch.{name}``.
 
 
 def _with_vector(name: str, first: Any, second: Any, argument: str, n_axes: int) -> Any:
-    for label, x, axes in (("input", first, n_axes), (argument, second, 1)):
-        check_arrays(name, **{label: x})
+    for name_of_operand, x, axes in (("input", first, n_axes), (argument, second, 1)):
+        check_arrays(name, **{name_of_operand: x})
         if x.ndim != axes:
-            raise ValueError(f"{name}: {label} must have {axes} axes, got shape {x.shape}")
+            raise ValueError(
+                f"{name}: {name_of_operand} must have {axes} axes, got shape {x.shape}"
+            )
     if first.shape[-1] != second.shape[0]:
         raise ValueError(
             f"{name}: {argument} must have {first.shape[-1]} elements, got {second.shape[0]}"
@@ -112,19 +114,19 @@ def tensordot(
         if count > min(a.ndim, b.ndim):
             raise ValueError(f"tensordot: dims must be at most {min(a.ndim, b.ndim)}, got {count}")
         dims = ([*range(a.ndim - count, a.ndim)], [*range(count)])
-    of_a, of_b = ([check_axis("tensordot", d, x.ndim, "dims") for d in provided]
-                  for x, provided in zip((a, b), dims, strict=True))  # fmt: skip
-    if [a.shape[i] for i in of_a] != [b.shape[i] for i in of_b]:
+    axes_a, axes_b = ([check_axis("tensordot", d, x.ndim, "dims") for d in axes]
+                  for x, axes in zip((a, b), dims, strict=True))  # fmt: skip
+    if [a.shape[i] for i in axes_a] != [b.shape[i] for i in axes_b]:
         raise ValueError(
-            f"tensordot: axes {of_a} and {of_b} must have one size, got shapes {a.shape} and "
+            f"tensordot: axes {axes_a} and {axes_b} must have one size, got shapes {a.shape} and "
             f"{b.shape}"
         )
-    rest_a = [i for i in range(a.ndim) if i not in of_a]
-    rest_b = [i for i in range(b.ndim) if i not in of_b]
-    size = math.prod(a.shape[i] for i in of_a)
+    rest_a = [i for i in range(a.ndim) if i not in axes_a]
+    rest_b = [i for i in range(b.ndim) if i not in axes_b]
+    size = math.prod(a.shape[i] for i in axes_a)
     left, right = [a.shape[i] for i in rest_a], [b.shape[i] for i in rest_b]
-    rows = reshape(transpose(a, [*rest_a, *of_a]), (math.prod(left), size))
-    columns = reshape(transpose(b, [*of_b, *rest_b]), (size, math.prod(right)))
+    rows = reshape(transpose(a, [*rest_a, *axes_a]), (math.prod(left), size))
+    columns = reshape(transpose(b, [*axes_b, *rest_b]), (size, math.prod(right)))
     return reshape(matmul(rows, columns), (*left, *right))
 
 
@@ -174,18 +176,18 @@ def _equation(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
         return args[0].replace(" ", ""), list(rest[0] if is_list else rest)
     operands, lists = list(args[0::2]), list(args[1::2])
     result = operands.pop() if len(operands) > len(lists) else None
-    words = ["".join("..." if i is ... else _LETTERS[i] for i in axes) for axes in lists]
-    output = ",".join(words)
+    terms = ["".join("..." if i is ... else _LETTERS[i] for i in axes) for axes in lists]
+    output = ",".join(terms)
     if result is not None:
         output += "->" + "".join("..." if i is ... else _LETTERS[i] for i in result)
     return output, operands
 
 
-def _check(equation: str, operands: list[Any]) -> list[str]:
+def _checked_terms(equation: str, operands: list[Any]) -> list[str]:
     """Validate an equation and return its input terms."""
     terms = equation.split("->")[0].split(",")
-    known = set(_LETTERS) | set(".,->")
-    if set(equation) - known or equation.count("->") > 1 or not operands:
+    allowed = set(_LETTERS) | set(".,->")
+    if set(equation) - allowed or equation.count("->") > 1 or not operands:
         raise ValueError(f"einsum: equation must be letters as in 'ij,jk->ik', got {equation!r}")
     if len(terms) != len(operands):
         raise ValueError(
@@ -196,24 +198,26 @@ def _check(equation: str, operands: list[Any]) -> list[str]:
     return terms
 
 
-def _expanded(equation: str, operands: list[Tensor]) -> tuple[list[str], str]:
+def _expanded_labels(equation: str, operands: list[Tensor]) -> tuple[list[str], str]:
     """Return the labels of each operand and of the result, with ``...`` expanded."""
-    terms = _check(equation, operands)
-    n_more = [x.ndim - len(t.replace("...", "")) for t, x in zip(terms, operands, strict=True)]
-    for term, n, x in zip(terms, n_more, operands, strict=True):
+    terms = _checked_terms(equation, operands)
+    n_ellipsis = [x.ndim - len(t.replace("...", "")) for t, x in zip(terms, operands, strict=True)]
+    for term, n, x in zip(terms, n_ellipsis, operands, strict=True):
         if n < 0 or (n and "..." not in term):
             raise ValueError(f"einsum: {term!r} must name the {x.ndim} axes of shape {x.shape}")
-    most = max((n for t, n in zip(terms, n_more, strict=True) if "..." in t), default=0)
+    n_free = max((n for t, n in zip(terms, n_ellipsis, strict=True) if "..." in t), default=0)
     free = [c for c in _LETTERS if c not in equation]
-    if most > len(free):
+    if n_free > len(free):
         raise ValueError("einsum: there must be at most 52 axes")
-    more = "".join(free[:most])
-    named = [t.replace("...", more[most - n :]) for t, n in zip(terms, n_more, strict=True)]
+    ellipsis = "".join(free[:n_free])
+    named = [
+        t.replace("...", ellipsis[n_free - n :]) for t, n in zip(terms, n_ellipsis, strict=True)
+    ]
     if "->" in equation:
-        result = equation.split("->")[1].replace("...", more)
+        result = equation.split("->")[1].replace("...", ellipsis)
     else:
         plain = "".join(terms).replace(".", "")
-        result = more + "".join(sorted(c for c in set(plain) if plain.count(c) == 1))
+        result = ellipsis + "".join(sorted(c for c in set(plain) if plain.count(c) == 1))
     wrong = [c for c in result if result.count(c) > 1 or not any(c in t for t in named)]
     if wrong:
         raise ValueError(
@@ -241,13 +245,13 @@ def _diagonal(x: Tensor, letters: str) -> Term:
     return x, letters
 
 
-def _reduced(term: Term, kept: set[str], is_last: bool = False) -> Term:
-    """Sum a term over labels that no other term has; integer sums are int64."""
+def _reduced(term: Term, retained: set[str], is_last: bool = False) -> Term:
+    """Sum a term over the labels that are not retained; integer sums are int64."""
     x, letters = term
-    axes = [i for i, c in enumerate(letters) if c not in kept]
+    axes = [i for i, c in enumerate(letters) if c not in retained]
     if not axes:
         return term
-    rest = "".join(c for c in letters if c in kept)
+    rest = "".join(c for c in letters if c in retained)
     if is_last or any(x.shape[i] != 1 for i in axes):
         return summed(x, axes), rest
     return reshape(x, tuple(x.shape[i] for i in range(x.ndim) if i not in axes)), rest
@@ -255,21 +259,21 @@ def _reduced(term: Term, kept: set[str], is_last: bool = False) -> Term:
 
 def _arranged(term: Term, letters: str, sizes: dict[str, int]) -> Tensor:
     """Permute an operand to the order of ``letters`` and expand its axes."""
-    x, mine = term
-    x = transpose(x, [mine.index(c) for c in letters]) if mine != letters else x
+    x, labels = term
+    x = transpose(x, [labels.index(c) for c in letters]) if labels != letters else x
     return spread(x, tuple(sizes[c] for c in letters))
 
 
-def _pair(a: Term, b: Term, kept: set[str], sizes: dict[str, int]) -> Term:
-    """Multiply two operands, summing over labels found neither in others nor in the result."""
-    a, b = _reduced(a, kept | set(b[1])), _reduced(b, kept | set(a[1]))
+def _pair(a: Term, b: Term, retained: set[str], sizes: dict[str, int]) -> Term:
+    """Multiply two operands, summing over the labels that need not be retained."""
+    a, b = _reduced(a, retained | set(b[1])), _reduced(b, retained | set(a[1]))
     wide = dtypes.promote(a[0].dtype, b[0].dtype)
     a, b = (converted(a[0], wide), a[1]), (converted(b[0], wide), b[1])
-    both = [c for c in a[1] if c in b[1]]
-    batch = "".join(c for c in both if c in kept)
-    inner = "".join(c for c in both if c not in kept)
-    left = "".join(c for c in a[1] if c not in both)
-    right = "".join(c for c in b[1] if c not in both)
+    shared = [c for c in a[1] if c in b[1]]
+    batch = "".join(c for c in shared if c in retained)
+    inner = "".join(c for c in shared if c not in retained)
+    left = "".join(c for c in a[1] if c not in shared)
+    right = "".join(c for c in b[1] if c not in shared)
 
     def size(letters: str) -> int:
         return math.prod(sizes[c] for c in letters)
@@ -340,15 +344,15 @@ def einsum(*args: Any) -> Tensor:
     order. Source: ``torch.einsum``; NumPy's ``einsum_path``.
     """
     equation, operands = _equation(args)
-    named, result = _expanded(equation, operands)
+    named, result = _expanded_labels(equation, operands)
     dtype = dtypes.promote(*(x.dtype for x in operands))
     terms = [_diagonal(converted(x, dtype), t) for x, t in zip(operands, named, strict=True)]
     sizes = _sizes([x for x, _ in terms], [t for _, t in terms])
-    for chosen in _path([t for _, t in terms], result, sizes):
-        taken = [terms.pop(i) for i in sorted(chosen, reverse=True)][::-1]
-        output = taken[0]
-        for position, other in enumerate(taken[1:], 2):
-            later = "".join(t for _, t in (*terms, *taken[position:]))
+    for positions in _path([t for _, t in terms], result, sizes):
+        group = [terms.pop(i) for i in sorted(positions, reverse=True)][::-1]
+        output = group[0]
+        for next_index, other in enumerate(group[1:], 2):
+            later = "".join(t for _, t in (*terms, *group[next_index:]))
             output = _pair(output, other, {*result, *later}, sizes)
         terms.append(output)
     x, letters = _reduced(terms[0], set(result), True)

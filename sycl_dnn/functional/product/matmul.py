@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import dpnp
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.arithmetic.operands import broadcasts_to
 from sycl_dnn.functional.product.product import check_ranks, check_same_dtype, product, swapped
 from sycl_dnn.functional.quantized.quantize import QuantizedTensor
 from sycl_dnn.functional.quantized.quantized_products import weight_only_product
@@ -19,9 +19,6 @@ from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, reshape, transpose
-
-if TYPE_CHECKING:
-    pass
 
 
 @operation
@@ -101,45 +98,43 @@ def _integer_product(a: Tensor, b: Tensor) -> Tensor:
     return a.trace.array_call(dpnp.matmul, [a, b], [Out(shape, a.dtype)], lambda e, g: {})[0]
 
 
+_OF_RANK = """{summary}
+
+Parameters
+----------
+{parameters}
+Returns
+-------
+dpnp.ndarray or Array {shape}
+
+Raises
+------
+ValueError, TypeError
+    As {error}.
+"""
+
+
 @operation
+@templated(_OF_RANK, shape="(M, N)", error="``matmul``; also if an operand is not a matrix")
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Multiply two matrices.
 
-    Parameters
-    ----------
     input : dpnp.ndarray or Array (M, K)
     mat2 : dpnp.ndarray or Array (K, N)
-
-    Returns
-    -------
-    dpnp.ndarray or Array (M, N)
-
-    Raises
-    ------
-    ValueError, TypeError
-        As ``matmul``; also if an operand is not a matrix.
     """
     check_ranks("mm", 2, input=input, mat2=mat2)
     return product(input, mat2)
 
 
 @operation
+@templated(
+    _OF_RANK, shape="(B, M, N)", error="``matmul``; also if an operand does not have three axes"
+)
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Multiply two batches of matrices.
 
-    Parameters
-    ----------
     input : dpnp.ndarray or Array (B, M, K)
     mat2 : dpnp.ndarray or Array (B, K, N)
-
-    Returns
-    -------
-    dpnp.ndarray or Array (B, M, N)
-
-    Raises
-    ------
-    ValueError, TypeError
-        As ``matmul``; also if an operand does not have three axes.
     """
     check_ranks("bmm", 3, input=input, mat2=mat2)
     return product(input, mat2)
@@ -151,11 +146,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 def _added(name: str, x: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
     """Return ``beta * x + alpha * (a @ b)``; if ``beta`` is 0, ``x`` is ignored, as in torch."""
     shape = (*a.shape[:-1], b.shape[-1])
-    try:
-        fits = broadcast_shape(x.shape, shape) == shape
-    except ValueError:
-        fits = False
-    if not fits:
+    if not broadcasts_to(x.shape, shape):
         raise ValueError(f"{name}: input must broadcast to {shape}, got {x.shape}")
     check_same_dtype(name, "mat1", "input", a, x)
     if alpha == beta == 1 and x.shape == shape[-1:]:
@@ -168,64 +159,34 @@ def _added(name: str, x: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float
 
 
 @operation
+@templated(_OF_RANK, shape="(M, N)", error="``mm``; also if ``input`` does not broadcast")
 def addmm(
-    input: Tensor,
-    mat1: Tensor,
-    mat2: Tensor,
-    *,
-    beta: float = 1,
-    alpha: float = 1,
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1
 ) -> Tensor:
     """Return ``beta * input + alpha * (mat1 @ mat2)``.
 
-    Parameters
-    ----------
     input : dpnp.ndarray or Array
         Broadcasts to (M, N). If ``beta`` is 0 its values are ignored, even NaN.
     mat1 : dpnp.ndarray or Array (M, K)
     mat2 : dpnp.ndarray or Array (K, N)
     beta, alpha : number
-
-    Returns
-    -------
-    dpnp.ndarray or Array (M, N)
-
-    Raises
-    ------
-    ValueError, TypeError
-        As ``mm``; also if ``input`` does not broadcast.
     """
     check_ranks("addmm", 2, mat1=mat1, mat2=mat2)
     return _added("addmm", input, mat1, mat2, beta, alpha)
 
 
 @operation
+@templated(_OF_RANK, shape="(B, M, N)", error="``bmm``; also if ``input`` does not broadcast")
 def baddbmm(
-    input: Tensor,
-    batch1: Tensor,
-    batch2: Tensor,
-    *,
-    beta: float = 1,
-    alpha: float = 1,
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1
 ) -> Tensor:
     """Return ``beta * input + alpha * (batch1 @ batch2)``, as ``addmm`` for batches.
 
-    Parameters
-    ----------
     input : dpnp.ndarray or Array
         Broadcasts to (B, M, N).
     batch1 : dpnp.ndarray or Array (B, M, K)
     batch2 : dpnp.ndarray or Array (B, K, N)
     beta, alpha : number
-
-    Returns
-    -------
-    dpnp.ndarray or Array (B, M, N)
-
-    Raises
-    ------
-    ValueError, TypeError
-        As ``bmm``; also if ``input`` does not broadcast.
     """
     check_ranks("baddbmm", 3, batch1=batch1, batch2=batch2)
     return _added("baddbmm", input, batch1, batch2, beta, alpha)
@@ -334,9 +295,11 @@ def bilinear(
     _check_bilinear(input1, input2, weight)
     n, k, m = weight.shape
     _check_bias("bilinear", bias, (n,), input1.dtype)
-    rows, others = (reshape(t, (1, math.prod(t.shape[:-1]), t.shape[-1])) for t in (input1, input2))
-    halfway = mul(product(rows, weight), others)
-    summed = reduce(algorithm.reduction_sum, halfway, (2,))
+    rows, factors = (
+        reshape(t, (1, math.prod(t.shape[:-1]), t.shape[-1])) for t in (input1, input2)
+    )
+    products = mul(product(rows, weight), factors)
+    summed = reduce(algorithm.reduction_sum, products, (2,))
     result = transpose(reshape(summed, (n, rows.shape[1])), (1, 0))
     result = result if bias is None else add(result, bias)
     return reshape(result, (*input1.shape[:-1], n))

@@ -38,7 +38,7 @@ def _multipliable(x: Tensor) -> Tensor:
     (m, n), (row, column) = x.shape[-2:], x.strides[-2:]
     by_rows = (column == 1 or n == 1) and (row >= n or m == 1)
     by_columns = (row == 1 or m == 1) and (column >= m or n == 1)
-    # Interleaved matrices are misread.
+    # oneDNN misreads interleaved matrices.
     span = (m - 1) * row + (n - 1) * column + 1
     apart = all(s >= span or k == 1 for s, k in zip(x.strides[:-2], x.shape[:-2], strict=True))
     if not (by_rows or by_columns) or not apart:
@@ -64,11 +64,9 @@ def product(a: Tensor, b: Tensor, bias: Tensor | None = None, dtype: str | None 
     batch = broadcast_shape(a.shape[:-2], b.shape[:-2])
     shape = (*batch, a.shape[-2], b.shape[-1])
     dtype = dtype or a.dtype
-    if not (a.size and b.size):
-        result = _empty_product(a, b, shape, dtype)
-        return result if bias is None else add(result, bias)
-    if a.dtype == "float64":
-        result = _of_doubles(a, b, shape)
+    is_empty = not (a.size and b.size)
+    if is_empty or a.dtype == "float64":
+        result = _empty_product(a, b, shape, dtype) if is_empty else _float64_product(a, b, shape)
         return result if bias is None else add(result, bias)
     inputs = {"src": expand_rank(a, len(shape)), "weights": expand_rank(b, len(shape))}
     if bias is not None:
@@ -76,7 +74,7 @@ def product(a: Tensor, b: Tensor, bias: Tensor | None = None, dtype: str | None 
     return recorded(inputs, Out(shape, dtype))
 
 
-def _of_doubles(a: Tensor, b: Tensor, shape: tuple[int, ...]) -> Tensor:
+def _float64_product(a: Tensor, b: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Multiply float64 by dpnp, which calls oneMKL: oneDNN's CPU engine does not support it."""
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
@@ -85,34 +83,32 @@ def _of_doubles(a: Tensor, b: Tensor, shape: tuple[int, ...]) -> Tensor:
             "b": sum_to(product(swapped(a), dy), b.shape),
         }
 
-    def made() -> Tensor:
+    def record() -> Tensor:
         # Broadcast views are misread: see ``sycl_dnn/_dpnp.py``.
         dense = [row_major(a), row_major(b)]
         return a.trace.array_call(dpnp.matmul, dense, [Out(shape, "float64")])[0]
 
-    return a.trace.closed({"a": a, "b": b}, made, rule)
+    return a.trace.closed({"a": a, "b": b}, record, rule)
 
 
 def recorded(inputs: dict[str, Tensor], out: Out, attr: PrimitiveAttr | None = None) -> Tensor:
-    """Record the primitive for operands that all have the rank of the result."""
-    trace = inputs["src"].trace
-    operands = {n: _readable(inputs[n]) for n in ("src", "weights")}
-    provided = inputs | operands
-    weights = inputs["weights"]
+    """Record oneDNN's matmul of operands that all have the rank of the result."""
+    trace, weights = inputs["src"].trace, inputs["weights"]
+    operands = inputs | {n: _readable(inputs[n]) for n in ("src", "weights")}
     # Packing the weights pays only if they are constant; see docs/architecture.md.
     ask = {}
     if inputs.get("attr_zero_points_weights") is not None and not has_avx512(trace.engine):
         # Unit stride along K: oneDNN's kernels for other layouts require AVX-512.
         *batch, k, n = range(weights.ndim)
-        provided["weights"] = _in_order(provided["weights"], (*batch, n, k))
+        operands["weights"] = _in_order(operands["weights"], (*batch, n, k))
     elif weights.storage.constant and weights.dtype in dtypes.PACKED:
-        provided["weights"] = _by_rows(provided["weights"])
+        operands["weights"] = _by_rows(operands["weights"])
     elif weights.storage.constant:
         ask = {"weights": "any"}
     prefer = None
-    if not ask and _is_slow_on_avx2(trace, provided, out):
-        provided["weights"], prefer = _for_avx2(provided["src"], provided["weights"])
-    result = trace.primitive("matmul", provided, {"dst": out}, ask=ask, attr=attr, prefer=prefer)
+    if not ask and _is_slow_on_avx2(trace, operands, out):
+        operands["weights"], prefer = _arranged_for_avx2(operands["src"], operands["weights"])
+    result = trace.primitive("matmul", operands, {"dst": out}, ask=ask, attr=attr, prefer=prefer)
     return result["dst"]
 
 
@@ -120,9 +116,10 @@ def recorded(inputs: dict[str, Tensor], out: Out, attr: PrimitiveAttr | None = N
 
 #: Minimum axis length for which ``gemm:jit`` uses more than one core.
 _LEAST = 512
-#: Minimum number of rows that amortize copying the weights; columns beyond which rows are far
-#: apart.
-_ROWS_TO_COPY, _FAR = 256, 384
+#: Minimum number of rows that amortizes copying the weights.
+_ROWS_TO_COPY = 256
+#: Number of columns from which rows are far apart in memory.
+_FAR = 384
 
 
 def _packing(engine: _core.Engine, *sizes: int) -> str | None:
@@ -133,13 +130,13 @@ def _packing(engine: _core.Engine, *sizes: int) -> str | None:
     return "gemm:jit" if min(sizes) >= _LEAST and not has_avx512(engine) else None
 
 
-def _is_slow_on_avx2(trace: Trace, provided: dict[str, Tensor], out: Out) -> bool:
+def _is_slow_on_avx2(trace: Trace, operands: dict[str, Tensor], out: Out) -> bool:
     """Whether oneDNN's choice for two matrices may be much slower than an alternative."""
-    same = {provided["src"].dtype, provided["weights"].dtype, out.dtype} == {"float32"}
+    same = {operands["src"].dtype, operands["weights"].dtype, out.dtype} == {"float32"}
     return same and len(out.shape) == 2 and not has_avx512(trace.engine)
 
 
-def _for_avx2(a: Tensor, b: Tensor) -> tuple[Tensor, str | None]:
+def _arranged_for_avx2(a: Tensor, b: Tensor) -> tuple[Tensor, str | None]:
     """Return the second operand, possibly copied, and the preferred implementation.
 
     ``brg_matmul`` reads rows of weights in place unless their length is a power of two. If rows are
@@ -153,9 +150,9 @@ def _for_avx2(a: Tensor, b: Tensor) -> tuple[Tensor, str | None]:
     packing = _packing(b.trace.engine, m, k, n)
     is_far = n >= _FAR and n.bit_count() > 1 and m >= _ROWS_TO_COPY
     if b.strides[1] == 1 and (is_far or packing):
-        turned = _in_order(b, (1, 0))
-        b.trace.view(b, turned, lambda grad: grad)
-        b = turned
+        copied = _in_order(b, (1, 0))
+        b.trace.view(b, copied, lambda grad: grad)
+        b = copied
     return b, packing if b.strides[0] == 1 else None
 
 
@@ -170,13 +167,13 @@ def _by_rows(weights: Tensor) -> Tensor:
 def _in_order(weights: Tensor, order: Sequence[int]) -> Tensor:
     """Return dense weights with their axes in ``order``, outermost first."""
     strides = layout.permuted_strides(weights.shape, order)
-    expected = layout.strided(weights.shape, weights.dtype, strides)
-    if weights.desc == expected:
+    desc = layout.strided(weights.shape, weights.dtype, strides)
+    if weights.desc == desc:
         return weights
     # oneDNN cannot reorder from 4-bit to 4-bit.
     is_packed = weights.dtype in dtypes.PACKED
-    provided = weights.trace.convert(weights, "float32") if is_packed else weights
-    return weights.trace.reorder(provided, expected)
+    source = weights.trace.convert(weights, "float32") if is_packed else weights
+    return weights.trace.reorder(source, desc)
 
 
 def _readable(x: Tensor) -> Tensor:
@@ -195,8 +192,8 @@ def swapped(x: Tensor) -> Tensor:
 
 def _weight_gradient(a: Tensor, b: Tensor, dy: Tensor) -> Tensor:
     """Return the gradient of the second operand, in its axis order."""
-    is_turned = b.strides is not None and b.strides[-1] > b.strides[-2]
-    if is_turned and b.ndim == 2:
+    is_transposed = b.strides is not None and b.strides[-1] > b.strides[-2]
+    if is_transposed and b.ndim == 2:
         return swapped(product(swapped(dy), a, dtype=b.dtype))
     return product(swapped(a), dy, dtype=b.dtype)
 
@@ -204,9 +201,9 @@ def _weight_gradient(a: Tensor, b: Tensor, dy: Tensor) -> Tensor:
 def _is_linear(entry: Entry, dy: Tensor) -> bool:
     """Whether the product is rows times transposed weights, as in ``linear``."""
     a, b, bias = (entry.inputs[n] for n in ("src", "weights", "bias"))
-    is_turned = b.strides is not None and b.strides == (1, b.shape[0])
+    is_transposed = b.strides is not None and b.strides == (1, b.shape[0])
     same = a.dtype == b.dtype == bias.dtype == dy.dtype == "float32"
-    return is_turned and same and a.ndim == 2 and bias.shape == (1, b.shape[1])
+    return is_transposed and same and a.ndim == 2 and bias.shape == (1, b.shape[1])
 
 
 def _weight_and_bias_gradients(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
@@ -239,8 +236,10 @@ def _weight_and_bias_gradients(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
 @composed_rule("inner_product_backward_weights")
 def _inner_product_backward(entry: Entry) -> Grads:
     a, dy = entry.inputs["src"], entry.inputs["diff_dst"]
-    found = {"diff_weights": product(swapped(dy), a)}
-    return found | {"diff_bias": sum_to(dy, (dy.shape[1],))}
+    return {
+        "diff_weights": product(swapped(dy), a),
+        "diff_bias": sum_to(dy, (dy.shape[1],)),
+    }
 
 
 @rule_for("matmul")

@@ -123,16 +123,21 @@ def checked(name: str, argument: str, q: Any, dtypes: Sequence[str] = tuple(RANG
     return q._replace(axis=axis)
 
 
-def check_scales(name: str, wanted: tuple[int, ...], scale: Any, zero: Any, of: str = "") -> None:
+def check_scales(
+    name: str, expected: tuple[int, ...], scale: Any, zero_point: Any, of: str = ""
+) -> None:
     """Validate shapes and dtypes of scales and zero points."""
-    for what, tensor, dtype in (("scale", scale, "float32"), ("zero_point", zero, "int32")):
-        if tensor is None and what == "zero_point":
+    for argument, tensor, dtype in (
+        ("scale", scale, "float32"),
+        ("zero_point", zero_point, "int32"),
+    ):
+        if tensor is None and argument == "zero_point":
             continue
         shape = getattr(tensor, "shape", None)
-        if shape != wanted and not (wanted == () and shape == (1,)):
-            raise ValueError(f"{name}: {what}{of} must have shape {wanted}, got {shape}")
+        if shape != expected and not (expected == () and shape == (1,)):
+            raise ValueError(f"{name}: {argument}{of} must have shape {expected}, got {shape}")
         if tensor.dtype != dtype:
-            raise TypeError(f"{name}: {what}{of} must have dtype {dtype}, got {tensor.dtype}")
+            raise TypeError(f"{name}: {argument}{of} must have dtype {dtype}, got {tensor.dtype}")
 
 
 # --- Quantization arithmetic
@@ -151,16 +156,26 @@ def grouped_shape(
     return wide, tuple(1 if i == axis + 1 else m for i, m in enumerate(wide))
 
 
-def _by_reorder(
-    x: Tensor, side: str, scale: Tensor, zero: Tensor | None, mask: int, dtype: str
-) -> Tensor:
-    """Convert by a reorder with scales on ``side``, in the axis order of ``x``."""
-    attr = PrimitiveAttr()
-    attr.set_scales_mask(side, mask)
-    inputs = {"src": x, f"attr_scales_{side}": reshape(scale, (-1,))}
+def set_scales(
+    attr: PrimitiveAttr, argument: str, scale: Tensor | None, zero: Tensor | None, mask: int = 0
+) -> dict[str, Tensor]:
+    """Set scales and zero points of an argument; return them as execution arguments."""
+    arguments = {}
+    if scale is not None:
+        attr.set_scales_mask(argument, mask)
+        arguments[f"attr_scales_{argument}"] = reshape(scale, (-1,))
     if zero is not None:
-        attr.set_zero_points_mask(side, mask)
-        inputs[f"attr_zero_points_{side}"] = reshape(zero, (-1,))
+        attr.set_zero_points_mask(argument, mask)
+        arguments[f"attr_zero_points_{argument}"] = reshape(zero, (-1,))
+    return arguments
+
+
+def by_reorder(
+    x: Tensor, side: str, scale: Tensor | None, zero: Tensor | None, mask: int, dtype: str
+) -> Tensor:
+    """Convert by a reorder with scales and zero points of ``side``, in the axis order of ``x``."""
+    attr = PrimitiveAttr()
+    inputs = {"src": x} | set_scales(attr, side, scale, zero, mask)
     return x.trace.primitive("reorder", inputs, {"dst": Out(x.shape, dtype, x)}, attr=attr)["dst"]
 
 
@@ -188,7 +203,7 @@ def dequantized(q: QuantizedTensor, dtype: str) -> Tensor:
         return zeros(x.trace, q.shape, dtype)
     mask = _reorder_mask(shape, of_scales, q.zero_point, q.dtype)
     if mask is not None:
-        return reshape(_by_reorder(x, "src", q.scale, q.zero_point, mask, dtype), q.shape)
+        return reshape(by_reorder(x, "src", q.scale, q.zero_point, mask, dtype), q.shape)
     result = x.trace.convert(x, "float32")
     if q.zero_point is not None:
         result = sub(result, reshape(x.trace.convert(q.zero_point, "float32"), of_scales))
@@ -205,7 +220,7 @@ def quantized(
         return zeros(x.trace, x.shape, dtype)
     mask = _reorder_mask(shape, of_scales, zero, dtype)
     if mask is not None:
-        return reshape(_by_reorder(wide, "dst", scale, zero, mask, dtype), x.shape)
+        return reshape(by_reorder(wide, "dst", scale, zero, mask, dtype), x.shape)
     result = div(x.trace.convert(wide, "float32"), reshape(scale, of_scales))
     if zero is not None:
         result = add(result, reshape(x.trace.convert(zero, "float32"), of_scales))
@@ -322,11 +337,11 @@ def _quantize_dynamic(input, dtype, axis, group_size, symmetric):
     of_scales = scale_shape("quantize_dynamic", input.shape, axis, group_size)
     if not input.size:
         raise ValueError(f"quantize_dynamic: input must not be empty, got shape {input.shape}")
-    shape, wide = grouped_shape(input.shape, axis, group_size)
+    shape, scales = grouped_shape(input.shape, axis, group_size)
     x = reshape(input.trace.convert(input, "float32"), shape)
-    axes = [i for i, (n, m) in enumerate(zip(shape, wide, strict=True)) if n != m]
-    make = _symmetric_scale if symmetric else _asymmetric_scale
-    scale, zero = make(x, axes, dtype)
+    axes = [i for i, (n, m) in enumerate(zip(shape, scales, strict=True)) if n != m]
+    scale_of = _symmetric_scale if symmetric else _asymmetric_scale
+    scale, zero = scale_of(x, axes, dtype)
     scale = reshape(scale, of_scales)
     zero = None if zero is None else reshape(zero, of_scales)
     return quantized(input, scale, zero, dtype, axis, group_size), scale, zero
@@ -343,13 +358,13 @@ def _symmetric_scale(x: Tensor, axes: Sequence[int], dtype: str) -> tuple[Tensor
 
 
 def _asymmetric_scale(x: Tensor, axes: Sequence[int], dtype: str) -> tuple[Tensor, Tensor]:
-    least, most = RANGES[dtype]
-    nothing = filled(x.trace, 0.0, (), x.dtype)
-    low = binary(A.binary_min, reduce(A.reduction_min, x, axes), nothing)
-    high = binary(A.binary_max, reduce(A.reduction_max, x, axes), nothing)
-    scale = _positive(linear_map(sub(high, low), 1.0 / (most - least)))
-    zero = linear_map(div(low, scale), -1.0, least)
-    return scale, x.trace.convert(zero, "int32")
+    smallest, largest = RANGES[dtype]
+    zero = filled(x.trace, 0.0, (), x.dtype)
+    low = binary(A.binary_min, reduce(A.reduction_min, x, axes), zero)
+    high = binary(A.binary_max, reduce(A.reduction_max, x, axes), zero)
+    scale = _positive(linear_map(sub(high, low), 1.0 / (largest - smallest)))
+    zero_point = linear_map(div(low, scale), -1.0, smallest)
+    return scale, x.trace.convert(zero_point, "int32")
 
 
 def quantize_dynamic(

@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn._core import PrimitiveAttr, algorithm
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import named, operation
 from sycl_dnn.functional.conv.convolution import check_groups, cropped, geometry, window_parameters
 from sycl_dnn.functional.conv.windows import batched, unbatched
-from sycl_dnn.functional.quantized.quantize import QuantizedTensor, checked
+from sycl_dnn.functional.quantized.quantize import QuantizedTensor, checked, set_scales
 from sycl_dnn.functional.quantized.quantized_products import (
     Target,
     check_bias,
@@ -18,7 +18,7 @@ from sycl_dnn.functional.quantized.quantized_products import (
     per_tensor,
     result_dtype,
     scaled,
-    set_scales,
+    with_scale,
 )
 from sycl_dnn.trace.capabilities import saturates
 from sycl_dnn.trace.steps import Out
@@ -63,8 +63,8 @@ def _operands(
 
 @operation
 def _convolve(name, rank, input, weight, bias, stride, padding, dilation, groups, *out):
-    provided = per_tensor(name, input)
-    x = batched(name, provided.data, rank)
+    quantized = per_tensor(name, input)
+    x = batched(name, quantized.data, rank)
     groups = check_groups(name, groups, x.shape[1])
     weight = _checked_weight(name, weight, x, groups)
     n_out = weight.shape[0]
@@ -72,7 +72,7 @@ def _convolve(name, rank, input, weight, bias, stride, padding, dilation, groups
     target = Target(name, *out)
     axes, counts = geometry(name, x.shape[2:], weight.shape[2:], stride, padding, dilation)
     x, axes = cropped(x, axes, counts)
-    attr, inputs, dtype = _operands(provided._replace(data=x), weight, bias, groups, target)
+    attr, inputs, dtype = _operands(quantized._replace(data=x), weight, bias, groups, target)
     if groups > 1:
         grouped = (groups, n_out // groups, *weight.shape[1:])
         inputs["weights"] = reshape(inputs["weights"], grouped)
@@ -86,7 +86,7 @@ def _convolve(name, rank, input, weight, bias, stride, padding, dilation, groups
         algorithm=algorithm.convolution_direct,
         **window_parameters(axes),
     )["dst"]
-    return unbatched(result if dtype == target.dtype else target.of(result), provided.data)
+    return unbatched(result if dtype == target.dtype else target.of(result), quantized.data)
 
 
 def _function(rank: int, axes: str) -> Any:
@@ -107,14 +107,12 @@ def _function(rank: int, axes: str) -> Any:
         out_dtype: str | None = None,
     ) -> Tensor | QuantizedTensor:
         dtype = result_dtype(out_dtype, out_scale, input)
-        where = (stride, padding, dilation, groups)
+        window = (stride, padding, dilation, groups)
         out = (dtype, out_scale, out_zero_point)
-        result = _convolve(name, rank, input, weight, bias, *where, *out)
-        return result if out_scale is None else QuantizedTensor(result, out_scale, out_zero_point)
+        result = _convolve(name, rank, input, weight, bias, *window, *out)
+        return with_scale(result, out_scale, out_zero_point)
 
-    convolution.__name__ = convolution.__qualname__ = name
-    convolution.__doc__ = _DOC.format(rank=rank, axes=axes)
-    return convolution
+    return named(convolution, name, _DOC.format(rank=rank, axes=axes))
 
 
 _DOC = """Convolve quantized arrays, like ``conv{rank}d``, with integer arithmetic.

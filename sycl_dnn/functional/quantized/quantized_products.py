@@ -14,11 +14,13 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.product.product import product, recorded, swapped
 from sycl_dnn.functional.quantized.quantize import (
     QuantizedTensor,
+    by_reorder,
     check_scales,
     checked,
     dequantized,
     grouped_shape,
     quantized,
+    set_scales,
 )
 from sycl_dnn.trace.capabilities import saturates
 from sycl_dnn.trace.pointwise import add, mul, sub
@@ -45,22 +47,22 @@ _ALL, _COLUMNS, _BOTH = 0, 2, 3
 
 def weight_scales(name: str, weight: QuantizedTensor, attr: PrimitiveAttr) -> dict[str, Tensor]:
     """Set scales and zero points of weights (N, K); return them as execution arguments."""
-    provided = {"attr_scales_weights": weight.scale, "attr_zero_points_weights": weight.zero_point}
-    provided = {n: t for n, t in provided.items() if t is not None}
+    arguments = {"attr_scales_weights": weight.scale, "attr_zero_points_weights": weight.zero_point}
+    arguments = {n: t for n, t in arguments.items() if t is not None}
     groups: tuple[int, ...] = ()
     if weight.group_size is not None:
         _check_groups(name, weight)
         mask, groups = _BOTH, (weight.group_size, 1)
-        provided = {n: laid_out(transpose(t, (1, 0)), (0, 1)) for n, t in provided.items()}
+        arguments = {n: laid_out(transpose(t, (1, 0)), (0, 1)) for n, t in arguments.items()}
     elif weight.axis in (None, 0):
         mask = _ALL if weight.axis is None else _COLUMNS
-        provided = {n: laid_out(reshape(t, (-1,)), (0,)) for n, t in provided.items()}
+        arguments = {n: laid_out(reshape(t, (-1,)), (0,)) for n, t in arguments.items()}
     else:
         raise ValueError(f"{name}: axis of the weights must be that of outputs, got {weight.axis}")
     attr.set_scales("weights", mask, groups, data_type.f32)
     if weight.zero_point is not None:
         attr.set_zero_points("weights", mask, groups, data_type.s32)
-    return provided
+    return arguments
 
 
 def _check_groups(name: str, weight: QuantizedTensor) -> None:
@@ -94,10 +96,10 @@ def weight_only_product(
 
     def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         dy = grads["dst"]
-        found = {"0": product(dy, dequantized(weight, x.dtype))}
-        return found if bias is None else found | {
-            "1": x.trace.convert(sum_to(dy, bias.shape), bias.dtype)
-        }  # fmt: skip
+        grad_inputs = {"0": product(dy, dequantized(weight, x.dtype))}
+        if bias is not None:
+            grad_inputs["1"] = x.trace.convert(sum_to(dy, bias.shape), bias.dtype)
+        return grad_inputs
 
     x.trace.tape.append(Entry("weight_only", inputs, {"dst": result}, rule=rule))
     return result
@@ -124,25 +126,11 @@ class Target:
             check_scales(name, (), scale, zero, " of the result")
         self.dtype, self.scale, self.zero = dtype, scale, zero
 
-    def of(self, made: Tensor) -> Tensor:
+    def of(self, result: Tensor) -> Tensor:
         """Convert a floating-point result to this format."""
         if self.scale is None:
-            return made.trace.convert(made, self.dtype)
-        return quantized(made, self.scale, self.zero, self.dtype, None, None)
-
-
-def set_scales(
-    attr: PrimitiveAttr, argument: str, scale: Tensor | None, zero: Tensor | None, mask: int = 0
-) -> dict[str, Tensor]:
-    """Set scales and zero points of an argument; return them as execution arguments."""
-    provided = {}
-    if scale is not None:
-        attr.set_scales_mask(argument, mask)
-        provided[f"attr_scales_{argument}"] = reshape(scale, (-1,))
-    if zero is not None:
-        attr.set_zero_points_mask(argument, mask)
-        provided[f"attr_zero_points_{argument}"] = reshape(zero, (-1,))
-    return provided
+            return result.trace.convert(result, self.dtype)
+        return quantized(result, self.scale, self.zero, self.dtype, None, None)
 
 
 def per_tensor(name: str, x: Any) -> QuantizedTensor:
@@ -204,10 +192,10 @@ def scaled(
     steps = [(algorithm.binary_mul, scale)]
     steps += [] if bias is None else [(algorithm.binary_add, bias)]
     attr, post_ops, inputs = PrimitiveAttr(), PostOps(), {}
-    for number, (step, tensor) in enumerate(steps):
+    for index, (step, tensor) in enumerate(steps):
         operand = reshape(tensor, tuple(tensor.size if i == axis else 1 for i in range(rank)))
         post_ops.append_binary(step, operand.desc)
-        inputs[f"attr_post_op_{number}_src_1"] = operand
+        inputs[f"attr_post_op_{index}_src_1"] = operand
     attr.set_post_ops(post_ops)
     return attr, inputs
 
@@ -229,9 +217,7 @@ def _signed(weight: QuantizedTensor) -> QuantizedTensor:
 
 
 def _less_128(x: Tensor, dtype: str) -> Tensor:
-    attr = PrimitiveAttr()
-    provided = {"src": x} | set_scales(attr, "src", None, filled(x.trace, 128, (1,), "int32"))
-    return x.trace.primitive("reorder", provided, {"dst": Out(x.shape, dtype, x)}, attr=attr)["dst"]
+    return by_reorder(x, "src", None, filled(x.trace, 128, (1,), "int32"), 0, dtype)
 
 
 def integer_product(
@@ -278,7 +264,8 @@ def _linear(input, weight, bias, out_scale, out_zero_point, out_dtype):
     return reshape(result, (*x.shape[:-1], weight.shape[0]))
 
 
-def _returned(data: Any, scale: Any, zero: Any) -> Any:
+def with_scale(data: Any, scale: Any, zero: Any) -> Any:
+    """Return data as a quantized tensor if there is a scale."""
     return data if scale is None else QuantizedTensor(data, scale, zero)
 
 
@@ -327,7 +314,7 @@ def quantized_linear(
     """
     dtype = result_dtype(out_dtype, out_scale, input)
     result = _linear(input, weight, bias, out_scale, out_zero_point, dtype)
-    return _returned(result, out_scale, out_zero_point)
+    return with_scale(result, out_scale, out_zero_point)
 
 
 @operation
@@ -385,4 +372,4 @@ def quantized_matmul(
     """
     dtype = result_dtype(out_dtype, out_scale, input)
     result = _matmul(input, other, out_scale, out_zero_point, dtype)
-    return _returned(result, out_scale, out_zero_point)
+    return with_scale(result, out_scale, out_zero_point)

@@ -61,7 +61,7 @@ class Sizes(NamedTuple):
     output: int
 
 
-def _thirds(x: Tensor, order: Sequence[int]) -> list[Tensor]:
+def _gate_views(x: Tensor, order: Sequence[int]) -> list[Tensor]:
     """Split the first axis into equal parts and return some of them; views, not recorded."""
     plain = x.trace.plain(x)
     n = max(order) + 1
@@ -72,11 +72,11 @@ def _thirds(x: Tensor, order: Sequence[int]) -> list[Tensor]:
 
 def exchanged(x: Tensor) -> Tensor:
     """Exchange the first two of three gates along the first axis."""
-    result = join(_thirds(x, (1, 0, 2)), 0)
+    result = join(_gate_views(x, (1, 0, 2)), 0)
     return x.trace.view(x, result, exchanged)
 
 
-def _laid(weight: Tensor, cell: Cell) -> Tensor:
+def _arranged(weight: Tensor, cell: Cell) -> Tensor:
     """View (gates * H, C) as (1, 1, C, gates, H)."""
     ordered = exchanged(weight) if cell.is_gru else weight
     rows, channels = weight.shape
@@ -86,8 +86,8 @@ def _laid(weight: Tensor, cell: Cell) -> Tensor:
 
 def _gru_bias(b_ih: Tensor, b_hh: Tensor, total: Tensor) -> Tensor:
     """Return the biases of z, r and n, and the state bias of n, which the reset gate scales."""
-    r, z, _ = _thirds(total, (0, 1, 2))
-    n_ih, n_hh = (_thirds(b, (0, 1, 2))[2] for b in (b_ih, b_hh))
+    r, z, _ = _gate_views(total, (0, 1, 2))
+    n_ih, n_hh = (_gate_views(b, (0, 1, 2))[2] for b in (b_ih, b_hh))
     return join([z, r, n_ih, n_hh], 0)
 
 
@@ -142,11 +142,11 @@ def _sizes(name: str, cell: Cell, params: Sequence[Tensor], channels: int) -> Si
     return Sizes(channels, hidden, output if cell.has_cell_state else hidden)
 
 
-def _check(name: str, expected: Any, provided: Sequence[Tensor], dtype: str, where: str) -> None:
-    for (what, shape), tensor in zip(expected, provided, strict=True):
+def _check(name: str, expected: Any, params: Sequence[Tensor], dtype: str, where: str) -> None:
+    for (label, shape), tensor in zip(expected, params, strict=True):
         if tensor.shape != shape:
             raise ValueError(
-                f"{name}: params must have {what} of shape {shape} for {where}, got {tensor.shape}"
+                f"{name}: params must have {label} of shape {shape} for {where}, got {tensor.shape}"
             )
         if tensor.dtype != dtype:
             raise TypeError(
@@ -157,7 +157,10 @@ def _check(name: str, expected: Any, provided: Sequence[Tensor], dtype: str, whe
 def cell_weights(cell: Cell, params: Sequence[Tensor], sizes: Sizes, bias: bool) -> dict[str, Any]:
     """Return the weights of one layer and direction by execution argument."""
     trace = params[0].trace
-    result = {"weights_layer": _laid(params[0], cell), "weights_iter": _laid(params[1], cell)}
+    result = {
+        "weights_layer": _arranged(params[0], cell),
+        "weights_iter": _arranged(params[1], cell),
+    }
     if bias:
         result["bias"] = _bias(params[2], params[3], cell)
     else:
@@ -184,21 +187,21 @@ def network_weights(
         raise ValueError(f"{name}: params must be a list of arrays, got {params!r}")
     check_each(name, "params", params)
     sizes = _sizes(name, cell, params, x.shape[-1])
-    each = len(_expected(cell, sizes, bias))
-    if len(params) != each * n_cells:
+    n_params = len(_expected(cell, sizes, bias))
+    if len(params) != n_params * n_cells:
         raise ValueError(
-            f"{name}: params must be {each} arrays for each of {n_layers} layers and "
+            f"{name}: params must be {n_params} arrays for each of {n_layers} layers and "
             f"{n_directions} directions, got {len(params)}"
         )
     results: list[list[Any]] = []
     for layer in range(n_layers):
         results.append([])
         for direction in range(n_directions):
-            start = (layer * n_directions + direction) * each
-            provided = params[start : start + each]
+            start = (layer * n_directions + direction) * n_params
+            cell_params = params[start : start + n_params]
             where = f"layer {layer}, direction {direction}"
-            _check(name, _expected(cell, sizes, bias), provided, x.dtype, where)
-            results[-1].append(cell_weights(cell, provided, sizes, bias))
+            _check(name, _expected(cell, sizes, bias), cell_params, x.dtype, where)
+            results[-1].append(cell_weights(cell, cell_params, sizes, bias))
         sizes = sizes._replace(input=n_directions * sizes.output)
     return results, sizes
 
@@ -222,7 +225,7 @@ def run_cell(
         outs["dst_iter_c"] = Out((1, 1, n_samples, sizes.hidden), "float32")
     inputs = {"src_layer": x, **states, **weights}
     if not x.size:
-        return _nothing(inputs, outs)
+        return _empty_results(inputs, outs)
     directions = _core.rnn_direction
     right = directions.unidirectional_right2left
     return x.trace.primitive(
@@ -260,7 +263,7 @@ def _run_in_float32(
     return {n: t if n == "dst_iter_c" else convert(t, x.dtype) for n, t in result.items()}
 
 
-def _nothing(inputs: dict[str, Tensor], outs: dict[str, Out]) -> dict[str, Tensor]:
+def _empty_results(inputs: dict[str, Tensor], outs: dict[str, Out]) -> dict[str, Tensor]:
     """Return the results for an empty batch, with zero gradients."""
     trace = inputs["src_layer"].trace
 
@@ -280,7 +283,7 @@ def _backward(trace: Any, entry: Entry, grads: dict[str, Tensor], needed: set[st
     inputs: dict[str, Tensor] = {}
     ask: dict[str, Any] = {}
     for name in reads:
-        tensor = _read(trace, name, entry, grads)
+        tensor = _argument(trace, name, entry, grads)
         if tensor is None:
             continue
         inputs[name] = tensor
@@ -293,7 +296,7 @@ def _backward(trace: Any, entry: Entry, grads: dict[str, Tensor], needed: set[st
         for n in writes
         if n[5:] in entry.inputs
     }
-    provided = {n: v for n, v in entry.params.items() if n != "prop_kind"}
+    params = {n: v for n, v in entry.params.items() if n != "prop_kind"}
     result = trace.primitive(
         row,
         inputs,
@@ -303,12 +306,12 @@ def _backward(trace: Any, entry: Entry, grads: dict[str, Tensor], needed: set[st
         # Without this flag gradients are added to the contents of the memory.
         flags=_core.rnn_flags.diff_weights_overwrite,
         hint_fwd_pd=entry.pd,
-        **provided,
+        **params,
     )
     return {n[5:]: trace.convert(t, entry.inputs[n[5:]].dtype) for n, t in result.items()}
 
 
-def _read(trace: Any, name: str, entry: Entry, grads: dict[str, Tensor]) -> Tensor | None:
+def _argument(trace: Any, name: str, entry: Entry, grads: dict[str, Tensor]) -> Tensor | None:
     if name.startswith("diff_"):
         result = entry.outputs.get(name[5:])
         if result is None or name[5:] in grads:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sycl_dnn._core import engine_kind
-from sycl_dnn.call.operation import operation, templated
+from sycl_dnn.call.operation import named, operation, templated
 from sycl_dnn.functional.activation.dropout import dropout
 from sycl_dnn.functional.recurrent.cell import CELLS, Sizes, network_weights, run_cell
 from sycl_dnn.functional.shape.joining import join, pieces
@@ -33,7 +33,7 @@ class Options(NamedTuple):
 
 
 def _initial(
-    name: str, x: Tensor, provided: dict[str, Tensor | None], sizes: Sizes, n_cells: int
+    name: str, x: Tensor, initial: dict[str, Tensor | None], sizes: Sizes, n_cells: int
 ) -> list[dict[str, Tensor]]:
     """Return the initial states of every layer and direction as (1, 1, N, channels)."""
     cell, n_samples = CELLS[name], x.shape[1]
@@ -41,12 +41,12 @@ def _initial(
     if cell.has_cell_state:
         channels["src_iter_c"] = sizes.hidden
     results: list[dict[str, Tensor]] = [{} for _ in range(n_cells)]
-    for what, size in channels.items():
-        whole, shape = provided.get(what), (1, 1, n_samples, size)
-        dtype = "float32" if what == "src_iter_c" else x.dtype
-        if whole is not None:
-            _check_state(name, whole, x, (n_cells, n_samples, size))
-            parts = [reshape(p, shape) for p in pieces(whole, 0, [1] * n_cells)]
+    for argument, size in channels.items():
+        state, shape = initial.get(argument), (1, 1, n_samples, size)
+        dtype = "float32" if argument == "src_iter_c" else x.dtype
+        if state is not None:
+            _check_state(name, state, x, (n_cells, n_samples, size))
+            parts = [reshape(p, shape) for p in pieces(state, 0, [1] * n_cells)]
             parts = [x.trace.convert(p, dtype) for p in parts]
         elif x.trace.training or (cell.has_cell_state and _is_on_gpu(x)):
             # Without initial states oneDNN's backward primitives use the first output instead, and
@@ -55,7 +55,7 @@ def _initial(
         else:
             continue
         for states, part in zip(results, parts, strict=True):
-            states[what] = part
+            states[argument] = part
     return results
 
 
@@ -101,8 +101,8 @@ def _network(
     for layer, directions in enumerate(weights):
         if layer and options.dropout and options.training:
             x = dropout(x, options.dropout, True)
-        for reverse, provided in enumerate(directions):
-            ends.append(run_cell(CELLS[name], x, next(initial), provided, sizes, bool(reverse)))
+        for reverse, cell_weights in enumerate(directions):
+            ends.append(run_cell(CELLS[name], x, next(initial), cell_weights, sizes, bool(reverse)))
         x = join([end["dst_layer"] for end in ends[-n_directions:]], 2)
     return x, {n: _last(ends, n, x.dtype) for n in _STATES if n in ends[0]}
 
@@ -120,12 +120,12 @@ def run_network(
     """Convert the input to (T, N, C), and the results back."""
     _check_input(name, x, options)
     if x.ndim == 2:
-        full = {
+        states = {
             n: None if s is None else reshape(s, (*s.shape[:1], 1, *s.shape[1:]))
             for n, s in states.items()
         }
-        alone = options._replace(batch_first=False)
-        result, last = _network(name, reshape(x, (len(x), 1, x.shape[1])), full, params, alone)
+        options = options._replace(batch_first=False)
+        result, last = _network(name, reshape(x, (len(x), 1, x.shape[1])), states, params, options)
         last = {n: reshape(s, (s.shape[0], s.shape[2])) for n, s in last.items()}
         return reshape(result, (len(x), result.shape[2])), last
     if not options.batch_first:
@@ -217,7 +217,7 @@ params : list of arrays
 """
 
 
-def _simple(name: str, what: str, twin: str, gates: str = "", order: str = "") -> Any:
+def _simple(name: str, description: str, twin: str, gates: str = "", order: str = "") -> Any:
     """Make the function of a network with a single state."""
 
     def function(
@@ -238,15 +238,14 @@ def _simple(name: str, what: str, twin: str, gates: str = "", order: str = "") -
         result, last = run_network(name, input, {"src_iter": hx}, params, options)
         return result, last["dst_iter"]
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = _DOC.format(
-        summary=f"Run {what} over sequences, as ``{twin}`` does.",
+    doc = _DOC.format(
+        summary=f"Run {description} over sequences, as ``{twin}`` does.",
         parameters=_ONE_STATE.format(gates=gates, order=order),
         twin=twin,
         size="H",
         last="h_n : array (L * D, N, H)",
     )
-    return operation(function)
+    return operation(named(function, name, doc))
 
 
 gru = _simple("gru", "gated recurrent units", "torch.nn.GRU", "3 * ", "Gates r, z, n. ")

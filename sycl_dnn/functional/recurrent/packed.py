@@ -30,14 +30,14 @@ class PackedSequence(NamedTuple):
     unsorted_indices: tuple[int, ...] | None
 
 
-def _rows(x: Any, numbers: np.ndarray) -> Any:
+def _rows(x: Any, indices: np.ndarray) -> Any:
     """Select rows by indices known on the host."""
     if isinstance(x, Tensor):
-        return indexing.taken(x, (numbers,))
-    return index_select(x, 0, dpnp.asarray(numbers, sycl_queue=x.sycl_queue))
+        return indexing.taken(x, (indices,))
+    return index_select(x, 0, dpnp.asarray(indices, sycl_queue=x.sycl_queue))
 
 
-def _known(name: str, lengths: Any) -> np.ndarray:
+def _checked_lengths(name: str, lengths: Any) -> np.ndarray:
     if isinstance(lengths, Tensor):
         raise TypeError(
             f"{name}: lengths must be numbers: the shape of the result depends on their values, "
@@ -83,20 +83,22 @@ def pack_padded_sequence(
     The gradient of padding is 0. Source: ``torch.nn.utils.rnn.pack_padded_sequence``.
     """
     name = "pack_padded_sequence"
-    known = _known(name, lengths)
+    steps = _checked_lengths(name, lengths)
     x = transpose(input, 0, 1) if batch_first else input
-    most, n = x.shape[:2]
-    if len(known) != n or known.max(initial=1) > most:
-        raise ValueError(f"{name}: lengths must be {n} numbers up to {most}, got {known.tolist()}")
-    order = np.argsort(-known, kind="stable")
-    is_sorted = bool((np.diff(known) <= 0).all())
+    max_steps, n = x.shape[:2]
+    if len(steps) != n or steps.max(initial=1) > max_steps:
+        raise ValueError(
+            f"{name}: lengths must be {n} numbers up to {max_steps}, got {steps.tolist()}"
+        )
+    order = np.argsort(-steps, kind="stable")
+    is_sorted = bool((np.diff(steps) <= 0).all())
     if enforce_sorted and not is_sorted:
         raise ValueError(
-            f"{name}: lengths must fall, or enforce_sorted be False, got {known.tolist()}"
+            f"{name}: lengths must fall, or enforce_sorted be False, got {steps.tolist()}"
         )
-    sizes = tuple(int((known > t).sum()) for t in range(known.max(initial=0)))
-    numbers = np.concatenate([t * n + order[:size] for t, size in enumerate(sizes)])
-    data = _rows(reshape(x, (most * n, *x.shape[2:])), numbers)
+    sizes = tuple(int((steps > t).sum()) for t in range(steps.max(initial=0)))
+    rows = np.concatenate([t * n + order[:size] for t, size in enumerate(sizes)])
+    data = _rows(reshape(x, (max_steps * n, *x.shape[2:])), rows)
     if enforce_sorted:
         return PackedSequence(data, sizes, None, None)
     return PackedSequence(data, sizes, tuple(order.tolist()), tuple(np.argsort(order).tolist()))
@@ -140,20 +142,20 @@ def pad_packed_sequence(
         kind = type(sequence).__name__
         raise TypeError(f"{name}: sequence must be a PackedSequence, got {kind}")
     data, sizes = sequence.data, np.array(sequence.batch_sizes)
-    most = len(sizes) if total_length is None else total_length
-    if most < len(sizes):
-        raise ValueError(f"{name}: total_length must be at least {len(sizes)}, got {most}")
+    n_steps = len(sizes) if total_length is None else total_length
+    if n_steps < len(sizes):
+        raise ValueError(f"{name}: total_length must be at least {len(sizes)}, got {n_steps}")
     n = int(sizes[0])
     starts = np.cumsum(sizes) - sizes
-    places = np.full((most, n), data.shape[0])  # a last row of padding
+    rows = np.full((n_steps, n), data.shape[0])  # a last row of padding
     for t, size in enumerate(sizes):
-        places[t, :size] = starts[t] + np.arange(size)
-    lengths = (places < data.shape[0]).sum(0)
+        rows[t, :size] = starts[t] + np.arange(size)
+    lengths = (rows < data.shape[0]).sum(0)
     if sequence.unsorted_indices is not None:
-        back = list(sequence.unsorted_indices)
-        places, lengths = places[:, back], lengths[back]
+        unsorted = list(sequence.unsorted_indices)
+        rows, lengths = rows[:, unsorted], lengths[unsorted]
     queue = None if isinstance(data, Tensor) else data.sycl_queue
     row = full((1, *data.shape[1:]), padding_value, dtype=data.dtype, device=queue)
-    result = reshape(_rows(cat([data, row]), places.ravel()), (most, n, *data.shape[1:]))
-    found = transpose(result, 0, 1) if batch_first else result
-    return found, tuple(lengths.tolist())
+    result = reshape(_rows(cat([data, row]), rows.ravel()), (n_steps, n, *data.shape[1:]))
+    padded = transpose(result, 0, 1) if batch_first else result
+    return padded, tuple(lengths.tolist())

@@ -89,7 +89,7 @@ def unrolled(step: Step, reverse: bool, inputs: Mapping[str, Tensor]) -> dict[st
     if bias.size > n_gates:
         flat, state_bias = pieces(flat, 0, [n_gates, hidden])
     products = product(reshape(x, (n_steps * n_samples, channels)), weights, flat)
-    of_steps = pieces(products, 0, [n_samples] * n_steps)
+    step_products = pieces(products, 0, [n_samples] * n_steps)
     hidden_state, cell_state = wide["src_iter"], wide.get("src_iter_c")
     state = _State(
         reshape(hidden_state, hidden_state.shape[2:]),
@@ -97,8 +97,8 @@ def unrolled(step: Step, reverse: bool, inputs: Mapping[str, Tensor]) -> dict[st
     )
     projection = wide.get("weights_projection")
     results: list[Tensor] = []
-    for of_step in reversed(of_steps) if reverse else of_steps:
-        state = step(of_step, product(state.hidden, state_weights), state_bias, state)
+    for products_of_step in reversed(step_products) if reverse else step_products:
+        state = step(products_of_step, product(state.hidden, state_weights), state_bias, state)
         if projection is not None:
             state = state._replace(hidden=product(state.hidden, _matrix(projection)))
         results.append(reshape(state.hidden, (1, *state.hidden.shape)))

@@ -11,6 +11,7 @@ import dpnp
 from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.convert import converted, in_parts
 from sycl_dnn.functional.arithmetic.operands import (
+    broadcasts_to,
     check_arrays,
     checked_array,
     checked_operands,
@@ -81,12 +82,14 @@ _OF_EXTREMES = {
 
 def _converted(name: str, input: Tensor, dim: Any, dtype: Any) -> tuple[Tensor, int]:
     axis = check_axis(name, dim, input.ndim)
-    kept = input.is_float or str(input.dtype).startswith("complex")
-    expected = str(input.dtype) if kept else "int64"
-    expected = expected if dtype is None else dtypes.name_of(dtype)
-    if expected == "bool":
+    if dtype is not None:
+        dtype = dtypes.name_of(dtype)
+    else:
+        is_inexact = input.is_float or str(input.dtype).startswith("complex")
+        dtype = str(input.dtype) if is_inexact else "int64"
+    if dtype == "bool":
         raise TypeError(f"{name}: dtype must not be bool, got bool")
-    return converted(input, expected), axis
+    return converted(input, dtype), axis
 
 
 def _scanned(operation: Operation, x: Tensor, axis: int) -> Tensor:
@@ -169,7 +172,7 @@ def _recurrence(axis: int, shape: tuple[int, ...]) -> Callable[..., Node]:
         factors, terms = (broadcast_to(node, shape) for node in (factors, terms))
         if initial is not None:
             is_first = EQ(iota(shape[axis], axis, len(shape)), number(0, "int32"))
-            # Both are 0 at the other places: an infinite one would make their gradients NaN.
+            # Both are 0 elsewhere: an infinite factor or state would make gradients NaN there.
             zero = number(0, terms.dtype)
             carried = where(is_first, factors, zero) * where(is_first, initial, zero)
             terms = where(is_first, terms + carried, terms)
@@ -222,23 +225,21 @@ def linear_recurrence(
     if not dtypes.is_float(dtype):
         raise TypeError(f"linear_recurrence: dtypes must be floating-point ones, got {dtype}")
     axis = check_axis("linear_recurrence", dim, len(shape))
-    provided = [input, other]
+    operands = [input, other]
     if initial is not None:
-        provided.append(checked_array("linear_recurrence", "initial", initial))
-        _check_initial(provided[-1].shape, shape, axis)
+        operands.append(checked_array("linear_recurrence", "initial", initial))
+        _check_initial(operands[-1].shape, shape, axis)
     if 0 in shape:
         return zeros(input.trace, shape, dtype)
     wide = dtype if dtype in ("float64", "float16", "bfloat16") else "float32"
-    result = computed(_recurrence(axis, shape), *[converted(x, wide) for x in provided])
+    result = computed(_recurrence(axis, shape), *[converted(x, wide) for x in operands])
     return converted(result, dtype)
 
 
-def _check_initial(provided: tuple[int, ...], shape: tuple[int, ...], axis: int) -> None:
-    """Raise ValueError unless a state broadcasts to those at one place of an axis."""
+def _check_initial(initial: tuple[int, ...], shape: tuple[int, ...], axis: int) -> None:
+    """Raise ValueError unless the shape of a state broadcasts to ``shape`` without ``axis``."""
     expected = tuple([1 if k == axis else n for k, n in enumerate(shape)])
-    lead = len(expected) - len(provided)
-    pairs = zip(provided, expected[max(lead, 0) :], strict=False)
-    if lead < 0 or any(n not in (1, m) for n, m in pairs):
+    if not broadcasts_to(initial, expected):
         raise ValueError(
-            f"linear_recurrence: initial must broadcast to {expected}, got shape {provided}"
+            f"linear_recurrence: initial must broadcast to {expected}, got shape {initial}"
         )

@@ -55,10 +55,10 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     if not shape:
         return cosine_similarity(reshape(x1, (1,)), reshape(x2, (1,)), 0, eps)
     # Normalize before multiplying: products of long vectors would overflow.
-    whole = [spread(expand_rank(_wide(x, dtype), len(shape)), shape) for x in (x1, x2)]
-    lengths = [clamp(norm(x, 2.0, axis, True), min=float(eps)) for x in whole]
-    unit = [div(x, length) for x, length in zip(whole, lengths, strict=True)]
-    return converted(summed(mul(*unit), axis), dtype)
+    vectors = [spread(expand_rank(_wide(x, dtype), len(shape)), shape) for x in (x1, x2)]
+    lengths = [clamp(norm(x, 2.0, axis, True), min=float(eps)) for x in vectors]
+    unit_vectors = [div(x, length) for x, length in zip(vectors, lengths, strict=True)]
+    return converted(summed(mul(*unit_vectors), axis), dtype)
 
 
 def _wide(x: Tensor, dtype: str) -> Tensor:
@@ -104,8 +104,8 @@ def pairwise_distance(
     x1, x2 = checked_operands("pairwise_distance", x1=x1, x2=x2)
     check_float("pairwise_distance", x1=x1, x2=x2)
     dtype = dtypes.result_dtype(x1, x2)
-    apart = add(sub(_wide(x1, dtype), _wide(x2, dtype)), float(eps))
-    return converted(norm(apart, p, -1, keepdim), dtype)
+    difference = add(sub(_wide(x1, dtype), _wide(x2, dtype)), float(eps))
+    return converted(norm(difference, p, -1, keepdim), dtype)
 
 
 @operation
@@ -143,12 +143,12 @@ def cdist(
     -----
     The gradient is 0 where a distance is 0. Source: ``torch.cdist``.
     """
-    provided = {"x1": x1, "x2": x2}
-    check_arrays("cdist", **provided)
-    for argument, x in provided.items():
+    operands = {"x1": x1, "x2": x2}
+    check_arrays("cdist", **operands)
+    for argument, x in operands.items():
         if x.ndim < 2:
             raise ValueError(f"cdist: {argument} must have at least 2 axes, got shape {x.shape}")
-    check_float("cdist", **provided)
+    check_float("cdist", **operands)
     if x1.shape[-1] != x2.shape[-1]:
         raise ValueError(f"cdist: x2 must have {x1.shape[-1]} columns, got shape {x2.shape}")
     dtype = dtypes.promote(x1.dtype, x2.dtype)

@@ -12,8 +12,6 @@ import dpnp
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.operands import check_real
 from sycl_dnn.functional.reduction.sums import (
-    ALL,
-    ANY,
     axes_of,
     by_dpnp,
     by_kernel,
@@ -73,12 +71,12 @@ class ValuesAndIndices(NamedTuple):
 _ONE = {"dim": "int, optional", "which": "The axis to reduce, all by default.", "more": _EMPTY}
 
 
-def _place(name: str, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
+def _arg_extreme(name: str, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """Return int64 indices of the extremes, the first one on ties."""
     check_real(name, input=x)
     axes = axes_of(name, None if dim is None else check_axis(name, dim, x.ndim), x.ndim)
     _check_not_empty(name, x, axes)
-    operation, function = _PLACES[name]
+    operation, function = _ARG_EXTREMES[name]
     if x.is_float or has_kernel(str(x.dtype)):
         return by_kernel(operation, x, axes, keepdim, dtype="int64")
     axis = None if dim is None or not x.ndim else axes[0]
@@ -86,36 +84,35 @@ def _place(name: str, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
 
 
 #: By function: the operation, and dpnp's function for integers that kernels do not support.
-_PLACES = {"argmax": (ops.ARGMAX, dpnp.argmax), "argmin": (ops.ARGMIN, dpnp.argmin)}
-_FIRST_PLACE = "Ties, and several NaN, give the first index."
+_ARG_EXTREMES = {"argmax": (ops.ARGMAX, dpnp.argmax), "argmin": (ops.ARGMIN, dpnp.argmin)}
+_FIRST_INDEX = "Ties, and several NaN, give the first index."
+
+
+_INDEX = "dpnp.ndarray of int64\n    Into the flattened array without ``dim``."
 
 
 @operation
-@documented(_FIRST_PLACE,
-            returns="dpnp.ndarray of int64\n    Into the flattened array without ``dim``.",
-            **_ONE)  # fmt: skip
+@documented(_FIRST_INDEX, returns=_INDEX, **_ONE)
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> dpnp.ndarray:
     """Return the indices of the maxima."""
-    return _place("argmax", input, dim, keepdim)
+    return _arg_extreme("argmax", input, dim, keepdim)
 
 
 @operation
-@documented(_FIRST_PLACE,
-            returns="dpnp.ndarray of int64\n    Into the flattened array without ``dim``.",
-            **_ONE)  # fmt: skip
+@documented(_FIRST_INDEX, returns=_INDEX, **_ONE)
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> dpnp.ndarray:
     """Return the indices of the minima."""
-    return _place("argmin", input, dim, keepdim)
+    return _arg_extreme("argmin", input, dim, keepdim)
 
 
-def _with_places(
+def _with_indices(
     name: str, operation: Operation, function: Any, x: Tensor, dim: Any, keepdim: bool
 ) -> Tensor | ValuesAndIndices:
     if dim is None:
         shared = ops.MAX_OF_ALL if operation is ops.MAX else ops.MIN_OF_ALL
         return _extreme(name, shared, function, x, None, keepdim)
     axis = check_axis(name, dim, x.ndim)
-    indices = _place(f"arg{name}", x, dim, keepdim)
+    indices = _arg_extreme(f"arg{name}", x, dim, keepdim)
     with untaped(x.trace):
         values = _extreme(name, operation, function, x, axis, keepdim)
     values = values.view(values.shape, values.strides)
@@ -143,8 +140,7 @@ def _logical(name: str, operation: Operation, x: Tensor, dim: Any, keepdim: bool
     return getattr(x, name)(axis=axes, keepdims=keepdim)  # type: ignore[no-any-return]
 
 
-_TRUTH = {"dim": ANY, "which": ALL, "parameters": "", "more": "",
-          "returns": "dpnp.ndarray\n    bool; uint8 for uint8."}  # fmt: skip
+_TRUTH = {"returns": "dpnp.ndarray\n    bool; uint8 for uint8."}
 
 
 @operation
@@ -171,16 +167,14 @@ _PAIR = "dpnp.ndarray or Array\n    With ``dim`` a named tuple (values, indices)
 
 
 @operation
-@documented(_FIRST,
-            returns=_PAIR, **_ONE)  # fmt: skip
+@documented(_FIRST, returns=_PAIR, **_ONE)
 def max(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | ValuesAndIndices:
     """Return the maxima, along an axis with their indices."""
-    return _with_places("max", ops.MAX, dpnp.max, input, dim, keepdim)
+    return _with_indices("max", ops.MAX, dpnp.max, input, dim, keepdim)
 
 
 @operation
-@documented(_FIRST,
-            returns=_PAIR, **_ONE)  # fmt: skip
+@documented(_FIRST, returns=_PAIR, **_ONE)
 def min(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | ValuesAndIndices:
     """Return the minima, along an axis with their indices."""
-    return _with_places("min", ops.MIN, dpnp.min, input, dim, keepdim)
+    return _with_indices("min", ops.MIN, dpnp.min, input, dim, keepdim)

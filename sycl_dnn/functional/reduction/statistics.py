@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import named, operation
 from sycl_dnn.functional.arithmetic.comparison import clamp
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.normalization.affine import check_eps
@@ -97,18 +97,16 @@ Source: ``torch.{name}``.
 """
 
 
-def _with_mean(name: str, what: str, spread: Any) -> Any:
+def _with_mean(name: str, statistic: str, function: Any) -> Any:
     def call(
         input: Tensor, dim: int | Sequence[int] | None = None, *,
         correction: float = 1, keepdim: bool = False,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         check_float(name, input=input)
-        result = spread(input, dim, correction=correction, keepdim=keepdim)
+        result = function(input, dim, correction=correction, keepdim=keepdim)
         return result, mean(input, dim, keepdim)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = _BOTH.format(name=name, what=what)
-    return operation(call)
+    return operation(named(call, name, _BOTH.format(name=name, what=statistic)))
 
 
 var_mean = _with_mean("var_mean", "variance", var)
@@ -176,6 +174,6 @@ def normalize(
     """
     check_float("normalize", input=input)
     check_eps("normalize", eps)
-    wide = input.trace.convert(input, "float32") if input.dtype != "float64" else input
+    wide = input.trace.convert(input, dtypes.wide(input.dtype))
     length = clamp(norm(wide, p, dim, keepdim=True), min=eps)
     return binary(algorithm.binary_div, wide, length, input.dtype)

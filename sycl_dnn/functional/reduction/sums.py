@@ -56,20 +56,15 @@ Source: oneDNN developer guide, "Reduction"; names and defaults are torch's.
 _DTYPE = """dtype : str or NumPy dtype, optional
     dtype of the result, to which ``input`` is converted first.
 """
+_RETURNS = "dpnp.ndarray or Array"
 ANY = "int or sequence of int, optional"
 ALL = "Axes to reduce, all by default."
 
 
 def documented(notes: str, **parts: str) -> Callable[..., Any]:
     """Complete the docstring of a reduction from its summary."""
-    provided = {
-        "dim": ANY,
-        "which": ALL,
-        "parameters": "",
-        "returns": "dpnp.ndarray or Array",
-        "more": "",
-    } | parts
-    return templated(_DOC, notes=notes, **provided)
+    defaults = {"dim": ANY, "which": ALL, "parameters": "", "more": "", "returns": _RETURNS}
+    return templated(_DOC, notes=notes, **(defaults | parts))
 
 
 def axes_of(name: str, dim: Any, ndim: int) -> tuple[int, ...]:
@@ -138,9 +133,9 @@ def of_elements(
 ) -> Tensor:
     """Record a computation on one array as a generated kernel; dtypes as in ``by_kernel``."""
     check_unpacked("reduction", "input", x)
-    provided = x if has_kernel(str(x.dtype)) else converted(x, "float32")
-    written = dtype if has_kernel(dtype) else "float32"
-    return converted(by_nodes(definition, provided, wide=wide, dtype=written), dtype)
+    source = x if has_kernel(str(x.dtype)) else converted(x, "float32")
+    computed_dtype = dtype if has_kernel(dtype) else "float32"
+    return converted(by_nodes(definition, source, wide=wide, dtype=computed_dtype), dtype)
 
 
 def _of_integers(
@@ -204,10 +199,10 @@ def mean(
     dtype: Any = None,
 ) -> Tensor:
     """Return the mean over axes."""
-    expected = dtypes.name_of(dtype) if dtype is not None else input.dtype
-    if not dtypes.is_float(expected):
-        raise TypeError(f"mean: input must have a floating-point dtype, got {expected}")
-    return _reduced("mean", algorithm.reduction_mean, None, input, dim, keepdim, expected)
+    dtype = dtypes.name_of(dtype) if dtype is not None else input.dtype
+    if not dtypes.is_float(dtype):
+        raise TypeError(f"mean: input must have a floating-point dtype, got {dtype}")
+    return _reduced("mean", algorithm.reduction_mean, None, input, dim, keepdim, dtype)
 
 
 @operation

@@ -9,8 +9,9 @@ from typing import Any
 
 import dpnp
 
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import named, operation
 from sycl_dnn.functional.arithmetic.convert import in_parts
+from sycl_dnn.functional.arithmetic.operands import broadcasts_to
 from sycl_dnn.functional.index.selected import selected
 from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
 from sycl_dnn.ir.node import Node
@@ -30,7 +31,7 @@ def rearranged(
     definition: Callable[[Node], Node],
     of_imaginary: Callable[[Node], Node] | None = None,
 ) -> Tensor:
-    """Record a rearrangement of elements; imaginary parts may be filled differently."""
+    """Record a rearrangement of elements; ``of_imaginary`` is that of imaginary parts."""
     parts = in_parts(x)
     definitions = (definition, of_imaginary or definition)
     results = [computed(f, part) for f, part in zip(definitions, parts.tensors, strict=False)]
@@ -38,10 +39,10 @@ def rearranged(
 
 
 def _axes(name: str, dims: Any, ndim: int) -> tuple[int, ...]:
-    provided = dims if isinstance(dims, (tuple, list)) else (dims,)
-    axes = tuple(check_axis(name, d, ndim, "dims") for d in provided)
+    dims = dims if isinstance(dims, (tuple, list)) else (dims,)
+    axes = tuple(check_axis(name, d, ndim, "dims") for d in dims)
     if len(set(axes)) < len(axes) and name == "flip":
-        raise ValueError(f"{name}: dims must name each axis once, got {tuple(provided)}")
+        raise ValueError(f"{name}: dims must name each axis once, got {tuple(dims)}")
     return axes
 
 
@@ -102,17 +103,17 @@ def roll(
     -----
     The gradient is rolled back. Source: ``torch.roll``.
     """
-    provided = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
-    by = tuple(checked_int("roll", "shifts", s) for s in provided)
+    amounts = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
+    amounts = tuple(checked_int("roll", "shifts", s) for s in amounts)
     axes = () if dims is None else _axes("roll", dims, input.ndim)
-    if len(by) != (len(axes) if axes else 1):
+    if len(amounts) != (len(axes) if axes else 1):
         raise ValueError(f"roll: shifts must be one for each of dims, got {shifts} and {dims}")
     if not input.ndim:
         return input
 
     def definition(x: Node) -> Node:
         result = x if axes else nodes.reshape(x, (x.size,))
-        for axis, shift in zip(axes or (0,), by, strict=True):
+        for axis, shift in zip(axes or (0,), amounts, strict=True):
             result = roll_nodes(result, shift, axis)
         return nodes.reshape(result, x.shape)
 
@@ -155,9 +156,7 @@ def _triangle(name: str, where: str) -> Any:
         k = min(max(k, -_FAR), _FAR)
         return rearranged(input, lambda x: triangle(x, k, is_lower=name == "tril"))
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = _TRIANGLE.format(name=name, where=where)
-    return operation(call)
+    return operation(named(call, name, _TRIANGLE.format(name=name, where=where)))
 
 
 tril = _triangle("tril", "below")
@@ -178,15 +177,14 @@ def spread(x: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 def _sizes(name: str, x: Tensor, size: Any) -> tuple[int, ...]:
     """Return the expanded shape; -1 keeps a size."""
-    provided = size if isinstance(size, (tuple, list)) else (size,)
-    expected = [checked_int(name, "size", n, -1) for n in provided]
-    old = (1,) * (len(expected) - x.ndim) + x.shape
-    kept = [n if m == -1 else m for n, m in zip(old, expected, strict=False)]
-    is_new = len(expected) - x.ndim
-    fits = is_new >= 0 and -1 not in expected[: max(is_new, 0)]
-    if not fits or any(n not in (1, m) for n, m in zip(old, kept, strict=True)):
-        raise ValueError(f"{name}: size must broadcast shape {x.shape}, got {tuple(expected)}")
-    return tuple(kept)
+    size = size if isinstance(size, (tuple, list)) else (size,)
+    sizes = tuple(checked_int(name, "size", n, -1) for n in size)
+    n_new = len(sizes) - x.ndim
+    old = (1,) * n_new + x.shape
+    shape = tuple(n if m == -1 else m for n, m in zip(old, sizes, strict=False))
+    if n_new < 0 or -1 in sizes[:n_new] or not broadcasts_to(x.shape, shape):
+        raise ValueError(f"{name}: size must broadcast shape {x.shape}, got {sizes}")
+    return shape
 
 
 _EXPANDED = """Repeat an array along axes of size 1, and along new leading ones.
@@ -217,9 +215,7 @@ def _expansion(name: str, source: str) -> Any:
     def call(input: Tensor, size: int | Sequence[int]) -> Tensor:
         return spread(input, _sizes(name, input, size))
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = _EXPANDED.format(source=source)
-    return operation(call)
+    return operation(named(call, name, _EXPANDED.format(source=source)))
 
 
 expand = _expansion("expand", "Tensor.expand")
@@ -250,8 +246,8 @@ def tile(input: Tensor, dims: int | Sequence[int]) -> Tensor:
     -----
     Gradients of the copies are summed. Source: ``torch.tile``.
     """
-    provided = dims if isinstance(dims, (tuple, list)) else (dims,)
-    times = [checked_int("tile", "dims", n, 0) for n in provided]
+    dims = dims if isinstance(dims, (tuple, list)) else (dims,)
+    times = [checked_int("tile", "dims", n, 0) for n in dims]
     times = [1] * (input.ndim - len(times)) + times
     shape = (1,) * (len(times) - input.ndim) + input.shape
     between = tuple(n for size in shape for n in (1, size))
@@ -287,9 +283,9 @@ def _repeat_interleave(input, repeats, dim, output_size):
         return dpnp.searchsorted(ends, places, side="right").astype("int64")
 
     out = Out((output_size,), "int64")
-    found = input.trace.array_call(numbers, [repeats], [out], lambda entry, grads: {})[0]
-    along = tuple(output_size if a == axis else 1 for a in range(input.ndim))
-    return selected(input, views.reshape(found, along), axis)
+    index = input.trace.array_call(numbers, [repeats], [out], lambda entry, grads: {})[0]
+    aligned = tuple(output_size if a == axis else 1 for a in range(input.ndim))
+    return selected(input, views.reshape(index, aligned), axis)
 
 
 def repeat_interleave(
@@ -334,14 +330,14 @@ def repeat_interleave(
         kind = type(repeats).__name__
         raise TypeError(f"repeat_interleave: repeats must be an int or an array, got {kind}")
     if output_size is None and not isinstance(repeats, int):
-        known = repeats
+        counts = repeats
         if isinstance(repeats, Tensor):
             refusal = "repeat_interleave: output_size must be given inside a compiled function"
-            known = value_of("repeat_interleave", repeats, refusal)
+            counts = value_of("repeat_interleave", repeats, refusal)
         length = input.shape[dim] if dim is not None else math.prod(input.shape)
-        output_size = int(known.sum()) * (length if repeats.size == 1 else 1)
-    provided = {} if out is None else {"out": out}
-    return _repeat_interleave(input, repeats, dim, output_size, **provided)
+        output_size = int(counts.sum()) * (length if repeats.size == 1 else 1)
+    keywords = {} if out is None else {"out": out}
+    return _repeat_interleave(input, repeats, dim, output_size, **keywords)
 
 
 @operation
@@ -371,18 +367,17 @@ def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...
     """
     if indexing not in (None, "ij", "xy"):
         raise ValueError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
-    provided = (
-        tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
-    )
-    if any(t.ndim > 1 for t in provided):
-        shapes = ", ".join(str(t.shape) for t in provided)
+    is_list = len(tensors) == 1 and isinstance(tensors[0], (tuple, list))
+    arrays = tensors[0] if is_list else tensors
+    if any(t.ndim > 1 for t in arrays):
+        shapes = ", ".join(str(t.shape) for t in arrays)
         raise ValueError(f"meshgrid: tensors must have at most one axis, got shapes {shapes}")
-    order = list(range(len(provided)))
+    order = list(range(len(arrays)))
     if indexing == "xy" and len(order) > 1:
         order[:2] = [1, 0]
-    shape = tuple(provided[i].size for i in order)
+    shape = tuple(arrays[i].size for i in order)
     results = []
-    for number, x in enumerate(provided):
-        along = tuple(n if order[a] == number else 1 for a, n in enumerate(shape))
-        results.append(spread(views.reshape(x, along), shape))
+    for position, x in enumerate(arrays):
+        aligned = tuple(n if order[a] == position else 1 for a, n in enumerate(shape))
+        results.append(spread(views.reshape(x, aligned), shape))
     return tuple(results)

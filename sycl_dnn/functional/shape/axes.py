@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sycl_dnn.call.operation import operation, templated
+from sycl_dnn.call.operation import named, operation, templated
 from sycl_dnn.functional.arithmetic.comparison import where
 from sycl_dnn.functional.creation.factories import eye
 from sycl_dnn.functional.shape.arrangement import roll
@@ -56,11 +56,11 @@ _VIEW = """{summary}
 
 Parameters
 ----------
-input : {given}
+input : {array}
 {parameters}
 Returns
 -------
-{made}
+{returns}
     A copy; inside a traced function a view.
 
 Raises
@@ -77,7 +77,10 @@ _ANY = "array of any shape and dtype"
 
 @operation
 @templated(
-    _VIEW, given="array (*A, n, *B)", made="array (*A, *B)", error="There is no such axis or slice"
+    _VIEW,
+    array="array (*A, n, *B)",
+    returns="array (*A, *B)",
+    error="There is no such axis or slice",
 )
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """Return one slice along an axis, without that axis.
@@ -98,8 +101,8 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 @operation
 @templated(
     _VIEW,
-    given=_ANY,
-    made="array",
+    array=_ANY,
+    returns="array",
     error="There is no such axis, one is repeated, or the lengths differ",
 )
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
@@ -109,24 +112,30 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
     destination : int or sequence of int
         Destination of each ``source`` axis.
     """
-    many = (tuple, list)
-    came, go = (
-        [check_axis("movedim", d, input.ndim, n) for d in (v if isinstance(v, many) else [v])]
-        for n, v in (("source", source), ("destination", destination))
+    sources, destinations = (
+        [check_axis("movedim", d, input.ndim, argument) for d in dims]
+        for argument, dims in (
+            ("source", source if isinstance(source, (tuple, list)) else [source]),
+            (
+                "destination",
+                destination if isinstance(destination, (tuple, list)) else [destination],
+            ),
+        )
     )
-    if len(came) != len(go) or len(set(came)) < len(came) or len(set(go)) < len(go):
+    counts = {len(axes) for axes in (sources, destinations, set(sources), set(destinations))}
+    if len(counts) > 1:
         raise ValueError(
             f"movedim: source and destination must name as many axes, each once, got {source} and "
             f"{destination}"
         )
-    order = [a for a in range(input.ndim) if a not in came]
-    for place, axis in sorted(zip(go, came, strict=True)):
-        order.insert(place, axis)
+    order = [a for a in range(input.ndim) if a not in sources]
+    for position, axis in sorted(zip(destinations, sources, strict=True)):
+        order.insert(position, axis)
     return views.transpose(input, order) if input.ndim else input
 
 
 @operation
-@templated(_VIEW, given=_ANY, made="array", error="There is no such axis")
+@templated(_VIEW, array=_ANY, returns="array", error="There is no such axis")
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """Exchange two axes; alias of ``transpose``.
 
@@ -158,15 +167,13 @@ Source: ``torch.{name}``.
 """
 
 
-def _stacked(name: str, which: str, fewer: str, least: int) -> Any:
+def _stacked(name: str, position: str, note: str, min_rank: int) -> Any:
     def call(tensors: Sequence[Tensor]) -> Tensor:
         check_tensors(name, tensors)
-        wide = [views.expand_rank(t, max(t.ndim, least)) for t in tensors]
-        return cat(wide, int(name == "hstack" and wide[0].ndim > 1))
+        expanded = [views.expand_rank(t, max(t.ndim, min_rank)) for t in tensors]
+        return cat(expanded, int(name == "hstack" and expanded[0].ndim > 1))
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = _STACKED.format(name=name, which=which, fewer=fewer)
-    return operation(call)
+    return operation(named(call, name, _STACKED.format(name=name, which=position, fewer=note)))
 
 
 hstack = _stacked("hstack", "second", "1-d arrays are concatenated along their only axis.", 1)
@@ -209,10 +216,10 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     rest = [a for a in range(input.ndim) if a not in (rows, columns)]
     x = views.transpose(input, [*rest, rows, columns])
     n, m = x.shape[-2:]
-    down, right = max(-offset, 0), max(offset, 0)
-    length = max(min(n - down, m - right), 0)
+    first_row, first_column = max(-offset, 0), max(offset, 0)
+    length = max(min(n - first_row, m - first_column), 0)
     flat = views.reshape(x, (*x.shape[:-2], n * m))
-    start = down * m + right if length else 0
+    start = first_row * m + first_column if length else 0
     return views.narrow(flat, flat.ndim - 1, start, length, m + 1)
 
 
@@ -248,9 +255,9 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
         raise ValueError(f"diag: input must have 1 or 2 axes, got shape {input.shape}")
     offset = checked_int("diag", "diagonal", diagonal)
     size = input.size + abs(offset)
-    kept = eye(size, dtype="bool")
+    is_diagonal = eye(size, dtype="bool")
     if offset:
         before, after = (offset, 0) if offset > 0 else (0, -offset)
-        kept = roll(kept, offset, 1)
+        is_diagonal = roll(is_diagonal, offset, 1)
         input = pad(input, (before, after))
-    return where(kept, input, input.dtype != "bool" and 0)
+    return where(is_diagonal, input, input.dtype != "bool" and 0)

@@ -54,20 +54,20 @@ Kernel = tuple[float, Callable[[np.ndarray, float], np.ndarray]]
 
 def nearest_indices(n_in: int, n_out: int, scale: float, exact: bool) -> np.ndarray:
     """Return the source index of each output element, rounded in float32 as in PyTorch."""
-    at, scale = np.arange(n_out), np.float32(scale)
+    positions, scale = np.arange(n_out), np.float32(scale)
     if exact:
         # As centers, rounded once as by a fused multiply-add: that decides ties.
-        centers = (np.float64(scale) * (at + 0.5) - 0.5).astype(np.float32)
+        centers = (np.float64(scale) * (positions + 0.5) - 0.5).astype(np.float32)
         indices = np.floor(np.maximum(centers, 0) + np.float32(0.5))
     else:
-        indices = np.floor(at.astype(np.float32) * scale)
+        indices = np.floor(positions.astype(np.float32) * scale)
     return np.minimum(indices.astype(np.int64), n_in - 1)
 
 
 def _centers(n_out: int, scale: float, align_corners: bool) -> np.ndarray:
     """Return the coordinate that each output element samples, in input elements."""
-    at = np.arange(n_out, dtype=np.float64)
-    return at * scale if align_corners else (at + 0.5) * scale - 0.5
+    positions = np.arange(n_out, dtype=np.float64)
+    return positions * scale if align_corners else (positions + 0.5) * scale - 0.5
 
 
 def _triangle(distance: np.ndarray, _: float = 0.0) -> np.ndarray:
@@ -95,13 +95,13 @@ def _taps(axis: Resize, cubic: bool, align_corners: bool, antialias: bool) -> Ta
     if antialias:
         return _antialiased(n_in, n_out, scale, cubic)
     support, kernel = _CUBIC if cubic else _LINEAR
-    at = _centers(n_out, scale, align_corners)
+    centers = _centers(n_out, scale, align_corners)
     if not cubic:
-        at = np.maximum(at, 0)
-    first = np.floor(at).astype(np.int64) - int(support) + 1
+        centers = np.maximum(centers, 0)
+    first = np.floor(centers).astype(np.int64) - int(support) + 1
     columns = first[:, None] + np.arange(int(2 * support))
     # Clamped at the edge; zero weights are kept, since torch turns infinities there into NaN.
-    return Taps(np.clip(columns, 0, n_in - 1), kernel(at[:, None] - columns, _A), n_in)
+    return Taps(np.clip(columns, 0, n_in - 1), kernel(centers[:, None] - columns, _A), n_in)
 
 
 def _antialiased(n_in: int, n_out: int, scale: float, cubic: bool) -> Taps:
@@ -188,8 +188,8 @@ def _untaped(x: Tensor, function: Callable[[], Tensor]) -> Tensor:
 
 def _without_scale(axis: Resize) -> Resize:
     """Drop the scale of a resizing whose size is kept or doubled."""
-    is_known = axis.n_out in (axis.n_in, 2 * axis.n_in)
-    return axis._replace(scale=axis.n_in / axis.n_out) if is_known else axis
+    is_kept_or_doubled = axis.n_out in (axis.n_in, 2 * axis.n_in)
+    return axis._replace(scale=axis.n_in / axis.n_out) if is_kept_or_doubled else axis
 
 
 def _repeated(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
@@ -198,7 +198,7 @@ def _repeated(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
     oneDNN rounds as ``nearest-exact`` except for ties; all rules agree if elements are repeated
     equally often. If elements are dropped evenly, a view suffices.
     """
-    spans, taken, sizes = [], {}, []
+    spans, gathered, sizes = [], {}, []
     for number, axis in enumerate(axes, start=2):
         indices = nearest_indices(*axis, exact)
         step = int(indices[1] - indices[0]) if axis.n_out > 1 else 1
@@ -208,11 +208,11 @@ def _repeated(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
         if step and step * axis.n_out <= axis.n_in and (indices == even).all():
             span = Span(int(indices[0]), axis.n_out, step)
         elif axis.n_out % axis.n_in or (indices != repeated).any():
-            taken[number] = indices
+            gathered[number] = indices
         spans.append(span)
         sizes.append(size)
     x = cut(x, spans)
-    for number, indices in taken.items():
+    for number, indices in gathered.items():
         x = _gathered(x, number, indices)
     return x if x.shape[2:] == tuple(sizes) else _enlarged(x, tuple(sizes))
 
@@ -224,12 +224,12 @@ _MANY = 8
 def _enlarged(x: Tensor, sizes: Sizes) -> Tensor:
     """Repeat each element of (N, C, *S) equally often along each axis; the gradient is a sum."""
     pairs = list(zip(x.shape[2:], sizes, strict=True))
-    apart = [*x.shape[:2], *[n for size, _ in pairs for n in (size, 1)]]
-    spread = [*x.shape[:2], *[n for size, more in pairs for n in (size, more // size)]]
+    split = [*x.shape[:2], *[n for size, _ in pairs for n in (size, 1)]]
+    repeated = [*x.shape[:2], *[n for size, more in pairs for n in (size, more // size)]]
 
     def definition(node: Node) -> Node:
         return ops.reshape(
-            ops.broadcast_to(ops.reshape(node, apart), spread), (*x.shape[:2], *sizes)
+            ops.broadcast_to(ops.reshape(node, split), repeated), (*x.shape[:2], *sizes)
         )
 
     if x.dtype in ("float64", "int32"):  # oneDNN rounds integers to float32
@@ -238,7 +238,7 @@ def _enlarged(x: Tensor, sizes: Sizes) -> Tensor:
     def record() -> Tensor:
         if is_missing(x) and x.shape[1] >= _MANY:  # oneDNN would convert, resize, convert back
             rows = in_layout(x, layout.channels_last(x.shape, x.dtype))
-            result = broadcast_to(reshape(rows, apart), tuple(spread))
+            result = broadcast_to(reshape(rows, split), tuple(repeated))
             return reshape(result, (*x.shape[:2], *sizes))
         return _resampled(x, algorithm.resampling_nearest, sizes)
 
@@ -286,9 +286,9 @@ def _check_mode(x: Tensor, mode: Any, align_corners: bool | None, antialias: boo
     if mode not in _MODES:
         raise ValueError(f"interpolate: mode must be one of {', '.join(_MODES)}, got {mode!r}")
     if x.ndim not in _MODES[mode]:
-        fitting = [m for m, ranks in _MODES.items() if x.ndim in ranks]
+        allowed = [m for m, ranks in _MODES.items() if x.ndim in ranks]
         raise ValueError(
-            f"interpolate: mode must be one of {', '.join(fitting) or 'none'} for {x.ndim} axes, "
+            f"interpolate: mode must be one of {', '.join(allowed) or 'none'} for {x.ndim} axes, "
             f"got {mode!r}"
         )
     if align_corners is not None and mode not in _SMOOTH:
@@ -313,7 +313,7 @@ def _factors(value: Any, rank: int) -> list[float]:
 
 
 def _resizes(
-    own: Sizes, size: Any, scale_factor: Any, recompute: bool | None, align_corners: bool
+    sizes_in: Sizes, size: Any, scale_factor: Any, recompute: bool | None, align_corners: bool
 ) -> list[Resize]:
     """Return the resizing of each spatial axis, from ``size`` or ``scale_factor``."""
     if (size is None) == (scale_factor is None):
@@ -324,18 +324,18 @@ def _resizes(
     if size is not None:
         if recompute:
             raise ValueError("interpolate: recompute_scale_factor must go with scale_factor")
-        sizes = per_axis("interpolate", "size", size, len(own))
-        scales = [n / t for n, t in zip(own, sizes, strict=True)]
+        sizes_out = per_axis("interpolate", "size", size, len(sizes_in))
+        scales = [n / t for n, t in zip(sizes_in, sizes_out, strict=True)]
     else:
-        factors = _factors(scale_factor, len(own))
-        sizes = tuple(math.floor(n * f) for n, f in zip(own, factors, strict=True))
-        if min(sizes) < 1:
+        factors = _factors(scale_factor, len(sizes_in))
+        sizes_out = tuple(math.floor(n * f) for n, f in zip(sizes_in, factors, strict=True))
+        if min(sizes_out) < 1:
             raise ValueError(f"interpolate: scale_factor must leave elements, got {scale_factor!r}")
-        pairs = zip(own, sizes, strict=True)
+        pairs = zip(sizes_in, sizes_out, strict=True)
         scales = [n / t for n, t in pairs] if recompute else [1 / f for f in factors]
     if align_corners:
-        scales = [(n - 1) / max(t - 1, 1) for n, t in zip(own, sizes, strict=True)]
-    return [Resize(*a) for a in zip(own, sizes, scales, strict=True)]
+        scales = [(n - 1) / max(t - 1, 1) for n, t in zip(sizes_in, sizes_out, strict=True)]
+    return [Resize(*a) for a in zip(sizes_in, sizes_out, scales, strict=True)]
 
 
 @operation

@@ -22,15 +22,15 @@ from sycl_dnn.trace.views import narrow as narrow_of_views
 from sycl_dnn.trace.views import reshape
 
 #: oneDNN supports at most 1,024 sources; more are joined in groups first.
-_MOST = 512
+_MAX_SOURCES = 512
 
 
 def join(parts: Sequence[Tensor], axis: int) -> Tensor:
     """Concatenate tensors of one dtype in the layout of the first."""
     if len(parts) == 1:
         return parts[0]
-    if len(parts) > _MOST:
-        groups = [parts[i : i + _MOST] for i in range(0, len(parts), _MOST)]
+    if len(parts) > _MAX_SOURCES:
+        groups = [parts[i : i + _MAX_SOURCES] for i in range(0, len(parts), _MAX_SOURCES)]
         return join([join(group, axis) for group in groups], axis)
     first, full = parts[0], [p for p in parts if p.size]
     sizes = [p.shape[axis] for p in parts]
@@ -42,7 +42,7 @@ def join(parts: Sequence[Tensor], axis: int) -> Tensor:
         result = zeros(first.trace, shape, first.dtype)
     else:
         result = full[0] if len(full) == 1 else _concat(full, axis, shape)
-    return _without(result, [p for p in parts if not p.size])
+    return _with_gradients(result, [p for p in parts if not p.size])
 
 
 def _concat(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tensor:
@@ -51,7 +51,7 @@ def _concat(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tenso
         first.is_float
         and first.dtype != "float64"  # concat does not support it on CPUs
         and joins(first.trace.engine, first.dtype)
-        and all(_lies_along(p, first) for p in parts)
+        and all(_is_ordered_as(p, first) for p in parts)
     )
     if first.desc.is_plain and not is_fast:
         return _placed(parts, axis, shape)
@@ -64,8 +64,8 @@ def _concat(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tenso
     return result["dst"]
 
 
-def _lies_along(part: Tensor, first: Tensor) -> bool:
-    """Whether oneDNN has a fast implementation for joining a tensor to the first one."""
+def _is_ordered_as(part: Tensor, first: Tensor) -> bool:
+    """Whether a tensor has the axis order of the first one, as fast implementations require."""
     if not part.desc.is_plain:
         return True
     order = views.axis_order(first, first.ndim)
@@ -74,7 +74,7 @@ def _lies_along(part: Tensor, first: Tensor) -> bool:
 
 
 def _placed(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tensor:
-    """Concatenate by copying each tensor to its place, if concat has only its slow reference."""
+    """Concatenate by copies, where oneDNN's concat has only its slow reference implementation."""
     first, start = parts[0], 0
     desc = layout.like(first.desc, first.dtype, shape)
     result = Tensor(first.trace, Storage(desc), desc, first.dtype, shape)
@@ -91,19 +91,22 @@ def _placed(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tenso
     return result
 
 
-def _without(result: Tensor, empty: Sequence[Tensor]) -> Tensor:
-    """Let empty parts receive gradients as well."""
+def _with_gradients(result: Tensor, empty: Sequence[Tensor]) -> Tensor:
+    """Record that the gradients of empty parts are empty."""
     if not empty or not result.is_float:
         return result
 
     def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        zeros = {n: t for n, t in entry.inputs.items() if n != "made"}
-        found = {n: t.trace.zeros(layout.row_major(t.shape, t.dtype)) for n, t in zeros.items()}
-        return {"made": grads["dst"], **found}
+        grads_of_empty = {
+            n: t.trace.zeros(layout.row_major(t.shape, t.dtype))
+            for n, t in entry.inputs.items()
+            if n != "joined"
+        }
+        return {"joined": grads["dst"], **grads_of_empty}
 
     same = result.view(result.shape, result.strides)
-    named = {"made": result, **{str(i): t for i, t in enumerate(empty)}}
-    result.trace.tape.append(Entry("view", named, {"dst": same}, rule=rule))
+    inputs = {"joined": result, **{str(i): t for i, t in enumerate(empty)}}
+    result.trace.tape.append(Entry("view", inputs, {"dst": same}, rule=rule))
     return same
 
 
@@ -171,7 +174,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     if len(rest) > 1:
         shapes = ", ".join(str(p.shape) for p in parts)
         raise ValueError(f"cat: tensors must have equal shapes but for axis {axis}, got {shapes}")
-    return _without(join(parts, axis), legacy)
+    return _with_gradients(join(parts, axis), legacy)
 
 
 @operation
@@ -203,8 +206,8 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     if any(p.shape != shape for p in parts):
         shapes = ", ".join(str(p.shape) for p in parts)
         raise ValueError(f"stack: tensors must have one shape, got {shapes}")
-    wide = (*shape[:axis], 1, *shape[axis:])
-    return join([reshape(p, wide) for p in parts], axis)
+    expanded = (*shape[:axis], 1, *shape[axis:])
+    return join([reshape(p, expanded) for p in parts], axis)
 
 
 # --- split, chunk, narrow

@@ -10,26 +10,16 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.shape.arrangement import rearranged
 from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.ops import selection
-from sycl_dnn.ops.selection import BORDER
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import narrow
 
-#: Padding before and after each axis.
-AxisWidths = Sequence[tuple[int, int]]
 #: PyTorch's modes that repeat elements.
 MODES = ("reflect", "replicate", "circular")
-
-
-def repeated(x: Tensor, widths: AxisWidths, mode: str) -> Tensor:
-    """Pad a tensor; widths are nonnegative and within the reach of the mode."""
-    return rearranged(x, lambda node: BORDER(node, widths=tuple(widths), mode=mode))
-
-
 #: Padding before and after each axis; negative values crop.
 Widths = list[tuple[int, int]]
 
 
-_LARGEST = 2**31
+_MAX_WIDTH = 2**31
 
 
 def _widths(pad: Sequence[int], ndim: int) -> Widths:
@@ -42,14 +32,14 @@ def _widths(pad: Sequence[int], ndim: int) -> Widths:
             f"pad: pad must have two numbers for each of at most {ndim} axes, got {tuple(pad)}"
         )
     for number in numbers:
-        if abs(number) > _LARGEST:
+        if abs(number) > _MAX_WIDTH:
             raise ValueError(f"pad: pad must be in [-2**31, 2**31], got {number}")
     pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
     return [(0, 0)] * (ndim - len(pairs)) + pairs[::-1]
 
 
 def _cropped(x: Tensor, widths: Widths) -> Tensor:
-    """Return the view that negative widths crop to."""
+    """Return the view that remains after cropping by negative widths."""
     for axis, (before, after) in enumerate(widths):
         cut, end = max(-before, 0), max(-after, 0)
         length = x.shape[axis] - cut - end
@@ -76,17 +66,18 @@ def _repeated(x: Tensor, widths: Widths, mode: str) -> Tensor:
     cut = [(min(b, 0), min(a, 0)) for b, a in widths]
     source = _cropped(x, cut) if mode == "circular" else x
     _check_reach(source, added, mode)
-    result = repeated(source, added, mode)
+    widths_added = tuple(added)
+    result = rearranged(source, lambda node: selection.BORDER(node, widths=widths_added, mode=mode))
     return result if mode == "circular" else _cropped(result, cut)
 
 
 def _check_reach(x: Tensor, widths: Widths, mode: str) -> None:
     """Refuse to reflect or wrap more than once, or to repeat from an empty axis."""
     for n, pair in zip(x.shape, widths, strict=True):
-        most = {"reflect": n - 1, "circular": n, "replicate": math.inf if n else 0}[mode]
-        if max(pair) > max(most, 0):
+        limit = {"reflect": n - 1, "circular": n, "replicate": math.inf if n else 0}[mode]
+        if max(pair) > max(limit, 0):
             raise ValueError(
-                f"pad: pad must be at most {max(most, 0)} along an axis of {n} elements in mode "
+                f"pad: pad must be at most {max(limit, 0)} along an axis of {n} elements in mode "
                 f"{mode!r}, got {pair}"
             )
 

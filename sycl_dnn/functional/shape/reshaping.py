@@ -80,21 +80,21 @@ def reshape(input: Tensor, shape: int | Sequence[int]) -> Tensor:
     ValueError
         ``shape`` does not have as many elements as ``input``.
     """
-    return views.reshape(input, _filled("reshape", shape, input.size))
+    return views.reshape(input, _inferred("reshape", shape, input.size))
 
 
-def _filled(name: str, shape: int | Sequence[int], size: int) -> tuple[int, ...]:
-    """Return the shape for ``size`` elements with -1 resolved."""
+def _inferred(name: str, shape: int | Sequence[int], size: int) -> tuple[int, ...]:
+    """Return the shape for ``size`` elements, with -1 replaced by the inferred size."""
     sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
     sizes = [checked_int(name, "shape", n, -1) for n in sizes]
-    known = math.prod(n for n in sizes if n != -1)
-    n_open = sizes.count(-1)
-    if n_open > 1:
+    n_fixed = math.prod(n for n in sizes if n != -1)
+    n_inferred = sizes.count(-1)
+    if n_inferred > 1:
         raise ValueError(f"{name}: shape must have at most one -1, got {tuple(sizes)}")
-    fits = bool(known) and size % known == 0 if n_open else known == size
+    fits = bool(n_fixed) and size % n_fixed == 0 if n_inferred else n_fixed == size
     if not fits:
         raise ValueError(f"{name}: shape must have {size} elements, got {tuple(sizes)}")
-    return tuple(size // known if n == -1 else n for n in sizes)
+    return tuple(size // n_fixed if n == -1 else n for n in sizes)
 
 
 @operation
@@ -147,7 +147,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """
     axis = check_axis("unflatten", dim, input.ndim)
     shape = input.shape
-    inner = _filled("unflatten", sizes, shape[axis])
+    inner = _inferred("unflatten", sizes, shape[axis])
     return views.reshape(input, (*shape[:axis], *inner, *shape[axis + 1 :]))
 
 
@@ -226,8 +226,8 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """
     dims = range(input.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
     axes = {check_axis("squeeze", d, input.ndim) for d in dims}
-    kept = tuple(n for i, n in enumerate(input.shape) if n != 1 or i not in axes)
-    return views.reshape(input, kept)
+    shape = tuple(n for i, n in enumerate(input.shape) if n != 1 or i not in axes)
+    return views.reshape(input, shape)
 
 
 @operation
@@ -285,11 +285,11 @@ def regroup(x: Tensor, fine: Shape, order: Sequence[int], shape: Shape) -> Tenso
         source = plain.view(fine, viewable_strides(plain, fine))
         permuted = tuple(fine[a] for a in order)
         source = source.view(permuted, tuple(source.strides[a] for a in order))
-        place = result.view(permuted, viewable_strides(result, permuted))
-        trace.written_into(result, place, source)
-    back = [list(order).index(i) for i in range(len(order))]
+        target = result.view(permuted, viewable_strides(result, permuted))
+        trace.written_into(result, target, source)
+    inverse = [list(order).index(i) for i in range(len(order))]
     permuted = tuple(fine[a] for a in order)
-    return trace.view(x, result, partial(regroup, fine=permuted, order=back, shape=x.shape))
+    return trace.view(x, result, partial(regroup, fine=permuted, order=inverse, shape=x.shape))
 
 
 @operation

@@ -34,18 +34,19 @@ def _wide(name: str, argument: str, x: Any) -> dpnp.ndarray:
     return x if x.dtype in ("float32", "float64") else astype(x, "float32")
 
 
-#: Boxes compared with all others at a time, which bounds the memory.
-_AT_A_TIME = 256
+#: Number of boxes that are compared with all others at a time, which bounds the memory.
+_BLOCK = 256
 
 
-def _overlaps(some: dpnp.ndarray, boxes: dpnp.ndarray, threshold: float) -> np.ndarray:
+def _overlaps(block: dpnp.ndarray, boxes: dpnp.ndarray, threshold: float) -> np.ndarray:
     """Return which pairs have an intersection over union above ``threshold``."""
-    low = dpnp.maximum(some[:, None, :2], boxes[None, :, :2])
-    high = dpnp.minimum(some[:, None, 2:], boxes[None, :, 2:])
+    low = dpnp.maximum(block[:, None, :2], boxes[None, :, :2])
+    high = dpnp.minimum(block[:, None, 2:], boxes[None, :, 2:])
     sides = dpnp.maximum(high - low, 0)
-    shared = sides[..., 0] * sides[..., 1]
-    areas = [(b[:, 2] - b[:, 0]) * (b[:, 3] - b[:, 1]) for b in (some, boxes)]
-    return dpnp.asnumpy(shared / (areas[0][:, None] + areas[1][None, :] - shared) > threshold)
+    intersection = sides[..., 0] * sides[..., 1]
+    areas = [(b[:, 2] - b[:, 0]) * (b[:, 3] - b[:, 1]) for b in (block, boxes)]
+    union = areas[0][:, None] + areas[1][None, :] - intersection
+    return dpnp.asnumpy(intersection / union > threshold)
 
 
 @by_values
@@ -78,27 +79,27 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> dpnp.ndarray:
     against all others at a time.
     Source: ``torchvision.ops.nms``.
     """
-    provided, values = _wide("nms", "boxes", boxes), _wide("nms", "scores", scores)
-    if provided.ndim != 2 or provided.shape[1] != 4 or values.shape != provided.shape[:1]:
+    corners, values = _wide("nms", "boxes", boxes), _wide("nms", "scores", scores)
+    if corners.ndim != 2 or corners.shape[1] != 4 or values.shape != corners.shape[:1]:
         raise ValueError(
-            f"nms: boxes must have shape (n, 4) and scores (n,), got {provided.shape} and "
+            f"nms: boxes must have shape (n, 4) and scores (n,), got {corners.shape} and "
             f"{values.shape}"
         )
     order = dpnp.argsort(values, descending=True, stable=True)
-    left_out = np.zeros(len(provided), bool)
-    chosen = []
-    ranked = dpnp.take(provided, order, axis=0)
-    for start in range(0, len(provided), _AT_A_TIME):
-        some = ranked[start : start + _AT_A_TIME]
-        if left_out[start : start + len(some)].all():
+    is_suppressed = np.zeros(len(corners), bool)
+    ranks = []
+    ranked = dpnp.take(corners, order, axis=0)
+    for start in range(0, len(corners), _BLOCK):
+        block = ranked[start : start + _BLOCK]
+        if is_suppressed[start : start + len(block)].all():
             continue
-        shares = _overlaps(some, ranked[start:], iou_threshold)
-        for number in range(len(some)):
-            if not left_out[start + number]:
-                chosen.append(start + number)
-                left_out[start:] |= shares[number]
-    places = dpnp.asarray(np.array(chosen, "int64"), sycl_queue=provided.sycl_queue)
-    return dpnp.take(order, places).astype("int64")
+        overlaps = _overlaps(block, ranked[start:], iou_threshold)
+        for offset in range(len(block)):
+            if not is_suppressed[start + offset]:
+                ranks.append(start + offset)
+                is_suppressed[start:] |= overlaps[offset]
+    chosen = dpnp.asarray(np.array(ranks, "int64"), sycl_queue=corners.sycl_queue)
+    return dpnp.take(order, chosen).astype("int64")
 
 
 # --- roi_align
@@ -113,7 +114,7 @@ def _corners_and_sides(boxes: dpnp.ndarray, scale: float, aligned: bool) -> tupl
 
 
 class _Samples:
-    """The pixels and weights that samples of boxes are interpolated from; index n is outside."""
+    """The pixels and weights from which samples of boxes are interpolated; index n is outside."""
 
     def __init__(
         self, shape: Sequence[int], size: tuple[int, int], scale: float, counts: Any,
@@ -125,22 +126,22 @@ class _Samples:
 
     def _along(self, start: Any, length: Any, axis: int) -> tuple[Any, ...]:
         """Return positions, weights, validity and counts of one axis, (boxes, bins * samples)."""
-        parts, most, n = self._size[axis], self._counts[axis], self._shape[2 + axis]
-        place = {"dtype": start.dtype, "sycl_queue": start.sycl_queue}
-        step = length / parts
-        count = dpnp.full(step.shape, most, **place) if self._is_fixed else dpnp.ceil(step)
-        part = dpnp.repeat(dpnp.arange(parts, **place), most)[None]
-        sample = dpnp.tile(dpnp.arange(most, **place), parts)[None]
-        here = count[:, None]
+        n_bins, max_samples, n = self._size[axis], self._counts[axis], self._shape[2 + axis]
+        like = {"dtype": start.dtype, "sycl_queue": start.sycl_queue}
+        step = length / n_bins
+        count = dpnp.full(step.shape, max_samples, **like) if self._is_fixed else dpnp.ceil(step)
+        bin_index = dpnp.repeat(dpnp.arange(n_bins, **like), max_samples)[None]
+        sample = dpnp.tile(dpnp.arange(max_samples, **like), n_bins)[None]
+        n_samples = count[:, None]
         # In torchvision's order: rounding decides which samples are outside.
-        within = (sample + 0.5) * step[:, None] / dpnp.maximum(here, 1)
-        v = start[:, None] + part * step[:, None] + within
-        there = (v >= -1) & (v <= n) & (sample < here)
-        v = dpnp.clip(v, 0, n - 1)
-        below = dpnp.floor(v)
-        rest = v - below
-        places = [below.astype("int64"), dpnp.minimum(below + 1, n - 1).astype("int64")]
-        return places, [1 - rest, rest], there, count
+        within = (sample + 0.5) * step[:, None] / dpnp.maximum(n_samples, 1)
+        coordinates = start[:, None] + bin_index * step[:, None] + within
+        is_inside = (coordinates >= -1) & (coordinates <= n) & (sample < n_samples)
+        coordinates = dpnp.clip(coordinates, 0, n - 1)
+        floor = dpnp.floor(coordinates)
+        fraction = coordinates - floor
+        neighbors = [floor.astype("int64"), dpnp.minimum(floor + 1, n - 1).astype("int64")]
+        return neighbors, [1 - fraction, fraction], is_inside, count
 
     def __call__(self, boxes: dpnp.ndarray) -> list[dpnp.ndarray]:
         (n, _, h, w), (rows, columns) = self._shape, self._size
@@ -148,20 +149,20 @@ class _Samples:
         ys, wys, in_y, ny = self._along(y1, sides[0], 0)
         xs, wxs, in_x, nx = self._along(x1, sides[1], 1)
         image = dpnp.clip(boxes[:, 0], 0, n - 1).astype("int64")[:, None, None] * (h * w)
-        there, nothing = in_y[:, :, None] & in_x[:, None, :], dpnp.full_like(image, n * h * w)
-        share = 1 / dpnp.maximum(ny * nx, 1)
-        known = (boxes[:, 0] >= 0) & (boxes[:, 0] < n) & (sides[0] >= 0) & (sides[1] >= 0)
-        share = in_dtype(dpnp.where(known, share, math.nan), share.dtype)[:, None, None]
-        numbers, weights = [], []
+        is_inside, outside = in_y[:, :, None] & in_x[:, None, :], dpnp.full_like(image, n * h * w)
+        scale = 1 / dpnp.maximum(ny * nx, 1)
+        is_valid = (boxes[:, 0] >= 0) & (boxes[:, 0] < n) & (sides[0] >= 0) & (sides[1] >= 0)
+        scale = in_dtype(dpnp.where(is_valid, scale, math.nan), scale.dtype)[:, None, None]
+        indices, weights = [], []
         for y, wy in zip(ys, wys, strict=True):
             for x, wx in zip(xs, wxs, strict=True):
-                number = image + y[:, :, None] * w + x[:, None, :]
-                numbers.append(dpnp.where(there, number, nothing))
-                weights.append(wy[:, :, None] * wx[:, None, :] * share)
+                index = image + y[:, :, None] * w + x[:, None, :]
+                indices.append(dpnp.where(is_inside, index, outside))
+                weights.append(wy[:, :, None] * wx[:, None, :] * scale)
         split = (4, len(boxes), rows, self._counts[0], columns, self._counts[1])
         order, shape = (0, 3, 5, 1, 2, 4), (-1, len(boxes) * rows * columns)
         return [
-            dpnp.stack(v).reshape(split).transpose(order).reshape(shape) for v in (numbers, weights)
+            dpnp.stack(v).reshape(split).transpose(order).reshape(shape) for v in (indices, weights)
         ]
 
 
@@ -181,21 +182,21 @@ def _roi_align(input, boxes, size, scale, counts, is_fixed, aligned):
         return zeros(input.trace, shape, input.dtype)
     wide = dtypes.wide(input.dtype)
     call = _Samples(input.shape, size, scale, counts, is_fixed, aligned)
-    points = (4 * math.prod(counts), k * rows * columns)
-    numbers, weights = input.trace.array_call(
-        call, [converted(boxes, wide)], [Out(points, "int64"), Out(points, wide)],
+    sample_shape = (4 * math.prod(counts), k * rows * columns)
+    indices, weights = input.trace.array_call(
+        call, [converted(boxes, wide)], [Out(sample_shape, "int64"), Out(sample_shape, wide)],
         lambda entry, grads: {},
     )  # fmt: skip
     table = reshape(transpose(converted(input, wide), (0, 2, 3, 1)), (n * h * w, channels))
-    # Outside is a row of zeros: multiplying an infinite pixel by 0 would give NaN.
+    # Samples outside read a row of zeros: multiplying an infinite pixel by 0 would give NaN.
     table = join([table, filled(input.trace, 0.0, (1, channels), wide)], 0)
-    found = reshape(embedding(reshape(numbers, (numbers.size,)), table), (*points, channels))
-    result = summed(mul(found, reshape(weights, (*points, 1))), 0)
-    turned = transpose(reshape(result, (k, rows, columns, channels)), (0, 3, 1, 2))
-    return converted(turned, input.dtype)
+    pixels = reshape(embedding(reshape(indices, (indices.size,)), table), (*sample_shape, channels))
+    result = summed(mul(pixels, reshape(weights, (*sample_shape, 1))), 0)
+    images = transpose(reshape(result, (k, rows, columns, channels)), (0, 3, 1, 2))
+    return converted(images, input.dtype)
 
 
-def _listed(boxes: Sequence[Any]) -> Any:
+def _with_image_index(boxes: Sequence[Any]) -> Any:
     """Convert lists of boxes (L, 4) per image to (K, 5) with the image index first."""
     rows = []
     for number, each in enumerate(boxes):
@@ -209,10 +210,10 @@ def _listed(boxes: Sequence[Any]) -> Any:
 
 
 #: Maximum number of samples along a side of a bin; more indicate a mistake in the boxes.
-_MOST = 2**20
+_MAX_SAMPLES = 2**20
 
 
-def _most(
+def _sample_counts(
     boxes: Any, dtype: Any, size: tuple[int, int], scale: float, aligned: bool
 ) -> tuple[int, int]:
     """Return the number of samples along both sides of the largest box; the host waits for it."""
@@ -225,15 +226,15 @@ def _most(
     wide = astype(boxes, dtypes.wide(dtype))
     _, sides = _corners_and_sides(wide, scale, aligned)
     counts = [dpnp.asnumpy(dpnp.ceil(s / n)) for s, n in zip(sides, size, strict=True)]
-    matches = [max(float(c[np.isfinite(c)].max(initial=1)), 1.0) for c in counts]
+    largest = [max(float(c[np.isfinite(c)].max(initial=1)), 1.0) for c in counts]
     is_finite = all(np.isfinite(c).all() for c in counts)
-    if max(matches) > _MOST or not is_finite:
-        actual = f"{max(matches):.0f}" if is_finite else "one that is not finite"
+    if max(largest) > _MAX_SAMPLES or not is_finite:
+        actual = f"{max(largest):.0f}" if is_finite else "one that is not finite"
         raise ValueError(
-            f"roi_align: boxes must be finite, with at most {_MOST} points for one of the result "
-            f"along a side, got {actual}"
+            f"roi_align: boxes must be finite, with at most {_MAX_SAMPLES} points for one of the "
+            f"result along a side, got {actual}"
         )
-    return int(matches[0]), int(matches[1])
+    return int(largest[0]), int(largest[1])
 
 
 def roi_align(
@@ -282,8 +283,10 @@ def roi_align(
     sizes = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * 2
     rows, columns = (checked_int("roi_align", "output_size", n, 1) for n in sizes)
     ratio = checked_int("roi_align", "sampling_ratio", sampling_ratio)
-    whole = _listed(boxes) if isinstance(boxes, (tuple, list)) else boxes
+    rois = _with_image_index(boxes) if isinstance(boxes, (tuple, list)) else boxes
     is_fixed = ratio > 0
     size = (rows, columns)
-    counts = (ratio, ratio) if is_fixed else _most(whole, input.dtype, size, spatial_scale, aligned)
-    return _roi_align(input, whole, size, float(spatial_scale), counts, is_fixed, bool(aligned))
+    counts = (ratio, ratio)
+    if not is_fixed:
+        counts = _sample_counts(rois, input.dtype, size, spatial_scale, aligned)
+    return _roi_align(input, rois, size, float(spatial_scale), counts, is_fixed, bool(aligned))

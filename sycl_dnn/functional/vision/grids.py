@@ -102,8 +102,8 @@ def _reflected(v: Any, low: float, span: float) -> Any:
     """Reflect a coordinate into [low, low + span]."""
     if not span:
         return mul(v, 0.0)
-    turned = remainder(sub(v, low), 2.0 * span)
-    return add(sub(span, abs(sub(turned, span))), low)
+    phase = remainder(sub(v, low), 2.0 * span)
+    return add(sub(span, abs(sub(phase, span))), low)
 
 
 def _coordinate(
@@ -111,16 +111,16 @@ def _coordinate(
 ) -> Any:
     """Map [-1, 1] to an axis of ``n`` pixels, and bring it inside according to ``padding``."""
     scale, shift = ((n - 1) / 2, (n - 1) / 2) if align_corners else (n / 2, (n - 1) / 2)
-    v = add(mul(g, scale), shift)
+    x = add(mul(g, scale), shift)
     if padding == "zeros" or mode == "bicubic":
-        return v
+        return x
     if padding == "reflection":
-        v = _reflected(v, *((0.0, n - 1.0) if align_corners else (-0.5, float(n))))
+        x = _reflected(x, *((0.0, n - 1.0) if align_corners else (-0.5, float(n))))
     if n == 1:
-        return filled(v.trace, 0.0, v.shape, v.dtype)
+        return filled(x.trace, 0.0, x.shape, x.dtype)
     # At the border the gradient is 0; NaN selects the first pixel of an image and the last of a
     # volume, as in torch.
-    return where(eq(v, v), hardtanh(v, 0.0, n - 1.0), n - 1.0 if is_volume else 0.0)
+    return where(eq(x, x), hardtanh(x, 0.0, n - 1.0), n - 1.0 if is_volume else 0.0)
 
 
 class _Corners(NamedTuple):
@@ -146,20 +146,20 @@ class _Corners(NamedTuple):
         """
         rank, dtype = len(self.sizes), x.dtype
         steps, polynomials = TAPS[self.mode]
-        weights = [[_polynomial(row, rest) for row in polynomials] for rest in along[rank:]]
+        weights = [[_polynomial(row, fraction) for row in polynomials] for fraction in along[rank:]]
         axes, total = tuple(range(1, rank + 1)), None
         for corner in itertools.product(range(len(steps)), repeat=rank):
-            indices, there = [], None
+            indices, is_inside = [], None
             weight = number(1.0, dtype)
-            for below, size, of_axis, at in zip(along, self.sizes, weights, corner, strict=False):
-                place = self._inside(below + steps[at], size)
-                fits = LOGICAL_AND(GE(place, number(0, dtype)), LT(place, number(size, dtype)))
-                there = fits if there is None else LOGICAL_AND(there, fits)
-                indices.append(cast(chosen(fits, place, number(0, dtype)), "int32"))
-                weight = of_axis[at] if weight.operation.name == "number" else weight * of_axis[at]
-            assert there is not None
+            for lower, size, of_axis, i in zip(along, self.sizes, weights, corner, strict=False):
+                index = self._inside(lower + steps[i], size)
+                fits = LOGICAL_AND(GE(index, number(0, dtype)), LT(index, number(size, dtype)))
+                is_inside = fits if is_inside is None else LOGICAL_AND(is_inside, fits)
+                indices.append(cast(chosen(fits, index, number(0, dtype)), "int32"))
+                weight = of_axis[i] if weight.operation.name == "number" else weight * of_axis[i]
+            assert is_inside is not None
             # Outside is 0: multiplying an infinite pixel by 0 would give NaN.
-            point = chosen(there, gather(x, indices, axes), number(0, dtype))
+            point = chosen(is_inside, gather(x, indices, axes), number(0, dtype))
             total = point * weight if total is None else total + point * weight
         assert total is not None
         return total
@@ -171,8 +171,8 @@ class _Corners(NamedTuple):
             low, span = (0.0, n - 1.0) if self.align_corners else (-0.5, float(n))
             if not span:
                 return place * 0.0
-            turned = REMAINDER(place - low, number(2 * span, place.dtype))
-            place = span - ABS(turned - span) + low
+            phase = REMAINDER(place - low, number(2 * span, place.dtype))
+            place = span - ABS(phase - span) + low
         return CLAMP(place, low=0.0, high=n - 1.0)
 
 
@@ -190,17 +190,17 @@ def _sampled(x: Tensor, grid: Tensor, mode: str, padding: str, align_corners: bo
     flat = reshape(grid, (n, math.prod(outer), rank))
     # The last coordinate of a point belongs to the first axis.
     along = [reshape(narrow(flat, 2, rank - 1 - a, 1), flat.shape[:2]) for a in range(rank)]
-    places = [
+    coordinates = [
         _coordinate(g, s, mode, padding, align_corners, rank == 3)
         for g, s in zip(along, sizes, strict=True)
     ]
-    below = [round(v) if mode == "nearest" else floor(v) for v in places]
-    rest = [sub(v, b) for v, b in zip(places, below, strict=True)]
+    floors = [round(v) if mode == "nearest" else floor(v) for v in coordinates]
+    fractions = [sub(v, b) for v, b in zip(coordinates, floors, strict=True)]
     if rank == 3:  # NaN and infinity are outside, as in torch; images give NaN
-        rest = [where(eq(r, r), r, 0.0) for r in rest]
+        fractions = [where(eq(r, r), r, 0.0) for r in fractions]
     m = math.prod(outer)
     images = transpose(x, (0, *range(2, x.ndim), 1))
-    along = [reshape(t, (n, m, *(1,) * rank)) for t in (*below, *rest)]
+    along = [reshape(t, (n, m, *(1,) * rank)) for t in (*floors, *fractions)]
     # Kernels read adjacent channels together.
     corners: Any = _Corners(sizes, mode, padding, align_corners)
     result = computed(corners, dense(images), *along)
@@ -261,17 +261,17 @@ def grid_sample(
     if grid.shape[0] != input.shape[0]:
         raise ValueError(f"{name}: grid must have {input.shape[0]} images, got {grid.shape[0]}")
     if mode not in TAPS or (mode == "bicubic" and rank == 3):
-        known = ", ".join(map(repr, TAPS)) if rank == 2 else "'nearest', 'bilinear'"
-        raise ValueError(f"{name}: mode must be one of {known}, got {mode!r}")
+        modes = ", ".join(map(repr, TAPS)) if rank == 2 else "'nearest', 'bilinear'"
+        raise ValueError(f"{name}: mode must be one of {modes}, got {mode!r}")
     if padding_mode not in _PADDINGS:
-        words = ", ".join(map(repr, _PADDINGS))
-        raise ValueError(f"{name}: padding_mode must be one of {words}, got {padding_mode!r}")
+        paddings = ", ".join(map(repr, _PADDINGS))
+        raise ValueError(f"{name}: padding_mode must be one of {paddings}, got {padding_mode!r}")
     if 0 in input.shape[2:]:
         raise ValueError(f"{name}: input must have points, got shape {input.shape}")
     shape = (*input.shape[:2], *grid.shape[1:-1])
     if 0 in shape:
         return zeros(input.trace, shape, input.dtype)
     wide = dtypes.wide(input.dtype)
-    x, places = converted(input, wide), converted(grid, wide)
-    result = _sampled(x, places, mode, padding_mode, bool(align_corners))
+    x, points = converted(input, wide), converted(grid, wide)
+    result = _sampled(x, points, mode, padding_mode, bool(align_corners))
     return converted(result, input.dtype)
