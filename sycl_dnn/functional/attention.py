@@ -41,9 +41,9 @@ LOW = -1e30
 _MAX_STORED = 2**17
 
 
-def _chosen(condition: Tensor, yes: float, no: float) -> Tensor:
-    """Return ``yes`` where ``condition`` is true, else ``no``."""
-    numbers = (filled(condition.trace, v, (1,) * condition.ndim) for v in (yes, no))
+def _select_numbers(condition: Tensor, if_true: float, if_false: float) -> Tensor:
+    """Return one number where ``condition`` is true, else the other."""
+    numbers = (filled(condition.trace, v, (1,) * condition.ndim) for v in (if_true, if_false))
     return select(condition, *numbers)
 
 
@@ -55,23 +55,23 @@ def causal(trace: Trace, n_queries: int, n_keys: int, first: int = 0, groups: in
         return trace.literal(np.where(keys > queries, -math.inf, 0.0))
     of_keys, of_queries = (trace.literal(v.astype(np.float32)) for v in (keys, queries))
     is_hidden = binary(algorithm.binary_gt, of_keys, of_queries, "bool")
-    return _chosen(is_hidden, -math.inf, 0.0)
+    return _select_numbers(is_hidden, -math.inf, 0.0)
 
 
-def summand(attn_mask: Tensor) -> Tensor:
+def additive_mask(attn_mask: Tensor) -> Tensor:
     """Convert a mask (*, S) to additive float32: True becomes 0, False minus infinity."""
     if attn_mask.dtype != "bool":
         return attn_mask.trace.convert(attn_mask, "float32")
-    return _chosen(row_major(attn_mask), 0.0, -math.inf)
+    return _select_numbers(row_major(attn_mask), 0.0, -math.inf)
 
 
-def joined(
+def combined_mask(
     trace: Trace, attn_mask: Tensor | None, is_causal: bool, size: tuple[int, int]
 ) -> Tensor:
     """Return the sum of the additive masks, (*, L, S); at least one must be set."""
     if attn_mask is None:
         return causal(trace, *size)
-    mask = summand(attn_mask)
+    mask = additive_mask(attn_mask)
     if is_causal:
         return add(mask, causal(trace, *size))
     return broadcast_to(mask, (*mask.shape[:-2], *size))
@@ -93,7 +93,7 @@ def per_score(mask: Tensor, batch: tuple[int, ...], groups: int) -> Tensor:
     return mask
 
 
-def visible(mask: Tensor) -> Tensor:
+def visible_rows(mask: Tensor) -> Tensor:
     """Return (*, L, 1): 1 for queries that see at least one key, else 0."""
     sees = binary(algorithm.binary_ne, mask, number(mask, -math.inf), "float32")
     return reduce(algorithm.reduction_max, sees, [mask.ndim - 1])
@@ -109,7 +109,7 @@ def without_empty_rows(mask: Tensor, rows: Tensor) -> Tensor:
     return mask.trace.closed({"mask": mask}, record, lambda dy: {"mask": dy})
 
 
-def hiding(x: Tensor, rows: Tensor) -> Tensor:
+def with_zero_rows(x: Tensor, rows: Tensor) -> Tensor:
     """Zero the rows of ``x`` where ``rows`` is 0."""
     trace = x.trace
     rows = trace.convert(rows, x.dtype)
@@ -264,7 +264,9 @@ def attend_causally(
 _NAME = "scaled_dot_product_attention"
 
 
-def _few_axes(operands: list[Tensor], mask: Tensor | None) -> tuple[list[Tensor], Tensor | None]:
+def _merged_batch(
+    operands: list[Tensor], mask: Tensor | None
+) -> tuple[list[Tensor], Tensor | None]:
     """Merge batch axes until at most two remain; adapt the mask.
 
     Fast kernels do not support more axes with a broadcast mask.
@@ -347,17 +349,17 @@ def scaled_dot_product_attention(
     mask = None
     if attn_mask is not None:
         _check_mask(attn_mask, (*shape[:-1], size[1]))
-        mask = joined(query.trace, attn_mask, is_causal, size)
+        mask = combined_mask(query.trace, attn_mask, is_causal, size)
         mask = per_score(mask, query.shape[:-2], groups)
-    (query, key, value), mask = _few_axes([query, key, value], mask)
+    (query, key, value), mask = _merged_batch([query, key, value], mask)
     if is_causal and mask is None:
         result = attend_causally(query, key, value, dropout_p, scale, groups)
     elif mask is None:
         result = attend(query, key, value, mask, dropout_p, scale)
     else:
-        rows = visible(mask)
+        rows = visible_rows(mask)
         mask = without_empty_rows(mask, rows)
-        result = hiding(attend(query, key, value, mask, dropout_p, scale), rows)
+        result = with_zero_rows(attend(query, key, value, mask, dropout_p, scale), rows)
     return reshape(result, shape)
 
 

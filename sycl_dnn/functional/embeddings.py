@@ -28,10 +28,10 @@ _INDICES = ("int32", "int64")
 def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, by_frequency: bool) -> Tensor:
     """Record a row lookup with its gradient."""
     indices, n = reshape(input, (input.size, 1)), weight.shape[0]
-    absent = math.nan if dtypes.is_float(str(weight.dtype)) else 0
+    fill_value = math.nan if dtypes.is_float(str(weight.dtype)) else 0
 
     def definition(table: Node, index: Node) -> Node:
-        rows = gathered(table, index, 0, absent)
+        rows = gathered(table, index, 0, fill_value)
         if padding_idx is None:
             return rows
         return where(EQ(index, number(padding_idx, index.dtype)), STOP_GRADIENT(rows), rows)

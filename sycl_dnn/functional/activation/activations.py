@@ -52,7 +52,7 @@ def _bounded(x: Tensor, low: float, high: float) -> Tensor:
 
 @pointwise
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return ``min(max(x, 0), 6)``. NaN as in ``relu``."""
+    """Return ``min(max(x, 0), 6)``. As in ``relu``, NaN may become 0."""
     return _bounded(input, 0.0, 6.0)
 
 
@@ -63,7 +63,7 @@ def hardtanh(
     max_val: float = 1.0,
     inplace: bool = False,
 ) -> Tensor:
-    """Return ``min(max(x, min_val), max_val)``. NaN as in ``relu``, but ``min_val``.
+    """Return ``min(max(x, min_val), max_val)``. As in ``relu``, NaN may become ``min_val``.
 
     min_val, max_val : float
         Must not be greater than ``max_val``.
@@ -147,7 +147,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 @pointwise
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return ``min(max(x / 6 + 1/2, 0), 1)``. NaN as in ``relu``, but 1 on CPUs."""
+    """Return ``min(max(x / 6 + 1/2, 0), 1)``. As in ``relu``, NaN may become 0 (1 on CPUs)."""
     primitive = Eltwise(A.eltwise_hardsigmoid, 1 / 6, 0.5)
     return applied(ops.HARDSIGMOID, input, primitive, wide=dtypes.wide(input.dtype))
 

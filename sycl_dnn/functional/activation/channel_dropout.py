@@ -103,29 +103,28 @@ _FLAT = "An input of three axes is (N, C, W), as in torch.\n\n"
 _KEEPS = "In expectation, the mean and variance of SELU's results are preserved.\n\n"
 
 
-def _channels(name: str, shape: str, notes: str = "") -> Callable[..., Any]:
-    body = functools.partial(_of_channels, name=name, n_axes=int(name[-2]))
+def _function(
+    name: str, body: Callable[..., Any], default: bool, summary: str, shape: str, notes: str
+) -> Callable[..., Any]:
+    """Make a dropout function whose ``training`` has a default."""
 
     def call(
-        input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False,
+        input: Tensor, p: float = 0.5, training: bool = default, inplace: bool = False,
         *, seed: int | Seed | None = None, out: Tensor | None = None,
     ) -> Tensor:  # fmt: skip
         return dropped(name, body, input, p, training, inplace, seed, out)
 
-    return named(call, name, _TEXT.format(name=name, summary=_DROPS, shape=shape, notes=notes))
+    return named(call, name, _TEXT.format(name=name, summary=summary, shape=shape, notes=notes))
+
+
+def _channels(name: str, shape: str, notes: str = "") -> Callable[..., Any]:
+    body = functools.partial(_of_channels, name=name, n_axes=int(name[-2]))
+    return _function(name, body, True, _DROPS, shape, notes)
 
 
 def _selu(name: str, summary: str, shape: str, of_features: bool) -> Callable[..., Any]:
     body = functools.partial(_of_selu, name=name, of_features=of_features)
-
-    def call(
-        input: Tensor, p: float = 0.5, training: bool = False,
-        inplace: bool = False, *, seed: int | Seed | None = None,
-        out: Tensor | None = None,
-    ) -> Tensor:  # fmt: skip
-        return dropped(name, body, input, p, training, inplace, seed, out)
-
-    return named(call, name, _TEXT.format(name=name, summary=summary, shape=shape, notes=_KEEPS))
+    return _function(name, body, False, summary, shape, _KEEPS)
 
 
 dropout1d = _channels("dropout1d", "(N, C, W), or (C, W)")

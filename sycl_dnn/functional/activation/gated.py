@@ -70,7 +70,7 @@ def _gated(x: Node, axis: int) -> Node:
     return narrow(x, axis, 0, half) * SIGMOID(narrow(x, axis, half, half))
 
 
-def _factored(n: int) -> tuple[int, int]:
+def _two_factors(n: int) -> tuple[int, int]:
     """Factorize ``n``, with the first factor as close to its square root as possible."""
     first = next(d for d in range(math.isqrt(n), 0, -1) if n % d == 0)
     return (first, n // first) if first > 1 else (n, 1)
@@ -80,7 +80,7 @@ def _slopes(x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """Return views of both for which oneDNN has compiled kernels: one slope for each channel."""
     channels = x.shape[1] if x.ndim > 1 else 1
     if weight.size == 1 and x.size > 1 and (channels == 1 or x.ndim > 5):
-        shape: tuple[int, ...] = (1, *_factored(x.size))
+        shape: tuple[int, ...] = (1, *_two_factors(x.size))
     elif x.ndim > 5:
         shape = (x.shape[0], channels, x.size // max(x.shape[0] * channels, 1))
     else:

@@ -119,8 +119,8 @@ def _select_integers(dtype: str, condition: Tensor, a: Any, b: Any) -> Tensor:
     if dtype not in dtypes.DATA_TYPES or not all(fits(v, dtype) for v in numbers):
         return by_dpnp(dpnp.where, dtype, condition, a, b)
 
-    def definition(c: Node, yes: Node, no: Node) -> Node:
-        return ops.where(c, ops.cast(yes, dtype), ops.cast(no, dtype))
+    def definition(c: Node, if_true: Node, if_false: Node) -> Node:
+        return ops.where(c, ops.cast(if_true, dtype), ops.cast(if_false, dtype))
 
     return by_nodes(definition, condition, a, b)
 

@@ -201,7 +201,7 @@ def by_nodes(
         result = definition(*[cast(node, wide) if wide else node for node in nodes])
         return cast(result, dtype) if dtype else result
 
-    args = [_describable(v) if isinstance(v, Tensor) else v for v in operands]
+    args = [_supported(v) if isinstance(v, Tensor) else v for v in operands]
     return computed(converting, *args, dtype=wide or str(result_dtype(*args)))
 
 
@@ -231,7 +231,7 @@ def fits(value: Any, dtype: str) -> bool:
     return bool(limits.min <= value <= limits.max)
 
 
-def _describable(x: Tensor) -> Tensor:
+def _supported(x: Tensor) -> Tensor:
     """Return a tensor in a dtype that oneDNN can describe; only integers need a conversion."""
     return x if x.dtype in dtypes.DATA_TYPES else converted(x, "int64")
 

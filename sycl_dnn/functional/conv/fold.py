@@ -32,17 +32,17 @@ class Windows(NamedTuple):
         ValueError
             No window fits.
         """
-        reach = extents(self.kernel, self.dilation)
-        rows = zip(size, self.padding, reach, self.stride, strict=True)
-        down, along = ((n + 2 * p - r) // s + 1 for n, p, r, s in rows)
-        if min(down, along) < 1:
+        window_extents = extents(self.kernel, self.dilation)
+        rows = zip(size, self.padding, window_extents, self.stride, strict=True)
+        n_rows, n_columns = ((n + 2 * p - r) // s + 1 for n, p, r, s in rows)
+        if min(n_rows, n_columns) < 1:
             raise ValueError(
                 f"{name}: kernel_size must fit into the image of {tuple(size)}, got {self.kernel} "
                 f"with dilation {self.dilation} and padding {self.padding}"
             )
-        return down, along
+        return n_rows, n_columns
 
-    def places(self, canvas: Tensor, counts: Pair) -> Iterator[Tensor]:
+    def element_views(self, canvas: Tensor, counts: Pair) -> Iterator[Tensor]:
         """Yield the part of the canvas that each kernel element covers."""
         n, c, sh, sw = canvas.strides
         strides = (n, c, sh * self.stride[0], sw * self.stride[1])
@@ -95,9 +95,9 @@ def columns(x: Tensor, windows: Windows, counts: Pair) -> Tensor:
     shape = (n, c * n_kernel, n_windows)
     result = trace.new(layout.row_major(shape, x.dtype))
     strides = (shape[1] * n_windows, n_kernel * n_windows, counts[1], 1)
-    for k, source in enumerate(windows.places(trace.plain(canvas), counts)):
-        place = result.view((n, c, *counts), strides, k * n_windows)
-        trace.written_into(result, place, source)
+    for k, source in enumerate(windows.element_views(trace.plain(canvas), counts)):
+        target = result.view((n, c, *counts), strides, k * n_windows)
+        trace.written_into(result, target, source)
     return trace.view(x, result, lambda g: image(g, windows, counts, size))
 
 
@@ -110,9 +110,9 @@ def image(x: Tensor, windows: Windows, counts: Pair, size: Pair) -> Tensor:
     canvas = trace.zeros(layout.row_major(shape, "float32"), shape)
     source = row_major(x)
     strides = (x.shape[1] * n_windows, math.prod(windows.kernel) * n_windows, counts[1], 1)
-    for k, place in enumerate(windows.places(canvas, counts)):
+    for k, target in enumerate(windows.element_views(canvas, counts)):
         column = source.view((n, c, *counts), strides, k * n_windows)
-        trace.added_to(place, column)
+        trace.added_to(target, column)
     inner = canvas
     for axis, (p, length) in enumerate(zip(windows.padding, size, strict=True), start=2):
         inner = narrow(inner, axis, p, length)

@@ -165,16 +165,16 @@ def cut(x: Tensor, spans: Sequence[Span]) -> Tensor:
     return x
 
 
-def _view(whole: Tensor, spans: Sequence[Span]) -> Tensor:
+def _span_view(canvas: Tensor, spans: Sequence[Span]) -> Tensor:
     """Return ``cut`` of a plain tensor, without recording it."""
-    strides = whole.strides[2:]
+    strides = canvas.strides[2:]
     start = sum(s.start * n for s, n in zip(spans, strides, strict=True))
     steps = tuple(s.step * n for s, n in zip(spans, strides, strict=True))
-    shape = (*whole.shape[:2], *(s.length for s in spans))
-    return whole.view(shape, (*whole.strides[:2], *steps), start)
+    shape = (*canvas.shape[:2], *(s.length for s in spans))
+    return canvas.view(shape, (*canvas.strides[:2], *steps), start)
 
 
-def _adding() -> PrimitiveAttr:
+def _sum_attribute() -> PrimitiveAttr:
     attr, ops = PrimitiveAttr(), PostOps()
     ops.append_sum()
     attr.set_post_ops(ops)
@@ -186,16 +186,16 @@ def cut_all(x: Tensor, all_spans: Sequence[Sequence[Span]]) -> list[Tensor]:
     if len(all_spans) == 1:
         return [cut(x, all_spans[0])]
     trace = x.trace
-    views = {str(i): _view(trace.plain(x), spans) for i, spans in enumerate(all_spans)}
+    views = {str(i): _span_view(trace.plain(x), spans) for i, spans in enumerate(all_spans)}
 
     def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        whole = trace.zeros(layout.channels_last(x.shape, x.dtype), x.shape)
+        canvas = trace.zeros(layout.channels_last(x.shape, x.dtype), x.shape)
         for name, grad in grads.items():
-            target = _view(whole, all_spans[int(name)])
-            trace.steps.append(trace.copy_step(trace.plain(grad), target, _adding()))
+            target = _span_view(canvas, all_spans[int(name)])
+            trace.steps.append(trace.copy_step(trace.plain(grad), target, _sum_attribute()))
         back = lambda e, g: {n: cut(g["dst"], all_spans[int(n)]) for n in e.inputs}  # noqa: E731
-        trace.tape.append(Entry("added pieces", dict(grads), {"dst": whole}, rule=back))
-        return {"src": whole}
+        trace.tape.append(Entry("added pieces", dict(grads), {"dst": canvas}, rule=back))
+        return {"src": canvas}
 
     trace.tape.append(Entry("pieces", {"src": x}, views, rule=rule))
     return list(views.values())
@@ -216,17 +216,17 @@ def assembled(
     reach = [max(p[1][i].length * p[1][i].step for p in pieces) for i in range(len(shape) - 2)]
     padded_shape = (*shape[:2], *map(max, shape[2:], reach))
     desc = layout.channels_last(padded_shape, dtype)
-    whole = trace.new(desc, padded_shape) if covered else trace.zeros(desc, padded_shape)
+    canvas = trace.new(desc, padded_shape) if covered else trace.zeros(desc, padded_shape)
     for tensor, spans in pieces:
-        trace.written_into(whole, _view(whole, spans), trace.plain(tensor))
+        trace.written_into(canvas, _span_view(canvas, spans), trace.plain(tensor))
     inputs = {str(i): tensor for i, (tensor, _) in enumerate(pieces)}
     all_spans = [spans for _, spans in pieces]
 
     def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         return {str(i): cut(grads["dst"], spans) for i, spans in enumerate(all_spans)}
 
-    trace.tape.append(Entry("assembled", inputs, {"dst": whole}, rule=rule))
-    return cut(whole, [Span(0, n) for n in shape[2:]])
+    trace.tape.append(Entry("assembled", inputs, {"dst": canvas}, rule=rule))
+    return cut(canvas, [Span(0, n) for n in shape[2:]])
 
 
 def padded(x: Tensor, after: Sequence[int]) -> Tensor:

@@ -23,7 +23,7 @@ from sycl_dnn.kernels.expression import REGISTERS
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import EQ, cast
-from sycl_dnn.ops.arithmetic import where as chosen
+from sycl_dnn.ops.arithmetic import where as select
 from sycl_dnn.ops.creation import iota
 from sycl_dnn.ops.shape import broadcast_to
 from sycl_dnn.trace.module_arrays import in_manner
@@ -232,7 +232,7 @@ def eye(
 
         def definition(one: Node) -> Node:
             is_diagonal = EQ(iota(shape[0], 0, 2), iota(shape[1], 1, 2))
-            return chosen(is_diagonal, one, number(0, dtype))
+            return select(is_diagonal, one, number(0, dtype))
 
         return computed(definition, filled(trace, 1, (), dtype))
     wide = wide_of(dtype)
@@ -374,9 +374,9 @@ Notes
 """
 
 
-def _text_of_like(name: str, what: str, value: str = "") -> str:
+def _text_of_like(name: str, content: str, value: str = "") -> str:
     error = "``dtype`` is unknown"
-    return LIKE.format(name=name, what=what, whose="another", value=value, error=error, notes="")
+    return LIKE.format(name=name, what=content, whose="another", value=value, error=error, notes="")
 
 
 def _like(name: str, x: Tensor, value: Any, dtype: Any) -> Tensor:
@@ -384,11 +384,11 @@ def _like(name: str, x: Tensor, value: Any, dtype: Any) -> Tensor:
     return filled_in(name, x.trace, x.shape, value, dtype)
 
 
-def _likeness(name: str, what: str, value: float) -> Any:
+def _likeness(name: str, content: str, value: float) -> Any:
     def call(input: Tensor, *, dtype: Any = None) -> Tensor:
         return _like(name, input, value, dtype)
 
-    return operation(named(call, name, _text_of_like(name, f"an array of {what}")))
+    return operation(named(call, name, _text_of_like(name, f"an array of {content}")))
 
 
 zeros_like = _likeness("zeros_like", "zeros", 0)

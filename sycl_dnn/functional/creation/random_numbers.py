@@ -114,13 +114,13 @@ def _like(name: str, input: Any, dtype: Any) -> Any:
     return _drawn(name, tuple(input.shape), kind, trace, queue)
 
 
-def _likeness(name: str, what: str) -> Any:
+def _likeness(name: str, distribution: str) -> Any:
     def call(input: dpnp.ndarray | Array, *, dtype: Any = None) -> dpnp.ndarray | Array:
         return _like(name, input, dtype)
 
     doc = LIKE.format(
         name=name,
-        what=f"random numbers {what}",
+        what=f"random numbers {distribution}",
         whose="an array",
         value="",
         error="The dtype is not floating point, or ``input`` is not an array",
@@ -157,7 +157,7 @@ class _Integers:
         return (self._low + bits % self._range).reshape(self._shape)
 
 
-class _Order:
+class _Permutation:
     """Draws a permutation of n on the queue of a call, from a seed."""
 
     takes_queue = True
@@ -217,7 +217,7 @@ def randperm(n: int, *, dtype: Any = None, device: Any = None) -> dpnp.ndarray |
     n : int
     """
     count = checked_int("randperm", "n", n, 0)
-    return _of_integers("randperm", _Order(count), (count,), dtype, device)
+    return _of_integers("randperm", _Permutation(count), (count,), dtype, device)
 
 
 def bernoulli(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:

@@ -17,7 +17,7 @@ from sycl_dnn.functional.arithmetic.operands import (
     not_an_array,
 )
 from sycl_dnn.functional.index.gathering import gathered
-from sycl_dnn.functional.index.ranks import MOST, can_count, first_places
+from sycl_dnn.functional.index.ranks import MAX_LENGTH, can_count, first_indices
 from sycl_dnn.functional.reduction.extremes import ValuesAndIndices
 from sycl_dnn.functional.shape.arrangement import expand
 from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
@@ -42,7 +42,7 @@ def _order(
         return axis, zeros(x.trace, (*x.shape[:axis], count, *x.shape[axis + 1 :]), "int64")
     if count == 0:
         return axis, zeros(x.trace, (*x.shape[:axis], 0, *x.shape[axis + 1 :]), "int64")
-    if can_count(x) and (x.shape[axis] <= MOST or 4 * count <= MOST):
+    if can_count(x) and (x.shape[axis] <= MAX_LENGTH or 4 * count <= MAX_LENGTH):
         return axis, _counted(x, axis, count, descending)
     # Sorting as float32 preserves the order of narrow dtypes.
     keys = converted(x, "float32") if x.dtype in dtypes.CARRIED else x
@@ -62,7 +62,7 @@ def _counted(x: Tensor, axis: int, count: int, descending: bool) -> Tensor:
     with untaped(x.trace):
         moved = transpose(x, order)
         rows = reshape(moved, (math.prod(moved.shape[:-1]), x.shape[axis]))
-        result = first_places(rows, count, descending=descending)
+        result = first_indices(rows, count, descending=descending)
         result = reshape(result, (*moved.shape[:-1], count))
         return transpose(result, [order.index(a) for a in range(x.ndim)])
 

@@ -30,7 +30,7 @@ from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
 #: Maximum row length to sort by counting, which takes quadratic time.
-MOST = 256
+MAX_LENGTH = 256
 #: Length of the parts of a long row whose first elements are found separately.
 _PART = 64
 
@@ -57,11 +57,11 @@ def sort_key(x: Node, *, descending: bool) -> Node:
 def _ranks(keys: Tensor) -> Tensor:
     """Count the elements of each row (*, n) that precede an element; ties keep their order."""
     *outer, n = keys.shape
-    places = computed(lambda x: broadcast_to(iota(n), (n,)), keys)
+    positions = computed(lambda x: broadcast_to(iota(n), (n,)), keys)
     rows = [
         reshape(t, (*s, *broadcast))
         for broadcast in ((1, n), (n, 1))
-        for t, s in ((keys, outer), (places, ()))
+        for t, s in ((keys, outer), (positions, ()))
     ]
 
     def definition(a: Node, i: Node, b: Node, j: Node) -> Node:
@@ -82,25 +82,25 @@ def _placed(values: Tensor, ranks: Tensor, count: int) -> Tensor:
     return computed(definition, values, ranks)
 
 
-def first_places(x: Tensor, count: int, *, descending: bool) -> Tensor:
+def first_indices(x: Tensor, count: int, *, descending: bool) -> Tensor:
     """Record the indices of the first elements of rows (R, n), in order: (R, count), int64.
 
     Long rows are reduced part by part until few candidates are left.
     """
     rows, n = x.shape
     keys = computed(lambda v: sort_key(v, descending=descending), x)
-    places = computed(lambda v: broadcast_to(iota(n, 1, 2, "int64"), (rows, n)), x)
-    part = max(_PART, 4 * count)
-    while n > part:
-        n_parts = math.ceil(n / part)
-        rest = n_parts * part - n
-        if rest:
+    indices = computed(lambda v: broadcast_to(iota(n, 1, 2, "int64"), (rows, n)), x)
+    part_length = max(_PART, 4 * count)
+    while n > part_length:
+        n_parts = math.ceil(n / part_length)
+        n_padding = n_parts * part_length - n
+        if n_padding:
             # The lowest key sorts last; it ties at most with the lowest number, which precedes it.
             lowest = -(1 << (63 if keys.dtype == "int64" else 31))
-            keys = computed(lambda v: pad(v, [(0, 0), (0, rest)], lowest), keys)  # noqa: B023
-            places = computed(lambda v: pad(v, [(0, 0), (0, rest)]), places)  # noqa: B023
-        keys, places = (reshape(t, (rows, n_parts, part)) for t in (keys, places))
+            keys = computed(lambda v: pad(v, [(0, 0), (0, n_padding)], lowest), keys)  # noqa: B023
+            indices = computed(lambda v: pad(v, [(0, 0), (0, n_padding)]), indices)  # noqa: B023
+        keys, indices = (reshape(t, (rows, n_parts, part_length)) for t in (keys, indices))
         ranks = _ranks(keys)
         n = n_parts * count
-        keys, places = (reshape(_placed(t, ranks, count), (rows, n)) for t in (keys, places))
-    return _placed(places, _ranks(keys), count)
+        keys, indices = (reshape(_placed(t, ranks, count), (rows, n)) for t in (keys, indices))
+    return _placed(indices, _ranks(keys), count)

@@ -39,10 +39,10 @@ def selected(x: Tensor, index: Tensor, axis: int, *, wraps: bool = False) -> Ten
     wraps : bool
         Whether negative entries count from the end.
     """
-    absent = math.nan if dtypes.is_float(str(x.dtype)) else 0
+    fill_value = math.nan if dtypes.is_float(str(x.dtype)) else 0
 
     def definition(values: Node, i: Node) -> Node:
-        return gathered(values, wrapped(i, x.shape[axis]) if wraps else i, axis, absent)
+        return gathered(values, wrapped(i, x.shape[axis]) if wraps else i, axis, fill_value)
 
     parts = in_parts(x)
     return parts.joined([computed(definition, part, index) for part in parts.tensors])
@@ -110,10 +110,10 @@ def flat_index(trace: Any, items: Sequence[Any], sizes: Sequence[int]) -> Tensor
         assert is_inside is not None
         return broadcast_to(where(is_inside, flat, number(-1, "int64")), shape)
 
-    return computed(definition, *[_tensor(trace, item) for item in items])
+    return computed(definition, *[_as_tensor(trace, item) for item in items])
 
 
-def _tensor(trace: Any, item: Any) -> Tensor:
+def _as_tensor(trace: Any, item: Any) -> Tensor:
     if isinstance(item, np.ndarray):
         return trace.literal(item, "int64")
     return item if isinstance(item, Tensor) else trace.capture(item)

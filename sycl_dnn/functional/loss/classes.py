@@ -56,7 +56,7 @@ def _shape_of_losses(input: Tensor) -> tuple[int, ...]:
     return input.shape[:axis] + input.shape[axis + 1 :]
 
 
-def _recorded(
+def _recorded_loss(
     input: Tensor, target: Tensor, weight: Tensor | None, *, is_normalized: bool,
     ignore_index: int, smoothing: float, reduction: str,
 ) -> Tensor:  # fmt: skip
@@ -111,7 +111,7 @@ def nll_loss(
     reduction = checked_reduction("nll_loss", reduction, size_average, reduce)
     _check_input("nll_loss", input, weight)
     _check_indices("nll_loss", input, target)
-    return _recorded(
+    return _recorded_loss(
         input, target, weight, is_normalized=True, ignore_index=ignore_index, smoothing=0.0,
         reduction=reduction,
     )  # fmt: skip
@@ -159,7 +159,7 @@ def cross_entropy(
             raise ValueError(f"{name}: target must have shape {input.shape}, got {target.shape}")
     else:
         _check_indices(name, input, target)
-    return _recorded(
+    return _recorded_loss(
         input, target, weight, is_normalized=False, ignore_index=ignore_index,
         smoothing=label_smoothing, reduction=reduction,
     )  # fmt: skip

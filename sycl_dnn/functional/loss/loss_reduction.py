@@ -158,7 +158,7 @@ def elementwise_loss(
     dtype = operands[0].dtype
     wide = dtypes.wide(dtype)
 
-    def whole(*nodes: Node) -> Node:
+    def reduced_loss(*nodes: Node) -> Node:
         args = [cast(node, wide) for node in nodes]
         result = definition(*args[: len(operands)])
         if weight is not None:
@@ -168,7 +168,7 @@ def elementwise_loss(
             result = reshape(row(result, axes=tuple(range(result.ndim))), ())
         return cast(result, dtype)
 
-    return computed(whole, *operands, *([] if weight is None else [weight]))
+    return computed(reduced_loss, *operands, *([] if weight is None else [weight]))
 
 
 def reduced(x: Tensor, reduction: str) -> Tensor:

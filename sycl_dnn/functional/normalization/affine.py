@@ -55,8 +55,8 @@ def empty_like(x: Tensor, *others: Tensor | None, shape: tuple[int, ...] | None 
     trace = x.trace
     inputs = {str(i): t for i, t in enumerate((x, *others)) if t is not None}
 
-    def nothing(dy: Tensor) -> dict[str, Tensor]:
+    def zero_gradients(dy: Tensor) -> dict[str, Tensor]:
         return {name: zeros(trace, t.shape, t.dtype) for name, t in inputs.items() if t.is_float}
 
     shape = x.shape if shape is None else shape
-    return trace.closed(inputs, lambda: zeros(trace, shape, x.dtype), nothing)
+    return trace.closed(inputs, lambda: zeros(trace, shape, x.dtype), zero_gradients)

@@ -77,9 +77,9 @@ def _moved(indices: dpnp.ndarray, input: dpnp.ndarray) -> dpnp.ndarray:
 def maxima(input: Tensor, x: Tensor, runs: Any, with_indices: bool) -> Any:
     """Return the maxima over runs of ``x``, and their indices, batched like ``input``."""
     if x.is_float and x.trace.keeps_nan:
-        result, places = _with_nan(x, runs)
+        result, positions = _with_nan(x, runs)
         result = unbatched(result, input)
-        return (result, _in_memory_of(input, places)) if with_indices else result
+        return (result, _in_memory_of(input, positions)) if with_indices else result
     # With indices, oneDNN has only the reference for bytes; float32 represents them exactly.
     wide = x.trace.convert(x, "float32") if with_indices and x.dtype in INTEGERS[:2] else x
     result, indices = pooled(wide, algorithm.pooling_max, runs, bool(with_indices))
@@ -102,19 +102,19 @@ def _with_nan(x: Tensor, runs: Any) -> tuple[Tensor, Tensor]:
     is_number = binary(algorithm.binary_eq, constant, constant, "bool")
     bounded = chain(constant, clip(_LOWEST, LARGEST))
     key = select(is_number, bounded, number(constant, math.inf))
-    first = pooled(key, algorithm.pooling_max, runs, True)[1]
-    last = pooled(computed(_nan_places, constant), algorithm.pooling_max, runs)[0]
-    assert first is not None
-    places = computed(_last_nan, first, last)
-    return x.trace.convert(looked_up(source, places), x.dtype), places
+    first_maxima = pooled(key, algorithm.pooling_max, runs, True)[1]
+    last_nan = pooled(computed(_nan_indices, constant), algorithm.pooling_max, runs)[0]
+    assert first_maxima is not None
+    indices = computed(_last_nan, first_maxima, last_nan)
+    return x.trace.convert(looked_up(source, indices), x.dtype), indices
 
 
-def _nan_places(x: Node) -> Node:
+def _nan_indices(x: Node) -> Node:
     """Return the flat spatial index of each NaN, and -1 for numbers."""
-    places = full(0, x.shape, "int32")
+    indices = full(0, x.shape, "int32")
     for axis in range(2, x.ndim):
-        places = places + iota(x.shape[axis], axis, x.ndim) * math.prod(x.shape[axis + 1 :])
-    return where(NE(x, x), places, full(-1, x.shape, "int32"))
+        indices = indices + iota(x.shape[axis], axis, x.ndim) * math.prod(x.shape[axis + 1 :])
+    return where(NE(x, x), indices, full(-1, x.shape, "int32"))
 
 
 def _last_nan(first: Node, last: Node) -> Node:

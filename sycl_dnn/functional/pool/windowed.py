@@ -187,7 +187,7 @@ def _flat_indices(
     for runs, workspace in zip(run_sets, workspaces, strict=True):
         starts, steps = _tables(runs, sizes)
         operands += [
-            _numbers(workspace),
+            _as_integers(workspace),
             trace.literal(starts[None, None], "int64"),
             trace.literal(steps.reshape((1,) * (len(shape) - 1) + (-1,)), "int64"),
         ]
@@ -196,11 +196,11 @@ def _flat_indices(
 
     def definition(*nodes: Node) -> Node:
         result = None
-        for part, numbers, starts, steps in zip(
+        for cut, index_in_window, starts, steps in zip(
             cuts, *(nodes[n::3] for n in range(3)), strict=True
         ):
-            flat = starts + gather(steps, [cast(numbers, "int64")], (len(shape) - 1,))
-            placed = place(flat, part, shape)
+            flat = starts + gather(steps, [cast(index_in_window, "int64")], (len(shape) - 1,))
+            placed = place(flat, cut, shape)
             result = placed if result is None else result + placed
         assert result is not None
         return result
@@ -208,7 +208,7 @@ def _flat_indices(
     return computed(definition, *operands)
 
 
-def _numbers(workspace: Tensor) -> Tensor:
+def _as_integers(workspace: Tensor) -> Tensor:
     """Return the workspace, labeled as bytes, as the integers that it contains."""
     desc = workspace.desc
     name = dtypes.NAMES[desc.data_type]
@@ -227,7 +227,7 @@ def _tables(runs: Sequence[Run], sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
     return starts, elements.ravel()
 
 
-def _flat_places(workspace: Tensor, sizes: Sizes, shape: Sizes, params: Any) -> Tensor:
+def _flat_maxima_indices(workspace: Tensor, sizes: Sizes, shape: Sizes, params: Any) -> Tensor:
     """Return the flat indices of a dense pooling's maxima, given its parameters."""
     names = ("kernel", "strides", "padding_l", "padding_r")
     runs = []
@@ -241,7 +241,7 @@ def _flat_places(workspace: Tensor, sizes: Sizes, shape: Sizes, params: Any) -> 
 def _pooled(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     if entry.params["algorithm"] is algorithm.pooling_max:
         dy, workspace = grads["dst"], entry.outputs["workspace"]
-        result = maxima_gradient(entry.inputs["src"], dy, _numbers(workspace), entry.params)
+        result = maxima_gradient(entry.inputs["src"], dy, _as_integers(workspace), entry.params)
         if result is not None:
             inputs = {"diff_dst": dy, "workspace": workspace}
             return stands_for(trace, "pooling_backward", entry, inputs, result)
@@ -268,5 +268,5 @@ def looked_up(values: Tensor, flat_indices: Tensor) -> Tensor:
 def _at_maxima(trace: Trace, entry: Entry, x: Tensor) -> Tensor:
     """Gather ``x`` at the maxima of the windows."""
     dy, workspace = entry.inputs["diff_dst"], entry.inputs["workspace"]
-    indices = _flat_places(workspace, x.shape[2:], dy.shape, entry.params)
+    indices = _flat_maxima_indices(workspace, x.shape[2:], dy.shape, entry.params)
     return converted(looked_up(x, indices), dy.dtype)

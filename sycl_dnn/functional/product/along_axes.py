@@ -60,11 +60,11 @@ class Taps(NamedTuple):
         order = order[columns[order] < self.n_in]
         columns = columns[order]
         counts = np.bincount(columns, minlength=self.n_in)
-        places = np.arange(len(columns)) - (np.cumsum(counts) - counts)[columns]
+        slots = np.arange(len(columns)) - (np.cumsum(counts) - counts)[columns]
         shape = (self.n_in, max(counts, default=0))
         outputs, weights = np.full(shape, n_out), np.zeros(shape)
-        outputs[columns, places] = order // max(count, 1)
-        weights[columns, places] = self.weights.ravel()[order]
+        outputs[columns, slots] = order // max(count, 1)
+        weights[columns, slots] = self.weights.ravel()[order]
         return Taps(outputs, weights, n_out)
 
 

@@ -48,12 +48,10 @@ Source: ``torch.{name}``.
 
 
 def _with_vector(name: str, first: Any, second: Any, argument: str, n_axes: int) -> Any:
-    for name_of_operand, x, axes in (("input", first, n_axes), (argument, second, 1)):
-        check_arrays(name, **{name_of_operand: x})
+    for operand_name, x, axes in (("input", first, n_axes), (argument, second, 1)):
+        check_arrays(name, **{operand_name: x})
         if x.ndim != axes:
-            raise ValueError(
-                f"{name}: {name_of_operand} must have {axes} axes, got shape {x.shape}"
-            )
+            raise ValueError(f"{name}: {operand_name} must have {axes} axes, got shape {x.shape}")
     if first.shape[-1] != second.shape[0]:
         raise ValueError(
             f"{name}: {argument} must have {first.shape[-1]} elements, got {second.shape[0]}"
@@ -264,7 +262,7 @@ def _arranged(term: Term, letters: str, sizes: dict[str, int]) -> Tensor:
     return spread(x, tuple(sizes[c] for c in letters))
 
 
-def _pair(a: Term, b: Term, retained: set[str], sizes: dict[str, int]) -> Term:
+def _contracted(a: Term, b: Term, retained: set[str], sizes: dict[str, int]) -> Term:
     """Multiply two operands, summing over the labels that need not be retained."""
     a, b = _reduced(a, retained | set(b[1])), _reduced(b, retained | set(a[1]))
     wide = dtypes.promote(a[0].dtype, b[0].dtype)
@@ -305,7 +303,7 @@ def _sizes(operands: list[Tensor], named: list[str]) -> dict[str, int]:
     return sizes
 
 
-def _path(named: list[str], result: str, sizes: dict[str, int]) -> list[tuple[int, ...]]:
+def _order(named: list[str], result: str, sizes: dict[str, int]) -> list[tuple[int, ...]]:
     """Return the contraction order with the lowest cost."""
     if len(named) < 3:
         return [tuple(range(len(named)))]
@@ -348,12 +346,12 @@ def einsum(*args: Any) -> Tensor:
     dtype = dtypes.promote(*(x.dtype for x in operands))
     terms = [_diagonal(converted(x, dtype), t) for x, t in zip(operands, named, strict=True)]
     sizes = _sizes([x for x, _ in terms], [t for _, t in terms])
-    for positions in _path([t for _, t in terms], result, sizes):
+    for positions in _order([t for _, t in terms], result, sizes):
         group = [terms.pop(i) for i in sorted(positions, reverse=True)][::-1]
         output = group[0]
         for next_index, other in enumerate(group[1:], 2):
             later = "".join(t for _, t in (*terms, *group[next_index:]))
-            output = _pair(output, other, {*result, *later}, sizes)
+            output = _contracted(output, other, {*result, *later}, sizes)
         terms.append(output)
     x, letters = _reduced(terms[0], set(result), True)
     return transpose(x, [letters.index(c) for c in result]) if letters != result else x

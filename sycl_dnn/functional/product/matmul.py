@@ -143,7 +143,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 # --- addmm, baddbmm
 
 
-def _added(name: str, x: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
+def _plus_product(name: str, x: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
     """Return ``beta * x + alpha * (a @ b)``; if ``beta`` is 0, ``x`` is ignored, as in torch."""
     shape = (*a.shape[:-1], b.shape[-1])
     if not broadcasts_to(x.shape, shape):
@@ -172,7 +172,7 @@ def addmm(
     beta, alpha : number
     """
     check_ranks("addmm", 2, mat1=mat1, mat2=mat2)
-    return _added("addmm", input, mat1, mat2, beta, alpha)
+    return _plus_product("addmm", input, mat1, mat2, beta, alpha)
 
 
 @operation
@@ -189,7 +189,7 @@ def baddbmm(
     beta, alpha : number
     """
     check_ranks("baddbmm", 3, batch1=batch1, batch2=batch2)
-    return _added("baddbmm", input, batch1, batch2, beta, alpha)
+    return _plus_product("baddbmm", input, batch1, batch2, beta, alpha)
 
 
 # --- linear, bilinear

@@ -40,8 +40,8 @@ def _multipliable(x: Tensor) -> Tensor:
     by_columns = (row == 1 or m == 1) and (column >= m or n == 1)
     # oneDNN misreads interleaved matrices.
     span = (m - 1) * row + (n - 1) * column + 1
-    apart = all(s >= span or k == 1 for s, k in zip(x.strides[:-2], x.shape[:-2], strict=True))
-    if not (by_rows or by_columns) or not apart:
+    disjoint = all(s >= span or k == 1 for s, k in zip(x.strides[:-2], x.shape[:-2], strict=True))
+    if not (by_rows or by_columns) or not disjoint:
         return x.trace.reorder(x, layout.row_major(x.shape, x.dtype))
     return x
 

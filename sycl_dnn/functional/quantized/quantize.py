@@ -180,50 +180,50 @@ def by_reorder(
 
 
 def _reorder_mask(
-    shape: Sequence[int], of_scales: Sequence[int], zero: Tensor | None, dtype: str
+    shape: Sequence[int], scales_shape: Sequence[int], zero: Tensor | None, dtype: str
 ) -> int | None:
     """Return the mask of axes along which scales differ; None if reorders cannot be used.
 
     oneDNN's reorders use only the first of several zero points, misplace scales along non-adjacent
     axes, and do not support scales of 4-bit data.
     """
-    axes = [i for i, n in enumerate(of_scales) if n == shape[i] and n > 1]
-    is_many = math.prod(of_scales) > 1
-    have_gap = bool(axes) and axes[-1] - axes[0] >= len(axes)
-    if dtype in dtypes.PACKED or have_gap or (is_many and zero is not None):
+    axes = [i for i, n in enumerate(scales_shape) if n == shape[i] and n > 1]
+    has_many_scales = math.prod(scales_shape) > 1
+    has_gap = bool(axes) and axes[-1] - axes[0] >= len(axes)
+    if dtype in dtypes.PACKED or has_gap or (has_many_scales and zero is not None):
         return None
     return sum(1 << i for i in axes)
 
 
 def dequantized(q: QuantizedTensor, dtype: str) -> Tensor:
     """Dequantize a validated quantized tensor."""
-    shape, of_scales = grouped_shape(q.shape, q.axis, q.group_size)
+    shape, scales_shape = grouped_shape(q.shape, q.axis, q.group_size)
     x = reshape(q.data, shape)
     if not x.size:
         return zeros(x.trace, q.shape, dtype)
-    mask = _reorder_mask(shape, of_scales, q.zero_point, q.dtype)
+    mask = _reorder_mask(shape, scales_shape, q.zero_point, q.dtype)
     if mask is not None:
         return reshape(by_reorder(x, "src", q.scale, q.zero_point, mask, dtype), q.shape)
     result = x.trace.convert(x, "float32")
     if q.zero_point is not None:
-        result = sub(result, reshape(x.trace.convert(q.zero_point, "float32"), of_scales))
-    return converted(reshape(mul(result, reshape(q.scale, of_scales)), q.shape), dtype)
+        result = sub(result, reshape(x.trace.convert(q.zero_point, "float32"), scales_shape))
+    return converted(reshape(mul(result, reshape(q.scale, scales_shape)), q.shape), dtype)
 
 
 def quantized(
     x: Tensor, scale: Tensor, zero: Tensor | None, dtype: str, axis: int | None, group: int | None
 ) -> Tensor:
     """Return the integers that represent ``x``."""
-    shape, of_scales = grouped_shape(x.shape, axis, group)
-    wide = reshape(x, shape)
+    shape, scales_shape = grouped_shape(x.shape, axis, group)
+    grouped = reshape(x, shape)
     if not x.size:
         return zeros(x.trace, x.shape, dtype)
-    mask = _reorder_mask(shape, of_scales, zero, dtype)
+    mask = _reorder_mask(shape, scales_shape, zero, dtype)
     if mask is not None:
-        return reshape(by_reorder(wide, "dst", scale, zero, mask, dtype), x.shape)
-    result = div(x.trace.convert(wide, "float32"), reshape(scale, of_scales))
+        return reshape(by_reorder(grouped, "dst", scale, zero, mask, dtype), x.shape)
+    result = div(x.trace.convert(grouped, "float32"), reshape(scale, scales_shape))
     if zero is not None:
-        result = add(result, reshape(x.trace.convert(zero, "float32"), of_scales))
+        result = add(result, reshape(x.trace.convert(zero, "float32"), scales_shape))
     result = reshape(result, x.shape)
     return converted(result, dtype) if dtype in dtypes.PACKED else x.trace.convert(result, dtype)
 
@@ -334,7 +334,7 @@ def _quantize_dynamic(input, dtype, axis, group_size, symmetric):
     check_float("quantize_dynamic", input=input)
     _check_target("quantize_dynamic", dtype, input.shape)
     axis = None if axis is None else check_axis("quantize_dynamic", axis, input.ndim, "axis")
-    of_scales = scale_shape("quantize_dynamic", input.shape, axis, group_size)
+    scales_shape = scale_shape("quantize_dynamic", input.shape, axis, group_size)
     if not input.size:
         raise ValueError(f"quantize_dynamic: input must not be empty, got shape {input.shape}")
     shape, scales = grouped_shape(input.shape, axis, group_size)
@@ -342,8 +342,8 @@ def _quantize_dynamic(input, dtype, axis, group_size, symmetric):
     axes = [i for i, (n, m) in enumerate(zip(shape, scales, strict=True)) if n != m]
     scale_of = _symmetric_scale if symmetric else _asymmetric_scale
     scale, zero = scale_of(x, axes, dtype)
-    scale = reshape(scale, of_scales)
-    zero = None if zero is None else reshape(zero, of_scales)
+    scale = reshape(scale, scales_shape)
+    zero = None if zero is None else reshape(zero, scales_shape)
     return quantized(input, scale, zero, dtype, axis, group_size), scale, zero
 
 

@@ -2,8 +2,8 @@
 """One layer and direction of a recurrent network: weights, oneDNN primitives, gradients.
 
 PyTorch's weights are (gates * H, C) per layer and direction, oneDNN's (1, 1, C, gates, H): another
-view of the same elements, except that the GRU's gates r, z, n are the second, first and third in
-oneDNN.
+view of the same elements, except that the order of the GRU's gates is r, z, n in PyTorch and
+z, r, n in oneDNN.
 """
 
 from __future__ import annotations
@@ -142,11 +142,12 @@ def _sizes(name: str, cell: Cell, params: Sequence[Tensor], channels: int) -> Si
     return Sizes(channels, hidden, output if cell.has_cell_state else hidden)
 
 
-def _check(name: str, expected: Any, params: Sequence[Tensor], dtype: str, where: str) -> None:
+def _check(name: str, expected: Any, params: Sequence[Tensor], dtype: str, location: str) -> None:
     for (label, shape), tensor in zip(expected, params, strict=True):
         if tensor.shape != shape:
             raise ValueError(
-                f"{name}: params must have {label} of shape {shape} for {where}, got {tensor.shape}"
+                f"{name}: params must have {label} of shape {shape} for {location}, got "
+                f"{tensor.shape}"
             )
         if tensor.dtype != dtype:
             raise TypeError(
@@ -199,8 +200,8 @@ def network_weights(
         for direction in range(n_directions):
             start = (layer * n_directions + direction) * n_params
             cell_params = params[start : start + n_params]
-            where = f"layer {layer}, direction {direction}"
-            _check(name, _expected(cell, sizes, bias), cell_params, x.dtype, where)
+            location = f"layer {layer}, direction {direction}"
+            _check(name, _expected(cell, sizes, bias), cell_params, x.dtype, location)
             results[-1].append(cell_weights(cell, cell_params, sizes, bias))
         sizes = sizes._replace(input=n_directions * sizes.output)
     return results, sizes

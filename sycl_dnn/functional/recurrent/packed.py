@@ -30,7 +30,7 @@ class PackedSequence(NamedTuple):
     unsorted_indices: tuple[int, ...] | None
 
 
-def _rows(x: Any, indices: np.ndarray) -> Any:
+def _select_rows(x: Any, indices: np.ndarray) -> Any:
     """Select rows by indices known on the host."""
     if isinstance(x, Tensor):
         return indexing.taken(x, (indices,))
@@ -98,7 +98,7 @@ def pack_padded_sequence(
         )
     sizes = tuple(int((steps > t).sum()) for t in range(steps.max(initial=0)))
     rows = np.concatenate([t * n + order[:size] for t, size in enumerate(sizes)])
-    data = _rows(reshape(x, (max_steps * n, *x.shape[2:])), rows)
+    data = _select_rows(reshape(x, (max_steps * n, *x.shape[2:])), rows)
     if enforce_sorted:
         return PackedSequence(data, sizes, None, None)
     return PackedSequence(data, sizes, tuple(order.tolist()), tuple(np.argsort(order).tolist()))
@@ -156,6 +156,6 @@ def pad_packed_sequence(
         rows, lengths = rows[:, unsorted], lengths[unsorted]
     queue = None if isinstance(data, Tensor) else data.sycl_queue
     row = full((1, *data.shape[1:]), padding_value, dtype=data.dtype, device=queue)
-    result = reshape(_rows(cat([data, row]), rows.ravel()), (n_steps, n, *data.shape[1:]))
+    result = reshape(_select_rows(cat([data, row]), rows.ravel()), (n_steps, n, *data.shape[1:]))
     padded = transpose(result, 0, 1) if batch_first else result
     return padded, tuple(lengths.tolist())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One layer of a recurrent network, step by step; second derivatives differentiate it.
+"""One layer of a recurrent network, step by step, for second derivatives.
 
-oneDNN's cells have gradients, and those have none. The weights are in oneDNN's order of gates.
+The gradients of oneDNN's cells have no gradients themselves. Gates are in oneDNN's order.
 """
 
 from __future__ import annotations

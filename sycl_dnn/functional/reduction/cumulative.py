@@ -76,7 +76,7 @@ _OF_EXTREMES = {
     "returns": "ValuesAndIndices\n    Named tuple (values, indices): of the dtype of ``input`` and"
     " int64.",
     "refused": "is complex or uint64",
-    "more": "Of equal\nelements the last one counts and has the gradient, of NaN as well. ",
+    "more": "Of equal\nelements, and of NaNs, the last one is selected and gets the gradient. ",
 }
 
 

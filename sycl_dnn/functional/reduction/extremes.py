@@ -116,19 +116,19 @@ def _with_indices(
     with untaped(x.trace):
         values = _extreme(name, operation, function, x, axis, keepdim)
     values = values.view(values.shape, values.strides)
-    rule = lambda g: _put(g, indices, x, axis if x.ndim else 0)  # noqa: E731
+    rule = lambda g: _scattered(g, indices, x, axis if x.ndim else 0)  # noqa: E731
     return ValuesAndIndices(x.trace.view(x, values, rule), indices)
 
 
-def _put(grad: Tensor, indices: Tensor, x: Tensor, axis: int) -> Tensor:
+def _scattered(grad: Tensor, indices: Tensor, x: Tensor, axis: int) -> Tensor:
     """Scatter ``grad`` to the positions of the extremes."""
     shape = x.shape or (1,)
-    small = tuple(1 if i == axis else n for i, n in enumerate(shape))
+    keepdim_shape = tuple(1 if i == axis else n for i, n in enumerate(shape))
 
     def definition(g: Node, index: Node) -> Node:
         return SCATTER_ADD(g, index, axis=axis, shape=shape)
 
-    result = computed(definition, reshape(grad, small), reshape(indices, small))
+    result = computed(definition, reshape(grad, keepdim_shape), reshape(indices, keepdim_shape))
     return reshape(result, x.shape)
 
 

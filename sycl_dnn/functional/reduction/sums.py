@@ -78,7 +78,7 @@ def axes_of(name: str, dim: Any, ndim: int) -> tuple[int, ...]:
     return tuple(axes) if ndim else ()
 
 
-def without(x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
+def drop_axes(x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
     """Drop the reduced axes of a tensor unless ``keepdim``."""
     return x if keepdim else reshape(x, [n for i, n in enumerate(x.shape) if i not in axes])
 
@@ -125,7 +125,7 @@ def by_kernel(
     result = of_elements(
         functools.partial(definition, axes=axes, **attributes), x, wide=wide, dtype=dtype
     )
-    return without(result, axes, keepdim)
+    return drop_axes(result, axes, keepdim)
 
 
 def of_elements(
@@ -161,7 +161,7 @@ def _reduced(
         raise TypeError(f"{name}: dtype must be complex for input of {x.dtype}, got {dtype}")
     if not dtypes.is_float(dtype):
         return _of_integers(name, function, x, axes, keepdim, dtype)
-    return without(reduce(kind, converted(x, dtype), axes), axes, keepdim)
+    return drop_axes(reduce(kind, converted(x, dtype), axes), axes, keepdim)
 
 
 def _wide(x: Tensor) -> str:
@@ -189,8 +189,7 @@ def sum(
 
 
 @operation
-@documented("bfloat16 is summed in float32. The mean of nothing "
-            "is NaN.", parameters=_DTYPE)  # fmt: skip
+@documented("bfloat16 is summed in float32. The mean of no elements is NaN.", parameters=_DTYPE)
 def mean(
     input: Tensor,
     dim: int | Sequence[int] | None = None,

@@ -148,7 +148,7 @@ Cleared elements may be NaN. Source: ``torch.{name}``.
 """
 
 
-def _triangle(name: str, where: str) -> Any:
+def _triangle(name: str, side: str) -> Any:
     def call(input: Tensor, diagonal: int = 0) -> Tensor:
         if input.ndim < 2:
             raise ValueError(f"{name}: input must have at least 2 axes, got shape {input.shape}")
@@ -156,7 +156,7 @@ def _triangle(name: str, where: str) -> Any:
         k = min(max(k, -_FAR), _FAR)
         return rearranged(input, lambda x: triangle(x, k, is_lower=name == "tril"))
 
-    return operation(named(call, name, _TRIANGLE.format(name=name, where=where)))
+    return operation(named(call, name, _TRIANGLE.format(name=name, where=side)))
 
 
 tril = _triangle("tril", "below")
@@ -250,9 +250,9 @@ def tile(input: Tensor, dims: int | Sequence[int]) -> Tensor:
     times = [checked_int("tile", "dims", n, 0) for n in dims]
     times = [1] * (input.ndim - len(times)) + times
     shape = (1,) * (len(times) - input.ndim) + input.shape
-    between = tuple(n for size in shape for n in (1, size))
-    whole = tuple(n for k, size in zip(times, shape, strict=True) for n in (k, size))
-    result = spread(views.reshape(input, between), whole)
+    split = tuple(n for size in shape for n in (1, size))
+    repeated = tuple(n for k, size in zip(times, shape, strict=True) for n in (k, size))
+    result = spread(views.reshape(input, split), repeated)
     return views.reshape(result, tuple(k * n for k, n in zip(times, shape, strict=True)))
 
 

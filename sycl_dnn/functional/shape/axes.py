@@ -40,13 +40,13 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     -----
     Source: ``torch.unbind``.
     """
-    axis = _own_axis("unbind", dim, input)
+    axis = _checked_axis("unbind", dim, input)
     shape = (*input.shape[:axis], *input.shape[axis + 1 :])
     parts = pieces(input, axis, [1] * input.shape[axis])
     return tuple(views.reshape(part, shape) for part in parts)
 
 
-def _own_axis(name: str, dim: int, x: Tensor) -> int:
+def _checked_axis(name: str, dim: int, x: Tensor) -> int:
     if not x.ndim:
         raise ValueError(f"{name}: input must have an axis, got shape ()")
     return check_axis(name, dim, x.ndim)
@@ -89,7 +89,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     index : int
         Negative counts from the end.
     """
-    axis = _own_axis("select", dim, input)
+    axis = _checked_axis("select", dim, input)
     n = input.shape[axis]
     start = checked_int("select", "index", index, -n)
     if start >= n:

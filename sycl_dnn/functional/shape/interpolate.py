@@ -159,8 +159,7 @@ def nearest(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
     """Resize (N, C, *S) to the nearest elements by PyTorch's rules.
 
     For ``"nearest"`` PyTorch ignores a scale_factor that keeps or doubles the size: always in
-    gradients, but in values only for small images. So gradients may refer to other elements than
-    values.
+    gradients, but in values only for small images. So gradients may refer to different elements.
     """
     plain = axes if exact else [_without_scale(axis) for axis in axes]
     if len(axes) == 2 and sum(axis.n_out for axis in axes) <= _SMALL_IMAGE:
@@ -169,11 +168,13 @@ def nearest(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
                for a, b in zip(axes, plain, strict=True)]  # fmt: skip
     if all((a == b).all() for a, b in indices) or not x.is_float:
         return _repeated(x, axes, exact)
-    spreads = {n: Taps.of(np.eye(x.shape[n])[b].T) for n, (_, b) in enumerate(indices, start=2)}
+    transposed_taps = {
+        n: Taps.of(np.eye(x.shape[n])[b].T) for n, (_, b) in enumerate(indices, start=2)
+    }
 
     def gradient(dy: Tensor) -> Tensor:
         # The gradient of this is the function itself.
-        result = _untaped(dy, lambda: along_axes(dy, spreads))
+        result = _untaped(dy, lambda: along_axes(dy, transposed_taps))
         return x.trace.view(dy, result, lambda v: nearest(v, axes, exact))
 
     return x.trace.view(x, _untaped(x, lambda: _repeated(x, axes, exact)), gradient)
@@ -385,11 +386,11 @@ def interpolate(
 
     Notes
     -----
-    NaN and infinities spread as in torch, but where oneDNN interpolates: there elements with weight
-    0 at the border count for nothing.
+    NaN and infinities propagate as in torch, except where oneDNN interpolates: it ignores border
+    elements with weight 0.
 
-    Source: oneDNN developer guide, "Resampling". What it lacks, such as aligned corners, is a
-    kernel of weighted sums for each axis, or a series of strided copies ("Reorder").
+    Source: oneDNN developer guide, "Resampling". What oneDNN lacks, such as aligned corners, is
+    computed by a kernel of weighted sums for each axis, or by strided copies ("Reorder").
     """
     _check_mode(input, mode, align_corners, antialias)
     is_nearest = mode.startswith("nearest")

@@ -258,16 +258,16 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 Shape = tuple[int, ...]
 
 
-def regroup(x: Tensor, fine: Shape, order: Sequence[int], shape: Shape) -> Tensor:
+def regroup(x: Tensor, split_shape: Shape, order: Sequence[int], shape: Shape) -> Tensor:
     """Split axes, permute them and merge them again, in one copy that keeps the layout.
 
     Parameters
     ----------
     x : Tensor
-    fine : tuple of int
+    split_shape : tuple of int
         Shape of ``x`` with split axes.
     order : sequence of int
-        Order of the axes of ``fine`` in the result.
+        Order of the axes of ``split_shape`` in the result.
     shape : tuple of int
         Shape of the result, with merged axes.
     """
@@ -275,21 +275,23 @@ def regroup(x: Tensor, fine: Shape, order: Sequence[int], shape: Shape) -> Tenso
     if x.desc is None:
 
         def regrouped(array: dpnp.ndarray) -> dpnp.ndarray:
-            return array.reshape(fine).transpose(order).reshape(shape)
+            return array.reshape(split_shape).transpose(order).reshape(shape)
 
         return trace.array_call(regrouped, [x], [Out(shape, x.dtype)])[0]
     if not x.size:
         result = trace.zeros(layout.row_major(shape, x.dtype), shape, x.dtype)
     else:
         result = trace.new(layout.like(plain.desc, x.dtype, shape), shape, x.dtype)
-        source = plain.view(fine, viewable_strides(plain, fine))
-        permuted = tuple(fine[a] for a in order)
+        source = plain.view(split_shape, viewable_strides(plain, split_shape))
+        permuted = tuple(split_shape[a] for a in order)
         source = source.view(permuted, tuple(source.strides[a] for a in order))
         target = result.view(permuted, viewable_strides(result, permuted))
         trace.written_into(result, target, source)
     inverse = [list(order).index(i) for i in range(len(order))]
-    permuted = tuple(fine[a] for a in order)
-    return trace.view(x, result, partial(regroup, fine=permuted, order=inverse, shape=x.shape))
+    permuted = tuple(split_shape[a] for a in order)
+    return trace.view(
+        x, result, partial(regroup, split_shape=permuted, order=inverse, shape=x.shape)
+    )
 
 
 @operation
@@ -324,8 +326,8 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         raise ValueError(
             f"channel_shuffle: groups must divide the {shape[1]} channels, got {groups}"
         )
-    fine = (shape[0], groups, shape[1] // groups, *shape[2:])
-    return regroup(input, fine, (0, 2, 1, *range(3, len(fine))), shape)
+    split_shape = (shape[0], groups, shape[1] // groups, *shape[2:])
+    return regroup(input, split_shape, (0, 2, 1, *range(3, len(split_shape))), shape)
 
 
 @operation

@@ -24,7 +24,7 @@ from sycl_dnn.kernels.launching import dense
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import ABS, CLAMP, GE, LOGICAL_AND, LT, REMAINDER, cast
-from sycl_dnn.ops.arithmetic import where as chosen
+from sycl_dnn.ops.arithmetic import where as select
 from sycl_dnn.ops.selection import gather
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.values import Tensor
@@ -155,11 +155,11 @@ class _Corners(NamedTuple):
                 index = self._inside(lower + steps[i], size)
                 fits = LOGICAL_AND(GE(index, number(0, dtype)), LT(index, number(size, dtype)))
                 is_inside = fits if is_inside is None else LOGICAL_AND(is_inside, fits)
-                indices.append(cast(chosen(fits, index, number(0, dtype)), "int32"))
+                indices.append(cast(select(fits, index, number(0, dtype)), "int32"))
                 weight = of_axis[i] if weight.operation.name == "number" else weight * of_axis[i]
             assert is_inside is not None
             # Outside is 0: multiplying an infinite pixel by 0 would give NaN.
-            point = chosen(is_inside, gather(x, indices, axes), number(0, dtype))
+            point = select(is_inside, gather(x, indices, axes), number(0, dtype))
             total = point * weight if total is None else total + point * weight
         assert total is not None
         return total
