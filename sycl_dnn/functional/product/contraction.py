@@ -199,18 +199,16 @@ def _checked_terms(equation: str, operands: list[Any]) -> list[str]:
 def _expanded_labels(equation: str, operands: list[Tensor]) -> tuple[list[str], str]:
     """Return the labels of each operand and of the result, with ``...`` expanded."""
     terms = _checked_terms(equation, operands)
-    n_ellipsis = [x.ndim - len(t.replace("...", "")) for t, x in zip(terms, operands, strict=True)]
-    for term, n, x in zip(terms, n_ellipsis, operands, strict=True):
+    n_dots = [x.ndim - len(t.replace("...", "")) for t, x in zip(terms, operands, strict=True)]
+    for term, n, x in zip(terms, n_dots, operands, strict=True):
         if n < 0 or (n and "..." not in term):
             raise ValueError(f"einsum: {term!r} must name the {x.ndim} axes of shape {x.shape}")
-    n_free = max((n for t, n in zip(terms, n_ellipsis, strict=True) if "..." in t), default=0)
+    longest = max((n for t, n in zip(terms, n_dots, strict=True) if "..." in t), default=0)
     free = [c for c in _LETTERS if c not in equation]
-    if n_free > len(free):
+    if longest > len(free):
         raise ValueError("einsum: there must be at most 52 axes")
-    ellipsis = "".join(free[:n_free])
-    named = [
-        t.replace("...", ellipsis[n_free - n :]) for t, n in zip(terms, n_ellipsis, strict=True)
-    ]
+    ellipsis = "".join(free[:longest])
+    named = [t.replace("...", ellipsis[longest - n :]) for t, n in zip(terms, n_dots, strict=True)]
     if "->" in equation:
         result = equation.split("->")[1].replace("...", ellipsis)
     else:

@@ -15,7 +15,7 @@ from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import by_nodes, check_unpacked
-from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.functional.shape.reshaping import check_axes
 from sycl_dnn.ir.node import Node
 from sycl_dnn.kernels.expression import REGISTERS
 from sycl_dnn.onednn import dtypes
@@ -71,10 +71,9 @@ def axes_of(name: str, dim: Any, ndim: int) -> tuple[int, ...]:
     """Return the axes of ``dim``, all for None or an empty sequence."""
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return tuple(range(ndim))
-    dims = dim if isinstance(dim, (tuple, list)) else (dim,)
-    axes = [check_axis(name, d, ndim) for d in dims]
+    axes = check_axes(name, dim, ndim)
     if len(set(axes)) < len(axes):
-        raise ValueError(f"{name}: dim must name each axis once, got {tuple(dims)}")
+        raise ValueError(f"{name}: dim must name each axis once, got {tuple(dim)}")
     return tuple(axes) if ndim else ()
 
 

@@ -13,7 +13,7 @@ from sycl_dnn.call.operation import named, operation
 from sycl_dnn.functional.arithmetic.convert import in_parts
 from sycl_dnn.functional.arithmetic.operands import broadcasts_to
 from sycl_dnn.functional.index.selected import selected
-from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
+from sycl_dnn.functional.shape.reshaping import check_axes, check_axis, checked_int
 from sycl_dnn.ir.node import Node
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.ops import shape as nodes
@@ -36,14 +36,6 @@ def rearranged(
     definitions = (definition, of_imaginary or definition)
     results = [computed(f, part) for f, part in zip(definitions, parts.tensors, strict=False)]
     return parts.joined(results)
-
-
-def _axes(name: str, dims: Any, ndim: int) -> tuple[int, ...]:
-    dims = dims if isinstance(dims, (tuple, list)) else (dims,)
-    axes = tuple(check_axis(name, d, ndim, "dims") for d in dims)
-    if len(set(axes)) < len(axes) and name == "flip":
-        raise ValueError(f"{name}: dims must name each axis once, got {tuple(dims)}")
-    return axes
 
 
 @operation
@@ -69,7 +61,9 @@ def flip(input: Tensor, dims: int | Sequence[int]) -> Tensor:
     -----
     The gradient is flipped back. Source: ``torch.flip``.
     """
-    axes = _axes("flip", dims, input.ndim) if input.ndim else ()
+    axes = tuple(check_axes("flip", dims, input.ndim, "dims")) if input.ndim else ()
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"flip: dims must name each axis once, got {dims}")
     return rearranged(input, lambda x: FLIP(x, axes=axes))
 
 
@@ -105,7 +99,7 @@ def roll(
     """
     amounts = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
     amounts = tuple(checked_int("roll", "shifts", s) for s in amounts)
-    axes = () if dims is None else _axes("roll", dims, input.ndim)
+    axes = [] if dims is None else check_axes("roll", dims, input.ndim, "dims")
     if len(amounts) != (len(axes) if axes else 1):
         raise ValueError(f"roll: shifts must be one for each of dims, got {shifts} and {dims}")
     if not input.ndim:

@@ -12,7 +12,7 @@ from sycl_dnn.functional.creation.factories import eye
 from sycl_dnn.functional.shape.arrangement import roll
 from sycl_dnn.functional.shape.joining import cat, check_tensors, pieces
 from sycl_dnn.functional.shape.padding import pad
-from sycl_dnn.functional.shape.reshaping import check_axis, checked_int, transpose
+from sycl_dnn.functional.shape.reshaping import check_axes, check_axis, checked_int, transpose
 from sycl_dnn.trace import views
 from sycl_dnn.trace.values import Tensor
 
@@ -112,16 +112,8 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
     destination : int or sequence of int
         Destination of each ``source`` axis.
     """
-    sources, destinations = (
-        [check_axis("movedim", d, input.ndim, argument) for d in dims]
-        for argument, dims in (
-            ("source", source if isinstance(source, (tuple, list)) else [source]),
-            (
-                "destination",
-                destination if isinstance(destination, (tuple, list)) else [destination],
-            ),
-        )
-    )
+    sources = check_axes("movedim", source, input.ndim, "source")
+    destinations = check_axes("movedim", destination, input.ndim, "destination")
     counts = {len(axes) for axes in (sources, destinations, set(sources), set(destinations))}
     if len(counts) > 1:
         raise ValueError(

@@ -57,6 +57,12 @@ def check_axis(name: str, dim: Any, ndim: int, argument: str = "dim") -> int:
     return axis % rank
 
 
+def check_axes(name: str, dims: Any, ndim: int, argument: str = "dim") -> list[int]:
+    """Return one or several axes counted from the front; errors as for ``check_axis``."""
+    dims = dims if isinstance(dims, (tuple, list)) else (dims,)
+    return [check_axis(name, dim, ndim, argument) for dim in dims]
+
+
 # --- Views
 
 
@@ -224,8 +230,7 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     ValueError
         There is no such axis.
     """
-    dims = range(input.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
-    axes = {check_axis("squeeze", d, input.ndim) for d in dims}
+    axes = range(input.ndim) if dim is None else check_axes("squeeze", dim, input.ndim)
     shape = tuple(n for i, n in enumerate(input.shape) if n != 1 or i not in axes)
     return views.reshape(input, shape)
 

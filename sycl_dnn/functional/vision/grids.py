@@ -164,16 +164,16 @@ class _Corners(NamedTuple):
         assert total is not None
         return total
 
-    def _inside(self, place: Node, n: int) -> Node:
+    def _inside(self, index: Node, n: int) -> Node:
         if self.mode != "bicubic" or self.padding == "zeros":
-            return place
+            return index
         if self.padding == "reflection":
             low, span = (0.0, n - 1.0) if self.align_corners else (-0.5, float(n))
             if not span:
-                return place * 0.0
-            phase = REMAINDER(place - low, number(2 * span, place.dtype))
-            place = span - ABS(phase - span) + low
-        return CLAMP(place, low=0.0, high=n - 1.0)
+                return index * 0.0
+            phase = REMAINDER(index - low, number(2 * span, index.dtype))
+            index = span - ABS(phase - span) + low
+        return CLAMP(index, low=0.0, high=n - 1.0)
 
 
 def _polynomial(coefficients: Sequence[float], x: Node) -> Node:
