@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.arithmetic.elementwise import check_float, check_same_dtype
 from sycl_dnn.functional.arithmetic.operands import by_nodes
 from sycl_dnn.functional.shape.reshaping import check_axis
 from sycl_dnn.lower.appendable import is_appendable
@@ -121,10 +121,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     Source: oneDNN developer guide, "PReLU"; He et al., "Delving Deep into Rectifiers", 2015.
     """
     check_float("prelu", input=input)
-    if weight.dtype != input.dtype:
-        raise TypeError(
-            f"prelu: weight must have the dtype of input, {input.dtype}, got {weight.dtype}"
-        )
+    check_same_dtype("prelu", "input", "weight", input, weight)
     channels = input.shape[1] if input.ndim > 1 else 1
     if weight.ndim > 1 or weight.size not in (1, channels):
         raise ValueError(f"prelu: weight must have shape (1,) or ({channels},), got {weight.shape}")

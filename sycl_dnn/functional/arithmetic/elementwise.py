@@ -62,6 +62,22 @@ def check_float(name: str, **tensors: Tensor | None) -> None:
             )
 
 
+def check_same_dtype(name: str, first: str, second: str, a: Tensor, b: Tensor) -> None:
+    """Raise TypeError if two operands differ in dtype."""
+    if a.dtype != b.dtype:
+        raise TypeError(
+            f"{name}: {second} must have the dtype of {first}, {a.dtype}, got {b.dtype}"
+        )
+
+
+def check_same_shape(name: str, first: str, second: str, a: Tensor, b: Tensor) -> None:
+    """Raise ValueError if two operands differ in shape."""
+    if a.shape != b.shape:
+        raise ValueError(
+            f"{name}: {second} must have the shape of {first}, {a.shape}, got {b.shape}"
+        )
+
+
 def refuse_inplace(name: str, inplace: Any) -> None:
     """Raise ValueError if a traced function would write into its input."""
     if inplace:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sycl_dnn._core import algorithm, engine_kind, prop_kind
 from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.elementwise import check_same_dtype
 from sycl_dnn.functional.conv.windows import (
     Axis,
     Pads,
@@ -211,10 +212,7 @@ def check_operands(
     name: str, input: Tensor, weight: Tensor, bias: Tensor | None, n_out: int
 ) -> None:
     """Raise unless dtypes agree and the bias has one element per output channel."""
-    if weight.dtype != input.dtype:
-        raise TypeError(
-            f"{name}: weight must have the dtype of input, {input.dtype}, got {weight.dtype}"
-        )
+    check_same_dtype(name, "input", "weight", input, weight)
     allowed = dict.fromkeys((input.dtype, *(("float32",) if input.dtype in NARROW else ())))
     if bias is not None and bias.dtype not in allowed:
         raise TypeError(f"{name}: bias must have dtype {' or '.join(allowed)}, got {bias.dtype}")

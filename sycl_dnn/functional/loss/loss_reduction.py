@@ -11,7 +11,7 @@ from sycl_dnn._core import algorithm
 from sycl_dnn._warn import warn
 from sycl_dnn.call.operation import describe_out, operation, sections
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.arithmetic.elementwise import check_float, check_same_dtype
 from sycl_dnn.ir.node import Node
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
@@ -27,25 +27,14 @@ def check_dtypes(name: str, input: Tensor, **others: Tensor | None) -> None:
     """Raise TypeError unless all tensors are floating point and have the same dtype."""
     check_float(name, input=input, **others)
     for argument, tensor in others.items():
-        if tensor is not None and tensor.dtype != input.dtype:
-            raise TypeError(
-                f"{name}: {argument} must have the dtype of input, {input.dtype}, got "
-                f"{tensor.dtype}"
-            )
+        if tensor is not None:
+            check_same_dtype(name, "input", argument, input, tensor)
 
 
 def promoted(name: str, input: Tensor, **others: Tensor) -> list[Tensor]:
     """Promote floating-point tensors to a common dtype, as operands are."""
     check_float(name, input=input, **others)
     return as_operands(input, *others.values())
-
-
-def check_same_shape(name: str, input: Tensor, target: Tensor) -> None:
-    """Raise ValueError unless the target has the shape of the input."""
-    if target.shape != input.shape:
-        raise ValueError(
-            f"{name}: target must have the shape of input, {input.shape}, got {target.shape}"
-        )
 
 
 def check_broadcast(name: str, input: Tensor, target: Tensor) -> None:

@@ -6,11 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.arithmetic.elementwise import check_float, check_same_shape
 from sycl_dnn.functional.arithmetic.operands import check_unpacked
 from sycl_dnn.functional.loss.loss_reduction import (
     as_operands,
-    check_same_shape,
     checked_reduction,
     loss,
     reduced,
@@ -198,7 +197,7 @@ def multilabel_margin_loss(
     reduction = checked_reduction(name, reduction, size_average, reduce)
     check_float(name, input=input)
     _check_classes(name, target)
-    check_same_shape(name, input, target)
+    check_same_shape(name, "input", "target", input, target)
     x, is_single = _as_rows(name, input)
     n, n_classes = x.shape
     labels = F.reshape(target, (n, n_classes))
@@ -227,7 +226,7 @@ def multilabel_soft_margin_loss(
     name = "multilabel_soft_margin_loss"
     reduction = checked_reduction(name, reduction, size_average, reduce)
     check_float(name, input=input, weight=weight)
-    check_same_shape(name, input, target)
+    check_same_shape(name, "input", "target", input, target)
     input, targets = as_operands(input, check_unpacked(name, "target", target))
     negative_terms = F.mul(F.sub(1.0, targets), F.logsigmoid(F.neg(input)))
     result = F.neg(F.add(F.mul(targets, F.logsigmoid(input)), negative_terms))

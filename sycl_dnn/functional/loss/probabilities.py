@@ -10,13 +10,12 @@ from typing import Any
 
 from sycl_dnn._warn import warn
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.arithmetic.elementwise import check_float, check_same_shape
 from sycl_dnn.functional.arithmetic.operands import broadcasts_to
 from sycl_dnn.functional.loss.loss_reduction import (
     as_operands,
     check_broadcast,
     check_dtypes,
-    check_same_shape,
     checked_reduction,
     elementwise_loss,
     loss,
@@ -35,7 +34,7 @@ def _checked_factors(
 ) -> list[Tensor | None]:
     """Check shapes; return the factors in the dtype of the input."""
     check_float(name, **factors)
-    check_same_shape(name, input, target)
+    check_same_shape(name, "input", "target", input, target)
     for argument, tensor in factors.items():
         if tensor is None:
             continue

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sycl_dnn._warn import warn
+from sycl_dnn.functional.arithmetic.elementwise import check_same_shape
 from sycl_dnn.functional.loss.loss_reduction import (
     check_broadcast,
     check_dtypes,
@@ -58,10 +59,7 @@ def _of_difference(
 
     if weight is None:
         return elementwise_loss(definition, x, t, reduction=reduction)
-    if weight.shape != input.shape:
-        raise ValueError(
-            f"{name}: weight must have the shape of input, {input.shape}, got {weight.shape}"
-        )
+    check_same_shape(name, "input", "weight", input, weight)
     x, t, factors = promoted(name, x, target=t, weight=weight)
     is_weighted_mean = reduction == "mean" and divides_by_weight
     result = elementwise_loss(

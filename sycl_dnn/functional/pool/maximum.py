@@ -11,6 +11,7 @@ import dpnp
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.elementwise import check_same_shape
 from sycl_dnn.functional.arithmetic.operands import check_unpacked
 from sycl_dnn.functional.conv.windows import (
     Sizes,
@@ -245,10 +246,7 @@ def _check(name: str, rank: int, input: Tensor, indices: Tensor) -> None:
         )
     if indices.dtype != "int64":
         raise TypeError(f"{name}: indices must have dtype int64, got {indices.dtype}")
-    if indices.shape != input.shape:
-        raise ValueError(
-            f"{name}: indices must have the shape of input, {input.shape}, got {indices.shape}"
-        )
+    check_same_shape(name, "input", "indices", input, indices)
 
 
 def _max_unpool(

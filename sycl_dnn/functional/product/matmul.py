@@ -9,9 +9,9 @@ import dpnp
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation, templated
-from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.arithmetic.elementwise import check_float, check_same_dtype
 from sycl_dnn.functional.arithmetic.operands import broadcasts_to
-from sycl_dnn.functional.product.product import check_ranks, check_same_dtype, product, swapped
+from sycl_dnn.functional.product.product import check_ranks, product, swapped
 from sycl_dnn.functional.quantized.quantize import QuantizedTensor
 from sycl_dnn.functional.quantized.quantized_products import weight_only_product
 from sycl_dnn.trace.pointwise import add, linear_map, mul

@@ -10,7 +10,7 @@ import dpnp
 
 from sycl_dnn import _core
 from sycl_dnn._core import PrimitiveAttr
-from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.arithmetic.elementwise import check_float, check_same_dtype
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.capabilities import has_avx512
@@ -21,14 +21,6 @@ from sycl_dnn.trace.reductions import sum_to
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, expand_rank, reshape, row_major, transpose
-
-
-def check_same_dtype(name: str, first: str, second: str, a: Tensor, b: Tensor) -> None:
-    """Raise TypeError if two operands differ in dtype."""
-    if a.dtype != b.dtype:
-        raise TypeError(
-            f"{name}: {second} must have the dtype of {first}, {a.dtype}, got {b.dtype}"
-        )
 
 
 def _multipliable(x: Tensor) -> Tensor:

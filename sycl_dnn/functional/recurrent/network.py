@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from sycl_dnn._core import engine_kind
 from sycl_dnn.call.operation import named, operation, templated
 from sycl_dnn.functional.activation.dropout import dropout
+from sycl_dnn.functional.arithmetic.elementwise import check_same_dtype
 from sycl_dnn.functional.recurrent.cell import CELLS, Sizes, network_weights, run_cell
 from sycl_dnn.functional.shape.joining import join, pieces
 from sycl_dnn.functional.shape.reshaping import checked_int
@@ -66,8 +67,7 @@ def _is_on_gpu(x: Tensor) -> bool:
 def _check_state(name: str, state: Tensor, x: Tensor, shape: tuple[int, ...]) -> None:
     if state.shape != shape:
         raise ValueError(f"{name}: hx must have shape {shape}, got {state.shape}")
-    if state.dtype != x.dtype:
-        raise TypeError(f"{name}: hx must have the dtype of input, {x.dtype}, got {state.dtype}")
+    check_same_dtype(name, "input", "hx", x, state)
 
 
 def _check_input(name: str, x: Tensor, options: Options) -> None:
