@@ -19,16 +19,8 @@ from sycl_dnn import _runtime
 _runtime.prepare()
 
 from sycl_dnn.device import default_queue
-from sycl_dnn.errors import (
-    DnnlError,
-    InvalidArguments,
-    NoDeviceError,
-    OneDnnFaultWarning,
-    OutOfMemory,
-    ReferenceWarning,
-    Unimplemented,
-    UnsupportedOperator,
-)
+from sycl_dnn.errors import *
+from sycl_dnn.errors import __all__ as _errors
 
 #: Names loaded on first use, together with oneDNN's library (12 MB).
 _LAZY = {
@@ -67,14 +59,7 @@ _FOLDERS = ("distributed", "functional", "graph", "llm", "nn", "onednn", "onnx",
 _SUBMODULES = {"cache": "sycl_dnn.call.cache"} | {name: f"sycl_dnn.{name}" for name in _FOLDERS}
 
 __all__ = [
-    "DnnlError",
-    "InvalidArguments",
-    "NoDeviceError",
-    "OneDnnFaultWarning",
-    "OutOfMemory",
-    "ReferenceWarning",
-    "Unimplemented",
-    "UnsupportedOperator",
+    *_errors,
     "__version__",
     "default_queue",
     *_LAZY,
@@ -83,10 +68,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    found = _found(name)
+    value = _found(name)
     if name != "__version__":
-        globals()[name] = found  # later accesses bypass this function
-    return found
+        globals()[name] = value  # later accesses bypass this function
+    return value
 
 
 def _found(name: str) -> Any:

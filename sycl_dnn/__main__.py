@@ -84,7 +84,7 @@ def format_report(data: dict[str, Any]) -> str:
 
 
 def _epilog() -> str:
-    lines = [f"  {name:<10} {what}" for name, (_, _, what) in COMMANDS.items()]
+    lines = [f"  {name:<10} {summary}" for name, (_, _, summary) in COMMANDS.items()]
     return "\n".join(["commands (python -m sycl_dnn COMMAND --help):", *lines])
 
 
@@ -125,8 +125,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _no_command(words: list[str]) -> str:
     """Return the error message for an unknown command, with a suggestion."""
     name, *rest = words
-    known = (*COMMANDS, *IN_TESTS)
-    near = next(iter(difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)), "")
+    commands = (*COMMANDS, *IN_TESTS)
+    near = next(iter(difflib.get_close_matches(name.lower(), commands, n=1, cutoff=0.5)), "")
     if near in IN_TESTS:
         place = f"{near} is in the tests of the repository; in a checkout of it, type"
         return f"{place}: {shlex.join(['python', 'tests/conformance', near, *rest])}"

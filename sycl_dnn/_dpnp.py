@@ -71,9 +71,9 @@ def array_maker() -> Callable[[Any], Any]:
 
 def array_of_class(kind: type, array: Any) -> Any:
     """Return an instance of a subclass of dpnp.ndarray over a usm_ndarray."""
-    made: Any = object.__new__(kind)
-    made._array_obj = array
-    return made
+    instance: Any = object.__new__(kind)
+    instance._array_obj = array
+    return instance
 
 
 def address(array: Any) -> int:
@@ -156,9 +156,9 @@ def array_in(values: Any, dtype: Any, **kwargs: Any) -> Any:
     import dpnp
 
     if dtype is not None and _is_narrow(dtype):
-        made = dpnp.asarray(values, **kwargs)
-        if made.dtype.kind == "f":
-            return in_dtype(made, dtype)
+        array = dpnp.asarray(values, **kwargs)
+        if array.dtype.kind == "f":
+            return in_dtype(array, dtype)
     return dpnp.asarray(values, dtype=dtype, **kwargs)
 
 

@@ -32,15 +32,15 @@ _prepared = False
 
 def _distribution_files(distribution: str, names: Iterable[str]) -> dict[str, Path]:
     try:
-        found = importlib.metadata.distribution(distribution)
+        wheel = importlib.metadata.distribution(distribution)
     except importlib.metadata.PackageNotFoundError:
         return {}
-    wanted = set(names)
+    name_set = set(names)
     # Read RECORD as text: importlib's ``files`` creates an object per line (16 ms).
-    lines = (found.read_text("RECORD") or "").splitlines()
+    lines = (wheel.read_text("RECORD") or "").splitlines()
     recorded = (line.split(",", 1)[0] for line in lines)
-    paths = {p.rpartition("/")[2]: p for p in recorded if p.rpartition("/")[2] in wanted}
-    located = {name: Path(str(found.locate_file(p))).resolve() for name, p in paths.items()}
+    paths = {p.rpartition("/")[2]: p for p in recorded if p.rpartition("/")[2] in name_set}
+    located = {name: Path(str(wheel.locate_file(p))).resolve() for name, p in paths.items()}
     return {name: path for name, path in located.items() if path.exists()}
 
 
@@ -82,8 +82,8 @@ def _register_driver() -> None:
     driver = None if driver_registered() else driver_in_wheel()
     if driver is None:
         return
-    given = [p for p in os.environ.get("OCL_ICD_FILENAMES", "").split(os.pathsep) if p]
-    os.environ["OCL_ICD_FILENAMES"] = os.pathsep.join([*given, str(driver)])
+    drivers = [p for p in os.environ.get("OCL_ICD_FILENAMES", "").split(os.pathsep) if p]
+    os.environ["OCL_ICD_FILENAMES"] = os.pathsep.join([*drivers, str(driver)])
     fixes.append(f"registered the CPU driver of the wheels (OCL_ICD_FILENAMES += {driver})")
 
 
@@ -142,10 +142,10 @@ def use_dpnp_once() -> None:
 def _call_with_none(module: ModuleType) -> None:
     """Call the first function of a module that takes arrays, with None for all arguments."""
     for function in vars(module).values():
-        found = _TAKES_ARRAYS.search(getattr(function, "__doc__", None) or "")
-        if not found:
+        match = _TAKES_ARRAYS.search(getattr(function, "__doc__", None) or "")
+        if not match:
             continue
-        required = [p for p in found["parameters"].split(", ") if ": " in p and " = " not in p]
+        required = [p for p in match["parameters"].split(", ") if ": " in p and " = " not in p]
         with contextlib.suppress(Exception):
             function(*[None] * len(required))
         return
@@ -190,15 +190,15 @@ def advice(root: Path = Path("/")) -> tuple[str, str]:
 
 def _intel_gpus(root: Path) -> list[Path]:
     """Return the PCI devices of Intel that are GPUs."""
-    found = []
+    gpus = []
     for pci in (root / "sys/bus/pci/devices").glob("*"):
         try:
             vendor, kind = ((pci / name).read_text().strip() for name in ("vendor", "class"))
         except OSError:
             continue
         if vendor == _INTEL and kind.startswith(_DISPLAY):
-            found.append(pci)
-    return found
+            gpus.append(pci)
+    return gpus
 
 
 def _library_folders(root: Path) -> list[Path]:
@@ -236,17 +236,20 @@ def level_zero_problem(root: Path = Path("/")) -> str:
     has_gpu = _intel_gpus(root) or (root / "dev/dxg").exists() or is_simulating()
     if not has_gpu or not any(path.name == _GPU_LEVEL_ZERO for path in _gpu_drivers(root)):
         return ""
-    oldest, found = (".".join(map(str, v)) for v in (_OLDEST_LOADER, version))
+    oldest, own = (".".join(map(str, v)) for v in (_OLDEST_LOADER, version))
     return (
-        f"the Level Zero loader {loader} ({found}) is older than {oldest}: SYCL may crash when it "
+        f"the Level Zero loader {loader} ({own}) is older than {oldest}: SYCL may crash when it "
         f"lists the GPU through it; install libze1 {oldest} or newer, or set {_SELECTOR}=opencl:*"
     )
 
 
 def _level_zero_loader(root: Path) -> Path | None:
     """Return the loader that a process would load."""
-    given = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
-    folders = [Path(f) for f in given if f] + [Path(sys.prefix, "lib"), root / "usr/local/lib"]
+    paths = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+    folders = [Path(f) for f in paths if f] + [
+        Path(sys.prefix, "lib"),
+        root / "usr/local/lib",
+    ]
     folders += _library_folders(root)
     return next((f / _LOADER for f in folders if (f / _LOADER).exists()), None)
 
@@ -254,16 +257,16 @@ def _level_zero_loader(root: Path) -> Path | None:
 def _version_of(library: Path) -> tuple[int, ...] | None:
     """Return the version in the file name that a library's symlink points to."""
     numbers = library.resolve().name.partition(".so.")[2].split(".")
-    known = len(numbers) > 1 and all(number.isdecimal() for number in numbers)
-    return tuple(map(int, numbers[:2])) if known else None
+    is_version = len(numbers) > 1 and all(number.isdecimal() for number in numbers)
+    return tuple(map(int, numbers[:2])) if is_version else None
 
 
 def _may_take_level_zero() -> bool:
     """Whether ONEAPI_DEVICE_SELECTOR admits Level Zero."""
     terms = os.environ.get(_SELECTOR, "").lower().split(";")
-    wanted = [term.partition(":")[0] for term in terms if term and not term.startswith("!")]
+    backends = [term.partition(":")[0] for term in terms if term and not term.startswith("!")]
     return "!level_zero:*" not in terms and (
-        not wanted or any(backend in ("*", "level_zero") for backend in wanted)
+        not backends or any(backend in ("*", "level_zero") for backend in backends)
     )
 
 

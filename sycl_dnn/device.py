@@ -36,10 +36,11 @@ def usable_devices(kind: str) -> list[dpctl.SyclDevice]:
 
     These are Intel GPUs, and the CPU through OpenCL; Level Zero precedes OpenCL.
     """
-    found = [d for d in dpctl.get_devices(device_type=kind) if "Intel" in d.vendor or kind == "cpu"]
-    if lacks_compiler(found):
+    devices = dpctl.get_devices(device_type=kind)
+    devices = [d for d in devices if "Intel" in d.vendor or kind == "cpu"]
+    if lacks_compiler(devices):
         warn(NO_COMPILER)
-    return sorted(found, key=lambda d: d.backend != dpctl.backend_type.level_zero)
+    return sorted(devices, key=lambda d: d.backend != dpctl.backend_type.level_zero)
 
 
 def lacks_compiler(devices: Iterable[dpctl.SyclDevice]) -> bool:
@@ -110,8 +111,8 @@ def _queue_on(device: Any) -> dpctl.SyclQueue:
     try:
         return dpctl.get_device_cached_queue(device)
     except (dpctl.SyclQueueCreationError, dpctl.SyclDeviceCreationError, ValueError) as error:
-        found = ", ".join(d.filter_string for d in dpctl.get_devices()) or "none"
-        raise NoDeviceError(f"device must be one of {found}, got {device!r}") from error
+        available = ", ".join(d.filter_string for d in dpctl.get_devices()) or "none"
+        raise NoDeviceError(f"device must be one of {available}, got {device!r}") from error
 
 
 def _devices_of_new_process(without: str = "") -> list[str]:

@@ -35,8 +35,8 @@ class DnnlError(Exception):
         """The status code as an enumerator of oneDNN."""
         from sycl_dnn import _core
 
-        known = _core.status if self.status_name in _core.status.__members__ else _core.graph_status
-        return known[self.status_name]
+        codes = _core.status if self.status_name in _core.status.__members__ else _core.graph_status
+        return codes[self.status_name]
 
     @cached_property
     def reasons(self) -> tuple[str, ...]:

@@ -214,20 +214,20 @@ def closed(kind: Any, aux: Any, children: Sequence[Any], order: Sequence[Any] = 
         return _closed_dict(kind, aux, children, order)
     if issubclass(kind, (tuple, list)):
         return kind(*children) if hasattr(kind, "_fields") else kind(children)
-    made = object.__new__(kind)
+    instance = object.__new__(kind)
     for name, child in zip(aux, children, strict=True):
-        object.__setattr__(made, name, child)
-    return made
+        object.__setattr__(instance, name, child)
+    return instance
 
 
 def _closed_dict(kind: Any, aux: Any, children: Sequence[Any], order: Sequence[Any]) -> Any:
     keys, factory = _keys_of(kind, aux)
-    made, found = kind.__new__(kind), dict(zip(keys, children, strict=True))
+    container, items = kind.__new__(kind), dict(zip(keys, children, strict=True))
     if factory is not None:
-        made.default_factory = factory
+        container.default_factory = factory
     for key in order or keys:
-        made[key] = found[key]
-    return made
+        container[key] = items[key]
+    return container
 
 
 def _keys_of(kind: type, aux: Any) -> tuple[Any, Any]:
@@ -267,16 +267,16 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], Structure]:
     >>> leaves, structure
     ([0, 1, 2], dict(["a"]: list([0]: *, [1]: *), ["b"]: *))
     """
-    found: list[Any] = []
-    return found, _flattened(tree, found, is_leaf)
+    items: list[Any] = []
+    return items, _flattened(tree, items, is_leaf)
 
 
-def _flattened(tree: Any, found: list[Any], is_leaf: IsLeaf) -> Structure:
+def _flattened(tree: Any, items: list[Any], is_leaf: IsLeaf) -> Structure:
     node = None if is_leaf is not None and is_leaf(tree) else opened(tree)
     if node is None:
-        found.append(tree)
+        items.append(tree)
         return LEAF
-    children = tuple([_flattened(child, found, is_leaf) for child in node.children])
+    children = tuple([_flattened(child, items, is_leaf) for child in node.children])
     return Structure(node.kind, node.aux, children, node.order)
 
 
@@ -295,16 +295,16 @@ def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
     >>> tree.unflatten(structure, [5, 6])
     {'a': [5, 6]}
     """
-    given, n_leaves = list(leaves), structure.n_leaves
-    if len(given) != n_leaves:
-        raise ValueError(f"tree.unflatten: leaves must be {n_leaves}, got {len(given)}")
-    return _unflattened(structure, iter(given))
+    leaf_list, n_leaves = list(leaves), structure.n_leaves
+    if len(leaf_list) != n_leaves:
+        raise ValueError(f"tree.unflatten: leaves must be {n_leaves}, got {len(leaf_list)}")
+    return _unflattened(structure, iter(leaf_list))
 
 
-def _unflattened(structure: Structure, given: Iterator[Any]) -> Any:
+def _unflattened(structure: Structure, supply: Iterator[Any]) -> Any:
     if structure.kind is None:
-        return next(given)
-    children = [_unflattened(child, given) for child in structure.children]
+        return next(supply)
+    children = [_unflattened(child, supply) for child in structure.children]
     return closed(structure.kind, structure.aux, children, structure.order)
 
 
@@ -329,18 +329,18 @@ def paths(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[str, Any]]:
     >>> tree.paths({"conv1": {"weight": 5}})
     [('["conv1"]["weight"]', 5)]
     """
-    found: list[tuple[str, Any]] = []
-    _add_paths(tree, "", found, is_leaf)
-    return found
+    pairs: list[tuple[str, Any]] = []
+    _add_paths(tree, "", pairs, is_leaf)
+    return pairs
 
 
-def _add_paths(tree: Any, path: str, found: list[tuple[str, Any]], is_leaf: IsLeaf) -> None:
+def _add_paths(tree: Any, path: str, pairs: list[tuple[str, Any]], is_leaf: IsLeaf) -> None:
     node = None if is_leaf is not None and is_leaf(tree) else opened(tree)
     if node is None:
-        found.append((path, tree))
+        pairs.append((path, tree))
         return
     for step, child in zip(node.steps(), node.children, strict=True):
-        _add_paths(child, path + step, found, is_leaf)
+        _add_paths(child, path + step, pairs, is_leaf)
 
 
 def names(tree: Any, is_leaf: IsLeaf = None) -> list[str]:
@@ -374,10 +374,10 @@ def constants(structure: Structure) -> list[bool]:
     rule = _rules.get(structure.kind)
     if rule is None or rule.constants is None:
         return [flag for child in structure.children for flag in constants(child)]
-    found: list[bool] = []
+    flags: list[bool] = []
     for child, is_constant in zip(structure.children, rule.constants(structure.aux), strict=True):
-        found += [True] * child.n_leaves if is_constant else constants(child)
-    return found
+        flags += [True] * child.n_leaves if is_constant else constants(child)
+    return flags
 
 
 def held_by(node: Opened) -> Sequence[Any]:
@@ -410,8 +410,8 @@ def map(  # the usual name
     >>> tree.map(lambda a, b: a + b, {"w": 1, "b": 2}, {"w": 10, "b": 20})
     {'w': 11, 'b': 22}
     """
-    found, structure = flatten(tree, is_leaf)
-    columns = [found]
+    first_leaves, structure = flatten(tree, is_leaf)
+    columns = [first_leaves]
     for number, other in enumerate(others, 1):
         columns.append(matched(structure, other, f"tree.map: tree {number}"))
     return _unflattened(structure, iter([function(*row) for row in zip(*columns, strict=True)]))
@@ -432,27 +432,27 @@ def matched(structure: Structure, tree: Any, name: str, *, none_fills: bool = Fa
     ValueError
         The structure of the tree differs.
     """
-    found: list[Any] = []
-    _add_matched(structure, tree, name, found, none_fills)
-    return found
+    values: list[Any] = []
+    _add_matched(structure, tree, name, values, none_fills)
+    return values
 
 
 def _add_matched(
-    structure: Structure, tree: Any, name: str, found: list[Any], none_fills: bool
+    structure: Structure, tree: Any, name: str, values: list[Any], none_fills: bool
 ) -> None:
     if structure.is_leaf:
-        found.append(tree)
+        values.append(tree)
         return
     if tree is None and none_fills:
-        found += [None] * structure.n_leaves
+        values += [None] * structure.n_leaves
         return
     node = opened(tree)
     kind, children = structure.kind, structure.children
     n = len(children)
     if node is not None and issubclass(kind, dict) and issubclass(node.kind, dict):
-        wanted, given = _keys_text(structure), _keys_text(node)
-        if wanted != given:
-            raise ValueError(f"{name} must have the keys {wanted}, got {given}")
+        expected, actual = _keys_text(structure), _keys_text(node)
+        if expected != actual:
+            raise ValueError(f"{name} must have the keys {expected}, got {actual}")
     if none_fills and node is not None and node.kind is kind and len(node.children) < n:
         node = _filled(structure, node)
     if node is None or not _alike(kind, node.kind) or len(node.children) != n:
@@ -463,14 +463,14 @@ def _add_matched(
     if kind in _rules:
         _check_steps(name, steps_of(kind, structure.aux, children), node.steps())
     for step, inner, child in zip(node.steps(), children, node.children, strict=True):
-        _add_matched(inner, child, name + step, found, none_fills)
+        _add_matched(inner, child, name + step, values, none_fills)
 
 
-def _check_steps(name: str, wanted: Sequence[str], given: Sequence[str]) -> None:
+def _check_steps(name: str, expected: Sequence[str], actual: Sequence[str]) -> None:
     """Raise ValueError if children of registered instances have different names."""
-    for here, there in zip(wanted, given, strict=True):
-        if here != there:
-            raise ValueError(f"{name} must have {here.lstrip('.')}, got {there.lstrip('.')}")
+    for step, other in zip(expected, actual, strict=True):
+        if step != other:
+            raise ValueError(f"{name} must have {step.lstrip('.')}, got {other.lstrip('.')}")
 
 
 def _filled(structure: Structure, node: Opened) -> Opened:
@@ -478,20 +478,20 @@ def _filled(structure: Structure, node: Opened) -> Opened:
 
     A module with an array as a plain attribute has fewer leaves if the attribute is None.
     """
-    wanted = steps_of(structure.kind, structure.aux, structure.children)
-    given = dict(zip(node.steps(), node.children, strict=True))
-    if structure.kind not in _rules or not set(given) <= set(wanted):
+    steps = steps_of(structure.kind, structure.aux, structure.children)
+    by_step = dict(zip(node.steps(), node.children, strict=True))
+    if structure.kind not in _rules or not set(by_step) <= set(steps):
         return node
-    return Opened(node.kind, structure.aux, [given.get(step) for step in wanted])
+    return Opened(node.kind, structure.aux, [by_step.get(step) for step in steps])
 
 
 def _keys_text(node: Any) -> str:
     return ", ".join(repr(k) for k in _keys_of(node.kind, node.aux)[0])
 
 
-def _alike(wanted: type, given: type) -> bool:
+def _alike(expected: type, actual: type) -> bool:
     """Whether containers are compatible: plain tuples and lists match named tuples."""
-    return wanted is given or (issubclass(wanted, (tuple, list)) and given in (tuple, list))
+    return expected is actual or (issubclass(expected, (tuple, list)) and actual in (tuple, list))
 
 
 def _article(name: str) -> str:

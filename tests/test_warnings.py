@@ -55,7 +55,7 @@ def test_warning_names_the_caller(call, kind, queue):
 
 def test_fallback_names_the_dtype_of_results_too(queue, monkeypatch):
     """The softmax inside reads float32 and writes float16."""
-    monkeypatch.setattr(policy, "_said", set())
+    monkeypatch.setattr(policy, "_warned", set())
     q = dpnp.ones((2, 3, 19, 8), dtype="f2", sycl_queue=queue)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")

@@ -271,14 +271,14 @@ def check_tensors(name: str, body: Any, args: Any, kwargs: Any) -> None:
 
     Called only after a body has failed, since bodies do not check.
     """
-    given = inspect.signature(body).bind(*args, **kwargs).arguments
+    bound = inspect.signature(body).bind(*args, **kwargs).arguments
     for parameter, annotation in inspect.get_annotations(body).items():
-        value = given.get(parameter)
+        value = bound.get(parameter)
         kinds = {kind.strip() for kind in str(annotation).split("|")}
         optional = value is None and "None" in kinds
-        if not kinds & _ARRAYS or parameter not in given or optional or isinstance(value, Tensor):
+        if not kinds & _ARRAYS or parameter not in bound or optional or isinstance(value, Tensor):
             continue
-        kind = kind_of(given[parameter])
+        kind = kind_of(bound[parameter])
         raise TypeError(f"{name}: {parameter} must be a dpnp.ndarray or Array, got {kind}")
 
 
@@ -318,26 +318,26 @@ def by_name(function: Any, args: Any, kwargs: Any) -> dict[str, Any]:
         bound = inspect.signature(function).bind(*args, **kwargs)
     except (TypeError, ValueError):
         return {**{f"argument {i}": v for i, v in enumerate(args)}, **kwargs}
-    found: dict[str, Any] = {}
+    by_parameter: dict[str, Any] = {}
     for name, value in bound.arguments.items():
         kind = bound.signature.parameters[name].kind
         if kind is inspect.Parameter.VAR_POSITIONAL:
-            found |= {f"{name}[{i}]": v for i, v in enumerate(value)}
+            by_parameter |= {f"{name}[{i}]": v for i, v in enumerate(value)}
         elif kind is inspect.Parameter.VAR_KEYWORD:
-            found |= value
+            by_parameter |= value
         else:
-            found[name] = value
-    return found
+            by_parameter[name] = value
+    return by_parameter
 
 
 def tokens_by_name(function: Any, args: Any, kwargs: Any) -> dict[str, tuple[Any, bool]]:
     """Return the arguments of a call by name: their keys, and whether they are arrays."""
-    made = {}
+    tokens = {}
     for parameter, value in by_name(function, args, kwargs).items():
         call = UserCall()
         token = (call.token(value), tuple(v.hex() for v in call.numbers))
-        made[parameter] = (token, bool(call.arrays))
-    return made
+        tokens[parameter] = (token, bool(call.arrays))
+    return tokens
 
 
 def named(error: TypeError, name: str, function: Any, args: Any, kwargs: Any) -> TypeError:

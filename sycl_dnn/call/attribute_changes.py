@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a function did to attributes of modules, done to them when its program is submitted."""
+"""Changes that a function made to attributes of modules, applied when its program is submitted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sycl_dnn.call.recorded_calls import Recording
 
 
 class Changes:
-    """What a function did to the attributes of modules; its tensors are further results.
+    """Changes that a function made to attributes of modules; their tensors are further results.
 
     Each change has ``module``, ``name``, ``tensors()``, and ``apply(arrays)``, which is called with
     the arrays of all changes' tensors when the function's program has been submitted; ``key`` says
@@ -30,11 +30,11 @@ class Changes:
             return result[0], (result[1], self._tensors)
         return result, self._tensors
 
-    def done(self, made: Any) -> Any:
+    def done(self, outcome: Any) -> Any:
         """Apply the changes; return what the function and its transform would have returned."""
         if not self._changes:
-            return made
-        (result, rest), pullback = made
+            return outcome
+        (result, rest), pullback = outcome
         if self._has_aux:
             result, rest = (result, rest[0]), rest[1]
         arrays = iter(rest)
@@ -44,26 +44,26 @@ class Changes:
 
 
 def _apart(changes: list[Any]) -> list[Any]:
-    """Return one change for each of what was changed.
+    """Return one change for each changed attribute.
 
     Raises
     ------
     ValueError
         A function has changed an attribute in two copies of a module.
     """
-    found: dict[Any, Any] = {}
+    by_key: dict[Any, Any] = {}
     for change in changes:
-        if found.setdefault(change.key, change).copy is not change.copy:
+        if by_key.setdefault(change.key, change).copy is not change.copy:
             raise ValueError(
                 f"{type(change.module).__name__}.{change.name} must not be changed by a function "
                 "that is given the module twice, or is given it and refers to it"
             )
-    return list(found.values())
+    return list(by_key.values())
 
 
-def watch(recording: Recording, given: Any, swapped: Any) -> None:
-    """Let recordings know the modules among nested arguments, and the copies over tensors."""
-    for value, copy in zip(given, swapped, strict=True):
+def watch(recording: Recording, originals: Any, copies: Any) -> None:
+    """Tell the recording the modules among nested arguments and their copies over tensors."""
+    for value, copy in zip(originals, copies, strict=True):
         if isinstance(value, (tuple, list)):
             watch(recording, value, copy)
         elif isinstance(value, dict):

@@ -41,7 +41,7 @@ WIDEST = frozenset(("bilinear",))
 _CAST = ("float32", "float16", "bfloat16")
 _NAMES = ("bfloat16", "float16")
 #: Arguments that a narrow primitive also accepts in float32: no rounding, no extra step.
-_KEPT = ("attn_mask", "bias")
+_ALSO_FLOAT32 = ("attn_mask", "bias")
 
 
 @contextmanager
@@ -132,36 +132,36 @@ def casting(body: Callable[..., Any]) -> Callable[..., Any]:
         with policy.using(autocast=None):
             if target is None:
                 return body(*args, **kwargs)
-            given = [
+            cast_args = [
                 _cast(value, target, names[min(i, len(names) - 1)]) for i, value in enumerate(args)
             ]
-            return body(*given, **{n: _cast(v, target, n) for n, v in kwargs.items()})
+            return body(*cast_args, **{n: _cast(v, target, n) for n, v in kwargs.items()})
 
     cast.uncast = body  # type: ignore[attr-defined]
     return cast
 
 
-def _target(name: str, region: str, given: Any) -> str | None:
+def _target(name: str, region: str, arguments: Any) -> str | None:
     """Return the dtype in which a function computes; None for that of its inputs."""
     if name in WIDE:
         return "float32"
     if name not in NARROW and name not in WIDEST:
         return None
-    found = list(_tensors(given))
+    tensors = list(_tensors(arguments))
     if name in WIDEST:
-        return dtypes.promote(*(t.dtype for t in found)) if found else None
-    if not found or any(_is_quantized(v) for v in _flat(given)):
+        return dtypes.promote(*(t.dtype for t in tensors)) if tensors else None
+    if not tensors or any(_is_quantized(v) for v in _flat(arguments)):
         return None
-    engine = found[0].trace.engine
+    engine = tensors[0].trace.engine
     if multiplies(engine, region):
         return region
-    lack = f"autocast: {engine.sycl_device.name} has no arithmetic of {region}"
+    reason = f"autocast: {engine.sycl_device.name} has no arithmetic of {region}"
     if policy.current().fallback == "error":
-        raise Unimplemented(f"{lack}, which {name} needs")
+        raise Unimplemented(f"{reason}, which {name} needs")
     policy.warn_once(
         policy.FallbackWarning,
         ("autocast", region, engine.sycl_device.name),
-        f"{lack}; products compute in float32 (set_fallback('error') refuses instead)",
+        f"{reason}; products compute in float32 (set_fallback('error') refuses instead)",
     )
     return None
 
@@ -169,13 +169,13 @@ def _target(name: str, region: str, given: Any) -> str | None:
 def _cast(value: Any, target: str, name: str) -> Any:
     """Return nested arguments with every tensor that needs casting in the dtype ``target``."""
     if isinstance(value, Tensor):
-        is_kept = name in _KEPT and value.dtype == "float32"
-        if value.dtype not in _CAST or is_kept:
+        stays_float32 = name in _ALSO_FLOAT32 and value.dtype == "float32"
+        if value.dtype not in _CAST or stays_float32:
             return value
         return _converted(value, target)
     if isinstance(value, (tuple, list)) and not _is_quantized(value):
-        made = [_cast(v, target, name) for v in value]
-        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+        items = [_cast(v, target, name) for v in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     return value
 
 

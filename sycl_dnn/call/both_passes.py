@@ -72,35 +72,37 @@ class Differentiated:
         finals = finalized(trace, leaves)
         #: Arrays that a forward call takes.
         self.n_given = len(trace.arguments)
-        n_steps, n_given, tape = len(trace.steps), len(trace.arguments), list(trace.tape)
+        n_steps, n_forward, tape = len(trace.steps), len(trace.arguments), list(trace.tape)
         #: Numbers of the results that have gradients, and how those results are laid out.
         self.seeded = [i for i, t in enumerate(leaves[:n_primary]) if t.is_float]
         self.seed_tensors = [finals[i] for i in self.seeded]
         seeds = self._seeds(trace, leaves)
         grads = self._gradients(trace, tape, seeds, inputs)
-        given, later_given = trace.arguments[:n_given], trace.arguments[n_given:]
+        forward_arguments, later_given = trace.arguments[:n_forward], trace.arguments[n_forward:]
         n_seeds = len(self.seed_tensors)
         seed_storages, captured = later_given[:n_seeds], later_given[n_seeds:]
         # Captures that only the reverse pass reads are arguments of the forward pass, which keeps
         # them.
-        trace.renumber(captured, n_given)
-        given = [*given, *captured]
+        trace.renumber(captured, n_forward)
+        forward_arguments = [*forward_arguments, *captured]
         self.n_given += len(captured)
         later = trace.steps[n_steps:]
         forward = trace.steps[:n_steps]
-        kept = _kept(later, grads, seed_storages)
-        kept = [_unwritten(trace, s, forward, later) for s in kept]
-        self.forward = Executable(trace, forward, finals, given, kept)
-        self.reverse = Executable(trace, later, grads, [*seed_storages, *kept])
+        saved = _saved(later, grads, seed_storages)
+        saved = [_unwritten(trace, s, forward, later) for s in saved]
+        self.forward = Executable(trace, forward, finals, forward_arguments, saved)
+        self.reverse = Executable(trace, later, grads, [*seed_storages, *saved])
         trace.end()
-        # The forward pass hands it over: a seed must not be drawn again.
+        # They are passed on by the forward pass: a seed must not be drawn again.
         self.reverse.captured = []
         trace.tape = []  # executables keep the trace
         #: Whether a call keeps host values, such as seeds.
-        self.keeps_scalars = any(s.scalar for s in kept)
+        self.keeps_scalars = any(s.scalar for s in saved)
         #: By argument of the reverse pass: the same argument of the forward pass.
         self.passed_on = {
-            len(seed_storages) + i: s.argument for i, s in enumerate(kept) if s.argument is not None
+            len(seed_storages) + i: s.argument
+            for i, s in enumerate(saved)
+            if s.argument is not None
         }
 
     def nested(self, gradients: Sequence[Any]) -> tuple[Any, ...]:
@@ -121,15 +123,15 @@ class Differentiated:
         self, trace: Trace, tape: Any, seeds: dict[int, Tensor], inputs: Sequence[Tensor]
     ) -> list[Tensor]:
         """Record the reverse pass; return the gradients in the layouts of their arrays."""
-        wanted = [t for t in inputs if t.is_float]
-        reached = zip(wanted, propagate(trace, tape, seeds, wanted), strict=True)
-        found = {id(t): zeros_like(t) if g is None else g for t, g in reached}
+        differentiable = [t for t in inputs if t.is_float]
+        pairs = zip(differentiable, propagate(trace, tape, seeds, differentiable), strict=True)
+        grads_by_id = {id(t): zeros_like(t) if g is None else g for t, g in pairs}
         #: For each positional array: number among the gradients, None without one.
         self.gradient_of: list[int | None] = []
         grads: list[Tensor] = []
         targets: dict[int, Target] = {}
         for tensor in inputs:
-            grad = found.get(id(tensor))
+            grad = grads_by_id.get(id(tensor))
             self.gradient_of.append(None if grad is None else len(grads))
             if grad is not None:
                 targets[len(grads)] = Target(layout.like(tensor.desc, tensor.dtype), False, False)
@@ -137,12 +139,14 @@ class Differentiated:
         return finalized(trace, grads, targets)
 
 
-def _kept(later: Sequence[Any], grads: Sequence[Tensor], seeds: Sequence[Storage]) -> list[Storage]:
+def _saved(
+    later: Sequence[Any], grads: Sequence[Tensor], seeds: Sequence[Storage]
+) -> list[Storage]:
     """Return what the reverse pass reads from the forward pass, each item once."""
     live = live_steps(later, [g.storage for g in grads])
-    own = {id(t.storage) for s in later for t in s.outputs.values()} | {id(s) for s in seeds}
+    own_ids = {id(t.storage) for s in later for t in s.outputs.values()} | {id(s) for s in seeds}
     read = [t.storage for s in live for t in s.inputs.values()]
-    return list(dict.fromkeys(s for s in read if id(s) not in own and s.memory is None))
+    return list(dict.fromkeys(s for s in read if id(s) not in own_ids and s.memory is None))
 
 
 def _unwritten(trace: Trace, storage: Storage, forward: list[Any], later: Sequence[Any]) -> Storage:
@@ -197,11 +201,11 @@ class InnerPullback:
             Shape and dtype of the result, nested as it is; None means zeros.
         """
         nested_arguments.trace_of((self._leaves, dy))  # raises if it has ended
-        given = nested_arguments.replaced(self._form.matched(dy, "dy"), self._trace.capture)
-        for value, leaf in zip(given, self._leaves, strict=True):
+        seeds = nested_arguments.replaced(self._form.matched(dy, "dy"), self._trace.capture)
+        for value, leaf in zip(seeds, self._leaves, strict=True):
             if leaf.is_float:
                 _check_seed(value, leaf)
-        grads = self._trace.logged(_pulled_back, self._part, self._leaves, given, self._inputs)
+        grads = self._trace.logged(_pulled_back, self._part, self._leaves, seeds, self._inputs)
         return tuple(self._input_form.build(grads))
 
 
@@ -222,18 +226,18 @@ def _check_seed(value: Any, leaf: Tensor) -> None:
 
 
 def _pulled_back(
-    part: TapePart, leaves: list[Tensor], given: list[Any], inputs: list[Tensor]
+    part: TapePart, leaves: list[Tensor], values: list[Any], inputs: list[Tensor]
 ) -> list[Tensor | None]:
     """Record the reverse pass of a part of the tape; return the gradients of its inputs."""
     trace = part.trace
     seeds: dict[int, Tensor] = {}
-    for leaf, value in zip(leaves, given, strict=True):
+    for leaf, value in zip(leaves, values, strict=True):
         if leaf.is_float:
             seed, old = _seed(trace, value, leaf), seeds.get(id(leaf))
             seeds[id(leaf)] = seed if old is None else added(old, seed)
-    wanted = [t for t in inputs if t.is_float]
-    found = propagate(trace, part.entries, seeds, wanted)
-    by_id = {id(t): _laid(trace, t, g) for t, g in zip(wanted, found, strict=True)}
+    differentiable = [t for t in inputs if t.is_float]
+    input_grads = propagate(trace, part.entries, seeds, differentiable)
+    by_id = {id(t): _laid(trace, t, g) for t, g in zip(differentiable, input_grads, strict=True)}
     return [by_id.get(id(t)) for t in inputs]
 
 
@@ -250,15 +254,15 @@ def _laid(trace: Trace, tensor: Tensor, grad: Tensor | None) -> Tensor:
     if grad is None:
         return zeros_like(tensor)
     plain = trace.plain(tensor)
-    wanted = layout.like(plain.desc, tensor.dtype)
-    if grad.desc == wanted:
+    desc = layout.like(plain.desc, tensor.dtype)
+    if grad.desc == desc:
         return grad
-    return trace.view(grad, trace.reorder(grad, wanted), lambda g: g)
+    return trace.view(grad, trace.reorder(grad, desc), lambda g: g)
 
 
 def _separate(tensors: list[Tensor]) -> list[Tensor]:
     """Return the same tensors again, so that each has its own gradient."""
-    # An outer reverse pass comes by the tensor that was given.
+    # An outer reverse pass follows the original tensor.
     return [t.trace.view(t, alias(t), lambda grad: grad) for t in tensors]
 
 

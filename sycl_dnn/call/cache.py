@@ -76,7 +76,7 @@ class Variants:
 
 
 def specialised(
-    code: Any, numbers: Any, build: Callable[[frozenset[int]], Any], known: frozenset[int]
+    code: Any, numbers: Any, build: Callable[[frozenset[int]], Any], fixed: frozenset[int]
 ) -> tuple[frozenset[int], Any]:
     """Return the result of ``build(static)``, and the numbers whose values it needed.
 
@@ -84,10 +84,10 @@ def specialised(
     not always need its value.
     """
     memory = _memory_of(code)
-    static = known | frozenset(i for i in memory if i < len(numbers))
+    static = fixed | frozenset(i for i in memory if i < len(numbers))
     while True:
         try:
-            made = build(static)
+            result = build(static)
             break
         except Specialise as need:
             if need.numbers <= static:
@@ -100,7 +100,7 @@ def specialised(
                 raise
             static = frozenset(range(len(numbers)))
     memory |= static
-    return static, made
+    return static, result
 
 
 def _memory_of(code: Any) -> set[int]:
@@ -181,7 +181,7 @@ class Plans:
     """
 
     def __init__(self, capacity: int, calls: CallTable) -> None:
-        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+        self._by_key: OrderedDict[Hashable, Any] = OrderedDict()
         self.calls = calls
         self.lock = threading.RLock()
         self.capacity = calls.capacity = capacity
@@ -193,14 +193,14 @@ class Plans:
 
     def items(self) -> list[tuple[Hashable, list[Any]]]:
         """Return the keys, the least recently used first, with the plans of each."""
-        kept = list(self._kept.items())
-        return [(k, list(p) if isinstance(p, (Paths, Variants)) else [p]) for k, p in kept]
+        entries = list(self._by_key.items())
+        return [(k, list(p) if isinstance(p, (Paths, Variants)) else [p]) for k, p in entries]
 
     def missed(self, key: Hashable) -> None:
         """Count a plan that was made."""
         with self.lock:
             self._misses += 1
-            paths = self._kept.get(key)
+            paths = self._by_key.get(key)
             if paths is not None:
                 paths.shrink()
             self.calls.forget_dropped()
@@ -210,11 +210,11 @@ class Plans:
         self._hits += 1
         # Another thread may just have dropped it; the plan itself is valid.
         with contextlib.suppress(KeyError):
-            self._kept.move_to_end(key)
+            self._by_key.move_to_end(key)
 
     def get(self, key: Hashable) -> Any:
         """Return the plan of a key, or None."""
-        plan = self._kept.get(key)
+        plan = self._by_key.get(key)
         if plan is not None:
             self.use(key)
         return plan
@@ -224,31 +224,31 @@ class Plans:
         plan = profile_notes.trace(name or profile_notes.name_in(key), build)
         with self.lock:
             self._misses += 1
-            self._kept[key] = plan
+            self._by_key[key] = plan
             self._shrink()
         return plan
 
     def paths(self, key: Hashable) -> Paths:
         """Return the known paths of a function for a key."""
-        found = self._kept.get(key)
-        if found is None:
+        paths = self._by_key.get(key)
+        if paths is None:
             with self.lock:
-                found = self._kept.setdefault(key, Paths())
+                paths = self._by_key.setdefault(key, Paths())
                 self._shrink()
-        return found
+        return paths
 
     def find(self, key: Hashable, call: Any) -> Any:
         """Return the plan of a key whose guards hold for a call, or None."""
-        variants = self._kept.get(key)
-        found = None if variants is None else variants.find(call)
-        if found is not None:
+        variants = self._by_key.get(key)
+        plan = None if variants is None else variants.find(call)
+        if plan is not None:
             self.use(key)
-        return found
+        return plan
 
     def static_of(self, key: Hashable) -> frozenset[int]:
         """Return the numbers of a call that the plans of a key were made for."""
-        known = self._kept.get(key)
-        return frozenset() if known is None else known.static
+        variants = self._by_key.get(key)
+        return frozenset() if variants is None else variants.static
 
     def keep(
         self, key: Hashable, static: frozenset[int], numbers: Any, check: Any, plan: Any
@@ -256,9 +256,9 @@ class Plans:
         """Store a plan with its guards."""
         with self.lock:
             self._misses += 1
-            variants = self._kept.get(key)
+            variants = self._by_key.get(key)
             if variants is None:
-                variants = self._kept[key] = Variants()
+                variants = self._by_key[key] = Variants()
             variants.add(static, numbers, check, plan)
             self._shrink()
 
@@ -266,20 +266,20 @@ class Plans:
         """Drop the plans whose guards fail; return whether there were any."""
         with self.lock:
             n = self.size
-            for key, variants in list(self._kept.items()):
+            for key, variants in list(self._by_key.items()):
                 variants.drop_stale()
                 if not len(variants):
-                    del self._kept[key]
+                    del self._by_key[key]
             self.calls.forget_dropped()
             return self.size < n
 
     def _shrink(self) -> None:
-        if len(self._kept) > self.capacity:
+        if len(self._by_key) > self.capacity:
             for key in self.calls.used():
                 with contextlib.suppress(KeyError):
-                    self._kept.move_to_end(key)
-        while len(self._kept) > self.capacity:
-            self._kept.popitem(last=False)
+                    self._by_key.move_to_end(key)
+        while len(self._by_key) > self.capacity:
+            self._by_key.popitem(last=False)
         self.calls.forget_dropped()
 
     @property
@@ -300,7 +300,7 @@ class Plans:
     def clear(self) -> None:
         """Drop all plans and reset the counts."""
         with self.lock:
-            self._kept.clear()
+            self._by_key.clear()
             self.calls.clear()
             self._hits = self._misses = 0
 

@@ -40,10 +40,10 @@ class Point(CallPoint):
 
     def points(self) -> list[Point]:
         """Return this point and all after it."""
-        found = [self]
-        for point in found:
-            found += [after for _, after in list(point.next.values())]
-        return found
+        reachable = [self]
+        for point in reachable:
+            reachable += [after for _, after in list(point.next.values())]
+        return reachable
 
     def __iter__(self) -> Iterator[Any]:
         for point in self.points():
@@ -79,12 +79,12 @@ class Paths:
             self._clear()
             self.static = static
         values = tuple([numbers[i].hex() for i in sorted(static)])
-        found = self._starts.get(values)
-        if found is None:
+        point = self._starts.get(values)
+        if point is None:
             while len(self._starts) >= _MOST_VALUES:
                 _forget([self._starts.popitem(last=False)[1]])
-            found = self._starts[values] = Point()
-        return found
+            point = self._starts[values] = Point()
+        return point
 
     def shrink(self) -> None:
         """Forget all paths if there are too many."""
@@ -130,15 +130,15 @@ class Results:
         """Return the result in another run."""
         if self.single is not None:
             return recording.shown_as(self.single)
-        made = [leaf.of(recording) if hasattr(leaf, "of") else leaf for leaf in self._leaves]
-        return made[0] if self._structure is None else tree.unflatten(self._structure, made)
+        leaves = [leaf.of(recording) if hasattr(leaf, "of") else leaf for leaf in self._leaves]
+        return leaves[0] if self._structure is None else tree.unflatten(self._structure, leaves)
 
     def build_views(self, recording: Any, source: Any) -> Any:
         """Return the result in another run: views of ``source``."""
-        made = self.build(recording)
-        for leaf in tree.leaves(made):
+        result = self.build(recording)
+        for leaf in tree.leaves(result):
             alias(source, leaf)
-        return made
+        return result
 
 
 class KnownValue:
@@ -155,7 +155,7 @@ class KnownValue:
 
 
 class NewValue:
-    """A value that a call made: shape, dtype and strides; None for something that is no tensor."""
+    """A value that a call created: shape, dtype and strides; None if it is not a tensor."""
 
     __slots__ = ("description",)
 

@@ -53,7 +53,7 @@ def call_plan_of(
     blanks = [(r, b.nbytes, b.shape, b.strides, b.dtype) for r, b in executable.blanks]
     return _core.CallPlan(
         only.program, only.reads, executable.n_registers, blanks, constants, held, form,
-        executable.kept,
+        executable.saved,
     )  # fmt: skip
 
 

@@ -146,7 +146,7 @@ def structure_of(reads: Sequence[Read]) -> tuple[Any, ...]:
 
 
 def _kind(value: Any) -> Any:
-    """Return what stands for the result of a read: the kind of an object whose reads follow."""
+    """Return the comparable form of a read's result: the kind of an object whose reads follow."""
     value = value() if value.__class__ is weakref.ref else value
     kind = type(value)
     if kind is tuple:
@@ -304,10 +304,10 @@ class _Walk:
 
     def _attributes(self, own: Mapping[str, Any], more: Iterable[str] = ()) -> None:
         """Read the named attributes of an object; others of these names may be added."""
-        wanted = self.names.union(more)
-        for name in sorted(wanted.intersection(own)):
+        names = self.names.union(more)
+        for name in sorted(names.intersection(own)):
             self._read(own.__getitem__, name, own[name])
-        self.reads.append((own.keys().isdisjoint, wanted.difference(own), True))
+        self.reads.append((own.keys().isdisjoint, names.difference(own), True))
 
     def _type(self, kind: type, is_called: bool = False) -> None:
         """Read what instances of a user's class find in it."""

@@ -168,9 +168,9 @@ class FromNumber:
 
 def _argument_of_number(number: Number, dtype: str) -> Tensor:
     index = len(number.trace.arguments)
-    made = number.trace.argument((), dtype, ())
+    tensor = number.trace.argument((), dtype, ())
     number.trace.tail[index] = FromNumber(number._evaluate, dtype)
-    return made
+    return tensor
 
 
 def in_arrays(name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
@@ -226,9 +226,9 @@ class CapturingTrace(Trace):
     def held(self, value: Any, number: int) -> Tensor:
         """Return the tensor of an array that the traced function refers to itself."""
         index = len(self.arguments)
-        made = self.described(argument_of(self, value))
+        tensor = self.described(argument_of(self, value))
         self.tail[index] = number
-        return made
+        return tensor
 
     def renumber(self, storages: Sequence[Storage], first: int) -> None:
         """Let arguments of a call have the numbers from ``first`` on."""

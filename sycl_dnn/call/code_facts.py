@@ -16,7 +16,7 @@ from typing import Any
 
 from sycl_dnn import tree
 
-#: What looks attributes up by names that a program may compute.
+#: Names of what looks attributes up by computed names.
 _BY_NAME = frozenset(
     (
         "__dict__", "__getattribute__", "attrgetter", "dir", "getattr", "getmembers", "hasattr",
@@ -53,23 +53,23 @@ class CodeFacts:
         self.names.update(code.co_names)
         if not _BY_NAME.isdisjoint(code.co_names):
             self.names |= {ANY, *(v for v in code.co_consts if isinstance(v, str))}
-        found = [i for i in dis.get_instructions(code) if i.opname not in _IGNORED]
-        for number, at in enumerate(found):
-            if at.opname in _GLOBALS:
-                self._chain(at.argval, found[number + 1 :])
-            elif at.opname == "IMPORT_NAME":
-                level, names = (i.argval for i in found[number - 2 : number])
-                self._imports.add((level, at.argval, names or ()))
+        instructions = [i for i in dis.get_instructions(code) if i.opname not in _IGNORED]
+        for number, instruction in enumerate(instructions):
+            if instruction.opname in _GLOBALS:
+                self._chain(instruction.argval, instructions[number + 1 :])
+            elif instruction.opname == "IMPORT_NAME":
+                level, names = (i.argval for i in instructions[number - 2 : number])
+                self._imports.add((level, instruction.argval, names or ()))
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):
                 self._add(constant)
 
     def _chain(self, name: str, following: list[Any]) -> None:
         chain = [name]
-        for at in following:
-            if at.opname not in _ATTRIBUTES:
+        for instruction in following:
+            if instruction.opname not in _ATTRIBUTES:
                 break
-            chain.append(at.argval)
+            chain.append(instruction.argval)
         self.chains.add(tuple(chain))
 
     def imported(self, scope: Mapping[str, Any]) -> set[str]:
@@ -80,22 +80,22 @@ class CodeFacts:
         scope : mapping
             The globals of the function: relative imports start at its package.
         """
-        found = set()
+        modules = set()
         for level, module, names in self._imports:
             with contextlib.suppress(ImportError):
                 name = resolve_name("." * level + module, scope.get("__package__") or "")
-                found |= {name.partition(".")[0], name, *(f"{name}.{n}" for n in names)}
-        return found
+                modules |= {name.partition(".")[0], name, *(f"{name}.{n}" for n in names)}
+        return modules
 
 
-_known: weakref.WeakKeyDictionary[types.CodeType, CodeFacts] = weakref.WeakKeyDictionary()
+_facts: weakref.WeakKeyDictionary[types.CodeType, CodeFacts] = weakref.WeakKeyDictionary()
 
 
 def facts_of(code: types.CodeType) -> CodeFacts:
     """Return the facts of a code object, found once."""
-    facts = _known.get(code)
+    facts = _facts.get(code)
     if facts is None:
-        facts = _known[code] = CodeFacts(code)
+        facts = _facts[code] = CodeFacts(code)
     return facts
 
 

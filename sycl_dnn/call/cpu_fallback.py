@@ -33,10 +33,10 @@ def moved(value: Any, queue: Any) -> Any:
 
 def _arrays(args: Any, kwargs: Any) -> list[Any]:
     """Return the arrays of a call in the order in which a trace numbers them."""
-    found: list[Any] = []
+    arrays: list[Any] = []
     for value in (*args, *kwargs.values()):
-        nested_arguments.replaced(value, found.append)
-    return found
+        nested_arguments.replaced(value, arrays.append)
+    return arrays
 
 
 def _has_doubles(arrays: list[Any]) -> bool:
@@ -45,17 +45,17 @@ def _has_doubles(arrays: list[Any]) -> bool:
 
 def refusal(name: str, lack: NeedsAnotherDevice, queue: Any, arrays: list[Any]) -> Unimplemented:
     """Return the error with the name of the function and the engine's message."""
-    where = queue.sycl_device.name
-    said = f"{name}: oneDNN has no {lack.row} for these arrays on {where}"
+    device = queue.sycl_device.name
+    text = f"{name}: oneDNN has no {lack.row} for these arrays on {device}"
     if _has_doubles(arrays):
         # GPUs with doubles compute some functions in them: only there the primitive matters.
         is_cpu = queue.sycl_device.is_cpu
-        said = (
-            double_precision_refusals.message(name.lstrip("_"), where)
+        text = (
+            double_precision_refusals.message(name.lstrip("_"), device)
             if is_cpu
-            else f"{said}; it computes no float64 there: convert with astype('float32')"
+            else f"{text}; it computes no float64 there: convert with astype('float32')"
         )
-    error = Unimplemented(f"{said}\n{Exception.__str__(lack.error)}")
+    error = Unimplemented(f"{text}\n{Exception.__str__(lack.error)}")
     error.recipe = lack.error.recipe
     return error
 
@@ -84,8 +84,8 @@ def _all_moved(args: Any, kwargs: Any, queue: Any) -> tuple[list[Any], dict[str,
 
 def _updated(body: Any, queue: Any, args: Any, kwargs: Any) -> tuple[int, ...]:
     """Return the numbers of the arrays that ``body`` writes to, as running statistics are."""
-    found = arguments.Collected()
-    tokens = [found.token(args), *((n, found.token(v)) for n, v in kwargs.items())]
+    collected = arguments.Collected()
+    tokens = [collected.token(args), *((n, collected.token(v)) for n, v in kwargs.items())]
     place, _ = place_of(queue)
     key = ("updated", arguments.key_of(body), policy.current(), place, *tokens)
 
@@ -94,11 +94,11 @@ def _updated(body: Any, queue: Any, args: Any, kwargs: Any) -> tuple[int, ...]:
         swapped, named = arguments.traced(trace, args, kwargs)
         body(*swapped, **named)
         trace.end()
-        given = [s.argument for s, _ in trace.written if s.argument is not None]
-        return tuple(n for n in given if n < len(found.arrays))
+        written = [s.argument for s, _ in trace.written if s.argument is not None]
+        return tuple(n for n in written if n < len(collected.arrays))
 
-    known = cache.plans.get(key)
-    return cache.plans.make(key, numbers) if known is None else known
+    cached = cache.plans.get(key)
+    return cache.plans.make(key, numbers) if cached is None else cached
 
 
 def _write(array: Any, values: Any) -> None:

@@ -102,45 +102,47 @@ class custom_vjp:  # noqa: N801 - used as a decorator
         part = trace.tape_part(training=True, is_apart=True)
         try:
             with unwritten(trace):
-                made = forward(*args, **kwargs)
+                returned = forward(*args, **kwargs)
         finally:
             trace.logged(TapePart.end, part)
-        if not isinstance(made, tuple) or len(made) != 2:
+        if not isinstance(returned, tuple) or len(returned) != 2:
             raise TypeError(f"custom_vjp: forward of {name} must return (result, residuals)")
 
-        def entered(part: TapePart, args: Any, known: Any) -> Any:
+        def entered(part: TapePart, args: Any, captured: Any) -> Any:
             def pulled(residuals: Any, dy: Any) -> Any:
                 with running(trace):
                     return trace.hidden(backward(trace.shown(residuals), trace.shown(dy)))
 
-            return _entered(name, pulled, part, args, known)
+            return _entered(name, pulled, part, args, captured)
 
-        known = tree.map(lambda v: _seen_by(trace, v), made)
-        return trace.joined((self, trace.identity(backward)), entered, (part, args, known), {})
+        captured = tree.map(lambda v: _captured_by(trace, v), returned)
+        return trace.joined((self, trace.identity(backward)), entered, (part, args, captured), {})
 
 
-def _seen_by(trace: Any, value: Any) -> Any:
+def _captured_by(trace: Any, value: Any) -> Any:
     return trace.capture(value) if nested_arguments.is_array(value) else value
 
 
 def _entered(
-    name: str, backward: Callable[..., Any], part: TapePart, args: Any, known: tuple[Any, Any]
+    name: str, backward: Callable[..., Any], part: TapePart, args: Any, captured: tuple[Any, Any]
 ) -> Any:
     """Put the rule of a function on the tape; return its result."""
     trace, tape = part.trace, part.entries
     inputs = {str(i): t for i, t in enumerate(tree.leaves(args)) if isinstance(t, Tensor)}
-    result, residuals = (tree.map(_own, value) for value in known)
-    _put_residuals(trace, inputs, known[1], residuals, tape)
+    result, residuals = (tree.map(_own, value) for value in captured)
+    _put_residuals(trace, inputs, captured[1], residuals, tape)
     outputs = {str(i): t for i, t in enumerate(tree.leaves(result)) if isinstance(t, Tensor)}
 
     def rule(entry: Entry, grads: Grads) -> Grads:
         leaves, form = tree.flatten(result)
-        given = [grads[str(i)] if str(i) in grads else _nothing(t) for i, t in enumerate(leaves)]
-        return _matched(name, args, backward(residuals, tree.unflatten(form, given)))
+        output_grads = [
+            grads[str(i)] if str(i) in grads else _nothing(t) for i, t in enumerate(leaves)
+        ]
+        return _matched(name, args, backward(residuals, tree.unflatten(form, output_grads)))
 
-    held = [t for t in tree.leaves(residuals) if isinstance(t, Tensor)]
-    seen = inputs | {f"residual {i}": t for i, t in enumerate(held)}
-    trace.tape.append(Entry("custom_vjp", seen, outputs, rule=rule, function=name))
+    residual_tensors = [t for t in tree.leaves(residuals) if isinstance(t, Tensor)]
+    inputs_and_residuals = inputs | {f"residual {i}": t for i, t in enumerate(residual_tensors)}
+    trace.tape.append(Entry("custom_vjp", inputs_and_residuals, outputs, rule=rule, function=name))
     return result
 
 
@@ -153,20 +155,20 @@ def _nothing(x: Any) -> Any:
 
 
 def _put_residuals(
-    trace: Trace, inputs: Grads, known: Any, residuals: Any, tape: list[Entry]
+    trace: Trace, inputs: Grads, captured: Any, residuals: Any, tape: list[Entry]
 ) -> None:
     """Record on the tape how residuals depend on the arguments, for second derivatives."""
-    pairs = zip(tree.leaves(residuals), tree.leaves(known), strict=True)
-    found = {str(i): p for i, p in enumerate(pairs) if isinstance(p[0], Tensor)}
-    if not found:
+    pairs = zip(tree.leaves(residuals), tree.leaves(captured), strict=True)
+    pairs_by_name = {str(i): p for i, p in enumerate(pairs) if isinstance(p[0], Tensor)}
+    if not pairs_by_name:
         return
 
     def rule(entry: Entry, grads: Grads) -> Grads:
-        seeds = {id(found[n][1]): g for n, g in grads.items()}
-        made = propagate(trace_of(entry), tape, seeds, list(inputs.values()))
-        return {n: g for n, g in zip(inputs, made, strict=True) if g is not None}
+        seeds = {id(pairs_by_name[n][1]): g for n, g in grads.items()}
+        input_grads = propagate(trace_of(entry), tape, seeds, list(inputs.values()))
+        return {n: g for n, g in zip(inputs, input_grads, strict=True) if g is not None}
 
-    outputs = {n: made for n, (made, _) in found.items()}
+    outputs = {n: residual for n, (residual, _) in pairs_by_name.items()}
     trace.tape.append(Entry("residuals", dict(inputs), outputs, rule=rule, inner=tape))
 
 
@@ -182,33 +184,33 @@ def _matched(name: str, args: tuple[Any, ...], grads: Any) -> Grads:
             f"custom_vjp: backward of {name} must return {len(args)} gradients, one for each "
             f"argument, got {grads!r}"
         )
-    found: Grads = {}
+    matched: Grads = {}
     number = 0
     for index, (arg, grad) in enumerate(zip(args, grads, strict=True)):
         leaves, form = tree.flatten(arg)
         parts = [None] * len(leaves)
         if grad is not None:
-            parts, given = tree.flatten(grad, is_leaf=lambda v: v is None)
+            parts, grad_form = tree.flatten(grad, is_leaf=lambda v: v is None)
             if len(parts) != len(leaves):
                 raise TypeError(
                     f"custom_vjp: backward of {name} must return a gradient nested like argument "
-                    f"{index}, {form}, got {given}"
+                    f"{index}, {form}, got {grad_form}"
                 )
         for leaf, part in zip(leaves, parts, strict=True):
             if isinstance(leaf, Tensor) and part is not None:
-                found[str(number)] = _fitting(name, index, leaf, part)
+                matched[str(number)] = _fitting(name, index, leaf, part)
             number += 1
-    return found
+    return matched
 
 
 def _fitting(name: str, index: int, leaf: Tensor, grad: Any) -> Tensor:
-    made = grad if isinstance(grad, Tensor) else leaf.trace.capture(grad)
-    if made.shape != leaf.shape:
+    tensor = grad if isinstance(grad, Tensor) else leaf.trace.capture(grad)
+    if tensor.shape != leaf.shape:
         raise ValueError(
             f"custom_vjp: backward of {name} must return a gradient of shape {leaf.shape} for "
-            f"argument {index}, got {made.shape}"
+            f"argument {index}, got {tensor.shape}"
         )
-    return leaf.trace.convert(made, leaf.dtype)
+    return leaf.trace.convert(tensor, leaf.dtype)
 
 
 # --- ``checkpoint``: intermediate values of a function are recomputed for its gradient
@@ -262,14 +264,14 @@ def _recorded(trace: Any, body: Callable[[], Any], function: Callable[..., Any])
     part, n_before = trace.tape_part(training=True, is_apart=True), _n_evaluated(trace)
     try:
         with unwritten(trace):
-            made = body()
+            result = body()
     finally:
         trace.logged(TapePart.end, part)
     name = getattr(function, "__name__", "checkpoint")
     if _n_evaluated(trace) != n_before:
         # What Python does with values cannot be repeated, so this run keeps its intermediate ones.
         trace.logged(TapePart.rejoin, part)
-        return made
+        return result
 
     def entered(part: TapePart, results: list[Tensor]) -> list[Tensor]:
         def again() -> list[Tensor]:
@@ -279,9 +281,9 @@ def _recorded(trace: Any, body: Callable[[], Any], function: Callable[..., Any])
 
         return _checkpointed(name, again, part, results)
 
-    results = [t for t in tree.leaves(made) if isinstance(t, Tensor)]
-    own = iter(trace.joined("checkpoint", entered, (part, results), {}))
-    return tree.map(lambda t: next(own) if isinstance(t, Tensor) else t, made)
+    results = [t for t in tree.leaves(result) if isinstance(t, Tensor)]
+    fresh = iter(trace.joined("checkpoint", entered, (part, results), {}))
+    return tree.map(lambda t: next(fresh) if isinstance(t, Tensor) else t, result)
 
 
 def _n_evaluated(trace: Any) -> int:
@@ -295,21 +297,21 @@ def _checkpointed(
     """Put the recomputation of a function on the tape; return its results."""
     region = policy.current().autocast
     inputs = {str(i): t for i, t in enumerate(leaves_of(part.entries, results))}
-    own = {id(t): alias(t) for t in results}
-    outputs = {str(i): own[id(t)] for i, t in enumerate(results)}
+    aliases = {id(t): alias(t) for t in results}
+    outputs = {str(i): aliases[id(t)] for i, t in enumerate(results)}
 
     def rule(entry: Entry, grads: Grads) -> Grads:
         # The trace is looked up: it holds its tape, and would hold itself.
         trace = next(iter(entry.outputs.values())).trace
         start = len(trace.tape)
         with training(trace), trace.repeating(part.seeds), policy.using(autocast=region):
-            again = body()
-        seeded = {}
-        for number, tensor in enumerate(again):
+            recomputed = body()
+        seeds = {}
+        for number, tensor in enumerate(recomputed):
             if str(number) in grads:
-                seeded[id(tensor)] = grads[str(number)]
-        found = propagate(trace, trace.tape[start:], seeded, list(inputs.values()))
-        return {n: g for n, g in zip(inputs, found, strict=True) if g is not None}
+                seeds[id(tensor)] = grads[str(number)]
+        input_grads = propagate(trace, trace.tape[start:], seeds, list(inputs.values()))
+        return {n: g for n, g in zip(inputs, input_grads, strict=True) if g is not None}
 
     part.trace.tape.append(Entry("checkpoint", inputs, outputs, rule=rule, function=name))
-    return [own[id(t)] for t in results]
+    return [aliases[id(t)] for t in results]

@@ -61,14 +61,14 @@ def debug_nans() -> Iterator[None]:
 
 def kinds_in(values: Any) -> set[str]:
     """Return which of NaN and infinity the arrays of a tree hold."""
-    found: set[str] = set()
+    kinds: set[str] = set()
     for leaf in tree.leaves(values):
         array = leaf
         if isinstance(leaf, Array):
             array = astype(leaf, "float32") if leaf.dtype not in ("int4", "uint4") else None
         if nested_arguments.is_array(array) and array.dtype.kind in "fc":
-            found |= {name for name, holds in _KINDS.items() if bool(dpnp.any(holds(array)))}
-    return found
+            kinds |= {name for name, holds in _KINDS.items() if bool(dpnp.any(holds(array)))}
+    return kinds
 
 
 def looked_at(
@@ -86,13 +86,13 @@ def looked_at(
         result = run()
         if any(isinstance(leaf, Tensor) for leaf in tree.leaves(result)):
             return result
-        made = kinds_in(of_result(result))
+        kinds = kinds_in(of_result(result))
         # A NaN may follow from an infinity, and an infinity from a NaN: neither is new then.
-        if not made or kinds_in(arguments):
+        if not kinds or kinds_in(arguments):
             return result
     if again is not None:
         again()
-    kind = next(k for k in _KINDS if k in made)
+    kind = next(k for k in _KINDS if k in kinds)
     raise NonFiniteError(
         name, f"{name}: the result has {_article(kind)} that the arguments had not ({_line()})"
     )

@@ -54,21 +54,21 @@ def answered(body: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return body(*args, **kwargs)
         except TypeError as error:
-            said, device = str(error), _device_of_doubles((args, tuple(kwargs.values())))
-            if device is None or "float64" not in said or _INTEGER.search(said):
+            text, device = str(error), _device_of_doubles((args, tuple(kwargs.values())))
+            if device is None or "float64" not in text or _INTEGER.search(text):
                 raise
             if name in REFUSING and device.is_cpu:
                 raise TypeError(message(name, device.name)) from None
-            if "dtype" not in said or said.endswith(_REMEDY):
+            if "dtype" not in text or text.endswith(_REMEDY):
                 raise
-            raise TypeError(f"{said}{_REMEDY}") from None
+            raise TypeError(f"{text}{_REMEDY}") from None
 
     return checked
 
 
-def _device_of_doubles(given: Any) -> Any:
+def _device_of_doubles(arguments: Any) -> Any:
     """Return the device of the first float64 tensor; None without one."""
-    for leaf in tree.leaves(given):
+    for leaf in tree.leaves(arguments):
         if isinstance(leaf, Tensor) and leaf.dtype == "float64":
             return leaf.trace.engine.sycl_device
     return None

@@ -41,9 +41,18 @@ class _Block:
     @classmethod
     def of(cls, block: _Block) -> _Block:
         """Return a block as another, for one call of a decorated function."""
-        made = cls.__new__(cls)
-        made._entered, made._has_gradients = [], block._has_gradients
-        return made
+        block_copy = cls.__new__(cls)
+        block_copy._entered, block_copy._has_gradients = [], block._has_gradients
+        return block_copy
+
+
+def _block_or_decorated(cls: Any, argument: Any) -> Any:
+    """Return a new block, or the function that it decorates if ``argument`` is one."""
+    block = object.__new__(cls)
+    if callable(argument):
+        block.__init__()
+        return block(argument)
+    return block
 
 
 class _Simple(_Block):
@@ -51,11 +60,7 @@ class _Simple(_Block):
 
     def __new__(cls, function: Any = None) -> Any:
         """Return the block, or the decorated function."""
-        made = object.__new__(cls)
-        if callable(function):
-            made.__init__()  # type: ignore[misc]
-            return made(function)
-        return made
+        return _block_or_decorated(cls, function)
 
 
 class no_grad(_Simple):  # noqa: N801
@@ -160,11 +165,7 @@ class inference_mode(set_grad_enabled):  # noqa: N801
 
     def __new__(cls, mode: Any = True) -> Any:
         """Return the block, or the decorated function."""
-        made = object.__new__(cls)
-        if callable(mode):
-            made.__init__()  # type: ignore[misc]
-            return made(mode)
-        return made
+        return _block_or_decorated(cls, mode)
 
     def __init__(self, mode: Any = True) -> None:
         super().__init__(not mode)

@@ -82,8 +82,8 @@ def jvp(
         return (value, dy, y[1]) if has_aux else (value, dy)
 
     pushed.__name__ = getattr(function, "__name__", "jvp")
-    made: tuple[Any, ...] = differentiated("jvp", pushed, (primals, tangents), {}, ())[0]
-    return made
+    result: tuple[Any, ...] = differentiated("jvp", pushed, (primals, tangents), {}, ())[0]
+    return result
 
 
 def hvp(
@@ -220,14 +220,14 @@ def _jacobian(
             value, aux = result if has_aux else (result, None)
             leaves, form = tree.flatten(value)
             _check_results(name, leaves)
-            given = tuple(args[i] for i in wrt)
+            inputs = tuple(args[i] for i in wrt)
             if is_small and n_inputs < sum(y.size for y in leaves):
-                found = _by_columns(_pushforward(pullback, value), given, leaves)
+                derivatives = _by_columns(_pushforward(pullback, value), inputs, leaves)
             else:
-                found = _by_rows(pullback, given, leaves, form)
-            parts = [tree.unflatten(tree.flatten(given)[1], part) for part in found]
-            made = tree.unflatten(form, [p[0] if isinstance(argnums, int) else p for p in parts])
-            return (made, aux) if has_aux else made
+                derivatives = _by_rows(pullback, inputs, leaves, form)
+            parts = [tree.unflatten(tree.flatten(inputs)[1], part) for part in derivatives]
+            nested = tree.unflatten(form, [p[0] if isinstance(argnums, int) else p for p in parts])
+            return (nested, aux) if has_aux else nested
 
         both.__name__ = getattr(function, "__name__", name)
         return (
@@ -239,36 +239,36 @@ def _jacobian(
 
 def _pushforward(pullback: Callable[..., Any], value: Any) -> Callable[[Any], Any]:
     """Return the function from tangents of arguments to that of ``value``."""
-    _, found = vjp(lambda dy: pullback(dy), tree.map(F.zeros_like, value))
-    return lambda tangents: found(tangents)[0]
+    _, transpose = vjp(lambda dy: pullback(dy), tree.map(F.zeros_like, value))
+    return lambda tangents: transpose(tangents)[0]
 
 
-def _by_rows(pullback: Any, given: Any, leaves: Sequence[Any], form: Any) -> list[list[Any]]:
+def _by_rows(pullback: Any, arguments: Any, leaves: Sequence[Any], form: Any) -> list[list[Any]]:
     """Return the derivatives of each result, by argument, from a reverse pass for each element."""
-    inputs, input_form = tree.flatten(given)
-    found = []
+    inputs, input_form = tree.flatten(arguments)
+    by_result = []
     for number, leaf in enumerate(leaves):
         rows = [
             tree.matched(input_form, pullback(tree.unflatten(form, dy)), "dx", none_fills=True)
             for dy in _basis(leaves, number)
         ]
-        found.append([_stacked([r[i] for r in rows], 0, leaf, x) for i, x in enumerate(inputs)])
-    return found
+        by_result.append([_stacked([r[i] for r in rows], 0, leaf, x) for i, x in enumerate(inputs)])
+    return by_result
 
 
 def _by_columns(
-    pushforward: Callable[[Any], Any], given: Any, leaves: Sequence[Any]
+    pushforward: Callable[[Any], Any], arguments: Any, leaves: Sequence[Any]
 ) -> list[list[Any]]:
     """Return the derivatives of each result, by argument, from a tangent for each element."""
-    inputs, form = tree.flatten(given)
-    found: list[list[Any]] = [[] for _ in leaves]
+    inputs, form = tree.flatten(arguments)
+    derivatives: list[list[Any]] = [[] for _ in leaves]
     for number, x in enumerate(inputs):
         columns = [
             tree.leaves(pushforward(tree.unflatten(form, dx))) for dx in _basis(inputs, number)
         ]
-        for i, (leaf, of_leaf) in enumerate(zip(leaves, found, strict=True)):
+        for i, (leaf, of_leaf) in enumerate(zip(leaves, derivatives, strict=True)):
             of_leaf.append(_stacked([c[i] for c in columns], -1, leaf, x))
-    return found
+    return derivatives
 
 
 def _stacked(parts: Sequence[Any], axis: int, y: Any, x: Any) -> Any:
@@ -308,14 +308,14 @@ def _check_direction(
 ) -> None:
     if not callable(function):
         raise TypeError(f"{name}: function must be callable, got {type(function).__name__}")
-    for what, given in (("primals", primals), ("tangents", tangents)):
-        if not isinstance(given, (tuple, list)):
+    for label, values in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(values, (tuple, list)):
             raise TypeError(
-                f"{name}: {what} must be a tuple of arguments, got {type(given).__name__}"
+                f"{name}: {label} must be a tuple of arguments, got {type(values).__name__}"
             )
     form = tree.flatten(tuple(primals))[1]
-    along = tree.matched(form, tuple(tangents), f"{name}: tangents", none_fills=True)
-    for (path, primal), tangent in zip(tree.paths(tuple(primals)), along, strict=True):
+    aligned_tangents = tree.matched(form, tuple(tangents), f"{name}: tangents", none_fills=True)
+    for (path, primal), tangent in zip(tree.paths(tuple(primals)), aligned_tangents, strict=True):
         if tangent is None:
             continue
         expected, got = (

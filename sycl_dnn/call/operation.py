@@ -120,8 +120,8 @@ def templated(template: str, **words: str) -> Callable[[F], F]:
 
     def attach(function: F) -> F:
         summary, parameters = sections(function)
-        own = {"name": function.__name__, "summary": summary, "parameters": parameters}
-        function.__doc__ = template.format_map(own | words)
+        parts = {"name": function.__name__, "summary": summary, "parameters": parameters}
+        function.__doc__ = template.format_map(parts | words)
         return function
 
     return attach
@@ -160,18 +160,18 @@ class Operation:
             from sycl_dnn.call.debugging import looked_at
 
             return looked_at(self.name, lambda: self(args, kwargs, out), (args, kwargs))
-        found = Collected()
+        collected = Collected()
         key: list[Any] = [self, current]
         for value in args:
-            key.append(found.token(value))
+            key.append(collected.token(value))
         for name in kwargs:
             key.append(name)
-            key.append(found.token(kwargs[name]))
-        if found.traced:
+            key.append(collected.token(kwargs[name]))
+        if collected.traced:
             return self._inline(args, kwargs)
-        if not found.arrays:
+        if not collected.arrays:
             raise arguments.without_array(self.name, self.body, args, kwargs)
-        placed = PlacedCall(self.name, found, out)
+        placed = PlacedCall(self.name, collected, out)
         whole = (*key, *placed.facts)
         plan = cache.plans.get(whole)
         if plan is None:
@@ -197,8 +197,8 @@ class Operation:
         kwargs = torch_keywords.renamed(self.name, self.parameters, args, kwargs)
         if any(type(v) is ModuleArray for v in args):
             bare = tuple([plain(v) for v in args])
-            found = cache.plans.calls.call(self.subject(), bare, kwargs, out)
-            return in_manner(self(bare, kwargs, out) if found is NotImplemented else found)
+            result = cache.plans.calls.call(self.subject(), bare, kwargs, out)
+            return in_manner(self(bare, kwargs, out) if result is NotImplemented else result)
         return in_manner(self(args, kwargs, out))
 
     def repeated(self, *args: Any, **kwargs: Any) -> Any:
@@ -242,10 +242,10 @@ class Operation:
                 f"{self.name}: out must have shape {tensor.shape} and dtype {tensor.dtype}, got "
                 f"{out.shape} and {name}"
             )
-        found = Collected()
-        found.token((args, tuple(kwargs.values())))
+        collected = Collected()
+        collected.token((args, tuple(kwargs.values())))
         desc = layout.strided(tensor.shape, tensor.dtype, out.get_array().strides)
-        return Target(desc, *sharing(out.get_array(), found.arrays))
+        return Target(desc, *sharing(out.get_array(), collected.arrays))
 
     def _inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Join the trace that the tensors among the arguments belong to."""
@@ -269,8 +269,8 @@ class Operation:
     def as_view(self, source: Any, result: Any) -> Any:
         """Return a result; where it shares memory in torch, what is written to it is noted."""
         if self.is_view:
-            for made in tree.leaves(result):
-                alias(source, made)
+            for leaf in tree.leaves(result):
+                alias(source, leaf)
         return result
 
 
@@ -285,10 +285,10 @@ def operation(body: Callable[P, R]) -> Function[P, R]:
 
     @functools.wraps(body)
     def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        found = repeat(subject, args, kwargs, out)
-        if found is NotImplemented:
+        result = repeat(subject, args, kwargs, out)
+        if result is NotImplemented:
             return self._missed(args, kwargs, out)
-        return in_manner(found) if depths else found
+        return in_manner(result) if depths else result
 
     function.operation = self  # type: ignore[attr-defined]
     with_out(function, body)

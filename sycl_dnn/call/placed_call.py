@@ -33,7 +33,7 @@ class Plan:
     call_plan : CallPlan or None
         Repeats calls without Python, if possible.
     reverse : type or None
-        ``reverse(plan, kept)`` is the pullback of what a call keeps.
+        ``reverse(plan, saved)`` returns the pullback for the values that a call saved.
     """
 
     check: Check = staticmethod(nothing_captured)
@@ -97,9 +97,9 @@ class PlacedCall:
 
     def registers(self, plan: Plan, held: Sequence[Any] = (), submits: bool = True) -> list[Any]:
         """Submit, or only prepare; return the registers of the plan's executable."""
-        executable, given = plan.executable, plan.arrays(self, held)
+        executable, arrays = plan.executable, plan.arrays(self, held)
         fill = executable.run if submits else executable.registers
-        return fill(self.queue, self.stream, given, self.kind, self.outs, self.call.frozen)
+        return fill(self.queue, self.stream, arrays, self.kind, self.outs, self.call.frozen)
 
     def results(self, plan: Plan, registers: list[Any]) -> Any:
         """Return what the function returns."""

@@ -102,20 +102,20 @@ class BoundPlan(BoundCall):
                 raise ValueError(
                     f"plan: constants must name parameters of the function, got {name!r}"
                 )
-        self._given = self._signature.bind(*args, **kwargs).arguments
+        self._arguments = self._signature.bind(*args, **kwargs).arguments
         self._out = out
         self._policy = policy.current()
         self._check: Check
         self._bind()
 
     def _bind(self) -> None:
-        given = {n: self._frozen(n, v) for n, v in self._given.items()}
-        bound = inspect.BoundArguments(self._signature, given)  # type: ignore[arg-type]
-        found = self._collected(bound.args, bound.kwargs)
-        placed = PlacedCall(self._operation.name, found, self._out)
+        values = {n: self._frozen(n, v) for n, v in self._arguments.items()}
+        bound = inspect.BoundArguments(self._signature, values)  # type: ignore[arg-type]
+        collected = self._collected(bound.args, bound.kwargs)
+        placed = PlacedCall(self._operation.name, collected, self._out)
         try:
             with policy.using(**self._policy._asdict()):
-                made = profile_notes.trace(
+                plan = profile_notes.trace(
                     self._operation.name,
                     lambda: self._operation.build(
                         placed.place, bound.args, bound.kwargs, self._out
@@ -124,18 +124,18 @@ class BoundPlan(BoundCall):
         except NeedsAnotherDevice as lack:
             from sycl_dnn.call.cpu_fallback import refusal
 
-            raise refusal(self._operation.name, lack, placed.queue, found.arrays) from None
+            raise refusal(self._operation.name, lack, placed.queue, collected.arrays) from None
         is_ours = arguments.operation_of(self._function) is not None
         self._check = nothing_captured if is_ours else Captures(self._function)
-        self._fill(made, placed)
+        self._fill(plan, placed)
 
     def _collected(self, args: Any, kwargs: Any) -> Collected:
-        found = Collected()
+        collected = Collected()
         try:
-            found.token((args, tuple(kwargs.values())))
+            collected.token((args, tuple(kwargs.values())))
         except TypeError as error:
             raise arguments.named(error, "plan", self._function, args, kwargs) from None
-        return found
+        return collected
 
     def _is_stale(self) -> bool:
         return not self._check()
@@ -155,20 +155,20 @@ class BoundPlan(BoundCall):
             An array differs from the one that it replaces; nothing is changed then.
         """
         for name, value in arrays.items():
-            if name not in self._given:
+            if name not in self._arguments:
                 raise TypeError(f"rebind: no array was bound as {name!r}")
-            old, new = Collected().token(self._given[name]), Collected().token(value)
+            old, new = Collected().token(self._arguments[name]), Collected().token(value)
             if old != new:
                 raise ValueError(
                     f"rebind: {name} must have shape, strides and dtype {old}, got {new}"
                 )
-        before = (self._given, self._out)
-        self._given = {**self._given, **arrays}
+        before = (self._arguments, self._out)
+        self._arguments = {**self._arguments, **arrays}
         self._out = self._out if out is None else out
         try:
             self._bind()
         except Exception:
-            self._given, self._out = before
+            self._arguments, self._out = before
             raise
         return self
 

@@ -27,17 +27,17 @@ _CARRIED = dtypes.CARRIED
 class Pullback:
     """Maps the gradient of a function's result to the gradients of its arguments.
 
-    It holds what the forward pass left for that; it may be called more than once. Arguments that
+    It holds values saved by the forward pass and may be called more than once. Arguments that
     the reverse pass reads are not copied: until the last call their memory must not be written to,
     which torch would notice.
     """
 
     __slots__ = ("_kept", "_plan")
 
-    def __init__(self, plan: Differential, kept: tuple[Any, ...]) -> None:
+    def __init__(self, plan: Differential, saved: tuple[Any, ...]) -> None:
         self._plan = plan
         #: As ``_core.ReverseCall.call`` accepts it.
-        self._kept = kept
+        self._kept = saved
 
     def __call__(self, dy: Any = 1.0) -> tuple[Any, ...]:
         """Return one gradient for each positional argument.
@@ -55,21 +55,21 @@ class Pullback:
             By positional argument: an array of its shape, dtype and order of axes, a tree for a
             tree of arrays; None for what has no gradient (integers, parameters).
         """
-        plan, kept = self._plan, self._kept
-        again = plan.again
-        if again is not None:
+        plan, saved = self._plan, self._kept
+        reverse_call = plan.again
+        if reverse_call is not None:
             if dy.__class__ is float and dy == 1.0 and plan.takes_number:
                 dy = plan.one(self._queue, self._number)
-            found = again.call(kept, dy)
-            if found is not NotImplemented:
-                return found
+            gradients = reverse_call.call(saved, dy)
+            if gradients is not NotImplemented:
+                return gradients
         both = plan.both
         leaves = self._leaves(dy)
         seeds = [self._seed(d, t) for d, t in zip(leaves, both.seed_tensors, strict=True)]
-        stream, _, kind, arrays, frozen = kept
+        stream, _, kind, arrays, frozen = saved
         registers = both.reverse.run(self._queue, stream, [*seeds, *arrays], kind, None, frozen)
-        if again is not None:
-            again.remember(dy, seeds)
+        if reverse_call is not None:
+            reverse_call.remember(dy, seeds)
         return both.nested(both.reverse.leaves(registers, []))
 
     @property
@@ -106,9 +106,9 @@ class Pullback:
             )
         if array.strides == tensor.strides:
             return array
-        same = allocation.blank_of(tensor).new(self._queue)
-        allocation.wrap(same)[...] = allocation.wrap(array)
-        return same
+        copy = allocation.blank_of(tensor).new(self._queue)
+        allocation.wrap(copy)[...] = allocation.wrap(array)
+        return copy
 
     def _number(self, value: float, tensor: Tensor) -> Any:
         if tensor.size != 1:
@@ -122,8 +122,8 @@ class Pullback:
             return allocation.reshaped(number, tensor.shape)
         from sycl_dnn.trace.functions import asarray
 
-        made = asarray([value], dtype=tensor.dtype, sycl_queue=self._queue)
-        return allocation.reshaped(made.get_array(), tensor.shape)
+        array = asarray([value], dtype=tensor.dtype, sycl_queue=self._queue)
+        return allocation.reshaped(array.get_array(), tensor.shape)
 
 
 class Differential(HeldPlan):
@@ -153,15 +153,15 @@ class Differential(HeldPlan):
 
     def results(self, placed: PlacedCall, registers: list[Any]) -> Any:
         """Return the function's result and its pullback."""
-        arrays = tuple([registers[r] for r in self.executable.kept])
+        arrays = tuple([registers[r] for r in self.executable.saved])
         pool = allocation.pool_of(placed.queue)
-        kept = (placed.stream, pool, placed.kind, arrays, placed.call.frozen)
-        return super().results(placed, registers), Pullback(self, kept)
+        saved = (placed.stream, pool, placed.kind, arrays, placed.call.frozen)
+        return super().results(placed, registers), Pullback(self, saved)
 
     def one(self, queue: Any, make: Callable[[float, Tensor], Any]) -> Any:
         """Return the gradient 1 of a result of one element; made once for a queue."""
-        known = self._one
-        if known is None or known[0] != queue:
+        cached = self._one
+        if cached is None or cached[0] != queue:
             tensor = self.both.seed_tensors[0]
-            known = self._one = (queue, wrapped(make(1.0, tensor), tensor.dtype))
-        return known[1]
+            cached = self._one = (queue, wrapped(make(1.0, tensor), tensor.dtype))
+        return cached[1]

@@ -81,8 +81,8 @@ def vjp(
     return differentiated("vjp", function, args, kwargs)
 
 
-class Asked(NamedTuple):
-    """What the gradient is wanted of; the arguments of ``differentiated``."""
+class Request(NamedTuple):
+    """A request for a gradient: the arguments of ``differentiated``."""
 
     name: str
     function: Callable[..., Any]
@@ -112,23 +112,23 @@ def differentiated(
     The pullback's tuple has the gradients of the arguments that ``wrt`` names. ``check`` raises for
     arguments that have none; it is called for new kinds of arguments.
     """
-    asked = Asked(name, function, args, kwargs, wrt, has_aux, check)
+    request = Request(name, function, args, kwargs, wrt, has_aux, check)
     operation = subjects.operation_of(function)
     if operation is not None:
         subject = ("vjp", operation, *policy.SOURCES, wrt, has_aux)
-        made = _repeat(subject, args, kwargs, None)
-        if made is not NotImplemented:
-            return made
+        result = _repeat(subject, args, kwargs, None)
+        if result is not NotImplemented:
+            return result
     if policy.current().debug_nans:
-        return _looked_at(asked)
-    return _differentiated(asked)
+        return _looked_at(request)
+    return _differentiated(request)
 
 
 _repeat = cache.plans.calls.call
 
 
-def _differentiated(asked: Asked) -> tuple[Any, Any]:
-    name, function, args, kwargs, wrt, has_aux, check = asked
+def _differentiated(request: Request) -> tuple[Any, Any]:
+    name, function, args, kwargs, wrt, has_aux, check = request
     call = UserCall() if subjects.operation_of(function) is None else Collected()
     try:
         key = ["vjp", subjects.key_of(function), policy.current(), wrt, has_aux]
@@ -143,13 +143,13 @@ def _differentiated(asked: Asked) -> tuple[Any, Any]:
         trace = nested_arguments.trace_of((args, kwargs))
         return inner_vjp(trace, function, args, kwargs, wrt, has_aux)
     try:
-        placed = PlacedCall(asked.shown_name, call)
+        placed = PlacedCall(request.shown_name, call)
     except ExecutionPlacementError as error:
-        shown = asked.shown_name
+        shown = request.shown_name
         raise subjects.named_placement(error, shown, function, args, kwargs) from None
     whole = (*key, *placed.facts)
     try:
-        return (_of_user if isinstance(call, UserCall) else _of_operation)(asked, placed, whole)
+        return (_of_user if isinstance(call, UserCall) else _of_operation)(request, placed, whole)
     except NeedsAnotherDevice as lack:
         from sycl_dnn.call.cpu_fallback import vjp_on_cpu
 
@@ -161,27 +161,27 @@ def _differentiated(asked: Asked) -> tuple[Any, Any]:
         return inner_vjp(mixed.traces[0], function, args, kwargs, wrt, has_aux)
 
 
-def _looked_at(asked: Asked) -> Any:
+def _looked_at(request: Request) -> Any:
     """Return value and pullback that are checked for NaN, see ``debug_nans``."""
-    args, kwargs = asked.args, asked.kwargs
+    args, kwargs = request.args, request.kwargs
     y, pullback = looked_at(
-        asked.shown_name,
-        lambda: differentiated(*asked),
+        request.shown_name,
+        lambda: differentiated(*request),
         (args, kwargs),
-        lambda: asked.function(*args, **kwargs),
+        lambda: request.function(*args, **kwargs),
         lambda result: result[0],
     )
 
     def searched(dy: Any = 1.0) -> Any:
-        given = (args, kwargs, dy)
-        return looked_at(f"pullback of {asked.shown_name}", lambda: pullback(dy), given)
+        inputs = (args, kwargs, dy)
+        return looked_at(f"pullback of {request.shown_name}", lambda: pullback(dy), inputs)
 
     return y, searched
 
 
-def _of_operation(asked: Asked, placed: PlacedCall, key: Any) -> Any:
+def _of_operation(request: Request, placed: PlacedCall, key: Any) -> Any:
     """Run a function of the layer; return its result and its pullback."""
-    _, function, args, kwargs, wrt, has_aux, check = asked
+    _, function, args, kwargs, wrt, has_aux, check = request
     plan = cache.plans.get(key)
     if plan is None:
         check()
@@ -200,11 +200,11 @@ def _of_operation(asked: Asked, placed: PlacedCall, key: Any) -> Any:
     return result
 
 
-def _of_user(asked: Asked, placed: PlacedCall, key: Any) -> Any:
+def _of_user(request: Request, placed: PlacedCall, key: Any) -> Any:
     """Run a user's function, and the plan of what it did; return its result and its pullback."""
     call, paths = placed.call, cache.plans.paths(key)
     if not paths.is_checked:
-        asked.check()
+        request.check()
         paths.is_checked = True
 
     numbers: Any = call.numbers
@@ -212,65 +212,65 @@ def _of_user(asked: Asked, placed: PlacedCall, key: Any) -> Any:
 
     def build(static: frozenset[int]) -> Any:
         del numbers[n_numbers:]  # floats of the function's own that vary are added
-        return _run(asked, placed, key, static, paths.start(static, numbers))
+        return _run(request, placed, key, static, paths.start(static, numbers))
 
-    _, (plan, held, is_known, changes) = specialised(key[1], call.numbers, build, paths.static)
-    return changes.done(_played(placed, key, plan, held, is_known))
+    _, (plan, held, is_cached, changes) = specialised(key[1], call.numbers, build, paths.static)
+    return changes.done(_played(placed, key, plan, held, is_cached))
 
 
 def _played(
-    placed: PlacedCall, key: Any, plan: Differential, held: Sequence[Any], is_known: bool
+    placed: PlacedCall, key: Any, plan: Differential, held: Sequence[Any], is_cached: bool
 ) -> Any:
     """Run the plan of a user's function."""
     if plan.call_plan is not None:
         read = (*placed.call.objects, *[held[n] for n in plan.tail.held or ()])
-        made = _repeat(plan.subject, read, {}, None)
-        if made is not NotImplemented:
-            return made
-    if is_known:
+        result = _repeat(plan.subject, read, {}, None)
+        if result is not NotImplemented:
+            return result
+    if is_cached:
         cache.plans.use(key)
-    made = placed.run(plan, held)
+    result = placed.run(plan, held)
     if plan.call_plan is not None:
         arrays = list(plan.arrays(placed, held))
         placed.remember(cache.plans, plan.subject, read, {}, key, plan, arrays)
-    return made
+    return result
 
 
 def _run(
-    asked: Asked, placed: PlacedCall, key: Any, static: frozenset[int], start: Point
+    request: Request, placed: PlacedCall, key: Any, static: frozenset[int], start: Point
 ) -> tuple[Differential, Sequence[Any], bool, Changes]:
-    """Run a user's function; return the plan of what it did, captures, if it is known, changes."""
+    """Run a user's function; return its plan, captures, whether it was cached, changes."""
     recording = Recording(start, placed)
     try:
         swapped, values = nested_arguments.replaced(
-            [list(asked.args), list(asked.kwargs.values())], recording.argument
+            [list(request.args), list(request.kwargs.values())], recording.argument
         )
         if placed.call.numbers:
             swapped, values = numbered(recording, [swapped, values], static)
-        named = dict(zip(asked.kwargs, values, strict=True))
+        named = dict(zip(request.kwargs, values, strict=True))
         argument_writes.refuse_differentiated(
-            swapped if asked.wrt is None else [swapped[i] for i in asked.wrt]
+            swapped if request.wrt is None else [swapped[i] for i in request.wrt]
         )
-        watch(recording, [*asked.args, *asked.kwargs.values()], [*swapped, *values])
+        watch(recording, [*request.args, *request.kwargs.values()], [*swapped, *values])
         with running(recording):
-            result = recording.returned(asked.function(*swapped, **named))
+            result = recording.returned(request.function(*swapped, **named))
             argument_writes.write_back(recording)
-        changes = Changes(recording, asked.has_aux)
+        changes = Changes(recording, request.has_aux)
         if changes:
-            asked, result = asked._replace(has_aux=True), changes.joined(result)
+            request, result = request._replace(has_aux=True), changes.joined(result)
         plan = recording.plan(result)
-        is_known = plan is not None
+        is_cached = plan is not None
         if plan is None:
-            if not is_library(getattr(asked.function, "__module__", None)):
-                tokens = subjects.tokens_by_name(asked.function, asked.args, asked.kwargs)
-                misses_of(key[1]).note(subjects.name_of(asked.function), tokens)
+            if not is_library(getattr(request.function, "__module__", None)):
+                tokens = subjects.tokens_by_name(request.function, request.args, request.kwargs)
+                misses_of(key[1]).note(subjects.name_of(request.function), tokens)
             plan = profile_notes.trace(
-                subjects.name_of(asked.function),
-                lambda: _traced(asked, recording, swapped, named, result),
+                subjects.name_of(request.function),
+                lambda: _traced(request, recording, swapped, named, result),
             )
             recording.keep(plan)
             cache.plans.missed(key)
-        return plan, [recording.held[n] for n in plan.tail.used], is_known, changes
+        return plan, [recording.held[n] for n in plan.tail.used], is_cached, changes
     except MixedTraces as mixed:
         raise mixed.without(recording) from None
     finally:
@@ -278,14 +278,14 @@ def _run(
 
 
 def _traced(
-    asked: Asked, recording: Recording, args: Any, kwargs: Any, result: Any
+    request: Request, recording: Recording, args: Any, kwargs: Any, result: Any
 ) -> Differential:
-    """Return the plan of what a function did and of its reverse pass."""
+    """Return the plan of a recorded function and its reverse pass."""
     trace, n_given = recording.trace, recording.n_given
     recording.has_returned = True
-    args, kwargs, made = (recording.hidden(v) for v in (args, kwargs, result))
-    body = functools.wraps(asked.function)(lambda *args, **kwargs: made)
-    both = Differentiated(trace, body, args, kwargs, asked.wrt, asked.has_aux)
+    args, kwargs, outputs = (recording.hidden(v) for v in (args, kwargs, result))
+    body = functools.wraps(request.function)(lambda *args, **kwargs: outputs)
+    both = Differentiated(trace, body, args, kwargs, request.wrt, request.has_aux)
     return Differential(both, Tail(trace.tail, n_given, both.n_given))
 
 
@@ -357,8 +357,8 @@ def gradient_of(
 
     @functools.wraps(both)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, found = both(*args, **kwargs)
-        return (found, value[1]) if has_aux else found
+        value, gradients = both(*args, **kwargs)
+        return (gradients, value[1]) if has_aux else gradients
 
     return gradient
 

@@ -35,22 +35,22 @@ def renamed(
     """
     if kwargs.keys() <= parameters.keys():
         return kwargs
-    found = {}
+    keywords = {}
     for word, value in kwargs.items():
         if word in parameters:
-            found[word] = value
+            keywords[word] = value
             continue
         if word == "unbiased" and "correction" in parameters and "correction" not in kwargs:
-            found["correction"] = int(value)
+            keywords["correction"] = int(value)
             continue
         new = _OWN.get(name, {}).get(word) or _NAMES.get(word, word)
         if new in parameters and new not in kwargs:
-            found[new] = value
+            keywords[new] = value
         elif word in _IGNORED or (word == "device" and name in _LIKE):
             _check_ignored(name, word, value, args, kwargs)
         else:
-            found[word] = value  # the call names it
-    return found
+            keywords[word] = value  # the call names it
+    return keywords
 
 
 def _check_ignored(name: str, word: str, value: Any, args: Any, kwargs: Any) -> None:

@@ -213,9 +213,9 @@ class Graph(Operations, _core.OpGraph):
             raise InvalidArguments(f"Graph.input: name must be new, got {name!r}")
         self._require_open("Graph.input")
 
-    def _require_open(self, what: str) -> None:
+    def _require_open(self, caller: str) -> None:
         if self.is_finalized:
-            raise InvalidArguments(f"{what}: the graph must not be finalized yet")
+            raise InvalidArguments(f"{caller}: the graph must not be finalized yet")
 
     def __init__(
         self,
@@ -353,10 +353,10 @@ class Graph(Operations, _core.OpGraph):
         """
         return pictures.of_graph(self)
 
-    def add_operation(self, row: Operation, given: dict[str, Any]) -> Any:
+    def add_operation(self, row: Operation, arguments: dict[str, Any]) -> Any:
         """Add an operation of the table; called by the methods."""
         self._require_open(row.name)
-        return nodes.add(self, row, given)
+        return nodes.add(self, row, arguments)
 
     def __repr__(self) -> str:
         if not hasattr(self, "nodes"):  # the constructor failed

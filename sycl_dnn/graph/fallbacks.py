@@ -314,12 +314,12 @@ def _copied(graph: Any, node: Node, result: dict[int, Any]) -> Sequence[Any]:
         name: [result[v.id] for v in value] if isinstance(value, list) else result[value.id]
         for name, value in node.inputs.items()
     }
-    asked = _wide(node.outputs[0].dtype)
-    if row.name == "type_cast" and inputs["src"].dtype == asked:
+    wide_dtype = _wide(node.outputs[0].dtype)
+    if row.name == "type_cast" and inputs["src"].dtype == wide_dtype:
         return (inputs["src"],)
     default = row.outputs[0].dtype
-    if row.chosen_dtypes and (default is None or asked != inputs[default].dtype):
-        inputs["dtype"] = asked
+    if row.chosen_dtypes and (default is None or wide_dtype != inputs[default].dtype):
+        inputs["dtype"] = wide_dtype
     results = graph.add_operation(row, inputs | node.attributes)
     return results if isinstance(results, tuple) else (results,)
 

@@ -50,19 +50,19 @@ def signature_of(row: Operation) -> inspect.Signature:
     results = [inspect.Parameter("self", place)]
     for tensor in row.inputs:
         if tensor.name not in shared:
-            of = "Sequence[Value]" if tensor.many else "Value | float"
+            kinds = "Sequence[Value]" if tensor.many else "Value | float"
             optional = " | None" if tensor.optional else ""
             results.append(
-                _parameter(tensor.name, place, of + optional, None if tensor.optional else empty)
+                _parameter(tensor.name, place, kinds + optional, None if tensor.optional else empty)
             )
     for attribute in row.attributes:
-        of = _ANNOTATIONS[attribute.kind] + (" | Value" if attribute.name in shared else "")
+        kinds = _ANNOTATIONS[attribute.kind] + (" | Value" if attribute.name in shared else "")
         required = attribute.required
         default = empty if required else attribute.default
         if attribute.name in ("data_format", "weights_format"):
             default = None
-        of += " | None" if default is None else ""
-        results.append(_parameter(attribute.name, word, of, default))
+        kinds += " | None" if default is None else ""
+        results.append(_parameter(attribute.name, word, kinds, default))
     if row.chosen_dtypes:
         must = row.outputs[0].dtype is None
         results.append(
@@ -86,16 +86,16 @@ def _described(row: Operation) -> list[str]:
     shared, lines = shared_names(row), []
     for tensor in row.inputs:
         if tensor.name not in shared:
-            of = "sequence of Value" if tensor.many else "Value or float"
+            kinds = "sequence of Value" if tensor.many else "Value or float"
             note = ", optional" if tensor.optional else ""
-            lines += [f"{tensor.name} : {of}{note}", f"    {' or '.join(tensor.dtypes)}."]
+            lines += [f"{tensor.name} : {kinds}{note}", f"    {' or '.join(tensor.dtypes)}."]
     for a in row.attributes:
-        of = "{" + ", ".join(map(repr, a.choices)) + "}" if a.choices else _RULES[a.kind]
-        of += " or Value" if a.name in shared else ""
+        kinds = "{" + ", ".join(map(repr, a.choices)) + "}" if a.choices else _RULES[a.kind]
+        kinds += " or Value" if a.name in shared else ""
         graph_default = a.name in ("data_format", "weights_format")
         default = "the graph's" if graph_default else a.default
         note = "" if a.required else f", default {default}" if default is not None else ", optional"
-        lines.append(f"{a.name} : {of}{note}")
+        lines.append(f"{a.name} : {kinds}{note}")
     if row.chosen_dtypes:
         default = row.outputs[0].dtype
         note = f", default that of {default}" if default else ""

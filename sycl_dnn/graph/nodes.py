@@ -132,11 +132,11 @@ class Node:
             for name, value in self.inputs.items()
         }
         try:
-            found = self.operation.infer(provided, self.attributes)
+            shapes_of_outputs = self.operation.infer(provided, self.attributes)
         except Broken as problem:
             argument, rule, value = problem.args
             raise broken(self.operation, argument, rule, value) from None
-        return None if found is None else [found[i] for i in self.slots]
+        return None if shapes_of_outputs is None else [shapes_of_outputs[i] for i in self.slots]
 
     def __repr__(self) -> str:
         return f"<{self.operation.kind} {self.name}>"
@@ -173,16 +173,13 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _truth(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError
-    return value
+def _exactly(kind: type) -> Any:
+    def convert(value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise TypeError
+        return value
 
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
+    return convert
 
 
 def _several(one: Any) -> Any:
@@ -200,8 +197,8 @@ _CONVERT = {
     "floats": (_several(_number), "a sequence of numbers"),
     "int": (_integer, "an integer"),
     "ints": (_several(_integer), "a sequence of integers"),
-    "bool": (_truth, "True or False"),
-    "str": (_text, "a string"),
+    "bool": (_exactly(bool), "True or False"),
+    "str": (_exactly(str), "a string"),
 }
 
 
@@ -222,11 +219,11 @@ def check_attribute(operation: Operation, attribute: Attribute, value: Any) -> A
     return converted
 
 
-def output_dtype(operation: Operation, number: int, inputs: dict, asked: Any) -> str:
+def output_dtype(operation: Operation, number: int, inputs: dict, requested: Any) -> str:
     """Return the dtype of an output."""
     output = operation.outputs[number]
-    if number == 0 and asked is not None:
-        chosen = dtypes.graph_name(asked, operation.name)
+    if number == 0 and requested is not None:
+        chosen = dtypes.graph_name(requested, operation.name)
         if chosen not in output.choices:
             rule = f"be {' or '.join(output.choices)}" if output.choices else "be left out"
             raise broken(operation, "dtype", rule, chosen)
@@ -303,7 +300,7 @@ def _sequence(graph: Graph, row: Operation, port: Input, values: Any) -> list[Va
 
 
 def _attributes(graph: Graph, row: Operation, provided: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    checked: dict[str, Any] = {}
     for attribute in row.attributes:
         value = provided.get(attribute.name)
         if value is None and attribute.name in ("data_format", "weights_format"):
@@ -317,11 +314,15 @@ def _attributes(graph: Graph, row: Operation, provided: dict[str, Any]) -> dict[
             if attribute.required:
                 raise TypeError(f"{row.name}: {attribute.name} must be given, got None")
             continue
-        found[attribute.name] = check_attribute(row, attribute, value)
-    if row.attribute("dilations") is not None and "dilations" not in found and "kernel" in found:
+        checked[attribute.name] = check_attribute(row, attribute, value)
+    if (
+        row.attribute("dilations") is not None
+        and "dilations" not in checked
+        and "kernel" in checked
+    ):
         # oneDNN's default has twelve entries, which MaxPoolBackward cannot handle.
-        found["dilations"] = (1,) * len(found["kernel"])
-    return found
+        checked["dilations"] = (1,) * len(checked["kernel"])
+    return checked
 
 
 def _check_dtypes(row: Operation, inputs: dict[str, Any]) -> None:
@@ -354,11 +355,11 @@ def _exists(when: str | None, inputs: dict[str, Any], attributes: dict[str, Any]
     return when is None or when in inputs or bool(attributes.get(when))
 
 
-def add(graph: Graph, row: Operation, given: dict[str, Any]) -> Any:
+def add(graph: Graph, row: Operation, arguments: dict[str, Any]) -> Any:
     """Validate an operation, add it to oneDNN's graph, and return its results."""
-    name, asked = given.pop("name", ""), given.pop("dtype", None)
-    inputs = _tensors(graph, row, given)
-    attributes = _attributes(graph, row, given)
+    name, requested_dtype = arguments.pop("name", ""), arguments.pop("dtype", None)
+    inputs = _tensors(graph, row, arguments)
+    attributes = _attributes(graph, row, arguments)
     if "use_affine" in attributes and "gamma" not in inputs:
         attributes["use_affine"] = False
     _check_dtypes(row, inputs)
@@ -366,7 +367,7 @@ def add(graph: Graph, row: Operation, given: dict[str, Any]) -> Any:
         return _masked_dropout(graph, inputs, name)
     node = Node(row, next(graph._ids), inputs, attributes, name)
     node.slots = tuple(i for i, o in enumerate(row.outputs) if _exists(o.when, inputs, attributes))
-    kinds = [output_dtype(row, i, inputs, asked) for i in node.slots]
+    kinds = [output_dtype(row, i, inputs, requested_dtype) for i in node.slots]
     if row.name == "type_cast" and kinds[0] == inputs["src"].dtype:
         raise broken(row, "dtype", "differ from that of src", kinds[0])
     return _finish(graph, node, _known_shapes(node), kinds)

@@ -115,21 +115,21 @@ def result_of(tensor: Any) -> Any:
     return array_over(tensor.logical_tensor, owner)
 
 
-def in_layout(array: Any, wanted: Any, queue: Any) -> Any:
+def in_layout(array: Any, target: Any, queue: Any) -> Any:
     """Convert an array to a result's dtype, shape and strides, or raise."""
-    dtype = wanted.data_type.name
+    dtype = target.data_type.name
     if not hasattr(array, "get_array"):
         array = dpnp.asarray(array, sycl_queue=queue)
     if dtypes.graph_name(array.dtype, "graph") != dtype:
         from sycl_dnn import functional
 
         array = functional.astype(array, dtypes.LONG[dtype])
-    if tuple(array.shape) != wanted.dims:
-        raise ValueError(f"graph: a result must have shape {wanted.dims}, got {array.shape}")
+    if tuple(array.shape) != target.dims:
+        raise ValueError(f"graph: a result must have shape {target.dims}, got {array.shape}")
     strides = element_strides(array)
-    if any(n > 1 and a != b for n, a, b in zip(wanted.dims, strides, wanted.strides, strict=True)):
+    if any(n > 1 and a != b for n, a, b in zip(target.dims, strides, target.strides, strict=True)):
         array = array.copy() if isinstance(array, dpnp.ndarray) else _dense(array)
-        if element_strides(array) != wanted.strides and isinstance(array, dpnp.ndarray):
+        if element_strides(array) != target.strides and isinstance(array, dpnp.ndarray):
             array = dpnp.ascontiguousarray(array)
     return array
 
@@ -271,10 +271,10 @@ class Plan:
                 first = shapes[node.values[0].id] if node.values else None
                 shapes |= {v.id: first if v.shape is None else v.shape for v in node.outputs}
                 continue
-            found = node.output_shapes(shapes)
-            if found is None:
+            output_shapes = node.output_shapes(shapes)
+            if output_shapes is None:
                 raise InvalidArguments(f"{node.operation.name}: the shape of {node} is not known")
-            shapes |= {v.id: s for v, s in zip(node.outputs, found, strict=True)}
+            shapes |= {v.id: s for v, s in zip(node.outputs, output_shapes, strict=True)}
         return shapes
 
     def _build(self, partitions: list[Any], keep_opaque: bool) -> None:
@@ -424,13 +424,13 @@ class Plan:
 
     def _last_uses(self) -> list[list[int]]:
         """Return, for each step, the tensors that are not needed after it."""
-        kept = self._ends | set(self.constants)
+        permanent = self._ends | set(self.constants)
         last: dict[int, int] = {}
         for number, step in enumerate(self.steps):
             last |= dict.fromkeys((*step.reads, *step.writes), number)
         drops: list[list[int]] = [[] for _ in self.steps]
         for id, number in last.items():
-            if id not in kept:
+            if id not in permanent:
                 drops[number].append(id)
         return drops
 

@@ -193,8 +193,8 @@ def of_plan(plan: Plan, times: list[float] | None = None) -> str:
             rows += [_cells(f"{number}.{i}", s) for i, s in enumerate(step.plan.steps)]
             refused += step.plan.refused
     if times:
-        known = {str(number): f"{ms:.3f}" for number, ms in enumerate(times)}
-        rows = [(*cells, known.get(cells[0], "ms" if cells is rows[0] else "")) for cells in rows]
+        time_of = {str(number): f"{ms:.3f}" for number, ms in enumerate(times)}
+        rows = [(*cells, time_of.get(cells[0], "ms" if cells is rows[0] else "")) for cells in rows]
     notes = [f"not compiled as one: {_kinds(nodes)} ({words})" for nodes, words in refused]
     return "\n".join([_table(rows), *notes])
 

@@ -152,10 +152,10 @@ def channels(shape: Shape, a: Attrs, argument: str = "src") -> int:
     return shape[1] if a["data_format"] == "NCX" else shape[-1]
 
 
-def check_length(s: Shapes, name: str, wanted: int) -> None:
+def check_length(s: Shapes, name: str, length: int) -> None:
     """Raise unless a vector has this length."""
-    if s.get(name) is not None and s[name] != (wanted,):
-        raise Broken(name, f"have shape {(wanted,)}, one for each channel", s[name])
+    if s.get(name) is not None and s[name] != (length,):
+        raise Broken(name, f"have shape {(length,)}, one for each channel", s[name])
 
 
 def bias_add(s: Shapes, a: Attrs) -> list[Shape]:
@@ -363,21 +363,23 @@ def _forward(rule: Rule, s: Shapes, a: Attrs, names: Mapping[str, str]) -> list[
         raise Broken(names.get(name, name), *rest) from None
 
 
-def conv_backward(rule: Rule, wanted: str) -> Rule:
+def conv_backward(rule: Rule, given_shape: str) -> Rule:
     """Return the rule of a gradient whose shape is the attribute dst_shape or weights_shape."""
-    by_source = wanted == "dst_shape"
+    by_source = given_shape == "dst_shape"
     names = (
-        {"src": wanted, "weights": "weights"} if by_source else {"src": "src", "weights": wanted}
+        {"src": given_shape, "weights": "weights"}
+        if by_source
+        else {"src": "src", "weights": given_shape}
     )
     other = "weights" if by_source else "src"
 
     def backward(s: Shapes, a: Attrs) -> list[Shape] | None:
-        if a.get(wanted) is None:
+        if a.get(given_shape) is None:
             _check_axes(s, other, s[other], "diff_dst")
             _check_lengths(a, len(s["diff_dst"]) - 2)
             return None
-        shape = tuple(a[wanted])
-        _check_gradient(s, names, _forward(rule, s, {**a, wanted: shape}, names))
+        shape = tuple(a[given_shape])
+        _check_gradient(s, names, _forward(rule, s, {**a, given_shape: shape}, names))
         return [shape]
 
     return backward

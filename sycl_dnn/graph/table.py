@@ -110,9 +110,9 @@ def _types(text: str) -> tuple[str, ...]:
 
 
 def _matched(pattern: str, text: str) -> tuple[Any, ...]:
-    found = re.fullmatch(pattern, text)
-    assert found is not None, text  # only rows.py calls this
-    return found.groups()
+    match = re.fullmatch(pattern, text)
+    assert match is not None, text  # only rows.py calls this
+    return match.groups()
 
 
 def _input(text: str) -> Input:

@@ -59,7 +59,7 @@ def logical_tensor_of(array: Any, id: int, *, property_type: str = "undef") -> _
     )
 
 
-def _place(tensor: _core.LogicalTensor, array: Any) -> tuple[Any, int, bool]:
+def _place(array: Any) -> tuple[Any, int, bool]:
     """Return the memory, the byte offset, and whether it is writable."""
     if hasattr(array, "get_array"):
         array = array.get_array()
@@ -191,16 +191,16 @@ class Tensor(_core.GraphTensor):
 def _checked(tensor: _core.LogicalTensor, array: Any) -> tuple[Any, int, Any, bool]:
     """Return the memory, the byte offset, its owner, and whether it is writable."""
     if not is_memory(array) and not hasattr(array, "get_array"):
-        found = array_of(array)
-        if found is None:
+        usm_array = array_of(array)
+        if usm_array is None:
             raise TypeError(
                 "Tensor: array must be a dpnp.ndarray, Array, dpctl.memory object or have "
                 f"__sycl_usm_array_interface__, got {type(array).__name__}"
             )
-        array = array_maker()(found)
+        array = array_maker()(usm_array)
     if not is_memory(array):
         _check_array(tensor, array)
-    memory, offset, writable = _place(tensor, array)
+    memory, offset, writable = _place(array)
     return memory, offset, array, writable
 
 

@@ -44,9 +44,9 @@ def pullback(results: Sequence[Node], seeds: Sequence[Node], wrt: Sequence[Node]
         total = totals[node] = _total(received)
         if node in ends:
             continue
-        for given, part in _parts(node, total):
-            if given in leading:
-                parts.setdefault(given, []).append(part)
+        for operand, part in _parts(node, total):
+            if operand in leading:
+                parts.setdefault(operand, []).append(part)
     return tuple([totals.get(node) for node in wrt])
 
 
@@ -83,9 +83,9 @@ def _parts(node: Node, gradient: Node) -> Iterator[tuple[Node, Node]]:
 
 
 def _existing(inputs: Sequence[Node], parts: Sequence[Node | None]) -> Iterator[tuple[Node, Node]]:
-    for given, part in zip(inputs, parts, strict=True):
-        if part is not None and given.is_float:
-            yield given, part
+    for operand, part in zip(inputs, parts, strict=True):
+        if part is not None and operand.is_float:
+            yield operand, part
 
 
 def pushforward(

@@ -196,19 +196,19 @@ def value_of(node: Node) -> Number | None:
 
 def in_order(
     results: Iterable[Node],
-    known: Container[Node] = (),
+    existing: Container[Node] = (),
     read: Callable[[Node], Sequence[Node]] = lambda node: node.inputs,
 ) -> list[Node]:
     """Return results and their dependencies in topological order.
 
-    ``known`` nodes and those needed only by them are omitted; ``read`` returns the inputs of a node
-    to follow.
+    ``existing`` nodes and those needed only by them are omitted; ``read`` returns the inputs of a
+    node to follow.
     """
     reached: set[Node] = set()
     stack = list(results)
     while stack:
         node = stack.pop()
-        if node not in reached and node not in known:
+        if node not in reached and node not in existing:
             reached.add(node)
             stack.extend(read(node))
     return sorted(reached, key=lambda node: node.serial)

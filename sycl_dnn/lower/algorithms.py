@@ -22,8 +22,8 @@ def _linear(x: Node, alpha: float, beta: float) -> Node:
 
 
 def _power(x: Node, alpha: float, beta: float) -> Node:
-    made = ops.POWER(x, exponent=beta)
-    return made if alpha == 1 else made * alpha
+    powers = ops.POWER(x, exponent=beta)
+    return powers if alpha == 1 else powers * alpha
 
 
 def _clip(x: Node, alpha: float, beta: float) -> Node:
@@ -38,7 +38,7 @@ def _relu(x: Node, alpha: float, beta: float) -> Node:
     return activation.LEAKY_RELU(x, slope=alpha) if alpha else activation.RELU(x)
 
 
-#: By oneDNN's element-wise algorithm: the same of a node, alpha and beta.
+#: By oneDNN's element-wise algorithm: a function of a node, alpha and beta.
 FUNCTIONS: dict[A, Callable[[Node, float, float], Node]] = {
     A.eltwise_abs: lambda x, a, b: ops.ABS(x),
     A.eltwise_clip: _clip,
@@ -67,7 +67,7 @@ FUNCTIONS |= {
     for kind, function in FUNCTIONS.items()
     if hasattr(A, f"{kind.name}_use_dst_for_bwd")
 }
-#: By oneDNN's binary algorithm: the same of two nodes.
+#: By oneDNN's binary algorithm: an operation of two nodes.
 PAIRS = {
     getattr(A, f"binary_{name}"): OPERATIONS[row]
     for name, row in {
@@ -88,10 +88,10 @@ def stepped(
     if b is not None:
         x = ops.cast(PAIRS[kind](x, ops.cast(b, dtype)), dtype)
     supply = iter(operands)
-    for step, *given in steps:
+    for step, *constants in steps:
         if step in PAIRS:
             x = ops.cast(PAIRS[step](x, ops.cast(next(supply), dtype)), dtype)
         else:
-            alpha, beta = (*given, 0.0, 0.0)[:2]
+            alpha, beta = (*constants, 0.0, 0.0)[:2]
             x = FUNCTIONS[step](x, alpha, beta)
     return x

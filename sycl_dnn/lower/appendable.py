@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise functions of one array that a compiled program may append to what is before."""
+"""Element-wise functions of one array that a compiled program may append to a primitive."""
 
 from __future__ import annotations
 

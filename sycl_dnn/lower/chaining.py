@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launches of kernels of which each reads results of the last, recorded as one kernel."""
+"""Launches of kernels that read each other's results, recorded as one kernel."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ class Stage:
 
     def _digits(self, n_slabs: int) -> dict[int, int] | None:
         """Return how many slabs there are along each axis; None if units do not divide so."""
-        found: dict[int, int] = {}
+        n_along: dict[int, int] = {}
         for axis in self._outer():
             size = self.grid.sizes[axis]
-            found[axis] = math.gcd(n_slabs, size)
-            if found[axis] != min(n_slabs, size):
+            n_along[axis] = math.gcd(n_slabs, size)
+            if n_along[axis] != min(n_slabs, size):
                 return None
-            n_slabs //= found[axis]
-        return found if n_slabs == 1 else None
+            n_slabs //= n_along[axis]
+        return n_along if n_slabs == 1 else None
 
     def is_in_slabs(self, n_slabs: int, shared: set[Storage]) -> bool:
         """Whether each slab has one part of each shared array, of those in order of memory."""
@@ -123,7 +123,7 @@ class Chains:
         )  # fmt: skip
 
     def finish(self) -> None:
-        """Compile the kernels, of which each has all its stages now."""
+        """Compile the kernels, whose stages are complete now."""
         for chain in self._open:
             chain.finish()
         self._open = []
@@ -142,8 +142,8 @@ class Chains:
         return None if chain is None else chain.appended(stages)
 
     def _chain_of(self, operands: Sequence[Tensor], n_inputs: int) -> _Chain | None:
-        found = [c for c in reversed(self._open) if c.may_append(operands, n_inputs)]
-        return found[0] if found else None
+        chains = [c for c in reversed(self._open) if c.may_append(operands, n_inputs)]
+        return chains[0] if chains else None
 
 
 class _Chain:
@@ -154,7 +154,7 @@ class _Chain:
         device = trace.engine.sycl_queue.sycl_device
         self._n_processors = int(device.max_compute_units)
         results = new_results(trace, stages[0].outs)
-        #: Ways to compute what is computed so far.
+        #: Equivalent lists of the stages so far.
         self._ways = [[stage] for stage in stages]
         for stage in stages:
             stage.results = results

@@ -22,9 +22,9 @@ def _pair(kind: A, a: Node, b: Node) -> Node:
 @computes_doubles("fused")
 def _fused(kind: A, a: Tensor, b: Tensor, *steps: tuple[Any, ...], dtype: str | None) -> Tensor:
     def definition(first: Node, second: Node, *operands: Node) -> Node:
-        given = None if a is b and kind is A.binary_max else second
-        made = stepped(kind, first, given, steps, operands, "float64")
-        return ops.cast(made, dtype or a.dtype)
+        operand = None if a is b and kind is A.binary_max else second
+        result = stepped(kind, first, operand, steps, operands, "float64")
+        return ops.cast(result, dtype or a.dtype)
 
     return computed(definition, a, b, *[step[1] for step in steps if is_binary(step)])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of element-wise chains, and second ones of single functions: those of nodes."""
+"""Gradients of element-wise chains and second derivatives of single functions, from nodes."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def _backward(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gra
     variable = y if name == "dst" else x
     parts = pullback([slope], [seed], [variable, g])
     pairs = ((variable, data), (g, inputs["diff_dst"]), (seed, grads["diff_src"]))
-    known = {node: trace.convert(tensor, wide) for node, tensor in pairs}
-    made = _needed((name, "diff_dst"), parts, known, needed)
-    return {n: trace.convert(t, inputs[n].dtype) for n, t in made.items()}
+    existing = {node: trace.convert(tensor, wide) for node, tensor in pairs}
+    input_grads = _needed((name, "diff_dst"), parts, existing, needed)
+    return {n: trace.convert(t, inputs[n].dtype) for n, t in input_grads.items()}
 
 
 @rule_for("fused")
@@ -49,23 +49,25 @@ def _fused(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     ]
     kind, steps = entry.params["algorithm"], entry.params["steps"]
     is_chain = kind is algorithm.binary_max and tensors[0] is tensors[1]
-    made = entry.outputs["dst"]
-    wide = dtypes.wide(made.dtype)
+    result = entry.outputs["dst"]
+    wide = dtypes.wide(result.dtype)
     first, second, *operands = leaves
     y = stepped(kind, first, None if is_chain else second, steps, operands, wide)
-    seed = leaf("seed", made.shape, str(made.dtype))
-    known = dict(zip(leaves, tensors, strict=True)) | {
-        seed: trace.convert(grads["dst"], made.dtype)
+    seed = leaf("seed", result.shape, str(result.dtype))
+    existing = dict(zip(leaves, tensors, strict=True)) | {
+        seed: trace.convert(grads["dst"], result.dtype)
     }
-    return _needed(names, pullback([y], [cast(seed, wide)], leaves), known, needed)
+    return _needed(names, pullback([y], [cast(seed, wide)], leaves), existing, needed)
 
 
 def _needed(
-    names: Sequence[str], parts: Gradients, known: dict[Node, Tensor], needed: set[str]
+    names: Sequence[str], parts: Gradients, existing: dict[Node, Tensor], needed: set[str]
 ) -> Grads:
     """Record those of the gradients that exist and are needed; return them by name."""
     pairs = zip(names, parts, strict=True)
-    wanted = {n: part for n, part in pairs if part is not None and n in needed}
-    if not wanted:
+    selected = {n: part for n, part in pairs if part is not None and n in needed}
+    if not selected:
         return {}
-    return dict(zip(wanted, recorded(list(wanted.values()), known, list(known)), strict=True))
+    return dict(
+        zip(selected, recorded(list(selected.values()), existing, list(existing)), strict=True)
+    )

@@ -13,54 +13,54 @@ from sycl_dnn.ops.arithmetic import CAST, cast
 from sycl_dnn.ops.selection import GATHER, SLICE
 
 
-def expanded(results: Sequence[Node], known: Container[Node]) -> list[Node]:
+def expanded(results: Sequence[Node], existing: Container[Node]) -> list[Node]:
     """Expand results into operations that have a kernel or no definition.
 
     Parameters
     ----------
     results : sequence of Node
-    known : container of Node
+    existing : container of Node
         Existing nodes, which are not expanded.
     """
-    made: dict[Node, Node] = {}
-    for node in in_order(results, known):
-        inputs = tuple([made.get(given, given) for given in node.inputs])
+    replacements: dict[Node, Node] = {}
+    for node in in_order(results, existing):
+        inputs = tuple([replacements.get(operand, operand) for operand in node.inputs])
         definition = node.operation.definition
         if definition is not None and not (is_elementwise(node) or is_reduction(node)):
-            (made[node],) = expanded([definition(*inputs, **node.attributes)], known)
-        elif _is_part(node) and inputs[0].operation is CAST and inputs[0] not in known:
+            (replacements[node],) = expanded([definition(*inputs, **node.attributes)], existing)
+        elif _is_part(node) and inputs[0].operation is CAST and inputs[0] not in existing:
             # A part requires an array in memory, so convert the elements of the part only.
-            of_known = node.operation(inputs[0].inputs[0], *inputs[1:], **node.attributes)
-            made[node] = cast(of_known, node.dtype)
+            of_source = node.operation(inputs[0].inputs[0], *inputs[1:], **node.attributes)
+            replacements[node] = cast(of_source, node.dtype)
         elif inputs != node.inputs:
-            made[node] = node_of(node.operation, inputs, node.attributes)
-    return [made.get(node, node) for node in results]
+            replacements[node] = node_of(node.operation, inputs, node.attributes)
+    return [replacements.get(node, node) for node in results]
 
 
 def reading_sources(
-    results: Sequence[Node], sources: Mapping[Node, Node], known: Container[Node]
+    results: Sequence[Node], sources: Mapping[Node, Node], existing: Container[Node]
 ) -> list[Node]:
-    """Let kernels read few elements in place of an array that repeats them.
+    """Let kernels read the few elements that an array repeats in place of the array.
 
     Parameters
     ----------
     results : sequence of Node
-        Expanded ones.
+        Expanded nodes.
     sources : dict of Node
-        By array: the same of fewer elements.
-    known : container of Node
+        By node of an array: the broadcast of fewer elements.
+    existing : container of Node
         Existing nodes.
     """
-    made: dict[Node, Node] = {}
-    for node in in_order(results, known):
+    new: dict[Node, Node] = {}
+    for node in in_order(results, existing):
         is_fused = is_elementwise(node) or is_reduction(node)
-        through = set(read_through(node)) if is_fused else ()
+        direct = set(read_through(node)) if is_fused else ()
         inputs = tuple([
-            sources[n] if n in through and n in sources else made.get(n, n) for n in node.inputs
+            sources[n] if n in direct and n in sources else new.get(n, n) for n in node.inputs
         ])  # fmt: skip
         if inputs != node.inputs:
-            made[node] = node_of(node.operation, inputs, node.attributes)
-    return [made.get(node, node) for node in results]
+            new[node] = node_of(node.operation, inputs, node.attributes)
+    return [new.get(node, node) for node in results]
 
 
 def _is_part(node: Node) -> bool:
@@ -68,7 +68,7 @@ def _is_part(node: Node) -> bool:
 
 
 def reading_results(gradients: Sequence[Node], results: Sequence[Node]) -> list[Node]:
-    """Let gradients read results that were rounded, rather than compute their slices again.
+    """Let gradients read rounded results instead of recomputing their slices.
 
     The gradient of softmax in bfloat16 then reads what the forward pass wrote, as in PyTorch.
 
@@ -78,23 +78,23 @@ def reading_results(gradients: Sequence[Node], results: Sequence[Node]) -> list[
     results : sequence of Node
         What the forward pass has in memory.
     """
-    made: dict[Node, Node] = {}
+    replacements: dict[Node, Node] = {}
     for result in results:
         if result.operation is CAST and _is_of_slices(result.inputs[0]):
-            made[result.inputs[0]] = cast(result, result.inputs[0].dtype)
-    if not made:
+            replacements[result.inputs[0]] = cast(result, result.inputs[0].dtype)
+    if not replacements:
         return list(gradients)
-    for node in in_order(gradients, {*results, *made}):
-        inputs = tuple([made.get(given, given) for given in node.inputs])
+    for node in in_order(gradients, {*results, *replacements}):
+        inputs = tuple([replacements.get(operand, operand) for operand in node.inputs])
         if inputs != node.inputs:
-            made[node] = node_of(node.operation, inputs, node.attributes)
-    return [made.get(node, node) for node in gradients]
+            replacements[node] = node_of(node.operation, inputs, node.attributes)
+    return [replacements.get(node, node) for node in gradients]
 
 
 def read_unrounded(results: Sequence[Node], leaves: Sequence[Node]) -> list[Node]:
-    """Return what gradients read of few numbers before they are rounded, such as norms of rows.
+    """Return the small unrounded values that gradients read, such as norms of rows.
 
-    The forward pass keeps these: computing them again takes passes over all elements.
+    The forward pass keeps them: recomputing them takes passes over all elements.
 
     Parameters
     ----------

@@ -54,9 +54,9 @@ from sycl_dnn.trace.views import (
     untaped,
 )
 
-Known = dict[Node, Tensor]
+NodeTensors = dict[Node, Tensor]
 #: Results of reductions over no elements.
-_OF_NOTHING = {"sum": 0, "prod": 1, "any": False, "all": True}
+_OF_EMPTY = {"sum": 0, "prod": 1, "any": False, "all": True}
 
 #: Elements whose writing costs more than another launch.
 _OFTEN = 1 << 18
@@ -67,7 +67,7 @@ def computed(
     *operands: Tensor | Number,
     dtype: str = "",
 ) -> Tensor:
-    """Record what a function of nodes defines, the first of several: see ``all_computed``."""
+    """Record the first result of a function of nodes; see ``all_computed``."""
     return all_computed(definition, *operands, dtype=dtype)[0]
 
 
@@ -76,7 +76,7 @@ def all_computed(
     *operands: Tensor | Number,
     dtype: str = "",
 ) -> tuple[Tensor, ...]:
-    """Record what a function of nodes defines, for tensors; derivatives of any order follow.
+    """Record a function of nodes for tensors; it has derivatives of any order.
 
     Parameters
     ----------
@@ -90,10 +90,10 @@ def all_computed(
     """
     trace = next(v.trace for v in operands if isinstance(v, Tensor))
     tensors = [v if isinstance(v, Tensor) else filled(trace, v, (), dtype) for v in operands]
-    known = _leaves_of(tensors)
-    made = definition(*known)
-    results = made if isinstance(made, tuple) else (made,)
-    return tuple(recorded(results, known, list(known)))
+    leaves = _leaves_of(tensors)
+    defined = definition(*leaves)
+    results = defined if isinstance(defined, tuple) else (defined,)
+    return tuple(recorded(results, leaves, list(leaves)))
 
 
 def meaning(
@@ -109,51 +109,51 @@ def all_meaning(
     record: Callable[[], tuple[Tensor, ...]],
     backward: Callable[[Entry, Tensor, set[str]], Grads] | None = None,
 ) -> tuple[Tensor, ...]:
-    """Return tensors that ``record()`` records; the gradient reads them as what is defined.
+    """Return tensors that ``record()`` records; their gradient is that of the definition.
 
     ``backward(entry, dy, needed)`` may record the gradients of the entry's inputs from that of its
     first output, if no other has one; further derivatives are those of the definition.
     """
-    known = _leaves_of(operands)
+    leaves = _leaves_of(operands)
     with untaped(operands[0].trace):
-        made = record()
-    _noted(definition(*known), known, list(known), made, backward)
-    return made
+        tensors = record()
+    _noted(definition(*leaves), leaves, list(leaves), tensors, backward)
+    return tensors
 
 
-def _leaves_of(operands: Sequence[Tensor]) -> Known:
+def _leaves_of(operands: Sequence[Tensor]) -> NodeTensors:
     return {leaf(("operand", i), t.shape, str(t.dtype)): t for i, t in enumerate(operands)}
 
 
 def recorded(
     results: Sequence[Node],
-    known: Known,
+    existing: NodeTensors,
     leaves: Sequence[Node],
     like: Mapping[Node, Tensor] | None = None,
 ) -> list[Tensor]:
-    """Record nodes as one tape entry; ``leaves`` are the variables among the known ones.
+    """Record nodes as one tape entry; ``leaves`` are the variables among the existing ones.
 
     A result that no operand gives an order of axes in memory takes that of its tensor in ``like``.
     """
-    trace = next(iter(known.values())).trace
-    kept = expansion.read_unrounded(results, leaves) if trace.training else []
-    wanted = [*results, *kept]
+    trace = next(iter(existing.values())).trace
+    unrounded = expansion.read_unrounded(results, leaves) if trace.training else []
+    nodes = [*results, *unrounded]
     with untaped(trace):
-        tensors = Lowering(trace, known, like or {}).tensors(wanted)
-    _noted(wanted, known, leaves, tensors)
+        tensors = Lowering(trace, existing, like or {}).tensors(nodes)
+    _noted(nodes, existing, leaves, tensors)
     return tensors[: len(results)]
 
 
 def _noted(
     results: Sequence[Node],
-    known: Known,
+    existing: NodeTensors,
     leaves: Sequence[Node],
     tensors: Sequence[Tensor],
     backward: Callable[..., Any] | None = None,
 ) -> None:
     """Put nodes on the tape of the trace that has their tensors."""
     trace = tensors[0].trace
-    inputs = {str(i): known[node] for i, node in enumerate(leaves)}
+    inputs = {str(i): existing[node] for i, node in enumerate(leaves)}
     outputs = {str(i): tensor for i, tensor in enumerate(tensors)}
     params = {"results": tuple(results), "leaves": tuple(leaves), "backward": backward}
     trace.tape.append(Entry("nodes", inputs, outputs, params))
@@ -172,20 +172,20 @@ def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gra
         return {}
     read_again = expansion.reading_results([g for _, g in pairs], results)
     pairs = [(name, g) for (name, _), g in zip(pairs, read_again, strict=True)]
-    known = {leaves[int(name)]: tensor for name, tensor in entry.inputs.items()}
-    known |= {results[int(name)]: tensor for name, tensor in entry.outputs.items()}
+    existing = {leaves[int(name)]: tensor for name, tensor in entry.inputs.items()}
+    existing |= {results[int(name)]: tensor for name, tensor in entry.outputs.items()}
     for seed, n in zip(seeds, numbers, strict=True):
-        known[seed] = trace.convert(grads[str(n)], seed.dtype)
-    found, variables = [g for _, g in pairs], [*leaves, *seeds]
+        existing[seed] = trace.convert(grads[str(n)], seed.dtype)
+    grad_nodes, variables = [g for _, g in pairs], [*leaves, *seeds]
     if entry.params["backward"] is not None and numbers == [0]:
         with untaped(trace):
-            grads = entry.params["backward"](entry, known[seeds[0]], {name for name, _ in pairs})
-        made = [grads[name] for name, _ in pairs]
-        _noted(found, known, variables, made)
+            grads = entry.params["backward"](entry, existing[seeds[0]], {name for name, _ in pairs})
+        grad_tensors = [grads[name] for name, _ in pairs]
+        _noted(grad_nodes, existing, variables, grad_tensors)
     else:
         like = {g: entry.inputs[name] for name, g in pairs}
-        made = recorded(found, known, variables, like)
-    return dict(zip([name for name, _ in pairs], made, strict=True))
+        grad_tensors = recorded(grad_nodes, existing, variables, like)
+    return dict(zip([name for name, _ in pairs], grad_tensors, strict=True))
 
 
 class Lowering:
@@ -194,15 +194,15 @@ class Lowering:
     Parameters
     ----------
     trace : Trace
-    known : dict
-        Existing tensors by node; nothing before them is recorded.
+    existing : dict
+        Existing tensors by node; their inputs are not recorded.
     like : dict
         Tensors of the same shape by result: see ``recorded``.
     """
 
-    def __init__(self, trace: Trace, known: Known, like: Mapping[Node, Tensor]) -> None:
+    def __init__(self, trace: Trace, existing: NodeTensors, like: Mapping[Node, Tensor]) -> None:
         self._trace, self._like = trace, like
-        self._tensors: Known = dict(known)
+        self._tensors: NodeTensors = dict(existing)
         #: Reductions and scans that only kernels they are part of read.
         self._inner = set[Node]()
         self._chains = Chains(trace)
@@ -210,10 +210,10 @@ class Lowering:
     def tensors(self, results: Sequence[Node]) -> list[Tensor]:
         """Return the tensors of nodes."""
         n_steps = len(self._trace.steps)
-        given, results = results, expansion.expanded(results, self._tensors)
+        unexpanded, results = results, expansion.expanded(results, self._tensors)
         results = expansion.reading_sources(results, self._sources(), self._tensors)
-        pairs = zip(given, results, strict=True)
-        self._like = {made: self._like[node] for node, made in pairs if node in self._like}
+        pairs = zip(unexpanded, results, strict=True)
+        self._like = {expanded: self._like[node] for node, expanded in pairs if node in self._like}
         order = in_order(results, self._tensors)
         read = self._read_from_memory(order) | set(results)
         levels: dict[Node, int] = {}
@@ -222,9 +222,9 @@ class Lowering:
             levels[node] = before + (not is_elementwise(node))
         if not self._trace.is_compiled:
             read |= {n for n in _repeated(results) if levels.get(n) == 0}
-        whole = [node for node in order if not is_elementwise(node)]
+        launched_nodes = [node for node in order if not is_elementwise(node)]
         for level in range(max(levels.values(), default=0) + 1):
-            for node in whole:
+            for node in launched_nodes:
                 if levels[node] == level and not (node in self._tensors or node in self._inner):
                     if is_reduction(node):
                         self._reduced(node, order, results)
@@ -232,26 +232,26 @@ class Lowering:
                         self._scanned(node, order, results)
                     else:
                         self._tensors[node] = self._single(node)
-            wanted = [
+            fused_nodes = [
                 n for n in order if n in read and levels[n] == level and n not in self._tensors
             ]
-            for shape in dict.fromkeys(node.shape for node in wanted):
-                self._fused([node for node in wanted if node.shape == shape])
+            for shape in dict.fromkeys(node.shape for node in fused_nodes):
+                self._fused([node for node in fused_nodes if node.shape == shape])
         self._chains.finish()
         if self._trace.is_compiled:
             self._explain(self._trace.steps[n_steps:])
         return [self._tensors[node] for node in results]
 
     def _sources(self) -> dict[Node, Node]:
-        """Return, by known array that repeats fewer elements, what it is of these."""
-        found: dict[Node, Node] = {}
+        """Return, for existing arrays that repeat fewer elements, the broadcast of these."""
+        sources: dict[Node, Node] = {}
         for node, tensor in list(self._tensors.items()):
             source = repeated(tensor)
             if source is not None:
-                few = leaf(("source", node), source.shape, node.dtype)
-                self._tensors[few] = source
-                found[node] = broadcast_to(few, node.shape)
-        return found
+                small = leaf(("source", node), source.shape, node.dtype)
+                self._tensors[small] = source
+                sources[node] = broadcast_to(small, node.shape)
+        return sources
 
     def _explain(self, steps: Sequence[Step | ArrayStep]) -> None:
         """Note which nodes kernels read and which they compute."""
@@ -266,11 +266,11 @@ class Lowering:
             if isinstance(step, Step) and is_kernel(step.primitive):
                 step.meaning = Meaning(named(step.inputs), named(step.outputs))
 
-    def _level(self, node: Node, given: Node, levels: dict[Node, int]) -> int:
+    def _level(self, node: Node, input_node: Node, levels: dict[Node, int]) -> int:
         """Return the first pass in which a node can read an input."""
-        level = levels.get(given, 0)
-        is_gathered = node.operation.name == "gather" and given is node.inputs[0]
-        return level + (is_gathered and given not in self._tensors)
+        level = levels.get(input_node, 0)
+        is_gathered = node.operation.name == "gather" and input_node is node.inputs[0]
+        return level + (is_gathered and input_node not in self._tensors)
 
     def _read_from_memory(self, order: Sequence[Node]) -> set[Node]:
         """Return the nodes that are not part of the kernels that read them."""
@@ -294,7 +294,7 @@ class Lowering:
                     x = narrow(x, axis, start, length, step)
             return x
         if name in ("scatter", "scatter_add"):
-            inputs = [self._tensors[given] for given in node.inputs]
+            inputs = [self._tensors[operand] for operand in node.inputs]
             return scattered(inputs, node.attributes["axis"], node.shape)
         raise NotImplementedError(f"{name}: it is not recorded from nodes yet")
 
@@ -304,10 +304,10 @@ class Lowering:
         shape = node.inputs[0].shape
         if 0 in shape:
             # A result without elements may still have rows; use the identity element.
-            value = number(_OF_NOTHING.get(node.operation.name, 0), node.dtype)
-            made = broadcast_to(value, node.shape)
-            self._fused([made])
-            self._tensors[node] = self._tensors[made]
+            value = number(_OF_EMPTY.get(node.operation.name, 0), node.dtype)
+            identity = broadcast_to(value, node.shape)
+            self._fused([identity])
+            self._tensors[node] = self._tensors[identity]
             return
         region = Region(node, order, self._tensors, results, is_deep=True)
         launch = self._launch_of(region)
@@ -351,11 +351,11 @@ class Lowering:
             strides.append(spread_strides(source, node.attributes["axes"]))
         strides += [layout.permuted_strides(shape, order)] * len(nodes)
         strides += [coordinate_strides(node, len(shape)) for node in reads.places]
-        in_order_of_memory = [[of[k] for k in order] for of in strides]
+        in_order_of_memory = [[array_strides[k] for k in order] for array_strides in strides]
         grid = grid_of([shape[k] for k in order], in_order_of_memory)
-        made = self._launched(nodes, reads, [*operands, *sources], outs, grid)
-        self._tensors |= zip(nodes, made, strict=True)
-        for node, tensor in zip(nodes, made, strict=True):
+        tensors = self._launched(nodes, reads, [*operands, *sources], outs, grid)
+        self._tensors |= zip(nodes, tensors, strict=True)
+        for node, tensor in zip(nodes, tensors, strict=True):
             if node.operation is BROADCAST and node.inputs[0] in self._tensors:
                 note_repeated(tensor, self._tensors[node.inputs[0]])
 
@@ -376,17 +376,17 @@ class Lowering:
             strides = [*grid.strides[:n_read], *grid.strides[last:], *grid.strides[n_read:last]]
             plans, slabs = elementwise_plans(expression, grid.sizes, strides, units(operands[0]))
             stages = [Stage(p, slabs, operands, outs, indexed) for p in plans]
-            made = self._chains.appended(stages)
-            if made is not None:
-                return made
+            appended = self._chains.appended(stages)
+            if appended is not None:
+                return appended
         is_cpu = self._trace.engine.kind is _core.engine_kind.cpu
         schedule = ON_CPU if is_cpu else ON_GPU
-        expression, passed = with_passed_numbers(expression)
+        expression, passed_numbers = with_passed_numbers(expression)
         form = Form(expression, grid.classes, schedule)
         grid.check(str(nodes[0].operation))
         n_units = units_of(grid, schedule)
         n_groups = min(n_units, 4 * units(operands[0])) if operands else n_units
-        numbers = numbers_of(grid, n_groups, n_units, [*passed, *indexed])
+        numbers = numbers_of(grid, n_groups, n_units, [*passed_numbers, *indexed])
         return launched(
             self._trace, module_of(form), name_of(form), operands, outs, numbers, n_groups,
             schedule.n_items, n_elementwise=len(reads.inputs), form=form,
@@ -405,6 +405,6 @@ def _place(tensor: Tensor) -> tuple[Storage, int, tuple[int, ...]]:
 
 
 def _repeated(results: Sequence[Node]) -> list[Node]:
-    """Return what to keep of results that repeat it, for what reads them later."""
+    """Return the small sources of broadcast results, to be kept for later readers."""
     pairs = [(r.inputs[0], r) for r in results if r.operation is BROADCAST and r.size >= _OFTEN]
-    return [few for few, r in pairs if 8 * few.size <= r.size and value_of(few) is None]
+    return [source for source, r in pairs if 8 * source.size <= r.size and value_of(source) is None]

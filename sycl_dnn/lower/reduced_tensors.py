@@ -22,12 +22,12 @@ _ROWS = {
 
 @computes_doubles("reduce")
 def _reduced(kind: A, x: Tensor, axes: tuple[int, ...], dtype: str) -> Tensor:
-    given = x if str(x.dtype) in REGISTERS else x.trace.convert(x, "float32")
-    written = dtype if dtype in REGISTERS else "float32"
-    floats = [name for name in (str(given.dtype), written) if dtypes.is_float(name)]
-    wide = "float64" if "float64" in floats else "float32" if floats else written
+    operand = x if str(x.dtype) in REGISTERS else x.trace.convert(x, "float32")
+    result_dtype = dtype if dtype in REGISTERS else "float32"
+    floats = [name for name in (str(operand.dtype), result_dtype) if dtypes.is_float(name)]
+    wide = "float64" if "float64" in floats else "float32" if floats else result_dtype
 
     def definition(node: Node) -> Node:
-        return cast(_ROWS[kind](cast(node, wide), axes=axes), written)
+        return cast(_ROWS[kind](cast(node, wide), axes=axes), result_dtype)
 
-    return x.trace.convert(computed(definition, given), dtype)
+    return x.trace.convert(computed(definition, operand), dtype)

@@ -31,7 +31,7 @@ from sycl_dnn.trace.values import Tensor
 def schedule_of(
     expression: Expression, grid: ReductionGrid, *, is_cpu: bool, lanes: int | None = None
 ) -> ReductionSchedule:
-    """Return how to go over a grid for an expression; vectors may have to lie along an axis."""
+    """Return the schedule of an expression over a grid; ``lanes`` fixes the axis of the vectors."""
     passes = Passes(expression, grid.kinds, grid.classes(0), keeps=False, has_row=False)
     return whole_schedule(grid, passes.n_terms, is_cpu=is_cpu, lanes=lanes, n_passes=passes.count)
 
@@ -57,7 +57,7 @@ def elementwise_plans(
     strides: Sequence[Sequence[int]],
     n_processors: int,
 ) -> tuple[list[Plan], ReductionGrid]:
-    """Return plans and grid of element-wise nodes on a CPU: long rows as if they were reduced."""
+    """Return plans and grid of element-wise nodes on a CPU; long rows are treated as reduced."""
     *outer, inner = sizes
     kinds = "k" * len(outer) + ("r" if inner >= SHORT else "k")
     grid = reduction_grid(sizes, kinds, strides)
@@ -72,7 +72,7 @@ class ReductionLaunch:
     ----------
     region : RegionArrays
     chain : Chains
-        What is launched before.
+        The earlier launches.
     """
 
     def __init__(self, region: RegionArrays, chain: Chains) -> None:
@@ -122,22 +122,22 @@ class ReductionLaunch:
         plan = planned(stages.first, grid, schedule, self._n_processors, total)
         shape = (plan.n_parts, self._grid.count("k"))
         outs = [Out(shape, dtype) for dtype in parts]
-        made = self._chains.begun([Stage(plan, grid, region.operands, outs, region.indexed)])
-        again = [region.operands[n] for n in stages.again]
-        second = self._grid_of_results(plan.n_parts, len(made), stages.again, n_results)
+        partials = self._chains.begun([Stage(plan, grid, region.operands, outs, region.indexed)])
+        reread = [region.operands[n] for n in stages.again]
+        second = self._grid_of_results(plan.n_parts, len(partials), stages.again, n_results)
         # There are few parts, of large sums: the rounding of each would show.
-        return self._launched(stages.second, second, [*made, *again], region.outs(), block=1)
+        return self._launched(stages.second, second, [*partials, *reread], region.outs(), block=1)
 
     def _grid_of_results(
-        self, n_parts: int, n_made: int, again: Sequence[int], n_results: int
+        self, n_parts: int, n_partials: int, reread: Sequence[int], n_results: int
     ) -> ReductionGrid:
         """Return the grid of parts and kept axes."""
-        kept = [a for a, kind in enumerate(self._grid.kinds) if kind == "k"]
-        sizes = [n_parts, *[self._grid.sizes[a] for a in kept]]
+        kept_axes = [a for a, kind in enumerate(self._grid.kinds) if kind == "k"]
+        sizes = [n_parts, *[self._grid.sizes[a] for a in kept_axes]]
         strides = self._grid.strides
         of_outputs = strides[-1]
         count = self._grid.count("k")
-        rows = [[count, *[of_outputs[a] for a in kept]]] * n_made
-        rows += [[0, *[strides[n][a] for a in kept]] for n in again]
-        rows += [[0, *[of_outputs[a] for a in kept]]] * n_results
-        return reduction_grid(sizes, "r" + "k" * len(kept), rows)
+        rows = [[count, *[of_outputs[a] for a in kept_axes]]] * n_partials
+        rows += [[0, *[strides[n][a] for a in kept_axes]] for n in reread]
+        rows += [[0, *[of_outputs[a] for a in kept_axes]]] * n_results
+        return reduction_grid(sizes, "r" + "k" * len(kept_axes), rows)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which nodes one kernel computes along axes: reductions or scans, and what is around them."""
+"""Selection of the nodes that one kernel computes: reductions or scans and their surroundings."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Region:
         The reduction, or the scan.
     order : sequence of Node
         All nodes to compute, each after its inputs.
-    known : container of Node
+    existing : container of Node
         Nodes that are already computed.
     is_deep : bool
-        Whether to include what is computed of a reduction's results for every element, and
-        reductions of it.
+        Whether to include nodes computed from a reduction's results at every element, and
+        reductions of these.
 
     Attributes
     ----------
@@ -54,33 +54,33 @@ class Region:
         self,
         start: Node,
         order: Sequence[Node],
-        known: Container[Node],
+        existing: Container[Node],
         results: Sequence[Node],
         *,
         is_deep: bool,
     ) -> None:
         self._start, self.shape = start, start.inputs[0].shape
-        given = start.attributes
-        self.axes = (given["axis"],) if is_scan(start) else tuple(given["axes"])
-        self._is_deep, self._known = is_deep, known
+        attributes = start.attributes
+        self.axes = (attributes["axis"],) if is_scan(start) else tuple(attributes["axes"])
+        self._is_deep, self._existing = is_deep, existing
         self._levels: dict[Node, int] = {}
         #: Nodes before reductions that depend on where an element is.
         self._indexed: set[Node] = set()
         for node in order:
-            if node not in known and self._is_reached(node):
+            if node not in existing and self._is_reached(node):
                 self._consider(node)
-        wanted = set(results)
+        read_outside = set(results)
         for node in order:
             if node not in self._levels:
-                wanted.update(node.inputs)
-        self.outputs = [n for n, level in self._levels.items() if level and n in wanted]
+                read_outside.update(node.inputs)
+        self.outputs = [n for n, level in self._levels.items() if level and n in read_outside]
 
     def _is_reached(self, node: Node) -> bool:
-        """Whether all that a node reads is known, or computed here."""
-        through = read_through(node)
-        if len(through) < len(node.inputs) and node.inputs[0] not in self._known:
+        """Whether all inputs of a node exist or are computed here."""
+        direct = read_through(node)
+        if len(direct) < len(node.inputs) and node.inputs[0] not in self._existing:
             return False
-        return all(n in self._known or n in self._levels for n in through)
+        return all(n in self._existing or n in self._levels for n in direct)
 
     def _consider(self, node: Node) -> None:
         level = max([self._levels.get(n, 0) for n in node.inputs], default=0)
@@ -105,7 +105,7 @@ class Region:
             return False
         if self._is_deep and node.shape == self.shape:
             return True
-        # A kernel of parts, or the one of their results, knows no coordinates of results.
+        # The kernels of the two stages have no coordinates of results.
         is_free = self._is_deep or is_scan(self._start) or self._indexed.isdisjoint(node.inputs)
         return is_free and node.shape == self._start.shape
 

@@ -18,7 +18,7 @@ from sycl_dnn.trace.views import axis_order, readable, spread_strides
 
 
 def coordinate_strides(node: Node, rank: int) -> list[int]:
-    """Return the strides of an array whose elements would be as far from its start as they say."""
+    """Return the strides of a virtual array whose offsets are its coordinates along the axis."""
     axis = node.attributes["axis"] + rank - node.ndim
     return [int(k == axis) for k in range(rank)]
 
@@ -31,7 +31,7 @@ def indexed_axes(gathers: Sequence[Node], sources: Sequence[Tensor]) -> list[int
     ValueError
         There are no elements to choose from.
     """
-    found = []
+    sizes_and_strides = []
     for node, source in zip(gathers, sources, strict=True):
         if not source.size:
             raise ValueError(
@@ -39,8 +39,8 @@ def indexed_axes(gathers: Sequence[Node], sources: Sequence[Tensor]) -> list[int
             )
         grid_of(source.shape, [source.strides]).check(str(node.operation))
         for axis in node.attributes["axes"]:
-            found += [source.shape[axis], source.strides[axis]]
-    return found
+            sizes_and_strides += [source.shape[axis], source.strides[axis]]
+    return sizes_and_strides
 
 
 class RegionArrays:
@@ -51,7 +51,7 @@ class RegionArrays:
     trace : Trace
     region : Region
     tensors : dict
-        The known ones, by node.
+        Existing tensors by node.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class RegionArrays:
             strides.append(spread_strides(source, node.attributes["axes"]))
         strides += [coordinate_strides(node, rank) for node in reads.places]
         strides += [self._strides_of(node) for node in region.outputs]
-        self._strides = [[of[k] for k in self._order] for of in strides]
+        self._strides = [[array_strides[k] for k in self._order] for array_strides in strides]
 
     def _order_of(self, order: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
         """Return the order of axes, as in memory; places are counted along axes in their order."""
@@ -95,15 +95,15 @@ class RegionArrays:
 
     def grid(self) -> ReductionGrid:
         """Return the axes, and the strides of inputs, sources, coordinates and results."""
-        made = reduction_grid([self._shape[k] for k in self._order], self._kinds, self._strides)
-        made.check(str(self.outputs[0].operation))
-        return made
+        grid = reduction_grid([self._shape[k] for k in self._order], self._kinds, self._strides)
+        grid.check(str(self.outputs[0].operation))
+        return grid
 
     def outs(self) -> list[Out]:
-        """Return what is written, in the order of the axes of what is read."""
-        made = []
+        """Return the requested outputs, in the axis order of the inputs."""
+        requested = []
         for node in self.outputs:
             strides = layout.permuted_strides(node.shape, self._order)
             desc = layout.strided(node.shape, node.dtype, strides)
-            made.append(Out(node.shape, node.dtype, desc))
-        return made
+            requested.append(Out(node.shape, node.dtype, desc))
+        return requested

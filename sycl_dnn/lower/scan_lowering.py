@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record kernels of scans, in one launch or in two: the states of parts, and what results."""
+"""Recording of scan kernels, in one launch or in two: the states of parts, then the results."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class ScanLaunch:
         dense = _dense_over_kept(whole)
         states = [dense] * n_states
         axis = whole.kinds.index("r")
-        made: list[Tensor] = []
+        part_states: list[Tensor] = []
         for stage, strides in (
             ("states", whole.strides[: len(whole.strides) - n_results]),
             ("parts", whole.strides),
@@ -100,8 +100,8 @@ class ScanLaunch:
             plan = planned(self._expression, grid, schedule, self._n_processors, whole.sizes[axis])
             if stage == "states":
                 outs = [Out((plan.n_parts, whole.count("k")), _DTYPES[t]) for t in types]
-                made = self._submitted(plan, stage, region.operands, outs)
-        return self._submitted(plan, "parts", region.operands, region.outs(), made)
+                part_states = self._submitted(plan, stage, region.operands, outs)
+        return self._submitted(plan, "parts", region.operands, region.outs(), part_states)
 
     def _submitted(
         self,

@@ -38,8 +38,8 @@ def scattered(inputs: Sequence[Tensor], axis: int, shape: Shape) -> Tensor:
         return base[0] if base else zeros(trace, shape, dtype)
     if is_added and dtypes.is_float(dtype):
         values = trace.convert(values, dtypes.wide(dtype))
-    made = _launched(values, index, base, axis, shape)
-    return trace.convert(made, dtype)
+    result = _launched(values, index, base, axis, shape)
+    return trace.convert(result, dtype)
 
 
 def _launched(
@@ -47,7 +47,7 @@ def _launched(
 ) -> Tensor:
     trace, rank, dtype = values.trace, len(shape), str(values.dtype)
     order = axis_order(base[0] if base else values, rank)
-    kept = [k for k in order if k != axis]
+    kept_axes = [k for k in order if k != axis]
     out = Out(shape, dtype, layout.strided(shape, dtype, layout.permuted_strides(shape, order)))
     operands = [readable(t, rank) for t in (index, values, *base)]
     strides = [
@@ -55,9 +55,12 @@ def _launched(
     ]
     strides.append(list(out.desc().strides))
     # Positions along the axis are those of the index.
-    grid = grid_of([shape[k] for k in kept], [[of[k] for k in kept] for of in strides])
+    grid = grid_of(
+        [shape[k] for k in kept_axes],
+        [[row[k] for k in kept_axes] for row in strides],
+    )
     grid.check("scatter")
-    along = [of[axis] for of in strides]
+    along = [row[axis] for row in strides]
     m = max(operands[0].shape[axis], operands[1].shape[axis])
     plan = scatter_plan(
         grid, along, (shape[axis], m), (dtype, str(index.dtype)),

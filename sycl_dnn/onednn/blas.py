@@ -94,20 +94,9 @@ def _result(function: str, array: Any, dtype: str, m: int, n: int, ldc: int) -> 
 
 
 def sgemm(
-    transa: str,
-    transb: str,
-    M: int,
-    N: int,
-    K: int,
-    alpha: float,
-    A: Any,
-    lda: int,
-    B: Any,
-    ldb: int,
-    beta: float,
-    C: Any,
-    ldc: int,
-) -> None:
+    transa: str, transb: str, M: int, N: int, K: int, alpha: float, A: Any, lda: int, B: Any,
+    ldb: int, beta: float, C: Any, ldc: int,
+) -> None:  # fmt: skip
     """Compute ``C = alpha * op(A) @ op(B) + beta * C`` in float32 on the host, synchronously.
 
     Parameters
@@ -176,24 +165,9 @@ def _gemm_s32(function: str, dtype: str, arguments: tuple[Any, ...]) -> None:
 
 
 def gemm_u8s8s32(
-    transa: str,
-    transb: str,
-    offsetc: str,
-    M: int,
-    N: int,
-    K: int,
-    alpha: float,
-    A: Any,
-    lda: int,
-    ao: int,
-    B: Any,
-    ldb: int,
-    bo: int,
-    beta: float,
-    C: Any,
-    ldc: int,
-    co: Any,
-) -> None:
+    transa: str, transb: str, offsetc: str, M: int, N: int, K: int, alpha: float, A: Any, lda: int,
+    ao: int, B: Any, ldb: int, bo: int, beta: float, C: Any, ldc: int, co: Any,
+) -> None:  # fmt: skip
     """Compute ``C = alpha * (op(A) - ao) @ (op(B) - bo) + beta * C + co``, uint8 by int8 to int32.
 
     Parameters
@@ -222,24 +196,9 @@ def gemm_u8s8s32(
 
 
 def gemm_s8s8s32(
-    transa: str,
-    transb: str,
-    offsetc: str,
-    M: int,
-    N: int,
-    K: int,
-    alpha: float,
-    A: Any,
-    lda: int,
-    ao: int,
-    B: Any,
-    ldb: int,
-    bo: int,
-    beta: float,
-    C: Any,
-    ldc: int,
-    co: Any,
-) -> None:
+    transa: str, transb: str, offsetc: str, M: int, N: int, K: int, alpha: float, A: Any, lda: int,
+    ao: int, B: Any, ldb: int, bo: int, beta: float, C: Any, ldc: int, co: Any,
+) -> None:  # fmt: skip
     """Compute ``C = alpha * (op(A) - ao) @ (op(B) - bo) + beta * C + co``, int8 by int8 to int32.
 
     Parameters and errors are those of ``gemm_u8s8s32``, with ``A`` int8. Source: oneDNN

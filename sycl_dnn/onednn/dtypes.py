@@ -260,13 +260,13 @@ def member_of(name: str, function: str) -> Any:
 
 def data_type_of(dtype: Any) -> Any:
     """Return the data type that a dtype determines by itself."""
-    found = _OF_DTYPE.get(np.dtype(dtype))
-    if found is None or found.name == "bool":
+    entry = _OF_DTYPE.get(np.dtype(dtype))
+    if entry is None or entry.name == "bool":
         choices = ", ".join(str(d) for d, row in _OF_DTYPE.items() if row.name != "bool")
         raise InvalidArguments(
             f"array must have a dtype that oneDNN knows ({choices}), got {dtype}"
         )
-    return found.data_type
+    return entry.data_type
 
 
 # --- graphs ---

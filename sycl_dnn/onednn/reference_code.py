@@ -40,7 +40,7 @@ _TENSORS = ("src", "src0", "src1", "src2", "data", "dst", "diff_src", "diff_dst"
 _WEIGHTS = ("weights", "diff_weights")
 _LETTERS = "abcdefghijkl"
 
-_said: set[tuple[Any, ...]] = set()
+_warned: set[tuple[Any, ...]] = set()
 _asked: set[tuple[Any, ...]] = set()
 _MOST_ASKED = 4096
 
@@ -71,14 +71,14 @@ def warn_of(pd: Any) -> None:
     descs = _descs(pd)
     kind = (pd.name, *(d.data_type for d in descs.values()))
     description = (pd.name, *descs.values())
-    if kind in _said or description in _asked or _nanoseconds(pd.name, pd, descs) < _LONG:
+    if kind in _warned or description in _asked or _nanoseconds(pd.name, pd, descs) < _LONG:
         return
     if len(_asked) >= _MOST_ASKED:
         _asked.clear()
     _asked.add(description)
     faster = alternative(pd)
-    if faster and kind not in _said:
-        _said.add(kind)
+    if faster and kind not in _warned:
+        _warned.add(kind)
         warn(_text(pd, descs, faster), ReferenceWarning)
 
 
@@ -124,8 +124,12 @@ def _ways(pd: Any) -> Iterator[tuple[str, str, Any]]:
     words = {"any": "the layouts that oneDNN chooses (`any`)", "blocked": "blocks of 8 channels"}
     for data_type in (None, _core.data_type.f32):
         for layout in layouts:
-            said = words.get(layout, f"{layout} tensors")
-            yield said if data_type is None else f"float32, with {said}", layout, data_type
+            text = words.get(layout, f"{layout} tensors")
+            yield (
+                text if data_type is None else f"float32, with {text}",
+                layout,
+                data_type,
+            )
 
 
 def _described(pd: Any, layout: str, data_type: Any) -> Any:

@@ -149,7 +149,7 @@ def summed(vjp: Vjp) -> Vjp:
 
     def rule(node: Node, g: Node) -> list[Node | None]:
         pairs = zip(node.inputs, vjp(node, g), strict=True)
-        return [None if part is None else sum_to(part, given.shape) for given, part in pairs]
+        return [None if part is None else sum_to(part, operand.shape) for operand, part in pairs]
 
     return rule
 
@@ -210,8 +210,8 @@ _POWERS: dict[float, Slope] = {
 
 
 def _power(x: Node, *, exponent: float) -> Node:
-    made = _POWERS.get(exponent)
-    return made(x) if made else POW(x, number(exponent, x.dtype))
+    operation = _POWERS.get(exponent)
+    return operation(x) if operation else POW(x, number(exponent, x.dtype))
 
 
 def _power_vjp(node: Node, g: Node) -> list[Node | None]:

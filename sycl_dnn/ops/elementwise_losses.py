@@ -117,10 +117,10 @@ def divergence_of_logs(x: Node, t: Node) -> Node:
 
 def poisson(x: Node, t: Node, *, log_input: bool, full: bool, eps: float) -> Node:
     """Return minus the logarithm of the Poisson distribution, up to a constant unless ``full``."""
-    made = EXP(x) - t * x if log_input else x - t * LOG(x + eps)
+    loss = EXP(x) - t * x if log_input else x - t * LOG(x + eps)
     if not full:
-        return made
+        return loss
     one = number(1.0, t.dtype)
     counts = where(GT(t, one), t, one)
     stirling = counts * LOG(counts) - counts + LOG(counts) * 0.5 + 0.5 * math.log(2 * math.pi)
-    return made + where(GT(t, one), stirling, number(0.0, t.dtype))
+    return loss + where(GT(t, one), stirling, number(0.0, t.dtype))

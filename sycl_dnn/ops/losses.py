@@ -39,19 +39,19 @@ class Scores:
     Attributes
     ----------
     logs : Node
-    kept : list of Node
+    saved : list of Node
         Values that the gradient reuses.
     """
 
     def __init__(self, x: Node, axis: int, *, is_normalized: bool) -> None:
         self._x, self._axis, self.logs = x, axis, x
         self._shifts: list[Node] = []
-        self.kept: list[Node] = []
+        self.saved: list[Node] = []
         if not is_normalized:
             largest = MAX(x, axes=(axis,))
             shifted = x - STOP_GRADIENT(largest)
             total = SUM(EXP_NONPOSITIVE(shifted), axes=(axis,))
-            self.kept, self._shifts = [largest, total], [STOP_GRADIENT(largest), LOG(total)]
+            self.saved, self._shifts = [largest, total], [STOP_GRADIENT(largest), LOG(total)]
             self.logs = shifted - self._shifts[1]
 
     @property
@@ -59,12 +59,12 @@ class Scores:
         """Number of classes."""
         return self._x.shape[self._axis]
 
-    def taken(self, index: Node) -> Node:
+    def of_classes(self, index: Node) -> Node:
         """Return the log-probabilities of class indices."""
-        made = gather(self._x, [index], [self._axis])
+        logs = gather(self._x, [index], [self._axis])
         for shift in self._shifts:
-            made = made - shift
-        return made
+            logs = logs - shift
+        return logs
 
     def summed(self, factors: Node | None) -> Node:
         """Return the weighted sum of log-probabilities over classes."""
@@ -99,18 +99,18 @@ def loss_of_indices(
     factor = one if weight is None else gather(weight, [index], [axis])
     factor = where(is_class, factor, number(math.nan, dtype))
     factor = where(is_ignored, zero, factor)
-    losses = -scores.taken(index) * factor
+    losses = -scores.of_classes(index) * factor
     if smoothing:
         losses = losses * (1 - smoothing) - scores.summed(weight) * (smoothing / n)
     losses = where(is_ignored, zero, losses)
     if reduction == "none":
-        return (losses, *scores.kept)
+        return (losses, *scores.saved)
     axes = tuple(range(target.ndim))
     total = SUM(losses, axes=axes)
     if reduction == "sum":
-        return (total, *scores.kept)
+        return (total, *scores.saved)
     divisor = SUM(factor, axes=axes)
-    return (total / divisor, *scores.kept, divisor)
+    return (total / divisor, *scores.saved, divisor)
 
 
 def loss_of_shares(
@@ -122,4 +122,4 @@ def loss_of_shares(
     losses = -scores.summed(target if weight is None else target * weight)
     if reduction != "none":
         losses = (SUM if reduction == "sum" else MEAN)(losses, axes=tuple(range(losses.ndim)))
-    return (losses, *scores.kept)
+    return (losses, *scores.saved)

@@ -44,19 +44,19 @@ def statistics(x: Node, axes: Axes, groups: int, eps: float) -> tuple[Node, Node
         length = min(size, max(1, _SAMPLE // math.prod(sample.shape[k] for k in axes if k > axis)))
         sample = narrow(sample, axis, (size - length) // 2, length)
     estimate = STOP_GRADIENT(_mean(SUM(sample, axes=tuple(axes)), sample))
-    apart = x - estimate
-    first = _mean(SUM(apart, axes=tuple(axes)), x)
-    second = _mean(SUM(apart * apart, axes=tuple(axes)), x)
+    deviation = x - estimate
+    first = _mean(SUM(deviation, axes=tuple(axes)), x)
+    second = _mean(SUM(deviation * deviation, axes=tuple(axes)), x)
     mean, variance = estimate + first, MAXIMUM(second - first * first, number(0, x.dtype))
     if groups == x.shape[1]:
         return mean, variance, RSQRT(variance + eps)
     shape = _in_groups(mean, groups)
     mean, variance = reshape(mean, shape), reshape(variance, shape)
     whole = _mean(SUM(mean, axes=(2,)), mean)
-    apart = mean - whole
-    variance = _mean(SUM(variance + apart * apart, axes=(2,)), mean)
-    found = (whole, variance, RSQRT(variance + eps))
-    return tuple([_of_channels(v, shape) for v in found])  # type: ignore[return-value]
+    deviation = mean - whole
+    variance = _mean(SUM(variance + deviation * deviation, axes=(2,)), mean)
+    of_groups = (whole, variance, RSQRT(variance + eps))
+    return tuple([_of_channels(v, shape) for v in of_groups])  # type: ignore[return-value]
 
 
 def _mean(sums: Node, x: Node) -> Node:
@@ -116,13 +116,13 @@ def _has_one_each(vectors: Sequence[Node], axes: Axes) -> bool:
 def _normalized(*inputs: Node, axes: Axes, groups: int, has_mean: bool, has_weight: bool) -> Node:
     x, scale = inputs[:2]
     mean, weight, bias = _split(inputs, has_mean, has_weight)
-    made = _apart(x, mean)
+    result = _apart(x, mean)
     if weight:
         is_of_slices = _has_one_each(weight, axes)
-        made = made * (scale * weight[0]) if is_of_slices else made * scale * weight[0]
+        result = result * (scale * weight[0]) if is_of_slices else result * scale * weight[0]
     else:
-        made = made * scale
-    return made + bias[0] if bias else made
+        result = result * scale
+    return result + bias[0] if bias else result
 
 
 def _normalized_vjp(node: Node, g: Node) -> list[Node | None]:
@@ -133,15 +133,15 @@ def _normalized_vjp(node: Node, g: Node) -> list[Node | None]:
     mean, weight, bias = _split(node.inputs, has_mean, has_weight)
     plain = _apart(x, mean) * scale
     is_of_slices = _has_one_each((*weight, *bias), axes)
-    given = g if is_of_slices or not weight else g * weight[0]
-    sums, products = SUM(given, axes=axes), SUM(given * plain, axes=axes)
+    scaled_grad = g if is_of_slices or not weight else g * weight[0]
+    sums, products = SUM(scaled_grad, axes=axes), SUM(scaled_grad * plain, axes=axes)
     of_vectors = [sum_to(products if is_of_slices else g * plain, w.shape) for w in weight]
     of_vectors += [sum_to(sums if is_of_slices else g, b.shape) for b in bias]
     if is_of_slices and weight:
-        sums, products, given = sums * weight[0], products * weight[0], g * weight[0]
+        sums, products, scaled_grad = sums * weight[0], products * weight[0], g * weight[0]
     slope = _mean_of_groups(products, x, groups)
-    moved = given - _mean_of_groups(sums, x, groups) if mean else given
-    return [(moved - plain * slope) * scale, None, *[None] * len(mean), *of_vectors]
+    centered = scaled_grad - _mean_of_groups(sums, x, groups) if mean else scaled_grad
+    return [(centered - plain * slope) * scale, None, *[None] * len(mean), *of_vectors]
 
 
 #: ``(x - mean) * scale * weight + bias``: mean and scale are statistics of ``x``. There may be no
@@ -172,12 +172,12 @@ def normalized(
         mean, variance, scale = statistics(x, axes, groups, eps)
     else:
         shape = (*rows.shape[:2], x.shape[1] // groups, *[1] * (x.ndim - 2))
-        found = [reshape(v, (*rows.shape[:2], *[1] * (x.ndim - 1)))
+        of_rows = [reshape(v, (*rows.shape[:2], *[1] * (x.ndim - 1)))
                  for v in statistics(rows, (2,), groups, eps)]  # fmt: skip
-        mean, variance, scale = (_of_channels(v, shape) for v in found)
+        mean, variance, scale = (_of_channels(v, shape) for v in of_rows)
     kinds = {"axes": tuple(axes), "groups": groups, "has_weight": has_weight}
-    made = NORMALIZED(x, scale, mean, *vectors, has_mean=True, **kinds)
-    return made, mean, variance, scale
+    result = NORMALIZED(x, scale, mean, *vectors, has_mean=True, **kinds)
+    return result, mean, variance, scale
 
 
 def normalized_rows(
@@ -190,7 +190,7 @@ def normalized_rows(
     *mean, variance, scale = (
         row_statistics(x, (1,), eps) if is_centered else row_scale(x, (1,), eps)
     )
-    made = NORMALIZED(
+    result = NORMALIZED(
         x, scale, *mean, *vectors, axes=(1,), groups=1, has_mean=is_centered, has_weight=has_weight
     )
-    return made, *mean, variance
+    return result, *mean, variance

@@ -19,10 +19,10 @@ _WORD = "uint32"
 
 
 def _infer(inputs: tuple[Node, ...], *, word: int) -> tuple[Shape, str]:
-    for given in inputs:
-        if given.dtype not in ("int32", _WORD):
-            raise TypeError(f"philox: words must be of int32 or uint32, got {given.dtype}")
-    return broadcast_shape(*[given.shape for given in inputs]), _WORD
+    for operand in inputs:
+        if operand.dtype not in ("int32", _WORD):
+            raise TypeError(f"philox: words must be of int32 or uint32, got {operand.dtype}")
+    return broadcast_shape(*[operand.shape for operand in inputs]), _WORD
 
 
 def _product(a: Node, factor: int) -> tuple[Node, Node]:
@@ -33,7 +33,7 @@ def _product(a: Node, factor: int) -> tuple[Node, Node]:
 
 def _philox(*words: Node, word: int) -> Node:
     """Compute ten rounds; kernels drop what the requested word does not need."""
-    a, b, c, d, *key = [cast(given, _WORD) for given in words]
+    a, b, c, d, *key = [cast(operand, _WORD) for operand in words]
     for _ in range(_ROUNDS):
         (high, low), (high_c, low_c) = _product(a, _FACTORS[0]), _product(c, _FACTORS[1])
         a, b = BITWISE_XOR(BITWISE_XOR(high_c, b), key[0]), low_c

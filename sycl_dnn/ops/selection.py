@@ -49,8 +49,8 @@ def _gather_vjp(node: Node, g: Node) -> list[Node | None]:
         CLAMP_BETWEEN(index, number(0, index.dtype), number(shape[k] - 1, index.dtype))
         for index, k in zip(indices, axes, strict=True)
     ]
-    made = scatter_add(g, nearest, axes, shape)
-    return [sum_to(made, x.shape), *[None] * len(indices)]
+    sums = scatter_add(g, nearest, axes, shape)
+    return [sum_to(sums, x.shape), *[None] * len(indices)]
 
 
 #: Elements at indices along axes: one index per axis, which broadcasts with the remaining axes.
@@ -65,8 +65,8 @@ def inside(index: Node, n: int) -> Node:
 
 def gathered(x: Node, index: Node, axis: int, absent: Number = 0) -> Node:
     """Gather along an axis, with ``absent`` for indices out of range."""
-    made = gather(x, [index], (axis,))
-    return where(inside(index, x.shape[axis]), made, number(absent, x.dtype))
+    elements = gather(x, [index], (axis,))
+    return where(inside(index, x.shape[axis]), elements, number(absent, x.dtype))
 
 
 # --- Writes at indices; several values for one element are applied in order
@@ -109,11 +109,11 @@ def scatter_add(g: Node, indices: Sequence[Node], axes: Sequence[int], shape: Sh
     flat = where(is_inside, flat, number(-1, flat.dtype))
     padded = (1,) * (g.ndim - flat.ndim) + flat.shape
     flat = broadcast_to(flat, (*padded[:first], *g.shape[first : last + 1], *padded[last + 1 :]))
-    made = SCATTER_ADD(
+    sums = SCATTER_ADD(
         _joined(g, first, last), _joined(flat, first, last), axis=first,
         shape=(*shape[:first], math.prod(sizes), *shape[last + 1 :]),
     )  # fmt: skip
-    return reshape(made, shape)
+    return reshape(sums, shape)
 
 
 def _joined(x: Node, first: int, last: int) -> Node:
@@ -125,8 +125,8 @@ def _joined(x: Node, first: int, last: int) -> Node:
 def _scatter_vjp(node: Node, g: Node) -> list[Node | None]:
     _, values, index = node.inputs
     axis = node.attributes["axis"]
-    kept = SCATTER(g, full(0, values.shape, g.dtype), index, axis=axis)
-    return [kept, gathered(g, index, axis), None]
+    base_grad = SCATTER(g, full(0, values.shape, g.dtype), index, axis=axis)
+    return [base_grad, gathered(g, index, axis), None]
 
 
 #: An array with values written at indices along an axis; one of several for an element is kept.
@@ -174,16 +174,16 @@ def _place(x: Node, *, cuts: tuple[Cut, ...], shape: Shape, value: Number = 0) -
     for axis, (n, (start, step, length)) in enumerate(zip(shape, cuts, strict=True)):
         if (start, step, length) == (0, 1, n):
             continue
-        at = _coordinate(x, axis, n) - start
-        fits = LOGICAL_AND(GE(at, _whole(0)), LT(at, _whole(length * step)))
+        coordinate = _coordinate(x, axis, n) - start
+        fits = LOGICAL_AND(GE(coordinate, _whole(0)), LT(coordinate, _whole(length * step)))
         if step > 1:
-            fits = LOGICAL_AND(fits, EQ(REMAINDER(at, _whole(step)), _whole(0)))
-            at = TRUNC_DIVIDE(at, _whole(step))
+            fits = LOGICAL_AND(fits, EQ(REMAINDER(coordinate, _whole(step)), _whole(0)))
+            coordinate = TRUNC_DIVIDE(coordinate, _whole(step))
         is_part = fits if is_part is None else LOGICAL_AND(is_part, fits)
-        indices.append(at)
+        indices.append(coordinate)
         axes.append(axis)
-    made = gather(x, indices, axes)
-    return made if is_part is None else where(is_part, made, number(value, x.dtype))
+    elements = gather(x, indices, axes)
+    return elements if is_part is None else where(is_part, elements, number(value, x.dtype))
 
 
 #: A constant with an array placed in a slice: the gradient of a slice, and constant padding.
@@ -201,8 +201,8 @@ def part(x: Node, cuts: Sequence[Cut]) -> Node:
     turned = tuple([k for k, (_, step, length) in enumerate(cuts) if step < 0 and length > 1])
     forward = tuple([_forward(cut) for cut in cuts])
     is_whole = all(c == (0, 1, n) for c, n in zip(forward, x.shape, strict=True))
-    made = x if is_whole else SLICE(x, cuts=forward)
-    return FLIP(made, axes=turned) if turned else made
+    view = x if is_whole else SLICE(x, cuts=forward)
+    return FLIP(view, axes=turned) if turned else view
 
 
 def _forward(cut: Cut) -> Cut:
@@ -356,9 +356,9 @@ def _concat_infer(inputs: tuple[Node, ...], *, axis: int) -> tuple[Shape, str]:
 
 def _concat_vjp(node: Node, g: Node) -> list[Node]:
     axis, start, parts = node.attributes["axis"], 0, []
-    for given in node.inputs:
-        parts.append(narrow(g, axis, start, given.shape[axis]))
-        start += given.shape[axis]
+    for operand in node.inputs:
+        parts.append(narrow(g, axis, start, operand.shape[axis]))
+        start += operand.shape[axis]
     return parts
 
 

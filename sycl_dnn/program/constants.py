@@ -27,7 +27,7 @@ class Constants:
         executable: Any,
         engine: Any,
         live: Sequence[Any],
-        kept: Sequence[Storage],
+        saved: Sequence[Storage],
     ) -> None:
         self._slots: list[tuple[int, Any, int, tuple[int, ...]]] = []
         self._segment: Segment | None = None
@@ -35,14 +35,14 @@ class Constants:
         self.steps = steps = _constant_steps(live, executable)
         if not steps:
             return
-        made = {id(t.storage): (s, t) for s in steps for t in s.outputs.values()}
-        once = {id(s) for s in steps}
-        read = {id(t.storage) for s in live if id(s) not in once for t in s.inputs.values()}
-        read |= {id(s) for s in kept}
-        for key, (_, tensor) in made.items():
+        written = {id(t.storage): (s, t) for s in steps for t in s.outputs.values()}
+        constant_ids = {id(s) for s in steps}
+        read = {id(t.storage) for s in live if id(s) not in constant_ids for t in s.inputs.values()}
+        read |= {id(s) for s in saved}
+        for key, (_, tensor) in written.items():
             if key in read:
                 register = executable.register(tensor.storage)
-                recipe, sources = _recipe(tensor, made)
+                recipe, sources = _recipe(tensor, written)
                 number = _NUMBERS.setdefault(recipe, len(_NUMBERS))
                 self._slots.append((register, allocation.blank_of(tensor), number, sources))
         self._segment = Segment(engine, steps, executable._registers)
@@ -86,29 +86,29 @@ def _key(recipe: int, sources: tuple[int, ...], frozen: Mapping[int, Any]) -> An
 def _constant_steps(live: Sequence[Any], executable: Any) -> list[Any]:
     """Return the steps that depend only on frozen arguments."""
     steps: list[Any] = []
-    made: set[int] = set()
+    computed: set[int] = set()
 
     def stands(storage: Storage) -> bool:
         # Packed copies from a forward pass are not arguments of the caller.
-        is_given = storage.argument is not None and executable.is_argument(storage)
-        is_frozen = storage.constant and is_given
-        return is_frozen or id(storage) in made or storage.memory is not None
+        is_passed = storage.argument is not None and executable.is_argument(storage)
+        is_frozen = storage.constant and is_passed
+        return is_frozen or id(storage) in computed or storage.memory is not None
 
     for step in live:
         inputs = step.inputs.values()
         if isinstance(step, Step) and step.constant and all(stands(t.storage) for t in inputs):
             steps.append(step)
-            made |= {id(t.storage) for t in step.outputs.values()}
+            computed |= {id(t.storage) for t in step.outputs.values()}
     return steps
 
 
-def _recipe(tensor: Tensor, made: Mapping[int, Any]) -> tuple[Any, tuple[int, ...]]:
+def _recipe(tensor: Tensor, written: Mapping[int, Any]) -> tuple[Any, tuple[int, ...]]:
     """Return what identifies this value among those of its sources, and the sources."""
     if tensor.storage.argument is not None:
         return (tensor.desc, tensor.offset), (tensor.storage.argument,)
-    step, _ = made[id(tensor.storage)]
+    step, _ = written[id(tensor.storage)]
     inputs = [t for t in step.inputs.values() if t.storage.memory is None]
-    parts = [_recipe(t, made) for t in inputs]
+    parts = [_recipe(t, written) for t in inputs]
     sources = tuple(sorted({n for _, numbers in parts for n in numbers}))
     is_primitive = step.primitive is not None and not is_kernel(step.primitive)
     if is_primitive and len(inputs) == len(step.inputs):

@@ -36,20 +36,20 @@ class Uses:
             if not isinstance(step, Step):
                 self.by_arrays.update(read, written)
 
-    def may_take(self, result: Tensor, given: Storage) -> bool:
+    def may_take(self, result: Tensor, argument: Storage) -> bool:
         """Whether a result may be written into the memory of an argument."""
-        made = id(result.storage)
-        if given.desc != result.desc or id(given) in self.first_write:
+        result_id = id(result.storage)
+        if argument.desc != result.desc or id(argument) in self.first_write:
             return False
-        if {id(given), made} & self.by_arrays:
+        if {id(argument), result_id} & self.by_arrays:
             return False
-        write, read = self.first_write[made], self.last_read.get(id(given), -1)
-        return read < write or (read == write and self.is_replaced(result, given))
+        write, read = self.first_write[result_id], self.last_read.get(id(argument), -1)
+        return read < write or (read == write and self.is_replaced(result, argument))
 
-    def is_replaced(self, result: Tensor, given: Storage) -> bool:
+    def is_replaced(self, result: Tensor, argument: Storage) -> bool:
         """Whether the step that writes a result may overwrite an argument that it reads."""
         step = self.steps[self.first_write[id(result.storage)]]
-        reads = {n: t for n, t in step.inputs.items() if t.storage is given}
+        reads = {n: t for n, t in step.inputs.items() if t.storage is argument}
         writes = {n: t for n, t in step.outputs.items() if t.storage is result.storage}
         if not isinstance(step, Step) or len(reads) != 1 or len(writes) != 1:
             return False
@@ -57,8 +57,11 @@ class Uses:
         if old.desc != new.desc or old.offset or new.offset:
             return False
         if is_kernel(step.primitive):
-            (own, _, source), (row, _, target) = source.rpartition(":"), target.rpartition(":")
-            if own != row:
+            (reading, _, source), (writing, _, target) = (
+                source.rpartition(":"),
+                target.rpartition(":"),
+            )
+            if reading != writing:
                 return False  # another of the launches that the kernel joins
             is_elementwise = target.startswith("new_elements_") and source.startswith("elements_")
             return is_elementwise or target == f"new_{source}"
@@ -66,9 +69,9 @@ class Uses:
         return is_first and step.primitive is not None and step.primitive.name in IN_PLACE
 
 
-def taken(
-    steps: Sequence[AnyStep], finals: Iterable[Tensor], given: Iterable[Storage],
-    kept: Collection[Storage],
+def overwritten_arguments(
+    steps: Sequence[AnyStep], finals: Iterable[Tensor], arguments: Iterable[Storage],
+    saved: Collection[Storage],
 ) -> dict[int, Storage]:  # fmt: skip
     """Return the argument that each result overwrites, by id of the result's storage.
 
@@ -78,30 +81,30 @@ def taken(
         In trace order.
     finals : list of Tensor
         The results of a call.
-    given : list of Storage
+    arguments : list of Storage
         Arguments that may be overwritten.
-    kept : collection of Storage
+    saved : collection of Storage
         Other storages that a call returns unchanged.
     """
     uses, returned = Uses(steps), list(finals)
-    used = {id(s) for s in kept} | {id(t.storage) for t in returned}
-    free = [s for s in given if id(s) not in used]
-    results = {id(t.storage): t for t in returned if _is_made(t, uses)}
-    found: dict[int, Storage] = {}
+    used = {id(s) for s in saved} | {id(t.storage) for t in returned}
+    free = [s for s in arguments if id(s) not in used]
+    results = {id(t.storage): t for t in returned if _is_whole_result(t, uses)}
+    overwritten: dict[int, Storage] = {}
     # First arguments that the same step replaces, then any that are no longer needed.
-    for is_wanted in (uses.is_replaced, lambda result, given: True):
+    for is_eligible in (uses.is_replaced, lambda result, arguments: True):
         for key, result in results.items():
-            if key in found:
+            if key in overwritten:
                 continue
-            for one in free:
-                if uses.may_take(result, one) and is_wanted(result, one):
-                    found[key] = one
-                    free.remove(one)
+            for argument in free:
+                if uses.may_take(result, argument) and is_eligible(result, argument):
+                    overwritten[key] = argument
+                    free.remove(argument)
                     break
-    return found
+    return overwritten
 
 
-def _is_made(tensor: Tensor, uses: Uses) -> bool:
+def _is_whole_result(tensor: Tensor, uses: Uses) -> bool:
     """Whether a result is a complete storage written by the steps."""
     storage = tensor.storage
     if storage.argument is not None or storage.constant or storage.desc is None:

@@ -16,7 +16,7 @@ from sycl_dnn._dpnp import place, view
 from sycl_dnn.errors import OutOfMemory, Unimplemented
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.constants import Constants
-from sycl_dnn.program.donation import are_alone, taken
+from sycl_dnn.program.donation import are_alone, overwritten_arguments
 from sycl_dnn.program.segments import (
     Segment,
     live_steps,
@@ -100,19 +100,19 @@ class ArrayCall:
 
     def run(self, registers: list[Any], queue: Any, stream: Any) -> None:
         """Call the function and put its results into registers or existing arrays."""
-        given = [_view(registers[r], *rest) for r, *rest in self._reads]
-        named = {"queue": queue} if self._takes_queue else {}
+        arguments = [_view(registers[r], *rest) for r, *rest in self._reads]
+        keywords = {"queue": queue} if self._takes_queue else {}
         try:
-            made = profile_notes.array_call(
-                self._name, lambda: self.function(*given, **named), given, queue
+            results = profile_notes.array_call(
+                self._name, lambda: self.function(*arguments, **keywords), arguments, queue
             )
         except (USMAllocationError, RuntimeError) as error:
-            found = self._explained(error)
-            if found is None:
+            explained = self._explained(error)
+            if explained is None:
                 raise
-            raise found from error
-        made = made if isinstance(made, (tuple, list)) else [made]
-        for (register, shape, dtype), array in zip(self._writes, made, strict=True):
+            raise explained from error
+        results = results if isinstance(results, (tuple, list)) else [results]
+        for (register, shape, dtype), array in zip(self._writes, results, strict=True):
             whole = dpnp.ascontiguousarray(array, dtype=dtype).reshape(shape)
             if registers[register] is None:
                 registers[register] = whole.get_array()
@@ -155,7 +155,7 @@ class Executable:
         Results of a call, each from ``own_storage``.
     arguments : list of Storage
         Arrays passed by a call, in order.
-    kept : list of Storage
+    saved : list of Storage
         Storages that a call also returns, for a later reverse pass.
     keeps_order : bool
         As for ``scheduled``.
@@ -169,42 +169,42 @@ class Executable:
         steps: Sequence[Step | ArrayStep],
         finals: Sequence[Tensor],
         arguments: Sequence[Storage],
-        kept: Sequence[Storage] = (),
+        saved: Sequence[Storage] = (),
         keeps_order: bool = False,
         donated: Sequence[Storage] = (),
     ) -> None:
         self._keep = (trace, finals)  # keeps the ids of storages unique
-        given = set(arguments)
-        self.captured = [c for c in trace.captured if c[2].storage in given]
+        argument_set = set(arguments)
+        self.captured = [c for c in trace.captured if c[2].storage in argument_set]
         self._registers = {id(s): i for i, s in enumerate(arguments)}
         self.n_registers = self._n_arguments = len(arguments)
         self.blanks: list[tuple[int, allocation.Blank]] = []
-        wanted = [*(t.storage for t in finals), *kept]
+        returned = [*(t.storage for t in finals), *saved]
         #: Results that view their whole storage in another shape than the step that writes it.
         self._shown = {id(t.storage): t for t in finals if not _is_part(t)}
-        live = live_steps(steps, wanted)
-        self.constants = Constants(self, trace.engine, live, kept)
-        once = {id(s) for s in self.constants.steps}
-        lists = scheduled([s for s in live if id(s) not in once], keeps_order)
+        live = live_steps(steps, returned)
+        self.constants = Constants(self, trace.engine, live, saved)
+        constant_ids = {id(s) for s in self.constants.steps}
+        lists = scheduled([s for s in live if id(s) not in constant_ids], keeps_order)
         groups = [group for steps in lists for group in stretches(steps)]
         #: Indices of arguments that results overwrite.
-        self.overwritten = self._take(groups, finals, donated, kept)
-        needed = {id(s) for s in wanted}
+        self.overwritten = self._take(groups, finals, donated, saved)
+        returned_ids = {id(s) for s in returned}
         for group, crossing in zip(groups, _crossing(groups), strict=True):
-            self._number(group, crossing | needed)
+            self._number(group, crossing | returned_ids)
         self.results = [self._registers[id(t.storage)] for t in finals]
         self.result_dtypes = [str(t.dtype) for t in finals]
         #: For results that are only part of their register.
         self.parts = [_part_of(t) if _is_part(t) else None for t in finals]
-        self.kept = [self._registers[id(s)] for s in kept]
+        self.saved = [self._registers[id(s)] for s in saved]
         self.stages = [self._stage(trace.engine, g, keeps_order) for g in groups]
         self._joined_before = _joins(groups)
         #: Results allocated by calls over arrays, unless the caller passes a destination.
         self._by_arrays = set(self.results) - {r for r, _ in self.blanks}
         self._by_arrays -= set(range(self._n_arguments))
-        made = {id(t.storage) for s in live for t in s.outputs.values()}
-        self._written = [(self._registers[id(s)], n) for s, n in trace.written if id(s) in made]
-        self._alone = {self._registers[id(s)] for s in trace.alone if id(s) in made}
+        written = {id(t.storage) for s in live for t in s.outputs.values()}
+        self._written = [(self._registers[id(s)], n) for s, n in trace.written if id(s) in written]
+        self._alone = {self._registers[id(s)] for s in trace.alone if id(s) in written}
         self._find_short_ways()
 
     def _find_short_ways(self) -> None:
@@ -234,7 +234,7 @@ class Executable:
 
     def _take(
         self, groups: Sequence[list[Step] | ArrayStep], finals: Sequence[Tensor],
-        donated: Sequence[Storage], kept: Sequence[Storage],
+        donated: Sequence[Storage], saved: Sequence[Storage],
     ) -> frozenset[int]:  # fmt: skip
         """Assign registers of arguments to results; return which."""
         if not donated:
@@ -242,9 +242,9 @@ class Executable:
         fixed = {id(t.storage) for s in self.constants.steps for t in s.inputs.values()}
         donated = [s for s in donated if id(s) not in fixed and not s.constant]
         steps = [s for g in groups for s in (g if isinstance(g, list) else [g])]
-        found = taken(steps, finals, donated, kept)
-        self._registers |= {key: self._registers[id(s)] for key, s in found.items()}
-        return frozenset(self._registers[id(s)] for s in found.values())
+        overwritten = overwritten_arguments(steps, finals, donated, saved)
+        self._registers |= {key: self._registers[id(s)] for key, s in overwritten.items()}
+        return frozenset(self._registers[id(s)] for s in overwritten.values())
 
     def _number(self, group: list[Step] | ArrayStep, needed: set[int]) -> None:
         """Assign registers to storages of this group that others or the caller need."""
@@ -254,8 +254,8 @@ class Executable:
                 if is_new and (id(tensor.storage) in needed or isinstance(step, ArrayStep)):
                     register = self.register(tensor.storage)
                     if isinstance(step, Step) or hasattr(step.function, "run_into"):
-                        shown = self._shown.get(id(tensor.storage), _whole(tensor))
-                        self.blanks.append((register, allocation.blank_of(shown)))
+                        blank_tensor = self._shown.get(id(tensor.storage), _whole(tensor))
+                        self.blanks.append((register, allocation.blank_of(blank_tensor)))
 
     def _stage(
         self, engine: Any, group: list[Step] | ArrayStep, keeps_order: bool
@@ -314,8 +314,8 @@ class Executable:
                     _join(started.pop(earlier, None), stream)
                 started[number] = stage()
         finally:
-            for one in started.values():
-                _join(one, stream)
+            for call in started.values():
+                _join(call, stream)
 
     def registers(
         self,
@@ -335,12 +335,14 @@ class Executable:
         self, queue: Any, arguments: list[Any], kind: Any, outs: dict[int, Any] | None
     ) -> list[Any]:
         registers = arguments + [None] * (self.n_registers - len(arguments))
-        given = {self.results[i]: a for i, a in outs.items()} if outs else ()
+        targets = {self.results[i]: a for i, a in outs.items()} if outs else ()
         for register, blank in self.blanks:
-            registers[register] = given[register] if register in given else blank.new(queue, kind)
+            registers[register] = (
+                targets[register] if register in targets else blank.new(queue, kind)
+            )
         if outs:
-            for register in self._by_arrays.intersection(given):
-                registers[register] = given[register]
+            for register in self._by_arrays.intersection(targets):
+                registers[register] = targets[register]
         return registers
 
     def draw_seeds(self, registers: list[Any]) -> None:
@@ -371,11 +373,11 @@ class Executable:
                 "another argument; pass a copy"
             )
 
-    def leaves(self, registers: list[Any], given: list[Any]) -> list[Any]:
-        """Return the results of a call: new arrays, or arrays from ``given``."""
+    def leaves(self, registers: list[Any], arguments: list[Any]) -> list[Any]:
+        """Return the results of a call: new arrays, or arrays from ``arguments``."""
         rows = zip(self.results, self.result_dtypes, self.parts, strict=True)
         return [
-            given[r] if r < len(given)
+            arguments[r] if r < len(arguments)
             else wrapped(registers[r] if part is None else part.of(registers[r]), dtype)
             for r, dtype, part in rows
         ]  # fmt: skip
@@ -393,22 +395,22 @@ def _join(started: Any, stream: Any) -> None:
 
 def _joins(groups: Sequence[list[Step] | ArrayStep]) -> list[list[int]]:
     """Return for each group the indices of those to join first; [] if none starts early."""
-    open_ones: dict[int, tuple[set[int], set[int]]] = {}
-    found = []
+    running: dict[int, tuple[set[int], set[int]]] = {}
+    joined = []
     for number, group in enumerate(groups):
         steps = [group] if isinstance(group, ArrayStep) else group
         read, written = (set().union(*sides) for sides in zip(*map(touched, steps), strict=True))
         needed = [
             earlier
-            for earlier, (reads, writes) in open_ones.items()
+            for earlier, (reads, writes) in running.items()
             if writes & (read | written) or reads & written
         ]
-        found.append(needed)
+        joined.append(needed)
         for earlier in needed:
-            del open_ones[earlier]
+            del running[earlier]
         if isinstance(group, ArrayStep) and starts_early(group):
-            open_ones[number] = read, written
-    return found if any(isinstance(g, ArrayStep) and starts_early(g) for g in groups) else []
+            running[number] = read, written
+    return joined if any(isinstance(g, ArrayStep) and starts_early(g) for g in groups) else []
 
 
 def _is_part(tensor: Tensor) -> bool:
@@ -459,9 +461,9 @@ def _crossing(groups: Sequence[list[Step] | ArrayStep]) -> list[set[int]]:
             for tensor in step.inputs.values():
                 # A call is treated as another group even for its own results.
                 readers.setdefault(id(tensor.storage), set()).add(-1 if is_call else number)
-    found = []
+    crossing = []
     for number, group in enumerate(groups):
         steps = [group] if isinstance(group, ArrayStep) else group
-        made = {id(t.storage) for s in steps for t in s.outputs.values()}
-        found.append({key for key in made if readers.get(key, set()) - {number}})
-    return found
+        written_ids = {id(t.storage) for s in steps for t in s.outputs.values()}
+        crossing.append({key for key in written_ids if readers.get(key, set()) - {number}})
+    return crossing

@@ -28,17 +28,17 @@ def host_copy(pd: _core.PrimitiveDesc) -> _core.Kernel | None:
     pd : PrimitiveDesc
         Of any primitive.
     """
-    if pd.name != "reorder" or not _is_wanted(pd):
+    if pd.name != "reorder" or not _is_replaced(pd):
         return None
     src, dst = pd.src_desc, pd.dst_desc
-    known = _is_plain(src) and _is_plain(dst) and not pd.primitive_attr.calls
+    is_supported = _is_plain(src) and _is_plain(dst) and not pd.primitive_attr.calls
     source, target = (dtypes.NAMES.get(desc.data_type, "") for desc in (src, dst))
-    if not known or not _core.Kernel.can_copy(source, target):
+    if not is_supported or not _core.Kernel.can_copy(source, target):
         return None
     return _core.Kernel.copy(source, target, _merged(src, dst))
 
 
-def _is_wanted(pd: _core.PrimitiveDesc) -> bool:
+def _is_replaced(pd: _core.PrimitiveDesc) -> bool:
     """Whether the reorder is slow, or should always be replaced."""
     mode = policy.current().kernels
     if mode == "never" or pd.engine.kind is not _core.engine_kind.cpu:
@@ -53,12 +53,12 @@ def _is_plain(desc: _core.MemoryDesc) -> bool:
 
 def _merged(src: _core.MemoryDesc, dst: _core.MemoryDesc) -> list[_Axis]:
     """Return the axes in destination order, merging contiguous ones."""
-    given = zip(dst.dims, src.strides, dst.strides, strict=True)
-    axes: list[_Axis] = sorted((a for a in given if a[0] > 1), key=lambda a: -a[2])
-    made = axes[:1]
+    all_axes = zip(dst.dims, src.strides, dst.strides, strict=True)
+    axes: list[_Axis] = sorted((a for a in all_axes if a[0] > 1), key=lambda a: -a[2])
+    merged = axes[:1]
     for (_, *outer), axis in pairwise(axes):
         if outer == [axis[0] * axis[1], axis[0] * axis[2]]:
-            made[-1] = (made[-1][0] * axis[0], *axis[1:])
+            merged[-1] = (merged[-1][0] * axis[0], *axis[1:])
         else:
-            made.append(axis)
-    return made
+            merged.append(axis)
+    return merged

@@ -13,7 +13,7 @@ from sycl_dnn._core import Communicator, Engine, Stream
 from sycl_dnn.device import default_queue
 
 _MOST = 64
-_found: dict[Any, tuple[Place, Stream]] = {}
+_by_queue: dict[Any, tuple[Place, Stream]] = {}
 _places: dict[Engine, Place] = {}
 _of_parent: list[Any] = []
 
@@ -29,24 +29,24 @@ class Place:
 
 def place_of(queue: Any) -> tuple[Place, Stream]:
     """Return the place of a queue and a stream that is ordered with dpnp's work."""
-    found = _found.get(queue)
-    return _remember(queue) if found is None else found
+    entry = _by_queue.get(queue)
+    return _remember(queue) if entry is None else entry
 
 
 def _remember(queue: Any) -> tuple[Place, Stream]:
     engine = Engine(queue)
     place = _places.setdefault(engine, Place(engine))
-    if len(_found) >= _MOST:
-        _found.clear()
-    _found[queue] = found = (place, Stream(engine, queue, ordered=True))
-    return found
+    if len(_by_queue) >= _MOST:
+        _by_queue.clear()
+    _by_queue[queue] = entry = (place, Stream(engine, queue, ordered=True))
+    return entry
 
 
 def _forget() -> None:
     """Drop engines after a fork without destroying the parent's; new ones are refused."""
-    global _found
-    _of_parent.append(_found)
-    _found = {}
+    global _by_queue
+    _of_parent.append(_by_queue)
+    _by_queue = {}
 
 
 os.register_at_fork(after_in_child=_forget)

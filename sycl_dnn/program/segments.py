@@ -55,12 +55,12 @@ class Busy:
     """
 
     def __init__(self, stretches: Iterable[tuple[int, int]]) -> None:
-        known = set(stretches)
-        n_steps = max((last for _, last in known), default=0) + 1
+        intervals = set(stretches)
+        n_steps = max((last for _, last in intervals), default=0) + 1
         self._size = 1
         while self._size < n_steps:
             self._size *= 2
-        self._nodes = {stretch: self._nodes_of(*stretch) for stretch in known}
+        self._nodes = {stretch: self._nodes_of(*stretch) for stretch in intervals}
         #: By tree node: memory used during any of its steps; only for nodes that queries reach.
         self._any = {n: Spans() for inner, _ in self._nodes.values() for n in inner}
         #: By tree node: memory used during all of its steps.
@@ -69,9 +69,9 @@ class Busy:
     def take(self, nbytes: int, first: int, last: int) -> int:
         """Reserve and return the lowest offset that is free from step ``first`` to ``last``."""
         inner, outer = self._nodes[first, last]
-        taken = [self._any[n] for n in inner]
-        taken += [self._whole[n] for n in outer if self._whole[n].starts]
-        offset = _first_gap(taken, nbytes)
+        used = [self._any[n] for n in inner]
+        used += [self._whole[n] for n in outer if self._whole[n].starts]
+        offset = _first_gap(used, nbytes)
         if nbytes:
             end = offset + nbytes
             for node in inner:
@@ -104,11 +104,11 @@ class Busy:
         return inner, outer
 
 
-def _first_gap(taken: list[Spans], nbytes: int) -> int:
+def _first_gap(used: list[Spans], nbytes: int) -> int:
     offset, is_free = 0, False
     while not is_free:
         is_free = True
-        for spans in taken:
+        for spans in used:
             end = spans.end_of_overlap(offset, offset + nbytes)
             if end is not None:
                 offset, is_free = end, False
@@ -150,17 +150,17 @@ class Arena:
 # --- Segments
 
 
-def live_steps(steps: Sequence[AnyStep], wanted: Iterable[Storage]) -> list[AnyStep]:
-    """Return the steps that the ``wanted`` storages depend on, and all updates, in order."""
-    needed = {id(s) for s in wanted}
-    kept: list[AnyStep] = []
+def live_steps(steps: Sequence[AnyStep], results: Iterable[Storage]) -> list[AnyStep]:
+    """Return the steps that the storages of results depend on, and all updates, in order."""
+    needed = {id(s) for s in results}
+    live: list[AnyStep] = []
     for step in reversed(steps):
-        made = [t.storage for t in step.outputs.values()]
+        written = [t.storage for t in step.outputs.values()]
         # A write to an argument updates the caller's array.
-        if any(id(s) in needed or s.argument is not None for s in made):
-            kept.append(step)
+        if any(id(s) in needed or s.argument is not None for s in written):
+            live.append(step)
             needed |= {id(t.storage) for t in step.inputs.values()}
-    return kept[::-1]
+    return live[::-1]
 
 
 def starts_early(step: AnyStep) -> bool:
@@ -187,14 +187,14 @@ def scheduled(steps: Sequence[AnyStep], keeps_order: bool = False) -> list[list[
     before, placed = needs_of(steps), set[int]()
     lists: list[list[AnyStep]] = []
     for i in early:
-        wanted = {i}
-        ahead = [i]
-        while ahead:
-            more = before[ahead.pop()] - wanted - placed
-            wanted |= more
-            ahead.extend(more)
-        placed |= wanted
-        lists.append([steps[j] for j in sorted(wanted)])
+        group = {i}
+        stack = [i]
+        while stack:
+            predecessors = before[stack.pop()] - group - placed
+            group |= predecessors
+            stack.extend(predecessors)
+        placed |= group
+        lists.append([steps[j] for j in sorted(group)])
     last = [0] * len(steps)
     rest: dict[int, list[AnyStep]] = {}
     for i, step in enumerate(steps):
@@ -215,16 +215,16 @@ def _is_free_part(tensor: Tensor, parts: Parts) -> bool:
     storage = tensor.storage
     if not (storage.is_shared and layout.is_dense(tensor.desc)) or storage.argument is not None:
         return False
-    taken = parts.setdefault(id(storage), [])
-    wanted = range(tensor.offset, tensor.offset + tensor.desc.get_size())
-    if any(wanted.start < r.stop and r.start < wanted.stop for r in taken):
+    used_ranges = parts.setdefault(id(storage), [])
+    own_range = range(tensor.offset, tensor.offset + tensor.desc.get_size())
+    if any(own_range.start < r.stop and r.start < own_range.stop for r in used_ranges):
         return False
-    taken.append(wanted)
+    used_ranges.append(own_range)
     return True
 
 
 def own_storage(
-    trace: Trace, tensor: Tensor, taken: set[int], parts: Parts, wanted: Any = None,
+    trace: Trace, tensor: Tensor, used: set[int], parts: Parts, target: Any = None,
     keeps_arguments: bool = True,
 ) -> Tensor:  # fmt: skip
     """Return a tensor with its own plain storage, copied if necessary.
@@ -237,29 +237,29 @@ def own_storage(
     if tensor.desc is None:
         return _own_array(trace, tensor)
     # Shapes () and (1,) share a descriptor, so the caller's shape is unknown.
-    if wanted is None and untouched and not tensor.offset and tensor.desc.dims != (1,):
+    if target is None and untouched and not tensor.offset and tensor.desc.dims != (1,):
         return tensor
-    if wanted is None and _is_free_part(tensor, parts):
+    if target is None and _is_free_part(tensor, parts):
         return tensor
-    given = None if wanted is None else wanted.desc
-    desc = _final_desc(tensor) if given is None else given
-    alone = (
+    target_desc = None if target is None else target.desc
+    desc = _final_desc(tensor) if target_desc is None else target_desc
+    is_own = (
         tensor.storage.argument is None
         and tensor.storage.memory is None
         and not tensor.storage.constant
-        and id(tensor.storage) not in taken
+        and id(tensor.storage) not in used
         and tensor.desc == desc
         and _fills(trace, tensor)
-        and (wanted is None or not _conflicts(trace, wanted))
+        and (target is None or not _conflicts(trace, target))
     )
-    if not alone:
-        copied = Tensor(trace, Storage(desc), desc, tensor.dtype, tensor.shape)
+    if not is_own:
+        copy = Tensor(trace, Storage(desc), desc, tensor.dtype, tensor.shape)
         # A copy of a view was requested.
         moves = tensor.desc != desc and layout.is_dense(tensor.desc)
         inserted = moves or not tensor.desc.is_plain
-        trace.steps.append(trace.copy_step(tensor, copied, inserted=inserted))
-        tensor = copied
-    taken.add(id(tensor.storage))
+        trace.steps.append(trace.copy_step(tensor, copy, inserted=inserted))
+        tensor = copy
+    used.add(id(tensor.storage))
     return tensor
 
 
@@ -302,13 +302,13 @@ def finalized(
     for tensor in results:
         if tensor.trace is not trace:
             raise MixedTraces(tensor, trace, tensor.trace)
-    taken: set[int] = set()
+    used: set[int] = set()
     parts: Parts = {}
     targets = targets or {}
     if any(target.overlaps or target.in_place for target in targets.values()):
         results = [_apart(trace, tensor) for tensor in results]
     return [
-        own_storage(trace, t, taken, parts, targets.get(i), keeps_arguments)
+        own_storage(trace, t, used, parts, targets.get(i), keeps_arguments)
         for i, t in enumerate(results)
     ]
 
@@ -318,9 +318,9 @@ def _apart(trace: Trace, tensor: Tensor) -> Tensor:
     if tensor.storage.argument is None or tensor.desc is None:
         return tensor
     desc = layout.like(tensor.desc, tensor.dtype)
-    copied = Tensor(trace, Storage(desc), desc, tensor.dtype, tensor.shape)
-    trace.steps.append(trace.copy_step(tensor, copied, inserted=True))
-    return copied
+    copy = Tensor(trace, Storage(desc), desc, tensor.dtype, tensor.shape)
+    trace.steps.append(trace.copy_step(tensor, copy, inserted=True))
+    return copy
 
 
 def _conflicts(trace: Trace, target: Target) -> bool:

@@ -19,7 +19,7 @@ from sycl_dnn.onednn import faults
 _MOST = 2048
 
 
-class _Made:
+class _Cached:
     """A descriptor with its primitives and cached queries."""
 
     __slots__ = ("attr", "pd", "post_ops", "primitives")
@@ -45,8 +45,8 @@ class Descriptors:
 
     def __init__(self, capacity: int = _MOST) -> None:
         self._capacity = capacity
-        self._found: OrderedDict[Any, _Made] = OrderedDict()
-        self._by_pd: dict[int, _Made] = {}
+        self._cache: OrderedDict[Any, _Cached] = OrderedDict()
+        self._by_pd: dict[int, _Cached] = {}
         self._refused: set[Any] = set()
         self._lock = threading.Lock()
         #: Numbers of descriptors created and requested.
@@ -61,26 +61,26 @@ class Descriptors:
             oneDNN does not support it.
         """
         key = self._key(engine, row, params, attr)
-        found = self._get(key)
-        return self._made(key, engine, row, params, attr) if found is None else found.pd
+        cached = self._get(key)
+        return self._created(key, engine, row, params, attr) if cached is None else cached.pd
 
     def described_or_none(self, engine: Any, row: str, params: Mapping[str, Any], attr: Any) -> Any:
         """Return a shared descriptor; None if oneDNN does not support it."""
         key = self._key(engine, row, params, attr)
-        found = self._get(key)
-        if found is not None:
-            return found.pd
+        cached = self._get(key)
+        if cached is not None:
+            return cached.pd
         if key in self._refused:
             return None
         try:
-            return self._made(key, engine, row, params, attr)
+            return self._created(key, engine, row, params, attr)
         except errors.DnnlError:
             if len(self._refused) >= self._capacity:
                 self._refused.clear()
             self._refused.add(key)
             return None
 
-    def _made(self, key: Any, engine: Any, row: str, params: Any, attr: Any) -> Any:
+    def _created(self, key: Any, engine: Any, row: str, params: Any, attr: Any) -> Any:
         self.n_made += 1
         pd = getattr(_core, row)(engine, **params, attr=attr)
         # Descriptors that warn are recreated, so that they warn again.
@@ -88,20 +88,20 @@ class Descriptors:
 
     def primitive(self, pd: Any, inserted: bool = False) -> Any:
         """Return the primitive of a descriptor; ``inserted`` as for ``Primitive``."""
-        made = self._by_pd.get(id(pd))
-        if made is None:
+        cached = self._by_pd.get(id(pd))
+        if cached is None:
             return _core.Primitive(pd, inserted)
-        found = made.primitives.get(inserted)
-        if found is None:
-            found = made.primitives[inserted] = _core.Primitive(pd, inserted)
-        return found
+        primitive = cached.primitives.get(inserted)
+        if primitive is None:
+            primitive = cached.primitives[inserted] = _core.Primitive(pd, inserted)
+        return primitive
 
     def work(self, pd: Any) -> tuple[Any, ...]:
         """Return a key for the computation that a descriptor performs."""
-        made = self._by_pd.get(id(pd))
-        if made is None:
+        cached = self._by_pd.get(id(pd))
+        if cached is None:
             return (pd.name, repr(pd.primitive_attr), repr(pd.parameters))
-        return (pd.name, made)  # equal arguments have one descriptor
+        return (pd.name, cached)  # equal arguments have one descriptor
 
     def again(self, pd: Any) -> Any:
         """Return the descriptor that equal arguments give: the same one if it is shared."""
@@ -111,58 +111,58 @@ class Descriptors:
 
     def attr(self, pd: Any) -> Any:
         """Return a descriptor's attribute, the same object each time."""
-        made = self._by_pd.get(id(pd))
-        if made is None:
+        cached = self._by_pd.get(id(pd))
+        if cached is None:
             return pd.primitive_attr
-        if made.attr is None:
-            made.attr = pd.primitive_attr
-        return made.attr
+        if cached.attr is None:
+            cached.attr = pd.primitive_attr
+        return cached.attr
 
     def post_ops(self, pd: Any) -> Any:
         """Return a descriptor's post-ops, the same object each time."""
-        made = self._by_pd.get(id(pd))
-        if made is None:
+        cached = self._by_pd.get(id(pd))
+        if cached is None:
             return post_ops_of(pd.primitive_attr)
-        if made.post_ops is None:
-            made.post_ops = post_ops_of(self.attr(pd))
-        return made.post_ops
+        if cached.post_ops is None:
+            cached.post_ops = post_ops_of(self.attr(pd))
+        return cached.post_ops
 
     def clear(self) -> None:
         """Clear the cache; objects in use stay alive."""
         with self._lock:
-            self._found.clear()
+            self._cache.clear()
             self._by_pd.clear()
             self._refused.clear()
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._cache)
 
     def _key(self, engine: Any, row: str, params: Mapping[str, Any], attr: Any) -> Any:
         self.n_asked += 1
         settings = () if attr is None else tuple((n, _exact(a)) for n, a in attr.calls)
         return (engine, row, settings, *((n, _exact(v)) for n, v in params.items()))
 
-    def _get(self, key: Any) -> _Made | None:
+    def _get(self, key: Any) -> _Cached | None:
         with self._lock:
-            found = self._found.get(key)
-            if found is not None:
-                self._found.move_to_end(key)
-            return found
+            cached = self._cache.get(key)
+            if cached is not None:
+                self._cache.move_to_end(key)
+            return cached
 
-    def _keep(self, key: Any, pd: Any) -> _Made:
+    def _keep(self, key: Any, pd: Any) -> _Cached:
         with self._lock:
-            found = self._found.setdefault(key, _Made(pd))
-            self._by_pd[id(found.pd)] = found
-            while len(self._found) > self._capacity:
-                _, gone = self._found.popitem(last=False)
-                self._by_pd.pop(id(gone.pd), None)
-            return found
+            cached = self._cache.setdefault(key, _Cached(pd))
+            self._by_pd[id(cached.pd)] = cached
+            while len(self._cache) > self._capacity:
+                _, evicted = self._cache.popitem(last=False)
+                self._by_pd.pop(id(evicted.pd), None)
+            return cached
 
 
 def post_ops_of(attr: Any) -> Any:
     """Return the post-ops of an attribute, empty ones if none were set."""
-    given = attr.get("set_post_ops")
-    return given[-1][0] if given else _core.PostOps()
+    calls = attr.get("set_post_ops")
+    return calls[-1][0] if calls else _core.PostOps()
 
 
 def _exact(value: Any) -> Any:

@@ -62,7 +62,7 @@ def needs_of(steps: Sequence[AnyStep], same: Mapping[int, int] | None = None) ->
     """
     writer: dict[int, int] = {}
     readers: dict[int, list[int]] = {}
-    found: list[set[int]] = []
+    predecessors: list[set[int]] = []
     for i, step in enumerate(steps):
         read, written = touched(step)
         if same:
@@ -74,8 +74,8 @@ def needs_of(steps: Sequence[AnyStep], same: Mapping[int, int] | None = None) ->
             writer[key] = i
         for key in read:
             readers.setdefault(key, []).append(i)
-        found.append(needed - {i})
-    return found
+        predecessors.append(needed - {i})
+    return predecessors
 
 
 def touched(step: AnyStep) -> tuple[set[int], set[int]]:
@@ -115,13 +115,13 @@ def _moved(steps: list[Step], spans: Lifetimes, needs: list[set[int]]) -> list[S
     used: dict[int, int] = {}
     for i, step in enumerate(steps):
         keys = set.union(*touched(step))
-        known = {k: spans["storage", k] for k in keys if ("storage", k) in spans}
-        large = {k: span for k, span in known.items() if span[0] > _SMALL}
+        storage_spans = {k: spans["storage", k] for k in keys if ("storage", k) in spans}
+        large = {k: span for k, span in storage_spans.items() if span[0] > _SMALL}
         dying = [k for k, (_, first, last, _) in large.items() if first < i == last]
         freed = sum(large[k][0] for k in dying)
         born = sum(nbytes for nbytes, first, last, _ in large.values() if first == i < last)
-        could = max([-1, *(early[j] for j in needs[i]), *(used[k] for k in dying)])
-        early.append(could if freed >= born else i)
+        earliest = max([-1, *(early[j] for j in needs[i]), *(used[k] for k in dying)])
+        early.append(earliest if freed >= born else i)
         place.append(i)
         if freed > born:
             _pull(i, place, early, needs)
@@ -132,9 +132,9 @@ def _moved(steps: list[Step], spans: Lifetimes, needs: list[set[int]]) -> list[S
 
 def _pull(number: int, place: list[int], early: list[int], needs: list[set[int]]) -> None:
     """Move a step and its predecessors to their earliest positions."""
-    found = [number]
-    while found:
-        i = found.pop()
+    stack = [number]
+    while stack:
+        i = stack.pop()
         if early[i] < place[i]:
             place[i] = early[i]
-            found.extend(needs[i])
+            stack.extend(needs[i])

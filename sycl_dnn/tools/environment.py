@@ -125,15 +125,15 @@ def _missing(
 ) -> list[dict[str, str]]:
     missing = [{"what": text, "next": ""} for text in _runtime.problems]
     if default is None:
-        what, command = device.next_step()
-        missing.append({"what": what, "next": command} if what else _no_cpu())
+        problem, command = device.next_step()
+        missing.append({"what": problem, "next": command} if problem else _no_cpu())
     elif not any(d["kind"] == "cpu" for d in devices):
         missing.append(_no_cpu())
     if device.lacks_compiler(dpctl.get_devices(device_type="gpu")):
         missing.append({"what": device.NO_COMPILER, "next": "apt-get install intel-opencl-icd"})
     if not any(d["kind"] == "gpu" and d["engine"] for d in devices):
-        what, command = _runtime.advice()
-        missing.append({"what": what, "next": command})
+        problem, command = _runtime.advice()
+        missing.append({"what": problem, "next": command})
     return missing
 
 
@@ -144,7 +144,10 @@ def _no_cpu() -> dict[str, str]:
     try:
         ctypes.CDLL(str(driver))
     except OSError as error:
-        again = "pip install --force-reinstall intel-opencl-rt"
-        return {"what": f"the CPU driver does not load: {error}", "next": again}
-    what = f"the CPU driver {driver} loads, but no CPU device appears"
-    return {"what": what, "next": "unset ONEAPI_DEVICE_SELECTOR OCL_ICD_FILENAMES OCL_ICD_VENDORS"}
+        command = "pip install --force-reinstall intel-opencl-rt"
+        return {"what": f"the CPU driver does not load: {error}", "next": command}
+    problem = f"the CPU driver {driver} loads, but no CPU device appears"
+    return {
+        "what": problem,
+        "next": "unset ONEAPI_DEVICE_SELECTOR OCL_ICD_FILENAMES OCL_ICD_VENDORS",
+    }

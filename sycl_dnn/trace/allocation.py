@@ -27,12 +27,12 @@ _MOST_QUEUES = 64
 
 def pool_of(queue: Any) -> ResultPool:
     """Return the pool of a queue."""
-    found = _pools.get(queue)
-    if found is None:
+    pool = _pools.get(queue)
+    if pool is None:
         if len(_pools) >= _MOST_QUEUES:
             _pools.clear()
-        found = _pools[queue] = ResultPool(queue, MOST)
-    return found
+        pool = _pools[queue] = ResultPool(queue, MOST)
+    return pool
 
 
 def drop_all() -> None:

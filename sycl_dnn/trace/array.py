@@ -30,8 +30,8 @@ def _of_bits(name: str) -> Any:
 
 def _in_float32(name: str, *, is_rounded: bool = False) -> Any:
     def method(self: Array, *args: Any, **kwargs: Any) -> Any:
-        made = getattr(self.astype("float32"), name)(*args, **kwargs)
-        return functions.astype(made, self.dtype) if is_rounded else made
+        result = getattr(self.astype("float32"), name)(*args, **kwargs)
+        return functions.astype(result, self.dtype) if is_rounded else result
 
     method.__name__ = name
     method.__doc__ = f"As ``dpnp.ndarray.{name}``, computed in float32."
@@ -96,8 +96,8 @@ class Array(Reductions, Operators):
                 f"Array: dtype must be one of {', '.join(dtypes.CARRIED)}, got {dtype!r}"
             )
         if data.dtype != dtypes.CARRIED[dtype]:
-            wanted = dtypes.CARRIED[dtype]
-            raise TypeError(f"Array: data must have dtype {wanted} for {dtype}, got {data.dtype}")
+            carrier = dtypes.CARRIED[dtype]
+            raise TypeError(f"Array: data must have dtype {carrier} for {dtype}, got {data.dtype}")
         self.data = data
         self.dtype = dtype
         self.shape = data.shape
@@ -337,8 +337,8 @@ def _check_packable(data: Any) -> None:
 
 def wrapped(array: Any, dtype: str) -> Any:
     """Return what the user receives for a usm_ndarray."""
-    made = allocation.wrap(array)
-    return Array(made, dtype) if dtype in dtypes.CARRIED else made
+    data = allocation.wrap(array)
+    return Array(data, dtype) if dtype in dtypes.CARRIED else data
 
 
 # --- Checks of the arrays that callers pass for results
@@ -354,7 +354,7 @@ class Target(NamedTuple):
     in_place: bool
 
 
-def check_out(name: str, out: Any, found: Any, queue: Any) -> Any:
+def check_out(name: str, out: Any, collected: Any, queue: Any) -> Any:
     """Return what a plan depends on in ``out``, after checking that it may be written."""
     kind = out.__class__
     is_array = isinstance(out, (dpnp.ndarray, Array)) and not isinstance(out, Tensor)
@@ -366,7 +366,7 @@ def check_out(name: str, out: Any, found: Any, queue: Any) -> Any:
     if not array.flags.writable:
         raise ValueError(f"{name}: out must be writable, got a read-only array")
     dtype = out.dtype if kind is Array else array.dtype
-    return ("out", array.shape, array.strides, dtype, sharing(array, found.arrays))
+    return ("out", array.shape, array.strides, dtype, sharing(array, collected.arrays))
 
 
 def check_strides(name: str, out: Any) -> None:

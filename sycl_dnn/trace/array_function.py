@@ -88,14 +88,14 @@ def array_function(
         raise TypeError(f"array_function: {name} must be given at least one array")
     trace = nested_arguments.trace_of(arrays)
     if trace is None:
-        made = _Call(function, name, outs, None)(*(a.data if isinstance(a, Frozen) else a
+        results = _Call(function, name, outs, None)(*(a.data if isinstance(a, Frozen) else a
                                                    for a in arrays))  # fmt: skip
-        made = [Array(a, o.dtype) if o.dtype in dtypes.CARRIED else a
-                for a, o in zip(made, outs, strict=True)]  # fmt: skip
+        results = [Array(a, o.dtype) if o.dtype in dtypes.CARRIED else a
+                for a, o in zip(results, outs, strict=True)]  # fmt: skip
     else:
         tensors = [a if isinstance(a, Tensor) else trace.capture(a) for a in arrays]
-        made = trace.logged(recorded, function, name, tensors, outs, gradient)
-    return tuple(made) if is_list else made[0]
+        results = trace.logged(recorded, function, name, tensors, outs, gradient)
+    return tuple(results) if is_list else results[0]
 
 
 def recorded(
@@ -111,11 +111,11 @@ def recorded(
             grads[str(i)] if str(i) in grads else _zeros(trace, out)
             for i, out in enumerate(outs) if dtypes.is_float(out.dtype)
         ]  # fmt: skip
-        wanted = [i for i, t in enumerate(tensors) if t.is_float]
-        kinds = [Out(tensors[i].shape, tensors[i].dtype) for i in wanted]
-        own = f"gradient of {name}"
-        found = recorded(gradient, own, [*tensors, *seeds], kinds, None)
-        return {str(i): t for i, t in zip(wanted, found, strict=True)}
+        differentiable = [i for i, t in enumerate(tensors) if t.is_float]
+        kinds = [Out(tensors[i].shape, tensors[i].dtype) for i in differentiable]
+        gradient_name = f"gradient of {name}"
+        gradients = recorded(gradient, gradient_name, [*tensors, *seeds], kinds, None)
+        return {str(i): t for i, t in zip(differentiable, gradients, strict=True)}
 
     call = _Call(function, name, outs, [str(t.dtype) for t in tensors])
     back = no_gradient(f"{name} (array_function without gradient=)") if gradient is None else rule
@@ -128,7 +128,9 @@ def _zeros(trace: Any, out: Out) -> Tensor:
 
 #: Not a function of this file: code that lets dpnp compute with captured arrays is detected by the
 #: caller's file, and this one is exempt.
-_apply = eval(compile("lambda function, given: function(*given)", "<array_function>", "eval"))
+_apply = eval(
+    compile("lambda function, arguments: function(*arguments)", "<array_function>", "eval")
+)
 
 
 class _Call:
@@ -144,30 +146,30 @@ class _Call:
 
     def __call__(self, *arrays: Any) -> list[Any]:
         """Return the results as dpnp arrays, those that carry another dtype among them."""
-        given = arrays
+        arguments = arrays
         if self._kinds is not None:
-            given = tuple(
+            arguments = tuple(
                 Array(a, k) if k in dtypes.CARRIED else a
                 for a, k in zip(arrays, self._kinds, strict=True)
             )
-        made = _apply(self._function, given)
-        made = list(made) if isinstance(made, (tuple, list)) else [made]
-        if len(made) != len(self._outs):
+        results = _apply(self._function, arguments)
+        results = list(results) if isinstance(results, (tuple, list)) else [results]
+        if len(results) != len(self._outs):
             raise ValueError(
                 f"array_function: {self.__qualname__} must return {len(self._outs)} arrays, got "
-                f"{len(made)}"
+                f"{len(results)}"
             )
-        return [self._checked(a, out) for a, out in zip(made, self._outs, strict=True)]
+        return [self._checked(a, out) for a, out in zip(results, self._outs, strict=True)]
 
-    def _checked(self, made: Any, out: Out) -> Any:
-        if not isinstance(made, (dpnp.ndarray, Array)):
+    def _checked(self, item: Any, out: Out) -> Any:
+        if not isinstance(item, (dpnp.ndarray, Array)):
             raise TypeError(
-                f"array_function: {self.__qualname__} must return arrays, got {type(made).__name__}"
+                f"array_function: {self.__qualname__} must return arrays, got {type(item).__name__}"
             )
-        name = made.dtype if isinstance(made, Array) else dtypes.name_of(made.dtype)
-        if made.shape != out.shape or name != out.dtype:
+        name = item.dtype if isinstance(item, Array) else dtypes.name_of(item.dtype)
+        if item.shape != out.shape or name != out.dtype:
             raise ValueError(
                 f"array_function: {self.__qualname__} must return shape {out.shape} and dtype "
-                f"{out.dtype}, got {made.shape} and {name}"
+                f"{out.dtype}, got {item.shape} and {name}"
             )
-        return made.data if isinstance(made, Array) else made
+        return item.data if isinstance(item, Array) else item

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptors of recorded primitives: made from tensors, widened, checked."""
+"""Descriptors of recorded primitives: derived from tensors, widened, checked."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ def parameters_of(
     row: str,
     inputs: Mapping[str, Tensor],
     outputs: Mapping[str, Out],
-    ask: Mapping[str, Layout],
+    requested: Mapping[str, Layout],
     params: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return the parameters of a row with its layouts; arguments as ``Trace.primitive``'s."""
-    ask = {**_dense_bias(inputs), **ask}
+    requested = {**_dense_bias(inputs), **requested}
     descs = {
-        name: describe(t.shape, t.dtype, ask[name]) if name in ask else t.desc
+        name: describe(t.shape, t.dtype, requested[name]) if name in requested else t.desc
         for name, t in inputs.items()
     }
     descs |= {name: out.desc() for name, out in outputs.items()}
     if "convolution" in row:
         descs |= _of_one_axis(row, descs)
-    given = dict(params)
+    parameters = dict(params)
     for parameter in _parameters(row):
         name = _DESCRIBES.get(parameter, parameter)
         if parameter == "srcs":
-            given["srcs"] = [d for n, d in descs.items() if n.startswith("multiple_src")]
-        elif parameter not in given and name in descs:
-            given[parameter] = descs[name]
-    return given
+            parameters["srcs"] = [d for n, d in descs.items() if n.startswith("multiple_src")]
+        elif parameter not in parameters and name in descs:
+            parameters[parameter] = descs[name]
+    return parameters
 
 
 #: The images of a convolution.
@@ -62,17 +62,17 @@ _IMAGES = ("src", "dst", "diff_src", "diff_dst")
 def _of_one_axis(row: str, descs: Mapping[str, Any]) -> dict[str, Any]:
     """Leave the layout of images of one channel, or of one pixel, to oneDNN.
 
-    Given, it is taken for a row-major one, which does not fit channels-last images on the other
-    side: only the reference implementation would be left, 100 times as slow.
+    oneDNN takes it for row-major, which does not fit channels-last images on the other side, so
+    that only the reference implementation remains, 100 times as slow.
     """
-    given = {n: descs[n] for n in _IMAGES if n in descs and descs[n].is_plain}
-    single = [n for n, desc in given.items() if desc.dims[1] == 1 or math.prod(desc.dims[2:]) == 1]
-    if len(single) in (0, len(given)):
+    images = {n: descs[n] for n in _IMAGES if n in descs and descs[n].is_plain}
+    single = [n for n, desc in images.items() if desc.dims[1] == 1 or math.prod(desc.dims[2:]) == 1]
+    if len(single) in (0, len(images)):
         return {}
     if row.endswith("_weights"):
-        single = list(given)  # one layout for both, whichever the implementation has
+        single = list(images)  # one layout for both, whichever the implementation has
     return {
-        name: layout.any_layout(given[name].dims, dtypes.NAMES[given[name].data_type])
+        name: layout.any_layout(images[name].dims, dtypes.NAMES[images[name].data_type])
         for name in single
     }
 
@@ -119,17 +119,17 @@ def wide_out(out: Out) -> Out:
     return Out(out.shape, dtype, wide(out.layout))
 
 
-def wide_values(given: Mapping[str, Any]) -> dict[str, Any]:
+def wide_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters or layouts with their descriptors in float32."""
-    return {name: wide(value) for name, value in given.items()}
+    return {name: wide(value) for name, value in values.items()}
 
 
 def wide_post_ops(attr: _core.PrimitiveAttr | None) -> _core.PrimitiveAttr | None:
     """Return the attribute with the tensors of its post-ops in float32."""
-    if attr is None or not (given := attr.get("set_post_ops")):
+    if attr is None or not (calls := attr.get("set_post_ops")):
         return attr
-    made, post_ops = attr.copy(), _core.PostOps()
-    for method, arguments in given[-1][0].calls:
+    widened, post_ops = attr.copy(), _core.PostOps()
+    for method, arguments in calls[-1][0].calls:
         getattr(post_ops, method)(*map(wide, arguments))
-    made.set_post_ops(post_ops)
-    return made
+    widened.set_post_ops(post_ops)
+    return widened

@@ -56,12 +56,12 @@ def bits_of(x: Any) -> tuple[Any, str] | None:
         return None
     capsule = x.__dlpack__()
     field = _dtype_of(capsule)
-    known = _NAMES.get((field.code, field.bits))
-    if known is None:
+    dtype = _NAMES.get((field.code, field.bits))
+    if dtype is None:
         return None
     field.code = _UNSIGNED
     import_function = np.from_dlpack if x.__dlpack_device__()[0] == _CPU else dpnp.from_dlpack
-    return import_function(_Exporter(capsule, x.__dlpack_device__())), known
+    return import_function(_Exporter(capsule, x.__dlpack_device__())), dtype
 
 
 def device_of(array: Array) -> tuple[int, int]:
@@ -76,16 +76,16 @@ def capsule(array: Array, stream: Any, version: Any, device: Any, copy: bool | N
         raise BufferError(
             f"__dlpack__: an Array must not be of 4-bit numbers, got {array.dtype}; use astype"
         )
-    wanted = device or device_of(array)
-    if wanted[0] == _CPU and is_readable(array.get_array()):
+    target = device or device_of(array)
+    if target[0] == _CPU and is_readable(array.get_array()):
         host = np.array(host_view(array.get_array()), copy=bool(copy))
-        made = host.__dlpack__(**({"max_version": version} if version else {}))
+        exported = host.__dlpack__(**({"max_version": version} if version else {}))
     else:
-        made = array.data.__dlpack__(
+        exported = array.data.__dlpack__(
             stream=stream, max_version=version, dl_device=device, copy=copy
         )
-    _dtype_of(made).code = _CODES[array.dtype]
-    return made
+    _dtype_of(exported).code = _CODES[array.dtype]
+    return exported
 
 
 class _Exporter:

@@ -34,7 +34,7 @@ class Frozen:
         self._array = self.data.get_array()
         u = self._array
         self._token = ("frozen", u.shape, u.strides, array.dtype if is_carried else u.dtype)
-        #: Packed copies, keyed by how they were made.
+        #: Packed copies, keyed by how they were computed.
         self.packed: dict[Any, Any] = {}
 
     @property

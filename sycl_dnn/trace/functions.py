@@ -32,8 +32,8 @@ def __getattr__(name: str) -> Any:
             f"{name}: import sycl_dnn.functional before operators of arrays are used"
         )
     for module in (_layer, *_others):
-        found = getattr(module, name, None)
-        if found is not None:
-            globals()[name] = found  # the next time it is read without this function
-            return found
+        function = getattr(module, name, None)
+        if function is not None:
+            globals()[name] = function  # later reads do not call this function
+            return function
     return getattr(_layer, name)

@@ -77,32 +77,32 @@ def backward(
 ) -> Grads:
     """Record one backward primitive; return the gradients of the inputs that it writes.
 
-    ``params`` overrides what the forward primitive was given.
+    ``params`` overrides parameters of the forward primitive.
     """
     reads, writes = signature(row)
     inputs: dict[str, Tensor] = {}
-    ask: dict[str, Any] = {}
+    requested_layouts: dict[str, Any] = {}
     for name in reads:
         tensor = _source(name, entry, grads)
         if tensor is None:
             continue
         inputs[name] = tensor
         if name in _PACKED:
-            ask[name] = "any"
+            requested_layouts[name] = "any"
         elif name.startswith("diff_"):
             # The gradient of a result is in the layout that the result had.
-            ask[name] = entry.outputs[name.removeprefix("diff_")]
+            requested_layouts[name] = entry.outputs[name.removeprefix("diff_")]
     outputs = {name: _out(name, entry) for name in writes if _is_written(name, entry)}
-    given = dict(_passed_on(row, entry), **params)
-    made = trace.primitive(row, inputs, outputs, ask=ask, **given)
-    return {n.removeprefix("diff_"): t for n, t in made.items() if n.startswith("diff_")}
+    parameters = dict(_forward_parameters(row, entry), **params)
+    results = trace.primitive(row, inputs, outputs, ask=requested_layouts, **parameters)
+    return {n.removeprefix("diff_"): t for n, t in results.items() if n.startswith("diff_")}
 
 
-def stands_for(trace: Trace, row: str, entry: Entry, given: Grads, made: Tensor) -> Grads:
+def stands_for(trace: Trace, row: str, entry: Entry, grads: Grads, grad_src: Tensor) -> Grads:
     """Note that a kernel computed what backward primitive ``row`` would, for second derivatives."""
-    out = {"diff_src": made}
-    trace.tape.append(Entry(row, given, out, entry.params, pd=entry.pd))
-    return {"src": made}
+    out = {"diff_src": grad_src}
+    trace.tape.append(Entry(row, grads, out, entry.params, pd=entry.pd))
+    return {"src": grad_src}
 
 
 def _source(name: str, entry: Entry, grads: Mapping[str, Tensor]) -> Tensor | None:
@@ -124,12 +124,12 @@ def _out(name: str, entry: Entry) -> Out:
     return Out(like.shape, like.dtype, "any" if name in _PACKED else entry.args[source])
 
 
-def _passed_on(row: str, entry: Entry) -> dict[str, Any]:
+def _forward_parameters(row: str, entry: Entry) -> dict[str, Any]:
     names = _core.ROWS[row][0].split()
-    given = {n: entry.params[n] for n in names if n in entry.params}
+    parameters = {n: entry.params[n] for n in names if n in entry.params}
     if "hint_fwd_pd" in names:
-        given["hint_fwd_pd"] = entry.pd
-    return given
+        parameters["hint_fwd_pd"] = entry.pd
+    return parameters
 
 
 def gradients_of(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
@@ -150,12 +150,12 @@ def gradients_of(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> 
         name = entry.function or entry.row
         row = f" ({entry.row})" if entry.function else ""
         raise NoGradient(f"vjp: {name} has no gradient{row}", entry.row)
-    found: Grads = {}
+    input_grads: Grads = {}
     for row in BACKWARD[entry.row]:
         written = {n.removeprefix("diff_") for n in signature(row)[1]}
         if written & needed:
-            found |= backward(trace, row, entry, grads, needed)
-    return found
+            input_grads |= backward(trace, row, entry, grads, needed)
+    return input_grads
 
 
 @rule_for("convert")
@@ -166,7 +166,7 @@ def _convert(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grad
 def transposed(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     """Return the gradient of a backward row that is linear in ``diff_dst``: its forward row's."""
     like = entry.inputs["diff_dst"]
-    made = trace.primitive(
+    outputs = trace.primitive(
         entry.row.replace("backward", "forward"),
         {"src": grads["diff_src"]},
         {"dst": Out(like.shape, like.dtype, like)},
@@ -174,7 +174,7 @@ def transposed(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gr
         prop_kind=_core.prop_kind.forward_training,
         **{n: v for n, v in entry.params.items() if n not in ("prop_kind", "hint_fwd_pd")},
     )
-    return {"diff_dst": made["dst"]}
+    return {"diff_dst": outputs["dst"]}
 
 
 rule_for("resampling_backward")(transposed)
@@ -185,15 +185,15 @@ rule_for("shuffle_backward")(transposed)
 def _eltwise(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     uses_dst = entry.params["algorithm"].name.endswith("use_dst_for_bwd")
     data = entry.outputs["dst"] if uses_dst else entry.args["src"]
-    made = trace.primitive(
+    outputs = trace.primitive(
         "eltwise_backward",
         {"dst" if uses_dst else "src": data, "diff_dst": grads["dst"]},
         {"diff_src": Out(data.shape, data.dtype, data)},
         ask={"diff_dst": data},
         data=data.desc,
-        **_passed_on("eltwise_backward", entry),
+        **_forward_parameters("eltwise_backward", entry),
     )
-    return {"src": made["diff_src"]}
+    return {"src": outputs["diff_src"]}
 
 
 # --- Reverse passes that can be differentiated themselves: each step of one is an entry of the tape
@@ -213,44 +213,46 @@ def stopped(x: Any) -> Any:
 
 
 def _stopped(x: Tensor) -> Tensor:
-    made = alias(x)
-    x.trace.tape.append(Entry("stop_gradient", {"src": x}, {"dst": made}, rule=lambda e, g: {}))
-    return made
+    constant = alias(x)
+    x.trace.tape.append(Entry("stop_gradient", {"src": x}, {"dst": constant}, rule=lambda e, g: {}))
+    return constant
 
 
-def pulled_back(trace: Trace, entry: Entry, given: Grads, needed: set[str]) -> Grads:
+def pulled_back(trace: Trace, entry: Entry, output_grads: Grads, needed: set[str]) -> Grads:
     """Record the gradients of the ``needed`` inputs of an entry, as one entry of the tape."""
     part = trace.tape_part(is_apart=True)
     try:
-        found = gradients_of(trace, entry, given, needed)
+        input_grads = gradients_of(trace, entry, output_grads, needed)
     finally:
         part.end()
-    found = {n: g for n, g in found.items() if n in needed and g is not None}
-    made = {n: alias(g) for n, g in found.items()}
-    trace.tape.append(_Reversed(entry, given, found, part.entries).as_entry(made))
-    return made
+    input_grads = {n: g for n, g in input_grads.items() if n in needed and g is not None}
+    aliases = {n: alias(g) for n, g in input_grads.items()}
+    trace.tape.append(_Reversed(entry, output_grads, input_grads, part.entries).as_entry(aliases))
+    return aliases
 
 
 class _Reversed:
     """The recorded gradient of one entry, and how it is differentiated."""
 
-    def __init__(self, entry: Entry, given: Grads, found: Grads, tape: list[Entry]) -> None:
-        self._entry, self._given, self._found = entry, given, found
+    def __init__(
+        self, entry: Entry, output_grads: Grads, input_grads: Grads, tape: list[Entry]
+    ) -> None:
+        self._entry, self._output_grads, self._input_grads = entry, output_grads, input_grads
         # The gradient of a gradient reads intermediate values of the first one.
         self._tape = [*entry.inner, *tape]
 
-    def as_entry(self, made: Grads) -> Entry:
-        """Return the entry of the tape whose outputs are ``made``."""
+    def as_entry(self, outputs: Grads) -> Entry:
+        """Return the entry of the tape whose outputs are ``outputs``."""
         entry = self._entry
         inputs = {f"{kind}:{n}": t for kind, n, t in self._operands()}
         return Entry(
-            "gradient", inputs, made, rule=self._rule, inner=self._tape, function=entry.function
+            "gradient", inputs, outputs, rule=self._rule, inner=self._tape, function=entry.function
         )
 
     def _operands(self) -> Iterator[tuple[str, str, Tensor]]:
-        """Yield what the gradient is a function of."""
+        """Yield the tensors that the gradient is a function of."""
         entry = self._entry
-        groups = (("input", entry.inputs), ("output", entry.outputs), ("dy", self._given))
+        groups = (("input", entry.inputs), ("output", entry.outputs), ("dy", self._output_grads))
         for kind, tensors in groups:
             for name, tensor in tensors.items():
                 if tensor.is_float:
@@ -270,21 +272,21 @@ class _Reversed:
     def _over_tape(self, trace: Trace, entry: Entry, grads: Grads) -> Grads:
         seeds: dict[int, Tensor] = {}
         for name, grad in grads.items():
-            key = id(self._found[name])
+            key = id(self._input_grads[name])
             seeds[key] = added(seeds[key], grad) if key in seeds else grad
-        stand_ins = self._stand_ins(trace, (self._found[n] for n in grads))
+        stand_ins = self._stand_ins(trace, (self._input_grads[n] for n in grads))
         operands = _distinct(entry.inputs)
-        wanted = [*operands.values(), *(t for t, _ in stand_ins)]
+        targets = [*operands.values(), *(t for t, _ in stand_ins)]
         with training(trace):
-            found = propagate(trace, self._tape, seeds, wanted)
+            parts = propagate(trace, self._tape, seeds, targets)
         names = [*operands, *(n for _, n in stand_ins)]
-        made: Grads = {}
-        for name, part in zip(names, found, strict=True):
+        slopes: Grads = {}
+        for name, part in zip(names, parts, strict=True):
             if part is None:
                 continue
             slope = trace.convert(part, entry.inputs[name].dtype)
-            made[name] = added(made[name], slope) if name in made else slope
-        return made
+            slopes[name] = added(slopes[name], slope) if name in slopes else slope
+        return slopes
 
     def _by_composition(self, trace: Trace, entry: Entry, grads: Grads) -> Grads:
         """Differentiate the reverse pass of a composition equivalent to the operation."""
@@ -293,16 +295,16 @@ class _Reversed:
             start = len(trace.tape)
             value = forward.composed()  # type: ignore[misc]
             values = value if isinstance(value, Mapping) else {"dst": value}
-            seeds = {id(values[n]): g for n, g in self._given.items() if n in values}
+            seeds = {id(values[n]): g for n, g in self._output_grads.items() if n in values}
             tape = trace.tape[start:]
-            # An operand given twice has one gradient, under both names.
-            asked = _distinct({n: forward.inputs[n] for n in grads})
-            slopes = propagate(trace, tape, seeds, list(asked.values()))
-            pairs = zip(asked, slopes, strict=True)
-            again = {id(t): grads[n] for n, t in pairs if t is not None}
+            # An operand that occurs twice has one gradient, under both names.
+            inputs = _distinct({n: forward.inputs[n] for n in grads})
+            slopes = propagate(trace, tape, seeds, list(inputs.values()))
+            pairs = zip(inputs, slopes, strict=True)
+            slope_seeds = {id(t): grads[n] for n, t in pairs if t is not None}
             operands = _distinct(entry.inputs)
-            found = propagate(trace, trace.tape[start:], again, list(operands.values()))
-        return {n: g for n, g in zip(operands, found, strict=True) if g is not None}
+            gradients = propagate(trace, trace.tape[start:], slope_seeds, list(operands.values()))
+        return {n: g for n, g in zip(operands, gradients, strict=True) if g is not None}
 
     def _stand_ins(self, trace: Trace, roots: Iterable[Tensor]) -> list[tuple[Tensor, str]]:
         """Return tensors that the inner tape starts from besides the operands, with the operand.
@@ -314,16 +316,16 @@ class _Reversed:
         """
         operands = [(f"{kind}:{n}", t) for kind, n, t in self._operands()]
         operands += [(f"input:{n}", t) for n, t in self._entry.args.items() if t.is_float]
-        known = {id(t) for _, _, t in self._operands()}
+        operand_ids = {id(t) for _, _, t in self._operands()}
         storages = {t.storage for _, t in operands}
-        found, others = [], set[Storage]()
-        for leaf in leaves_of(self._tape, roots, known):
+        stand_ins, independent = [], set[Storage]()
+        for leaf in leaves_of(self._tape, roots, operand_ids):
             name = _operand_of(trace, leaf, operands)
             if name is not None:
-                found.append((leaf, name))
-            elif _depends(trace, leaf.storage, storages, others):
+                stand_ins.append((leaf, name))
+            elif _depends(trace, leaf.storage, storages, independent):
                 raise NoGradient("vjp: no second derivative", "its gradient")
-        return found
+        return stand_ins
 
 
 def composed_rule(row: str) -> Callable[[Composition], Composition]:
@@ -336,13 +338,13 @@ def composed_rule(row: str) -> Callable[[Composition], Composition]:
         @rule_for(row)
         def rule(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
             start = len(trace.tape)
-            made = composition(entry)
-            if not grads.keys() <= made.keys():
+            values = composition(entry)
+            if not grads.keys() <= values.keys():
                 raise NoGradient(f"vjp: {row} has no gradient", row)
-            seeds = {id(made[n]): trace.convert(g, made[n].dtype) for n, g in grads.items()}
+            seeds = {id(values[n]): trace.convert(g, values[n].dtype) for n, g in grads.items()}
             operands = _distinct({n: t for n, t in entry.inputs.items() if t.is_float})
-            found = propagate(trace, trace.tape[start:], seeds, list(operands.values()))
-            return {n: g for n, g in zip(operands, found, strict=True) if g is not None}
+            gradients = propagate(trace, trace.tape[start:], seeds, list(operands.values()))
+            return {n: g for n, g in zip(operands, gradients, strict=True) if g is not None}
 
         return composition
 
@@ -358,11 +360,11 @@ def _distinct(tensors: Mapping[str, Tensor]) -> Grads:
 @contextlib.contextmanager
 def training(trace: Trace) -> Iterator[None]:
     """Let forward primitives write the workspaces that gradients need."""
-    known, trace.training = trace.training, True
+    saved, trace.training = trace.training, True
     try:
         yield
     finally:
-        trace.training = known
+        trace.training = saved
 
 
 def _reads(entry: Entry, tensor: Tensor) -> bool:
@@ -370,23 +372,23 @@ def _reads(entry: Entry, tensor: Tensor) -> bool:
 
 
 def leaves_of(
-    tape: list[Entry], roots: Iterable[Tensor], known: Iterable[int] = ()
+    tape: list[Entry], roots: Iterable[Tensor], boundary: Iterable[int] = ()
 ) -> list[Tensor]:
-    """Return the floating-point tensors that ``roots`` depend on and no entry makes."""
-    # What changes nothing, such as padding by nothing, has its operand as result.
-    makers = {id(t): e for e in tape for t in e.outputs.values() if not _reads(e, t)}
-    stack, seen, found = list(roots), set(known), []
+    """Return the floating-point tensors that ``roots`` depend on and no entry produces."""
+    # An operation that changes nothing, such as padding by 0, has its operand as result.
+    producers = {id(t): e for e in tape for t in e.outputs.values() if not _reads(e, t)}
+    stack, seen, leaves = list(roots), set(boundary), []
     while stack:
         tensor = stack.pop()
         if id(tensor) in seen or not tensor.is_float:
             continue
         seen.add(id(tensor))
-        entry = makers.get(id(tensor))
+        entry = producers.get(id(tensor))
         if entry is not None:
             stack += entry.inputs.values()
         elif tensor.storage.memory is None:
-            found.append(tensor)
-    return found
+            leaves.append(tensor)
+    return leaves
 
 
 def _place(t: Tensor) -> tuple[Any, ...]:
@@ -397,13 +399,13 @@ def _operand_of(trace: Trace, leaf: Tensor, operands: list[tuple[str, Tensor]]) 
     """Return the operand that ``leaf`` views in whole, itself or copied to another layout."""
     tensor = leaf
     while tensor is not None:
-        for name, known in operands:
-            if _place(known) == _place(tensor) and known.desc == tensor.desc:
+        for name, operand in operands:
+            if _place(operand) == _place(tensor) and operand.desc == tensor.desc:
                 return name
-        copied = [s for s in trace.writers_of(tensor.storage) if "dst" in s.outputs]
-        if len(copied) != 1:
+        copies = [s for s in trace.writers_of(tensor.storage) if "dst" in s.outputs]
+        if len(copies) != 1:
             return None
-        step = copied[0]
+        step = copies[0]
         is_copy = getattr(getattr(step, "primitive", None), "name", "") == "reorder"
         whole = step.outputs["dst"]
         if not is_copy or _place(whole) != _place(tensor) or set(step.inputs) != {"src"}:
@@ -433,13 +435,13 @@ def _depends(trace: Trace, storage: Storage, operands: set[Storage], seen: set[S
 
 
 def propagate(
-    trace: Trace, tape: Sequence[Entry], seeds: dict[int, Tensor], wanted: Sequence[Tensor]
+    trace: Trace, tape: Sequence[Entry], seeds: dict[int, Tensor], targets: Sequence[Tensor]
 ) -> list[Tensor | None]:
-    """Record the reverse pass over ``tape``; return the gradients of ``wanted``.
+    """Record the reverse pass over ``tape``; return the gradients of ``targets``.
 
     ``seeds`` has the gradients of results by ``id`` of the tensor.
     """
-    reached = {id(t) for t in wanted}
+    reached = {id(t) for t in targets}
     for entry in tape:
         if any(id(t) in reached for t in entry.inputs.values()):
             reached |= {id(t) for t in entry.outputs.values()}
@@ -447,20 +449,20 @@ def propagate(
     for entry in reversed(tape):
         # Outputs that are one tensor, as both gradients of a sum's operands are, have one gradient.
         outputs = _distinct(entry.outputs)
-        given = {n: grads[id(t)] for n, t in outputs.items() if id(t) in grads}
+        output_grads = {n: grads[id(t)] for n, t in outputs.items() if id(t) in grads}
         needed = {n for n, t in entry.inputs.items() if id(t) in reached and t.is_float}
-        if not given or not needed:
+        if not output_grads or not needed:
             continue
-        # Passed on once: a copy that several steps share may be on the tape more than once.
+        # Propagated once: a copy that several steps share may be on the tape more than once.
         for tensor in entry.outputs.values():
             grads.pop(id(tensor), None)
         # Gradients have the dtypes of the forward pass.
         with policy.using(autocast=None):
-            found = pulled_back(trace, entry, given, needed)
-        for name, grad in found.items():
+            input_grads = pulled_back(trace, entry, output_grads, needed)
+        for name, grad in input_grads.items():
             key = id(entry.inputs[name])
             grads[key] = added(grads[key], grad) if key in grads else grad
-    return [grads.get(id(t)) for t in wanted]
+    return [grads.get(id(t)) for t in targets]
 
 
 def added(a: Tensor, b: Tensor) -> Tensor:

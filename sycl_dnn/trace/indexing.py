@@ -28,16 +28,16 @@ def taken(x: Any, key: Any) -> Any:
     """Return ``x[key]``."""
     unspoilt("index", x)
     items = full_key(x, key)
-    made = x.trace.joined(taken_from, taken_from, (x, items), {})
-    return made if any(map(_is_array, items)) else alias(x, made)
+    result = x.trace.joined(taken_from, taken_from, (x, items), {})
+    return result if any(map(_is_array, items)) else alias(x, result)
 
 
 def full_key(x: Any, key: Any) -> list[Any]:
     """Return a key with an item for each axis of ``x``, and None for each new one."""
-    given = key if isinstance(key, tuple) else (key,)
-    items = [known for item in given for known in _known(item)]
-    _check_masks(x.shape, given)
-    return _full_key(items, len(x.shape))
+    items = key if isinstance(key, tuple) else (key,)
+    expanded = [expanded_item for item in items for expanded_item in _expanded(item)]
+    _check_masks(x.shape, items)
+    return _full_key(expanded, len(x.shape))
 
 
 def taken_from(x: Any, items: list[Any]) -> Any:
@@ -49,36 +49,40 @@ def _sliced(x: Any, items: list[Any]) -> Any:
     """Return ``x`` with numbers, slices and None as index."""
     from sycl_dnn.trace import views
 
-    made = x
-    axis, kept = 0, []
+    view = x
+    axis, sizes = 0, []
     for item in items:
         if item is None:
-            kept.append(1)
+            sizes.append(1)
             continue
         n = x.shape[axis]
         start, length, step = _range(item, n, axis)
         if step < 0:
             # The same elements forward, then reversed.
             forward = start + (length - 1) * step
-            made = views.narrow(made, axis, forward if length else 0, length, -step)
-            made = functions.flip(made, axis) if length > 1 else made
+            view = views.narrow(view, axis, forward if length else 0, length, -step)
+            view = functions.flip(view, axis) if length > 1 else view
         elif (start, length, step) != (0, n, 1):
-            made = views.narrow(made, axis, start, length, step)
+            view = views.narrow(view, axis, start, length, step)
         if isinstance(item, slice):
-            kept.append(length)
+            sizes.append(length)
         axis += 1
-    return made if tuple(kept) == made.shape else views.reshape(made, kept)
+    return view if tuple(sizes) == view.shape else views.reshape(view, sizes)
 
 
 def _full_key(items: list[Any], ndim: int) -> list[Any]:
     """Return a key with one item for each axis, not counting None."""
     n_axes = sum(i is not None and i is not Ellipsis for i in items)
     if n_axes > ndim or sum(i is Ellipsis for i in items) > 1:
-        shown = ", ".join(map(_shown, items))
-        raise IndexError(f"index: there must be at most {ndim} items and one ..., got [{shown}]")
+        listed = ", ".join(map(_shown, items))
+        raise IndexError(f"index: there must be at most {ndim} items and one ..., got [{listed}]")
     rest = [slice(None)] * (ndim - n_axes)
-    at = next((p for p, i in enumerate(items) if i is Ellipsis), None)
-    return items + rest if at is None else items[:at] + rest + items[at + 1 :]
+    ellipsis_at = next((p for p, i in enumerate(items) if i is Ellipsis), None)
+    return (
+        items + rest
+        if ellipsis_at is None
+        else items[:ellipsis_at] + rest + items[ellipsis_at + 1 :]
+    )
 
 
 def _shown(item: Any) -> str:
@@ -89,8 +93,8 @@ def _is_array(item: Any) -> bool:
     return hasattr(item, "shape")
 
 
-def _known(item: Any) -> Sequence[Any]:
-    """Return items of a key for one: a mask as arrays of numbers, for each of its axes."""
+def _expanded(item: Any) -> Sequence[Any]:
+    """Return an item of a key as a list: a mask as one array of indices for each of its axes."""
     if isinstance(item, (bool, np.bool_)):
         raise NeedsArrays(_BOOL)
     if isinstance(item, list):
@@ -113,18 +117,18 @@ def _places(mask: Any) -> Sequence[Any]:
 
 def _check_masks(shape: tuple[int, ...], items: Sequence[Any]) -> None:
     """Raise IndexError for a mask whose sizes are not those of its axes."""
-    taken = [item.ndim if _is_mask(item) else int(item is not None) for item in items]
+    n_axes = [item.ndim if _is_mask(item) else int(item is not None) for item in items]
     axis = 0
     for number, item in enumerate(items):
         if item is Ellipsis:
-            axis = len(shape) - sum(taken[number + 1 :])
+            axis = len(shape) - sum(n_axes[number + 1 :])
             continue
-        own = shape[axis : axis + taken[number]]
-        if _is_mask(item) and tuple(item.shape) != own:
+        sizes = shape[axis : axis + n_axes[number]]
+        if _is_mask(item) and tuple(item.shape) != sizes:
             raise IndexError(
-                f"index: a mask must have the sizes of its axes, {own}, got {tuple(item.shape)}"
+                f"index: a mask must have the sizes of its axes, {sizes}, got {tuple(item.shape)}"
             )
-        axis += taken[number]
+        axis += n_axes[number]
 
 
 def _item(item: Any) -> Any:
@@ -153,19 +157,22 @@ def _number(item: Any) -> int:
         ) from None
 
 
-#: Maximum number of rows copied one by one for a known index.
+#: Maximum number of rows that are copied one by one for a NumPy index.
 _MOST_ROWS = 64
 
 
 def _gathered(x: Any, items: list[Any]) -> Any:
     """Return ``x`` where some items are arrays of integers; all others come first, as in dpnp."""
-    only = [i for i in items if not isinstance(i, slice)]
-    first = only[0]
-    if isinstance(first, np.ndarray) and first.ndim == len(only) == 1 <= len(first) <= _MOST_ROWS:
+    indices = [i for i in items if not isinstance(i, slice)]
+    first = indices[0]
+    if (
+        isinstance(first, np.ndarray)
+        and first.ndim == len(indices) == 1 <= len(first) <= _MOST_ROWS
+    ):
         return _rows(x, items, first)
     sliced = _sliced(x, [slice(None) if _is_array(item) else item for item in items])
-    kept = [item for item in items if not isinstance(item, int)]
-    chosen = [axis for axis, item in enumerate(kept) if _is_array(item)]
+    keys = [item for item in items if not isinstance(item, int)]
+    chosen = [axis for axis, item in enumerate(keys) if _is_array(item)]
     rest = [i for i in range(sliced.ndim) if i not in chosen]
     sizes = [sliced.shape[i] for i in chosen]
     axis = 0
@@ -173,33 +180,33 @@ def _gathered(x: Any, items: list[Any]) -> Any:
         if _is_array(item):
             _check_numbers(item, x.shape[axis], axis)
         axis += item is not None
-    index = functions.flat_index(sliced.trace, [kept[i] for i in chosen], sizes)
-    turned = functions.permute(sliced, (*chosen, *rest))
-    width = math.prod(turned.shape[len(chosen) :])
-    table = functions.reshape(turned, (math.prod(sizes), width))
+    index = functions.flat_index(sliced.trace, [keys[i] for i in chosen], sizes)
+    permuted = functions.permute(sliced, (*chosen, *rest))
+    width = math.prod(permuted.shape[len(chosen) :])
+    table = functions.reshape(permuted, (math.prod(sizes), width))
     shape = tuple(index.shape)
     rows = functions.reshape(index, (math.prod(shape),))
-    made = functions.reshape(
-        functions.embedding(rows, table), (*shape, *turned.shape[len(chosen) :])
+    result = functions.reshape(
+        functions.embedding(rows, table), (*shape, *permuted.shape[len(chosen) :])
     )
     # Adjacent arrays leave their axes in place, others come first.
     if chosen != list(range(chosen[0], chosen[-1] + 1)) or not chosen[0]:
-        return made
+        return result
     first, n = chosen[0], len(shape)
-    order = [*range(n, n + first), *range(n), *range(n + first, made.ndim)]
-    return functions.permute(made, order)
+    order = [*range(n, n + first), *range(n), *range(n + first, result.ndim)]
+    return functions.permute(result, order)
 
 
 def _check_numbers(item: Any, n: int, axis: int) -> None:
-    """Raise IndexError for a known index that is out of range."""
-    known = item if isinstance(item, np.ndarray) else np.zeros(0, int)
-    wrong = known[(known < -n) | (known >= n)]
+    """Raise IndexError for a NumPy index that is out of range."""
+    indices = item if isinstance(item, np.ndarray) else np.zeros(0, int)
+    wrong = indices[(indices < -n) | (indices >= n)]
     if wrong.size:
         raise IndexError(f"index: {wrong.flat[0]} is out of range for axis {axis} of size {n}")
 
 
 def _rows(x: Any, items: list[Any], numbers: np.ndarray) -> Any:
-    """Return ``x`` indexed by one short array of known numbers and by slices."""
+    """Return ``x`` indexed by one short NumPy array and by slices."""
     axis = next(i for i, item in enumerate(items) if isinstance(item, np.ndarray))
     before, after = items[:axis], items[axis + 1 :]
     n = x.shape[axis]
@@ -237,8 +244,8 @@ def put(x: Any, key: Any, value: Any) -> Any:
     places = taken(numbers, key)
     values = functions.reshape(_broadcast(value, places.shape), (places.size,))
     flat = functions.reshape(x, (x.size,))
-    made = functions.index_put(flat, [functions.reshape(places, (places.size,))], values)
-    return functions.reshape(made, x.shape)
+    updated = functions.index_put(flat, [functions.reshape(places, (places.size,))], values)
+    return functions.reshape(updated, x.shape)
 
 
 def numbers_of(x: Any) -> Any:

@@ -22,7 +22,7 @@ def row_major_strides(shape: Sequence[int]) -> Shape:
 def canonical_strides(shape: Shape, strides: Shape) -> Shape:
     """Return the strides that a descriptor gets, which lead to the same elements.
 
-    Those that lead nowhere are as in a dense array: any number may stand there in an array.
+    Strides of axes with at most one element are those of a dense array; an array may have any.
     """
     return tuple(canonical(shape, strides))
 
@@ -103,8 +103,8 @@ def is_channels_last(desc: MemoryDesc) -> bool:
     dims, strides = desc.dims, desc.strides
     if not desc.is_plain or len(dims) < 3:
         return False
-    wanted = channels_last_strides(dims)
-    return all(n == 1 or a == b for n, a, b in zip(dims, strides, wanted, strict=True))
+    expected = channels_last_strides(dims)
+    return all(n == 1 or a == b for n, a, b in zip(dims, strides, expected, strict=True))
 
 
 def like(desc: MemoryDesc, dtype: str, shape: Sequence[int] | None = None) -> MemoryDesc:

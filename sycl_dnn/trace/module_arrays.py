@@ -80,7 +80,7 @@ def in_manner(value: Any) -> Any:
     return value
 
 
-# By the address of the array that they represent, which they keep alive.
+# By the address of the array that each represents and keeps alive.
 _handed: weakref.WeakValueDictionary[int, ModuleArray] = weakref.WeakValueDictionary()
 
 
@@ -88,12 +88,12 @@ def handed(array: Any) -> Any:
     """Return a dpnp array with torch's methods, the same one each time while it is alive."""
     if type(array) is not dpnp.ndarray:
         return array
-    found = _handed.get(id(array))
-    if found is None:
-        found = array_of_class(ModuleArray, array.get_array())
-        found.plain, found.owners = array, {}
-        _handed[id(array)] = found
-    return found
+    array_of_torch = _handed.get(id(array))
+    if array_of_torch is None:
+        array_of_torch = array_of_class(ModuleArray, array.get_array())
+        array_of_torch.plain, array_of_torch.owners = array, {}
+        _handed[id(array)] = array_of_torch
+    return array_of_torch
 
 
 def plain(value: Any) -> Any:
@@ -153,10 +153,10 @@ def _operator(name: str, function: str, *, is_reflected: bool = False) -> Any:
 
 
 def _expand(x: Any, *sizes: Any) -> Any:
-    wanted = tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
-    lead = len(wanted) - x.ndim
-    full = tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(wanted))
-    return dpnp.broadcast_to(x.plain, full)
+    shape = tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
+    lead = len(shape) - x.ndim
+    target_shape = tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(shape))
+    return dpnp.broadcast_to(x.plain, target_shape)
 
 
 def _normal(x: Any, mean: float = 0.0, std: float = 1.0) -> Any:
@@ -260,10 +260,10 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         tensor = None if is_own else _traced(self)
         if tensor is not None:
             return getattr(tensor, name)
-        found = None if is_own else _others(self, name)
-        if found is None:
+        function = None if is_own else _others(self, name)
+        if function is None:
             raise _torch_habits.missing("array", f"'{type(self).__name__}' object", name)
-        return lambda *args, **kwargs: in_manner(found(self, *args, **kwargs))
+        return lambda *args, **kwargs: in_manner(function(self, *args, **kwargs))
 
     def __reduce__(self) -> Any:
         return plain, (self.plain,)
@@ -318,10 +318,10 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
 
     def _owned(self, also_buffers: bool = False) -> list[tuple[Any, str]]:
         """Return the modules that have the array as a parameter, with its names."""
-        found = [(owner(), name) for (_, name), owner in self.owners.items()]
+        owners = [(owner(), name) for (_, name), owner in self.owners.items()]
         return [
             (m, n)
-            for m, n in found
+            for m, n in owners
             if m is not None
             and (
                 m._parameters.get(n) is self.plain

@@ -172,12 +172,12 @@ def is_flat(values: Iterable[Any]) -> bool:
 
 def trace_of_leaves(leaves: Iterable[Any]) -> Any:
     """Return what ``trace_of`` does, for values that are not nested."""
-    found = None
+    common = None
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
             continue
         trace = leaf.trace
-        if found is not None and trace is not found:
-            raise MixedTraces(leaf, found, trace)
-        found = trace
-    return found
+        if common is not None and trace is not common:
+            raise MixedTraces(leaf, common, trace)
+        common = trace
+    return common

@@ -33,7 +33,7 @@ SQUARE = (algorithm.eltwise_square,)
 LARGEST = 3.4028234663852886e38
 
 
-#: What a product is shifted by that is only scaled: 0.0 would take the sign of its zeros.
+#: The shift of a value that is only scaled: 0.0 would lose the sign of zeros.
 NO_SHIFT = -0.0
 
 
@@ -96,10 +96,10 @@ def fused(
         attr = _post_ops(a, steps, inputs)
         ask = {"src_0": a, "src_1": a if b.shape == a.shape else b}
         out = {"dst": Out(a.shape, dtype or a.dtype, a)}
-        made = a.trace.primitive("binary", inputs, out, ask=ask, attr=attr, algorithm=kind)["dst"]
+        result = a.trace.primitive("binary", inputs, out, ask=ask, attr=attr, algorithm=kind)["dst"]
     params = {"algorithm": kind, "steps": steps}
-    a.trace.tape.append(Entry("fused", entry_inputs, {"dst": made}, params))
-    return made
+    a.trace.tape.append(Entry("fused", entry_inputs, {"dst": result}, params))
+    return result
 
 
 def is_binary(step: tuple[Any, ...]) -> bool:
@@ -117,8 +117,8 @@ def _alike(tensor: Tensor, a: Tensor) -> Tensor:
     """Return a post-op's operand in the layout of ``a``, in a dtype that every engine accepts."""
     dtype = "float32" if tensor.dtype == "float16" else tensor.dtype
     like = a if tensor.shape == a.shape else tensor
-    wanted = layout.like(like.desc, dtype)
-    return tensor if tensor.desc == wanted else tensor.trace.reorder(tensor, wanted)
+    desc = layout.like(like.desc, dtype)
+    return tensor if tensor.desc == desc else tensor.trace.reorder(tensor, desc)
 
 
 # --- Element-wise operations of two tensors that broadcast
@@ -187,11 +187,11 @@ def zeros(trace: Trace, shape: tuple[int, ...], dtype: str) -> Tensor:
     """Return a row-major tensor of zeros."""
     if dtype not in dtypes.DATA_TYPES:
         return trace.array_call(_Zeros(shape, str(dtype)), [], [Out(shape, dtype)])[0]
-    made = trace.zeros(layout.row_major(shape, dtype), shape)
-    return shown(made, shape, tuple(range(len(shape))), dtype)
+    tensor = trace.zeros(layout.row_major(shape, dtype), shape)
+    return shown(tensor, shape, tuple(range(len(shape))), dtype)
 
 
-#: What is true for NaN on CPUs, and its equivalents for swapped or negated operands.
+#: Comparisons that are true for NaN on CPUs, and their equivalents for swapped or negated operands.
 _TRUE_FOR_NAN = {A.binary_gt: A.binary_lt, A.binary_ge: A.binary_le}
 
 
@@ -202,8 +202,8 @@ def _computed(kind: algorithm, a: Tensor, b: Tensor, shape: tuple[int, ...], dty
         a, b = (b, a) if is_whole else (linear_map(a, -1.0), linear_map(b, -1.0))
     like = a if a.shape == shape else b if b.shape == shape else None
     order = axis_order(like, len(shape))
-    between = _computable(a, b, dtype)
-    a, b = laid_out(a, order, _first_dtype(a, b, between)), laid_out(b, order)
+    work_dtype = _computable(a, b, dtype)
+    a, b = laid_out(a, order, _first_dtype(a, b, work_dtype)), laid_out(b, order)
     presents = {p for _, p in merged(shape, order, a, b)}
     attr = None
     if (False, True) in presents:
@@ -219,10 +219,10 @@ def _computed(kind: algorithm, a: Tensor, b: Tensor, shape: tuple[int, ...], dty
     groups = merged(shape, order, a, b)
     sizes = sizes_of(groups, 0)
     first, second = grid(a, sizes), grid(b, sizes_of(groups, 1))
-    made = _primitive(kind, first, second, Out(sizes, between), attr)
+    result = _primitive(kind, first, second, Out(sizes, work_dtype), attr)
     if kind in (A.binary_max, A.binary_min):
-        made = _with_nan_of(first, made)
-    return shown(a.trace.convert(made, dtype), shape, order, dtype)
+        result = _with_nan_of(first, result)
+    return shown(a.trace.convert(result, dtype), shape, order, dtype)
 
 
 def _primitive(
@@ -232,11 +232,11 @@ def _primitive(
     return a.trace.primitive("binary", inputs, {"dst": out}, attr=attr, algorithm=kind)["dst"]
 
 
-def _with_nan_of(a: Tensor, made: Tensor) -> Tensor:
+def _with_nan_of(a: Tensor, extreme: Tensor) -> Tensor:
     """Return an extreme with the NaN of its first operand, which oneDNN drops."""
     is_number = _primitive(A.binary_eq, a, a, Out(a.shape, "int8"))
-    inputs = {"src_0": made, "src_1": a.trace.convert(a, made.dtype), "src_2": is_number}
-    out = Out(made.shape, made.dtype)
+    inputs = {"src_0": extreme, "src_1": a.trace.convert(a, extreme.dtype), "src_2": is_number}
+    out = Out(extreme.shape, extreme.dtype)
     return a.trace.primitive("binary", inputs, {"dst": out}, algorithm=A.binary_select)["dst"]
 
 
@@ -251,11 +251,11 @@ def _first_dtype(a: Tensor, b: Tensor, result: str) -> str:
     return result if dtypes.is_float(result) else dtypes.promote(a.dtype, b.dtype)
 
 
-def shown(made: Tensor, shape: tuple[int, ...], order: tuple[int, ...], dtype: str) -> Tensor:
+def shown(dense: Tensor, shape: tuple[int, ...], order: tuple[int, ...], dtype: str) -> Tensor:
     """Return a dense result in the shape and order of axes that it represents."""
     strides = layout.permuted_strides(shape, order)
     desc = layout.strided(shape, dtype, strides)
-    return Tensor(made.trace, made.storage, desc, dtype, shape, made.offset, strides)
+    return Tensor(dense.trace, dense.storage, desc, dtype, shape, dense.offset, strides)
 
 
 def binary(kind: algorithm, a: Tensor, b: Tensor, dtype: str | None = None) -> Tensor:
@@ -271,12 +271,12 @@ def binary(kind: algorithm, a: Tensor, b: Tensor, dtype: str | None = None) -> T
     a, b = expand_rank(a, len(shape)), expand_rank(b, len(shape))
     with untaped(trace):
         if 0 in shape:
-            made = zeros(trace, shape, dtype)
+            result = zeros(trace, shape, dtype)
         else:
-            made = _computed(kind, _few(a, b, shape), b, shape, dtype)
+            result = _computed(kind, _few(a, b, shape), b, shape, dtype)
     inputs = {"src_0": a, "src_1": b}
-    trace.tape.append(Entry("binary", inputs, {"dst": made}, {"algorithm": kind}))
-    return made
+    trace.tape.append(Entry("binary", inputs, {"dst": result}, {"algorithm": kind}))
+    return result
 
 
 def _few(a: Tensor, b: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -309,7 +309,7 @@ def eltwise(x: Tensor, kind: algorithm, alpha: float = 0.0, beta: float = 0.0) -
     """Apply one of oneDNN's element-wise functions, in the layout of ``x``."""
     if x.dtype == "float64":
         return OF_DOUBLES["eltwise"](x, kind, float(alpha), float(beta))
-    made = x.trace.primitive(
+    outputs = x.trace.primitive(
         "eltwise_forward",
         {"src": x},
         {"dst": Out(x.shape, x.dtype, x)},
@@ -319,7 +319,7 @@ def eltwise(x: Tensor, kind: algorithm, alpha: float = 0.0, beta: float = 0.0) -
         alpha=float(alpha),
         beta=float(beta),
     )
-    return made["dst"]
+    return outputs["dst"]
 
 
 def linear_map(x: Tensor, scale: float, shift: float = NO_SHIFT) -> Tensor:
@@ -336,8 +336,8 @@ def broadcast_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     source = expand_rank(x, len(shape))
     with untaped(x.trace):
         if 0 in shape:
-            made = zeros(x.trace, shape, x.dtype)
+            repeated_source = zeros(x.trace, shape, x.dtype)
         else:
-            made = spread(source, shape, axis_order(source, len(shape)))
-            note_repeated(made, source)
-    return x.trace.view(source, made, partial(sum_to, shape=source.shape))
+            repeated_source = spread(source, shape, axis_order(source, len(shape)))
+            note_repeated(repeated_source, source)
+    return x.trace.view(source, repeated_source, partial(sum_to, shape=source.shape))

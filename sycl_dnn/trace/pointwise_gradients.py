@@ -48,10 +48,12 @@ def select(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
     condition, a, b = (expand_rank(t, len(shape)) for t in (condition, a, b))
     with untaped(trace):
         is_empty = 0 in shape
-        made = zeros(trace, shape, dtype) if is_empty else _selected(condition, a, b, shape, dtype)
+        result = (
+            zeros(trace, shape, dtype) if is_empty else _selected(condition, a, b, shape, dtype)
+        )
     inputs = {"src_0": a, "src_1": b, "src_2": condition}
-    trace.tape.append(Entry("select", inputs, {"dst": made}))
-    return made
+    trace.tape.append(Entry("select", inputs, {"dst": result}))
+    return result
 
 
 def _selected(c: Tensor, a: Tensor, b: Tensor, shape: tuple[int, ...], dtype: str) -> Tensor:
@@ -63,25 +65,25 @@ def _selected(c: Tensor, a: Tensor, b: Tensor, shape: tuple[int, ...], dtype: st
     groups = merged(shape, order, a, b)
     sizes = sizes_of(groups, 0)
     flags = Tensor(c.trace, c.storage, layout.row_major(sizes, "int8"), "int8", sizes, c.offset)
-    made = a.trace.primitive(
+    result = a.trace.primitive(
         "binary",
         {"src_0": grid(a, sizes), "src_1": grid(b, sizes_of(groups, 1)), "src_2": flags},
         {"dst": Out(sizes, dtype)},
         algorithm=algorithm.binary_select,
     )["dst"]
-    return shown(made, shape, order, dtype)
+    return shown(result, shape, order, dtype)
 
 
 @rule_for("select")
 def _select(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     dy, condition = grads["dst"], entry.inputs["src_2"]
-    nothing = filled(trace, 0.0, (1,) * dy.ndim, dy.dtype)
-    found = {}
+    zero = filled(trace, 0.0, (1,) * dy.ndim, dy.dtype)
+    gradients = {}
     if "src_0" in needed:
-        found["src_0"] = sum_to(select(condition, dy, nothing), entry.inputs["src_0"].shape)
+        gradients["src_0"] = sum_to(select(condition, dy, zero), entry.inputs["src_0"].shape)
     if "src_1" in needed:
-        found["src_1"] = sum_to(select(condition, nothing, dy), entry.inputs["src_1"].shape)
-    return found
+        gradients["src_1"] = sum_to(select(condition, zero, dy), entry.inputs["src_1"].shape)
+    return gradients
 
 
 # --- Gradients of element-wise operations of two tensors
@@ -122,11 +124,11 @@ def _binary(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads
     slopes = _slopes(entry.params["algorithm"])
     if slopes is None:
         return {}  # comparisons are flat
-    found = {}
+    gradients = {}
     a, b = entry.inputs["src_0"], entry.inputs["src_1"]
     for name, slope in zip(("src_0", "src_1"), slopes, strict=True):
         if name in needed:
             operand = entry.inputs[name]
             grad = sum_to(slope(grads["dst"], a, b, entry.outputs["dst"]), operand.shape)
-            found[name] = trace.convert(grad, operand.dtype)
-    return found
+            gradients[name] = trace.convert(grad, operand.dtype)
+    return gradients

@@ -37,10 +37,10 @@ class Policy(NamedTuple):
 _process = [Policy()]
 _here: ContextVar[Policy | None] = ContextVar("sycl_dnn_policy", default=None)
 #: Equal settings are one object: calls are distinguished by its identity.
-_known: dict[Policy, Policy] = {}
+_interned: dict[Policy, Policy] = {}
 #: Where ``_core.CallTable`` reads the current settings.
 SOURCES = (_here, _process)
-_said: set[tuple[Any, ...]] = set()
+_warned: set[tuple[Any, ...]] = set()
 
 
 def current() -> Policy:
@@ -48,9 +48,9 @@ def current() -> Policy:
     return _here.get() or _process[0]
 
 
-def _check(name: str, value: str, known: Any) -> str:
-    if value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
+def _check(name: str, value: str, allowed: Any) -> str:
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
     return value
 
 
@@ -167,8 +167,8 @@ def kernel_mode(mode: str) -> Iterator[None]:
 @contextlib.contextmanager
 def using(**settings: Any) -> Iterator[None]:
     """Replace settings by name inside a ``with`` block."""
-    made = current()._replace(**settings)
-    with restored(_known.setdefault(made, made)):
+    settings_here = current()._replace(**settings)
+    with restored(_interned.setdefault(settings_here, settings_here)):
         yield
 
 
@@ -184,7 +184,7 @@ def restored(settings: Policy) -> Iterator[None]:
 
 def warn_once(kind: type[Warning], key: tuple[Any, ...], text: str) -> None:
     """Warn the first time that ``key`` occurs in the process."""
-    if key in _said:
+    if key in _warned:
         return
-    _said.add(key)
+    _warned.add(key)
     warn(text, kind)

@@ -33,12 +33,12 @@ def trace(name: str, build: Callable[[], _T]) -> _T:
     if not _core.is_recording():
         return build()
     begin = time.perf_counter_ns()
-    made = build()
+    plan = build()
     _core.note("trace", name, begin, time.perf_counter_ns())
-    return made
+    return plan
 
 
-def array_call(name: str, work: Callable[[], _T], given: Sequence[Any], queue: Any) -> _T:
+def array_call(name: str, work: Callable[[], _T], arguments: Sequence[Any], queue: Any) -> _T:
     """Return what ``work`` computes from arrays with dpnp on a queue."""
     if not _core.is_recording():
         return work()
@@ -46,20 +46,20 @@ def array_call(name: str, work: Callable[[], _T], given: Sequence[Any], queue: A
     if waits:
         SequentialOrderManager[queue].wait()
     begin = time.perf_counter_ns()
-    made = work()
+    result = work()
     if waits:
         SequentialOrderManager[queue].wait()
-    tensors = [_tensor(str(i), value) for i, value in enumerate(given)]
+    tensors = [_tensor(str(i), value) for i, value in enumerate(arguments)]
     _core.note("dpnp", name, begin, time.perf_counter_ns(), tensors, is_done=waits)
-    return made
+    return result
 
 
 def arrays_in(values: Iterable[Any]) -> list[Any]:
     """Return values, and those of lists among them, in order."""
-    found: list[Any] = []
+    flat: list[Any] = []
     for value in values:
-        found += value if isinstance(value, list) else [value]
-    return found
+        flat += value if isinstance(value, list) else [value]
+    return flat
 
 
 def _tensor(name: str, value: Any) -> tuple[str, str, tuple[int, ...], str]:

@@ -34,13 +34,11 @@ from sycl_dnn.trace.torch_methods import OfCapture
 from sycl_dnn.trace.trace_state import TraceState
 from sycl_dnn.trace.values import Storage, Tensor
 
-# --- Record what a function does: primitives with the reorders they need, and calls of dpnp
-
 if TYPE_CHECKING:
     from sycl_dnn.trace.frozen import Seed
 
 
-#: By function of this folder: the same of float64, which oneDNN does not compute on CPUs.
+#: By function of this folder: its float64 version, which oneDNN lacks on CPUs.
 OF_DOUBLES: dict[str, Callable[..., Tensor]] = {}
 
 
@@ -54,15 +52,15 @@ def computes_doubles(name: str) -> Callable[[Callable[..., Tensor]], Callable[..
     return register
 
 
-def _redescribed(tensor: Tensor, wanted: _core.MemoryDesc) -> Tensor | None:
-    """Return the same elements by another descriptor, if only strides of single ones differ."""
+def _redescribed(tensor: Tensor, desc: _core.MemoryDesc) -> Tensor | None:
+    """Return the same elements by another descriptor, if only strides of axes of size 1 differ."""
     t = tensor
-    if not (t.desc.is_plain and wanted.is_plain and t.desc.data_type == wanted.data_type):
+    if not (t.desc.is_plain and desc.is_plain and t.desc.data_type == desc.data_type):
         return None
-    sizes, pairs = t.desc.dims, zip(t.desc.strides, wanted.strides, strict=True)
-    if sizes != wanted.dims or any(a != b for n, (a, b) in zip(sizes, pairs, strict=True) if n > 1):
+    sizes, pairs = t.desc.dims, zip(t.desc.strides, desc.strides, strict=True)
+    if sizes != desc.dims or any(a != b for n, (a, b) in zip(sizes, pairs, strict=True) if n > 1):
         return None
-    return Tensor(t.trace, t.storage, wanted, t.dtype, t.shape, t.offset)
+    return Tensor(t.trace, t.storage, desc, t.dtype, t.shape, t.offset)
 
 
 def _canonical(tensor: Tensor) -> Tensor:
@@ -89,73 +87,73 @@ class Trace(TraceState):
 
     def __init__(self, engine: _core.Engine, training: bool = False) -> None:
         super().__init__(engine, training)
-        #: Copies made so far: by storage, then by views of both.
+        #: Copies so far: by storage, then by views of both.
         self._reordered: dict[Storage, dict[tuple[Any, ...], Tensor]] = {}
         self._n_repeats = 0
 
     def recorded_apart(self, body: Callable[[], Any]) -> tuple[Any, list[Step | ArrayStep]]:
-        """Return the result of ``body`` and the steps it records, which are not kept here.
+        """Return the result of ``body`` and the steps it records, which are not added to the trace.
 
-        These may run before those recorded so far, so they cannot use copies made before.
+        These may run before those recorded so far, so they cannot use earlier copies.
         """
-        known = self.steps, self._reordered
+        saved = self.steps, self._reordered
         self.steps, self._reordered = [], {}
         try:
             return body(), self.steps
         finally:
-            self.steps, self._reordered = known
+            self.steps, self._reordered = saved
 
     @contextlib.contextmanager
     def repeating(self, seeds: Sequence[Tensor]) -> Iterator[None]:
-        """Record a function again: nothing that it made the first time is read.
+        """Record a function again without reading copies of the first time.
 
         It uses the same ``seeds``, and does not update the caller's arrays.
         """
-        known = self._reordered, self._repeated
+        saved = self._reordered, self._repeated
         self._reordered, self._repeated = {}, iter(seeds)
         self._n_repeats += 1
         number, first = self._n_repeats, len(self.steps)
         try:
             yield
         finally:
-            self._reordered, self._repeated = known
+            self._reordered, self._repeated = saved
             for step in self.steps[first:]:
                 for tensor in step.outputs.values():
                     tensor.storage.repeat = number
 
-    def reorder(self, tensor: Tensor, wanted: _core.MemoryDesc, inserted: bool = True) -> Tensor:
+    def reorder(self, tensor: Tensor, desc: _core.MemoryDesc, inserted: bool = True) -> Tensor:
         """Return the tensor in another layout or dtype of the same shape; not on the tape.
 
         ``inserted`` is false if the caller requested the copy; ``profile`` distinguishes the two.
         """
-        known = self._reordered.setdefault(tensor.storage, {})
-        key = (tensor.offset, tensor.desc, wanted)
-        found = known.get(key)
-        if found is not None:
-            return found
-        name = dtypes.NAMES[wanted.data_type]
+        copies = self._reordered.setdefault(tensor.storage, {})
+        key = (tensor.offset, tensor.desc, desc)
+        existing = copies.get(key)
+        if existing is not None:
+            return existing
+        name = dtypes.NAMES[desc.data_type]
         dtype = tensor.dtype if tensor.dtype == "bool" and name == "uint8" else name
         if name == "float64" != tensor.dtype:
             # The other way is left to oneDNN, which refuses it: nothing narrows float64 unasked.
-            known[key] = made = self._of_doubles(tensor, wanted)
-            return made
-        made = Tensor(self, Storage(wanted), wanted, dtype, tensor.shape)
-        self._add(self.copy_step(tensor, made, inserted=inserted))
-        known[key] = made
-        return made
+            copies[key] = copy = self._of_doubles(tensor, desc)
+            return copy
+        copy = Tensor(self, Storage(desc), desc, dtype, tensor.shape)
+        self._add(self.copy_step(tensor, copy, inserted=inserted))
+        copies[key] = copy
+        return copy
 
-    def _of_doubles(self, tensor: Tensor, wanted: _core.MemoryDesc) -> Tensor:
+    def _of_doubles(self, tensor: Tensor, desc: _core.MemoryDesc) -> Tensor:
         """Return a tensor converted to float64, in a layout; not on the tape."""
         tape, self.tape = self.tape, []
         try:
-            made = OF_DOUBLES["convert"](tensor)
+            converted = OF_DOUBLES["convert"](tensor)
         finally:
             self.tape = tape
-        return made if made.desc == wanted else self.reorder(made, wanted)
+        return converted if converted.desc == desc else self.reorder(converted, desc)
 
-    def copy_of(self, tensor: Tensor, wanted: _core.MemoryDesc) -> Tensor | None:
+    def copy_of(self, tensor: Tensor, desc: _core.MemoryDesc) -> Tensor | None:
         """Return the copy that ``reorder`` made of a tensor; None if there is none."""
-        return self._reordered.get(tensor.storage, {}).get((tensor.offset, tensor.desc, wanted))
+        return self._reordered.get(tensor.storage, {}).get((tensor.offset, tensor.desc, desc))
 
     def joined(
         self,
@@ -208,9 +206,9 @@ class Trace(TraceState):
         """Return the tensor in another dtype, in the same order of axes."""
         if tensor.dtype == dtype:
             return tensor
-        made = self.reorder(tensor, layout.like(tensor.desc, dtype), inserted)
-        self.tape.append(Entry("convert", {"src": tensor}, {"dst": made}))
-        return made
+        converted = self.reorder(tensor, layout.like(tensor.desc, dtype), inserted)
+        self.tape.append(Entry("convert", {"src": tensor}, {"dst": converted}))
+        return converted
 
     def zeros(
         self,
@@ -219,9 +217,9 @@ class Trace(TraceState):
         dtype: str | None = None,
     ) -> Tensor:
         """Return a tensor of zero bytes."""
-        made = self.new(desc, shape, dtype)
-        self._add(Step(None, {}, {"dst": made}))
-        return made
+        tensor = self.new(desc, shape, dtype)
+        self._add(Step(None, {}, {"dst": tensor}))
+        return tensor
 
     def update(self, argument: Tensor, value: Tensor, name: str, is_alone: bool = False) -> None:
         """Record that a call writes ``value`` into the array passed as ``argument``.
@@ -283,7 +281,7 @@ class Trace(TraceState):
         prefer : str, optional
             Part of the name of the implementation to use in place of oneDNN's choice.
         composed : callable, optional
-            ``composed(inputs)`` returns the outputs, made of operations whose gradients have
+            ``composed(inputs)`` returns the outputs, computed by operations whose gradients have
             gradients; see ``closed``.
         **params
             The remaining parameters of the row.
@@ -292,8 +290,8 @@ class Trace(TraceState):
         if row == "softmax_forward":
             outputs, ask = safe_softmax(self.engine, inputs, outputs, ask)
         try:
-            given = parameters_of(row, inputs, outputs, ask, params)
-            pd = self.descriptor(row, given, attr, prefer)
+            parameters = parameters_of(row, inputs, outputs, ask, params)
+            pd = self.descriptor(row, parameters, attr, prefer)
             refuse_inexact(pd)
         except errors.Unimplemented as error:
             params = {**params, "composed": composed}
@@ -301,37 +299,37 @@ class Trace(TraceState):
         if "attr_dropout_seed" not in inputs:  # of dropout there is no other implementation
             reference_code.warn_of(pd)
         args = {name: self._fitted(t, pd.desc_of(name)) for name, t in inputs.items()}
-        made = {
-            name: self.new(self._given_or(pd.desc_of(name), out), out.shape, out.dtype)
+        results = {
+            name: self.new(self._desc_or(pd.desc_of(name), out), out.shape, out.dtype)
             for name, out in outputs.items()
         }
         workspace = pd.desc_of("workspace")
-        if workspace and "workspace" not in args and "workspace" not in made:
-            made["workspace"] = self._workspace(workspace)
-        self._add(Step(self.primitive_of(pd), args, made))
-        made = {name: _canonical(t) for name, t in made.items()}
-        entry = Entry(row, dict(inputs), made, params, args, pd)
+        if workspace and "workspace" not in args and "workspace" not in results:
+            results["workspace"] = self._workspace(workspace)
+        self._add(Step(self.primitive_of(pd), args, results))
+        results = {name: _canonical(t) for name, t in results.items()}
+        entry = Entry(row, dict(inputs), results, params, args, pd)
         entry.has_post_ops = attr is not None and any(c[0] == "set_post_ops" for c in attr.calls)
         if composed is not None:
             entry.composed = Composed(composed, entry)
         self.tape.append(entry)
-        return made
+        return results
 
     def _workspace(self, desc: _core.MemoryDesc) -> Tensor:
         return Tensor(self, Storage(desc), desc, "uint8", desc.dims)
 
     @staticmethod
-    def _given_or(found: _core.MemoryDesc, out: Out) -> _core.MemoryDesc:
-        return found if found else out.desc()
+    def _desc_or(desc: _core.MemoryDesc, out: Out) -> _core.MemoryDesc:
+        return desc if desc else out.desc()
 
-    def _fitted(self, tensor: Tensor, wanted: _core.MemoryDesc) -> Tensor:
+    def _fitted(self, tensor: Tensor, desc: _core.MemoryDesc) -> Tensor:
         if tensor.desc is None or tensor.storage.scalar:
             return tensor
         # Values without a descriptor, as scales are: oneDNN reads them one after the other.
-        wanted = wanted or layout.row_major(tensor.shape, tensor.dtype)
-        if tensor.desc == wanted:
+        desc = desc or layout.row_major(tensor.shape, tensor.dtype)
+        if tensor.desc == desc:
             return tensor
-        return _redescribed(tensor, wanted) or self.reorder(tensor, wanted)
+        return _redescribed(tensor, desc) or self.reorder(tensor, desc)
 
     def _fall_back(
         self,
@@ -347,8 +345,8 @@ class Trace(TraceState):
         narrow = {n for n, t in inputs.items() if t.dtype in NARROW}
         if self.policy.fallback == "error":
             raise error
-        met = {t.dtype for t in inputs.values()} | {o.dtype for o in outputs.values()}
-        kinds = sorted(met.intersection(NARROW))
+        dtypes_used = {t.dtype for t in inputs.values()} | {o.dtype for o in outputs.values()}
+        kinds = sorted(dtypes_used.intersection(NARROW))
         if not kinds:
             raise NeedsAnotherDevice(row, error)
         policy.warn_once(
@@ -358,7 +356,7 @@ class Trace(TraceState):
             "float32 and converts (set_fallback('error') refuses instead)",
         )
         wide = {n: self.convert(t, "float32") if n in narrow else t for n, t in inputs.items()}
-        made = self.primitive(
+        results = self.primitive(
             row,
             wide,
             {n: wide_out(o) for n, o in outputs.items()},
@@ -367,7 +365,7 @@ class Trace(TraceState):
             **wide_values(params),
         )
         return {
-            n: self.convert(t, outputs[n].dtype) if n in outputs else t for n, t in made.items()
+            n: self.convert(t, outputs[n].dtype) if n in outputs else t for n, t in results.items()
         }
 
     def array_call(
@@ -389,11 +387,11 @@ class Trace(TraceState):
         """
         named = {str(i): t for i, t in enumerate(inputs)}
         read = named if reads is None else {str(i): t for i, t in enumerate(reads)}
-        made = {str(i): self._array_result(out) for i, out in enumerate(outs)}
-        step = ArrayStep(function, {n: self._as_array(t) for n, t in read.items()}, made)
+        results = {str(i): self._array_result(out) for i, out in enumerate(outs)}
+        step = ArrayStep(function, {n: self._as_array(t) for n, t in read.items()}, results)
         self._add(step, is_repeated)
-        self.tape.append(Entry("array_call", named, made, rule=rule))
-        return list(made.values())
+        self.tape.append(Entry("array_call", named, results, rule=rule))
+        return list(results.values())
 
     def capture(self, value: Any) -> Tensor:
         """Return the tensor of an array that the traced function refers to itself."""
@@ -409,20 +407,20 @@ class Trace(TraceState):
     def _seed(self, value: Seed) -> Tensor:
         """Return the tensor of a seed; while a function is repeated, that of the first time."""
         if self._repeated is not None:
-            made = next(self._repeated)
+            tensor = next(self._repeated)
         elif id(value) in self._capture_of:
-            made = self._capture_of[id(value)]
+            tensor = self._capture_of[id(value)]
         else:
-            made = self._captured_as(value, lambda: self.scalar(value.dtype))
+            tensor = self._captured_as(value, lambda: self.scalar(value.dtype))
         if self._drawn is not None:
-            self._drawn.append(made)
-        return made
+            self._drawn.append(tensor)
+        return tensor
 
     def _captured_as(self, value: Any, make: Callable[[], Tensor]) -> Tensor:
         index = len(self.arguments)
-        given = make()
-        self.captured.append((index, value, given))
-        self._capture_of[id(value)] = tensor = self.described(given)
+        argument = make()
+        self.captured.append((index, value, argument))
+        self._capture_of[id(value)] = tensor = self.described(argument)
         tensor.marks = OfCapture()
         return tensor
 

@@ -17,7 +17,7 @@ class NeedsArrays(TypeError):
 
 
 def value_of(reader: str, tensor: Any, refusal: str) -> Any:
-    """Return the array of a tensor: what its function has called so far is computed.
+    """Return the array of a tensor, after computing the calls of its function so far.
 
     Raises
     ------
@@ -78,11 +78,11 @@ _SHOWN_TENSOR_METHODS = {
 
 def refused_method(name: str) -> Any:
     """Return a method that raises TypeError with the reason."""
-    shown, reason = _SHOWN_TENSOR_METHODS.get(name, f"{name}()"), REFUSED[name]
+    title, reason = _SHOWN_TENSOR_METHODS.get(name, f"{name}()"), REFUSED[name]
     error = NeedsArrays if reason in (VALUES, _SHAPE, _WRITES) else TypeError
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise error(f"{shown}: {reason}")
+        raise error(f"{title}: {reason}")
 
     method.__name__ = name
     method.__doc__ = "Refused: raises TypeError that says why."
@@ -165,8 +165,8 @@ _SHOWN_FOREIGN_FUNCTIONS = {"__setitem__": "assignment to elements of an array"}
 
 
 def _refusal(library: str, name: str) -> TypeError:
-    shown = _SHOWN_FOREIGN_FUNCTIONS.get(name, f"{library}.{name}")
-    return TypeError(f"{shown} accepts no traced arrays; use {instead(name)}")
+    title = _SHOWN_FOREIGN_FUNCTIONS.get(name, f"{library}.{name}")
+    return TypeError(f"{title} accepts no traced arrays; use {instead(name)}")
 
 
 def function_name(frame: FrameType) -> str:
@@ -180,13 +180,13 @@ def function_name(frame: FrameType) -> str:
 def _caller(library: str) -> str | None:
     """Return the name of the outermost library function that called us."""
     frame: FrameType | None = sys._getframe(2)
-    found = None
+    outermost = None
     while frame is not None:
         package = frame.f_globals.get("__name__", "").partition(".")[0]
         if package != library:
             break
-        found, frame = frame, frame.f_back
-    return None if found is None else function_name(found)
+        outermost, frame = frame, frame.f_back
+    return None if outermost is None else function_name(outermost)
 
 
 class ForeignFunctions:

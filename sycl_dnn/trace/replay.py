@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a function recorded, recorded again for operands of the same layouts.
+"""The recording of a function, repeated for operands of the same layouts.
 
 Layers repeat, and everything that does not depend on the changed shape is the same in each
 compilation of a function. Replaying a call skips its checks, its choice of layouts and its queries
@@ -45,7 +45,7 @@ def _token(value: Any, operands: list[Tensor], first: dict[int, int]) -> Any:
     if kind is Tensor:
         storage = value.storage
         if storage.memory is not None:
-            raise _Unlike  # its values are known, so they may matter
+            raise _Unlike  # the body may depend on its values
         if storage.source is not None:
             raise _Unlike  # a kernel may read what it repeats
         number = len(operands)
@@ -83,7 +83,7 @@ class _TensorForm:
 class _StepForm:
     """A step: of a kernel, or of a primitive, which ``planned`` describes.
 
-    ``wanted`` is the layout of a copy that later calls may share.
+    ``copy_desc`` is the layout of a copy that later calls may share.
     """
 
     kernel: Any
@@ -91,7 +91,7 @@ class _StepForm:
     inputs: _Numbers
     outputs: _Numbers
     rest: tuple[bool, Any, bool]
-    wanted: Any = None
+    copy_desc: Any = None
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Template:
         self._numbers = {id(t): i for i, t in reversed(list(enumerate(operands)))}
         self._storages: dict[Storage, int] = {}
         #: Of storages: layout and memory; nothing for those of operands.
-        self._made: list[tuple[Any, Any, bool] | None] = []
+        self._storage_forms: list[tuple[Any, Any, bool] | None] = []
         self._tensors: list[_TensorForm | None] = [None] * len(operands)
         self._of_operands = [self._storage(t.storage, None) for t in operands]
         self._steps = [self._step_form(trace, s) for s in steps]
@@ -151,8 +151,8 @@ class Template:
     def _storage(self, storage: Storage, form: Any) -> int:
         number = self._storages.get(storage)
         if number is None:
-            number = self._storages[storage] = len(self._made)
-            self._made.append(form)
+            number = self._storages[storage] = len(self._storage_forms)
+            self._storage_forms.append(form)
         return number
 
     def _number(self, tensor: Any, is_written: bool = False) -> int:
@@ -163,13 +163,13 @@ class Template:
             return number
         storage = tensor.storage
         if storage not in self._storages and storage.memory is None and not is_written:
-            raise _Unlike  # made before the call
+            raise _Unlike  # older than the call
         if storage.scalar and storage not in self._storages:
             raise _Unlike
-        made = self._storage(storage, (storage.desc, storage.memory, storage.constant))
+        storage_number = self._storage(storage, (storage.desc, storage.memory, storage.constant))
         rest = (tensor.desc, tensor.dtype, tensor.shape, tensor.offset, tensor.strides)
         number = self._numbers[id(tensor)] = len(self._tensors)
-        self._tensors.append(_TensorForm(made, rest))
+        self._tensors.append(_TensorForm(storage_number, rest))
         return number
 
     def _named(self, tensors: dict[str, Tensor], is_written: bool = False) -> _Numbers:
@@ -184,13 +184,13 @@ class Template:
         rest = step.constant, step.meaning, step.is_repeated
         if is_kernel(planned):
             return _StepForm(planned, (None, False), inputs, outputs, rest)
-        wanted = None
+        copy_desc = None
         if planned.name == "reorder":
-            wanted = step.outputs["dst"].desc
-            if trace.copy_of(step.inputs["src"], wanted) is not step.outputs["dst"]:
+            copy_desc = step.outputs["dst"].desc
+            if trace.copy_of(step.inputs["src"], copy_desc) is not step.outputs["dst"]:
                 raise _Unlike
-        described = planned.primitive_desc, planned.inserted
-        return _StepForm(None, described, inputs, outputs, rest, wanted)
+        description = planned.primitive_desc, planned.inserted
+        return _StepForm(None, description, inputs, outputs, rest, copy_desc)
 
     def _entry_form(self, entry: Entry) -> _EntryForm:
         rule, composed = entry.rule, entry.composed
@@ -210,33 +210,33 @@ class Template:
 
     def replay(self, trace: Trace, operands: Sequence[Tensor]) -> Any:
         """Record the same for other operands; return the result."""
-        storages: list[Any] = [None] * len(self._made)
+        storages: list[Any] = [None] * len(self._storage_forms)
         for number, operand in zip(self._of_operands, operands, strict=True):
             storages[number] = operand.storage
         tensors: list[Any] = [*operands, *[None] * (len(self._tensors) - len(operands))]
 
         def tensor(number: int) -> Tensor:
-            found = tensors[number]
-            if found is None:
+            existing = tensors[number]
+            if existing is None:
                 form: Any = self._tensors[number]
                 storage = storages[form.storage]
                 if storage is None:
-                    desc, memory, constant = self._made[form.storage]  # type: ignore[misc]
+                    desc, memory, constant = self._storage_forms[form.storage]  # type: ignore[misc]
                     storage = storages[form.storage] = Storage(desc, memory=memory)
                     storage.constant = constant
-                found = tensors[number] = Tensor(trace, storage, *form.rest)
-            return found
+                existing = tensors[number] = Tensor(trace, storage, *form.rest)
+            return existing
 
         def named(numbers: _Numbers) -> dict[str, Tensor]:
             return {name: tensor(number) for name, number in numbers}
 
         for step in self._steps:
             inputs = named(step.inputs)
-            if step.wanted is not None:
+            if step.copy_desc is not None:
                 ((_, number),) = step.outputs
-                made = trace.reorder(inputs["src"], step.wanted, step.planned[1])
-                tensors[number] = made
-                storages[self._tensors[number].storage] = made.storage  # type: ignore[union-attr]
+                copy = trace.reorder(inputs["src"], step.copy_desc, step.planned[1])
+                tensors[number] = copy
+                storages[self._tensors[number].storage] = copy.storage  # type: ignore[union-attr]
                 continue
             primitive = Planned(*step.planned) if step.kernel is None else step.kernel
             trace.steps.append(Step(primitive, inputs, named(step.outputs), *step.rest))
@@ -251,7 +251,7 @@ class Template:
 
 
 def _is_data(function: Any) -> bool:
-    """Whether a function refers to nothing in the trace in which it was made."""
+    """Whether a function refers to nothing in the trace that it was created in."""
     if type(function) is partial:
         values = (*function.args, *function.keywords.values())
         return _is_data(function.func) and all(map(_is_plain, values))
@@ -280,7 +280,7 @@ class Replays:
     def __init__(self, capacity: int = _MOST) -> None:
         self._capacity = capacity
         #: None for calls that cannot be replayed.
-        self._found: OrderedDict[Any, Template | None] = OrderedDict()
+        self._templates: OrderedDict[Any, Template | None] = OrderedDict()
         #: The number of calls, and how many of them were replayed.
         self.n_calls = self.n_replayed = 0
 
@@ -308,10 +308,10 @@ class Replays:
             )  # fmt: skip
         except _Unlike:
             return body(*args, **kwargs)
-        if key not in self._found:
+        if key not in self._templates:
             return self._noted(key, trace, operands, is_taped, lambda: body(*args, **kwargs))
-        self._found.move_to_end(key)
-        template = self._found[key]
+        self._templates.move_to_end(key)
+        template = self._templates[key]
         if template is None:
             return body(*args, **kwargs)
         self.n_replayed += 1
@@ -327,19 +327,19 @@ class Replays:
     ) -> Any:
         steps, tape = trace.steps, trace.tape
         n_steps, n_entries = len(steps), len(tape)
-        before = _others(trace)
+        before = _n_others(trace)
         result = body()
         template = None
-        if _others(trace) == before and trace.steps is steps and trace.tape is tape:
+        if _n_others(trace) == before and trace.steps is steps and trace.tape is tape:
             with contextlib.suppress(_Unlike):
                 entries = tape[n_entries:] if is_taped else []
                 template = Template(trace, operands, steps[n_steps:], entries, result)
-        self._found[key] = template
-        while len(self._found) > self._capacity:
-            self._found.popitem(last=False)
+        self._templates[key] = template
+        while len(self._templates) > self._capacity:
+            self._templates.popitem(last=False)
         return result
 
 
-def _others(trace: Trace) -> tuple[int, ...]:
-    """Return how much a trace holds in addition to steps and tape."""
+def _n_others(trace: Trace) -> tuple[int, ...]:
+    """Return the sizes of a trace's other lists."""
     return len(trace.arguments), len(trace.captured), len(trace.written)

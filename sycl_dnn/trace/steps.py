@@ -18,7 +18,7 @@ Layout = Any
 
 @dataclass(frozen=True)
 class Out:
-    """What a primitive is to write: shape, dtype and layout."""
+    """A requested result of a primitive: shape, dtype and layout."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -29,22 +29,22 @@ class Out:
         return describe(self.shape, self.dtype, self.layout)
 
 
-def describe(shape: tuple[int, ...], dtype: str, wanted: Layout) -> _core.MemoryDesc:
+def describe(shape: tuple[int, ...], dtype: str, requested: Layout) -> _core.MemoryDesc:
     """Return the descriptor of a layout given by name, by example or directly."""
-    if isinstance(wanted, _core.MemoryDesc):
-        return wanted
-    if isinstance(wanted, Tensor):
-        return layout.like(wanted.desc, dtype)
-    makers = {
+    if isinstance(requested, _core.MemoryDesc):
+        return requested
+    if isinstance(requested, Tensor):
+        return layout.like(requested.desc, dtype)
+    factories = {
         "any": layout.any_layout,
         "row_major": layout.row_major,
         "channels_last": layout.channels_last,
     }
-    return makers[wanted](shape, dtype)
+    return factories[requested](shape, dtype)
 
 
 class Planned:
-    """A primitive of a function that is compiled: made once it is known to be needed."""
+    """A primitive of a compiled function, created if it is still needed after all passes."""
 
     __slots__ = ("inserted", "primitive_desc")
 
@@ -110,11 +110,11 @@ class Entry:
     pd: Any = None
     #: Gradient rule of operations that are not primitives.
     rule: Callable[..., Any] | None = None
-    #: What it was recorded as, if it represents several operations.
+    #: The entries that it was recorded as, if it represents several operations.
     inner: list[Entry] = field(default_factory=list)
     #: Whether attributes change what the primitive computes.
     has_post_ops: bool = False
-    #: Records the same operation, made of operations that can be differentiated twice.
+    #: Records the same operation by operations that can be differentiated twice.
     composed: Callable[[], Any] | None = None
     #: The function that the user called, for errors.
     function: str = ""

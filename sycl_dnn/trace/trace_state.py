@@ -7,7 +7,7 @@ import contextlib
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dpnp
 import numpy as np
@@ -21,14 +21,11 @@ from sycl_dnn.trace.steps import ArrayStep, Entry, OfView, Step
 from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.writers import Writers
 
-if TYPE_CHECKING:
-    pass
 
-
-def placement_error(queue: Any, wanted: Any) -> ExecutionPlacementError:
+def placement_error(queue: Any, required: Any) -> ExecutionPlacementError:
     """Return the error for an array on another queue that a function refers to itself."""
-    here, there = (q.sycl_device.filter_string for q in (wanted, queue))
-    which = f"{there}, not {here}" if here != there else f"another queue of {there}"
+    own, other = (q.sycl_device.filter_string for q in (required, queue))
+    which = f"{other}, not {own}" if own != other else f"another queue of {other}"
     return ExecutionPlacementError(
         "an array that a traced function refers to itself must be on the queue of its arguments, "
         f"got one on {which}; copy it with dpnp.asarray(x, sycl_queue=...)"
@@ -61,14 +58,14 @@ class TapePart:
     ----------
     trace : TraceState
     training : bool, optional
-        Whether a gradient follows until the end; as before if omitted.
+        Whether a gradient follows until the end; unchanged if omitted.
     is_apart : bool
         Whether the entries are kept off the tape of the trace.
 
     Attributes
     ----------
     entries : list of Entry
-        Known at the end.
+        Complete at the end.
     seeds : list of Tensor
         Those drawn by a part that is apart.
     """
@@ -121,11 +118,11 @@ class TapePart:
     def select_gradients(self, has_gradients: bool) -> None:
         """End a block that sets whether what ran inside has gradients."""
         self.end()
-        kept = self.trace.kept_entries
+        kept_ids = self.trace.kept_entries
         if has_gradients:
-            kept |= {id(entry) for entry in self.entries}
+            kept_ids |= {id(entry) for entry in self.entries}
         else:
-            self._tape[self._start :] = [e for e in self.entries if id(e) in kept]
+            self._tape[self._start :] = [e for e in self.entries if id(e) in kept_ids]
 
 
 class TraceState:
@@ -316,7 +313,7 @@ class TraceState:
     def view(
         self,
         tensor: Tensor,
-        made: Tensor,
+        view: Tensor,
         rule: Callable[[Tensor], Tensor],
         composed: Callable[[], Tensor] | None = None,
     ) -> Tensor:
@@ -326,9 +323,9 @@ class TraceState:
 
         ``composed`` as in ``closed``.
         """
-        reverse, given = OfView(rule), {"src": tensor}
-        self.tape.append(Entry("view", given, {"dst": made}, rule=reverse, composed=composed))
-        return made
+        reverse, inputs = OfView(rule), {"src": tensor}
+        self.tape.append(Entry("view", inputs, {"dst": view}, rule=reverse, composed=composed))
+        return view
 
     def closed(
         self,
@@ -339,23 +336,25 @@ class TraceState:
     ) -> Tensor:
         """Record what ``body`` does as one operation with its own gradient.
 
-        ``rule(dy)`` returns the gradients of ``inputs`` by name. If it is not made of operations
-        that have gradients themselves, ``composed`` records the same as ``body`` from such
+        ``rule(dy)`` returns the gradients of ``inputs`` by name. If its operations do not all have
+        gradients themselves, ``composed`` records the same as ``body`` from such
         operations; second derivatives are those of ``composed``.
         """
-        known = len(self.tape)
-        made = body()
-        del self.tape[known:]
-        given, reverse = dict(inputs), lambda e, g: rule(g["dst"])
-        self.tape.append(Entry("closed", given, {"dst": made}, rule=reverse, composed=composed))
-        return made
+        start = len(self.tape)
+        result = body()
+        del self.tape[start:]
+        entry_inputs, reverse = dict(inputs), lambda e, g: rule(g["dst"])
+        self.tape.append(
+            Entry("closed", entry_inputs, {"dst": result}, rule=reverse, composed=composed)
+        )
+        return result
 
     def _add(self, step: Step | ArrayStep, is_repeated: bool = False) -> None:
         is_constant = all(t.storage.constant for t in step.inputs.values())
         step.is_repeated = is_repeated
         step.constant = bool(step.inputs) and is_constant and not is_repeated
-        for made in step.outputs.values():
-            made.storage.constant = step.constant
+        for output in step.outputs.values():
+            output.storage.constant = step.constant
         self.steps.append(step)
         if isinstance(step, ArrayStep):
             self._by_calls |= {id(t): t for t in step.outputs.values()}
@@ -366,11 +365,11 @@ class TraceState:
         self._add(step, is_repeated)
 
     def extend_step(self, step: Step, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
-        """Let a kernel's step do more: nothing since must have written what it now reads."""
+        """Extend a kernel's step; no later step may have written what it now reads."""
         step.inputs = {f"src_{n}": t for n, t in enumerate(inputs)}
         step.outputs = {f"dst_{n}": t for n, t in enumerate(outputs)}
-        for made in outputs:
-            made.storage.constant = step.constant
+        for output in outputs:
+            output.storage.constant = step.constant
         self._writers = Writers()
 
     def writers_of(self, storage: Storage) -> list[Step | ArrayStep]:

@@ -25,8 +25,8 @@ def row_major(x: Tensor) -> Tensor:
     """Return the tensor dense with its last axis innermost, copied if it is not."""
     if x.desc is None:
         return x.trace.array_call(dpnp.copy, [x], [Out(x.shape, x.dtype)])[0]
-    wanted = layout.row_major(x.shape, x.dtype)
-    return x if x.desc == wanted else x.trace.reorder(x, wanted)
+    desc = layout.row_major(x.shape, x.dtype)
+    return x if x.desc == desc else x.trace.reorder(x, desc)
 
 
 def viewable_strides(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -35,21 +35,21 @@ def viewable_strides(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...] | Non
         return None
     old = [(n, s) for n, s in zip(x.shape, x.strides, strict=True) if n != 1]
     new = [n for n in shape if n != 1]
-    found: list[int] = []
+    viewed_strides: list[int] = []
     while old:
         # Take axes from both sides until both have the same number of elements.
-        taken, wanted = [old.pop(0)], [new.pop(0)]
-        while (n := math.prod(t[0] for t in taken)) != (m := math.prod(wanted)):
+        old_group, new_group = [old.pop(0)], [new.pop(0)]
+        while (n := math.prod(t[0] for t in old_group)) != (m := math.prod(new_group)):
             if m < n:
-                wanted.append(new.pop(0))
+                new_group.append(new.pop(0))
             else:
-                taken.append(old.pop(0))
-        gaps = zip(taken, taken[1:], strict=False)
+                old_group.append(old.pop(0))
+        gaps = zip(old_group, old_group[1:], strict=False)
         if any(outer[1] != inner[0] * inner[1] for outer, inner in gaps):
             return None
-        steps = layout.row_major_strides(wanted)
-        found += [s * taken[-1][1] for s in steps]
-    strides = tuple(1 if n == 1 else found.pop(0) for n in shape)
+        steps = layout.row_major_strides(new_group)
+        viewed_strides += [s * old_group[-1][1] for s in steps]
+    strides = tuple(1 if n == 1 else viewed_strides.pop(0) for n in shape)
     return layout.canonical_strides(tuple(shape), strides)
 
 
@@ -57,8 +57,8 @@ def reshape(x: Tensor, shape: Sequence[int]) -> Tensor:
     """Return the elements in another shape; one size may be -1."""
     shape = tuple(shape)
     if -1 in shape:
-        known = math.prod(n for n in shape if n != -1)
-        shape = tuple(x.size // max(known, 1) if n == -1 else n for n in shape)
+        rest = math.prod(n for n in shape if n != -1)
+        shape = tuple(x.size // max(rest, 1) if n == -1 else n for n in shape)
     if math.prod(shape) != x.size:
         raise ValueError(f"reshape: shape must have {x.size} elements, got {shape}")
     if shape == x.shape:
@@ -75,8 +75,8 @@ def transpose(x: Tensor, axes: Sequence[int]) -> Tensor:
     axes = tuple(a % x.ndim for a in axes)
     back = tuple(axes.index(i) for i in range(x.ndim))
     plain = x.trace.plain(x)
-    made = plain.view(tuple(plain.shape[a] for a in axes), tuple(plain.strides[a] for a in axes))
-    return x.trace.view(x, made, partial(transpose, axes=back))
+    view = plain.view(tuple(plain.shape[a] for a in axes), tuple(plain.strides[a] for a in axes))
+    return x.trace.view(x, view, partial(transpose, axes=back))
 
 
 def narrow(x: Tensor, axis: int, start: int, length: int, step: int = 1) -> Tensor:
@@ -94,16 +94,16 @@ def narrow(x: Tensor, axis: int, start: int, length: int, step: int = 1) -> Tens
     shape = tuple(length if i == axis else n for i, n in enumerate(plain.shape))
     strides = tuple(s * step if i == axis else s for i, s in enumerate(plain.strides))
     try:
-        made = plain.view(shape, strides, start * plain.strides[axis])
+        view = plain.view(shape, strides, start * plain.strides[axis])
     except InvalidArguments:
         return x.trace.array_call(
             lambda a: a[key], [x], [Out(shape, x.dtype)], lambda e, g: {"0": rule(g["0"])}
         )[0]
-    return x.trace.view(x, made, rule)
+    return x.trace.view(x, view, rule)
 
 
 def _scattered(x: Tensor, grad: Tensor, axis: int, start: int, step: int) -> Tensor:
-    """Return zeros of the shape of ``x`` with ``grad`` where the view was."""
+    """Return zeros of the shape of ``x`` with ``grad`` in place of the view."""
     trace = x.trace
     desc = layout.like(trace.plain(x).desc, x.dtype)
     whole = Tensor(trace, Storage(desc), desc, x.dtype, x.shape)
@@ -114,18 +114,18 @@ def _scattered(x: Tensor, grad: Tensor, axis: int, start: int, step: int) -> Ten
         return _spread(x, grad, axis, slice(start, start + grad.shape[axis] * step, step))
     whole = trace.zeros(desc, x.shape)
     place = whole.view(grad.shape, strides, start * whole.strides[axis])
-    made = trace.written_into(whole, place, grad)
-    return trace.view(grad, made, lambda g: narrow(g, axis, start, grad.shape[axis], step))
+    scattered = trace.written_into(whole, place, grad)
+    return trace.view(grad, scattered, lambda g: narrow(g, axis, start, grad.shape[axis], step))
 
 
 def _spread(x: Tensor, grad: Tensor, axis: int, place: slice) -> Tensor:
-    """Return the same by dpnp."""
+    """Return the same as ``_scattered``, computed by dpnp."""
     key, shape = (slice(None),) * axis + (place,), x.shape
 
     def spread(dy: dpnp.ndarray) -> dpnp.ndarray:
-        made = dpnp.zeros(shape, dtype=dy.dtype, sycl_queue=dy.sycl_queue, usm_type=dy.usm_type)
-        made[key] = dy
-        return made
+        whole = dpnp.zeros(shape, dtype=dy.dtype, sycl_queue=dy.sycl_queue, usm_type=dy.usm_type)
+        whole[key] = dy
+        return whole
 
     def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         return {"0": narrow(grads["0"], axis, place.start, grad.shape[axis], place.step)}
@@ -169,13 +169,13 @@ def axis_order(x: Tensor | None, rank: int) -> tuple[int, ...]:
     return tuple(sorted(range(rank), key=lambda a: (-x.strides[a], -x.shape[a], a)))
 
 
-def note_repeated(made: Tensor, source: Tensor) -> None:
+def note_repeated(copy: Tensor, source: Tensor) -> None:
     """Note that a new array repeats the elements of ``source``, for ``repeated``.
 
     Not in compiled functions, whose passes move and drop steps: they fuse the copy instead.
     """
-    if not made.trace.is_compiled and made.storage is not source.storage:
-        made.storage.source = source
+    if not copy.trace.is_compiled and copy.storage is not source.storage:
+        copy.storage.source = source
 
 
 def repeated(x: Tensor) -> Tensor | None:
@@ -193,7 +193,7 @@ def laid_out(x: Tensor, order: Sequence[int], dtype: str | None = None) -> Tenso
     strides = layout.permuted_strides(x.shape, order)
     if x.strides is not None and dtype == x.dtype:
         pairs = zip(x.shape, x.strides, strides, strict=True)
-        if all(n == 1 or s == wanted for n, s, wanted in pairs):
+        if all(n == 1 or s == dense_stride for n, s, dense_stride in pairs):
             return x
     return x.trace.reorder(x, layout.strided(x.shape, dtype, strides))
 
@@ -218,7 +218,7 @@ def spread(x: Tensor, shape: tuple[int, ...], order: Sequence[int]) -> Tensor:
 
 # --- Tensors of one value, known while tracing; their buffers are shared
 
-#: By engine, dtype and the bits of the value; values other than 1 are single numbers mostly.
+#: By engine, dtype and the bits of the value; values other than 1 are mostly scalars.
 _buffers: dict[tuple[Any, str, bytes], Any] = {}
 _MOST = 256
 
@@ -236,14 +236,14 @@ def pattern(value: float, dtype: str) -> Any:
 def _buffer(engine: Any, value: float, dtype: str, size: int) -> Any:
     bits = pattern(value, dtype)
     key = (engine, dtype, bits.tobytes())
-    found = _buffers.get(key)
-    if found is None or found.size < size:
+    buffer = _buffers.get(key)
+    if buffer is None or buffer.size < size:
         if len(_buffers) >= _MOST:
             _buffers.clear()
         size = 1 << (size - 1).bit_length()
         values = np.full(size, bits)
-        found = _buffers[key] = dpnp.asarray(values, sycl_queue=engine.sycl_queue)
-    return found
+        buffer = _buffers[key] = dpnp.asarray(values, sycl_queue=engine.sycl_queue)
+    return buffer
 
 
 def filled(trace: Trace, value: float, shape: tuple[int, ...], dtype: str = "float32") -> Tensor:
@@ -253,7 +253,7 @@ def filled(trace: Trace, value: float, shape: tuple[int, ...], dtype: str = "flo
     desc = layout.row_major(shape, dtype)
     memory = Memory(desc, trace.engine, _buffer(trace.engine, value, dtype, math.prod(shape)))
     storage = Storage(desc, memory=memory)
-    storage.constant = False  # what is packed once is kept by a frozen array
+    storage.constant = False  # only frozen arrays keep packed copies
     return Tensor(trace, storage, desc, dtype, shape)
 
 

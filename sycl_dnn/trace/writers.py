@@ -18,18 +18,18 @@ class Writers:
 
     def __init__(self) -> None:
         self._steps: Sequence[Step | ArrayStep] = ()
-        self._found: dict[Storage, list[Step | ArrayStep]] = {}
+        self._by_storage: dict[Storage, list[Step | ArrayStep]] = {}
         #: Steps that were read so far.
         self.n_read = 0
 
     def of(self, storage: Storage, steps: Sequence[Step | ArrayStep]) -> list[Step | ArrayStep]:
         """Return those of ``steps``, the trace's list, that write a storage."""
         if steps is not self._steps:  # another list: steps that are recorded apart
-            self._steps, self._found, self.n_read = steps, {}, 0
+            self._steps, self._by_storage, self.n_read = steps, {}, 0
         for step in steps[self.n_read :]:
             for tensor in step.outputs.values():
-                writers = self._found.setdefault(tensor.storage, [])
+                writers = self._by_storage.setdefault(tensor.storage, [])
                 if not writers or writers[-1] is not step:
                     writers.append(step)
         self.n_read = len(steps)
-        return self._found.get(storage, [])
+        return self._by_storage.get(storage, [])

@@ -37,7 +37,7 @@ def test_the_second_call_finds_the_plan_of_the_first(queue):
     ids=["strides", "view", "dtype", "shape"],
 )
 def test_each_layout_and_dtype_has_its_own_plan(queue, other, monkeypatch):
-    monkeypatch.setattr(policy, "_said", set())
+    monkeypatch.setattr(policy, "_warned", set())
     x = array(queue, 3, 4)
     F.tanh(x)
     misses = sycl_dnn.cache.info().misses

@@ -538,7 +538,7 @@ def test_float16_is_refused_or_warned_about_if_unsupported(queue):
             return
         from sycl_dnn.trace import policy
 
-        policy._said.clear()
+        policy._warned.clear()
         with pytest.warns(sycl_dnn.FallbackWarning, match="no arithmetic of float16"):
             actual = F.matmul(v("rows"), v("square"))
         assert str(actual.dtype) == "float32"

@@ -121,7 +121,7 @@ def test_without_a_compiler(queue, monkeypatch, clean_cache):
         expected = host(_pooled(x))
     monkeypatch.setattr(building, "_OPTIONS", "-no-such-option")
     monkeypatch.setattr(building, "_made", type(building._made)())
-    monkeypatch.setattr(policy, "_said", set())
+    monkeypatch.setattr(policy, "_warned", set())
     with pytest.warns(policy.FallbackWarning, match="cannot compile"):
         assert "maxima_forward" not in kernels_of(_pooled, x)
     with sycl_dnn.kernel_mode("always"):

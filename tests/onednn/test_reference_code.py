@@ -19,7 +19,7 @@ INFERENCE = dnnl.prop_kind.forward_inference
 
 @pytest.fixture
 def engine(monkeypatch):
-    monkeypatch.setattr(reference_code, "_said", set())
+    monkeypatch.setattr(reference_code, "_warned", set())
     monkeypatch.setattr(reference_code, "_asked", set())
     return dnnl.Engine(sycl_dnn.default_queue("cpu"))
 

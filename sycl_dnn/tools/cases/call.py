@@ -275,9 +275,9 @@ def _slopes(call: Call, op: PostOp) -> Tensor:
 def extra_tensors(call: Call) -> dict[str, Tensor]:
     """Return the arguments that attributes add, with their logical shapes."""
     result = {}
-    for what, quantities in (("scales", call.attr.scales), ("zero_points", call.attr.zero_points)):
+    for kind, quantities in (("scales", call.attr.scales), ("zero_points", call.attr.zero_points)):
         for q in quantities:
-            name = f"attr_{what}_{argument(call, q.arg)}"
+            name = f"attr_{kind}_{argument(call, q.arg)}"
             result[name] = Tensor(quantity_dims(call, q), q.dtype)
     for r in call.attr.reductions:
         result[f"attr_precomputed_reductions_{r.arg}"] = Tensor(quantity_dims(call, r), r.dtype)
@@ -305,10 +305,10 @@ def memory_bytes(call: Call) -> int:
 _MODES = {"mx": "dynamic_mx", "dynamic_fp": "dynamic_fp"}
 
 
-def _set_quantity(attr: Any, call: Call, what: str, quantity: Quantity) -> None:
+def _set_quantity(attr: Any, call: Call, kind: str, quantity: Quantity) -> None:
     data_type = dnnl.data_type[quantity.dtype]
     if quantity.policy == "host_scalar":
-        setter = attr.set_host_scale if what == "scales" else attr.set_host_zero_point
+        setter = attr.set_host_scale if kind == "scales" else attr.set_host_zero_point
         setter(argument(call, quantity.arg), data_type)
         return
     name = argument(call, quantity.arg)
@@ -319,7 +319,7 @@ def _set_quantity(attr: Any, call: Call, what: str, quantity: Quantity) -> None:
     setter = {
         "scales": attr.set_scales,
         "zero_points": attr.set_zero_points,
-    }[what]
+    }[kind]
     setter(name, mask, list(quantity.groups), data_type, **options)
 
 

@@ -326,10 +326,10 @@ class Reader:
         state = self.state(word)
         # Some names are spelled both ways.
         spellings = (name, name.replace("_", "-"), name.replace("-", "_"))
-        known = next((n for n in spellings if state.knows(n)), None)
-        if known is None:
+        option = next((n for n in spellings if state.knows(n)), None)
+        if option is None:
             raise word.fail(f"--{self.driver} must have a known option, got {word.text!r}")
-        state.set(known, value)
+        state.set(option, value)
 
     def _problem(self, word: Word) -> Iterator[Case]:
         state, driver = self.state(word), self.drivers[self.driver]

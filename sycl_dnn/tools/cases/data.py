@@ -161,9 +161,9 @@ def drawn(call: Call, name: str, tensor: Tensor, rng: Any, filler: Filler) -> np
 
 def _given_value(call: Call, name: str, tensor: Tensor, values: np.ndarray) -> np.ndarray:
     """Replace drawn scales and zero points by the value given in the case."""
-    for what, quantities in (("scales", call.attr.scales), ("zero_points", call.attr.zero_points)):
+    for kind, quantities in (("scales", call.attr.scales), ("zero_points", call.attr.zero_points)):
         for q in quantities:
-            mine = f"attr_{what}_{masks.argument(call, q.arg)}" == name
-            if mine and q.value is not None:
+            is_this = f"attr_{kind}_{masks.argument(call, q.arg)}" == name
+            if is_this and q.value is not None:
                 return np.full(tensor.dims, q.value)
     return values

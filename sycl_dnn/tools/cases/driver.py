@@ -78,13 +78,13 @@ def forward_attributes(o: dict[str, Any]) -> Attributes:
     )
 
 
-def spread(values: tuple[str, ...], count: int, what: str) -> tuple[str, ...]:
+def spread(values: tuple[str, ...], count: int, option: str) -> tuple[str, ...]:
     """Expand one data type or tag to ``count`` tensors."""
     if len(values) == count:
         return values
     if len(values) == 1:
         return values * count
-    raise ValueError(f"--{what} must have 1 or {count} values, got {':'.join(values)}")
+    raise ValueError(f"--{option} must have 1 or {count} values, got {':'.join(values)}")
 
 
 def prop_kind(direction: str) -> str:

@@ -70,7 +70,7 @@ class Execution:
             self.arrays[name] = fill.rounded(values, tensor.dtype)
         return self.arrays[name]
 
-    def _desc(self, name: str, slot: dict, tensor: Tensor) -> Any:
+    def _desc(self, slot: dict, tensor: Tensor) -> Any:
         desc = slot.get("desc")
         if desc is None or desc.is_zero:
             return tensor.concrete()
@@ -91,7 +91,7 @@ class Execution:
         elif tensor.encoding in ("csr", "coo"):
             self.args[name] = memory(values, tensor, slot["desc"], self.stream)
         else:
-            desc = self._desc(name, slot, tensor)
+            desc = self._desc(slot, tensor)
             values = values.reshape(desc.dims)
             if tensor.encoding == "packed":
                 self.args[name] = storage.packed(values, desc, self.stream)
@@ -102,13 +102,13 @@ class Execution:
         self.buffers[name], self.args[name] = buffer, buffer.memory
 
     def _on_host(self, name: str) -> bool:
-        for what, quantities in (
+        for kind, quantities in (
             ("scales", self.call.attr.scales),
             ("zero_points", self.call.attr.zero_points),
         ):
             for q in quantities:
-                mine = f"attr_{what}_{extra.argument(self.call, q.arg)}" == name
-                if mine and q.policy == "host_scalar":
+                is_this = f"attr_{kind}_{extra.argument(self.call, q.arg)}" == name
+                if is_this and q.policy == "host_scalar":
                     return True
         return False
 
@@ -131,7 +131,7 @@ class Execution:
         tensor = self.tensor(name)
         if self.call.inplace and name in ("dst", "diff_src") and self._share(name, slot):
             return
-        desc = slot["desc"] if tensor is None else self._desc(name, slot, tensor)
+        desc = slot["desc"] if tensor is None else self._desc(slot, tensor)
         start = self._start(name, desc)
         if start is not None:
             self._keep(name, storage.write(start, desc, self.stream))

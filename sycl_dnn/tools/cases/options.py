@@ -13,10 +13,10 @@ POLICIES = (
 )
 
 
-def check(value: str, choices: Iterable[str], what: str) -> str:
+def check(value: str, choices: Iterable[str], label: str) -> str:
     """Return a name after checking that it is known."""
     if value not in choices:
-        raise ValueError(f"{what} must be one of {', '.join(choices)}, got {value!r}")
+        raise ValueError(f"{label} must be one of {', '.join(choices)}, got {value!r}")
     return value
 
 
@@ -27,12 +27,12 @@ def policy_of(text: str) -> str | int:
     return check(text.lower(), POLICIES, "policy")
 
 
-def number(text: str, what: str) -> float:
+def number(text: str, label: str) -> float:
     """Parse a number."""
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"{what} must be a number, got {text!r}") from None
+        raise ValueError(f"{label} must be a number, got {text!r}") from None
 
 
 def several(text: str, read: Callable[[str], Any]) -> tuple:
@@ -385,3 +385,8 @@ def tag(name: str, default: str) -> Option:
 def dtype(name: str, default: str) -> Option:
     """Return a data type option, with one value per tensor."""
     return Option(name, data_types, default)
+
+
+def types_and_tags(sdt: str = "f32", stag: str = "abx", dtag: str = "any") -> tuple[Option, ...]:
+    """Return the options of the data types and layouts of sources and destination."""
+    return dtype("sdt", sdt), dtype("ddt", "f32"), tag("stag", stag), tag("dtag", dtag)

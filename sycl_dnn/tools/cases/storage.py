@@ -151,12 +151,12 @@ def expand_tag(tag: str, ndims: int) -> str:
     """
     if "x" not in tag or tag in ("any", "undef"):
         return tag
-    named = {c.lower() for c in tag if c.lower() in _LETTERS}
-    highest = max((_LETTERS.index(c) for c in named), default=-1)
+    letters_in_tag = {c.lower() for c in tag if c.lower() in _LETTERS}
+    highest = max((_LETTERS.index(c) for c in letters_in_tag), default=-1)
     if ndims <= highest:
-        kept = _LETTERS[:ndims]
-        return "".join(c for c in tag if c == "x" or c.lower() in kept).replace("x", "")
-    rest = "".join(c for c in _LETTERS[:ndims] if c not in named)
+        letters = _LETTERS[:ndims]
+        return "".join(c for c in tag if c == "x" or c.lower() in letters).replace("x", "")
+    rest = "".join(c for c in _LETTERS[:ndims] if c not in letters_in_tag)
     return tag.replace("x", rest)
 
 
@@ -205,8 +205,8 @@ def _axis_positions(desc: Any, axis: int, count: int) -> np.ndarray:
     for block, _ in reversed(inner):
         steps.append(step)
         step *= block
-    for (block, of), width in zip(reversed(inner), steps, strict=True):
-        if of == axis:
+    for (block, block_axis), width in zip(reversed(inner), steps, strict=True):
+        if block_axis == axis:
             position += index % block * width
             index = index // block
     return position + index * desc.strides[axis]

@@ -16,7 +16,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from sycl_dnn.tools.check_gpu.device_checks import CHECKS, Found, found
+from sycl_dnn.tools.check_gpu.device_checks import CHECKS, Outcome, outcome
 from sycl_dnn.tools.check_gpu.progress_bar import Progress
 from sycl_dnn.tools.check_gpu.report_page import page, verdict
 
@@ -64,14 +64,14 @@ def _how(status: int | None) -> tuple[str, str]:
     return "crashed", f"ended with status {status}"
 
 
-def _lost(status: int | None, log: str, limit: float) -> Found:
+def _lost(status: int | None, log: str, limit: float) -> Outcome:
     """Return the result for a process that wrote none."""
     name, how = _how(status)
-    said = f"not done after {limit:.0f} s" if status is None else how
-    return found(name, said, [{"last lines": _last_lines(log)}], limit=limit)
+    summary = f"not done after {limit:.0f} s" if status is None else how
+    return outcome(name, summary, [{"last lines": _last_lines(log)}], limit=limit)
 
 
-def _kept(result: Found, status: int | None, log: str) -> Found:
+def _amended(result: Outcome, status: int | None, log: str) -> Outcome:
     """Return a check's result, amended if its process ended abnormally afterwards."""
     if status == 0:
         return result
@@ -97,7 +97,7 @@ def _wait(process: subprocess.Popen, result: Path, limit: float) -> int | None:
 
 def run(
     name: str, device: str, seconds: float, limit: float, **variables: str
-) -> tuple[Found, str]:
+) -> tuple[Outcome, str]:
     """Run one check in a separate process.
 
     Parameters
@@ -115,7 +115,7 @@ def run(
 
     Returns
     -------
-    Found, str
+    Outcome, str
         The result, and the output of the process.
     """
     with tempfile.TemporaryDirectory() as folder:
@@ -133,7 +133,7 @@ def run(
             _end(process)
         text = log.read_text(errors="replace")
         if result.exists():
-            return _kept(json.loads(result.read_text()), status, text), text
+            return _amended(json.loads(result.read_text()), status, text), text
         return _lost(status, text, limit), text
 
 
@@ -164,17 +164,17 @@ class Session:
         """Return the remaining seconds."""
         return self.end - time.monotonic()
 
-    def check(self, name: str, device: str, seconds: float) -> Found:
+    def check(self, name: str, device: str, seconds: float) -> Outcome:
         """Run a check; store and print its result."""
         start, log = time.monotonic(), ""
         if self.left() < 5:
-            result = found("not run", "no time was left")
+            result = outcome("not run", "no time was left")
         else:
             patience = 3 * seconds + 60
             limit = max(min(patience, self.left()), 1)
             result, log = run(name, device, min(seconds, limit / 2), limit, **self.variables)
             if result["status"] == "hung" and limit < patience:
-                result = found("not run", f"the time of the run was over after {limit:.0f} s")
+                result = outcome("not run", f"the time of the run was over after {limit:.0f} s")
         result |= {"check": name, "device": device, "seconds": round(time.monotonic() - start, 1)}
         self.results.append(result)
         self.logs[f"{device.replace(':', '_') or 'machine'}_{name}.txt"] = log

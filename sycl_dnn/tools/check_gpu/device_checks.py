@@ -24,7 +24,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.errors import NoDeviceError
 
 #: Result of a check: status, summary, table rows, figures by name.
-Found = dict[str, Any]
+Outcome = dict[str, Any]
 
 
 def nature(sycl_device: Any) -> str:
@@ -36,7 +36,7 @@ def nature(sycl_device: Any) -> str:
     return "simulated gpu" if device.is_simulated(sycl_device.device_type.name) else "gpu"
 
 
-def found(status: str, summary: str, rows: list | None = None, **figures: Any) -> Found:
+def outcome(status: str, summary: str, rows: list | None = None, **figures: Any) -> Outcome:
     """Build the result of a check."""
     return {"status": status, "summary": summary, "rows": rows or [], "figures": figures}
 
@@ -59,26 +59,26 @@ def _reference(queue: Any) -> Any:
     return None if nature(queue.sycl_device) == "simulated gpu" else sycl_dnn.default_queue("cpu")
 
 
-def _compared(rows: list, what: str, queue: Any, reference: Any) -> Found:
+def _compared(rows: list, title: str, queue: Any, reference: Any) -> Outcome:
     """Build the result from rows that each have a status."""
     total = Counter(row["status"] for row in rows)
-    said = ", ".join(f"{n} {status}" for status, n in total.most_common())
+    counts = ", ".join(f"{n} {status}" for status, n in total.most_common())
     bad = total["failed"] + total["crashed"] + total["hung"]
     status = _judged(not bad and total["passed"] > 0, reference is None and not bad)
-    text = f"{what}: {said}"
+    text = f"{title}: {counts}"
     if reference is not None and queue.sycl_device == reference.sycl_device:
         text += "; the CPU was compared with itself, so float32 shows crashes only"
-    return found(status, text, rows, counts=total)
+    return outcome(status, text, rows, counts=total)
 
 
-def conformance(queue: Any, seconds: float) -> Found:
+def conformance(queue: Any, seconds: float) -> Outcome:
     """Run cases of every primitive in another process, and compare with the CPU engine."""
     from sycl_dnn.tools.check_gpu import primitive_sample
 
     try:
         reference = _reference(queue)
     except NoDeviceError:
-        return found("not run", "there is no CPU device to compare with")
+        return outcome("not run", "there is no CPU device to compare with")
     cases, rows, end = primitive_sample.cases(), [], time.monotonic() + seconds
     random.Random(0).shuffle(cases)
     device = queue.sycl_device.filter_string
@@ -92,14 +92,14 @@ def conformance(queue: Any, seconds: float) -> Found:
     return result | {"rows": [row for row in rows if row["status"] not in good]}
 
 
-def functions(queue: Any, seconds: float) -> Found:
+def functions(queue: Any, seconds: float) -> Outcome:
     """Compute functions of every family with gradients, and compare with the CPU device."""
     from sycl_dnn.tools.check_gpu import function_sample
 
     try:
         reference = _reference(queue)
     except NoDeviceError:
-        return found("not run", "there is no CPU device to compare with")
+        return outcome("not run", "there is no CPU device to compare with")
     rows = function_sample.compare(queue, reference, seconds)
     return _compared(rows, f"{len(rows)} functions with gradients", queue, reference)
 
@@ -135,7 +135,7 @@ def _digits(rng: np.random.Generator) -> tuple[str, np.ndarray, np.ndarray]:
     return "handwritten digits of scikit-learn", images, labels[order]
 
 
-def training(queue: Any, seconds: float) -> Found:
+def training(queue: Any, seconds: float) -> Outcome:
     """Train a small convolutional network on digits, one compiled program per step."""
     rng, steps = np.random.default_rng(0), 300
     sycl_dnn.manual_seed(0)
@@ -166,15 +166,15 @@ def training(queue: Any, seconds: float) -> Found:
     sycl_dnn.synchronize(queue)
     ms = 1e3 * (time.monotonic() - start) / len(losses)
     if nothing_runs:
-        return found("submitted", f"{len(losses)} steps submitted ({source})")
+        return outcome("submitted", f"{len(losses)} steps submitted ({source})")
     guessed = net.eval()(x[-n_held_out:]).argmax(axis=1).asnumpy()
     accuracy = float((guessed == labels[-n_held_out:]).mean())
     text = f"{accuracy:.1%} of {n_held_out} held-out images after {len(losses)} steps, {source}"
     if len(losses) < steps:
-        return found("not run", f"stopped for lack of time: {text}", accuracy=accuracy)
+        return outcome("not run", f"stopped for lack of time: {text}", accuracy=accuracy)
     curve = [float(v) for v in losses]
     good = accuracy >= 0.95 and bool(np.isfinite(curve).all())
-    return found(_judged(good, False), text, accuracy=accuracy, ms_of_a_step=ms, losses=curve)
+    return outcome(_judged(good, False), text, accuracy=accuracy, ms_of_a_step=ms, losses=curve)
 
 
 # --- Speed
@@ -194,16 +194,16 @@ LAYERS = {
 }
 
 
-def speed(queue: Any, seconds: float) -> Found:
+def speed(queue: Any, seconds: float) -> Outcome:
     """Time ten layers, and compute their fraction of the device's bandwidth or peak."""
-    what = nature(queue.sycl_device)
-    if what in ("simulated gpu", "executing gpu"):
-        return found("not run", f"this is not a real GPU ({what}): its times mean nothing")
+    kind = nature(queue.sycl_device)
+    if kind in ("simulated gpu", "executing gpu"):
+        return outcome("not run", f"this is not a real GPU ({kind}): its times mean nothing")
     from sycl_dnn.tools.bench import roof as roofs
     from sycl_dnn.tools.bench.measure import Settings, measure, stream_for
     from sycl_dnn.tools.cases.command_line import read_cases
 
-    has_halves = queue.sycl_device.has_aspect_fp16 and what == "gpu"
+    has_halves = queue.sycl_device.has_aspect_fp16 and kind == "gpu"
     dtypes = ("f32", "f16") if has_halves else ("f32",)
     stream = stream_for(queue.sycl_device)
     settings = Settings(min(0.5, seconds / 60))
@@ -229,7 +229,7 @@ def speed(queue: Any, seconds: float) -> Found:
     )
     copied = round(roof.bandwidth, 2)
     status = "passed" if measured else "failed"
-    return found(status, text, rows, bandwidth_gb_s=copied, peaks_gflop_s=peaks)
+    return outcome(status, text, rows, bandwidth_gb_s=copied, peaks_gflop_s=peaks)
 
 
 # --- Order, threads, memory
@@ -246,10 +246,10 @@ def _chain(queue: Any, start: float, length: int) -> float:
     return float(x[-1, -1])
 
 
-def order(queue: Any, seconds: float) -> Found:
+def order(queue: Any, seconds: float) -> Outcome:
     """Check that dpnp's and oneDNN's work stays ordered without waits, in four threads too."""
     if nature(queue.sycl_device) == "simulated gpu":
-        return found("not run", "a simulated GPU executes nothing, so no order can be seen")
+        return outcome("not run", "a simulated GPU executes nothing, so no order can be seen")
     length, end, rows = 40, time.monotonic() + seconds, []
     wrong: list[str] = []
 
@@ -275,7 +275,7 @@ def order(queue: Any, seconds: float) -> Found:
         rows.append({"threads": count, "wrong": "; ".join(wrong[before:][:5]) or "nothing"})
     sycl_dnn.synchronize(queue)
     text = f"{length} steps of dpnp and oneDNN in turn, 1 and 4 threads: {len(wrong)} wrong"
-    return found(_judged(not wrong, False), text, rows)
+    return outcome(_judged(not wrong, False), text, rows)
 
 
 def _large(queue: Any, nature_: str) -> dict[str, Any]:
@@ -297,11 +297,11 @@ def _large(queue: Any, nature_: str) -> dict[str, Any]:
     }
 
 
-def memory(queue: Any, seconds: float) -> Found:
+def memory(queue: Any, seconds: float) -> Outcome:
     """Check that repeated calls do not leak memory, and that a large array works."""
-    what, end = nature(queue.sycl_device), time.monotonic() + seconds
+    kind, end = nature(queue.sycl_device), time.monotonic() + seconds
     w = dpnp.ones((64, 64, 3, 3), dtype="f4", sycl_queue=queue)
-    rows, sizes, calls = [_large(queue, what)], [], 0
+    rows, sizes, calls = [_large(queue, kind)], [], 0
     for _ in range(10):
         for _ in range(50):
             x = dpnp.ones((4, 64, 28, 28), dtype="f4", sycl_queue=queue)
@@ -318,11 +318,11 @@ def memory(queue: Any, seconds: float) -> Found:
         "result": f"{grown:+.0f} MiB",
     }
     text = f"{rows[0]['what']} {rows[0]['result']}; {grown:+.0f} MiB in {row['what']}"
-    return found(_judged(good, what == "simulated gpu"), text, [*rows, row], megabytes=sizes)
+    return outcome(_judged(good, kind == "simulated gpu"), text, [*rows, row], megabytes=sizes)
 
 
 #: Name: check, share of the time budget, question it answers.
-CHECKS: dict[str, tuple[Callable[[Any, float], Found], float, str]] = {
+CHECKS: dict[str, tuple[Callable[[Any, float], Outcome], float, str]] = {
     "conformance": (conformance, 0.30, "oneDNN's primitives against the CPU engine"),
     "functions": (functions, 0.22, "functions and gradients against the CPU device"),
     "training": (training, 0.12, "a network learns to read digits"),
@@ -332,7 +332,7 @@ CHECKS: dict[str, tuple[Callable[[Any, float], Found], float, str]] = {
 }  # fmt: skip
 
 
-def list_devices() -> Found:
+def list_devices() -> Outcome:
     """Return versions, drivers and devices of this machine."""
     import dpctl
 
@@ -346,7 +346,7 @@ def list_devices() -> Found:
     nodes += [str(p) for p in (Path("/dev/dxg"),) if p.exists()]
     count = len(data["devices"])
     text = f"{count} device{'s' * (count != 1)}, of which oneDNN can use {len(usable)}"
-    return found("passed" if usable else "failed", text, [], environment=data, nodes=nodes)
+    return outcome("passed" if usable else "failed", text, [], environment=data, nodes=nodes)
 
 
 def main(arguments: list[str]) -> None:

@@ -118,9 +118,9 @@ def one(case: Case, stream: Any, reference: Any) -> Row:
         expected, _ = executed(in_f32(call), reference, case.line, done.arrays)[0].results()
     except DnnlError as error:
         return row | {"status": "refused", "what": f"by the CPU engine: {_first_line(error)}"}
-    what = wrong(done, expected)
+    problem = wrong(done, expected)
     status = "known" if warned else "failed"
-    return row | {"status": status, "what": f"{what} {warned}".strip()} if what else row
+    return row | {"status": status, "what": f"{problem} {warned}".strip()} if problem else row
 
 
 # --- A separate process for the cases, so that crashes and hangs are reported as rows
@@ -159,13 +159,13 @@ class Worker:
         if answer is not None:
             return answer
         if has_answer:
-            status, what = "crashed", f"the process died: {process.end()}"
+            status, problem = "crashed", f"the process died: {process.end()}"
         else:
             process.kill()
-            status, what = "hung", f"not done after {seconds:.0f} s"
+            status, problem = "hung", f"not done after {seconds:.0f} s"
         print(*process.errors, sep="\n", file=sys.stderr)  # to the check's log
         self.process = None
-        return {"line": case.line, "status": status, "impl": "", "what": what}
+        return {"line": case.line, "status": status, "impl": "", "what": problem}
 
     def close(self) -> None:
         """Kill the process."""

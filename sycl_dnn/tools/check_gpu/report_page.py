@@ -59,9 +59,9 @@ def verdict(data: dict[str, Any]) -> dict[str, Any]:
     parts += [f"{r['check']} not run on {r['device']}" for r in incomplete]
     if interrupted:
         parts, status = [*parts, "ended by Ctrl-C before the others"], 130
-    where = _names(checked) or "no device"
-    said = " ".join(NATURES[n] for n in NATURES if n in natures)
-    text = f"{word} on {where}: {'; '.join(parts)}. {said}".strip()
+    place = _names(checked) or "no device"
+    notes = " ".join(NATURES[n] for n in NATURES if n in natures)
+    text = f"{word} on {place}: {'; '.join(parts)}. {notes}".strip()
     return {"word": word, "text": text, "status": status}
 
 
@@ -180,7 +180,7 @@ def _machine(results: list[dict[str, Any]]) -> str:
 
 def page(data: dict[str, Any]) -> str:
     """Return the report as a self-contained HTML page."""
-    said = data["verdict"]
+    top = data["verdict"]
     overview = [
         {n: r[n] for n in ("check", "device", "status", "summary", "seconds")}
         for r in data["results"]
@@ -189,9 +189,9 @@ def page(data: dict[str, Any]) -> str:
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>sycl_dnn check-gpu: {escape(said["word"])}</title><style>{_STYLE}</style></head><body>
+<title>sycl_dnn check-gpu: {escape(top["word"])}</title><style>{_STYLE}</style></head><body>
 <h1>sycl_dnn on {escape(_names(data["checked"]) or "no device")}</h1>
-<p class="verdict {escape(said["word"].split(",")[0])}"><strong>{escape(said["text"])}</strong></p>
+<p class="verdict {escape(top["word"].split(",")[0])}"><strong>{escape(top["text"])}</strong></p>
 <p>{escape(data["when"])}, {data["minutes"]:g} minutes.</p>
 {table(overview, "overview")}
 <h2>Backends</h2>{table(data["backends"])}

@@ -41,10 +41,10 @@ def _attempts(explanation: Explanation) -> list[str]:
     width = max((len(a.impl or "(no name)") for a in explanation.answer.attempts), default=0)
     lines, first = [], True
     for number, attempt in enumerate(explanation.answer.attempts, start=1):
-        said = f"declines: {attempt.reason}" if attempt.reason else "takes it"
+        outcome = f"declines: {attempt.reason}" if attempt.reason else "takes it"
         if not attempt.reason and first:
-            said, first = "takes it  <- this one runs", False
-        lines.append(f"    {number:>2}. {attempt.impl or '(no name)':<{width}}  {said}")
+            outcome, first = "takes it  <- this one runs", False
+        lines.append(f"    {number:>2}. {attempt.impl or '(no name)':<{width}}  {outcome}")
         if attempt.layouts:
             tags = (f"{n} {t.rpartition(' ')[2]}" for n, t in attempt.layouts.items())
             lines.append(f"        {'':<{width}}  {', '.join(tags)}")

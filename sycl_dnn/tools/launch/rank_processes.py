@@ -226,8 +226,8 @@ def run_children(starts: Sequence[Callable[[], Child]]) -> int:
         for child in children:
             child.close()
         if failed is not None:  # at the end, where readers look first
-            said = f": {failed.last_line}" if failed.last_line else ""
-            print(f"launch: {failed.name} ended with {failed.status()}{said}",
+            last_line = f": {failed.last_line}" if failed.last_line else ""
+            print(f"launch: {failed.name} ended with {failed.status()}{last_line}",
                   file=sys.stderr, flush=True)  # fmt: skip
         for number, handler in handlers.items():
             signal.signal(number, handler)

@@ -122,13 +122,13 @@ def _notes(
     n, spent = totals.executions, totals.time_ms
     timed = f"{spent:.3f} ms ({', '.join(totals.clocks)}), " if totals.clocks else ""
     lines = [f"{n} executions: {timed}{totals.host_ms:.3f} ms on the host to submit"]
-    for count, ms, share, what in (
+    for count, ms, share, label in (
         (totals.inserted, totals.inserted_ms, totals.inserted_share, "inserted reorders"),
         (totals.reference, totals.reference_ms, totals.reference_share, "by ref implementations"),
         (totals.dpnp, totals.dpnp_ms, totals.dpnp_share, "calls of dpnp"),
     ):
         if count:
-            lines.append(f"{count} {what}: {ms:.3f} ms, {100 * share:.1f} % of {totals.measure}")
+            lines.append(f"{count} {label}: {ms:.3f} ms, {100 * share:.1f} % of {totals.measure}")
     if totals.created:
         missed = totals.cache_misses
         cached = "" if missed is None else f", {missed} not in oneDNN's cache"
@@ -218,8 +218,8 @@ def _lanes(records: Sequence[Record], offsets: Mapping[tuple[Any, str], int]) ->
 def _metadata(
     records: Sequence[Record], queues: Sequence[Mapping[str, Any]], threads: Mapping[int, str]
 ) -> list[dict[str, Any]]:
-    def named(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
-        return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
+    def named(kind: str, pid: int, tid: int, name: str) -> dict[str, Any]:
+        return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": {"name": name}}
 
     events = [named("process_name", _HOST, 0, "host")]
     for number, queue in enumerate(queues):
@@ -328,8 +328,8 @@ def _draw_bars(axes: Any, parts: dict[str, list[float]], totals: Summary) -> Non
         if any(widths):
             axes.barh(names, widths, left=left, color=colour, label=label)
         left = [a + b for a, b in zip(left, widths, strict=True)]
-    what = ", ".join(totals.clocks) if totals.measure == "time" else "of submission"
-    axes.set_xlabel(f"ms ({what})")
+    clock = ", ".join(totals.clocks) if totals.measure == "time" else "of submission"
+    axes.set_xlabel(f"ms ({clock})")
     axes.set_title(f"{totals.executions} executions")
     if names:
         axes.legend(loc="lower right")

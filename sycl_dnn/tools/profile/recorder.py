@@ -154,8 +154,8 @@ class Profile:
         presentation.plot(self.records, path)
 
     def __repr__(self) -> str:
-        what = {"new": "not entered", "open": "recording"}.get(self._state, "closed")
-        return f"<Profile, {what}, wait={self._wait}, limit={self._limit}>"
+        state = {"new": "not entered", "open": "recording"}.get(self._state, "closed")
+        return f"<Profile, {state}, wait={self._wait}, limit={self._limit}>"
 
 
 def profile(*, wait: bool = False, limit: int = 100_000) -> Profile:

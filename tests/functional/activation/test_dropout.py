@@ -153,7 +153,7 @@ def test_refusals(queue):
 
 def test_no_reference_warning_where_no_other_implementation_exists(queue):
     sycl_dnn.cache.clear()
-    policy._said.clear()
+    policy._warned.clear()
     with warnings.catch_warnings():
         warnings.simplefilter("error", sycl_dnn.ReferenceWarning)
         x = to_device(values_of((3, 4)), "float32", queue)

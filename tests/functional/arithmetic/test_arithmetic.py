@@ -200,7 +200,7 @@ def test_an_infinite_gradient_of_a_constant_power_is_nan(queue):
 
 
 def test_float16_converts_with_one_warning(queue, monkeypatch):
-    monkeypatch.setattr(policy, "_said", set())
+    monkeypatch.setattr(policy, "_warned", set())
     sycl_dnn.cache.clear()
     x = to_device(np.array([1.0, 2.0]), "float16", queue)
     with pytest.warns(sycl_dnn.FallbackWarning) if lacks_float16(queue) else nullcontext():

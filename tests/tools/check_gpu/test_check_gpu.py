@@ -27,7 +27,7 @@ def device(nature, backend="level_zero"):
 
 
 def result(status, check="functions"):
-    return device_checks.found(status, "said") | {"check": check, "device": "d", "seconds": 1.0}
+    return device_checks.outcome(status, "said") | {"check": check, "device": "d", "seconds": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,9 @@ def test_a_result_outlives_its_process(last_act, status, said, monkeypatch, tmp_
 
 
 def test_a_wrong_value_stays_a_failure_where_its_process_crashes():
-    kept = command._kept(device_checks.found("failed", "3 wrong", [{"a": 1}]), -11, "first\nlast")
+    kept = command._amended(
+        device_checks.outcome("failed", "3 wrong", [{"a": 1}]), -11, "first\nlast"
+    )
     assert kept["status"] == "failed"
     assert kept["summary"] == "3 wrong; after that its process crashed: SIGSEGV"
     assert kept["rows"] == [{"a": 1}]
@@ -184,7 +186,9 @@ def listed(session):
 
 
 def test_unknown_device_names_those_that_exist(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(command, "run", lambda *a, **k: (device_checks.found("passed", "said"), ""))
+    monkeypatch.setattr(
+        command, "run", lambda *a, **k: (device_checks.outcome("passed", "said"), "")
+    )
     monkeypatch.setattr(command, "_devices", listed)
     with pytest.raises(SystemExit) as end:
         command.main(["--device=gpu:7", f"--report={tmp_path / 'x.zip'}"])
@@ -196,7 +200,7 @@ def test_report_after_ctrl_c_has_the_finished_checks(monkeypatch, capsys, tmp_pa
     def run(name, *_, **__):
         if name == "functions":
             raise KeyboardInterrupt
-        return device_checks.found("passed", "said"), ""
+        return device_checks.outcome("passed", "said"), ""
 
     monkeypatch.setattr(command, "run", run)
     monkeypatch.setattr(command, "_devices", listed)

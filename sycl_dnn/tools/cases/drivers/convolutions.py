@@ -75,7 +75,7 @@ def _tensors(o: dict, dims: dict[str, tuple]) -> list[Tensor | None]:
     return results
 
 
-def _forward(driver: str, o: dict, params: dict, tensors: list, kind: str, attr) -> Call:
+def _forward(driver: str, params: dict, tensors: list, kind: str, attr) -> Call:
     names = ("src", "weights", "bias", "dst")
     inputs = {n: t for n, t in zip(names, tensors, strict=True) if t is not None}
     full = {"prop_kind": kind} | params
@@ -88,8 +88,8 @@ def build(driver: str, o: dict[str, Any], dims: dict[str, tuple], params: dict) 
     require(direction != "BWD_DW", "no such direction")
     if direction.startswith("FWD"):
         kind = prop_kind(direction)
-        return _forward(driver, o, params, tensors, kind, attributes_of(o))
-    hint = _forward(driver, o, params, tensors, "forward_training", forward_attributes(o))
+        return _forward(driver, params, tensors, kind, attributes_of(o))
+    hint = _forward(driver, params, tensors, "forward_training", forward_attributes(o))
     if direction == "BWD_WB":
         tensors[2] = tensors[2] or Tensor(dims["bias"], "f32", "any")
     provided = {n: t for n, t in zip(_GRADIENTS[direction], tensors, strict=True) if n and t}

@@ -156,10 +156,7 @@ SOFTMAX = Driver(
     "softmax",
     (
         options.DIR_D,
-        options.dtype("sdt", "f32"),
-        options.dtype("ddt", "f32"),
-        options.tag("stag", "abx"),
-        options.tag("dtag", "any"),
+        *options.types_and_tags(),
         options.Option(
             "alg", options.one_of(*_SOFTMAX, **{v: k for k, v in _SOFTMAX.items()}), "SOFTMAX"
         ),
@@ -223,10 +220,7 @@ BINARY_DRIVER = Driver(
     "binary",
     (
         options.Option("alg", options.one_of(*(n.upper() for n in (*BINARY, "select"))), "ADD"),
-        options.dtype("sdt", "f32:f32"),
-        options.dtype("ddt", "f32"),
-        options.tag("stag", "abx:any"),
-        options.tag("dtag", "any"),
+        *options.types_and_tags(sdt="f32:f32", stag="abx:any"),
         options.tag("strides", ""),
         options.INPLACE,
         options.MB,

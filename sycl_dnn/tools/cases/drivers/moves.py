@@ -118,10 +118,7 @@ def _products(rng: Any, dims: tuple, factors: tuple, results: int) -> np.ndarray
 REDUCTION = Driver(
     "reduction",
     (
-        options.dtype("sdt", "f32"),
-        options.dtype("ddt", "f32"),
-        options.tag("stag", "abx"),
-        options.tag("dtag", "any"),
+        *options.types_and_tags(),
         options.Option("alg", options.one_of(*_REDUCTIONS), "sum"),
         options.Option("p", options.real, "1"),
         options.Option("eps", options.real, "0"),
@@ -181,10 +178,7 @@ def _fill_moved(call: Call, name: str, tensor: Tensor, rng: Any):
 CONCAT = Driver(
     "concat",
     (
-        options.dtype("sdt", "f32"),
-        options.dtype("ddt", "f32"),
-        options.tag("stag", "abx"),
-        options.tag("dtag", "undef"),
+        *options.types_and_tags(dtag="undef"),
         options.Option("axis", options.integer, "1"),
     ),
     _read_concat,
@@ -214,10 +208,7 @@ def _sum(p: SimpleNamespace, o: dict[str, Any]) -> Call:
 SUM = Driver(
     "sum",
     (
-        options.dtype("sdt", "f32:f32"),
-        options.dtype("ddt", "f32"),
-        options.tag("stag", "abx"),
-        options.tag("dtag", "undef"),
+        *options.types_and_tags(sdt="f32:f32", dtag="undef"),
         options.Option("scales", _scales, "1"),
         options.INPLACE,
     ),
@@ -242,10 +233,7 @@ def _reorder(p: SimpleNamespace, o: dict[str, Any]) -> Call:
 REORDER = Driver(
     "reorder",
     (
-        options.dtype("sdt", "f32"),
-        options.dtype("ddt", "f32"),
-        options.tag("stag", "abx"),
-        options.tag("dtag", "abx"),
+        *options.types_and_tags(dtag="abx"),
         options.tag("strides", ""),
         options.Option("oflag", options.text),
         options.Option("cross-engine", options.one_of("none", "cpu2gpu", "gpu2cpu"), "none"),

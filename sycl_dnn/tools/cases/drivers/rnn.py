@@ -168,7 +168,7 @@ def _rnn(p: SimpleNamespace, o: dict[str, Any]) -> Call:
     require(not (quantized and gaps), "quantized cells have dense states")
     tensors = laid_out(dims, types, tags, gaps)
     require(not quantized or "weights_peephole" not in tensors, "no quantized peephole")
-    params = _params(o, cell, p)
+    params = _params(o, cell)
     if quantized:
         facts["state"] = params["state"] = _state_rounding(
             facts["rnn_quantization"], types["src_layer"]
@@ -180,7 +180,7 @@ def _rnn(p: SimpleNamespace, o: dict[str, Any]) -> Call:
     return _backward(o, cell, params, tensors, facts)
 
 
-def _params(o: dict, cell: str, p: SimpleNamespace) -> dict[str, Any]:
+def _params(o: dict, cell: str) -> dict[str, Any]:
     params: dict[str, Any] = {"direction": _DIRECTIONS[o["direction"]]}
     if cell == "vanilla_rnn":
         params |= {"activation": f"eltwise_{o['activation'].lower()}", "alpha": 0.0}
