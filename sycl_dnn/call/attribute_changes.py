@@ -62,7 +62,7 @@ def _apart(changes: list[Any]) -> list[Any]:
 
 
 def watch(recording: Recording, originals: Any, copies: Any) -> None:
-    """Tell the recording the modules among nested arguments and their copies over tensors."""
+    """Show the recording the modules among nested arguments and their copies over tensors."""
     for value, copy in zip(originals, copies, strict=True):
         if isinstance(value, (tuple, list)):
             watch(recording, value, copy)

@@ -78,7 +78,7 @@ def _softplus_vjp(node: Node, g: Node) -> list[Node]:
 
 
 def _elu(x: Node, *, alpha: float, scale: float, input_scale: float) -> Node:
-    # The exponential of what is not chosen must not be infinite: its gradient would be NaN.
+    # The exponential of unselected elements must stay finite, or its gradient would be NaN.
     is_below = LE(x, _zero(x))
     below = where(is_below, x, _zero(x))
     return where(is_below, EXPM1(below * input_scale) * (alpha * scale), x * scale)
@@ -92,7 +92,7 @@ def _elu_vjp(node: Node, g: Node) -> list[Node]:
     return [where(LE(x, zero), g * slope, g * scale)]
 
 
-# In this order of products large numbers do not become infinite before they meet a 0.
+# In this order, large products do not overflow before they are multiplied by 0.
 
 
 def _silu_vjp(node: Node, g: Node) -> list[Node]:
@@ -156,11 +156,11 @@ THRESHOLD = _row(
 
 def _prelu(x: Node, slope: Node) -> Node:
     is_positive = GT(x, _zero(x))
-    # What is not chosen must not be infinite: its gradient would be NaN.
+    # Unselected elements must stay finite, or the gradient would be NaN.
     return where(is_positive, x, slope * where(is_positive, _zero(x), x))
 
 
-#: The slope of what is not positive is an operand that broadcasts.
+#: The slope of negative elements is an operand that broadcasts.
 PRELU = Operation(
     "prelu",
     lambda inputs: (broadcast_shape(*[x.shape for x in inputs]), inputs[0].dtype),

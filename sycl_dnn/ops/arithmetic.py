@@ -294,8 +294,8 @@ def _clamp(x: Node, *, low: Number | None, high: Number | None) -> Node:
 
 
 def _clamp_vjp(node: Node, g: Node) -> list[Node]:
-    """Return the gradient inside the bounds, else 0, also at them and for NaN."""
-    # The result tells it as well, and the input need not be kept.
+    """Return the gradient inside the bounds; 0 outside, at the bounds and for NaN."""
+    # Read from the result, so that the input need not be saved.
     zero = number(0, node.dtype)
     for bound, is_inside in ((node.attributes["low"], GT), (node.attributes["high"], LT)):
         if bound is not None:
@@ -373,11 +373,11 @@ def _logit_vjp(node: Node, g: Node) -> list[Node]:
     (p,), eps = node.inputs, node.attributes["eps"]
     low, high = (0.0, 1.0) if eps is None else (eps, 1.0 - eps)
     is_outside = LOGICAL_OR(LT(p, number(low, p.dtype)), GT(p, number(high, p.dtype)))
-    # What is not chosen must not be infinite: its gradient would be NaN.
+    # Unselected elements must stay finite, or the gradient would be NaN.
     inner = where(is_outside, number(0.5, p.dtype), p)
     outer = number(math.nan if eps is None else 0.0, p.dtype)
     return [where(is_outside, outer, g / (inner * (1 - inner)))]
 
 
-#: The inverse of a sigmoid, of what is clamped between ``eps`` and ``1 - eps``.
+#: The inverse sigmoid of values clamped to ``[eps, 1 - eps]``.
 LOGIT = Operation("logit", lambda inputs, **_: _floating(inputs), _logit_vjp, definition=_logit)

@@ -76,7 +76,7 @@ BINARY_CROSS_ENTROPY = Operation(
 
 
 def _of_logits(x: Node, t: Node) -> Node:
-    # One product: of an infinite x the difference would be NaN.
+    # One product: the difference would be NaN for an infinite x.
     is_positive = cast(GT(x, number(0, x.dtype)), x.dtype)
     return (is_positive - t) * x + LOG1P(EXP(-ABS(x)))
 
@@ -106,7 +106,7 @@ def _divergence_vjp(node: Node, g: Node) -> tuple[Node, Node]:
     return -(g * t), g * (LOG(t) - x + t / t)
 
 
-#: Of distributions: logarithms of one, and the other.
+#: The divergence of two distributions, of which the first is given by logarithms.
 DIVERGENCE = Operation("divergence", _pair, summed(_divergence_vjp), definition=_divergence)
 
 

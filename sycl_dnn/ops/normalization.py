@@ -70,7 +70,7 @@ def _in_groups(x: Node, groups: int) -> tuple[int, ...]:
 
 
 def _of_channels(of_groups: Node, shape: tuple[int, ...]) -> Node:
-    """Return what groups of channels have, for each channel."""
+    """Return the values of groups of channels, repeated for each channel."""
     n, groups, size, *rest = shape
     return reshape(broadcast_to(of_groups, shape), (n, groups * size, *rest))
 

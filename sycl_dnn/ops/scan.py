@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scans: what is computed of all elements up to each along an axis, or from the last one back."""
+"""Scans: cumulative operations along an axis, in either direction."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def _cumprod_vjp(node: Node, g: Node) -> list[Node]:
     sums = CUMSUM(node * g, axis=axis, is_reversed=not is_reversed)
     is_zero = EQ(x, number(0, x.dtype))
     n_zeros = SUM(cast(is_zero, "int32"), axes=(axis,))
-    # What is not chosen must not be infinite: its gradient would be NaN.
+    # Unselected elements must stay finite, or the gradient would be NaN.
     quotient = sums / where(is_zero, number(1, x.dtype), x)
-    # Products of those before, times sums of those after.
+    # Products of the preceding elements, times sums of the following ones.
     before = neighbor(node, axis, 1, is_reversed=is_reversed)
     slope = before * _sums_back(x, g, axis, is_reversed=is_reversed)
     return [where(EQ(n_zeros, number(0, "int32")), quotient, slope)]
