@@ -246,10 +246,7 @@ def level_zero_problem(root: Path = Path("/")) -> str:
 def _level_zero_loader(root: Path) -> Path | None:
     """Return the loader that a process would load."""
     paths = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
-    folders = [Path(f) for f in paths if f] + [
-        Path(sys.prefix, "lib"),
-        root / "usr/local/lib",
-    ]
+    folders = [Path(f) for f in paths if f] + [Path(sys.prefix, "lib"), root / "usr/local/lib"]
     folders += _library_folders(root)
     return next((f / _LOADER for f in folders if (f / _LOADER).exists()), None)
 

@@ -110,9 +110,9 @@ def wrong_step(optimizer: str) -> TypeError:
     return TypeError(f"{optimizer}.step: module and grads must be given: {_STEP}")
 
 
-def wrong_gradients(name: str, what: str) -> TypeError:
+def wrong_gradients(name: str, kind: str) -> TypeError:
     """Return the error for parameters passed as gradients."""
     return TypeError(
-        f"{name}: grads must be a tree of gradients, got {what}; {_GRADIENTS}; then "
+        f"{name}: grads must be a tree of gradients, got {kind}; {_GRADIENTS}; then "
         f"{name}(grads, ...)"
     )

@@ -99,11 +99,8 @@ class Differentiated:
         #: Whether a call keeps host values, such as seeds.
         self.keeps_scalars = any(s.scalar for s in saved)
         #: By argument of the reverse pass: the same argument of the forward pass.
-        self.passed_on = {
-            len(seed_storages) + i: s.argument
-            for i, s in enumerate(saved)
-            if s.argument is not None
-        }
+        numbers = enumerate(saved, len(seed_storages))
+        self.passed_on = {i: s.argument for i, s in numbers if s.argument is not None}
 
     def nested(self, gradients: Sequence[Any]) -> tuple[Any, ...]:
         """Return gradients nested like the arguments, None if there is none."""

@@ -43,10 +43,10 @@ def _has_doubles(arrays: list[Any]) -> bool:
     return any(str(getattr(a, "dtype", "")) == "float64" for a in arrays)
 
 
-def refusal(name: str, lack: NeedsAnotherDevice, queue: Any, arrays: list[Any]) -> Unimplemented:
+def refusal(name: str, cause: NeedsAnotherDevice, queue: Any, arrays: list[Any]) -> Unimplemented:
     """Return the error with the name of the function and the engine's message."""
     device = queue.sycl_device.name
-    text = f"{name}: oneDNN has no {lack.row} for these arrays on {device}"
+    text = f"{name}: oneDNN has no {cause.row} for these arrays on {device}"
     if _has_doubles(arrays):
         # GPUs with doubles compute some functions in them: only there the primitive matters.
         is_cpu = queue.sycl_device.is_cpu
@@ -55,21 +55,21 @@ def refusal(name: str, lack: NeedsAnotherDevice, queue: Any, arrays: list[Any]) 
             if is_cpu
             else f"{text}; it computes no float64 there: convert with astype('float32')"
         )
-    error = Unimplemented(f"{text}\n{Exception.__str__(lack.error)}")
-    error.recipe = lack.error.recipe
+    error = Unimplemented(f"{text}\n{Exception.__str__(cause.error)}")
+    error.recipe = cause.error.recipe
     return error
 
 
-def _announce(name: str, lack: NeedsAnotherDevice, queue: Any, arrays: list[Any]) -> None:
+def _announce(name: str, cause: NeedsAnotherDevice, queue: Any, arrays: list[Any]) -> None:
     """Warn that the CPU takes over; raise the engine's error if that is not possible."""
     # The CPU engine has no float64.
     is_possible = not queue.sycl_device.is_cpu and not _has_doubles(arrays)
     if not is_possible or policy.current().fallback == "error":
-        raise refusal(name, lack, queue, arrays) from None
+        raise refusal(name, cause, queue, arrays) from None
     policy.warn_once(
         policy.FallbackWarning,
         (name, "cpu"),
-        f"{name}: the engine of {queue.sycl_device.name} has no {lack.row} for these arrays; it "
+        f"{name}: the engine of {queue.sycl_device.name} has no {cause.row} for these arrays; it "
         "runs on the CPU, with copies there and back (set_fallback('error') refuses instead)",
     )
 
@@ -108,16 +108,16 @@ def _write(array: Any, values: Any) -> None:
     array[...] = values
 
 
-def _write_back(body: Any, here: tuple[Any, Any], there: tuple[Any, Any], queue: Any) -> None:
+def _write_back(body: Any, call: tuple[Any, Any], cpu_call: tuple[Any, Any], queue: Any) -> None:
     """Copy what ``body`` wrote into the copies on the CPU to the caller's arrays."""
-    originals, copies = _arrays(*here), _arrays(*there)
-    for number in _updated(body, default_queue("cpu"), *there):
+    originals, copies = _arrays(*call), _arrays(*cpu_call)
+    for number in _updated(body, default_queue("cpu"), *cpu_call):
         original, copy = originals[number], copies[number]
         _write(original, moved(copy, queue))
 
 
 def run_on_cpu(
-    operation: Any, lack: NeedsAnotherDevice, queue: Any, args: Any, kwargs: Any, out: Any
+    operation: Any, cause: NeedsAnotherDevice, queue: Any, args: Any, kwargs: Any, out: Any
 ) -> Any:
     """Call ``operation`` with copies on the CPU; copy back the results and what it updates.
 
@@ -126,10 +126,10 @@ def run_on_cpu(
     Unimplemented
         The CPU's engine itself refused, or the policy is ``"error"``.
     """
-    _announce(operation.name, lack, queue, _arrays(args, kwargs))
-    there, named = _all_moved(args, kwargs, default_queue("cpu"))
-    result = operation(tuple(there), named)
-    _write_back(operation.body, (args, kwargs), (there, named), queue)
+    _announce(operation.name, cause, queue, _arrays(args, kwargs))
+    cpu_args, named = _all_moved(args, kwargs, default_queue("cpu"))
+    result = operation(tuple(cpu_args), named)
+    _write_back(operation.body, (args, kwargs), (cpu_args, named), queue)
     back = nested_arguments.replaced(result, lambda v: moved(v, queue))
     if out is None:
         return back
@@ -147,20 +147,20 @@ class CpuPullback:
 
     def __call__(self, dy: Any = 1.0) -> tuple[Any, ...]:
         """Return one gradient for each positional argument, on the arguments' device."""
-        there = nested_arguments.replaced(dy, lambda v: moved(v, self._cpu))
-        return nested_arguments.replaced(self._pullback(there), lambda v: moved(v, self._queue))
+        cpu_dy = nested_arguments.replaced(dy, lambda v: moved(v, self._cpu))
+        return nested_arguments.replaced(self._pullback(cpu_dy), lambda v: moved(v, self._queue))
 
 
 def vjp_on_cpu(
-    vjp: Any, function: Any, lack: NeedsAnotherDevice, queue: Any, args: Any, kwargs: Any
+    vjp: Any, function: Any, cause: NeedsAnotherDevice, queue: Any, args: Any, kwargs: Any
 ) -> tuple[Any, CpuPullback]:
     """Take value and pullback with copies on the CPU; raises as ``run_on_cpu``."""
-    _announce(getattr(function, "__name__", "vjp"), lack, queue, _arrays(args, kwargs))
+    _announce(getattr(function, "__name__", "vjp"), cause, queue, _arrays(args, kwargs))
     cpu = default_queue("cpu")
-    there, named = _all_moved(args, kwargs, cpu)
-    y, pullback = vjp(function, *there, **named)
+    cpu_args, named = _all_moved(args, kwargs, cpu)
+    y, pullback = vjp(function, *cpu_args, **named)
     operation = getattr(function, "operation", None)
     body = function if operation is None else operation.body
-    _write_back(body, (args, kwargs), (there, named), queue)
+    _write_back(body, (args, kwargs), (cpu_args, named), queue)
     back = nested_arguments.replaced(y, lambda v: moved(v, queue))
     return back, CpuPullback(pullback, queue, cpu)

@@ -75,12 +75,12 @@ def looked_at(
     name: str,
     run: Callable[[], Any],
     arguments: Any,
-    again: Callable[[], Any] | None = None,
+    rerun: Callable[[], Any] | None = None,
     of_result: Callable[[Any], Any] = lambda result: result,
 ) -> Any:
     """Return the result of ``run``, after checking that it is finite where the arguments are.
 
-    ``again`` runs the same one operation at a time, to find the one responsible.
+    ``rerun`` runs the same one operation at a time, to find the one responsible.
     """
     with policy.using(debug_nans=False):
         result = run()
@@ -90,8 +90,8 @@ def looked_at(
         # A NaN may follow from an infinity, and an infinity from a NaN: neither is new then.
         if not kinds or kinds_in(arguments):
             return result
-    if again is not None:
-        again()
+    if rerun is not None:
+        rerun()
     kind = next(k for k in _KINDS if k in kinds)
     raise NonFiniteError(
         name, f"{name}: the result has {_article(kind)} that the arguments had not ({_line()})"

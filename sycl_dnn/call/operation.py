@@ -177,10 +177,10 @@ class Operation:
         if plan is None:
             try:
                 plan = cache.plans.make(whole, lambda: self.build(placed.place, args, kwargs, out))
-            except NeedsAnotherDevice as lack:
+            except NeedsAnotherDevice as cause:
                 from sycl_dnn.call.cpu_fallback import run_on_cpu
 
-                return run_on_cpu(self, lack, placed.queue, args, kwargs, out)
+                return run_on_cpu(self, cause, placed.queue, args, kwargs, out)
         result = placed.run(plan)
         placed.remember(cache.plans, self.subject(), args, kwargs, whole, plan)
         return result

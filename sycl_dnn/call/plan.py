@@ -121,10 +121,10 @@ class BoundPlan(BoundCall):
                         placed.place, bound.args, bound.kwargs, self._out
                     ),
                 )
-        except NeedsAnotherDevice as lack:
+        except NeedsAnotherDevice as cause:
             from sycl_dnn.call.cpu_fallback import refusal
 
-            raise refusal(self._operation.name, lack, placed.queue, collected.arrays) from None
+            raise refusal(self._operation.name, cause, placed.queue, collected.arrays) from None
         is_ours = arguments.operation_of(self._function) is not None
         self._check = nothing_captured if is_ours else Captures(self._function)
         self._fill(plan, placed)

@@ -145,18 +145,18 @@ def _differentiated(request: Request) -> tuple[Any, Any]:
     try:
         placed = PlacedCall(request.shown_name, call)
     except ExecutionPlacementError as error:
-        shown = request.shown_name
-        raise subjects.named_placement(error, shown, function, args, kwargs) from None
+        shown_name = request.shown_name
+        raise subjects.named_placement(error, shown_name, function, args, kwargs) from None
     whole = (*key, *placed.facts)
     try:
         return (_of_user if isinstance(call, UserCall) else _of_operation)(request, placed, whole)
-    except NeedsAnotherDevice as lack:
+    except NeedsAnotherDevice as cause:
         from sycl_dnn.call.cpu_fallback import vjp_on_cpu
 
         def again(function: Any, *args: Any, **kwargs: Any) -> Any:
             return differentiated(name, function, args, kwargs, wrt, has_aux)
 
-        return vjp_on_cpu(again, function, lack, placed.queue, args, kwargs)
+        return vjp_on_cpu(again, function, cause, placed.queue, args, kwargs)
     except MixedTraces as mixed:  # the function captures a value of the enclosing trace
         return inner_vjp(mixed.traces[0], function, args, kwargs, wrt, has_aux)
 

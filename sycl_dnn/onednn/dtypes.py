@@ -276,7 +276,7 @@ LONG: dict[str, str] = {row.short: row.name for row in TABLE if row.in_graphs}
 _GRAPH_NAMES = {long: short for short, long in LONG.items()}
 
 
-def graph_name(dtype: Any, what: str) -> str:
+def graph_name(dtype: Any, caller: str) -> str:
     """Return the Graph API's name of a data type, given any name, NumPy dtype or scalar type."""
     if isinstance(dtype, str):
         name = dtype
@@ -291,7 +291,7 @@ def graph_name(dtype: Any, what: str) -> str:
         return name
     if name in _GRAPH_NAMES:
         return _GRAPH_NAMES[name]
-    raise TypeError(f"{what}: dtype must be one of {', '.join(LONG)}, got {name}")
+    raise TypeError(f"{caller}: dtype must be one of {', '.join(LONG)}, got {name}")
 
 
 # --- bits ---

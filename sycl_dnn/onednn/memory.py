@@ -308,11 +308,11 @@ def allocated(kind: Any, nbytes: int, queue: Any, purpose: str) -> Any:
 # --- Arrays as memory
 
 
-def _check_dtype(what: str, array: Any, data_type: Any) -> None:
+def _check_dtype(name: str, array: Any, data_type: Any) -> None:
     expected = dtypes.row_of(data_type).dtype
     if array.dtype != expected:
         raise InvalidArguments(
-            f"{what}: array must have dtype {expected} to hold {data_type.name}, got {array.dtype}"
+            f"{name}: array must have dtype {expected} to hold {data_type.name}, got {array.dtype}"
         )
 
 

@@ -64,8 +64,8 @@ def _onednn() -> tuple[dict[str, str | None], str | None, list[dict[str, str]]]:
     try:
         from sycl_dnn import _core
     except ImportError as error:
-        again = "pip install --force-reinstall onednn"
-        problem = {"what": f"oneDNN does not load: {error}", "next": again}
+        command = "pip install --force-reinstall onednn"
+        problem = {"what": f"oneDNN does not load: {error}", "next": command}
         return {"oneDNN": None, "oneDNN commit": None}, None, [problem]
     misfit = _location.misfit(_core)
     problems = [{"what": misfit, "next": _location.install_command()}] if misfit else []

@@ -264,10 +264,10 @@ class _Reversed:
             if self._entry.composed is not None:
                 return self._by_composition(trace, entry, grads)
             return self._over_tape(trace, entry, grads)
-        except NoGradient as lack:
+        except NoGradient as error:
             name = self._entry.function or self._entry.row
-            message = f"vjp: {name} has no second derivative ({lack.row})"
-            raise NoGradient(message, lack.row) from None
+            message = f"vjp: {name} has no second derivative ({error.row})"
+            raise NoGradient(message, error.row) from None
 
     def _over_tape(self, trace: Trace, entry: Entry, grads: Grads) -> Grads:
         seeds: dict[int, Tensor] = {}

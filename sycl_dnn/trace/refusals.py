@@ -99,11 +99,11 @@ def refused_attribute(name: str) -> Any:
     return property(read, doc="Refused: raises AttributeError that says why.")
 
 
-def no_gradient(name: str, what: str = "gradient") -> Callable[..., Any]:
+def no_gradient(name: str, missing: str = "gradient") -> Callable[..., Any]:
     """Return the gradient rule of what has none."""
 
     def rule(entry: Any, grads: Any) -> Any:
-        raise NotImplementedError(f"vjp: {name} has no {what}")
+        raise NotImplementedError(f"vjp: {name} has no {missing}")
 
     return rule
 

@@ -134,9 +134,9 @@ def roofline(figures: list[tuple[Figures, str]], roof: Roof, title: str):
             x = [low, corner, high]
             label = f"{dtype}: {peak:.3g} GFLOP/s"
             axes.plot(x, [low * roof.bandwidth, peak, peak], color=color, label=label)
-        mine = [(f.intensity, f.gflops(f.median_ms), f.name) for f, t in shown if t == dtype]
-        axes.plot(*([p[i] for p in mine] for i in (0, 1)), "o", color=color)
-        for x_, y_, name in mine:
+        points = [(f.intensity, f.gflops(f.median_ms), f.name) for f, t in shown if t == dtype]
+        axes.plot(*([p[i] for p in points] for i in (0, 1)), "o", color=color)
+        for x_, y_, name in points:
             axes.annotate(name, (x_, y_), fontsize=7, xytext=(3, 3), textcoords="offset points")
     axes.set(xscale="log", yscale="log", xlabel="operations for each byte", ylabel="GFLOP/s")
     axes.set_title(f"{title}, {roof.bandwidth:.3g} GB/s")

@@ -216,7 +216,7 @@ def _matrix(problem: str) -> str:
 
 def _groups(case: Case) -> Iterator[Change]:
     problem, quote, name = case.problem.partition("_n")
-    ungrouped = _PART.sub(lambda found: "" if found.group(1) == "g" else found.group(), problem)
+    ungrouped = _PART.sub(lambda match: "" if match.group(1) == "g" else match.group(), problem)
     if case.driver in ("conv", "deconv") and ungrouped != problem:
         yield "without groups", {}, ungrouped + quote + name
 

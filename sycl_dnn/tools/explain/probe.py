@@ -113,10 +113,10 @@ class Answer:
     @property
     def reason(self) -> str:
         """The reason of the most general implementation, or the refusal itself."""
-        said = [a.reason for a in self.attempts if a.reason and a.impl]
-        said = said or [a.reason for a in self.attempts if a.reason]
-        if said or self.state != "refused":
-            return said[-1] if said else self.error
+        texts = [a.reason for a in self.attempts if a.reason and a.impl]
+        texts = texts or [a.reason for a in self.attempts if a.reason]
+        if texts or self.state != "refused":
+            return texts[-1] if texts else self.error
         # oneDNN has a list of implementations per combination of types. Refusals by the fault
         # register have their own message.
         if self.error.endswith(": unimplemented"):
