@@ -7,17 +7,13 @@ import contextlib
 import enum
 import functools
 import gc
-import random
 import sys
 import types
-import weakref
 from collections import namedtuple
 from operator import attrgetter
 
 import dpnp
-import numpy as np
 import pytest
-from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -69,8 +65,6 @@ def helper(x):
 
 
 TRANSFORMS = {
-    "vjp": lambda f: lambda *a: sycl_dnn.vjp(f, *a)[0],
-    "value_and_grad": lambda f: lambda *a: sycl_dnn.value_and_grad(f)(*a)[0],
     "compile": sycl_dnn.compile,
     "plan": lambda f: _Planned(f),
 }
@@ -314,125 +308,14 @@ def test_decorated_cached_and_context_managed_functions(transform, ones):
     assert float(f(x)) == 54
 
 
-def test_captured_numpy_arrays(ones):
-    table = np.array([1.0, 2.0])
-    f, x = (lambda x: F.sum(x * float(table[1]))), ones(3)
-    assert float(sycl_dnn.vjp(f, x)[0]) == 6
-    table[1] = 5
-    assert float(sycl_dnn.vjp(f, x)[0]) == 15
-
-
-def test_changes_that_guards_cannot_see_cause_a_retrace(ones):
-    values = iter([1.0, 2.0, 3.0])
-    x = ones(3)
-    f = sycl_dnn.value_and_grad(lambda x: F.sum(x * next(values)))
-    assert [float(f(x)[0]) for _ in range(3)] == [3, 6, 9]
-    random.seed(5)
-    g = sycl_dnn.value_and_grad(lambda x: F.sum(x * random.random()))
-    assert float(g(x)[0]) != float(g(x)[0])
-    counts = {"n": 0}
-
-    def counted(x):
-        counts["n"] += 1
-        return F.sum(x * counts["n"])
-
-    assert [float(sycl_dnn.vjp(counted, x)[0]) for _ in range(3)] == [3, 6, 9]
-    h = eval("lambda x: F.sum(x * eval('SCALE_OF_EVAL'))", {"F": F, "SCALE_OF_EVAL": 2.0})
-    assert float(sycl_dnn.vjp(h, x)[0]) == 6
-    h.__globals__["SCALE_OF_EVAL"] = 3.0
-    assert float(sycl_dnn.vjp(h, x)[0]) == 9
-
-
-def test_values_read_from_a_captured_array_are_read_again(ones):
-    w = ones(3)
-
-    def by_number(x):
-        return F.sum(x * float(dpnp.max(w)))
-
-    def by_array(x):
-        return F.sum(x * (w / 2))
-
-    def by_branch(x):
-        return F.sum(x) if w[0] > 1 else -F.sum(x)
-
-    x = ones(3)
-    wanted = {1: [3, 1.5, -3], 4: [12, 6, 3]}
-    for value, results in wanted.items():
-        w = ones(3) * value
-        made = [float(sycl_dnn.vjp(f, x)[0]) for f in (by_number, by_array, by_branch)]
-        assert made == results
-    w[...] = 1
-    assert [float(sycl_dnn.vjp(f, x)[0]) for f in (by_number, by_array)] == [3, 1.5]
-
-
-def test_a_vjp_reads_captured_arrays_at_each_call(ones):
-    w = ones(3)
-    f, x = (lambda x: F.sum(x * w)), ones(3)
-    assert float(sycl_dnn.vjp(f, x)[0]) == 3
-    w[...] = 5
-    assert float(sycl_dnn.vjp(f, x)[0]) == 15
-
-
-def test_a_captured_array_of_another_queue_is_refused(queue, ones):
-    import dpctl
-
-    w = ones(3)
-    x = ones(3)
-    f = lambda x: F.sum(x * w)  # noqa: E731
-    assert float(sycl_dnn.vjp(f, x)[0]) == 3
-    w = dpnp.ones(3, dtype="f4", sycl_queue=dpctl.SyclQueue(queue.sycl_device))
-    with pytest.raises(dpnp.exceptions.ExecutionPlacementError, match="must be on the queue of"):
-        sycl_dnn.vjp(f, x)
-
-
-def test_captured_frozen_and_bfloat16_arrays(queue, ones):
+def test_captured_frozen_and_bfloat16_arrays(transform, ones):
     w = sycl_dnn.freeze(ones(3, 3))
     b = sycl_dnn.asarray(ones(3, 3), dtype="bfloat16")
-    f = lambda x: F.sum(F.matmul(x, w)) + F.sum(b.astype("float32"))  # noqa: E731
+    f = transform(lambda x: F.sum(F.matmul(x, w)) + F.sum(b.astype("float32")))
     x = ones(2, 3)
-    assert float(sycl_dnn.vjp(f, x)[0]) == 27
+    assert float(f(x)) == 27
     w = sycl_dnn.freeze(ones(3, 3) * 2)
-    assert float(sycl_dnn.vjp(f, x)[0]) == 45
-
-
-def test_a_new_lambda_at_each_step_is_not_traced_again(ones):
-    x = ones(3)
-    sycl_dnn.cache.clear()
-    for step in range(20):
-        batch = ones(3) * step
-        value, pullback = sycl_dnn.vjp(lambda x, batch=batch: F.sum(x * batch), x)
-        assert float(value) == 3 * step
-        assert float(dpnp.sum(pullback()[0])) == 3 * step
-    assert sycl_dnn.cache.info().misses == 1
-
-
-def test_a_loss_inside_the_step_function_leaves_one_plan(ones):
-    def step(w, x):
-        def loss(w):
-            return F.sum(F.square(w * x))
-
-        return sycl_dnn.value_and_grad(loss)(w)
-
-    sycl_dnn.cache.clear()
-    for i in range(5):
-        assert float(step(ones(3), ones(3) * i)[0]) == 3 * i * i
-    assert (sycl_dnn.cache.info().misses, sycl_dnn.cache.info().size) == (1, 1)
-
-
-@pytest.mark.slow
-def test_user_objects_are_not_kept_alive(ones):
-    class Batch:
-        def __init__(self, x):
-            self.x = x
-
-    alive = []
-    for _ in range(3):
-        batch = Batch(ones(3))
-        sycl_dnn.vjp(lambda x, batch=batch: F.sum(x * batch.x), ones(3))[1]()
-        alive.append(weakref.ref(batch))
-        del batch
-    gc.collect()
-    assert [r() for r in alive] == [None] * 3
+    assert float(f(x)) == 45
 
 
 @pytest.mark.slow
@@ -451,15 +334,6 @@ def test_a_compiled_function_releases_rebound_arrays(ones, request):
     assert f.cache_info().size == 1
 
 
-def test_gradients_of_different_functions_are_not_mixed_up(ones):
-    x = ones(3)
-    made = [sycl_dnn.grad(f) for f in (lambda x: F.sum(x * 2), lambda x: F.sum(x * 3))]
-    for _ in range(2):
-        assert [float(g(x)[0]) for g in made] == [2, 3]
-    outer = [sycl_dnn.vjp(lambda x, g=g: F.sum(g(x) * x), x)[0] for g in made]
-    assert [float(v) for v in outer] == [6, 9]
-
-
 def test_callables_and_objects_as_arguments(ones):
     x = ones(3)
 
@@ -467,26 +341,24 @@ def test_callables_and_objects_as_arguments(ones):
         return F.sum(act(x) * layer.w)
 
     layer = Layer(ones(3))
-    assert float(sycl_dnn.vjp(loss, x, lambda x: x * 2, layer)[0]) == 6
-    assert float(sycl_dnn.vjp(loss, x, lambda x: x * 5, layer)[0]) == 15
-    layer.w = layer.w * 2
-    assert float(sycl_dnn.vjp(loss, x, lambda x: x * 5, layer)[0]) == 30
     compiled = sycl_dnn.compile(loss)
-    assert float(compiled(x, lambda x: x * 5, layer)) == 30
+    assert float(compiled(x, lambda x: x * 2, layer)) == 6
+    assert float(compiled(x, lambda x: x * 5, layer)) == 15
     layer.w = layer.w * 2
-    assert float(compiled(x, lambda x: x * 5, layer)) == 60
+    assert float(compiled(x, lambda x: x * 5, layer)) == 30
 
 
-def test_a_recursive_function_and_an_instance_that_holds_itself(ones):
+def test_a_recursive_function_and_an_instance_that_holds_itself(transform, ones):
     layer = Layer(ones(3))
     layer.me = layer
 
     def loss(x, n=3):
         return F.sum(layer.me.forward(x)) if n == 0 else loss(x * 2, n - 1)
 
-    assert float(sycl_dnn.vjp(loss, ones(3))[0]) == 48
+    f, x = transform(loss), ones(3)
+    assert float(f(x)) == 48
     layer.training = False
-    assert float(sycl_dnn.vjp(loss, ones(3))[0]) == 24
+    assert float(f(x)) == 24
 
 
 def test_changes_to_unread_values_cause_no_retrace(ones):
@@ -496,24 +368,6 @@ def test_changes_to_unread_values_cause_no_retrace(ones):
         net.unread = i
         f(ones(3))
     assert f.cache_info().misses == 1
-
-
-@pytest.mark.slow
-def test_guards_are_thread_safe(ones):
-    x = ones(3)
-    wrong = []
-
-    def work(k):
-        w = ones(3) * k
-        for i in range(30):
-            factor = float(i % 3)
-            value = sycl_dnn.vjp(lambda x: F.sum(x * w * factor), x)[0]  # noqa: B023
-            sycl_dnn.synchronize(value.sycl_queue)
-            if float(value) != 3 * k * factor:
-                wrong.append((k, i, float(value)))
-
-    in_threads(6, work)
-    assert not wrong
 
 
 def test_the_walk_is_as_deep_as_what_is_captured(transform, ones):

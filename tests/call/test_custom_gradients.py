@@ -6,7 +6,7 @@ from __future__ import annotations
 import dpnp
 import numpy as np
 import pytest
-from nested import on_device
+from arrays import float32_on_device as on_device
 
 import sycl_dnn
 from sycl_dnn import functional as F  # noqa: N812

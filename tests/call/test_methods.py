@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import copy
-import gc
 import pickle
 import subprocess
 import sys
-import weakref
 
 import dpnp
 import numpy as np
@@ -54,17 +52,6 @@ def test_compile_on_a_method_binds_self(ones):
     assert (float(a.forward(x)), float(b.forward(x))) == (3, 30)
     assert b.forward.cache_info().misses == 1
     assert "relu" not in str(a.forward.explain(x))
-
-
-@pytest.mark.slow
-def test_a_compiled_method_does_not_keep_its_instance_alive(ones):
-    model = Model(ones(3))
-    model.forward(ones(3))
-    gone = weakref.ref(model)
-    del model
-    gc.collect()
-    assert gone() is None
-    assert not Model.__dict__["forward"]._methods
 
 
 def test_a_bound_method_can_be_compiled(ones):

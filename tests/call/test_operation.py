@@ -9,7 +9,6 @@ import dpctl
 import dpnp
 import numpy as np
 import pytest
-from in_threads import in_threads
 from repeated_calls import array, taken
 
 import sycl_dnn
@@ -169,18 +168,3 @@ def test_arrays_of_a_call_are_not_kept_alive(queue):
     sycl_dnn.onednn.Stream(sycl_dnn.onednn.Engine(queue), queue).wait()
     gc.collect()
     assert dropped() is None
-
-
-def test_eight_threads_repeat_calls(queue):
-    inputs = [array(queue, 5, i + 1, value=float(i)) for i in range(8)]
-    wrong = []
-
-    def work(i):
-        for _ in range(200):
-            y = F.add(F.relu(inputs[i]), 1.0)
-        sycl_dnn.synchronize(queue)
-        if dpnp.asnumpy(y).tolist() != [[i + 1.0] * (i + 1)] * 5:
-            wrong.append(i)
-
-    in_threads(8, work)
-    assert not wrong

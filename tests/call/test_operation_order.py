@@ -5,7 +5,6 @@ import dpctl
 import dpnp
 import numpy as np
 import pytest
-from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -40,23 +39,6 @@ def test_arrays_may_be_dropped_while_work_is_queued(queue):
     for _ in range(1000):
         x = F.matmul(x, half)
     np.testing.assert_allclose(dpnp.asnumpy(x), 1.0, rtol=1e-4)
-
-
-def test_eight_threads_share_functions_and_plans(queue):
-    w = sycl_dnn.freeze(dpnp.eye(32, dtype="f4", sycl_queue=queue))
-    queue.wait()  # dpnp does not order work between threads
-    failures = []
-
-    def work(number):
-        x = dpnp.full((16, 32), float(number), dtype="f4", sycl_queue=queue)
-        for size in range(1, 40):
-            y = F.relu(F.linear(x[: 1 + size % 16], w))
-            sycl_dnn.synchronize(queue)
-            if not (dpnp.asnumpy(y) == number).all():
-                failures.append(number)
-
-    in_threads(8, work)
-    assert not failures
 
 
 def test_a_pullback_outlives_its_arrays(queue):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-import threading
-
+import dpctl
 import dpnp
 import numpy as np
 import pytest
+from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -60,8 +60,6 @@ def test_submit_runs_plans_in_order(make):
 
 
 def test_submit_refuses_two_queues(make, queue):
-    import dpctl
-
     other = dpctl.SyclQueue(queue.sycl_context, queue.sycl_device)
     a = sycl_dnn.plan(F.relu, make(4))
     b = sycl_dnn.plan(F.relu, dpnp.zeros(4, dtype="f4", sycl_queue=other))
@@ -84,21 +82,7 @@ def test_one_plan_called_from_eight_threads(make):
     x, w, b = make(64, 64), make(64, 64), make(64)
     plan = sycl_dnn.plan(F.linear, x, w, b, constants="weight")
     wanted = linear(x, w, b)
-    failures = []
-
-    def work():
-        try:
-            for _ in range(50):
-                plan()
-        except Exception as error:  # noqa: BLE001
-            failures.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    in_threads(8, lambda _: [plan() for _ in range(50)])
     np.testing.assert_allclose(dpnp.asnumpy(plan()), wanted, atol=1e-4)
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import random
 
-import dpctl
 import dpnp
 import numpy as np
 import pytest
@@ -331,20 +330,6 @@ def test_a_rule_whose_numbers_change_is_traced_again(make):
         function = define(number)
         grads = gradient(lambda x, function=function: F.sum(function(x)), make(1.0))[1]
         assert grads == [number * other]
-
-
-def test_an_array_of_another_queue_is_refused_at_each_call(make, queue):
-    held = make(2.0)
-
-    def function(x):
-        return F.sum(x * held)
-
-    gradient(function, make(1.0))
-    other = dpctl.SyclQueue(queue.sycl_device)
-    held = dpnp.ones(1, dtype="f4", sycl_queue=other)
-    for _ in range(2):
-        with pytest.raises(dpnp.exceptions.ExecutionPlacementError):
-            gradient(function, make(1.0))
 
 
 def test_a_rule_is_not_traced_again(make):

@@ -8,7 +8,6 @@ import dpctl
 import dpnp
 import numpy as np
 import pytest
-from in_threads import in_threads
 from repeated_calls import array, taken
 
 import sycl_dnn
@@ -102,26 +101,6 @@ def test_captured_arrays_are_read_at_each_call(queue):
     for _ in range(2):
         with pytest.raises(dpnp.exceptions.ExecutionPlacementError):
             both(scaled, x)
-
-
-def test_a_captured_number_is_read_at_each_call(queue):
-    factor = 2.0
-
-    def function(x):
-        return F.mul(x, factor)
-
-    x = array(queue, 4)
-    assert [both(function, x)[0][0] for _ in range(3)] == [2, 2, 2]
-    factor = 3.0
-    assert [both(function, x)[0][0] for _ in range(3)] == [3, 3, 3]
-
-
-def test_floats_are_values_of_the_call(queue):
-    x = array(queue, 4)
-    for factor in (2.0, 3.0, 2.0, 3.0):
-        y, pullback = sycl_dnn.vjp(lambda x, a: F.mul(x, a), x, factor)
-        assert float(y[0]) == factor
-        assert float(pullback(x)[0][0]) == factor
 
 
 @pytest.mark.slow
@@ -242,20 +221,3 @@ def test_autocast_regions_have_separate_plans(queue):
     with sycl_dnn.autocast("bfloat16"):
         _, hits = taken(lambda: sycl_dnn.vjp(F.matmul, x, w))
     assert hits == 1
-
-
-def test_gradients_in_eight_threads(queue):
-    inputs = [array(queue, 5, i + 1, value=float(i + 1)) for i in range(8)]
-    wrong = []
-
-    def work(i):
-        for _ in range(100):
-            y, pullback = sycl_dnn.vjp(square, inputs[i], inputs[i])
-            gx, gw = pullback(array(queue, 5, i + 1))
-        if not (dpnp.asnumpy(gx) == 2 * (i + 1) ** 2).all():
-            wrong.append(i)
-        if not (dpnp.asnumpy(gw) == (i + 1) ** 2).all() or not (dpnp.asnumpy(y) > 0).all():
-            wrong.append(i)
-
-    in_threads(8, work)
-    assert not wrong

@@ -5,7 +5,6 @@ import dpnp
 import numpy as np
 import pytest
 from comparing import assert_same
-from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -147,26 +146,6 @@ def test_integers_and_embeddings(make, queue):
     assert ("dpnp" in ways) == (queue.sycl_device.is_gpu)  # on CPUs a kernel gathers the rows
     low = sycl_dnn.compile(lambda i: F.relu(F.embedding(i, table)), dtype="bfloat16")
     assert_same(low(numbers), F.relu(F.embedding(numbers, table)), 1e-2)
-
-
-def test_threads(make, weights):
-    function = sycl_dnn.compile(lambda x: F.softmax(F.relu(F.linear(x, weights)), -1))
-    inputs = [make(rows, 16) for rows in range(1, 9)]
-    wanted = [dpnp.asnumpy(F.softmax(F.relu(F.linear(x, weights)), -1)) for x in inputs]
-    errors = []
-
-    def work(number):
-        for turn in range(20):
-            i = (number + turn) % len(inputs)
-            made = function(inputs[i])
-            sycl_dnn.synchronize(made.sycl_queue)
-            got = dpnp.asnumpy(made)
-            if not np.allclose(got, wanted[i], atol=1e-5):
-                errors.append(i)
-
-    in_threads(8, work)
-    assert not errors
-    assert function.cache_info().size == 8
 
 
 def test_inputs_may_be_freed_before_the_work_is_done(make, weights):

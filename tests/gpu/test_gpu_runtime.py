@@ -5,12 +5,12 @@ import gc
 import json
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import dpctl
 import dpnp
 import pytest
+from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import InvalidArguments
@@ -158,28 +158,20 @@ def test_finished_executions_release_their_arguments(n, calls, most, gpu):
 def test_threads_share_one_primitive(gpu, has_values):
     engine = dnnl.Engine(gpu)
     primitive = square(engine)
-    failures, result = [], {}
+    result = {}
 
     def work(number):
         stream = dnnl.Stream(engine, dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device))
-        try:
-            args = memories(primitive, engine)
-            for name in ("src", "weights"):
-                args[name].to_array()[...] = number
-                args[name].to_array().sycl_queue.wait()
-            for _ in range(20):
-                primitive.execute(stream, args)
-            stream.wait()
-            result[number] = args["dst"].to_array().asnumpy()
-        except Exception as error:
-            failures.append(error)
+        args = memories(primitive, engine)
+        for name in ("src", "weights"):
+            args[name].to_array()[...] = number
+            args[name].to_array().sycl_queue.wait()
+        for _ in range(20):
+            primitive.execute(stream, args)
+        stream.wait()
+        result[number] = args["dst"].to_array().asnumpy()
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert failures == []
+    in_threads(4, work)
     if has_values:
         assert all((result[number] == 64.0 * number * number).all() for number in range(4))
 

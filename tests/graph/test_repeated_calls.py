@@ -10,7 +10,6 @@ import dpctl
 import dpnp
 import numpy as np
 import pytest
-from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn.errors import InvalidArguments
@@ -130,20 +129,6 @@ def test_a_graph_that_was_called_is_collected(queue):
     del run
     gc.collect()
     assert dropped() is None
-
-
-def test_eight_threads_call_one_graph(queue, two):
-    wrong = []
-
-    def work(i):
-        x, w = array(queue, 4, 8, value=float(i)), array(queue, 8, 8)
-        for _ in range(50):
-            h, _ = two(x, w)
-        if not (dpnp.asnumpy(h) == 8 * i).all():
-            wrong.append(i)
-
-    in_threads(8, work)
-    assert not wrong
 
 
 _FAILED = """

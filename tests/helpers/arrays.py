@@ -17,6 +17,11 @@ def on_device(value):
     return dpnp.asarray(value, sycl_queue=sycl_dnn.default_queue())
 
 
+def float32_on_device(array):
+    """An array on the default queue, floats in float32."""
+    return on_device(array.astype("f4") if array.dtype.kind == "f" else array)
+
+
 def to_float32(array):
     """The values in NumPy, also those of bfloat16."""
     return dpnp.asnumpy(F.astype(array, "float32"))

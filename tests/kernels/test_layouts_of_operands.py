@@ -108,10 +108,6 @@ WAYS = {
     "plan": lambda f, a: [sycl_dnn.plan(f, *a)()],
     "vjp": _vjp,
     "grad": lambda f, a: [f(*a), *_slopes(f, a)(*a)],
-    "value_and_grad": lambda f, a: [
-        f(*a),
-        *sycl_dnn.value_and_grad(_weighted(f), argnums=tuple(range(len(a))))(*a)[1],
-    ],
     "compiled grad": lambda f, a: [f(*a), *sycl_dnn.compile(_slopes(f, a))(*a)],
     "compiled vjp": lambda f, a: sycl_dnn.compile(lambda *b: _vjp_inside(f, b))(*a),
 }

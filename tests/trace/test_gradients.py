@@ -6,8 +6,7 @@ from __future__ import annotations
 import dpnp
 import numpy as np
 import pytest
-from nested import Nested, on_device
-from nested_cases import CASES, ELEMENTWISE
+from arrays import float32_on_device as on_device
 
 import sycl_dnn
 from sycl_dnn import functional as F  # noqa: N812
@@ -15,21 +14,6 @@ from sycl_dnn.call import both_passes
 from sycl_dnn.program import executable
 from sycl_dnn.program.segments import live_steps
 from sycl_dnn.trace import trace_state, writers
-
-#: Functions of torch's that have no second derivative there.
-_LACKING = ("hardsigmoid",)
-
-
-def assert_close(got: list[np.ndarray], wanted: list[np.ndarray], tolerance: float) -> None:
-    """Compare all gradients relative to the largest one."""
-    scale = max(1e-3, *(float(np.abs(w).max()) for w in wanted))
-    for g, w in zip(got, wanted, strict=True):
-        np.testing.assert_allclose(g, w, rtol=0, atol=tolerance * scale)
-
-
-@pytest.fixture(params=[n for n in CASES if n not in _LACKING])
-def case(request):
-    return CASES[request.param]
 
 
 def test_gradient_of_a_gradient_keeps_its_second_order_terms():
@@ -46,38 +30,6 @@ def test_gradient_of_a_gradient_keeps_its_second_order_terms():
     np.testing.assert_allclose(dpnp.asnumpy(got), [8, 16, 24], rtol=1e-6)
     (got,) = sycl_dnn.compile(lambda w: sycl_dnn.vjp(h, w)[1](one))(x)
     np.testing.assert_allclose(dpnp.asnumpy(got), [8, 16, 24], rtol=1e-6)
-
-
-def test_second_derivatives_match_torch(case):
-    torch = pytest.importorskip("torch")
-    nested = Nested(case)
-    wanted = nested.by_torch(torch)
-    assert_close(nested.gradients(), wanted, case.tolerance)
-
-
-@pytest.mark.sweep(16)
-def test_second_derivatives_inside_compile(case):
-    nested = Nested(case)
-    assert_close(nested.compiled(), nested.gradients(), case.tolerance)
-
-
-@pytest.mark.sweep(8)
-def test_second_derivatives_match_finite_differences_of_the_first(case):
-    nested = Nested(case)
-    direction = nested.factors([a.shape for a in nested.operands], 3)
-    pairs = list(zip(nested.gradients(), direction, strict=True))
-    got = sum(float((g * d).sum()) for g, d in pairs)
-    size = sum(float(np.abs(g * d).sum()) for g, d in pairs)
-    assert got == pytest.approx(nested.along(direction, 2e-3), rel=0, abs=0.02 * size + 0.02)
-
-
-@pytest.mark.parametrize("name", [n for n in ELEMENTWISE if n not in _LACKING])
-def test_third_derivatives(name):
-    torch = pytest.importorskip("torch")
-    nested = Nested(ELEMENTWISE[name])
-    wanted = nested.by_torch(torch, 3)
-    assert_close(nested.gradients(3), wanted, 3e-4)
-    assert_close(nested.compiled(3), wanted, 3e-4)
 
 
 def test_a_function_without_a_second_derivative_is_named():

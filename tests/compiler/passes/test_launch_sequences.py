@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels of OpenCL C that follow each other are launched once, and compute the same."""
 
-import threading
-
 import dpnp
 import numpy as np
 import pytest
+from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -85,16 +84,12 @@ def test_threads_share_a_program(matrices):
     one(given[0], matrices)
     wrong = []
 
-    def run(x, right):
+    def run(i):
         for _ in range(30):
-            if not np.array_equal(dpnp.asnumpy(one(x, matrices)[-1]), right):
-                wrong.append(x)
+            if not np.array_equal(dpnp.asnumpy(one(given[i], matrices)[-1]), wanted[i]):
+                wrong.append(i)
 
-    threads = [threading.Thread(target=run, args=pair) for pair in zip(given, wanted, strict=True)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(4, run)
     assert not wrong
 
 

@@ -71,12 +71,6 @@ class TestCases(Checks):
     cases = [*CASES, _HALF]
 
 
-def test_empty_batch(queue):
-    x = dpnp.ones((0, 3, 5, 5), dtype="f4", sycl_queue=queue)
-    w = dpnp.ones((3, 4, 3, 3), dtype="f4", sycl_queue=queue)
-    assert F.conv_transpose2d(x, w).shape == (0, 4, 7, 7)
-
-
 #: Arguments that are refused: shapes of input, weight, bias, other arguments, what is said.
 _REFUSED = [
     ((3, 5), (3, 4, 3, 3), None, {}, "input must have 4 or 3 axes"),

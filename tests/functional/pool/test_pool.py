@@ -135,16 +135,6 @@ def test_maxima_of_integers(dtype, wants_indices, queue):
         assert (array == truth).all()
 
 
-def test_empty_batch(queue):
-    x = dpnp.ones((0, 3, 8, 8), dtype="f4", sycl_queue=queue)
-    calls = [(F.max_pool2d, 2), (F.avg_pool2d, 2), (F.adaptive_avg_pool2d, 3),
-             (F.adaptive_max_pool2d, 4)]  # fmt: skip
-    for function, size in calls:
-        y, pullback = sycl_dnn.vjp(function, x, size)
-        assert y.shape[:2] == (0, 3)
-        assert pullback(y)[0].shape == x.shape
-
-
 #: Calls that are refused: function, arguments after a (2, 3, 6, 6) input, what is said.
 _REFUSED = [
     ("max_pool2d", (0,), {}, "kernel_size must be"),
