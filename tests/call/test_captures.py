@@ -64,10 +64,7 @@ def helper(x):
     return x * SCALE
 
 
-TRANSFORMS = {
-    "compile": sycl_dnn.compile,
-    "plan": lambda f: _Planned(f),
-}
+TRANSFORMS = {"compile": sycl_dnn.compile, "plan": lambda f: _Planned(f)}
 
 
 class _Planned:

@@ -150,10 +150,7 @@ def test_what_changes_nothing_passes_the_gradient(before, unchanged, wrapped):
         inside = sycl_dnn.checkpoint(function)
     else:
         inside = sycl_dnn.custom_vjp(function)
-        inside.defvjp(
-            lambda x: (function(x), x),
-            lambda x, dy: sycl_dnn.vjp(function, x)[1](dy),
-        )
+        inside.defvjp(lambda x: (function(x), x), lambda x, dy: sycl_dnn.vjp(function, x)[1](dy))
     wanted = sycl_dnn.grad(lambda x: F.sum(function(x)))(x)
     for way in (lambda f: f, sycl_dnn.compile):
         found = way(sycl_dnn.grad(lambda x: F.sum(inside(x))))(x)

@@ -198,17 +198,6 @@ def test_bfloat16_arguments(queue):
         assert dpnp.asnumpy(g.astype("float32")).tolist() == [0, 0, 0, 1, 2]
 
 
-def test_dropout_draws_a_new_mask_at_each_call(queue):
-    x = array(queue, 64)
-    seen = set()
-    for _ in range(4):
-        y, pullback = sycl_dnn.vjp(lambda x: F.dropout(x, 0.5), x)
-        (g,) = pullback(array(queue, 64))
-        np.testing.assert_array_equal(dpnp.asnumpy(g), dpnp.asnumpy(y))
-        seen.add(dpnp.asnumpy(y).tobytes())
-    assert len(seen) > 1
-
-
 def test_autocast_regions_have_separate_plans(queue):
     x, w = array(queue, 4, 4), array(queue, 4, 4)
     narrow = "bfloat16" if multiplies(place_of(queue)[0].engine, "bfloat16") else "float32"

@@ -10,13 +10,7 @@ import dpnp
 import numpy as np
 import pytest
 from arithmetic import saturates
-from comparing import (
-    assert_in_integers,
-    assert_same,
-    compiled_as_eager,
-    numpy_leaves,
-    slow_parts,
-)
+from comparing import assert_in_integers, assert_same, compiled_as_eager, numpy_leaves, slow_parts
 from models import bert, gpt, mobilenet, unet
 
 import sycl_dnn

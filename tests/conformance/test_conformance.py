@@ -70,8 +70,4 @@ def test_replay_lines_parse_to_the_same_case():
 
     for case in DRAWN:
         (again,) = Reader().cases(words_of_text(case.line, "line"), FOLDER)
-        assert (again.driver, again.problem, again.texts) == (
-            case.driver,
-            case.problem,
-            case.texts,
-        )
+        assert (again.driver, again.problem, again.texts) == (case.driver, case.problem, case.texts)

@@ -146,9 +146,7 @@ _STEP = st.one_of(
     st.tuples(st.just("unary"), st.sampled_from(sorted(UNARY))),
     st.tuples(st.just("earlier"), st.sampled_from(sorted(BINARY)), st.integers(0, 3)),
     st.tuples(
-        st.just("constant"),
-        st.sampled_from(sorted(BINARY)),
-        st.tuples(*[st.booleans()] * 4),
+        st.just("constant"), st.sampled_from(sorted(BINARY)), st.tuples(*[st.booleans()] * 4)
     ),
     st.tuples(
         st.just("conv"),

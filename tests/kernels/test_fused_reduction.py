@@ -12,12 +12,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.ir.node import leaf
 from sycl_dnn.kernels import building
 from sycl_dnn.kernels.node_expressions import expression_of
-from sycl_dnn.kernels.reduction_schedule import (
-    in_parts,
-    planned,
-    reduction_grid,
-    whole_schedule,
-)
+from sycl_dnn.kernels.reduction_schedule import in_parts, planned, reduction_grid, whole_schedule
 from sycl_dnn.kernels.two_stages import Stages
 from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.ops import reduction as r

@@ -190,9 +190,7 @@ def test_a_recurrence_with_an_initial_state(on_queue):
     made = F.linear_recurrence(on_queue(a), on_queue(b), 1, on_queue(h)).asnumpy()
     wanted = recurrence(a, b, 1, h[:, 0].astype("f8"))
     np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-6)
-    halves = [
-        F.linear_recurrence(on_queue(a[:, :9]), on_queue(b[:9]), 1, on_queue(h)),
-    ]
+    halves = [F.linear_recurrence(on_queue(a[:, :9]), on_queue(b[:9]), 1, on_queue(h))]
     halves.append(
         F.linear_recurrence(on_queue(a[:, 9:]), on_queue(b[9:]), 1, halves[0][:, 8:])
     )  # fmt: skip

@@ -4,15 +4,7 @@
 import numpy as np
 import pytest
 from compared_with_torch import torch
-from kernel_cases import (
-    TOLERANCE,
-    both_passes,
-    error,
-    host,
-    kernels_of,
-    placed,
-    torch_passes,
-)
+from kernel_cases import TOLERANCE, both_passes, error, host, kernels_of, placed, torch_passes
 
 import sycl_dnn
 from sycl_dnn import functional as F

@@ -24,11 +24,7 @@ CASES = {
     "many": (2, 21, 4, 2, 64, 16, 8, 43),
     "beyond the last slot": (1, 4, 2, 2, 32, 16, 8, 30),
 }
-SCORES = {
-    "": Scores(0.3),
-    "cap": Scores(0.5, 2.0),
-    "window": Scores(0.3, None, 7),
-}
+SCORES = {"": Scores(0.3), "cap": Scores(0.5, 2.0), "window": Scores(0.3, None, 7)}
 
 
 def problem(name, seed=0):

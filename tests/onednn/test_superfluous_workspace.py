@@ -10,13 +10,7 @@ from sycl_dnn import InvalidArguments
 from sycl_dnn import onednn as dnnl
 
 D = dnnl.MemoryDesc((2, 16, 4, 4), "f32", "nchw")
-LRN = {
-    "algorithm": "lrn_across_channels",
-    "local_size": 5,
-    "alpha": 1e-4,
-    "beta": 0.75,
-    "k": 1.0,
-}
+LRN = {"algorithm": "lrn_across_channels", "local_size": 5, "alpha": 1e-4, "beta": 0.75, "k": 1.0}
 
 
 def filled(engine):

@@ -13,10 +13,7 @@ VALUES = "float[2] v = {0, 1}, int64 n = {5}"
 #: Constants and nodes of a model over indices ``i`` (2, 3) and weights ``w`` (5, 4).
 ROWS = {
     "compared": (f"{RANGE}, {AXIS}", "u = Unsqueeze(i, a) e = Equal(u, s) c = Cast<to = 1>(e)"),
-    "range first": (
-        f"{RANGE}, {AXIS}",
-        "u = Unsqueeze(i, a) e = Equal(s, u) c = Cast<to = 1>(e)",
-    ),
+    "range first": (f"{RANGE}, {AXIS}", "u = Unsqueeze(i, a) e = Equal(s, u) c = Cast<to = 1>(e)"),
     "one-hot": (VALUES, "c = OneHot(i, n, v)"),
 }
 OTHERS = {

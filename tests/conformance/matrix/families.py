@@ -196,10 +196,7 @@ MOVING = (
     ),
     Family(
         "resampling",
-        {
-            "nearest": "--alg=nearest mb2ic64ih14oh28",
-            "linear": "--alg=linear mb2ic64ih14oh28",
-        },
+        {"nearest": "--alg=nearest mb2ic64ih14oh28", "linear": "--alg=linear mb2ic64ih14oh28"},
         from_to(*(f"{t}:{t}" for t in FLOATS), "bf16:f32")
         | from_to("s8:s8", "u8:f32", only=FORWARD),
         same(("tag",), LAYOUTS),

@@ -259,13 +259,7 @@ def page(record: Record) -> str:
     for cell in cells():
         if cell.line in record.cases:
             asked.setdefault(cell.case.driver, []).append(cell)
-    lines = [
-        *INTRODUCTION.splitlines(),
-        "",
-        *_devices(record),
-        *LEGEND.splitlines(),
-        "",
-    ]
+    lines = [*INTRODUCTION.splitlines(), "", *_devices(record), *LEGEND.splitlines(), ""]
     lines += _summary(record, asked) + _between_cpus(record, asked)
     for driver, own_cells in asked.items():
         lines += _driver(record, driver, own_cells)

@@ -161,10 +161,7 @@ def _probers(device: str, levels: tuple[str, ...], absent: list[str]) -> Iterato
 
 
 def measure(
-    devices: Iterable[str],
-    levels: tuple[str, ...],
-    cells: list[Cell],
-    tell: Callable[[str], None],
+    devices: Iterable[str], levels: tuple[str, ...], cells: list[Cell], tell: Callable[[str], None]
 ) -> Record:
     """Return the matrix of these cells on these devices.
 

@@ -111,10 +111,7 @@ def _collect(output: Report, options: argparse.Namespace, limits: Limits, cases:
 
 
 def _run(options: argparse.Namespace, cases: list[Case], reader: case_files.Reader) -> int:
-    output, start = (
-        Report(len(cases), not options.quiet, _settings(options)),
-        time.monotonic(),
-    )
+    output, start = (Report(len(cases), not options.quiet, _settings(options)), time.monotonic())
     limits = Limits(options.max_memory, options.max_operations, not options.no_check)
     ended = _collect(output, options, limits, cases)
     good, seconds = output.finish(reader.skipped), time.monotonic() - start

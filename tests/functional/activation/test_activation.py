@@ -154,10 +154,7 @@ def test_integers(queue):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda x: F.gelu(x, approximate="sigmoid"),
-            "gelu: approximate must be 'none' or 'tanh'",
-        ),
+        (lambda x: F.gelu(x, approximate="sigmoid"), "gelu: approximate must be 'none' or 'tanh'"),
         (lambda x: F.hardtanh(x, 1.0, -1.0), "hardtanh: min_val must be at most max_val=-1.0"),
         (lambda x: F.softshrink(x, -0.1), "softshrink: lambd must not be negative, got -0.1"),
         (lambda x: F.celu(x, 0.0), "celu: alpha must not be 0"),

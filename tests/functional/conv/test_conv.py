@@ -177,17 +177,6 @@ def test_gradient_of_an_empty_batch_is_zero(queue):
     assert not dpnp.asnumpy(dw).any()
 
 
-def test_frozen_weights_are_packed_once(queue):
-    rng = np.random.default_rng(0)
-    x, w = (dpnp.asarray(rng.standard_normal(s), dtype="f4", sycl_queue=queue) for s in
-            ((2, 8, 9, 9), (16, 8, 3, 3)))  # fmt: skip
-    frozen = sycl_dnn.freeze(w)
-    for _ in range(2):
-        assert dpnp.allclose(F.conv2d(x, frozen), F.conv2d(x, w), atol=1e-5)
-    # GPUs read the weights of this convolution as they are where a kernel of OpenCL C computes it.
-    assert len(frozen.packed) == 1 or not queue.sycl_device.is_cpu
-
-
 #: Arguments that are refused: error, shapes of input, weight, bias, other arguments, what it says.
 _REFUSED = [
     (ValueError, (3, 5), (4, 3, 3, 3), None, {}, "input must have 4 or 3 axes"),

@@ -129,10 +129,7 @@ def test_broadcasting_warns(queue):
 def test_refusals(queue):
     x = to_device(np.ones((2, 3)), "float32", queue)
     refused = [
-        (
-            lambda: F.mse_loss(x, x, reduction="average"),
-            "mse_loss: reduction must be one of",
-        ),
+        (lambda: F.mse_loss(x, x, reduction="average"), "mse_loss: reduction must be one of"),
         (lambda: F.smooth_l1_loss(x, x, beta=-1.0), "smooth_l1_loss: beta must not be negative"),
         (lambda: F.huber_loss(x, x, delta=0.0), "huber_loss: delta must be positive, got 0.0"),
         (lambda: F.mse_loss(x, x[:, :2]), r"mse_loss: target must broadcast with input, \(2, 3\)"),

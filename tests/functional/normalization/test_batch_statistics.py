@@ -5,14 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from compared_with_torch import torch
-from kernel_cases import (
-    TOLERANCE,
-    both_passes,
-    error,
-    host,
-    placed,
-    torch_passes,
-)
+from kernel_cases import TOLERANCE, both_passes, error, host, placed, torch_passes
 
 import sycl_dnn
 from sycl_dnn import functional as F

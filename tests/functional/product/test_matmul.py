@@ -72,11 +72,7 @@ CASES = [
     Case("bmm-bf16", F.bmm, (BATCH_A, BATCH_B), torch=of_torch("bmm"), dtype="bfloat16"),
     Case("addmm-bias", F.addmm, (Spec((5,)), A, B), torch=of_torch("addmm")),
     Case(
-        "addmm",
-        F.addmm,
-        (Spec((3, 5)), A, B),
-        {"beta": 0.5, "alpha": 2.0},
-        torch=of_torch("addmm"),
+        "addmm", F.addmm, (Spec((3, 5)), A, B), {"beta": 0.5, "alpha": 2.0}, torch=of_torch("addmm")
     ),
     Case(
         "baddbmm",
@@ -85,18 +81,8 @@ CASES = [
         {"alpha": 0.5},
         torch=of_torch("baddbmm"),
     ),
-    Case(
-        "bilinear",
-        F.bilinear,
-        (A, Spec((3, 4)), Spec((5, 7, 4)), Spec((5,))),
-        torch="bilinear",
-    ),
-    Case(
-        "bilinear-3d",
-        F.bilinear,
-        (BATCH_A, Spec((2, 3, 4)), Spec((5, 7, 4))),
-        torch="bilinear",
-    ),
+    Case("bilinear", F.bilinear, (A, Spec((3, 4)), Spec((5, 7, 4)), Spec((5,))), torch="bilinear"),
+    Case("bilinear-3d", F.bilinear, (BATCH_A, Spec((2, 3, 4)), Spec((5, 7, 4))), torch="bilinear"),
     Case(
         "bilinear-bf16",
         F.bilinear,

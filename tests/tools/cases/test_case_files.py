@@ -81,10 +81,7 @@ def test_nested_files_share_the_state(tmp_path):
     (tmp_path / "inner").write_text("--group=2 2x4\n")
     (tmp_path / "outer.in").write_text("--shuffle --dt=bf16 --batch=inner 2x8")
     matches = [case.line for case in read_file(tmp_path / "outer.in")]
-    assert matches == [
-        "--shuffle --dt=bf16 --group=2 2x4",
-        "--shuffle --dt=bf16 --group=2 2x8",
-    ]
+    assert matches == ["--shuffle --dt=bf16 --group=2 2x4", "--shuffle --dt=bf16 --group=2 2x8"]
 
 
 def test_an_empty_item_is_the_default():

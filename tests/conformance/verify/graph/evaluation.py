@@ -356,11 +356,7 @@ _MARKS = ("End", "Wildcard")
 def logical(tensor: TensorText) -> _core.LogicalTensor:
     """Return oneDNN's logical tensor."""
     return _core.LogicalTensor(
-        tensor.id,
-        tensor.dtype,
-        tensor.shape,
-        strides=tensor.strides,
-        property_type=tensor.property,
+        tensor.id, tensor.dtype, tensor.shape, strides=tensor.strides, property_type=tensor.property
     )
 
 
