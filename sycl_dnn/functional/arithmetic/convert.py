@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dpctl
@@ -14,6 +14,7 @@ from sycl_dnn._dpnp import array_in, in_dtype
 from sycl_dnn.call.custom_gradients import stop_gradient
 from sycl_dnn.call.operation import operation
 from sycl_dnn.device import default_queue
+from sycl_dnn.ir.node import Shape
 from sycl_dnn.kernels.expression import REGISTERS
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
@@ -48,9 +49,7 @@ def converted(x: Tensor, dtype: str) -> Tensor:
     if x.dtype in dtypes.DATA_TYPES and dtype in dtypes.DATA_TYPES:
         return computed(lambda node: cast(node, dtype), x)
     numpy_dtype = np.dtype(dtype)
-    return x.trace.array_call(
-        lambda a: in_dtype(a, numpy_dtype), [x], [Out(x.shape, dtype)], _no_gradients
-    )[0]
+    return constant_call(x.trace, lambda a: in_dtype(a, numpy_dtype), [x], x.shape, dtype)
 
 
 def _packed(x: Tensor, dtype: str) -> Tensor:
@@ -62,8 +61,11 @@ def _packed(x: Tensor, dtype: str) -> Tensor:
     return x.trace.view(wide, result, lambda grad: grad)
 
 
-def _no_gradients(entry: Any, grads: Any) -> dict[str, Tensor]:
-    return {}
+def constant_call(
+    trace: Any, function: Callable[..., Any], inputs: Sequence[Tensor], shape: Shape, dtype: str
+) -> Tensor:
+    """Record a call over dpnp arrays with one result, which is a constant to gradients."""
+    return trace.array_call(function, inputs, [Out(shape, dtype)], lambda entry, grads: {})[0]
 
 
 class Parts(NamedTuple):

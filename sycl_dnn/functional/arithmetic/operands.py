@@ -11,7 +11,7 @@ import dpnp
 import numpy as np
 
 from sycl_dnn import tree
-from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.convert import constant_call, converted
 from sycl_dnn.ir.node import Node, Operation
 from sycl_dnn.lower import (  # noqa: F401
     double_precision,
@@ -23,7 +23,6 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.refusals import NAMES, NeedsArrays
-from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, filled
 
@@ -254,8 +253,8 @@ def by_dpnp(
             name = NAMES.get(name, name)
             raise ValueError(f"{name}: numbers must fit the dtype: {error}") from None
 
-    out = Out(broadcast_shape(*(t.shape for t in tensors)), dtype)
-    return trace_of(*tensors).array_call(call, tensors, [out], lambda entry, grads: {})[0]
+    shape = broadcast_shape(*(t.shape for t in tensors))
+    return constant_call(tensors[0].trace, call, tensors, shape, dtype)
 
 
 def result_dtype(*operands: Any) -> str:

@@ -16,7 +16,7 @@ from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call import torch_keywords
 from sycl_dnn.call.operation import named, operation
 from sycl_dnn.device import default_queue
-from sycl_dnn.functional.arithmetic.convert import asarray, converted
+from sycl_dnn.functional.arithmetic.convert import asarray, constant_call, converted
 from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.ir.node import Node, number
 from sycl_dnn.kernels.expression import REGISTERS
@@ -27,7 +27,6 @@ from sycl_dnn.ops.arithmetic import where as select
 from sycl_dnn.ops.creation import iota
 from sycl_dnn.ops.shape import broadcast_to
 from sycl_dnn.trace.module_arrays import in_manner
-from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import filled
@@ -131,8 +130,7 @@ def created(name: str, shape: tuple[int, ...], dtype: str, device: Any, make: Ma
 
 def recorded(name: str, trace: Any, shape: tuple[int, ...], dtype: str, make: Maker) -> Tensor:
     """Record that every call creates an array; ``make`` uses the wide dtype."""
-    out = Out(shape, wide_of(dtype))
-    tensor = trace.array_call(_Creation(make, name), [], [out], lambda entry, grads: {})[0]
+    tensor = constant_call(trace, _Creation(make, name), [], shape, wide_of(dtype))
     return converted(tensor, dtype)
 
 

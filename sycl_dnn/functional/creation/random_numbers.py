@@ -11,7 +11,7 @@ from sycl_dnn.call.operation import named
 from sycl_dnn.device import default_queue
 from sycl_dnn.functional.activation.dropout import NextSeed, generator, next_seed
 from sycl_dnn.functional.arithmetic.comparison import lt
-from sycl_dnn.functional.arithmetic.convert import asarray, astype, converted
+from sycl_dnn.functional.arithmetic.convert import asarray, astype, constant_call, converted
 from sycl_dnn.functional.creation.factories import (
     LIKE,
     check_place,
@@ -21,7 +21,6 @@ from sycl_dnn.functional.creation.factories import (
 from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.module_arrays import in_manner
-from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
 
@@ -63,11 +62,13 @@ def _drawn(name: str, shape: tuple[int, ...], dtype: Any, trace: Any, queue: Any
     if trace is None:
         result = draw(next_seed(), queue)
         return in_manner(result if result.dtype == dtype else asarray(result, dtype))
-    wide = dtypes.wide(dtype)
-    # A trace keeps the object, which is evaluated in every call.
+    return _recorded(trace, draw, shape, dtypes.wide(dtype), dtype)
+
+
+def _recorded(trace: Any, draw: Any, shape: tuple[int, ...], drawn_dtype: str, dtype: str) -> Any:
+    # A trace keeps the seed object, which is evaluated in every call.
     seed = trace.capture(NextSeed())
-    result = trace.array_call(draw, [seed], [Out(shape, wide)], lambda entry, grads: {})[0]
-    return converted(result, dtype)
+    return converted(constant_call(trace, draw, [seed], shape, drawn_dtype), dtype)
 
 
 def _new(name: str, size: tuple[Any, ...], dtype: Any, device: Any) -> Any:
@@ -176,9 +177,7 @@ def _of_integers(name: str, draw: Any, shape: tuple[int, ...], dtype: Any, devic
         integers = draw(next_seed(), default_queue(device))
         return in_manner(integers if dtype == "int64" else asarray(integers, dtype))
     check_place(name, trace, device)
-    seed = trace.capture(NextSeed())
-    integers = trace.array_call(draw, [seed], [Out(shape, "int64")], lambda entry, grads: {})[0]
-    return converted(integers, dtype)
+    return _recorded(trace, draw, shape, "int64", dtype)
 
 
 _RAISES = "ValueError\n    The range is empty, or a size is negative."

@@ -9,7 +9,7 @@ from typing import Any
 import dpnp
 
 from sycl_dnn.call.operation import operation, templated
-from sycl_dnn.functional.arithmetic.convert import asarray, astype, converted
+from sycl_dnn.functional.arithmetic.convert import asarray, astype, constant_call, converted
 from sycl_dnn.functional.arithmetic.operands import (
     by_values,
     check_real,
@@ -24,7 +24,6 @@ from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.pointwise import zeros
-from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, narrow, reshape, transpose, untaped
 
@@ -51,8 +50,7 @@ def _order(
         result = dpnp.argsort(a, axis=axis, descending=descending, stable=True)
         return result.astype("int64", copy=False)
 
-    out = Out(x.shape, "int64")
-    result = x.trace.array_call(call, [keys], [out], lambda entry, grads: {})[0]
+    result = constant_call(x.trace, call, [keys], x.shape, "int64")
     return axis, narrow(result, axis, 0, count)
 
 

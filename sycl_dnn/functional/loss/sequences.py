@@ -13,7 +13,7 @@ from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import div
 from sycl_dnn.functional.arithmetic.comparison import clamp, where
-from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.convert import constant_call, converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.arithmetic.mathematical import isinf
 from sycl_dnn.functional.loss.loss_reduction import checked_reduction
@@ -249,8 +249,7 @@ def _lengths(argument: str, trace: Any, lengths: Any, n: int) -> tuple[Tensor, i
         def __call__(self, queue: Any) -> dpnp.ndarray:
             return dpnp.asarray(values, dtype="int64", sycl_queue=queue)
 
-    result = trace.array_call(Constant(), [], [Out((n,), "int64")], lambda entry, grads: {})[0]
-    return result, max(values, default=0)
+    return constant_call(trace, Constant(), [], (n,), "int64"), max(values, default=0)
 
 
 @operation
@@ -348,5 +347,4 @@ def _divisor(lengths: Tensor, dtype: str) -> Tensor:
     def call(a: dpnp.ndarray) -> dpnp.ndarray:
         return in_dtype(dpnp.maximum(a, 1), dtype)
 
-    out = [Out(lengths.shape, dtype)]
-    return lengths.trace.array_call(call, [lengths], out, lambda entry, grads: {})[0]
+    return constant_call(lengths.trace, call, [lengths], lengths.shape, dtype)

@@ -9,6 +9,7 @@ import dpnp
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation, templated
+from sycl_dnn.functional.arithmetic.convert import constant_call
 from sycl_dnn.functional.arithmetic.elementwise import check_float, check_same_dtype
 from sycl_dnn.functional.arithmetic.operands import broadcasts_to
 from sycl_dnn.functional.product.product import check_ranks, product, swapped
@@ -16,7 +17,6 @@ from sycl_dnn.functional.quantized.quantize import QuantizedTensor
 from sycl_dnn.functional.quantized.quantized_products import weight_only_product
 from sycl_dnn.trace.pointwise import add, linear_map, mul
 from sycl_dnn.trace.reductions import reduce
-from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, reshape, transpose
 
@@ -95,7 +95,7 @@ def _check_matmul(a: Tensor, b: Tensor) -> None:
 def _integer_product(a: Tensor, b: Tensor) -> Tensor:
     batch = broadcast_shape(a.shape[:-2], b.shape[:-2])
     shape = (*batch, *a.shape[-2:-1], *(b.shape[-1:] if b.ndim > 1 else ()))
-    return a.trace.array_call(dpnp.matmul, [a, b], [Out(shape, a.dtype)], lambda e, g: {})[0]
+    return constant_call(a.trace, dpnp.matmul, [a, b], shape, a.dtype)
 
 
 _OF_RANK = """{summary}

@@ -9,7 +9,7 @@ from typing import Any
 import dpnp
 
 from sycl_dnn.call.operation import operation, templated
-from sycl_dnn.functional.arithmetic.convert import converted, in_parts
+from sycl_dnn.functional.arithmetic.convert import constant_call, converted, in_parts
 from sycl_dnn.functional.arithmetic.operands import (
     broadcasts_to,
     check_arrays,
@@ -35,7 +35,6 @@ from sycl_dnn.ops.scan import (
 )
 from sycl_dnn.ops.shape import broadcast_shape, broadcast_to
 from sycl_dnn.trace.pointwise import zeros
-from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
 _TEXT = """{summary}
@@ -119,7 +118,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     x, axis = _converted("cumprod", input, dim, dtype)
     if str(x.dtype).startswith("complex") and x.ndim and x.size:
         call = lambda a: dpnp.cumprod(a, axis=axis, dtype=a.dtype)  # noqa: E731
-        return x.trace.array_call(call, [x], [Out(x.shape, x.dtype)], lambda *_: {})[0]
+        return constant_call(x.trace, call, [x], x.shape, x.dtype)
     return _scanned(CUMPROD, x, axis)
 
 

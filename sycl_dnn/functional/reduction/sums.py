@@ -13,7 +13,7 @@ import numpy as np
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation, templated
-from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.convert import constant_call, converted
 from sycl_dnn.functional.arithmetic.operands import by_nodes, check_unpacked
 from sycl_dnn.functional.shape.reshaping import check_axes
 from sycl_dnn.ir.node import Node
@@ -24,7 +24,6 @@ from sycl_dnn.ops.reduction import ANY as ANY_TRUE
 from sycl_dnn.ops.reduction import PROD
 from sycl_dnn.ops.shape import SUM
 from sycl_dnn.trace.reductions import reduce
-from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
@@ -88,7 +87,7 @@ def by_dpnp(
     """Record a dpnp reduction, without a gradient."""
     check_unpacked("reduction", "input", x)
     shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape) if keepdim or i not in axes)
-    return x.trace.array_call(function, [x], [Out(shape, dtype)], lambda entry, grads: {})[0]
+    return constant_call(x.trace, function, [x], shape, dtype)
 
 
 def has_kernel(*names: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import dpnp
 
 from sycl_dnn.call.operation import named, operation
-from sycl_dnn.functional.arithmetic.convert import in_parts
+from sycl_dnn.functional.arithmetic.convert import constant_call, in_parts
 from sycl_dnn.functional.arithmetic.operands import broadcasts_to
 from sycl_dnn.functional.index.selected import selected
 from sycl_dnn.functional.shape.reshaping import check_axes, check_axis, checked_int
@@ -22,7 +22,6 @@ from sycl_dnn.ops.selection import FLIP
 from sycl_dnn.ops.selection import roll as roll_nodes
 from sycl_dnn.trace import pointwise, views
 from sycl_dnn.trace.refusals import value_of
-from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
 
@@ -276,8 +275,7 @@ def _repeat_interleave(input, repeats, dim, output_size):
         places = dpnp.arange(output_size, dtype=ends.dtype, sycl_queue=counts.sycl_queue)
         return dpnp.searchsorted(ends, places, side="right").astype("int64")
 
-    out = Out((output_size,), "int64")
-    index = input.trace.array_call(numbers, [repeats], [out], lambda entry, grads: {})[0]
+    index = constant_call(input.trace, numbers, [repeats], (output_size,), "int64")
     aligned = tuple(output_size if a == axis else 1 for a in range(input.ndim))
     return selected(input, views.reshape(index, aligned), axis)
 
