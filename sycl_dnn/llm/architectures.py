@@ -169,10 +169,10 @@ class Config(NamedTuple):
         """
         kind = given.get("model_type")
         if kind not in ARCHITECTURES:
-            known = ", ".join(sorted(ARCHITECTURES))
-            raise ValueError(f"llm: the architecture must be one of {known}, got {kind!r}")
+            supported = ", ".join(sorted(ARCHITECTURES))
+            raise ValueError(f"llm: the architecture must be one of {supported}, got {kind!r}")
         row = ARCHITECTURES[kind]
-        read = _Keys(kind, given, row)
+        read = _Keys(given, row)
         hidden, heads = read.size("hidden_size"), read.size("num_attention_heads")
         head_dim, key_heads = read("head_dim") or hidden // heads, read("num_key_value_heads")
         if head_dim < 1 or not 0 < (key_heads or heads) <= heads or heads % (key_heads or heads):
@@ -183,7 +183,7 @@ class Config(NamedTuple):
         types = _layer_types(read, row)
         rotations = _rotations(read, head_dim, types) if "positions" not in row.names else {}
         layers = tuple(
-            Layer(_window(read, kind, t), _turned(read, kind, i, list(rotations), t))
+            Layer(_window(read, t), _rotation_index(read, i, list(rotations), t))
             for i, t in enumerate(types)
         )
         has_bias = bool(read("attention_bias", False))
@@ -204,25 +204,25 @@ class Config(NamedTuple):
 class _Keys:
     """The keys of a config, with an architecture's names and defaults."""
 
-    def __init__(self, kind: str, given: Mapping[str, Any], row: Architecture) -> None:
-        self._kind, self._given, self._row = kind, {**row.defaults, **given}, row
+    def __init__(self, config: Mapping[str, Any], row: Architecture) -> None:
+        self._config, self._row = {**row.defaults, **config}, row
 
     def __call__(self, key: str, default: Any = None) -> Any:
-        found = self._given.get(self._row.keys.get(key, key))
-        return default if found is None else found
+        value = self._config.get(self._row.keys.get(key, key))
+        return default if value is None else value
 
     def size(self, key: str) -> int:
         """Return a size; ValueError if it is missing."""
-        found = self(key)
-        if not isinstance(found, int) or found < 1:
+        size = self(key)
+        if not isinstance(size, int) or size < 1:
             name = self._row.keys.get(key, key)
-            raise ValueError(f"llm: {name} of the config must be a positive integer, got {found!r}")
-        return found
+            raise ValueError(f"llm: {name} of the config must be a positive integer, got {size!r}")
+        return size
 
     def number(self, key: str) -> float | None:
         """Return a number, or None."""
-        found = self(key)
-        return None if found is None else float(found)
+        value = self(key)
+        return None if value is None else float(value)
 
 
 #: More layers indicate a damaged file.
@@ -234,14 +234,14 @@ def _layer_types(read: _Keys, row: Architecture) -> list[str]:
     n = read.size("num_hidden_layers")
     if n > _MOST_LAYERS:
         raise ValueError(f"llm: num_hidden_layers must be at most {_MOST_LAYERS}, got {n}")
-    given = read("layer_types")
-    if given is not None:
-        unknown = set(given) - {_FULL, _SLIDING}
-        if unknown or len(given) != n:
+    types = read("layer_types")
+    if types is not None:
+        unknown = set(types) - {_FULL, _SLIDING}
+        if unknown or len(types) != n:
             raise ValueError(
-                f"llm: layer_types must name {n} layers, {_FULL} or {_SLIDING}, got {given}"
+                f"llm: layer_types must name {n} layers, {_FULL} or {_SLIDING}, got {types}"
             )
-        return list(given)
+        return list(types)
     if row.full_every:
         every = read("sliding_window_pattern") or row.full_every
         return [_SLIDING if (i + 1) % every else _FULL for i in range(n)]
@@ -249,31 +249,31 @@ def _layer_types(read: _Keys, row: Architecture) -> list[str]:
     return [_SLIDING if i >= first else _FULL for i in range(n)]
 
 
-def _window(read: _Keys, kind: str, layer_type: str) -> int | None:
+def _window(read: _Keys, layer_type: str) -> int | None:
     is_off = read("use_sliding_window") is False or layer_type == _FULL
     return None if is_off else read("sliding_window")
 
 
-def _turned(read: _Keys, kind: str, i: int, rotations: list[str], layer_type: str) -> int | None:
+def _rotation_index(read: _Keys, i: int, rotations: list[str], layer_type: str) -> int | None:
     """Return the rotation index of layer ``i``."""
     if not rotations:
         return None
     every = read("no_rope_layer_interval")
     if every:
-        given = read("no_rope_layers")
-        if not (given[i] if given else (i + 1) % every):
+        uses_rotation = read("no_rope_layers")
+        if not (uses_rotation[i] if uses_rotation else (i + 1) % every):
             return None
     return rotations.index(layer_type if layer_type in rotations else _FULL)
 
 
 def _rotations(read: _Keys, head_dim: int, types: list[str]) -> dict[str, Rotation]:
     """Return the rotations by layer type; a single one is that of full attention."""
-    given = read("rope_parameters") or read("rope_scaling") or {}
+    parameters = read("rope_parameters") or read("rope_scaling") or {}
     theta, partial = read("rope_theta", 1e4), read("partial_rotary_factor", 1.0)
-    if _FULL in given or _SLIDING in given:
-        per_type = {k: v for k, v in given.items() if v and k in types}
+    if _FULL in parameters or _SLIDING in parameters:
+        per_type = {k: v for k, v in parameters.items() if v and k in types}
     else:
-        per_type = {_FULL: given}
+        per_type = {_FULL: parameters}
         local = read("rope_local_base_freq")
         if local and _SLIDING in types:
             per_type[_SLIDING] = {"rope_theta": local}
@@ -293,6 +293,6 @@ def _activation(kind: str, read: _Keys) -> str:
     if kind.startswith("gemma") and name == "gelu":
         name = "gelu_pytorch_tanh"  # the meaning in early files
     if name not in ACTIVATIONS:
-        known = ", ".join(ACTIVATIONS)
-        raise ValueError(f"llm: the activation must be one of {known}, got {name!r}")
+        supported = ", ".join(ACTIVATIONS)
+        raise ValueError(f"llm: the activation must be one of {supported}, got {name!r}")
     return ACTIVATIONS[name]

@@ -14,8 +14,8 @@ from sycl_dnn.llm.packed_matrices import dtype_of_many_rows
 from sycl_dnn.llm.turned_heads import Turn
 from sycl_dnn.nn.key_value_cache import write_slots
 
-#: New positions whose scores are computed at once: they fit in a cache of 2 MB, and those of
-#: slots that all of them must not see are few.
+#: Number of new positions whose scores are computed at once: they fit in a cache of 2 MB, and few
+#: are for slots that all of these positions mask.
 _POSITIONS = 128
 
 
@@ -53,9 +53,9 @@ def _attention(
     if trace.is_compiled and not trace.training and trace.policy.kernels != "never":
         rotated = None if turn is None else Rotated(*turn)
         slices = Slices(keys, values, first, starts)
-        made = attention_to_slots(query, key, value, slices, rotated, scores)
-        if made is not None:
-            return made
+        result = attention_to_slots(query, key, value, slices, rotated, scores)
+        if result is not None:
+            return result
     query, key, value = (F.permute(t, (0, 2, 1, 3)) for t in (query, key, value))
     if turn is not None:
         query, key = turn(query), turn(key)
@@ -65,8 +65,8 @@ def _attention(
     )
     n_read = mask.shape[3]
     key, value = keys[:, :, :n_read], values[:, :, :n_read]
-    made = attended(query, key, value, mask, scores, dtype_of_many_rows(query, kind))
-    return made, keys, values
+    result = attended(query, key, value, mask, scores, dtype_of_many_rows(query, kind))
+    return result, keys, values
 
 
 @operation
@@ -82,12 +82,12 @@ def attended(query: Any, key: Any, value: Any, mask: Any, scores: Scores, dtype:
         float32.
     scores : Scores
     dtype : str
-        In which matrices are multiplied; scores are float32.
+        Of the matrix products; scores are float32.
     """
     n, heads, length, dim = query.shape
     n_keys, n_slots = key.shape[1:3]
     group = heads // n_keys
-    # The query rows of adjacent heads that share keys are beside each other.
+    # Interleave the query rows of the heads that share keys.
     rows: Any = F.permute(F.reshape(query, (n, n_keys, group, length, dim)), (0, 1, 3, 2, 4))
     rows = F.reshape(rows, (n, n_keys, length * group, dim))
     rows, key, value = (query.trace.convert(t, dtype) for t in (rows, key, value))
@@ -95,14 +95,16 @@ def attended(query: Any, key: Any, value: Any, mask: Any, scores: Scores, dtype:
     for first in range(0, length, _POSITIONS):
         last = min(first + _POSITIONS, length)
         own, seen = slice(first * group, last * group), n_slots - length + last
-        found: Any = product(rows[:, :, own], F.transpose(key[:, :, :seen], 2, 3), dtype="float32")
+        chunk_scores: Any = product(
+            rows[:, :, own], F.transpose(key[:, :, :seen], 2, 3), dtype="float32"
+        )
         if scores.cap is None:
-            found = F.mul(found, scores.scale)
+            chunk_scores = F.mul(chunk_scores, scores.scale)
         else:
-            found = F.mul(F.tanh(F.mul(found, scores.scale / scores.cap)), scores.cap)
-        weights: Any = F.softmax(F.add(found, mask[:, :, own, :seen]), -1)
+            chunk_scores = F.mul(F.tanh(F.mul(chunk_scores, scores.scale / scores.cap)), scores.cap)
+        weights: Any = F.softmax(F.add(chunk_scores, mask[:, :, own, :seen]), -1)
         weights = query.trace.convert(weights, dtype)
-        made: Any = product(weights, value[:, :, :seen], dtype=str(query.dtype))
-        made = F.reshape(made, (n, n_keys, last - first, group, dim))
-        parts.append(F.permute(made, (0, 2, 1, 3, 4)))
+        chunk: Any = product(weights, value[:, :, :seen], dtype=str(query.dtype))
+        chunk = F.reshape(chunk, (n, n_keys, last - first, group, dim))
+        parts.append(F.permute(chunk, (0, 2, 1, 3, 4)))
     return F.reshape(F.cat(parts, 1), (n, length, heads, dim))

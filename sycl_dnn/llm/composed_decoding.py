@@ -15,29 +15,29 @@ def composed_rows(data: Any, kind: str, dtype: str) -> Any:
     """Return the weights (n, k) of rows of blocks (n, bytes)."""
     n_bytes, n = BLOCKS[kind].n_bytes, data.shape[0]
     blocks = F.astype(F.reshape(data, (-1, n_bytes)), "int32")
-    made = _OF_K[kind](blocks) if kind in _OF_K else _small(blocks, kind)
-    return F.astype(F.reshape(made, (n, -1)), dtype)
+    weights = _OF_K[kind](blocks) if kind in _OF_K else _small(blocks, kind)
+    return F.astype(F.reshape(weights, (n, -1)), dtype)
 
 
 def _numbers(b: Any, kind: str = "F16") -> Any:
     """Return the numbers of 16 bits whose bytes are the last axis, twice as long."""
     bits = np.arange(1 << 16, dtype=np.uint32)
-    found = (bits << 16).view(np.float32)
+    table = (bits << 16).view(np.float32)
     if kind == "F16":
-        found = bits.astype(np.uint16).view(np.float16).astype(np.float32)
+        table = bits.astype(np.uint16).view(np.float16).astype(np.float32)
     pairs = F.reshape(b, (*b.shape[:-1], -1, 2))
-    which = F.add(pairs[..., 0], F.mul(pairs[..., 1], 256))
-    made = F.embedding(which, F.unsqueeze(F.tensor(found), 1))
-    return F.reshape(made, which.shape)
+    indices = F.add(pairs[..., 0], F.mul(pairs[..., 1], 256))
+    values = F.embedding(indices, F.unsqueeze(F.tensor(table), 1))
+    return F.reshape(values, indices.shape)
 
 
 def _signed(b: Any) -> Any:
     return F.where(F.gt(b, 127), F.sub(b, 256), b)
 
 
-def _bits(b: Any, places: Any, mask: int) -> Any:
+def _bits(b: Any, shifts: Any, mask: int) -> Any:
     """Return bits of (blocks, m) at each of the places, (blocks, places, m)."""
-    steps = F.tensor(np.array([[1 << place] for place in places], np.int32))
+    steps = F.tensor(np.array([[1 << shift] for shift in shifts], np.int32))
     return F.remainder(F.floor_divide(F.unsqueeze(b, 1), steps), mask + 1)
 
 
@@ -59,11 +59,11 @@ def _small(b: Any, kind: str) -> Any:
 def _scaled(b: Any, quants: Any) -> Any:
     """Return weights (blocks, 8, 32) of quants with scales and least values of 6 bits."""
     halves = []
-    for at, place in ((4, 0), (8, 4)):
-        own, above = (_bits(b[:, at : at + 4], (p,), m) for p, m in ((0, 63), (6, 3)))
-        more = F.add(_bits(b[:, 12:16], (place,), 15), F.mul(above, 16))
-        six = F.reshape(F.cat([own, more], 2), (-1, 8))
-        halves.append(F.mul(_floats(six), _numbers(b[:, place // 2 : place // 2 + 2])))
+    for offset, shift in ((4, 0), (8, 4)):
+        own, above = (_bits(b[:, offset : offset + 4], (p,), m) for p, m in ((0, 63), (6, 3)))
+        upper = F.add(_bits(b[:, 12:16], (shift,), 15), F.mul(above, 16))
+        six = F.reshape(F.cat([own, upper], 2), (-1, 8))
+        halves.append(F.mul(_floats(six), _numbers(b[:, shift // 2 : shift // 2 + 2])))
     scale, least = (F.unsqueeze(h, 2) for h in halves)
     return F.sub(F.mul(_floats(quants), scale), least)
 

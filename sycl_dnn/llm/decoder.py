@@ -18,7 +18,7 @@ from sycl_dnn.nn.containers import ModuleList
 from sycl_dnn.nn.key_value_cache import slots_from
 from sycl_dnn.nn.module import Module
 
-#: Added to masked scores; finite, since padding rows are fully masked.
+#: Added to masked scores; finite, since rows of padding are fully masked.
 _UNSEEN = -1e30
 
 
@@ -28,7 +28,7 @@ class Attention(Module):
     def __init__(self, config: Config, weights: Weights, name: str, layer: Layer) -> None:
         super().__init__()
         self.config, self.layer = config, layer
-        names, dim, wide = config.row.names, config.head_dim, config.hidden_size
+        names, dim, hidden = config.row.names, config.head_dim, config.hidden_size
         n = config.num_key_value_heads * dim
         self.widths = (config.num_heads * dim, n, n)
         is_joined = "joined_qkv" in names
@@ -37,13 +37,13 @@ class Attention(Module):
         self.inputs = tuple(names[role] for role in roles)
         self.norms = tuple(names[r] for r in ("query_norm", "key_norm") if r in names)
         self.out = names["out"]
-        sizes = [(wide, w) for w in ((sum(self.widths),) if is_joined else self.widths)]
+        sizes = [(hidden, w) for w in ((sum(self.widths),) if is_joined else self.widths)]
         for part, size in zip(self.inputs, sizes, strict=True):
             self.register_module(part, Projection(
                 weights, f"{name}.{part}", *size, config.qkv_bias, config.row.is_transposed
             ))  # fmt: skip
         self.register_module(self.out, Projection(
-            weights, f"{name}.{self.out}", self.widths[0], wide, config.out_bias,
+            weights, f"{name}.{self.out}", self.widths[0], hidden, config.out_bias,
             config.row.is_transposed,
         ))  # fmt: skip
         for part in self.norms:
@@ -52,13 +52,13 @@ class Attention(Module):
     def heads(self, x: Any, before: Module) -> list[Any]:
         """Return queries, keys and values (N, T, H, D) before their rotary embedding."""
         parts = self._modules
-        made = products([parts[name] for name in self.inputs], x, before)
-        if len(made) == 1:
-            made = list(F.split(made[0], self.widths, -1))
-        made = [F.reshape(t, (*t.shape[:2], -1, self.config.head_dim)) for t in made]
+        heads = products([parts[name] for name in self.inputs], x, before)
+        if len(heads) == 1:
+            heads = list(F.split(heads[0], self.widths, -1))
+        heads = [F.reshape(t, (*t.shape[:2], -1, self.config.head_dim)) for t in heads]
         for i, name in enumerate(self.norms):
-            made[i] = parts[name](made[i])
-        return made
+            heads[i] = parts[name](heads[i])
+        return heads
 
     def forward(
         self, x: Any, before: Module, turns: list[Turn], mask: Any, places: Places | None = None,
@@ -82,13 +82,15 @@ class Attention(Module):
         heads, rotation = self.heads(x, before), self.layer.rotation
         turn = None if rotation is None else turns[rotation]
         if cache is None:
-            made = self._uncached(heads, turn, mask)
+            attention = self._uncached(heads, turn, mask)
         else:
             assert places is not None
             kind = getattr(self._modules[self.out], "packed_kind", "")
-            made, cache = cached_attention(heads, turn, cache, places, mask, self._scores, kind)
-        made = F.reshape(made, (*x.shape[:2], -1))
-        return product_added(self._modules[self.out], made, residual), cache
+            attention, cache = cached_attention(
+                heads, turn, cache, places, mask, self._scores, kind
+            )
+        attention = F.reshape(attention, (*x.shape[:2], -1))
+        return product_added(self._modules[self.out], attention, residual), cache
 
     @property
     def _scores(self) -> Scores:
@@ -102,14 +104,14 @@ class Attention(Module):
         if turn is not None:
             heads[:2] = [turn(t) for t in heads[:2]]
         if mask is None:
-            made = F.scaled_dot_product_attention(
+            attention = F.scaled_dot_product_attention(
                 heads[0], heads[1], heads[2], is_causal=True, scale=config.attention_scale,
                 enable_gqa=config.num_heads != config.num_key_value_heads,
             )  # fmt: skip
         else:
             query, key, value = heads
             return attended(query, key, value, mask, self._scores, str(query.dtype))
-        return F.permute(made, (0, 2, 1, 3))
+        return F.permute(attention, (0, 2, 1, 3))
 
 
 class MLP(Module):
@@ -117,14 +119,14 @@ class MLP(Module):
 
     def __init__(self, config: Config, weights: Weights, name: str) -> None:
         super().__init__()
-        names, wide, inner = config.row.names, config.hidden_size, config.intermediate_size
+        names, hidden, intermediate = config.row.names, config.hidden_size, config.intermediate_size
         is_joined = "joined_gate_up" in names
         roles = ("joined_gate_up",) if is_joined else ("gate", "up")
         self.inputs = tuple(names[r] for r in roles if r in names)
         self.down, self.activation = names["down"], config.activation
         self.is_gated = is_joined or len(self.inputs) == 2
-        sizes = dict.fromkeys(self.inputs, (wide, inner * (2 if is_joined else 1)))
-        for part, size in {**sizes, self.down: (inner, wide)}.items():
+        sizes = dict.fromkeys(self.inputs, (hidden, intermediate * (2 if is_joined else 1)))
+        for part, size in {**sizes, self.down: (intermediate, hidden)}.items():
             self.register_module(part, Projection(
                 weights, f"{name}.{part}", *size, config.mlp_bias, config.row.is_transposed
             ))  # fmt: skip
@@ -134,12 +136,12 @@ class MLP(Module):
         parts = self._modules
         inputs = [parts[name] for name in self.inputs]
         if len(inputs) == 2:
-            made = gated_product(inputs, x, before, self.activation)
+            hidden = gated_product(inputs, x, before, self.activation)
         else:
             gate, *up = F.chunk(inputs[0](before(x)), 2 if self.is_gated else 1, -1)
-            made = activated(gate, self.activation)
-            made = F.mul(made, up[0]) if up else made
-        return product_added(parts[self.down], made, residual)
+            hidden = activated(gate, self.activation)
+            hidden = F.mul(hidden, up[0]) if up else hidden
+        return product_added(parts[self.down], hidden, residual)
 
 
 class Block(Module):
@@ -154,17 +156,16 @@ class Block(Module):
             for half in ("attention", "mlp")
         )
         for before, part, after in self.halves:
-            inner = f"{name}.{part}"
-            is_first = part == names["attention"]
-            made = (
-                Attention(config, weights, inner, layer)
-                if is_first
-                else MLP(config, weights, inner)
+            path = f"{name}.{part}"
+            module = (
+                Attention(config, weights, path, layer)
+                if part == names["attention"]
+                else MLP(config, weights, path)
             )
-            self.register_module(part, made)
-            for one in filter(None, (before, after)):
-                made_norm = norm(config, weights, f"{name}.{one}", config.hidden_size)
-                self.register_module(one, made_norm)
+            self.register_module(part, module)
+            for norm_name in filter(None, (before, after)):
+                norm_layer = norm(config, weights, f"{name}.{norm_name}", config.hidden_size)
+                self.register_module(norm_name, norm_layer)
 
     def forward(
         self, x: Any, turns: Any, mask: Any, places: Places | None = None, cache: Any = None
@@ -174,10 +175,10 @@ class Block(Module):
         for i, (before, part, after) in enumerate(self.halves):
             residual = None if after else x
             if i == 0:
-                made, cache = parts[part](x, parts[before], turns, mask, places, cache, residual)
+                update, cache = parts[part](x, parts[before], turns, mask, places, cache, residual)
             else:
-                made = parts[part](x, parts[before], residual)
-            x = F.add(x, parts[after](made)) if after else made
+                update = parts[part](x, parts[before], residual)
+            x = F.add(x, parts[after](update)) if after else update
         return x, cache
 
 
@@ -186,20 +187,20 @@ class Base(Module):
 
     def __init__(self, config: Config, weights: Weights, name: str) -> None:
         super().__init__()
-        names, wide = config.row.names, config.hidden_size
+        names, hidden = config.row.names, config.hidden_size
         self.embedding_name, self.layers_name = names["embedding"], names["layers"]
         self.positions_name, self.last_norm_name = names.get("positions", ""), names["last_norm"]
-        self.factor = math.sqrt(wide) if config.row.is_embedding_scaled else 1.0
-        table = Table(weights, f"{name}.{self.embedding_name}", config.vocab_size, wide)
+        self.factor = math.sqrt(hidden) if config.row.is_embedding_scaled else 1.0
+        table = Table(weights, f"{name}.{self.embedding_name}", config.vocab_size, hidden)
         self.register_module(self.embedding_name, table)
         if self.positions_name:
-            table = Table(weights, f"{name}.{self.positions_name}", config.max_positions, wide)
+            table = Table(weights, f"{name}.{self.positions_name}", config.max_positions, hidden)
             self.register_module(self.positions_name, table)
         self.register_module(self.layers_name, ModuleList([
             Block(config, weights, f"{name}.{self.layers_name}.{i}", layer)
             for i, layer in enumerate(config.layers)
         ]))  # fmt: skip
-        last = norm(config, weights, f"{name}.{self.last_norm_name}", wide)
+        last = norm(config, weights, f"{name}.{self.last_norm_name}", hidden)
         self.register_module(self.last_norm_name, last)
 
     def embedded(self, ids: Any, positions: Any) -> Any:
@@ -257,7 +258,7 @@ class Decoder(Module):
             Keys and values of each layer. If passed, logits and the updated cache are returned.
         slots : Slots, optional
             Positions of the ids in the cache. All logits are NaN if some are not among the slots
-            that are read: the host does not know ``slots.first``, and so cannot refuse.
+            that are read: the host does not know ``slots.first``, so it cannot raise an error.
         last_only : bool
             Whether to return only the logits of the last position, (N, vocabulary).
         n_read : int, optional
@@ -275,13 +276,13 @@ class Decoder(Module):
         x = base.embedded(ids, positions)
         turns = [turn_of(r, positions) for r in config.rotations]
         places = None if slots is None else Places(*slots, slots_from(slots.first, ids.shape[1]))
-        made = []
+        new_cache = []
         for i, block in enumerate(base._modules[base.layers_name]):
             mask = masks[config.layers[i].window]
-            x, one = block(x, turns, mask, places, None if cache is None else cache[i])
-            made.append(one)
+            x, layer_cache = block(x, turns, mask, places, None if cache is None else cache[i])
+            new_cache.append(layer_cache)
         logits = self._logits(x[:, -1] if last_only else x)
-        return logits if cache is None else (logits, made)
+        return logits if cache is None else (logits, new_cache)
 
     def _logits(self, x: Any) -> Any:
         base = self._modules[self.base]

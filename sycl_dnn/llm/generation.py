@@ -44,8 +44,8 @@ def padded(prompts: Sequence[Sequence[int]]) -> Padded:
     Chunks of ``CHUNK`` are the fastest; one half of it avoids up to as much padding.
     """
     longest, half = max(len(p) for p in prompts), CHUNK // 2
-    n_halves, rest = divmod(longest, half)
-    chunks = [power_of_two(rest, _LEAST_CHUNK)] if rest or not longest else []
+    n_halves, remainder = divmod(longest, half)
+    chunks = [power_of_two(remainder, _LEAST_CHUNK)] if remainder or not longest else []
     if chunks == [half]:
         chunks, n_halves = [], n_halves + 1
     chunks += [half] * (n_halves % 2) + [CHUNK] * (n_halves // 2)
@@ -90,28 +90,28 @@ class Generator:
         self, prompts: Sequence[Sequence[int]], max_tokens: int, sampling: Sampling
     ) -> Iterator[list[int]]:
         """Yield the next token of every row, ``max_tokens`` times."""
-        given = padded(prompts)
-        n, first = given.ids.shape
+        prompt = padded(prompts)
+        n, first = prompt.ids.shape
         # The last token is not processed.
         cache = self.new_cache(n, power_of_two(first + max_tokens - 1, _LEAST_CAPACITY))
         choice, seen = choice_of(sampling, self._array), None
         if choice.penalty is not None:
             shape = (n, self._module.config.vocab_size)
             seen = F.zeros(shape, dtype="int8", device=self._queue)
-        made = self.prefilled(given, cache, seen, choice)
-        starts = self._array(given.starts)
+        result = self.prefilled(prompt, cache, seen, choice)
+        starts = self._array(prompt.starts)
         for count in range(max_tokens):
-            tokens, cache, seen = made
+            tokens, cache, seen = result
             yield dpnp.asnumpy(tokens).ravel().tolist()
             if count + 1 < max_tokens:
                 slots = Slots(self._array(np.int32(first + count)), starts)
-                made = self._step(self._module, tokens, cache, seen, slots, choice)
+                result = self._step(self._module, tokens, cache, seen, slots, choice)
 
-    def prefilled(self, given: Padded, cache: Any, seen: Any = None, choice: Any = None) -> Any:
+    def prefilled(self, prompt: Padded, cache: Any, seen: Any = None, choice: Any = None) -> Any:
         """Process prompts; return the next tokens, the cache, and which tokens occurred."""
-        starts, first, tokens = self._array(given.starts), 0, None
-        for size in given.chunks:
-            ids = self._array(given.ids[:, first : first + size])
+        starts, first, tokens = self._array(prompt.starts), 0, None
+        for size in prompt.chunks:
+            ids = self._array(prompt.ids[:, first : first + size])
             slots = Slots(self._array(np.int32(first)), starts)
             first += size
             tokens, cache, seen = self._step(
@@ -121,21 +121,21 @@ class Generator:
 
     def losses(self, ids: Sequence[int]) -> Any:
         """Return the negative log-probability of each token after the first."""
-        given = padded([ids[:-1]])
-        start, length = int(given.starts[0]), given.ids.shape[1]
+        prompt = padded([ids[:-1]])
+        start, length = int(prompt.starts[0]), prompt.ids.shape[1]
         targets = np.full(length, -100, np.int64)
         targets[start:] = ids[1:]
         cache = self.new_cache(1, power_of_two(length, _LEAST_CAPACITY))
-        starts, first, found = self._array(given.starts), 0, []
-        for size in given.chunks:
+        starts, first, losses = self._array(prompt.starts), 0, []
+        for size in prompt.chunks:
             part = slice(first, first + size)
-            made, cache = self._losses(
-                self._module, self._array(given.ids[:, part]), self._array(targets[part]), cache,
+            chunk_losses, cache = self._losses(
+                self._module, self._array(prompt.ids[:, part]), self._array(targets[part]), cache,
                 Slots(self._array(np.int32(first)), starts), _slots_read(first + size, cache),
             )  # fmt: skip
-            found.append(dpnp.asnumpy(made))
+            losses.append(dpnp.asnumpy(chunk_losses))
             first += size
-        return np.concatenate(found)[start:]
+        return np.concatenate(losses)[start:]
 
 
 def _slots_read(n: int, cache: Any) -> int:
@@ -150,11 +150,11 @@ def _step(
     """Return the next tokens (N, 1), the updated cache, and which tokens occurred."""
     n = ids.shape[1]
     if seen is not None:
-        place = F.add(F.unsqueeze(F.arange(n, dtype="int32"), 0), slots.first)
-        seen = marked(seen, ids, F.ge(place, F.unsqueeze(slots.starts, 1)))
+        slot_ids = F.add(F.unsqueeze(F.arange(n, dtype="int32"), 0), slots.first)
+        seen = marked(seen, ids, F.ge(slot_ids, F.unsqueeze(slots.starts, 1)))
     logits, cache = module(ids, cache, slots, True, n_read)
-    places = F.unsqueeze(F.sub(F.add(slots.first, n), slots.starts), 1)
-    return chosen(logits, seen, places, choice), cache, seen
+    text_positions = F.unsqueeze(F.sub(F.add(slots.first, n), slots.starts), 1)
+    return chosen(logits, seen, text_positions, choice), cache, seen
 
 
 def _losses(

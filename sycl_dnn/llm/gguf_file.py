@@ -71,48 +71,50 @@ class GgufFile:
     def _config(self) -> dict[str, Any]:
         kind = self._fields.get("general.architecture")
         if kind not in _KINDS:
-            known = ", ".join(_KINDS)
-            raise ValueError(f"llm: the architecture must be one of {known}, got {kind!r}")
+            supported = ", ".join(_KINDS)
+            raise ValueError(f"llm: the architecture must be one of {supported}, got {kind!r}")
         row = ARCHITECTURES[_KINDS[kind]]
-        found: dict[str, Any] = {"model_type": _KINDS[kind]}
+        config: dict[str, Any] = {"model_type": _KINDS[kind]}
         for key, name in _KEYS.items():
             if f"{kind}.{key}" in self._fields:
-                found[row.keys.get(name, name)] = self._fields[f"{kind}.{key}"]
+                config[row.keys.get(name, name)] = self._fields[f"{kind}.{key}"]
         tokens = self._fields.get("tokenizer.ggml.tokens", ())
-        found["vocab_size"] = self._fields.get(f"{kind}.vocab_size") or len(tokens)
-        found["tie_word_embeddings"] = "output.weight" not in self._tensors
-        found["attention_bias"] = "blk.0.attn_q.bias" in self._tensors
-        found["mlp_bias"] = "blk.0.ffn_up.bias" in self._tensors
+        config["vocab_size"] = self._fields.get(f"{kind}.vocab_size") or len(tokens)
+        config["tie_word_embeddings"] = "output.weight" not in self._tensors
+        config["attention_bias"] = "blk.0.attn_q.bias" in self._tensors
+        config["mlp_bias"] = "blk.0.ffn_up.bias" in self._tensors
         if "positions" not in row.names:
-            found.update(self._rotation(kind, found))
-        if found.get("num_hidden_layers", 0) == _OTHER_SCALE.get(_KINDS[kind]):
-            found["query_pre_attn_scalar"] = found["hidden_size"] / found["num_attention_heads"]
+            config.update(self._rotation(kind, config))
+        if config.get("num_hidden_layers", 0) == _OTHER_SCALE.get(_KINDS[kind]):
+            config["query_pre_attn_scalar"] = config["hidden_size"] / config["num_attention_heads"]
         elif row.is_embedding_scaled:
-            found["query_pre_attn_scalar"] = found.get("head_dim", 256)
-        return found
+            config["query_pre_attn_scalar"] = config.get("head_dim", 256)
+        return config
 
-    def _rotation(self, kind: str, found: dict[str, Any]) -> dict[str, Any]:
+    def _rotation(self, kind: str, config: dict[str, Any]) -> dict[str, Any]:
         """Return a file's rotary parameters as keys of Hugging Face's config."""
-        fields, made = self._fields, dict[str, Any]()
-        heads = found.get("num_attention_heads") or 1
-        head_dim = found.get("head_dim") or found.get("hidden_size", 0) // heads
-        turned = fields.get(f"{kind}.rope.dimension_count")
-        if turned and head_dim:
-            made["partial_rotary_factor"] = turned / head_dim
+        fields, parameters = self._fields, dict[str, Any]()
+        heads = config.get("num_attention_heads") or 1
+        head_dim = config.get("head_dim") or config.get("hidden_size", 0) // heads
+        rotary_dim = fields.get(f"{kind}.rope.dimension_count")
+        if rotary_dim and head_dim:
+            parameters["partial_rotary_factor"] = rotary_dim / head_dim
         scaling = fields.get(f"{kind}.rope.scaling.type", "none")
-        short, far = (self._values(f"rope_factors_{n}.weight") for n in ("short", "long"))
+        short_factors, long_factors = (
+            self._values(f"rope_factors_{n}.weight") for n in ("short", "long")
+        )
         divisors = self._values("rope_freqs.weight")
-        if short is not None and far is not None:
-            made["rope_scaling"] = {
-                "rope_type": "longrope", "short_factor": short, "long_factor": far,
+        if short_factors is not None and long_factors is not None:
+            parameters["rope_scaling"] = {
+                "rope_type": "longrope", "short_factor": short_factors, "long_factor": long_factors,
                 "attention_factor": fields.get(f"{kind}.rope.scaling.attn_factor"),
             }  # fmt: skip
         elif divisors is not None:
-            made["rope_scaling"] = {"rope_type": "divided", "divisors": divisors}
+            parameters["rope_scaling"] = {"rope_type": "divided", "divisors": divisors}
         elif scaling != "none":
             factor = fields.get(f"{kind}.rope.scaling.factor", 1.0)
-            made["rope_scaling"] = {"rope_type": scaling, "factor": factor}
-        return made
+            parameters["rope_scaling"] = {"rope_type": scaling, "factor": factor}
+        return parameters
 
     def _values(self, name: str) -> Any:
         return self._reader.read(name).ravel() if name in self._tensors else None
@@ -126,11 +128,11 @@ class GgufFile:
             It is missing, or has an unexpected shape or unknown type.
         """
         stored, role = self._stored(name, shape)
-        row, made = self.config.row, self._reader.read(stored)
+        row, values = self.config.row, self._reader.read(stored)
         if row.norm == "rms_of_one" and "norm" in stored:
-            return made - 1.0
-        made = self._in_order(made, role)
-        return made.T if self._is_turned(role) and made.ndim == 2 else made
+            return values - 1.0
+        values = self._in_order(values, role)
+        return values.T if self._is_turned(role) and values.ndim == 2 else values
 
     def packed(self, name: str, shape: tuple[int, ...]) -> PackedMatrix | None:
         """Return a matrix in the blocks of the file, (outputs, bytes); None for other types.
@@ -154,10 +156,10 @@ class GgufFile:
         stored = f"{inner}.{part}"
         if stored not in self._tensors:
             raise ValueError(f"llm: {self._path} has no tensor {stored} ({name})")
-        found = self._tensors[stored].shape
-        found = found[::-1] if self._is_turned(role) else found
-        if found != shape:
-            raise ValueError(f"llm: {stored} must have shape {shape}, got {found}")
+        stored_shape = self._tensors[stored].shape
+        stored_shape = stored_shape[::-1] if self._is_turned(role) else stored_shape
+        if stored_shape != shape:
+            raise ValueError(f"llm: {stored} must have shape {shape}, got {stored_shape}")
         return stored, role
 
     def _is_turned(self, role: str) -> bool:

@@ -82,7 +82,7 @@ class GgufReader:
     def _damaged(self, why: str) -> ValueError:
         return ValueError(f"llm: {self._path} is not a whole GGUF file: {why}")
 
-    def _taken(self, size: int) -> int:
+    def _consume(self, size: int) -> int:
         """Consume the next ``size`` bytes and return their position."""
         at, self._at = self._at, self._at + size
         if self._at > len(self._bytes):
@@ -90,12 +90,12 @@ class GgufReader:
         return at
 
     def _number(self, kind: str) -> Any:
-        made = np.frombuffer(self._bytes, f"<{kind}", 1, self._taken(np.dtype(kind).itemsize))
-        return made[0].item()
+        values = np.frombuffer(self._bytes, f"<{kind}", 1, self._consume(np.dtype(kind).itemsize))
+        return values[0].item()
 
     def _string(self) -> str:
-        (size,) = struct.unpack_from("<Q", self._bytes, self._taken(8))
-        at = self._taken(size)
+        (size,) = struct.unpack_from("<Q", self._bytes, self._consume(8))
+        at = self._consume(size)
         try:
             return self._bytes[at : at + size].decode()
         except UnicodeDecodeError as error:
@@ -108,13 +108,13 @@ class GgufReader:
             return self._string()
         if kind != _ARRAY:
             raise self._damaged(f"a field has the type {kind}")
-        inner, count = self._number("u4"), self._number("u8")
-        if inner in _NUMBERS:
-            kind_of = np.dtype(_NUMBERS[inner]).newbyteorder("<")
-            at = self._taken(count * kind_of.itemsize)
-            return np.frombuffer(self._bytes, kind_of, count, at).tolist()
-        if inner != _STRING:
-            raise self._damaged(f"an array has elements of the type {inner}")
+        element_kind, count = self._number("u4"), self._number("u8")
+        if element_kind in _NUMBERS:
+            dtype = np.dtype(_NUMBERS[element_kind]).newbyteorder("<")
+            at = self._consume(count * dtype.itemsize)
+            return np.frombuffer(self._bytes, dtype, count, at).tolist()
+        if element_kind != _STRING:
+            raise self._damaged(f"an array has elements of the type {element_kind}")
         return [self._string() for _ in range(count)]
 
     def blocks(self, name: str) -> tuple[Any, Any]:
@@ -137,7 +137,7 @@ class GgufReader:
         size, start = total // n_elements * n_bytes, self._start + offset
         if total % n_elements or not 0 <= size <= len(self._bytes) - start:
             raise self._damaged(f"{name} of shape {shape} is not inside")
-        # Not by the map: its pages would stay in memory beside what is made of them.
+        # Read rather than mapped: mapped pages would stay in memory beside the decoded array.
         raw = np.fromfile(self._path, np.uint8, size, offset=start)
         return raw.reshape(-1, n_bytes), kind
 
@@ -156,7 +156,7 @@ class GgufReader:
         if kind == gguf.GGMLQuantizationType.F32:
             return raw.view("<f4").reshape(shape)
         n_elements, _ = gguf.GGML_QUANT_SIZES[kind]
-        made = np.empty((len(raw), n_elements), np.float32)
+        values = np.empty((len(raw), n_elements), np.float32)
         step = max(_AT_ONCE // n_elements, 1)
         for i in range(0, len(raw), step):
             try:
@@ -165,5 +165,5 @@ class GgufReader:
                 raise ValueError(
                     f"llm: {name} must be of a type with a decoder, got {kind.name}"
                 ) from None
-            made[i : i + step] = decoded.reshape(-1, n_elements)
-        return made.reshape(shape)
+            values[i : i + step] = decoded.reshape(-1, n_elements)
+        return values.reshape(shape)

@@ -37,11 +37,11 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        given = _json(path / "config.json")
-        if "text_config" in given:  # the language model of a multimodal one
-            given = {**given, **given["text_config"]}
-        self._given = given
-        self.config = Config.of(given)
+        config = _json(path / "config.json")
+        if "text_config" in config:  # the language model of a multimodal one
+            config = {**config, **config["text_config"]}
+        self._config = config
+        self.config = Config.of(config)
         self._places = _places(path)
 
     def array(self, name: str, shape: tuple[int, ...]) -> Any:
@@ -58,7 +58,7 @@ class Folder:
         return stored.astype(np.float32)
 
     def packed(self, name: str, shape: tuple[int, ...]) -> PackedMatrix | None:
-        """Return a matrix of 16-bit numbers as it is, (outputs, bytes); None for other types."""
+        """Return a matrix of 16-bit numbers as stored, (outputs, bytes); None for other types."""
         stored, dtype = self._stored(name, shape)
         is_turned = self.config.row.is_transposed and f".{self.config.row.names['layers']}." in name
         rows = stored.T if is_turned else stored
@@ -67,20 +67,20 @@ class Folder:
         return PackedMatrix(np.ascontiguousarray(rows).view(np.uint8), dtype)
 
     def _stored(self, name: str, shape: tuple[int, ...]) -> tuple[Any, str]:
-        """Return a parameter as the file has it, and its type; ValueError if it does not fit."""
+        """Return a parameter as stored, and its type; ValueError if it does not fit."""
         base = self.config.row.names["base"] + "."
         inner = name.removeprefix(base)
         names = [name, inner, f"{base}language_model.{inner}", f"language_model.{name}"]
-        found = next((self._places[n] for n in names if n in self._places), None)
-        if found is None:
+        place = next((self._places[n] for n in names if n in self._places), None)
+        if place is None:
             raise ValueError(f"llm: {self._path} has no tensor {name}")
-        file, dtype, given, start = found
-        if given != shape:
-            raise ValueError(f"llm: {name} must have shape {shape}, got {given} in {file}")
+        file, dtype, stored_shape, start = place
+        if stored_shape != shape:
+            raise ValueError(f"llm: {name} must have shape {shape}, got {stored_shape} in {file}")
         if dtype not in _DTYPES:
-            known = ", ".join(_DTYPES)
-            raise ValueError(f"llm: {name} must be of type {known}, got {dtype} in {file}")
-        # Not by a map: its pages would stay in memory beside what is made of them.
+            supported = ", ".join(_DTYPES)
+            raise ValueError(f"llm: {name} must be of type {supported}, got {dtype} in {file}")
+        # Read rather than mapped: mapped pages would stay in memory beside the converted array.
         stored = np.fromfile(file, _DTYPES[dtype], math.prod(shape), offset=start)
         return stored.reshape(shape), dtype
 
@@ -97,26 +97,26 @@ class Folder:
         separate = self._path / "chat_template.jinja"
         if separate.exists():
             template = separate.read_text()
-        ends = generation.get("eos_token_id", self._given.get("eos_token_id"))
+        end_ids = generation.get("eos_token_id", self._config.get("eos_token_id"))
         return Tokenizer.of_file(
             path, template, _content(settings.get("bos_token")),
-            _content(settings.get("eos_token")), ends,
+            _content(settings.get("eos_token")), end_ids,
         )  # fmt: skip
 
 
 def _content(token: Any) -> str | None:
-    found = token["content"] if isinstance(token, dict) else token
-    return None if found is None else str(found)
+    text = token["content"] if isinstance(token, dict) else token
+    return None if text is None else str(text)
 
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text())
+        value = json.loads(path.read_text())
     except (ValueError, UnicodeDecodeError) as error:
         raise ValueError(f"llm: {path} must be JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"llm: {path} must hold an object, got {type(found).__name__}")
-    return found
+    if not isinstance(value, dict):
+        raise ValueError(f"llm: {path} must hold an object, got {type(value).__name__}")
+    return value
 
 
 def _optional(path: Path) -> dict[str, Any]:
@@ -140,10 +140,10 @@ def _places(folder: Path) -> Mapping[str, _Place]:
         raise FileNotFoundError(
             f"llm: {files[0]} does not exist; weights must be in files of safetensors"
         )
-    found: dict[str, _Place] = {}
+    places: dict[str, _Place] = {}
     for file in files:
-        found.update(_header(file))
-    return found
+        places.update(_header(file))
+    return places
 
 
 def _header(file: Path) -> dict[str, _Place]:

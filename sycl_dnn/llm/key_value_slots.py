@@ -52,11 +52,11 @@ def positions_from(first: Any, starts: Any, n: int, n_slots: int) -> Any:
     """
 
     def body(first: Node, starts: Node) -> Node:
-        at = MAXIMUM(first + iota(n, 1, 2) - starts, number(0, "int32"))
+        position = MAXIMUM(first + iota(n, 1, 2) - starts, number(0, "int32"))
         is_outside = LOGICAL_OR(
             LT(first, number(0, "int32")), GT(first, number(n_slots - n, "int32"))
         )
-        return where(is_outside, number(float("nan"), "float32"), cast(at, "float32"))
+        return where(is_outside, number(float("nan"), "float32"), cast(position, "float32"))
 
     return computed(body, F.reshape(first, (1, 1)), F.reshape(starts, (-1, 1)))
 
@@ -70,10 +70,10 @@ def check_slots(
     """
     n, length = shape
     if cache is None or slots is None or len(cache) != n_layers:
-        given = "none" if cache is None else f"{len(cache)} pairs"
+        passed = "none" if cache is None else f"{len(cache)} pairs"
         raise ValueError(
-            f"Decoder: cache must have a pair for each of {n_layers} layers, and slots, got {given}"
-            f"{'' if slots is not None else ' without slots'}"
+            f"Decoder: cache must have a pair for each of {n_layers} layers, and slots, got "
+            f"{passed}{'' if slots is not None else ' without slots'}"
         )
     rows, capacity = cache[0][0].shape[0], cache[0][0].shape[2]
     if (rows, *slots.starts.shape) != (n, n):

@@ -37,10 +37,10 @@ def load(
         A GGUF file, or a folder with Hugging Face's ``config.json``, weights in files of
         safetensors and, for text, ``tokenizer.json``.
     dtype : {"float32", "bfloat16", "int8", "stored"}
-        What weights are held in, whatever the file has. With ``"int8"`` matrices are integers with
-        a scale for each output, and activations are quantized to 16 bits for each row as they
-        come. With ``"stored"`` matrices stay in the type of the file (``packed_blocks.BLOCKS``),
-        and need no more memory than there. Matrices of both cannot be trained.
+        Type of the weights in memory, whatever the file has. With ``"int8"`` matrices are integers
+        with one scale per output, and activations are quantized to 16 bits per row at run time.
+        With ``"stored"`` matrices keep the type of the file (``packed_blocks.BLOCKS``) and its
+        size. Neither can be trained.
     device : dpctl.SyclQueue or str, optional
 
     Returns
@@ -108,8 +108,8 @@ class _Placed:
         if self._dtype == "int8" and len(shape) == 2 and module != self._tables[2]:
             is_turned = self._file.config.row.is_transposed and module not in self._tables
             return to_int8(values.T if is_turned else values, self._device)
-        made = F.asarray(np.ascontiguousarray(values), sycl_queue=self._device)
-        return F.astype(made, "bfloat16") if self._dtype == "bfloat16" else made
+        array = F.asarray(np.ascontiguousarray(values), sycl_queue=self._device)
+        return F.astype(array, "bfloat16") if self._dtype == "bfloat16" else array
 
 
 class Score(NamedTuple):
@@ -155,8 +155,8 @@ class LanguageModel:
     @module.setter
     def module(self, module: Decoder) -> None:
         self._module = module
-        held = {str(p.dtype) for p in module.parameters()}
-        dtype = "bfloat16" if held == {"bfloat16"} else "float32"
+        dtypes = {str(p.dtype) for p in module.parameters()}
+        dtype = "bfloat16" if dtypes == {"bfloat16"} else "float32"
         self._generator = Generator(module, self._device, dtype)
 
     @property

@@ -37,7 +37,7 @@ class PackedMatrix(NamedTuple):
     kind: str
 
     def for_cpu(self) -> PackedMatrix:
-        """Return the matrix in tiles if CPUs multiply it faster so; ``data`` is a NumPy array."""
+        """Return the matrix in tiles if that is faster on CPUs; ``data`` is a NumPy array."""
         kind = f"{self.kind} in tiles"
         if kind not in TILED or self.data.shape[0] % TILE:
             return self
@@ -66,14 +66,14 @@ def packed_linears(
     -----
     Up to eight rows of ``x`` are multiplied by one kernel that decodes the blocks as it reads them,
     in float32; on CPUs it also normalizes and activates, unless gradients are needed. For more rows
-    each matrix is decoded first. CPUs with AMX then multiply in bfloat16, whose rounding is less
-    than that of the blocks, and add up in float32. The gradient of ``x`` is a product in its dtype;
-    matrices have none.
+    each matrix is decoded first. CPUs with AMX then multiply in bfloat16, whose rounding errors are
+    below those of the blocks, and accumulate in float32. The gradient of ``x`` is a product in its
+    dtype; matrices have none.
     """
     rows = None if added is None else F.reshape(added, (-1, added.shape[-1]))
     flat = F.reshape(x, (-1, x.shape[-1]))
-    made = _linears(flat, tuple(matrices), kind, rows, norm, eps, gate)
-    return [F.reshape(y, (*x.shape[:-1], y.shape[1])) for y in made]
+    outputs = _linears(flat, tuple(matrices), kind, rows, norm, eps, gate)
+    return [F.reshape(y, (*x.shape[:-1], y.shape[1])) for y in outputs]
 
 
 @operation
@@ -82,35 +82,35 @@ def _linears(x: Any, matrices: Any, kind: str, added: Any, norm: Any, eps: float
     if norm is not None or gate:
         is_inference = x.trace.is_compiled and not x.trace.training
         if is_inference and x.dtype == "float32" and around.fits(x):
-            made = _by_kernel(x, matrices, kind, around)
-            if made is not None:
-                return tuple(made)
+            outputs = _by_kernel(x, matrices, kind, around)
+            if outputs is not None:
+                return tuple(outputs)
         x = x if norm is None else F.rms_norm(x, norm.shape, norm, eps)
-    made = _products(x, matrices, kind, added)
-    return (F.mul(activated(made[0], gate), made[1]),) if gate else made
+    outputs = _products(x, matrices, kind, added)
+    return (F.mul(activated(outputs[0], gate), outputs[1]),) if gate else outputs
 
 
 def _products(x: Tensor, matrices: Sequence[Tensor], kind: str, added: Tensor | None) -> Any:
     with untaped(x.trace):
         is_float = x.dtype == "float32"
         around = packed_blocks.Around(added if is_float else None)
-        made = _by_kernel(x, matrices, kind, around)
-        if made is None:
-            made = [_of_decoded(x, data, kind) for data in matrices]
+        outputs = _by_kernel(x, matrices, kind, around)
+        if outputs is None:
+            outputs = [_of_decoded(x, data, kind) for data in matrices]
             is_float = False
-        made = [x.trace.convert(y, x.dtype) for y in made]
+        outputs = [x.trace.convert(y, x.dtype) for y in outputs]
         if added is not None and not is_float:
-            made = [F.add(made[0], added)]
+            outputs = [F.add(outputs[0], added)]
 
     def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         parts = [product(g, _decoded(matrices[int(i)], kind, x.dtype)) for i, g in grads.items()]
-        found = {"x": functools.reduce(F.add, parts)}
-        return found if added is None else found | {"added": grads["0"]}
+        result = {"x": functools.reduce(F.add, parts)}
+        return result if added is None else result | {"added": grads["0"]}
 
-    given = {"x": x} if added is None else {"x": x, "added": added}
-    results = {str(i): y for i, y in enumerate(made)}
-    x.trace.tape.append(Entry("packed_linears", given, results, rule=rule))
-    return tuple(made)
+    inputs = {"x": x} if added is None else {"x": x, "added": added}
+    results = {str(i): y for i, y in enumerate(outputs)}
+    x.trace.tape.append(Entry("packed_linears", inputs, results, rule=rule))
+    return tuple(outputs)
 
 
 def _by_kernel(x: Tensor, matrices: Sequence[Tensor], kind: str, around: Any) -> Any:
@@ -122,8 +122,8 @@ def _by_kernel(x: Tensor, matrices: Sequence[Tensor], kind: str, around: Any) ->
 def _of_decoded(x: Tensor, data: Tensor, kind: str) -> Tensor:
     dtype = dtype_of_many_rows(x, kind)
     weights = _columns(data, kind, dtype)
-    given = {"src": x.trace.convert(x, dtype), "weights": weights}
-    return recorded(given, Out((x.shape[0], data.shape[0]), "float32"))
+    operands = {"src": x.trace.convert(x, dtype), "weights": weights}
+    return recorded(operands, Out((x.shape[0], data.shape[0]), "float32"))
 
 
 def dtype_of_many_rows(x: Tensor, kind: str) -> str:
@@ -148,16 +148,16 @@ def decoded(data: Any, kind: str, dtype: str = "float32") -> Any:
 
 def _columns(data: Tensor, kind: str, dtype: str) -> Tensor:
     """Return the transposed weights (k, n)."""
-    made = tiled_blocks.tiled_columns(data, kind, dtype) if kind in TILED else None
-    return F.transpose(_decoded(data, kind, dtype), 0, 1) if made is None else made
+    columns = tiled_blocks.tiled_columns(data, kind, dtype) if kind in TILED else None
+    return F.transpose(_decoded(data, kind, dtype), 0, 1) if columns is None else columns
 
 
 def _decoded(data: Tensor, kind: str, dtype: str) -> Tensor:
     if kind in TILED:
         ids = np.arange(data.shape[0], dtype=np.int32)
         return _decoded(rows_of_tiles(data, F.tensor(ids)), TILED[kind], dtype)
-    made = packed_blocks.packed_rows(data, kind, dtype)
-    return composed_rows(data, kind, dtype) if made is None else made
+    weights = packed_blocks.packed_rows(data, kind, dtype)
+    return composed_rows(data, kind, dtype) if weights is None else weights
 
 
 def looked_up(data: Any, ids: Any, kind: str) -> Any:
@@ -171,14 +171,14 @@ def looked_up(data: Any, ids: Any, kind: str) -> Any:
     """
     flat = F.reshape(ids, (-1,))
     rows = rows_of_tiles(data, flat) if kind in TILED else F.embedding(flat, data)
-    made = decoded(rows, TILED.get(kind, kind))
-    return F.reshape(made, (*ids.shape, -1))
+    weights = decoded(rows, TILED.get(kind, kind))
+    return F.reshape(weights, (*ids.shape, -1))
 
 
 def rows_of_tiles(data: Any, ids: Any) -> Any:
     """Return rows (m, bytes) of blocks of a matrix in tiles (n, bytes)."""
-    wide = data.shape[1]
-    tiles = F.embedding(F.floor_divide(ids, TILE), F.reshape(data, (-1, TILE * wide)))
-    tiles = F.reshape(tiles, (-1, wide // 2, TILE, 2))
-    which = F.reshape(F.remainder(ids, TILE), (-1, 1, 1, 1))
-    return F.reshape(F.take_along_dim(tiles, which, 2), (-1, wide))
+    n_bytes = data.shape[1]
+    tiles = F.embedding(F.floor_divide(ids, TILE), F.reshape(data, (-1, TILE * n_bytes)))
+    tiles = F.reshape(tiles, (-1, n_bytes // 2, TILE, 2))
+    row_in_tile = F.reshape(F.remainder(ids, TILE), (-1, 1, 1, 1))
+    return F.reshape(F.take_along_dim(tiles, row_in_tile, 2), (-1, n_bytes))

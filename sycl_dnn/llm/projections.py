@@ -40,8 +40,8 @@ def _split(x: Any) -> Any:
 def _added(products: Any, scale: Any, bias: Any = None) -> Any:
     def composed() -> Any:
         high, low = F.chunk(products, 2, 0)
-        made = F.mul(F.add(high, F.mul(low, 1.0 / STEPS)), F.unsqueeze(scale, 1))
-        return made if bias is None else F.add(made, bias)
+        sums = F.mul(F.add(high, F.mul(low, 1.0 / STEPS)), F.unsqueeze(scale, 1))
+        return sums if bias is None else F.add(sums, bias)
 
     return added_parts(products, scale, bias, composed)
 
@@ -64,22 +64,23 @@ def _rows(x: Any) -> Any:
 
 
 def _multiplied(rows: Any, x: Any, weight: Any, scale: Any, bias: Any) -> Any:
-    parts, of_rows = rows
+    parts, row_scale = rows
     # In a trace it is a constant of the program.
-    one = F.ones((), device=None if isinstance(parts, Tensor) else parts.sycl_queue)
-    made = F.quantized_linear(
-        F.QuantizedTensor(parts, one), F.QuantizedTensor(weight, scale, None, 0)
+    unit_scale = F.ones((), device=None if isinstance(parts, Tensor) else parts.sycl_queue)
+    result = F.quantized_linear(
+        F.QuantizedTensor(parts, unit_scale), F.QuantizedTensor(weight, scale, None, 0)
     )
-    made = F.astype(_added(made, of_rows, bias), str(x.dtype))
-    return F.reshape(made, (*x.shape[:-1], weight.shape[0]))
+    result = F.astype(_added(result, row_scale, bias), str(x.dtype))
+    return F.reshape(result, (*x.shape[:-1], weight.shape[0]))
 
 
 def products(parts: Sequence[Any], x: Any, before: Any) -> list[Any]:
-    """Apply several projections, tables, or modules in their place, to one normalized input."""
-    kinds = {getattr(p, "packed_kind", "") for p in parts}
-    if len(kinds) == 1 and all(kinds):
-        made = _packed(parts, x, before)
-        return [y if p.bias is None else F.add(y, p.bias) for y, p in zip(made, parts, strict=True)]
+    """Apply several projections, tables or replacement modules to one normalized input."""
+    if _share_packed_kind(parts):
+        outputs = _packed(parts, x, before)
+        return [
+            y if p.bias is None else F.add(y, p.bias) for y, p in zip(outputs, parts, strict=True)
+        ]
     x = before(x)
     is_whole = all(getattr(p, "weight_scale", None) is not None for p in parts)
     if len(parts) == 1 or not is_whole:
@@ -90,22 +91,27 @@ def products(parts: Sequence[Any], x: Any, before: Any) -> list[Any]:
     # One product; the joined weights are constants of the program.
     weight, scale = F.cat([p.weight for p in parts], 0), F.cat([p.weight_scale for p in parts], 0)
     biases = [p.bias for p in parts if p.bias is not None]
-    made = _multiplied(rows, x, weight, scale, F.cat(biases, 0) if biases else None)
-    return list(F.split(made, [p.weight.shape[0] for p in parts], -1))
+    outputs = _multiplied(rows, x, weight, scale, F.cat(biases, 0) if biases else None)
+    return list(F.split(outputs, [p.weight.shape[0] for p in parts], -1))
+
+
+def _share_packed_kind(parts: Sequence[Any]) -> bool:
+    """Whether all matrices are packed in blocks of one kind."""
+    kinds = {getattr(p, "packed_kind", "") for p in parts}
+    return len(kinds) == 1 and all(kinds)
 
 
 def _packed(parts: Sequence[Any], x: Any, before: Any, gate: str = "") -> list[Any]:
     """Return the products of packed matrices without their biases."""
-    given = [p.weight for p in parts], parts[0].packed_kind
+    matrices = [p.weight for p in parts], parts[0].packed_kind
     if isinstance(before, RMSNorm):
-        return packed_linears(x, *given, norm=before.factors(), eps=before.eps, gate=gate)
-    return packed_linears(before(x), *given, gate=gate)
+        return packed_linears(x, *matrices, norm=before.factors(), eps=before.eps, gate=gate)
+    return packed_linears(before(x), *matrices, gate=gate)
 
 
 def gated_product(parts: Sequence[Any], x: Any, before: Any, activation: str) -> Any:
     """Apply two projections to one normalized input; multiply the activated first by the second."""
-    kinds = {getattr(p, "packed_kind", "") for p in parts}
-    if len(kinds) == 1 and all(kinds) and all(p.bias is None for p in parts):
+    if _share_packed_kind(parts) and all(p.bias is None for p in parts):
         return _packed(parts, x, before, activation)[0]
     gate, up = products(parts, x, before)
     return F.mul(activated(gate, activation), up)
@@ -142,12 +148,12 @@ class Projection(Module):
         if self.weight_scale is not None:
             return integer_product(x, self.weight, self.weight_scale, self.bias)
         if self.packed_kind:
-            made = packed_linears(x, [self.weight], self.packed_kind)[0]
-            return made if self.bias is None else F.add(made, self.bias)
-        if self.is_transposed:
-            made = F.matmul(x, self.weight)
-            return made if self.bias is None else F.add(made, self.bias)
-        return F.linear(x, self.weight, self.bias)
+            output = packed_linears(x, [self.weight], self.packed_kind)[0]
+        elif self.is_transposed:
+            output = F.matmul(x, self.weight)
+        else:
+            return F.linear(x, self.weight, self.bias)
+        return output if self.bias is None else F.add(output, self.bias)
 
     product = forward
 
@@ -164,11 +170,11 @@ class Table(Module):
         """Look up rows; returns (*, width)."""
         if self.packed_kind:
             return looked_up(self.weight, ids, self.packed_kind)
-        made = F.embedding(ids, self.weight)
+        rows = F.embedding(ids, self.weight)
         if self.weight_scale is None:
-            return made
+            return rows
         scale = F.embedding(ids, F.unsqueeze(self.weight_scale, 1))
-        return F.mul(F.astype(made, "float32"), scale)
+        return F.mul(F.astype(rows, "float32"), scale)
 
     def product(self, x: Any) -> Any:
         """Multiply (*, width) by every row."""
@@ -179,19 +185,15 @@ class Table(Module):
         return F.linear(x, self.weight)
 
 
-def _add_matrix(module: Module, given: Any) -> None:
+def _add_matrix(module: Module, weight: Any) -> None:
     """Register a weight: a parameter, integers with their scales, or blocks."""
-    module.packed_kind = ""
-    if isinstance(given, F.QuantizedTensor):
-        module.register_buffer("weight", given.data)
-        module.register_buffer("weight_scale", given.scale)
-    elif isinstance(given, PackedMatrix):
-        module.register_buffer("weight", given.data)
-        module.register_buffer("weight_scale", None)
-        module.packed_kind = given.kind
+    module.packed_kind = weight.kind if isinstance(weight, PackedMatrix) else ""
+    if isinstance(weight, (F.QuantizedTensor, PackedMatrix)):
+        module.register_buffer("weight", weight.data)
     else:
-        module.register_parameter("weight", given)
-        module.register_buffer("weight_scale", None)
+        module.register_parameter("weight", weight)
+    scale = weight.scale if isinstance(weight, F.QuantizedTensor) else None
+    module.register_buffer("weight_scale", scale)
 
 
 def to_int8(values: Any, device: Any) -> Any:

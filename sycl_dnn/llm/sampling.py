@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``Sampling``: what limits the selection of the next token."""
+"""``Sampling``: parameters of the selection of the next token."""
 
 from __future__ import annotations
 

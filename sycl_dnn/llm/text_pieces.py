@@ -62,14 +62,14 @@ class Pieces:
     def _cut(self, new: str) -> str:
         """Return the text that is final, which ends before a stop string."""
         self._held += new
-        found = [i for i in (self._held.find(s) for s in self._stops) if i >= 0]
-        if found:
+        stop = self._first_stop(self._held)
+        if stop is not None:
             self.is_done = True
-            return self._held[: min(found)]
-        kept = max((_overlap(self._held, s) for s in self._stops), default=0)
-        cut = len(self._held) - kept
-        made, self._held = self._held[:cut], self._held[cut:]
-        return made
+            return self._held[:stop]
+        n_held = max((_overlap(self._held, s) for s in self._stops), default=0)
+        cut = len(self._held) - n_held
+        final, self._held = self._held[:cut], self._held[cut:]
+        return final
 
     def rest(self) -> Any:
         """Return the text held back, and end the text."""
@@ -79,9 +79,12 @@ class Pieces:
             return ""
         self.is_done = True
         before = self._tokenizer.decode(self._ids[: self._n_decoded])
-        held = self._held + self._tokenizer.decode(self._ids)[len(before) :]
-        found = [i for i in (held.find(s) for s in self._stops) if i >= 0]
-        return held[: min(found)] if found else held
+        text = self._held + self._tokenizer.decode(self._ids)[len(before) :]
+        return text[: self._first_stop(text)]
+
+    def _first_stop(self, text: str) -> int | None:
+        """Return the position of the first stop string; None if there is none."""
+        return min((i for i in (text.find(s) for s in self._stops) if i >= 0), default=None)
 
 
 def _overlap(text: str, word: str) -> int:

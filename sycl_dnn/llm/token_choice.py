@@ -28,7 +28,7 @@ _BITS = 4
 
 
 class Choice(NamedTuple):
-    """Arrays that a step chooses by; None for what does not take part.
+    """Arrays of the sampling parameters of a step; None for unused ones.
 
     Attributes
     ----------
@@ -49,19 +49,19 @@ class Choice(NamedTuple):
 def choice_of(sampling: Sampling, array: Callable[[Any], Any]) -> Choice:
     """Return the arrays of sampling parameters; ``array`` puts NumPy's on the device."""
 
-    def kept(value: float, is_used: bool) -> Any:
+    def limit(value: float, is_used: bool) -> Any:
         return array(np.full((1, 1), value, np.float32)) if is_used else None
 
     is_random = sampling.temperature >= np.finfo(np.float32).tiny
     seed = next_seed() if sampling.seed is None else sampling.seed
-    words = np.array([[seed & 0xFFFFFFFF, seed >> 32]], np.uint32).view(np.int32)
+    seed_words = np.array([[seed & 0xFFFFFFFF, seed >> 32]], np.uint32).view(np.int32)
     return Choice(
-        kept(sampling.temperature, is_random),
-        kept(sampling.top_k, is_random and sampling.top_k > 0),
-        kept(sampling.top_p, is_random and sampling.top_p < 1),
-        kept(sampling.min_p, is_random and sampling.min_p > 0),
-        kept(sampling.repetition_penalty, sampling.repetition_penalty != 1),
-        array(words) if is_random else None,
+        limit(sampling.temperature, is_random),
+        limit(sampling.top_k, is_random and sampling.top_k > 0),
+        limit(sampling.top_p, is_random and sampling.top_p < 1),
+        limit(sampling.min_p, is_random and sampling.min_p > 0),
+        limit(sampling.repetition_penalty, sampling.repetition_penalty != 1),
+        array(seed_words) if is_random else None,
     )
 
 
@@ -129,7 +129,7 @@ def _penalized(x: Any, seen: Any, penalty: Any) -> Any:
 
 @operation
 def _scaled(x: Any, temperature: Any) -> Any:
-    """Divide logits, after subtracting the largest: no temperature is too low."""
+    """Divide logits, after subtracting the largest, so that no temperature overflows."""
     return computed(lambda x, t: (x - MAX(x, axes=(1,))) / t, x, temperature)
 
 
@@ -149,20 +149,20 @@ def _threshold(x: Any, weights: Any, least: Any) -> Any:
     """Return the largest key (N, 1) of ``sort_key`` that elements of enough weight reach."""
     keys = computed(lambda x: sort_key(x, descending=True), x)
 
-    def body(found: Node, keys: Node, least: Node, step: Node, *weights: Node) -> Node:
+    def body(threshold: Node, keys: Node, least: Node, step: Node, *weights: Node) -> Node:
         weight = weights[0] if weights else number(1, "float32")
         n_reached = number(0, "int32")
         for digit in range(1, 1 << _BITS):
-            is_above = GE(keys, found + step * digit)
+            is_above = GE(keys, threshold + step * digit)
             reached = SUM(where(is_above, weight, number(0, "float32")), axes=(1,))
             n_reached = n_reached + cast(GE(reached, least), "int32")
-        return found + n_reached * step
+        return threshold + n_reached * step
 
-    given = () if weights is None else (weights,)
-    found = computed(lambda x: narrow(cast(x * 0, "int32"), 1, 0, 1) - (1 << 31), keys)
-    for place in range(32 - _BITS, -1, -_BITS):
-        found = computed(body, found, keys, least, 1 << place, *given, dtype="int32")
-    return found
+    inputs = () if weights is None else (weights,)
+    threshold = computed(lambda x: narrow(cast(x * 0, "int32"), 1, 0, 1) - (1 << 31), keys)
+    for shift in range(32 - _BITS, -1, -_BITS):
+        threshold = computed(body, threshold, keys, least, 1 << shift, *inputs, dtype="int32")
+    return threshold
 
 
 @operation
@@ -170,8 +170,8 @@ def _above(x: Any, threshold: Any) -> Any:
     """Return the logits whose keys reach a threshold, and minus infinity for others."""
 
     def body(x: Node, threshold: Node) -> Node:
-        is_kept = GE(sort_key(x, descending=True), threshold)
-        return where(is_kept, x, number(float("-inf"), x.dtype))
+        is_above = GE(sort_key(x, descending=True), threshold)
+        return where(is_above, x, number(float("-inf"), x.dtype))
 
     return computed(body, x, threshold)
 
@@ -189,12 +189,12 @@ def _probable(x: Any, least: Any) -> Any:
 
 @operation
 def _noisy(x: Any, places: Any, seed: Any) -> Any:
-    """Add Gumbel noise; apart from the search, whose kernel has narrower vectors."""
+    """Add Gumbel noise; not fused with the argmax, whose kernel has narrower vectors."""
     rows, n = x.shape
 
     def body(x: Node, places: Node, seed: Node) -> Node:
-        words = [narrow(seed, 1, i, 1) for i in range(2)]
-        bits = philox([iota(n, 1, 2), iota(rows, 0, 2), places], words)
+        seed_words = [narrow(seed, 1, i, 1) for i in range(2)]
+        bits = philox([iota(n, 1, 2), iota(rows, 0, 2), places], seed_words)
         return x - LOG(-LOG1P(-unit_interval(bits)))
 
     return computed(body, x, places, seed)

@@ -62,10 +62,10 @@ class Tokenizer:
             inner = tokenizers.Tokenizer.from_file(str(path))
         except Exception as error:  # the library raises plain exceptions
             raise ValueError(f"llm: {path} is not a tokenizer: {error}") from None
-        found = [ends] if isinstance(ends, int) else list(ends or ())
+        end_ids = [ends] if isinstance(ends, int) else list(ends or ())
         if eos is not None and inner.token_to_id(eos) is not None:
-            found.append(inner.token_to_id(eos))
-        return cls(inner, template, bos, eos, found)
+            end_ids.append(inner.token_to_id(eos))
+        return cls(inner, template, bos, eos, end_ids)
 
     @classmethod
     def of_gguf(cls, fields: Mapping[str, Any]) -> Tokenizer:
@@ -73,8 +73,8 @@ class Tokenizer:
         kind = fields.get("tokenizer.ggml.model")
         builders = {"gpt2": _of_bytes, "llama": _of_sentence_pieces}
         if kind not in builders:
-            known = ", ".join(builders)
-            raise ValueError(f"llm: the tokenizer must be one of {known}, got {kind!r}")
+            supported = ", ".join(builders)
+            raise ValueError(f"llm: the tokenizer must be one of {supported}, got {kind!r}")
         tokens: Sequence[str] = fields["tokenizer.ggml.tokens"]
         try:
             inner = builders[kind](fields, tokens)
@@ -105,10 +105,10 @@ class Tokenizer:
             Whether to add the special tokens that begin a text. Special tokens written out in
             ``text`` are recognized in either case.
         """
-        found: list[int] = self.inner.encode(text, add_special_tokens=special).ids
+        ids: list[int] = self.inner.encode(text, add_special_tokens=special).ids
         if special and self._adds_bos:
-            found.insert(0, self.inner.token_to_id(self.bos))
-        return found
+            ids.insert(0, self.inner.token_to_id(self.bos))
+        return ids
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of tokens, without special ones."""
@@ -172,15 +172,15 @@ def _add_special(inner: Any, tokens: Sequence[str], kinds: Sequence[int]) -> Non
     import tokenizers
 
     for is_special, kind in ((True, _CONTROL), (False, _USER_DEFINED)):
-        found = [
+        added = [
             tokenizers.AddedToken(t, normalized=False, special=is_special)
             for t, k in zip(tokens, kinds, strict=False)
             if k == kind
         ]
         if is_special:
-            inner.add_special_tokens(found)
+            inner.add_special_tokens(added)
         else:
-            inner.add_tokens(found)
+            inner.add_tokens(added)
 
 
 def _of_bytes(fields: Mapping[str, Any], tokens: Sequence[str]) -> Any:
@@ -194,7 +194,7 @@ def _of_bytes(fields: Mapping[str, Any], tokens: Sequence[str]) -> Any:
             f"llm: tokenizer.ggml.pre must be one of {', '.join(_SPLITS)}, got {name!r}"
         )
     merges = [tuple(m.split(" ", 1)) for m in fields.get("tokenizer.ggml.merges", ())]
-    made = tokenizers.Tokenizer(models.BPE(
+    tokenizer = tokenizers.Tokenizer(models.BPE(
         {t: i for i, t in enumerate(tokens)}, merges,
         ignore_merges=name in ("llama-bpe", "llama3", "llama-v3"),
     ))  # fmt: skip
@@ -203,11 +203,11 @@ def _of_bytes(fields: Mapping[str, Any], tokens: Sequence[str]) -> Any:
         steps.append(pre_tokenizers.Digits(individual_digits=True))
     elif split is not None:
         steps.append(pre_tokenizers.Split(tokenizers.Regex(split), "isolated"))
-    whole = split is None or split == "digits"
-    steps.append(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=whole))
-    made.pre_tokenizer = pre_tokenizers.Sequence(steps)
-    made.decoder = decoders.ByteLevel()
-    return made
+    uses_regex = split is None or split == "digits"
+    steps.append(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=uses_regex))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(steps)
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
 
 
 def _of_sentence_pieces(fields: Mapping[str, Any], tokens: Sequence[str]) -> Any:
@@ -218,22 +218,22 @@ def _of_sentence_pieces(fields: Mapping[str, Any], tokens: Sequence[str]) -> Any
     vocabulary = {t: i for i, t in enumerate(tokens)}
     merges = _merges(vocabulary, fields["tokenizer.ggml.scores"])
     unknown = fields.get("tokenizer.ggml.unknown_token_id", 0)
-    made = tokenizers.Tokenizer(models.BPE(
+    tokenizer = tokenizers.Tokenizer(models.BPE(
         vocabulary, merges, unk_token=tokens[unknown], fuse_unk=True, byte_fallback=True
     ))  # fmt: skip
     has_prefix = fields.get("tokenizer.ggml.add_space_prefix", True)
     steps = [normalizers.Prepend("▁")] if has_prefix else []
-    made.normalizer = normalizers.Sequence([*steps, normalizers.Replace(" ", "▁")])
-    after = [decoders.Strip(" ", 1, 0)] if has_prefix else []
-    made.decoder = decoders.Sequence(
-        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), *after]
+    tokenizer.normalizer = normalizers.Sequence([*steps, normalizers.Replace(" ", "▁")])
+    strip = [decoders.Strip(" ", 1, 0)] if has_prefix else []
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), *strip]
     )
-    return made
+    return tokenizer
 
 
 def _merges(vocabulary: Mapping[str, int], scores: Sequence[float]) -> list[tuple[str, str]]:
     """Return the merges of pieces, highest score first."""
-    found = []
+    scored = []
     for piece, number in vocabulary.items():
         pairs = [
             (piece[:i], piece[i:])
@@ -241,6 +241,6 @@ def _merges(vocabulary: Mapping[str, int], scores: Sequence[float]) -> list[tupl
             if piece[:i] in vocabulary and piece[i:] in vocabulary
         ]
         pairs.sort(key=lambda p: (vocabulary[p[0]], vocabulary[p[1]]))
-        found += [(scores[number], number, pair) for pair in pairs]
-    found.sort(key=lambda f: (-f[0], f[1]))
-    return [pair for *_, pair in found]
+        scored += [(scores[number], number, pair) for pair in pairs]
+    scored.sort(key=lambda f: (-f[0], f[1]))
+    return [pair for *_, pair in scored]

@@ -44,16 +44,16 @@ def _slice_written(
     dim, first, last = _window(x, dim, start, end)
     source = F.astype(source, str(x.dtype))
     if step == 1:
-        after = x.shape[dim] - last
-        parts = [F.narrow(x, dim, 0, first), source, F.narrow(x, dim, last, after)]
-        kept = [p for p in parts if p.shape[dim]]
-        return F.cat(kept, dim) if len(kept) > 1 else kept[0]
+        n_after = x.shape[dim] - last
+        parts = [F.narrow(x, dim, 0, first), source, F.narrow(x, dim, last, n_after)]
+        nonempty = [p for p in parts if p.shape[dim]]
+        return F.cat(nonempty, dim) if len(nonempty) > 1 else nonempty[0]
     rows = F.arange(first, last, step)
     shape = [1] * x.ndim
     shape[dim] = -1
-    here = F.index_add(F.zeros(x.shape[dim]), 0, rows, F.ones(len(range(first, last, step))))
+    is_written = F.index_add(F.zeros(x.shape[dim]), 0, rows, F.ones(len(range(first, last, step))))
     written = F.index_add(F.zeros_like(x), dim, rows, source)
-    return F.where(F.gt(F.reshape(here, shape), 0), written, x)
+    return F.where(F.gt(F.reshape(is_written, shape), 0), written, x)
 
 
 def _element_written(x: Any, source: Any, dim: int, index: int) -> Any:
@@ -69,9 +69,9 @@ def _windows(x: Any, dim: int, size: int, step: int) -> Any:
     """Return the windows along an axis, as a new last axis."""
     dim %= x.ndim
     n = (x.shape[dim] - size) // step + 1
-    at = F.add(F.reshape(F.arange(0, n * step, step), (n, 1)), F.arange(size))
-    found = F.index_select(x, dim, F.reshape(at, (n * size,)))
-    return F.movedim(F.unflatten(found, dim, (n, size)), dim + 1, -1)
+    index = F.add(F.reshape(F.arange(0, n * step, step), (n, 1)), F.arange(size))
+    elements = F.index_select(x, dim, F.reshape(index, (n * size,)))
+    return F.movedim(F.unflatten(elements, dim, (n, size)), dim + 1, -1)
 
 
 def _kind(x: Any, dtype: str | None) -> str:
@@ -175,9 +175,9 @@ def _histogram(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     if not min < max:
         raise NotImplementedError(f"from_torch: histc needs min < max, got {min} and {max}")
     x = F.unsqueeze(F.flatten(x), 1)
-    place = F.floor(F.mul(F.div(F.sub(x, min), max - min), bins))
-    place = F.where(F.eq(x, max), bins - 1.0, place)
-    return F.astype(F.sum(F.eq(place, F.arange(bins)), 0), str(x.dtype))
+    bin_index = F.floor(F.mul(F.div(F.sub(x, min), max - min), bins))
+    bin_index = F.where(F.eq(x, max), bins - 1.0, bin_index)
+    return F.astype(F.sum(F.eq(bin_index, F.arange(bins)), 0), str(x.dtype))
 
 
 ROWS: dict[str, Callable[..., Any]] = {

@@ -93,15 +93,15 @@ def from_torch(
             if is_training == module.training:
                 raise
             graphs[is_training] = json.dumps(str(error))
-    made = _Tree(module, default_queue(device)).root
-    made._training_graph, made._inference_graph = graphs[True], graphs[False]
+    converted = _Tree(module, default_queue(device)).root
+    converted._training_graph, converted._inference_graph = graphs[True], graphs[False]
     for name, tensor in constants.tensors.items():
-        made.register_buffer(name, _copied(tensor, default_queue(device)), persistent=False)
-    _hold_counts(made)
-    inference: str = made._inference_graph
+        converted.register_buffer(name, _copied(tensor, default_queue(device)), persistent=False)
+    _hold_counts(converted)
+    inference: str = converted._inference_graph
     if inference.startswith('"') or not exported_graph.parsed(inference).updates:
-        folded_calls.owns_arrays(made)
-    return made
+        folded_calls.owns_arrays(converted)
+    return converted
 
 
 def _tensors(torch: Any, value: Any) -> Any:
@@ -133,15 +133,17 @@ class _Sizes:
         for n, group in values.items():
             if kinds[n] not in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD):
                 self.names += group
-            made = {k: self._spec(v, self._wanted(dynamic, k, every)) for k, v in group.items()}
+            argument_specs = {
+                k: self._spec(v, self._entry(dynamic, k, every)) for k, v in group.items()
+            }
             if kinds[n] is inspect.Parameter.VAR_KEYWORD:
-                specs[n] = made
+                specs[n] = argument_specs
             else:
                 several = kinds[n] is inspect.Parameter.VAR_POSITIONAL
-                specs[n] = tuple(made.values()) if several else made[n]
+                specs[n] = tuple(argument_specs.values()) if several else argument_specs[n]
         self.specs: Any = None if dynamic is None else specs
 
-    def _wanted(self, dynamic: Any, name: str, names: list[str]) -> Any:
+    def _entry(self, dynamic: Any, name: str, names: list[str]) -> Any:
         """Return the entry of ``dynamic`` for one argument."""
         if dynamic is None:
             return None
@@ -160,23 +162,23 @@ class _Sizes:
                 f"from_torch: dynamic must be a dict, or a sequence with one for each of "
                 f"{len(names)} examples, got {dynamic!r}"
             )
-        at = names.index(name)
-        return dynamic[at] if at < len(dynamic) else None
+        position = names.index(name)
+        return dynamic[position] if position < len(dynamic) else None
 
-    def _spec(self, value: Any, wanted: Any) -> Any:
+    def _spec(self, value: Any, sizes: Any) -> Any:
         """Return the dynamic sizes of one argument, in its structure."""
         if isinstance(value, (list, tuple, dict)):
-            if isinstance(wanted, (list, tuple)):
-                parts = [self._spec(v, w) for v, w in zip(value, wanted, strict=True)]
+            if isinstance(sizes, (list, tuple)):
+                parts = [self._spec(v, w) for v, w in zip(value, sizes, strict=True)]
                 return tuple(parts) if isinstance(value, tuple) else parts
             if isinstance(value, dict):
-                by_key = wanted if isinstance(wanted, dict) and set(wanted) <= set(value) else {}
-                return {k: self._spec(v, by_key.get(k, wanted if not by_key else None))
+                by_key = sizes if isinstance(sizes, dict) and set(sizes) <= set(value) else {}
+                return {k: self._spec(v, by_key.get(k, sizes if not by_key else None))
                         for k, v in value.items()}  # fmt: skip
-            return type(value)([self._spec(v, wanted) for v in value])
-        if wanted is None or not isinstance(value, self._torch.Tensor):
+            return type(value)([self._spec(v, sizes) for v in value])
+        if sizes is None or not isinstance(value, self._torch.Tensor):
             return None
-        items = wanted.items() if isinstance(wanted, dict) else enumerate(wanted)
+        items = sizes.items() if isinstance(sizes, dict) else enumerate(sizes)
         return {axis % value.ndim: self._dim(size) for axis, size in items if size is not None}
 
     def _dim(self, size: Any) -> Any:
@@ -195,13 +197,13 @@ class _Sizes:
             if spec.kind.name == "USER_INPUT" and isinstance(n.meta.get("val"), self._torch.Tensor)
         ]
         specs = [] if self.specs is None else self._leaves(self.specs)
-        found = {}
+        labels = {}
         for shape, spec in zip(shapes, specs, strict=False):
             for axis, size in (spec or {}).items():
                 name = getattr(size, "__name__", None)
                 if name is not None and not isinstance(shape[axis], int):
-                    found[str(shape[axis])] = name
-        return found
+                    labels[str(shape[axis])] = name
+        return labels
 
     def _leaves(self, spec: Any) -> list[Any]:
         """Return the specification of each tensor."""
@@ -230,18 +232,18 @@ class _Tree:
     def _part(self, module: Any, kind: Any = Part) -> Any:
         if id(module) in self._parts:
             return self._parts[id(module)]
-        made = self._parts[id(module)] = kind(module._get_name(), module.extra_repr())
+        part = self._parts[id(module)] = kind(module._get_name(), module.extra_repr())
         for name, tensor in module._parameters.items():
             array = None if tensor is None else self._array(tensor)
             value = None if array is None else Parameter(array, tensor.requires_grad)
-            made.register_parameter(name, value)
+            part.register_parameter(name, value)
         for name, tensor in module._buffers.items():
             array = None if tensor is None else self._array(tensor)
-            made.register_buffer(name, array, name not in module._non_persistent_buffers_set)
+            part.register_buffer(name, array, name not in module._non_persistent_buffers_set)
         for name, child in module._modules.items():
-            made.register_module(name, None if child is None else self._part(child))
-        made.__dict__["training"] = module.training
-        return made
+            part.register_module(name, None if child is None else self._part(child))
+        part.__dict__["training"] = module.training
+        return part
 
     def _array(self, tensor: Any) -> Any:
         if id(tensor) not in self._arrays:
@@ -256,12 +258,14 @@ def _copied(tensor: Any, queue: Any) -> Any:
     return F.asarray(host, sycl_queue=queue).copy()
 
 
-def _hold_counts(made: Converted) -> None:
+def _hold_counts(converted: Converted) -> None:
     """Store integer buffers that a graph updates as float32."""
-    texts = [t for t in (made._training_graph, made._inference_graph) if not t.startswith('"')]
+    texts = [
+        t for t in (converted._training_graph, converted._inference_graph) if not t.startswith('"')
+    ]
     for path in {p for t in texts for p, _ in exported_graph.parsed(t).updates}:
         owner, _, name = path.rpartition(".")
-        part = made.part_at(owner)
+        part = converted.part_at(owner)
         kind = str(part._buffers[name].dtype)
         if not kind.startswith(("float", "bfloat")):
             part._counts += ((name, kind),)

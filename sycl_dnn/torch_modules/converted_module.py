@@ -43,12 +43,12 @@ class Part(Module):
 
     def part_at(self, path: str) -> Any:
         """Return the submodule at a path; this module if there is none."""
-        found: Any = self
+        part: Any = self
         for name in path.split(".") if path else ():
-            found = found._modules.get(name)
-            if found is None:
+            part = part._modules.get(name)
+            if part is None:
                 return self
-        return found
+        return part
 
     def state_at(self, path: str) -> Any:
         """Return the parameter or buffer at a path."""

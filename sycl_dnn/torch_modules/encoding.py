@@ -20,8 +20,6 @@ _MEAN, _MODES = 3, {"batch_norm": 5, "instance_norm": 5}
 _PLACE = (
     "device", "layout", "memory_format", "pin_memory", "non_blocking", "implicit", "generator",
 )  # fmt: skip
-
-
 _COND = "higher_order.cond"
 
 
@@ -70,7 +68,7 @@ class Encoder:
         self._program, self._training = program, is_training
         self._constants, self._labels = constants, labels
         #: Tensors and numbers that depend on no parameter, buffer or input.
-        self._known: dict[Any, Any] = {}
+        self._constant_values: dict[Any, Any] = {}
         self._numbers: dict[Any, int] = {}
         self._states: list[str] = []
         self._nodes: list[Node] = []
@@ -92,7 +90,7 @@ class Encoder:
             elif kind in ("PARAMETER", "BUFFER"):
                 self._numbers[node] = self._state(spec.target)
             elif kind == "CONSTANT_TENSOR":
-                self._known[node] = program.constants[spec.target]
+                self._constant_values[node] = program.constants[spec.target]
             else:
                 raise NotImplementedError(f"from_torch: {spec.target} is of kind {kind}")
         body = [n for n in program.graph.nodes if n.op not in ("placeholder", "output")]
@@ -130,12 +128,12 @@ class Encoder:
         return self._labels.get(str(size), str(size))
 
     def _limits(self) -> dict[str, tuple[int, int | None]]:
-        found = {}
+        bounds = {}
         for symbol, limits in self._program.range_constraints.items():
             upper = limits.upper
             is_bounded = upper.is_finite and upper.is_Integer and int(upper) < 2**62
-            found[self._label(symbol)] = (int(limits.lower), int(upper) if is_bounded else None)
-        return found
+            bounds[self._label(symbol)] = (int(limits.lower), int(upper) if is_bounded else None)
+        return bounds
 
     # Constant folding.
 
@@ -145,17 +143,19 @@ class Encoder:
             target = node.target
             if node.op != "call_function" or not _is_plain(target):
                 continue
-            if all(n in self._known for n in node.all_input_nodes):
-                args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), self._known.get)
+            if all(n in self._constant_values for n in node.all_input_nodes):
+                args, kwargs = torch.fx.node.map_arg(
+                    (node.args, node.kwargs), self._constant_values.get
+                )
                 size = getattr(node.meta.get("val"), "numel", lambda: 0)()
                 if isinstance(size, int) and size <= _MOST:
-                    self._known[node] = target(*args, **kwargs)
+                    self._constant_values[node] = target(*args, **kwargs)
 
     def _number_states(self, body: Sequence[Any], user: Sequence[Any]) -> None:
         """Assign numbers to all states, then to the inputs."""
         for node in [*body, *(n for n in self._program.graph.nodes if n.op == "output")]:
-            for source in node.all_input_nodes if node not in self._known else ():
-                value = self._known.get(source)
+            for source in node.all_input_nodes if node not in self._constant_values else ():
+                value = self._constant_values.get(source)
                 if isinstance(value, torch.Tensor):
                     self._numbers[source] = self._state(self._constants.name_of(value))
         for number, node in enumerate(user, len(self._states)):
@@ -167,10 +167,10 @@ class Encoder:
     def _add(self, node: Any, nodes: list[Node]) -> None:
         if node.op == "get_attr":
             self._numbers[node] = -1 - self._branch(self._graph_at(node.target))
-        elif node not in self._known:
+        elif node not in self._constant_values:
             name = exporting.operator_name(node.target)
             line = exporting.line_of(node.meta.get("stack_trace"))
-            if name not in (_COND, *operator_tables.MODAL) and operator_tables.found(name) is None:
+            if name not in (_COND, *operator_tables.MODAL) and operator_tables.row_of(name) is None:
                 self.missing.setdefault(node.target, line)
             self._numbers[node] = self._count
             self._count += 1
@@ -187,9 +187,11 @@ class Encoder:
     def _follow_mode(self, name: str, args: list[Any], owner: str) -> None:
         """Make an argument that was the mode at conversion follow the module's mode."""
         short = name.split(".")[1]
-        at = _MODES.get(short, 2)
-        if args[at] is self._training and (short not in _MODES or args[_MEAN] is not None):
-            args[at] = {"mode": owner}
+        mode_position = _MODES.get(short, 2)
+        if args[mode_position] is self._training and (
+            short not in _MODES or args[_MEAN] is not None
+        ):
+            args[mode_position] = {"mode": owner}
 
     def _branch(self, graph: Any) -> int:
         """Add the graph of a branch, whose values are numbered separately."""
@@ -211,18 +213,16 @@ class Encoder:
 
     def _encoded(self, value: Any) -> Any:
         if isinstance(value, torch.fx.Node):
-            known = self._known.get(value)
-            if value in self._known and not isinstance(known, torch.Tensor):
-                return self._encoded(known)
+            constant = self._constant_values.get(value)
+            if value in self._constant_values and not isinstance(constant, torch.Tensor):
+                return self._encoded(constant)
             number = self._numbers[value]
             return {"value": number} if number >= 0 else {"graph": -1 - number}
         if isinstance(value, (list, tuple)):
             return [self._encoded(v) for v in value]
         if isinstance(value, torch.dtype):
             return {"dtype": _dtype(value)}
-        if value is None or isinstance(value, (bool, int, str)):
-            return value
-        if isinstance(value, float):
+        if value is None or isinstance(value, (bool, int, float, str)):
             return value
         if isinstance(value, (torch.device, torch.layout, torch.memory_format)):
             return None

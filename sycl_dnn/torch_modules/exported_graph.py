@@ -64,10 +64,10 @@ def text_of(graph: Graph) -> str:
 @functools.lru_cache(maxsize=128)
 def parsed(text: str) -> Graph:
     """Parse a graph."""
-    made = json.loads(text)
-    made["nodes"] = _nodes(made["nodes"])
-    made["branches"] = [Branch(n, _nodes(nodes), out) for n, nodes, out in made["branches"]]
-    return Graph(**made)
+    fields = json.loads(text)
+    fields["nodes"] = _nodes(fields["nodes"])
+    fields["branches"] = [Branch(n, _nodes(nodes), out) for n, nodes, out in fields["branches"]]
+    return Graph(**fields)
 
 
 def _nodes(rows: list[Any]) -> list[Node]:
@@ -76,10 +76,10 @@ def _nodes(rows: list[Any]) -> list[Node]:
 
 def run(graph: Graph, module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Run a graph on the arrays of a module and the arguments of its forward."""
-    given = nested_values.bound(graph.names, graph.arguments, args, kwargs)
-    _check_inputs(graph, given)
+    inputs = nested_values.bound(graph.names, graph.arguments, args, kwargs)
+    _check_inputs(graph, inputs)
     values = [module.state_at(path) for path in graph.states]
-    values += given
+    values += inputs
     scope = _Scope(graph, module)
     scope.run(graph.nodes, values)
     for path, new in graph.updates:
@@ -114,7 +114,7 @@ class _Scope:
         modal = operator_tables.MODAL.get(node.operator)
         if modal is not None:
             return modal(self._module.part_at(node.owner), *args, **kwargs)
-        row = operator_tables.found(node.operator)
+        row = operator_tables.row_of(node.operator)
         assert row is not None, node.operator
         return row(*args, **kwargs)
 
@@ -136,31 +136,34 @@ class _Scope:
             return tuple(self.decoded(v, values) for v in item)
         if not isinstance(item, dict):
             return item
-        ((kind, what),) = item.items()
+        ((kind, content),) = item.items()
         if kind == "value":
-            return values[what]
+            return values[content]
         if kind == "graph":
-            return self._graph.branches[what]
-        return self._module.part_at(what).training if kind == "mode" else what
+            return self._graph.branches[content]
+        return self._module.part_at(content).training if kind == "mode" else content
 
 
-def _check_inputs(graph: Graph, given: Sequence[Any]) -> None:
-    """Refuse shapes, dtypes and constants that the graph is not for; bind dynamic sizes."""
+def _check_inputs(graph: Graph, inputs: Sequence[Any]) -> None:
+    """Raise if inputs do not fit the graph's shapes, dtypes and constants; bind dynamic sizes."""
     sizes: dict[str, int] = {}
-    for facts, value in zip(graph.inputs, given, strict=True):
+    for facts, value in zip(graph.inputs, inputs, strict=True):
         name = facts["name"]
         if "value" in facts:
             if hasattr(value, "shape") or value != facts["value"]:
                 raise ValueError(
                     f"forward: {name} must be {facts['value']!r}, with which the module was "
-                    f"converted, got {nested_values.shown(value)}; convert it again with another"
+                    f"converted, got {nested_values.described(value)}; convert it again with "
+                    "another"
                 )
         elif not hasattr(value, "shape"):
-            raise TypeError(f"forward: {name} must be an array, got {nested_values.shown(value)}")
+            raise TypeError(
+                f"forward: {name} must be an array, got {nested_values.described(value)}"
+            )
         elif not all(_fits(sizes, *pair) for pair in _pairs(facts["shape"], value.shape)):
-            wanted = ", ".join(map(str, facts["shape"]))
+            expected = ", ".join(map(str, facts["shape"]))
             raise ValueError(
-                f"forward: {name} must have shape ({wanted}), got {tuple(value.shape)}"
+                f"forward: {name} must have shape ({expected}), got {tuple(value.shape)}"
                 f"{_bound(sizes)}; from_torch(..., dynamic=) names sizes that vary"
             )
     for name, n in sizes.items():
@@ -170,17 +173,17 @@ def _check_inputs(graph: Graph, given: Sequence[Any]) -> None:
             raise ValueError(f"forward: the size {name} must be at least {low}{upper}, got {n}")
 
 
-def _pairs(wanted: Sequence[Any], shape: Sequence[int]) -> Iterator[tuple[Any, Any]]:
-    if len(wanted) != len(shape):
+def _pairs(expected: Sequence[Any], shape: Sequence[int]) -> Iterator[tuple[Any, Any]]:
+    if len(expected) != len(shape):
         return iter([(0, -1)])
-    return zip(wanted, shape, strict=True)
+    return zip(expected, shape, strict=True)
 
 
-def _fits(sizes: dict[str, int], wanted: Any, n: int) -> bool:
-    if isinstance(wanted, int):
-        return wanted == n
+def _fits(sizes: dict[str, int], expected: Any, n: int) -> bool:
+    if isinstance(expected, int):
+        return expected == n
     # Size expressions are unnamed; torch's graph uses the size itself.
-    return not wanted.isidentifier() or sizes.setdefault(wanted, n) == n
+    return not expected.isidentifier() or sizes.setdefault(expected, n) == n
 
 
 def _bound(sizes: dict[str, int]) -> str:

@@ -44,10 +44,10 @@ def _same(x: Any, *_: Any) -> Any:
 
 
 def _recurrence(x: Any, states: Any, params: Any, *numbers: Any) -> Any:
-    kept = list(states) if isinstance(states, (list, tuple)) else [states]
+    states_in = list(states) if isinstance(states, (list, tuple)) else [states]
     directions = 2 if numbers[4] else 1
-    made = x.new_empty([*x.shape[:-1], kept[0].shape[-1] * directions])
-    return made, *(torch.empty_like(state) for state in kept)
+    output = x.new_empty([*x.shape[:-1], states_in[0].shape[-1] * directions])
+    return output, *(torch.empty_like(state) for state in states_in)
 
 
 for _name, _schema in _SCHEMAS.items():
@@ -150,9 +150,9 @@ def _keep_whole(root: Any) -> None:
 def _write_after(graph: Any, node: Any) -> None:
     """Replace an in-place operator by an out-of-place one and a copy."""
     with graph.inserting_before(node):
-        made = graph.call_function(_IN_PLACE[node.target], node.args)
-        made.meta = dict(node.meta)
-    node.target, node.args = _ATEN.copy_.default, (node.args[0], made)
+        replacement = graph.call_function(_IN_PLACE[node.target], node.args)
+        replacement.meta = dict(node.meta)
+    node.target, node.args = _ATEN.copy_.default, (node.args[0], replacement)
 
 
 def _mark_constants(graph: Any, node: Any) -> None:
@@ -160,9 +160,9 @@ def _mark_constants(graph: Any, node: Any) -> None:
         return
     for user in list(node.users):
         with graph.inserting_after(user):
-            made = graph.call_function(_OPS.constant.default, (user,))
-            made.meta = dict(user.meta)
-            user.replace_all_uses_with(made, lambda n, made=made: n is not made)
+            constant = graph.call_function(_OPS.constant.default, (user,))
+            constant.meta = dict(user.meta)
+            user.replace_all_uses_with(constant, lambda n, constant=constant: n is not constant)
 
 
 def composed(program: Any, missing: dict[Any, str]) -> Any:
@@ -173,8 +173,8 @@ def composed(program: Any, missing: dict[Any, str]) -> Any:
     NotImplementedError
         It cannot; the error names all of them, with a line that uses each.
     """
-    known = torch.export.default_decompositions()
-    rules = {target: known[target] for target in missing if target in known}
+    decompositions = torch.export.default_decompositions()
+    rules = {target: decompositions[target] for target in missing if target in decompositions}
     if rules:
         return program.run_decompositions(rules)
     lines = "".join(
@@ -197,12 +197,12 @@ def operator_name(target: Any) -> str:
 
 def _refusal(module: Any, error: Exception, is_training: bool) -> str:
     mode = "training" if is_training else "inference"
-    at = _line_of_error(error)
-    where = f" at {at}" if at else ""
-    said = str(error).split("\n\nThe error above occurred when calling")[0].strip()
+    line = _line_of_error(error)
+    location = f" at {line}" if line else ""
+    message = str(error).split("\n\nThe error above occurred when calling")[0].strip()
     return (
-        f"from_torch: torch.export refuses {type(module).__name__} in {mode} mode{where}\n"
-        f"{type(error).__name__}: {said}"
+        f"from_torch: torch.export refuses {type(module).__name__} in {mode} mode{location}\n"
+        f"{type(error).__name__}: {message}"
     )
 
 
@@ -211,7 +211,7 @@ _MINE = str(Path(__file__).parent)
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)(?:\n\s+(.+))?')
 
 
-def _shown(path: str, line: Any, code: str | None) -> str:
+def _location(path: str, line: Any, code: str | None) -> str:
     return f"{path}, line {line}: {(code or '').strip()}".removesuffix(": ")
 
 
@@ -221,12 +221,12 @@ def _is_user(path: str) -> bool:
 
 def _line_of_error(error: BaseException | None) -> str:
     """Return the last source line outside torch in an error's traceback or message."""
-    seen: BaseException | None = error
-    while seen is not None:
-        frames = [f for f in traceback.extract_tb(seen.__traceback__) if _is_user(f.filename)]
+    cause: BaseException | None = error
+    while cause is not None:
+        frames = [f for f in traceback.extract_tb(cause.__traceback__) if _is_user(f.filename)]
         if frames:
-            return _shown(frames[-1].filename, frames[-1].lineno, frames[-1].line)
-        seen = seen.__cause__ or seen.__context__
+            return _location(frames[-1].filename, frames[-1].lineno, frames[-1].line)
+        cause = cause.__cause__ or cause.__context__
     return line_of(str(error))
 
 
@@ -234,4 +234,4 @@ def line_of(stack: str | None) -> str:
     """Return the last line outside torch in a textual stack trace; torch's if there is none."""
     frames = _FRAME.findall(stack or "")
     mine = [f for f in frames if _is_user(f[0])] or frames
-    return _shown(mine[-1][0], mine[-1][1], mine[-1][3]) if mine else ""
+    return _location(mine[-1][0], mine[-1][1], mine[-1][3]) if mine else ""

@@ -83,22 +83,19 @@ def _any_convolution(
                     _every(output_padding, n), groups, _every(dilation, n))  # fmt: skip
 
 
-def _layer_norm(
-    x: Any, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any
-) -> Any:
-    return F.layer_norm(x, shape, weight, bias, eps)
+def _normalization(function: Callable[..., Any]) -> Callable[..., Any]:
+    def row(
+        x: Any, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any
+    ) -> Any:
+        return function(x, shape, weight, bias, eps)
 
-
-def _group_norm(
-    x: Any, groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any
-) -> Any:
-    return F.group_norm(x, groups, weight, bias, eps)
+    return row
 
 
 def _embedding(weight: Any, index: Any, padding_idx: int = -1, *rest: Any) -> Any:
     by_count = bool(rest[0]) if rest else False
-    at = None if padding_idx < 0 else padding_idx
-    return F.embedding(index, weight, at, scale_grad_by_freq=by_count)
+    padding = None if padding_idx < 0 else padding_idx
+    return F.embedding(index, weight, padding, scale_grad_by_freq=by_count)
 
 
 def _attention(
@@ -142,8 +139,8 @@ def _loss(function: Callable[..., Any]) -> Callable[..., Any]:
 def _weighted_loss(function: Callable[..., Any], *names: str) -> Callable[..., Any]:
     """Return the row of a loss: input, target, ``names``, and a numeric reduction."""
 
-    def row(x: Any, target: Any, *given: Any) -> Any:
-        options = dict(zip(names, given, strict=False))
+    def row(x: Any, target: Any, *more: Any) -> Any:
+        options = dict(zip(names, more, strict=False))
         if "reduction" in options:
             options["reduction"] = _REDUCTIONS[options["reduction"]]
         return function(x, target, **options)
@@ -167,8 +164,8 @@ def _grouped_product(
     group = F.sum(F.le(F.unsqueeze(ends, 0), rows), 1)
     belongs = F.eq(F.unsqueeze(F.arange(weights.shape[0]), 1), F.unsqueeze(group, 0))
     products = F.matmul(F.unsqueeze(x, 0), weights)
-    made = F.sum(F.where(F.unsqueeze(belongs, 2), products, 0.0), 0)
-    return made if dtype is None else F.astype(made, dtype)
+    result = F.sum(F.where(F.unsqueeze(belongs, 2), products, 0.0), 0)
+    return result if dtype is None else F.astype(result, dtype)
 
 
 #: Operators of libraries over torch, with their full names.
@@ -198,12 +195,12 @@ ROWS: dict[str, Callable[..., Any]] = {
     "einsum": lambda equation, arrays, **_: F.einsum(equation.replace(" ", ""), *arrays),
     "embedding": _embedding,
     "grid_sampler": _grid_sampled,
-    "group_norm": _group_norm,
+    "group_norm": _normalization(F.group_norm),
     "huber_loss": _loss(F.huber_loss),
     "im2col": F.unfold,
     "kl_div": _loss(F.kl_div),
     "l1_loss": _loss(F.l1_loss),
-    "layer_norm": _layer_norm,
+    "layer_norm": _normalization(F.layer_norm),
     "log_softmax": _softmax(F.log_softmax),
     "mse_loss": _loss(F.mse_loss),
     "nll_loss_nd": _weighted_loss(F.nll_loss, "weight", "reduction", "ignore_index"),
@@ -218,17 +215,6 @@ ROWS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _lstm(
-    x: Any, states: Any, weights: Any, bias: bool, layers: int, dropout: float,
-    training: bool, both: bool, batch_first: bool,
-) -> Any:  # fmt: skip
-    made, (h, c) = F.lstm(
-        x, states, weights, num_layers=layers, bidirectional=both, batch_first=batch_first,
-        bias=bias, dropout=dropout, training=training,
-    )  # fmt: skip
-    return made, h, c
-
-
 def _recurrence(function: Callable[..., Any]) -> Callable[..., Any]:
     def row(
         x: Any, state: Any, weights: Any, bias: bool, layers: int, dropout: float, training: bool,
@@ -240,6 +226,11 @@ def _recurrence(function: Callable[..., Any]) -> Callable[..., Any]:
         )  # fmt: skip
 
     return row
+
+
+def _lstm(*args: Any) -> Any:
+    output, (h, c) = _recurrence(F.lstm)(*args)
+    return output, h, c
 
 
 #: Layers that the conversion keeps intact.
@@ -266,8 +257,8 @@ def _averaging_norm(
 ) -> Any:
     """Normalize by batch statistics; running statistics become cumulative averages."""
     axes, count = (0, *range(2, x.ndim)), F.add(F.astype(owner.num_batches_tracked, "float32"), 1)
-    found = {"running_mean": (mean, F.mean(x, axes)), "running_var": (var, F.var(x, axes))}
-    for name, (old, new) in found.items():
+    statistics = {"running_mean": (mean, F.mean(x, axes)), "running_var": (var, F.var(x, axes))}
+    for name, (old, new) in statistics.items():
         owner.update_buffer(name, F.add(old, F.div(F.sub(F.astype(new, "float32"), old), count)))
     return F.batch_norm(x, None, None, weight, bias, True, 0.0, eps)
 

@@ -75,11 +75,13 @@ def flat(spec: Any, value: Any, path: str) -> list[Any]:
     kind, inner, *more = spec
     if kind == "dict":
         if not isinstance(value, dict) or set(value) != set(more[0]):
-            raise TypeError(f"forward: {path} must be a dict of {more[0]}, got {shown(value)}")
+            raise TypeError(f"forward: {path} must be a dict of {more[0]}, got {described(value)}")
         children = [(f"{path}[{key!r}]", value[key]) for key in more[0]]
     else:
         if not isinstance(value, (tuple, list)) or len(value) != len(inner):
-            raise TypeError(f"forward: {path} must be a {kind} of {len(inner)}, got {shown(value)}")
+            raise TypeError(
+                f"forward: {path} must be a {kind} of {len(inner)}, got {described(value)}"
+            )
         children = [(f"{path}[{i}]", child) for i, child in enumerate(value)]
     pairs = zip(inner, children, strict=True)
     return [leaf for child, (name, v) in pairs for leaf in flat(child, v, name)]
@@ -95,23 +97,26 @@ def bound(names: list[str], spec: Any, args: Sequence[Any], kwargs: dict[str, An
     """
     (_, ((_, positional), (_, named, keys))) = spec
     rest = dict(kwargs)
-    given = [*args, *(rest.pop(n) for n in names[len(args) : len(positional)] if n in rest)]
-    if len(given) != len(positional) or set(rest) != set(keys):
-        wanted = [*names[: len(positional)], *keys]
-        got = [*(f"{len(args)} by position" for _ in [0] if args), *kwargs]
+    positional_values = [
+        *args,
+        *(rest.pop(n) for n in names[len(args) : len(positional)] if n in rest),
+    ]
+    if len(positional_values) != len(positional) or set(rest) != set(keys):
+        expected = [*names[: len(positional)], *keys]
+        passed = [*(f"{len(args)} by position" for _ in [0] if args), *kwargs]
         raise TypeError(
-            f"forward: the arguments must be those of the examples, {', '.join(wanted)}; got "
-            f"{', '.join(got) or 'none'}"
+            f"forward: the arguments must be those of the examples, {', '.join(expected)}; got "
+            f"{', '.join(passed) or 'none'}"
         )
     leaves = []
-    for name, child, value in zip(names, positional, given, strict=False):
+    for name, child, value in zip(names, positional, positional_values, strict=False):
         leaves += flat(child, value, name)
     for key, child in zip(keys, named, strict=True):
         leaves += flat(child, rest[key], key)
     return leaves
 
 
-def shown(value: Any) -> str:
+def described(value: Any) -> str:
     """Format a value for messages."""
     if hasattr(value, "shape"):
         return f"an array of shape {tuple(value.shape)}"

@@ -47,8 +47,8 @@ def _power(x: Any, exponent: Any) -> Any:
 def _elu(x: Any, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Any:
     if input_scale != 1:
         raise NotImplementedError("elu: input_scale must be 1")
-    made = F.elu(x, alpha)
-    return made if scale == 1 else F.mul(made, scale)
+    result = F.elu(x, alpha)
+    return result if scale == 1 else F.mul(result, scale)
 
 
 def _copied(x: Any, *_: Any, dtype: str | None = None, **options: Any) -> Any:
