@@ -80,8 +80,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.div_value, self.head_bias = div_value, head_bias
         self.shortlist_size, self.n_clusters = firsts[0], len(firsts)
         self.head_size = self.shortlist_size + self.n_clusters
-        more = {"device": device, "dtype": dtype}
-        self.head = Linear(in_features, self.head_size, bias=head_bias, **more)
+        factory_kwargs = {"device": device, "dtype": dtype}
+        self.head = Linear(in_features, self.head_size, bias=head_bias, **factory_kwargs)
         self.tail = ModuleList()
         for i in range(self.n_clusters):
             width = int(in_features // div_value ** (i + 1))
@@ -91,8 +91,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                     f"{in_features} and div_value={div_value}"
                 )
             size = self.cutoffs[i + 1] - self.cutoffs[i]
-            first = Linear(in_features, width, bias=False, **more)
-            self.tail.append(Sequential(first, Linear(width, size, bias=False, **more)))
+            first = Linear(in_features, width, bias=False, **factory_kwargs)
+            self.tail.append(Sequential(first, Linear(width, size, bias=False, **factory_kwargs)))
 
     def reset_parameters(self) -> None:
         """Initialize all weights."""
@@ -154,8 +154,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         head = F.log_softmax(self.head(input), -1)
         parts = [head[..., : self.shortlist_size]]
         for i, cluster in enumerate(self.tail):
-            at = self.shortlist_size + i
-            parts.append(F.log_softmax(cluster(input), -1) + head[..., at : at + 1])
+            column = self.shortlist_size + i
+            parts.append(F.log_softmax(cluster(input), -1) + head[..., column : column + 1])
         return F.cat(parts, -1)
 
     def predict(self, input: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from sycl_dnn import functional as F
 from sycl_dnn.nn import init
 from sycl_dnn.nn.key_value_cache import KVCache
-from sycl_dnn.nn.linear_layers import Linear, new_parameter
+from sycl_dnn.nn.linear_layers import Linear, register_parameters
 from sycl_dnn.nn.module import Module
 
 
@@ -78,9 +78,7 @@ class MultiheadAttention(Module):
             "bias_k": (1, 1, embed_dim) if add_bias_kv else None,
             "bias_v": (1, 1, embed_dim) if add_bias_kv else None,
         }
-        for name, shape in shapes.items():
-            result = None if shape is None else new_parameter(shape, dtype, device)
-            self.register_parameter(name, result)
+        register_parameters(self, shapes, dtype, device)
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, device, dtype)
         self.reset_parameters()
 
@@ -140,10 +138,7 @@ class MultiheadAttention(Module):
             weights = F.mean(weights, 1) if average_attn_weights else weights
         else:
             y = F.scaled_dot_product_attention(q, k, v, mask, p)
-        n, heads, length, width = y.shape
-        y = F.reshape(F.transpose(y, 1, 2), (n, length, heads * width))
-        y = F.linear(y, self.out_proj.weight, self.out_proj.bias)
-        y = y if self.batch_first else F.transpose(y, 0, 1)
+        y = self._joined(y)
         if is_single:
             y = F.squeeze(y, 0 if self.batch_first else 1)
             weights = None if weights is None else F.squeeze(weights, 0)
@@ -176,8 +171,9 @@ class MultiheadAttention(Module):
 
         Raises
         ------
-        ``x`` has no batch axis, keys have a different width, or the cache has no room for that many
-            positions.
+        ValueError
+            ``x`` has no batch axis, keys have a different width, or the cache has no room for that
+            many positions.
 
         Examples
         --------
@@ -201,10 +197,7 @@ class MultiheadAttention(Module):
         q, k, v = (self._heads(t) for t in self._projected(x, x, x))
         cache = cache.append(k, v)
         y = F.scaled_dot_product_attention(q, cache.keys, cache.values, cache.mask(x.shape[1]))
-        n, heads, length, width = y.shape
-        y = F.reshape(F.transpose(y, 1, 2), (n, length, heads * width))
-        y = F.linear(y, self.out_proj.weight, self.out_proj.bias)
-        return (y if self.batch_first else F.transpose(y, 0, 1)), cache
+        return self._joined(y), cache
 
     def _projected(self, query: Any, key: Any, value: Any) -> list[Any]:
         e, bias = self.embed_dim, self.in_proj_bias
@@ -223,22 +216,29 @@ class MultiheadAttention(Module):
         shape = (n, length, self.num_heads, width // self.num_heads)
         return F.transpose(F.reshape(t, shape), 1, 2)
 
+    def _joined(self, y: Any) -> Any:
+        """Return the output for the results of the heads, (N, num_heads, L, width)."""
+        n, heads, length, width = y.shape
+        y = F.reshape(F.transpose(y, 1, 2), (n, length, heads * width))
+        y = F.linear(y, self.out_proj.weight, self.out_proj.bias)
+        return y if self.batch_first else F.transpose(y, 0, 1)
+
     def _lengthened(self, k: Any, v: Any, mask: Any) -> tuple[Any, Any, Any]:
         """Append the keys and values of ``add_bias_kv`` and ``add_zero_attn``; extend the mask."""
         n, heads, _, width = k.shape
-        more = []
+        added = []
         if self.bias_k is not None:
             shape = (1, heads, 1, width)
-            more.append([F.reshape(b, shape).expand(n, heads, 1, width)
+            added.append([F.reshape(b, shape).expand(n, heads, 1, width)
                          for b in (self.bias_k, self.bias_v)])  # fmt: skip
         if self.add_zero_attn:
-            more.append([F.zeros_like(t[:, :, :1]) for t in (k, v)])
-        if not more:
+            added.append([F.zeros_like(t[:, :, :1]) for t in (k, v)])
+        if not added:
             return k, v, mask
         k, v = (
-            F.cat([t, *rows], 2) for t, rows in zip((k, v), zip(*more, strict=True), strict=True)
+            F.cat([t, *rows], 2) for t, rows in zip((k, v), zip(*added, strict=True), strict=True)
         )
-        return k, v, None if mask is None else F.pad(mask, (0, len(more)))
+        return k, v, None if mask is None else F.pad(mask, (0, len(added)))
 
     def _mask(self, q: Any, k: Any, padding: Any, mask: Any) -> Any:
         (n, heads, length, _), dtype = q.shape, str(q.dtype)

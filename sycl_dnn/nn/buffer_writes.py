@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers that a forward assigns or writes to: memory is updated when the outermost one returns.
+"""Buffers that a forward assigns or writes: memory is updated when the outermost forward returns.
 
-Until then a module that is traced has the assigned tensor in place of its buffer, so a tensor read
-before keeps the old values, and gradients pass through the new ones, as in torch.
+Until then the traced module holds the assigned tensor in place of its buffer, so tensors read
+earlier keep the old values, and gradients pass through the new ones, as in torch.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from sycl_dnn.trace.values import Tensor
 
 
 def _note(trace: Any, module: Any, name: str, buffer: Tensor) -> None:
-    """Note that the memory of a buffer must be updated."""
+    """Schedule the update of a buffer's memory."""
     trace.buffers.setdefault((id(module), name), (module, buffer, buffer.as_it_is()))
 
 
 def assign(module: Any, name: str, value: Tensor) -> None:
-    """Let a traced module have a tensor as its buffer, of the buffer's shape and dtype."""
+    """Assign a tensor to a buffer of a traced module, converted to the buffer's dtype."""
     buffers = module.__dict__["_buffers"]
     trace, old = value.trace, buffers[name]
     _note(trace, module, name, old)
@@ -32,7 +32,7 @@ def assign(module: Any, name: str, value: Tensor) -> None:
 
 
 class BufferMarks(OfOthers):
-    """The marks of a parameter or a buffer of a traced module, and of views of it."""
+    """Marks of a parameter or buffer of a traced module, and of its views."""
 
     __slots__ = ("module", "name")
 
@@ -40,7 +40,7 @@ class BufferMarks(OfOthers):
         super().__init__()
         self.module, self.name = module, name
 
-    def written(self, value: Tensor, writer: str, made: Tensor) -> Tensor:
+    def written(self, value: Tensor, writer: str, result: Tensor) -> Tensor:
         """Return the result of a function that writes ``made`` over a buffer, or a view of one.
 
         Raises
@@ -65,19 +65,19 @@ class BufferMarks(OfOthers):
                 )
             _note(trace, self.module, self.name, buffer)
         if replace is not None:
-            replace(value, made, writer)
+            replace(value, result, writer)
             return value
         self.append(writer)
         if is_current:
-            made.marks = BufferMarks(self.module, self.name)
-            own["_buffers"][self.name] = made
-        return made
+            result.marks = BufferMarks(self.module, self.name)
+            own["_buffers"][self.name] = result
+        return result
 
 
 def marked(module: Any, name: str, value: Any) -> Any:
-    """Return an array of a module with marks that say so, if it is an argument of a trace."""
+    """Mark an array of a module as such, if it is an argument of a trace; return it."""
     marks = getattr(value, "marks", None)
-    if isinstance(marks, BufferMarks):  # each call of a module that is captured has a copy of it
+    if isinstance(marks, BufferMarks):  # each call of a captured module has its own copy
         marks.module, marks.name = module, name
     elif marks is not None and value.is_argument:
         value.marks = BufferMarks(module, name)
@@ -100,7 +100,7 @@ def flushed(result: Any) -> Any:
 
 
 def _apart(leaf: Any, assigned: Container[tuple[int, str]]) -> Any:
-    """Return a result with the old values of a buffer in memory of its own."""
+    """Copy a result that shares memory with an assigned buffer."""
     marks = getattr(leaf, "marks", None)
     if isinstance(marks, BufferMarks) and (id(marks.module), marks.name) in assigned:
         return leaf.trace.logged(_copied, leaf)
@@ -108,6 +108,6 @@ def _apart(leaf: Any, assigned: Container[tuple[int, str]]) -> Any:
 
 
 def _copied(x: Tensor) -> Tensor:
-    made = x.trace.new(layout.like(x.desc, x.dtype), x.shape, x.dtype)
-    x.trace.steps.append(x.trace.copy_step(x, made))
-    return x.trace.view(x, made, lambda grad: grad)
+    copy = x.trace.new(layout.like(x.desc, x.dtype), x.shape, x.dtype)
+    x.trace.steps.append(x.trace.copy_step(x, copy))
+    return x.trace.view(x, copy, lambda grad: grad)

@@ -2,7 +2,7 @@
 """Refusal of parameters that ``forward`` reads through a global or a class attribute.
 
 While a function is traced, the parameters of its module arguments are replaced by traced arrays.
-The module object itself still has the values of this call, and no gradient would reach them.
+The module object itself keeps the untraced ones, which would receive no gradient.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
 
 
-def note(form: Any, given: list[Any]) -> None:
-    """Record, for the duration of a trace, whose parameters its arguments represent."""
-    trace = next(v.trace for v in given if isinstance(v, Tensor))
+def note(form: Any, arguments: list[Any]) -> None:
+    """Record in a trace which parameters its arguments represent."""
+    trace = next(v.trace for v in arguments if isinstance(v, Tensor))
     root = form.root()
     if root is None:
         return
     from sycl_dnn.nn import module_tree
 
-    leaves, again = module_tree.walked(root)
-    if again == form:
-        named = zip(leaves, form.names, form.constants, strict=True)
-        trace.represented |= {id(v): n for v, n, is_constant in named if not is_constant}
+    leaves, form_now = module_tree.walked(root)
+    if form_now == form:
+        entries = zip(leaves, form.names, form.constants, strict=True)
+        trace.represented |= {id(v): n for v, n, is_constant in entries if not is_constant}
 
 
 def check(module: Any, name: str, value: Any) -> None:

@@ -20,13 +20,13 @@ def is_fixed(kind: type) -> bool:
 
 def content_of(node: Any) -> list[Any]:
     """Return the contents of a container for comparison: plain values by value, others by id."""
-    results = [node.order or node.aux]
+    contents = [node.order or node.aux]
     for v in node.children:
         is_plain = isinstance(v, (*PLAIN, float))
         # Paired with the container itself: an id is unique only while the object is alive.
         value = v.hex() if type(v) is float else v if is_plain else (id(v), [v])
-        results.append((type(v), value))
-    return results
+        contents.append((type(v), value))
+    return contents
 
 
 def attributes_of(value: Any, node: Any) -> list[tuple[str, Any]]:
@@ -37,12 +37,12 @@ def attributes_of(value: Any, node: Any) -> list[tuple[str, Any]]:
     return list(own.items())
 
 
-def add_attributes(made: Any, value: Any, more: list[tuple[str, Any]]) -> None:
+def add_attributes(copy: Any, value: Any, attributes: list[tuple[str, Any]]) -> None:
     """Give a copy of a container the attributes of the original."""
     if getattr(value, "__dict__", None) is value:  # a dict that is its own __dict__
-        made.__dict__ = made
-    elif more:
-        made.__dict__.update(more)
+        copy.__dict__ = copy
+    elif attributes:
+        copy.__dict__.update(attributes)
 
 
 def copied(value: Any, instead: Callable[[Any], Any] = lambda value: NotImplemented) -> Any:
@@ -50,9 +50,9 @@ def copied(value: Any, instead: Callable[[Any], Any] = lambda value: NotImplemen
 
     ``instead(value)`` returns what the copy has in place of a value, or NotImplemented.
     """
-    made = instead(value)
-    if made is not NotImplemented:
-        return made
+    copy = instead(value)
+    if copy is not NotImplemented:
+        return copy
     if isinstance(value, set):
         return {copied(v, instead) for v in value}
     if isinstance(value, deque):
@@ -62,6 +62,6 @@ def copied(value: Any, instead: Callable[[Any], Any] = lambda value: NotImplemen
     node = tree.opened(value)
     if node is None:
         return value
-    made = node.rebuilt([copied(v, instead) for v in node.children])
-    add_attributes(made, value, attributes_of(value, node))
-    return made
+    copy = node.rebuilt([copied(v, instead) for v in node.children])
+    add_attributes(copy, value, attributes_of(value, node))
+    return copy

@@ -34,9 +34,9 @@ class _Sequence(Module):
 
     def __delitem__(self, index: Any) -> None:
         names = list(self._modules)
-        gone = names[index] if isinstance(index, slice) else [self._place(index)]
-        left = [m for n, m in self._modules.items() if n not in gone]
-        self._renumber(left)
+        removed = names[index] if isinstance(index, slice) else [self._place(index)]
+        remaining = [m for n, m in self._modules.items() if n not in removed]
+        self._renumber(remaining)
 
     def _renumber(self, modules: Iterable[Module]) -> None:
         for name in list(self._modules):
@@ -57,9 +57,9 @@ class _Sequence(Module):
 
     def insert(self, index: int, module: Module) -> Any:
         """Insert a module before an index."""
-        found = list(self)
-        found.insert(index, module)
-        self._renumber(found)
+        modules = list(self)
+        modules.insert(index, module)
+        self._renumber(modules)
         return self
 
 
@@ -203,8 +203,8 @@ class ParameterList(Module):
 
     def append(self, value: Any) -> ParameterList:
         """Append a parameter."""
-        result = value if isinstance(value, Parameter) else Parameter(value)
-        self.register_parameter(str(len(self)), result)
+        parameter = value if isinstance(value, Parameter) else Parameter(value)
+        self.register_parameter(str(len(self)), parameter)
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
@@ -240,8 +240,8 @@ class ParameterDict(Module):
         return self._parameters[key]
 
     def __setitem__(self, key: str, value: Any) -> None:
-        result = value if isinstance(value, Parameter) else Parameter(value)
-        self.register_parameter(key, result)
+        parameter = value if isinstance(value, Parameter) else Parameter(value)
+        self.register_parameter(key, parameter)
 
     def __len__(self) -> int:
         return len(self._parameters)

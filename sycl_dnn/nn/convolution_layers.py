@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from sycl_dnn import functional as F
-from sycl_dnn.nn import init
-from sycl_dnn.nn.linear_layers import new_parameter
+from sycl_dnn.nn.linear_layers import draw_weight_and_bias, register_parameters
 from sycl_dnn.nn.module import Module
 
 _MODES = ("zeros", "reflect", "replicate", "circular")
@@ -50,13 +48,9 @@ _TEXT = """A {what}convolution over {n} {axes}, as ``torch.nn.{name}``.
 
 def as_tuple(value: Any, n: int) -> Any:
     """Return one value per axis; strings and tuples are returned unchanged."""
-    return (
-        value
-        if isinstance(value, str)
-        else (value,) * n
-        if isinstance(value, int)
-        else tuple(value)
-    )
+    if isinstance(value, str):
+        return value
+    return (value,) * n if isinstance(value, int) else tuple(value)
 
 
 class _Convolution(Module):
@@ -71,10 +65,10 @@ class _Convolution(Module):
         device: Any, dtype: Any,
     ) -> None:  # fmt: skip
         n, name = self.n_axes, type(self).__name__
-        for what, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
+        for argument, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
             if groups < 1 or channels % groups:
                 raise ValueError(
-                    f"{name}: {what} must be divisible by groups={groups}, got {channels}"
+                    f"{name}: {argument} must be divisible by groups={groups}, got {channels}"
                 )
         if padding_mode not in (("zeros",) if self.is_transposed else _MODES):
             raise ValueError(f"{name}: padding_mode must be one of {_MODES}, got {padding_mode!r}")
@@ -88,20 +82,13 @@ class _Convolution(Module):
         self.groups, self.padding_mode = groups, padding_mode
         pair = (in_channels, out_channels) if self.is_transposed else (out_channels, in_channels)
         shape = (pair[0], pair[1] // groups, *self.kernel_size)
-        self.weight = new_parameter(shape, dtype, device)
-        if bias:
-            self.bias = new_parameter((out_channels,), dtype, device)
-        else:
-            self.register_parameter("bias", None)
+        shapes = {"weight": shape, "bias": (out_channels,) if bias else None}
+        register_parameters(self, shapes, dtype, device)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw new values for the parameters."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            fan_in = init.fans(self.weight)[0]
-            bound = 1 / math.sqrt(fan_in) if fan_in else 0
-            init.uniform_(self.bias, -bound, bound)
+        draw_weight_and_bias(self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """Return the options that ``repr`` shows."""
@@ -110,11 +97,11 @@ class _Convolution(Module):
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
             f"stride={self.stride}"
         )
-        shown = {
+        options = {
             "padding": (self.padding, (0,) * n), "dilation": (self.dilation, (1,) * n),
             "output_padding": (self.output_padding, (0,) * n), "groups": (self.groups, 1),
         }  # fmt: skip
-        text += "".join(f", {k}={v}" for k, (v, usual) in shown.items() if v != usual)
+        text += "".join(f", {k}={v}" for k, (v, default) in options.items() if v != default)
         text += "" if self.bias is not None else ", bias=False"
         return text + (
             "" if self.padding_mode == "zeros" else f", padding_mode={self.padding_mode}"
@@ -182,16 +169,17 @@ class _Transposed(_Convolution):
             self.dilation,
         )  # fmt: skip
 
-    def _extra(self, provided: tuple[int, ...], expected: tuple[int, ...]) -> tuple[int, ...]:
+    def _extra(self, input_size: tuple[int, ...], output_size: tuple[int, ...]) -> tuple[int, ...]:
         rows = zip(
-            provided, self.stride, self.padding, self.dilation, self.kernel_size, strict=True
+            input_size, self.stride, self.padding, self.dilation, self.kernel_size, strict=True
         )
-        least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in rows]
-        result = tuple(w - n for w, n in zip(expected, least, strict=True))
+        smallest = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in rows]
+        result = tuple(w - n for w, n in zip(output_size, smallest, strict=True))
         if any(not 0 <= n < s for n, s in zip(result, self.stride, strict=True)):
-            most = [n + s - 1 for n, s in zip(least, self.stride, strict=True)]
+            largest = [n + s - 1 for n, s in zip(smallest, self.stride, strict=True)]
             raise ValueError(
-                f"{type(self).__name__}: output_size must be from {least} to {most}, got {expected}"
+                f"{type(self).__name__}: output_size must be from {smallest} to {largest}, got "
+                f"{output_size}"
             )
         return result
 

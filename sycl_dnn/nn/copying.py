@@ -23,31 +23,31 @@ def state_of(module: Any) -> dict[str, Any]:
 
 def deep_copy(module: Any, memo: dict[Any, Any]) -> Any:
     """Return a copy with its own arrays, on the same queues; callables refer to the copy."""
-    expected = memo.setdefault("modules of the copied trees", set())
-    if id(module) not in expected:
-        expected |= set(map(id, module_tree.registered_modules(module)))
+    member_ids = memo.setdefault("modules of the copied trees", set())
+    if id(module) not in member_ids:
+        member_ids |= set(map(id, module_tree.registered_modules(module)))
     result = memo[id(module)] = object.__new__(type(module))
     for name, value in state_of(module).items():
-        result.__dict__[name] = _copied(value, expected, memo)
+        result.__dict__[name] = _copied(value, member_ids, memo)
     module_tree.form_changed()
     return result
 
 
-def _copied(value: Any, expected: set[int], memo: dict[Any, Any]) -> Any:
+def _copied(value: Any, member_ids: set[int], memo: dict[Any, Any]) -> Any:
     if id(value) in memo or held_objects.is_module(value):
         return copy.deepcopy(value, memo)
     if nested_arguments.is_array(plain(value)):
         return copy.deepcopy(plain(value), memo)
-    if isinstance(value, (tuple, list, dict)) and held_objects.reaches(value, expected, "", {}):
+    if isinstance(value, (tuple, list, dict)) and held_objects.reaches(value, member_ids, "", {}):
         node = tree.opened(value)
         assert node is not None
-        return node.rebuilt([_copied(v, expected, memo) for v in node.children])
+        return node.rebuilt([_copied(v, member_ids, memo) for v in node.children])
     parts = held_objects.parts_of(value)
-    if parts is None or not held_objects.reaches(value, expected, "", {}):
+    if parts is None or not held_objects.reaches(value, member_ids, "", {}):
         return copy.deepcopy(value, memo)
-    result = {
-        i: functools.partial(_copied, child, expected, memo)
+    makers = {
+        i: functools.partial(_copied, child, member_ids, memo)
         for i, child in enumerate(parts.children)
-        if held_objects.reaches(child, expected, "", {})
+        if held_objects.reaches(child, member_ids, "", {})
     }
-    return parts.build(result, functools.partial(memo.__setitem__, id(value)))
+    return parts.build(makers, functools.partial(memo.__setitem__, id(value)))

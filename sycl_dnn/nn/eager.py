@@ -48,14 +48,14 @@ _MOST = 1024
 
 
 def _program_of(module: Any) -> Any:
-    """Return what runs modules of this form."""
+    """Return the program for modules of this form."""
     _, form = module_tree.flatten(module)
-    result = _programs.get(form)
-    if result is None:
+    program = _programs.get(form)
+    if program is None:
         while len(_programs) >= _MOST:
             _programs.pop(next(iter(_programs)), None)
-        result = _programs[form] = _Program(form)
-    return result
+        program = _programs[form] = _Program(form)
+    return program
 
 
 class _Program:
@@ -105,8 +105,8 @@ def _run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return result
     program = folded_calls.program_of(module)
     if program is not None and not hooks.are_inside(module):
-        provided = tree.leaves((args, kwargs))
-        if any(map(nested_arguments.is_array, provided)) and not any(map(_is_traced, provided)):
+        operands = tree.leaves((args, kwargs))
+        if any(map(nested_arguments.is_array, operands)) and not any(map(_is_traced, operands)):
             return in_manner(program(*args, **kwargs))
     leaves = _leaves(module, args, kwargs)
     if any(map(_is_traced, leaves)):
@@ -145,16 +145,16 @@ def _copy(trace: Any, value: Any) -> Any:
     leaves = module_tree.walked(value)[0]
     if leaves and not any(map(nested_arguments.is_array, leaves)):
         return value
-    result = written_attributes.copy_of(trace, value)
-    if result is None:
-        result = module_tree.replaced(value, trace.capture)
-        written_attributes.watch(trace, value, result, is_captured=True)
-    return result
+    copy = written_attributes.copy_of(trace, value)
+    if copy is None:
+        copy = module_tree.replaced(value, trace.capture)
+        written_attributes.watch(trace, value, copy, is_captured=True)
+    return copy
 
 
 def _in_parts(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run ``forward`` call by call: hooks of submodules must see arrays, not traced values."""
     with building():
-        provided = hooks.mapped(handed, (args, kwargs))
-        result = module.forward(*provided[0], **provided[1])
+        operands = hooks.mapped(handed, (args, kwargs))
+        result = module.forward(*operands[0], **operands[1])
     return in_manner(hooks.mapped(plain, result))

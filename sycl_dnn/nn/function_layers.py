@@ -40,26 +40,26 @@ class Row(NamedTuple):
 def _window_of(n: int) -> Any:
     """Return a function that expands the window of an unpooling layer to ``n`` axes."""
 
-    def prepare(given: dict[str, Any]) -> None:
-        _stride_is_kernel(given)
+    def prepare(options: dict[str, Any]) -> None:
+        _stride_is_kernel(options)
         for name in ("kernel_size", "stride", "padding"):
-            value = given[name]
-            given[name] = (value,) * n if isinstance(value, int) else tuple(value)
+            value = options[name]
+            options[name] = (value,) * n if isinstance(value, int) else tuple(value)
 
     return prepare
 
 
-def _float_factor(given: dict[str, Any]) -> None:
-    factor = given["scale_factor"]
+def _float_factor(options: dict[str, Any]) -> None:
+    factor = options["scale_factor"]
     if isinstance(factor, (tuple, list)):
-        given["scale_factor"] = tuple(float(f) for f in factor)
+        options["scale_factor"] = tuple(float(f) for f in factor)
     elif factor is not None:
-        given["scale_factor"] = float(factor)
+        options["scale_factor"] = float(factor)
 
 
-def _stride_is_kernel(given: dict[str, Any]) -> None:
-    if given["stride"] is None:
-        given["stride"] = given["kernel_size"]
+def _stride_is_kernel(options: dict[str, Any]) -> None:
+    if options["stride"] is None:
+        options["stride"] = options["kernel_size"]
 
 
 _SLOT = {"~inplace": False}
@@ -174,9 +174,11 @@ def _signature(name: str, row: Row) -> inspect.Signature:
     parameters = [inspect.Parameter("self", kind)]
     for parameter, default in row.parameters.items():
         plain = parameter.lstrip("~*")
-        given = inspect.Parameter.empty if default is R else default
-        how = inspect.Parameter.KEYWORD_ONLY if parameter[0] == "*" else kind
-        parameters.append(inspect.Parameter(names.get(plain, plain), how, default=given))
+        default_value = inspect.Parameter.empty if default is R else default
+        parameter_kind = inspect.Parameter.KEYWORD_ONLY if parameter[0] == "*" else kind
+        parameters.append(
+            inspect.Parameter(names.get(plain, plain), parameter_kind, default=default_value)
+        )
     return inspect.Signature(parameters)
 
 
@@ -190,10 +192,10 @@ def _init(
             raise TypeError(f"{name}: {error}") from None
         bound.apply_defaults()
         Module.__init__(self)
-        given = dict(list(bound.arguments.items())[1:])
+        attributes = dict(list(bound.arguments.items())[1:])
         if prepare is not None:
-            prepare(given)
-        for parameter, value in given.items():
+            prepare(attributes)
+        for parameter, value in attributes.items():
             if parameter in _BUFFERS:
                 self.register_buffer(parameter, value)
                 continue
@@ -211,8 +213,8 @@ def _forward(name: str, row: Row) -> Callable[..., Any]:
 
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         """Call the wrapped function."""
-        given = {parameter: getattr(self, attribute) for parameter, attribute in passed.items()}
-        result = function(*args, **kwargs, **given)
+        options = {parameter: getattr(self, attribute) for parameter, attribute in passed.items()}
+        result = function(*args, **kwargs, **options)
         if args and getattr(self, "inplace", False):
             return overwritten(args[0], name, result)
         return result
@@ -225,16 +227,16 @@ def _extra(row: Row) -> Callable[[Any], str]:
 
     def extra_repr(self: Any) -> str:
         """Return the options that ``repr`` shows."""
-        words = []
+        parts = []
         for name in shown or ():
             value = getattr(self, name.lstrip("=?"))
             if name[0] == "=":
-                words.append(str(value))
+                parts.append(str(value))
             elif name[0] != "?" or value is not None:
-                words.append(f"{name.lstrip('?')}={value!r}")
+                parts.append(f"{name.lstrip('?')}={value!r}")
         if getattr(self, "inplace", False):
-            words.append("inplace=True")
-        return ", ".join(words)
+            parts.append("inplace=True")
+        return ", ".join(parts)
 
     return extra_repr
 
@@ -250,8 +252,8 @@ _INPLACE = ";\n    with ``inplace`` compiled functions must not read the input a
 _EXAMPLES: dict[str, tuple[str, tuple[int, ...], tuple[int, ...]]] = {
     **{f"Adaptive{kind}Pool{n}d": ("3", (2, 4) + (9,) * n, (2, 4) + (3,) * n)
        for kind in ("Avg", "Max") for n in (1, 2, 3)},
-    **{f"{kind}Pool{n}d": (given, (2, 4) + (8,) * n, (2, 4) + (4,) * n)
-       for kind, given in (("Avg", "2"), ("Max", "2"), ("LP", "2, 2")) for n in (1, 2, 3)},
+    **{f"{kind}Pool{n}d": (arguments, (2, 4) + (8,) * n, (2, 4) + (4,) * n)
+       for kind, arguments in (("Avg", "2"), ("Max", "2"), ("LP", "2, 2")) for n in (1, 2, 3)},
     "ChannelShuffle": ("2", (2, 4, 3, 3), (2, 4, 3, 3)),
     "PixelShuffle": ("2", (2, 4, 3, 3), (2, 1, 6, 6)),
     "PixelUnshuffle": ("2", (2, 4, 6, 6), (2, 16, 3, 3)),
@@ -274,21 +276,21 @@ _LOSSES = {
 }  # fmt: skip
 
 
-def _made(name: str, row: Row) -> type:
+def _layer(name: str, row: Row) -> type:
     signature = _signature(name, row)
     inplace = _INPLACE if "~inplace" in row.parameters else ""
     text = _TEXT.format(function=row.function, name=name, inplace=inplace)
     if name in _EXAMPLES:
-        given, shape, result = _EXAMPLES[name]
+        arguments, shape, result = _EXAMPLES[name]
         text += (
             "\n    Examples\n    --------\n    >>> from sycl_dnn import functional as F, nn\n"
-            f"    >>> nn.{name}({given})(F.rand{shape}).shape\n    {result}\n    "
+            f"    >>> nn.{name}({arguments})(F.rand{shape}).shape\n    {result}\n    "
         )
     elif not any(default is R for default in row.parameters.values()):
-        call, before = _LOSSES.get(name, (", ".join("x" for n in row.inputs), ""))
+        call, setup = _LOSSES.get(name, (", ".join("x" for n in row.inputs), ""))
         text += (
             "\n    Examples\n    --------\n    >>> from sycl_dnn import functional as F, nn\n"
-            f"{before}    >>> x = F.rand(2, 4)\n    >>> layer = nn.{name}({_usual(name)})\n"
+            f"{setup}    >>> x = F.rand(2, 4)\n    >>> layer = nn.{name}({_usual(name)})\n"
             f"    >>> layer({call}).sycl_queue == x.sycl_queue\n    True\n    "
         )
     own = {
@@ -302,6 +304,6 @@ def _usual(name: str) -> str:
     return {"Softmax": "-1", "LogSoftmax": "-1", "Softmin": "-1"}.get(name, "")
 
 
-LAYERS = {name: _made(name, row) for name, row in ROWS.items()}
+LAYERS = {name: _layer(name, row) for name, row in ROWS.items()}
 globals().update(LAYERS)
 __all__ = list(LAYERS)

@@ -20,11 +20,11 @@ from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.module_arrays import ModuleArray
 from sycl_dnn.trace.values import Tensor
 
-#: Index of a child -> what creates it for a copy. Other children are shared.
-Made = Mapping[int, Callable[[], Any]]
-#: ``build(made, keep)`` returns a copy; it passes the copy to ``keep`` before it builds children
+#: Functions that create a copy's children, by index; other children are shared.
+Makers = Mapping[int, Callable[[], Any]]
+#: ``build(makers, keep)`` returns a copy; it passes the copy to ``keep`` before it builds children
 #: that refer to it.
-Build = Callable[[Made, Callable[[Any], None]], Any]
+Build = Callable[[Makers, Callable[[Any], None]], Any]
 
 _PROXIES = (weakref.ProxyType, weakref.CallableProxyType)
 
@@ -36,21 +36,21 @@ class Parts(NamedTuple):
     kind: Any
     children: Sequence[Any]
     build: Build
-    #: What guards must compare besides the children; None: the children that are not copied.
+    #: Objects that guards compare besides the children; None: the children that are not copied.
     held: Sequence[Any] | None = None
 
-    def guarded(self, made: Collection[int]) -> list[Any]:
+    def guarded(self, copied: Collection[int]) -> list[Any]:
         """Return the objects that guards must compare."""
         if self.held is None:
-            return [self.build({i: lambda: None for i in made}, lambda copy: None)]
-        return [*self.held, *(v for i, v in enumerate(self.children) if i not in made)]
+            return [self.build({i: lambda: None for i in copied}, lambda copy: None)]
+        return [*self.held, *(v for i, v in enumerate(self.children) if i not in copied)]
 
 
 def _of(kind: Any, children: Sequence[Any], make: Callable[..., Any], *held: Any) -> Parts:
     """Return the parts of an object that ``make(*children)`` rebuilds."""
 
-    def build(produced: Made, keep: Callable[[Any], None]) -> Any:
-        copy = make(*[produced[i]() if i in produced else v for i, v in enumerate(children)])
+    def build(makers: Makers, keep: Callable[[Any], None]) -> Any:
+        copy = make(*[makers[i]() if i in makers else v for i, v in enumerate(children)])
         keep(copy)
         return copy
 
@@ -74,7 +74,7 @@ def parts_of(value: Any) -> Parts | None:
     if isinstance(value, weakref.ref):
         return _of(kind, (value(),), kind)
     if isinstance(value, (set, frozenset)):
-        return _of((kind, len(value)), tuple(value), lambda *found: kind(found))
+        return _of((kind, len(value)), tuple(value), lambda *items: kind(items))
     return _instance(value)
 
 
@@ -91,15 +91,15 @@ def referent_of(proxy: Any) -> Any:
 def _function(function: types.FunctionType) -> Parts | None:
     cells = function.__closure__ or ()
     filled = [i for i, cell in enumerate(cells) if _is_filled(cell)]
-    defaults, words = function.__defaults__ or (), function.__kwdefaults__ or {}
-    children = [*(cells[i].cell_contents for i in filled), *defaults, *words.values()]
+    defaults, keyword_defaults = function.__defaults__ or (), function.__kwdefaults__ or {}
+    children = [*(cells[i].cell_contents for i in filled), *defaults, *keyword_defaults.values()]
     if not children:
         return None
 
-    def build(produced: Made, keep: Callable[[Any], None]) -> Any:
+    def build(makers: Makers, keep: Callable[[Any], None]) -> Any:
         own = list(cells)  # cells that are not copied are shared, with later assignments
         for number, index in enumerate(filled):
-            own[index] = types.CellType() if number in produced else own[index]
+            own[index] = types.CellType() if number in makers else own[index]
         copy = types.FunctionType(
             function.__code__, function.__globals__, function.__name__, None, tuple(own) or None
         )
@@ -108,14 +108,16 @@ def _function(function: types.FunctionType) -> Parts | None:
         copy.__dict__.update(function.__dict__)
         keep(copy)
         for number, index in enumerate(filled):
-            if number in produced:
-                own[index].cell_contents = produced[number]()
-        rest = [
-            produced[i]() if i in produced else v
+            if number in makers:
+                own[index].cell_contents = makers[number]()
+        default_values = [
+            makers[i]() if i in makers else v
             for i, v in enumerate(children[len(filled) :], len(filled))
         ]
-        copy.__defaults__ = tuple(rest[: len(defaults)]) or None
-        copy.__kwdefaults__ = dict(zip(words, rest[len(defaults) :], strict=True)) or None
+        copy.__defaults__ = tuple(default_values[: len(defaults)]) or None
+        copy.__kwdefaults__ = (
+            dict(zip(keyword_defaults, default_values[len(defaults) :], strict=True)) or None
+        )
         return copy
 
     return Parts((types.FunctionType, function.__code__), children, build)
@@ -140,11 +142,11 @@ def _instance(value: Any) -> Parts | None:
         return None
     children = [getattr(value, s) for s in slots] + list(getattr(value, "__dict__", {}).values())
 
-    def build(produced: Made, keep: Callable[[Any], None]) -> Any:
+    def build(makers: Makers, keep: Callable[[Any], None]) -> Any:
         copy = object.__new__(kind)
         keep(copy)
         for number, name in enumerate(names):
-            child = produced[number]() if number in produced else children[number]
+            child = makers[number]() if number in makers else children[number]
             if number < len(slots):
                 object.__setattr__(copy, name, child)
             else:
@@ -154,8 +156,8 @@ def _instance(value: Any) -> Parts | None:
     return Parts((kind, tuple(names)), children, build)
 
 
-def reaches(value: Any, wanted: Collection[int], path: str, seen: dict[int, Any]) -> bool:
-    """Whether a value refers to an object whose id is in ``wanted``.
+def reaches(value: Any, ids: Collection[int], path: str, seen: dict[int, Any]) -> bool:
+    """Whether a value refers to an object whose id is in ``ids``.
 
     Raises
     ------
@@ -163,7 +165,7 @@ def reaches(value: Any, wanted: Collection[int], path: str, seen: dict[int, Any]
         It refers to a parameter directly.
     """
     value = referent_of(value)
-    if id(value) in wanted:
+    if id(value) in ids:
         _check_no_parameter(value, path)
         return True
     if isinstance(value, ModuleArray):
@@ -174,15 +176,15 @@ def reaches(value: Any, wanted: Collection[int], path: str, seen: dict[int, Any]
     own = getattr(value, "__dict__", {})
     if "_parameters" in own:
         children = [v for n, v in own.items() if n not in ("_parameters", "_buffers", "_lent")]
-        if any(id(v) in wanted for v in own["_parameters"].values() if v is not None):
+        if any(id(v) in ids for v in own["_parameters"].values() if v is not None):
             return True
     else:
         node = tree.opened(value)
         parts = parts_of(value) if node is None else node
         children = [] if parts is None else list(parts.children)
     # Every child must be checked for parameters, so no short circuit.
-    matches = [reaches(child, wanted, path, seen) for child in children]
-    return any(matches)
+    flags = [reaches(child, ids, path, seen) for child in children]
+    return any(flags)
 
 
 def _is_simple(value: Any) -> bool:
@@ -210,17 +212,17 @@ def _check_no_parameter(value: Any, path: str) -> None:
 
 def methods_of(kind: type, first: str = "forward") -> list[Any]:
     """Return a method of a user's class and the methods that it calls by name."""
-    expected, results, names = [first], [], {first}
-    while expected:
-        name = expected.pop()
+    pending, methods, names = [first], [], {first}
+    while pending:
+        name = pending.pop()
         for owner in kind.__mro__:
             content = vars(owner).get(name)
             if code_facts.is_library(owner.__module__) or not isinstance(
                 content, types.FunctionType
             ):
                 continue
-            results.append(content)
+            methods.append(content)
             new = {n for n in code_facts.facts_of(content.__code__).names if hasattr(kind, n)}
-            expected += sorted(new - names)
+            pending += sorted(new - names)
             names |= new
-    return results
+    return methods

@@ -49,8 +49,8 @@ class RemovableHandle:
         """Remove the hook; further calls do nothing."""
         module, self._module = self._module and self._module(), None
         if module is not None:
-            kept = tuple(h for h in module.__dict__[self._group] if h.number != self.id)
-            _set(module, self._group, kept)
+            remaining = tuple(h for h in module.__dict__[self._group] if h.number != self.id)
+            _set(module, self._group, remaining)
 
     def __enter__(self) -> RemovableHandle:
         return self
@@ -59,7 +59,7 @@ class RemovableHandle:
         self.remove()
 
 
-class _Known:
+class _Usage:
     """Whether any module ever had a hook: most programs can skip the check."""
 
     is_used = False
@@ -93,34 +93,34 @@ def register(
     old = module.__dict__.get(group, ())
     hook = Hook(max((h.number for h in old), default=-1) + 1, function, with_kwargs, always)
     _set(module, group, (hook, *old) if prepend else (*old, hook))
-    _Known.is_used = True
+    _Usage.is_used = True
     return RemovableHandle(module, group, hook.number)
 
 
 def has_hooks(module: Any) -> bool:
     """Whether a module itself has hooks."""
-    return _Known.is_used and (BEFORE in module.__dict__ or AFTER in module.__dict__)
+    return _Usage.is_used and (BEFORE in module.__dict__ or AFTER in module.__dict__)
 
 
 def are_inside(module: Any) -> bool:
     """Whether submodules have hooks."""
-    return _Known.is_used and any(has_hooks(m) for m in module.modules() if m is not module)
+    return _Usage.is_used and any(has_hooks(m) for m in module.modules() if m is not module)
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
-    """Return nested tuples, lists and dicts with ``function`` of what they hold."""
+    """Apply ``function`` to the leaves of nested tuples, lists and dicts."""
     if isinstance(value, dict):
         return {k: mapped(function, v) for k, v in value.items()}
     if isinstance(value, (tuple, list)):
-        results = [mapped(function, v) for v in value]
-        return type(value)(*results) if hasattr(value, "_fields") else type(value)(results)
+        children = [mapped(function, v) for v in value]
+        return type(value)(*children) if hasattr(value, "_fields") else type(value)(children)
     return function(value)
 
 
 def _is_traced(value: Any) -> bool:
-    matches = []
-    mapped(lambda v: matches.append(isinstance(v, Tensor)), value)
-    return any(matches)
+    flags = []
+    mapped(lambda v: flags.append(isinstance(v, Tensor)), value)
+    return any(flags)
 
 
 @contextlib.contextmanager
@@ -135,21 +135,21 @@ def run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], forward: Any
     own = module.__dict__
     is_traced = "_is_traced" in own or _is_traced((args, kwargs))
     seen = (lambda value: value) if is_traced else lambda value: mapped(handed, value)
-    after = list(own.get(AFTER, ()))
+    pending = list(own.get(AFTER, ()))
     try:
         with _manner(is_traced):
             for hook in own.get(BEFORE, ()):
                 args, kwargs = _before(hook, module, seen(args), seen(kwargs))
         result = forward(module, mapped(plain, args), mapped(plain, kwargs))
-        while after:
-            hook = after.pop(0)
+        while pending:
+            hook = pending.pop(0)
             with _manner(is_traced):
                 operands = (seen(args), seen(kwargs)) if hook.with_kwargs else (seen(args),)
                 output = hook.function(module, *operands, seen(result))
             result = result if output is None else mapped(plain, output)
         return result
     except Exception:
-        for hook in after:
+        for hook in pending:
             if hook.always:
                 _after_failure(hook, module, args, kwargs)
         raise

@@ -53,7 +53,7 @@ def fans(tensor: Any) -> tuple[int, int]:
 
 
 def _fill(tensor: Any, values: Any) -> Any:
-    array = tensor.data if isinstance(tensor, Parameter) else tensor
+    array = _array(tensor)
     array[...] = values if isinstance(values, float) else F.astype(values, array.dtype)
     return tensor
 

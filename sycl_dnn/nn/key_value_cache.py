@@ -151,10 +151,10 @@ class KVCache(NamedTuple):
         """Raise ValueError if the positions exceed the capacity and the host knows the length."""
         if isinstance(self.length, Tensor):
             return
-        known = float(self.length)
-        if not known + length <= self.capacity:
+        length_now = float(self.length)
+        if not length_now + length <= self.capacity:
             raise ValueError(
-                f"KVCache: there must be room for {length} more positions, got {known:g} of "
+                f"KVCache: there must be room for {length} more positions, got {length_now:g} of "
                 f"{self.capacity} written; make a cache of a larger capacity"
             )
 

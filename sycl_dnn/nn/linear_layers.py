@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from sycl_dnn import functional as F
@@ -15,6 +16,31 @@ from sycl_dnn.nn.parameter import Parameter
 def new_parameter(shape: tuple[int, ...], dtype: Any, device: Any) -> Parameter:
     """Return an uninitialized parameter."""
     return Parameter(F.zeros(shape, dtype=dtype, device=device))
+
+
+def register_parameters(
+    module: Module, shapes: Mapping[str, tuple[int, ...] | None], dtype: Any, device: Any
+) -> None:
+    """Register uninitialized parameters by name, absent ones for shapes of None."""
+    for name, shape in shapes.items():
+        parameter = None if shape is None else new_parameter(shape, dtype, device)
+        module.register_parameter(name, parameter)
+
+
+def draw_parameters(module: Module, fan_in: int) -> None:
+    """Draw all parameters uniformly from +-1 / sqrt(fan_in)."""
+    bound = 1 / math.sqrt(fan_in)
+    for parameter in module.parameters():
+        init.uniform_(parameter, -bound, bound)
+
+
+def draw_weight_and_bias(weight: Any, bias: Any) -> None:
+    """Draw a weight and a bias (or None) uniformly from +-1 / sqrt(fan_in)."""
+    init.kaiming_uniform_(weight, a=math.sqrt(5))
+    if bias is not None:
+        fan_in = init.fans(weight)[0]
+        bound = 1 / math.sqrt(fan_in) if fan_in else 0
+        init.uniform_(bias, -bound, bound)
 
 
 class Identity(Module):
@@ -60,19 +86,13 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = new_parameter((out_features, in_features), dtype, device)
-        if bias:
-            self.bias = new_parameter((out_features,), dtype, device)
-        else:
-            self.register_parameter("bias", None)
+        shapes = {"weight": (out_features, in_features), "bias": (out_features,) if bias else None}
+        register_parameters(self, shapes, dtype, device)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw new values for the parameters."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            bound = 1 / math.sqrt(self.in_features) if self.in_features else 0
-            init.uniform_(self.bias, -bound, bound)
+        draw_weight_and_bias(self.weight, self.bias)
 
     def forward(self, input: Any) -> Any:
         """Map (*, in_features) to (*, out_features)."""
@@ -111,18 +131,13 @@ class Bilinear(Module):
         self.in2_features = in2_features
         self.out_features = out_features
         shape = (out_features, in1_features, in2_features)
-        self.weight = new_parameter(shape, dtype, device)
-        if bias:
-            self.bias = new_parameter((out_features,), dtype, device)
-        else:
-            self.register_parameter("bias", None)
+        shapes = {"weight": shape, "bias": (out_features,) if bias else None}
+        register_parameters(self, shapes, dtype, device)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw new values for the parameters."""
-        bound = 1 / math.sqrt(self.in1_features)
-        for parameter in self.parameters():
-            init.uniform_(parameter, -bound, bound)
+        draw_parameters(self, self.in1_features)
 
     def forward(self, input1: Any, input2: Any) -> Any:
         """Map (*, in1_features) and (*, in2_features) to (*, out_features)."""

@@ -49,7 +49,7 @@ class _Epoch:
     """Counts changes to the form of any module; cached forms are valid for one count."""
 
     count = 0
-    #: How many modules have handed out arrays, which others may write from then on.
+    #: Number of modules that have handed out arrays, which others may write from then on.
     n_lending = 0
 
 
@@ -59,12 +59,12 @@ def form_changed() -> None:
 
 
 def changes() -> tuple[int, int]:
-    """Return counts: while they are the same, no module has other arrays or lends more of them."""
+    """Return counters that change whenever a module replaces or starts to lend arrays."""
     return _Epoch.count, _Epoch.n_lending
 
 
 def lends(module: Any) -> dict[str, Any]:
-    """Note that others have arrays of a module; return those lent as attributes, by name."""
+    """Mark a module's arrays as shared; return those lent as attributes, by name."""
     own = module.__dict__
     result: dict[str, Any] | None = own.get("_lent")
     if result is None:
@@ -79,7 +79,7 @@ class Node(NamedTuple):
     kind: type
     #: Hyper-parameters that are shared, and those that are rebuilt from leaves.
     fixed: dict[str, Any]
-    made: dict[str, Maker]
+    makers: dict[str, Maker]
     #: Indices of leaves and nodes; None for an absent parameter.
     parameters: dict[str, int | None]
     buffers: dict[str, int | None]
@@ -105,7 +105,7 @@ class Form:
         self.held = tuple(walk.held)
         #: Whether the form of a copy is known without another walk.
         self.is_written = walk.is_written
-        self.is_simple = walk.is_lasting and not any(node.made for node in self.nodes)
+        self.is_simple = walk.is_lasting and not any(node.makers for node in self.nodes)
         self._hash = hash((self.key, self.constants))
         #: The module that last had this form.
         self.root: Callable[[], Any] = weakref.ref(walk.root)
@@ -125,11 +125,11 @@ class Form:
 
     def parameters(self) -> list[bool]:
         """Return for each leaf whether it is a parameter, trainable or frozen."""
-        found = {number for node in self.nodes for number in node.parameters.values()}
-        return [number in found for number in range(len(self.names))]
+        indices = {number for node in self.nodes for number in node.parameters.values()}
+        return [number in indices for number in range(len(self.names))]
 
 
-class _Known(NamedTuple):
+class _CachedForm(NamedTuple):
     epoch: int
     form: Form
     #: The location of each leaf: a dict and its key.
@@ -138,7 +138,7 @@ class _Known(NamedTuple):
     contents: Sequence[tuple[Any, list[Any]]] = ()
 
 
-_known: weakref.WeakKeyDictionary[Any, _Known] = weakref.WeakKeyDictionary()
+_cached_forms: weakref.WeakKeyDictionary[Any, _CachedForm] = weakref.WeakKeyDictionary()
 
 
 class _Walk:
@@ -174,24 +174,24 @@ class _Walk:
 
     def _leaf(self, owner: dict[str, Any], name: str, path: str, is_constant: bool) -> int:
         value = owner[name]
-        number = self._numbers.get(id(value))
-        if number is None:
-            number = self._numbers[id(value)] = len(self.leaves)
+        index = self._numbers.get(id(value))
+        if index is None:
+            index = self._numbers[id(value)] = len(self.leaves)
             self.leaves.append(value)
             self.names.append(path)
             self.constants.append(is_constant)
             self.places.append((owner, name))
         elif not is_constant:
-            self.constants[number] = False
-        return number
+            self.constants[index] = False
+        return index
 
     def _node(self, module: Any, path: str, is_constant: bool) -> int:
-        known = self._nodes.get(id(module))
-        if known is not None:
+        existing = self._nodes.get(id(module))
+        if existing is not None:
             if not is_constant:
                 self._registered(module, path)
-            return known
-        number = self._nodes[id(module)] = len(self.nodes)
+            return existing
+        index = self._nodes[id(module)] = len(self.nodes)
         self.nodes.append(None)
         kind, own = type(module), module.__dict__
         self._code(kind)
@@ -205,7 +205,7 @@ class _Walk:
             for n, v in own["_buffers"].items()
         }
         fixed: dict[str, Any] = {}
-        made: dict[str, Maker] = {}
+        makers: dict[str, Maker] = {}
         tokens = []
         fixed |= {name: own[name] for name in ("_state_hooks", "_written") if name in own}
         for name, value in own.items():
@@ -220,30 +220,30 @@ class _Walk:
             if maker is None:
                 fixed[name] = value
             else:
-                made[name] = maker
+                makers[name] = maker
         modules = {
             n: None if v is None else self._node(v, f"{path}.{n}", is_constant)
             for n, v in own["_modules"].items()
         }
         frozen, transient = frozenset(own["_frozen"]), frozenset(own["_transient"])
         self._frozen.update(k for n in frozen if (k := parameters.get(n)) is not None)
-        self.nodes[number] = Node(
-            kind, fixed, made, parameters, buffers, modules, frozen, transient
+        self.nodes[index] = Node(
+            kind, fixed, makers, parameters, buffers, modules, frozen, transient
         )
         groups = [tuple(g.items()) for g in (parameters, buffers, modules)]
-        self.tokens.append((number, kind, frozenset(tokens), *groups, frozen))
-        return number
+        self.tokens.append((index, kind, frozenset(tokens), *groups, frozen))
+        return index
 
     def _written(self, owner: Any, name: str, value: Any, path: str) -> tuple[Any, Maker | None]:
-        """Do as ``_encoded`` for what a forward assigns: no part of the form, but guards see it."""
+        """Encode an attribute that a forward assigns: not part of the form, but guarded."""
         self.is_lasting, self.is_written = False, True
-        if held_objects.reaches(value, self._wanted(), path, {}):
+        if held_objects.reaches(value, self._member_ids(), path, {}):
             return self._encoded(owner, name, value, path)
         self.held.append(value)
         return "written", lambda copies: copied(value)
 
     def _registered(self, module: Any, path: str) -> None:
-        """Count the parameters of a module first met in a plain attribute or under another name."""
+        """Mark parameters as trainable that were first reached through a plain attribute."""
         own = module.__dict__
         for name, value in own["_parameters"].items():
             number = -1 if value is None else self._numbers[id(value)]
@@ -300,42 +300,42 @@ class _Walk:
         self.held.append(value)
         return arguments.key_of(value), None
 
+    def _item(self, value: Any, path: str) -> tuple[Any, Maker | None]:
+        return self._encoded({"item": value}, "item", value, path)
+
     def _object(self, value: Any, path: str) -> tuple[Any, Maker] | None:
-        """Do the same for a callable or object; None if it refers to no registered module."""
-        number = self._objects.get(id(value))
-        if number is not None:
+        """Encode a callable or object; None if it refers to no registered module."""
+        index = self._objects.get(id(value))
+        if index is not None:
             makers = self._makers
-            return ("object", number), lambda copies: makers[number](copies)
+            return ("object", index), lambda copies: makers[index](copies)
         parts = held_objects.parts_of(value)
         if parts is None:
             return None
-        expected = self._wanted()
-        reaches = functools.partial(held_objects.reaches, wanted=expected, path=path)
+        member_ids = self._member_ids()
+        reaches = functools.partial(held_objects.reaches, ids=member_ids, path=path)
         reached = [i for i, v in enumerate(parts.children) if reaches(v, seen={})]
         if not reached:
             return None
         self.is_lasting = False
-        number = self._objects[id(value)] = len(self._objects)
+        index = self._objects[id(value)] = len(self._objects)
         self._alive.append(value)  # so that its id remains unique
-        encoded = {
-            i: self._encoded({"item": parts.children[i]}, "item", parts.children[i], path)
-            for i in reached
-        }
+        encoded = {i: self._item(parts.children[i], path) for i in reached}
         self.held += parts.guarded(encoded)
         if isinstance(value, types.MethodType):
             self.held += held_objects.methods_of(type(value.__self__), value.__func__.__name__)
 
         def maker(copies: Copies) -> Any:
-            if number not in copies.objects:
-                made = {i: functools.partial(_made, parts.children[i], m, copies)
+            if index not in copies.objects:
+                child_makers = {i: functools.partial(_rebuilt, parts.children[i], m, copies)
                         for i, (_, m) in encoded.items()}  # fmt: skip
-                parts.build(made, functools.partial(copies.objects.__setitem__, number))
-            return copies.objects[number]
+                parts.build(child_makers, functools.partial(copies.objects.__setitem__, index))
+            return copies.objects[index]
 
-        self._makers[number] = maker
+        self._makers[index] = maker
         return (parts.kind, tuple((i, token) for i, (token, _) in encoded.items())), maker
 
-    def _wanted(self) -> frozenset[int]:
+    def _member_ids(self) -> frozenset[int]:
         """Return the ids of the tree's modules and their parameters."""
         if self._ids is None:
             self._ids = ids_of(self.root)
@@ -343,57 +343,55 @@ class _Walk:
 
     def _container(self, value: Any, node: Any, path: str) -> tuple[Any, Maker | None]:
         children = list(node.children)
-        made = [
-            self._encoded({"item": v}, "item", v, path + step)
-            for v, step in zip(children, node.steps(), strict=True)
-        ]
-        more = [] if node.kind in _BUILTIN else attributes_of(value, node)
-        others = [self._encoded({"item": v}, "item", v, f"{path}.{n}")[0] for n, v in more]
-        pairs = zip(children, made, strict=True)
-        if not more and all(m is None or id(v) in self._plain for v, (_, m) in pairs):
+        steps = zip(children, node.steps(), strict=True)
+        encoded = [self._item(v, path + step) for v, step in steps]
+        attributes = [] if node.kind in _BUILTIN else attributes_of(value, node)
+        attribute_tokens = [(n, self._item(v, f"{path}.{n}")[0]) for n, v in attributes]
+        pairs = zip(children, encoded, strict=True)
+        if not attributes and all(m is None or id(v) in self._plain for v, (_, m) in pairs):
             self._plain.add(id(value))
             if not _is_fixed(node.kind):
                 self.contents.append((value, content_of(node)))
         else:
             self.is_lasting = False
-        tokens = (*(t for t, _ in made), *zip((n for n, _ in more), others, strict=True))
+        tokens = (*(t for t, _ in encoded), *attribute_tokens)
         token = (node.kind, node.order or node.aux, tokens)
 
         def maker(copies: Copies) -> Any:
             copy = node.rebuilt(
-                [v if m is None else m(copies) for v, (_, m) in zip(children, made, strict=True)]
+                [v if m is None else m(copies) for v, (_, m) in zip(children, encoded, strict=True)]
             )
-            add_attributes(copy, value, more)
+            add_attributes(copy, value, attributes)
             return copy
 
         # A copy gets its own list, so that changes to one do not affect the other.
-        is_shared = node.kind is tuple and not any(m for _, m in made)
+        is_shared = node.kind is tuple and not any(m for _, m in encoded)
         return token, None if is_shared or self._is_configuration(value, node) else maker
 
     def _is_configuration(self, value: Any, node: Any) -> bool:
         """Whether a value is an array-free object of a user's class, which copies share."""
         if node.kind in _BUILTIN:
             return False
-        expected = self._wanted()
-        leads = any(held_objects.reaches(v, expected, "", {}) for v in node.children)
+        member_ids = self._member_ids()
+        leads = any(held_objects.reaches(v, member_ids, "", {}) for v in node.children)
         return not leads and not any(
             nested_arguments.is_array(v) or isinstance(v, Tensor) for v in tree.leaves(value)
         )
 
 
-def _made(value: Any, maker: Maker | None, copies: Copies) -> Any:
+def _rebuilt(value: Any, maker: Maker | None, copies: Copies) -> Any:
     return value if maker is None else maker(copies)
 
 
 def registered_modules(root: Any) -> Iterator[Any]:
     """Yield a module and its registered submodules, each once, in state-dict order."""
-    expected, seen = [root], set()
-    while expected:
-        module = expected.pop()
+    stack, seen = [root], set()
+    while stack:
+        module = stack.pop()
         if module is not None and id(module) not in seen:
             seen.add(id(module))
             yield module
-            expected += reversed(module.__dict__["_modules"].values())
+            stack += reversed(module.__dict__["_modules"].values())
 
 
 def ids_of(root: Any) -> frozenset[int]:
@@ -410,43 +408,43 @@ def flatten(module: Any) -> tuple[list[Any], Form]:
 
 
 def is_lasting(module: Any) -> bool:
-    """Whether ``changes`` counts all that changes the form of a module."""
+    """Whether ``changes`` detects every change to the form of a module."""
     walked(module)
-    known = _known.get(module)
-    return known is not None and not known.contents
+    cached = _cached_forms.get(module)
+    return cached is not None and not cached.contents
 
 
 def walked(module: Any) -> tuple[list[Any], Form]:
-    """Do the same as ``flatten`` for callers that let nobody write the arrays."""
-    known = _known.get(module)
+    """Do the same as ``flatten``, for callers that do not expose the arrays to writes."""
+    cached = _cached_forms.get(module)
     if (
-        known is not None
-        and known.epoch == _Epoch.count
-        and all(content_of(tree.opened(value)) == held for value, held in known.contents)
+        cached is not None
+        and cached.epoch == _Epoch.count
+        and all(content_of(tree.opened(value)) == contents for value, contents in cached.contents)
     ):
-        known.form.root = weakref.ref(module)
-        return [owner[name] for owner, name in known.places], known.form
+        cached.form.root = weakref.ref(module)
+        return [owner[name] for owner, name in cached.places], cached.form
     walk = _Walk(module)
     form = Form(walk)
     if walk.is_lasting:
-        _known[module] = _Known(_Epoch.count, form, walk.places, walk.contents)
+        _cached_forms[module] = _CachedForm(_Epoch.count, form, walk.places, walk.contents)
     return walk.leaves, form
 
 
 def unflatten(form: Form, leaves: Iterable[Any]) -> Any:
     """Build a module of a form from arrays or traced values."""
-    provided = list(leaves)
-    is_traced = any(isinstance(v, Tensor) for v in provided)
+    leaf_values = list(leaves)
+    is_traced = any(isinstance(v, Tensor) for v in leaf_values)
     if is_traced:
-        bypassed.note(form, provided)
+        bypassed.note(form, leaf_values)
     modules = [object.__new__(node.kind) for node in form.nodes]
-    copies = Copies(provided, modules)
+    copies = Copies(leaf_values, modules)
     for module, node in zip(modules, form.nodes, strict=True):
         own: dict[str, Any] = dict(node.fixed)
-        for name, maker in node.made.items():
+        for name, maker in node.makers.items():
             own[name] = maker(copies)
-        own["_parameters"] = _chosen(node.parameters, provided)
-        own["_buffers"] = _chosen(node.buffers, provided)
+        own["_parameters"] = _chosen(node.parameters, leaf_values)
+        own["_buffers"] = _chosen(node.buffers, leaf_values)
         own["_modules"] = _chosen(node.modules, modules)
         own["_frozen"], own["_transient"] = node.frozen, node.transient
         own["_lent"] = {}
@@ -454,19 +452,19 @@ def unflatten(form: Form, leaves: Iterable[Any]) -> Any:
             own["_is_traced"] = True
         module.__dict__.update(own)
     if form.is_simple:
-        _known[modules[0]] = _Known(_Epoch.count, form, _places(form, modules))
+        _cached_forms[modules[0]] = _CachedForm(_Epoch.count, form, _places(form, modules))
     return modules[0]
 
 
 def _places(form: Form, modules: Sequence[Any]) -> list[tuple[dict[str, Any], str]]:
-    found: dict[int, tuple[dict[str, Any], str]] = {}
+    places: dict[int, tuple[dict[str, Any], str]] = {}
     for module, node in zip(modules, form.nodes, strict=True):
         own = module.__dict__
         for numbers, group in ((node.parameters, "_parameters"), (node.buffers, "_buffers")):
             for name, number in numbers.items():
                 if number is not None:
-                    found.setdefault(number, (own[group], name))
-    return [found[i] for i in range(len(form.names))]
+                    places.setdefault(number, (own[group], name))
+    return [places[i] for i in range(len(form.names))]
 
 
 def _chosen(numbers: dict[str, int | None], values: Sequence[Any]) -> dict[str, Any]:
@@ -476,7 +474,7 @@ def _chosen(numbers: dict[str, int | None], values: Sequence[Any]) -> dict[str, 
 def replace(module: Any, leaves: Sequence[Any]) -> None:
     """Replace a module's arrays wherever it refers to them."""
     old, _ = flatten(module)
-    new = {id(before): after for before, after in zip(old, leaves, strict=True)}
+    new = {id(old_array): new_array for old_array, new_array in zip(old, leaves, strict=True)}
     for part in module.modules():
         for group in (part._parameters, part._buffers):
             for name, value in group.items():

@@ -8,7 +8,7 @@ from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn.nn import init
-from sycl_dnn.nn.linear_layers import new_parameter
+from sycl_dnn.nn.linear_layers import register_parameters
 from sycl_dnn.nn.module import Module
 from sycl_dnn.trace.values import Tensor
 
@@ -19,8 +19,8 @@ class _Affine(Module):
     def _add(
         self, shape: tuple[int, ...], weight: bool, bias: bool, dtype: Any, device: Any
     ) -> None:
-        for name, expected in (("weight", weight), ("bias", bias)):
-            self.register_parameter(name, new_parameter(shape, dtype, device) if expected else None)
+        shapes = {"weight": shape if weight else None, "bias": shape if bias else None}
+        register_parameters(self, shapes, dtype, device)
 
     def reset_parameters(self) -> None:
         """Set weights to one and biases to zero."""
@@ -45,8 +45,8 @@ class _Running(_Affine):
         self.affine, self.track_running_stats = affine, track_running_stats
         self._add((num_features,), affine, affine and bias, dtype, device)
         for name, fill in (("running_mean", 0.0), ("running_var", 1.0)):
-            result = F.full((num_features,), fill, dtype=dtype, device=device)
-            self.register_buffer(name, result if track_running_stats else None)
+            statistic = F.full((num_features,), fill, dtype=dtype, device=device)
+            self.register_buffer(name, statistic if track_running_stats else None)
         # float32 counts exactly up to 16,777,216; state dicts have int64, as in torch.
         count = F.zeros((), device=device) if track_running_stats else None
         self.register_buffer("num_batches_tracked", count)
@@ -65,17 +65,17 @@ class _Running(_Affine):
     def _check(self, input: Any) -> None:
         kind = type(self).__name__
         if input.ndim not in self.ranks:
-            expected = " or ".join(f"{n}D" for n in self.ranks)
-            raise ValueError(f"{kind}: expected {expected} input (got {input.ndim}D input)")
+            allowed = " or ".join(f"{n}D" for n in self.ranks)
+            raise ValueError(f"{kind}: expected {allowed} input (got {input.ndim}D input)")
 
     def _counted(self, input: Any) -> Any:
         """Count a batch and return the number of batches so far."""
         old = self.num_batches_tracked
         if isinstance(input, Tensor) and not isinstance(old, Tensor):
             old = input.trace.capture(old)
-        result = F.add(old, 1.0)
-        self.update_buffer("num_batches_tracked", result)
-        return result
+        count = F.add(old, 1.0)
+        self.update_buffer("num_batches_tracked", count)
+        return count
 
     def extra_repr(self) -> str:
         """Return what ``repr`` shows."""
@@ -112,8 +112,8 @@ class _BatchNorm(_Running):
         """Update the statistics as cumulative averages over all batches."""
         axes = [0, *range(2, input.ndim)]
         wide = F.astype(input, "float32")
-        found = {"running_mean": F.mean(wide, axes), "running_var": F.var(wide, axes)}
-        for name, new in found.items():
+        statistics = {"running_mean": F.mean(wide, axes), "running_var": F.var(wide, axes)}
+        for name, new in statistics.items():
             old = getattr(self, name)
             if isinstance(input, Tensor) and not isinstance(old, Tensor):
                 old = input.trace.capture(old)
@@ -259,8 +259,8 @@ class RMSNorm(_Affine):
         super().__init__()
         self.normalized_shape, self.eps = _axes(normalized_shape), eps
         self.elementwise_affine = elementwise_affine
-        result = new_parameter(self.normalized_shape, dtype, device) if elementwise_affine else None
-        self.register_parameter("weight", result)
+        shape = self.normalized_shape if elementwise_affine else None
+        register_parameters(self, {"weight": shape}, dtype, device)
         self.reset_parameters()
 
     def forward(self, input: Any) -> Any:

@@ -21,15 +21,15 @@ class _Run(NamedTuple):
 
 
 def _runs(batch_sizes: Sequence[int]) -> list[_Run]:
-    results: list[_Run] = []
+    runs: list[_Run] = []
     first = 0
     for size in batch_sizes:
-        if results and results[-1].n_sequences == size:
-            results[-1] = results[-1]._replace(n_steps=results[-1].n_steps + 1)
+        if runs and runs[-1].n_sequences == size:
+            runs[-1] = runs[-1]._replace(n_steps=runs[-1].n_steps + 1)
         else:
-            results.append(_Run(first, 1, size))
+            runs.append(_Run(first, 1, size))
         first += size
-    return results
+    return runs
 
 
 def run_packed(network: Any, sequence: Any, hx: Any) -> tuple[Any, Any]:
@@ -54,20 +54,25 @@ def run_packed(network: Any, sequence: Any, hx: Any) -> tuple[Any, Any]:
         )
     n_directions = 2 if network.bidirectional else 1
     initial = _initial(network, sequence, hx, network.num_layers * n_directions)
-    ends: list[States] = []
+    final_states: list[States] = []
     for layer in range(network.num_layers):
         if layer and network.dropout and network.training:
             data = F.dropout(data, network.dropout, True)
         outputs = []
         for direction in range(n_directions):
             weights = network.weights_of(layer, direction)
-            result, end = _directed(network, data, runs, initial[len(ends)], weights, direction)
-            outputs.append(result)
-            ends.append(end)
+            output, final_state = _directed(
+                network, data, runs, initial[len(final_states)], weights, direction
+            )
+            outputs.append(output)
+            final_states.append(final_state)
         data = outputs[0] if n_directions == 1 else F.cat(outputs, 1)
-    states = [F.stack([end[i] for end in ends]) for i in range(len(ends[0]))]
-    back = sequence.unsorted_indices
-    states = [s if back is None else _ordered(s, back) for s in states]
+    states = [
+        F.stack([final_state[i] for final_state in final_states])
+        for i in range(len(final_states[0]))
+    ]
+    restore_order = sequence.unsorted_indices
+    states = [s if restore_order is None else _ordered(s, restore_order) for s in states]
     return sequence._replace(data=data), tuple(states) if len(states) > 1 else states[0]
 
 
@@ -84,16 +89,16 @@ def _initial(network: Any, sequence: Any, hx: Any, n_cells: int) -> list[States]
     if hx is None:
         zero = F.mul(F.narrow(F.narrow(data, 0, 0, 1), 1, 0, 1), 0.0)
         return [[F.expand(zero, (n, width)) for width in widths] for _ in range(n_cells)]
-    provided = list(hx) if network.mode == "lstm" else [hx]
-    for state, width in zip(provided, widths, strict=True):
+    states = list(hx) if network.mode == "lstm" else [hx]
+    for state, width in zip(states, widths, strict=True):
         if tuple(state.shape) != (n_cells, n, width):
             raise ValueError(
                 f"{type(network).__name__}: hx must have the shape {(n_cells, n, width)}, got "
                 f"{tuple(state.shape)}"
             )
     order = sequence.sorted_indices
-    provided = [s if order is None else _ordered(s, order) for s in provided]
-    return [[F.squeeze(F.narrow(s, 0, i, 1), 0) for s in provided] for i in range(n_cells)]
+    states = [s if order is None else _ordered(s, order) for s in states]
+    return [[F.squeeze(F.narrow(s, 0, i, 1), 0) for s in states] for i in range(n_cells)]
 
 
 def _directed(
@@ -103,20 +108,20 @@ def _directed(
     n = runs[-1].n_sequences if reverse else runs[0].n_sequences
     states = [F.narrow(s, 0, 0, n) for s in initial]
     outputs: list[Any] = []
-    done: list[States] = []
+    finished: list[States] = []
     for run in reversed(runs) if reverse else runs:
-        more = run.n_sequences - n
-        if more > 0:
-            new = [F.narrow(s, 0, n, more) for s in initial]
+        n_added = run.n_sequences - n
+        if n_added > 0:
+            new = [F.narrow(s, 0, n, n_added) for s in initial]
             states = [F.cat(pair, 0) for pair in zip(states, new, strict=True)]
-        elif more < 0:
-            done.append([F.narrow(s, 0, run.n_sequences, -more) for s in states])
+        elif n_added < 0:
+            finished.append([F.narrow(s, 0, run.n_sequences, -n_added) for s in states])
             states = [F.narrow(s, 0, 0, run.n_sequences) for s in states]
         n = run.n_sequences
-        result, states = _stepped(network, data, run, states, weights, reverse)
-        outputs.append(result)
-    done.append(states)
-    last = [F.cat(list(parts), 0) for parts in zip(*reversed(done), strict=True)]
+        output, states = _stepped(network, data, run, states, weights, reverse)
+        outputs.append(output)
+    finished.append(states)
+    last = [F.cat(list(parts), 0) for parts in zip(*reversed(finished), strict=True)]
     return F.cat(outputs[::-1] if reverse else outputs, 0), last
 
 
@@ -125,13 +130,13 @@ def _stepped(
 ) -> tuple[Any, States]:
     rows = F.narrow(data, 0, run.first, run.n_steps * run.n_sequences)
     x = F.reshape(rows, (run.n_steps, run.n_sequences, data.shape[1]))
-    provided = [F.unsqueeze(s, 0) for s in states]
-    hx = tuple(provided) if len(provided) > 1 else provided[0]
+    unsqueezed = [F.unsqueeze(s, 0) for s in states]
+    hx = tuple(unsqueezed) if len(unsqueezed) > 1 else unsqueezed[0]
     x = F.flip(x, 0) if reverse else x
-    result, end = getattr(F, network.mode)(x, hx, weights, bias=network.bias)
-    result = F.flip(result, 0) if reverse else result
-    ends = end if isinstance(end, tuple) else (end,)
+    output, state = getattr(F, network.mode)(x, hx, weights, bias=network.bias)
+    output = F.flip(output, 0) if reverse else output
+    final_states = state if isinstance(state, tuple) else (state,)
     return (
-        F.reshape(result, (run.n_steps * run.n_sequences, result.shape[2])),
-        [F.squeeze(s, 0) for s in ends],
+        F.reshape(output, (run.n_steps * run.n_sequences, output.shape[2])),
+        [F.squeeze(s, 0) for s in final_states],
     )

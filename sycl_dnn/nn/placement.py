@@ -43,17 +43,17 @@ class Placement:
 
     def _replaced(self, change: Callable[[Any], Any]) -> Any:
         """Apply a function once per array, so that tied arrays remain tied."""
-        produced: dict[int, tuple[Any, Any]] = {}
+        replacements: dict[int, tuple[Any, Any]] = {}
 
         def once(array: Any) -> Any:
-            if id(array) not in produced:
-                produced[id(array)] = (array, change(array))
-            return produced[id(array)][1]
+            if id(array) not in replacements:
+                replacements[id(array)] = (array, change(array))
+            return replacements[id(array)][1]
 
         # Includes the results, because a module with two names is visited twice.
         def each(array: Any) -> Any:
             new = once(array)
-            produced.setdefault(id(new), (new, new))
+            replacements.setdefault(id(new), (new, new))
             return new
 
         return self._apply(each)
@@ -66,9 +66,9 @@ class Placement:
 
         Parameters
         ----------
-        * A dtype (``"bfloat16"``, ``dpnp.float32``), a device, or an array whose dtype and queue
-        * are used.
-            queue.
+        *args
+            A dtype (``"bfloat16"``, ``dpnp.float32``), a device, or an array whose dtype and queue
+            are used.
         dtype
             The dtype as a keyword.
         device : dpctl.SyclQueue, dpctl.SyclDevice or str, optional
@@ -136,8 +136,8 @@ class Placement:
 
     def _queue(self) -> Any:
         """Return the queue of the arrays; None if the module has no arrays."""
-        found = itertools.chain(self.parameters(), self.buffers())
-        return next((value.sycl_queue for value in found), None)
+        arrays = itertools.chain(self.parameters(), self.buffers())
+        return next((value.sycl_queue for value in arrays), None)
 
 
 def _queue_named(device: Any) -> Any:

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from sycl_dnn import functional as F
-from sycl_dnn.nn import init
-from sycl_dnn.nn.linear_layers import new_parameter
+from sycl_dnn.nn.linear_layers import draw_parameters, register_parameters
 from sycl_dnn.nn.module import Module
 
 
@@ -34,16 +32,12 @@ class _Cell(Module):
             "weight_ih": (rows, input_size), "weight_hh": (rows, hidden_size),
             "bias_ih": (rows,) if bias else None, "bias_hh": (rows,) if bias else None,
         }  # fmt: skip
-        for name, shape in shapes.items():
-            result = None if shape is None else new_parameter(shape, dtype, device)
-            self.register_parameter(name, result)
+        register_parameters(self, shapes, dtype, device)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw the parameters uniformly from +-1 / sqrt(hidden_size)."""
-        bound = 1 / math.sqrt(self.hidden_size)
-        for parameter in self.parameters():
-            init.uniform_(parameter, -bound, bound)
+        draw_parameters(self, self.hidden_size)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """Compute one step of (N, C) or (C,).
@@ -82,29 +76,28 @@ class _Cell(Module):
         return text + ("" if nonlinearity == "tanh" else f", nonlinearity={nonlinearity}")
 
 
-class RNNCell(_Cell):
-    """One step of a recurrence with tanh or ReLU, as ``torch.nn.RNNCell``.
+_TEXT = """One step of {what}, as ``torch.nn.{name}``.
 
     Parameters
     ----------
     input_size, hidden_size : int
-    bias : bool
-    nonlinearity : {"tanh", "relu"}
+    bias : bool{more}
     device, dtype
         As ``Linear``.
 
     Raises
     ------
     ValueError
-        A size is less than 1, or ``nonlinearity`` is neither of the two.
+        A size is less than 1{also}.
 
     Examples
     --------
     >>> from sycl_dnn import functional as F, nn
-    >>> nn.RNNCell(4, 8)(F.randn(3, 4)).shape
-    (3, 8)
+    >>> {example}
     """
 
+
+class RNNCell(_Cell):  # noqa: D101 - below
     n_gates = 1
 
     def __init__(
@@ -120,52 +113,26 @@ class RNNCell(_Cell):
         self.mode = f"rnn_{nonlinearity}"
 
 
-class LSTMCell(_Cell):
-    """One step of a long short-term memory, as ``torch.nn.LSTMCell``.
-
-    Parameters
-    ----------
-    input_size, hidden_size : int
-    bias : bool
-    device, dtype
-        As ``Linear``.
-
-    Raises
-    ------
-    ValueError
-        A size is less than 1.
-
-    Examples
-    --------
-    >>> from sycl_dnn import functional as F, nn
-    >>> h, c = nn.LSTMCell(4, 8)(F.randn(3, 4), (F.zeros(3, 8), F.zeros(3, 8)))
-    >>> h.shape, c.shape
-    ((3, 8), (3, 8))
-    """
-
+class LSTMCell(_Cell):  # noqa: D101 - below
     n_gates, mode = 4, "lstm"
 
 
-class GRUCell(_Cell):
-    """One step of gated recurrent units, as ``torch.nn.GRUCell``.
-
-    Parameters
-    ----------
-    input_size, hidden_size : int
-    bias : bool
-    device, dtype
-        As ``Linear``.
-
-    Raises
-    ------
-    ValueError
-        A size is less than 1.
-
-    Examples
-    --------
-    >>> from sycl_dnn import functional as F, nn
-    >>> nn.GRUCell(4, 8)(F.randn(4), F.zeros(8)).shape
-    (8,)
-    """
-
+class GRUCell(_Cell):  # noqa: D101 - below
     n_gates, mode = 3, "gru"
+
+
+RNNCell.__doc__ = _TEXT.format(
+    what="a recurrence with tanh or ReLU", name="RNNCell",
+    more='\n    nonlinearity : {"tanh", "relu"}',
+    also=", or ``nonlinearity`` is neither of the two",
+    example="nn.RNNCell(4, 8)(F.randn(3, 4)).shape\n    (3, 8)",
+)  # fmt: skip
+LSTMCell.__doc__ = _TEXT.format(
+    what="a long short-term memory", name="LSTMCell", more="", also="",
+    example="h, c = nn.LSTMCell(4, 8)(F.randn(3, 4), (F.zeros(3, 8), F.zeros(3, 8)))\n"
+    "    >>> h.shape, c.shape\n    ((3, 8), (3, 8))",
+)  # fmt: skip
+GRUCell.__doc__ = _TEXT.format(
+    what="gated recurrent units", name="GRUCell", more="", also="",
+    example="nn.GRUCell(4, 8)(F.randn(4), F.zeros(8)).shape\n    (8,)",
+)  # fmt: skip

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from sycl_dnn import functional as F
-from sycl_dnn.nn import init
-from sycl_dnn.nn.linear_layers import new_parameter
+from sycl_dnn.nn.linear_layers import draw_parameters, new_parameter
 from sycl_dnn.nn.module import Module
 from sycl_dnn.nn.packed_recurrence import run_packed
 
@@ -55,17 +53,15 @@ class _Network(Module):
                     shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
                 if proj_size:
                     shapes |= {"weight_hr": (proj_size, hidden_size)}
-                for what, shape in shapes.items():
-                    names.append(f"{what}_l{layer}{direction}")
+                for kind, shape in shapes.items():
+                    names.append(f"{kind}_l{layer}{direction}")
                     self.register_parameter(names[-1], new_parameter(shape, dtype, device))
         self._names = tuple(names)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw the parameters uniformly from +-1 / sqrt(hidden_size)."""
-        bound = 1 / math.sqrt(self.hidden_size)
-        for parameter in self.parameters():
-            init.uniform_(parameter, -bound, bound)
+        draw_parameters(self, self.hidden_size)
 
     def flatten_parameters(self) -> None:
         """Do nothing: programs pack their weights themselves."""
@@ -90,16 +86,18 @@ class _Network(Module):
 
     def weights_of(self, layer: int, direction: int) -> list[Any]:
         """Return the parameters of one layer and direction, in the functional order."""
-        end = f"_l{layer}" + ("_reverse" if direction else "")
-        return [getattr(self, name) for name in self._names if name.endswith(end)]
+        suffix = f"_l{layer}" + ("_reverse" if direction else "")
+        return [getattr(self, name) for name in self._names if name.endswith(suffix)]
 
     def extra_repr(self) -> str:
         """Return what ``repr`` shows."""
-        usual = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False,
+        defaults = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False,
                  "dropout": 0.0, "bidirectional": False}  # fmt: skip
-        shown = {n: getattr(self, n) for n, v in usual.items() if getattr(self, n) != v}
+        changed_options = {
+            n: getattr(self, n) for n, v in defaults.items() if getattr(self, n) != v
+        }
         return f"{self.input_size}, {self.hidden_size}" + "".join(
-            f", {n}={v}" for n, v in shown.items()
+            f", {n}={v}" for n, v in changed_options.items()
         )
 
 

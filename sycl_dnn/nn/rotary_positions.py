@@ -40,8 +40,8 @@ class RotaryEmbedding(Module):
             raise ValueError(f"RotaryEmbedding: dim must be even, got {dim}")
         self.dim, self.base = dim, base
         powers = F.arange(0.0, float(dim), 2.0)
-        result = F.pow(base, F.mul(powers, -1.0 / dim))
-        self.register_buffer("inv_freq", result, persistent=False)
+        frequencies = F.pow(base, F.mul(powers, -1.0 / dim))
+        self.register_buffer("inv_freq", frequencies, persistent=False)
 
     def forward(self, x: Any, offset: Any = 0) -> Any:
         """Rotate (*, T, dim); the first position is ``offset``, a number or an array ()."""
@@ -49,5 +49,5 @@ class RotaryEmbedding(Module):
         angles = F.outer(positions, self.inv_freq)
         cos, sin = F.cos(angles), F.sin(angles)
         a, b = F.chunk(F.astype(x, "float32"), 2, -1)
-        turned = [F.sub(F.mul(a, cos), F.mul(b, sin)), F.add(F.mul(b, cos), F.mul(a, sin))]
-        return F.astype(F.cat(turned, -1), str(x.dtype))
+        rotated = [F.sub(F.mul(a, cos), F.mul(b, sin)), F.add(F.mul(b, cos), F.mul(a, sin))]
+        return F.astype(F.cat(rotated, -1), str(x.dtype))

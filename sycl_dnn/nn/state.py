@@ -33,11 +33,11 @@ class ModuleState(StateDicts, Placement):
         lent = module_tree.lends(self)
         if type(value) is not dpnp.ndarray:
             return value
-        result = lent.get(name)
-        if getattr(result, "plain", None) is not value:
-            result = lent[name] = handed(value)
-            result.owners[id(self), name] = weakref.ref(self)
-        return result
+        handle = lent.get(name)
+        if getattr(handle, "plain", None) is not value:
+            handle = lent[name] = handed(value)
+            handle.owners[id(self), name] = weakref.ref(self)
+        return handle
 
     def named_modules(
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
@@ -75,8 +75,8 @@ class ModuleState(StateDicts, Placement):
     ) -> Iterator[tuple[str, Any, Any]]:
         """Yield the path, array and owner of each entry."""
         seen = set()
-        found = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
-        for path, module in found if recurse else [(prefix, self)]:
+        named_modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+        for path, module in named_modules if recurse else [(prefix, self)]:
             for name, value in getattr(module, group).items():
                 array = module._handed(name, value)
                 if value is None or (remove_duplicate and id(value) in seen):
@@ -123,13 +123,13 @@ class ModuleState(StateDicts, Placement):
         AttributeError
             It does not exist; the message names the path.
         """
-        result: Any = self
+        module: Any = self
         for name in target.split(".") if target else ():
-            if name not in result._modules:
-                kind = type(result).__name__
+            if name not in module._modules:
+                kind = type(module).__name__
                 raise AttributeError(f"{target}: {kind} has no module '{name}'")
-            result = result._modules[name]
-        return result
+            module = module._modules[name]
+        return module
 
     def get_parameter(self, target: str) -> Any:
         """Return the parameter at a path."""

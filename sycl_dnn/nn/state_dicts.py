@@ -145,9 +145,9 @@ class StateDicts:
         >>> {k: v.shape for k, v in nn.Conv2d(3, 8, 3).state_dict().items()}
         {'weight': (8, 3, 3, 3), 'bias': (8,)}
         """
-        provided = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
-        destination = provided.get("destination", destination)
-        prefix, keep_vars = provided.get("prefix", prefix), provided.get("keep_vars", keep_vars)
+        positional = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
+        destination = positional.get("destination", destination)
+        prefix, keep_vars = positional.get("prefix", prefix), positional.get("keep_vars", keep_vars)
         destination = OrderedDict() if destination is None else destination
         for hook in self._state_hooks_of("before saving"):
             hook(self, prefix, keep_vars)
@@ -172,39 +172,39 @@ class StateDicts:
         for hook in self._state_hooks_of("before loading"):
             hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
                  error_msgs)  # fmt: skip
-        known = set()
+        own_names = set()
         for group, name in list(self._own_slots()):
             path = prefix + name
-            known.add(name)
+            own_names.add(name)
             if path not in state_dict:
                 missing_keys.append(path)
                 continue
-            provided, expected = tuple(state_dict[path].shape), group[name].shape
-            if provided == expected:
+            loaded_shape, shape = tuple(state_dict[path].shape), group[name].shape
+            if loaded_shape == shape:
                 assign = bool(local_metadata.get("assign_to_params_buffers", False))
                 group[name] = _copied(plain(state_dict[path]), group[name], assign)
             else:
                 error_msgs.append(
-                    f"size mismatch for {path}: copying a param with shape {provided} from "
-                    f"checkpoint, the shape in current model is {expected}."
+                    f"size mismatch for {path}: copying a param with shape {loaded_shape} from "
+                    f"checkpoint, the shape in current model is {shape}."
                 )
         if self._has_extra() and prefix + _EXTRA in state_dict:
-            known.add(_EXTRA)
+            own_names.add(_EXTRA)
             self.set_extra_state(state_dict[prefix + _EXTRA])
         elif self._has_extra():
             missing_keys.append(prefix + _EXTRA)
         if strict:
-            unexpected_keys += self._unexpected(state_dict, prefix, known)
+            unexpected_keys += self._unexpected(state_dict, prefix, own_names)
 
-    def _unexpected(self, state_dict: Any, prefix: str, known: set[str]) -> list[str]:
+    def _unexpected(self, state_dict: Any, prefix: str, own_names: set[str]) -> list[str]:
         """Return the names that neither this module nor a submodule has."""
-        results = []
+        unexpected = []
         for path in state_dict:
             if path.startswith(prefix):
                 first, dot, _ = path[len(prefix) :].partition(".")
-                if first not in (self._modules if dot else known):
-                    results.append(path)
-        return results
+                if first not in (self._modules if dot else own_names):
+                    unexpected.append(path)
+        return unexpected
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
@@ -234,7 +234,7 @@ class StateDicts:
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-        before = _Before(self)
+        snapshot = _Before(self)
         result, problems = IncompatibleKeys([], []), list[str]()
         entries = OrderedDict(state_dict)
         metadata = getattr(state_dict, "_metadata", {})
@@ -252,33 +252,33 @@ class StateDicts:
                 kind, lines = type(self).__name__, "\n\t".join(problems)
                 raise RuntimeError(f"Error(s) in loading state_dict for {kind}:\n\t{lines}")
         except BaseException:
-            before.restore()
+            snapshot.restore()
             raise
-        before.tie()
+        snapshot.tie()
         module_tree.form_changed()
         return result
 
 
 def _load(
-    module: Any, entries: Any, prefix: str, metadata: Any, assign: bool, found: IncompatibleKeys,
+    module: Any, entries: Any, prefix: str, metadata: Any, assign: bool, keys: IncompatibleKeys,
     problems: list[str],
 ) -> None:  # fmt: skip
     local = dict(metadata.get(prefix[:-1], {}))
     if assign:
         local["assign_to_params_buffers"] = True
     module._load_from_state_dict(
-        entries, prefix, local, True, found.missing_keys, found.unexpected_keys, problems
+        entries, prefix, local, True, keys.missing_keys, keys.unexpected_keys, problems
     )
     for name, child in module._modules.items():
         if child is not None:
             inner = f"{prefix}{name}."
             part = OrderedDict((k, v) for k, v in entries.items() if k.startswith(inner))
-            _load(child, part, inner, metadata, assign, found, problems)
+            _load(child, part, inner, metadata, assign, keys, problems)
     mine = IncompatibleKeys(
-        *([path for path in paths if path.startswith(prefix)] for paths in found)
+        *([path for path in paths if path.startswith(prefix)] for paths in keys)
     )
     for hook in module._state_hooks_of("after loading"):
-        hook(module, found if not prefix else mine)
+        hook(module, keys if not prefix else mine)
 
 
 class _Before:
@@ -314,17 +314,17 @@ def _quoted(names: list[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
-def _copied(provided: Any, old: Any, assign: bool) -> Any:
+def _copied(value: Any, old: Any, assign: bool) -> Any:
     """Copy a value to the queue and dtype of an array."""
     queue, dtype = old.sycl_queue, str(old.dtype)
-    if nested_arguments.is_array(provided):
-        result = provided.copy() if provided.sycl_queue == queue else to_queue(provided, queue)
+    if nested_arguments.is_array(value):
+        copy = value.copy() if value.sycl_queue == queue else to_queue(value, queue)
     else:
-        if hasattr(provided, "detach"):
-            provided = provided.detach().cpu().contiguous()
-        if not isinstance(provided, np.ndarray) and not str(provided.dtype).endswith("bfloat16"):
-            provided = np.asarray(provided)
+        if hasattr(value, "detach"):
+            value = value.detach().cpu().contiguous()
+        if not isinstance(value, np.ndarray) and not str(value.dtype).endswith("bfloat16"):
+            value = np.asarray(value)
         kwargs = {"sycl_queue": queue}
-        result = F.asarray(provided, **kwargs)
-        result = result.copy()
-    return result if assign or str(result.dtype) == dtype else F.astype(result, dtype)
+        copy = F.asarray(value, **kwargs)
+        copy = copy.copy()
+    return copy if assign or str(copy.dtype) == dtype else F.astype(copy, dtype)

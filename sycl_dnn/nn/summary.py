@@ -63,33 +63,33 @@ class Summary(NamedTuple):
 
 def summary_of(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Summary:
     """Summarize a module for these arguments."""
-    seen: list[_Call] = []
-    known = eager.watchers.current
-    eager.watchers.current = lambda *found: seen.append(_Call(*found))
+    calls: list[_Call] = []
+    watcher = eager.watchers.current
+    eager.watchers.current = lambda *parameters: calls.append(_Call(*parameters))
     names: dict[int, str] = {}
 
     def traced(module: Any, args: Any, kwargs: Any) -> Any:
         names.update({id(part): name for name, part in module.named_modules()})
         output = eager.forward(module, *args, **kwargs)
-        rows.extend(_rows([*seen, _Call(module, args, kwargs, output)], names))
+        rows.extend(_rows([*calls, _Call(module, args, kwargs, output)], names))
         return output
 
     rows: list[Row] = []
     try:
         compile(traced)._plan((module, args, kwargs), {})
     finally:
-        eager.watchers.current = known
-    found = list(module.parameters())
+        eager.watchers.current = watcher
+    parameters = list(module.parameters())
     trainable = [p for _, p in module.named_parameters(trainable=True)]
-    held = [*found, *module.buffers()]
-    nbytes = sum(v.size * dtypes.bits_of(str(v.dtype)) // 8 for v in held)
-    return Summary(rows, sum(p.size for p in found), sum(p.size for p in trainable), nbytes)
+    arrays = [*parameters, *module.buffers()]
+    nbytes = sum(v.size * dtypes.bits_of(str(v.dtype)) // 8 for v in arrays)
+    return Summary(rows, sum(p.size for p in parameters), sum(p.size for p in trainable), nbytes)
 
 
-def _rows(seen: list[_Call], names: dict[int, str]) -> list[Row]:
+def _rows(calls: list[_Call], names: dict[int, str]) -> list[Row]:
     rows = []
-    counts = _counts([call.module for call in seen])
-    for call in seen:
+    counts = _counts([call.module for call in calls])
+    for call in calls:
         module, n = call.module, counts[id(call.module)]
         is_leaf = all(part is None for part in module._modules.values())
         if id(module) not in names or not (n or is_leaf):
@@ -109,14 +109,16 @@ def _counts(called: list[Any]) -> dict[int, int]:
 
     Modules are in the order in which they finish, so the innermost caller counts a submodule.
     """
-    taken = {id(p) for module in called for p in _own(module)}
-    found: dict[int, int] = {}
+    counted_ids = {id(p) for module in called for p in _own(module)}
+    counts: dict[int, int] = {}
     for module in called:
-        if id(module) not in found:
-            left = {id(p): p for p in module.parameters() if id(p) not in taken}
-            taken |= set(left)
-            found[id(module)] = sum(math.prod(p.shape) for p in (*_own(module), *left.values()))
-    return found
+        if id(module) not in counts:
+            uncounted = {id(p): p for p in module.parameters() if id(p) not in counted_ids}
+            counted_ids |= set(uncounted)
+            counts[id(module)] = sum(
+                math.prod(p.shape) for p in (*_own(module), *uncounted.values())
+            )
+    return counts
 
 
 def _inputs(call: _Call) -> list[Any]:

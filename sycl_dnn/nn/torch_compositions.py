@@ -36,7 +36,7 @@ def _check_rank(name: str, rank: int, **arguments: Any) -> None:
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
-    """Return an array as it is, or one of numbers and nested lists."""
+    """Return an array unchanged; convert numbers and nested lists."""
     if not hasattr(data, "shape") or isinstance(data, np.ndarray):
         return F.tensor(data, dtype=dtype, device=device)
     return data if dtype is None else F.astype(data, dtype)
@@ -76,7 +76,7 @@ def allclose(
 
 
 def equal(input: Any, other: Any) -> bool:
-    """Whether two arrays have one shape and equal elements."""
+    """Whether two arrays have the same shape and elements."""
     return input.shape == other.shape and bool(F.all(F.eq(input, other)))
 
 
@@ -87,12 +87,12 @@ def _at_least(rank: int) -> Any:
     def function(*tensors: Any) -> Any:
         if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
             tensors = tuple(tensors[0])
-        made = []
+        arrays = []
         for x in tensors:
             front = int(x.ndim < min(rank, 2))
             behind = max(rank - x.ndim - front, 0)
-            made.append(F.reshape(x, (1,) * front + tuple(x.shape) + (1,) * behind))
-        return made[0] if len(made) == 1 else tuple(made)
+            arrays.append(F.reshape(x, (1,) * front + tuple(x.shape) + (1,) * behind))
+        return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
     function.__name__ = f"atleast_{rank}d"
     function.__doc__ = f"Return arrays with axes of one element, at least {rank} in all."
@@ -129,11 +129,13 @@ def flipud(input: Any) -> Any:
 
 
 def rot90(input: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
-    """Turn an array ``k`` times by 90 degrees, from the first towards the second of ``dims``."""
+    """Rotate ``k`` times by 90 degrees, from the first towards the second of ``dims``."""
     first, second = dims
     turns = k % 4
-    made = F.flip(input, {1: (second,), 2: (first, second), 3: (first,)}[turns]) if turns else input
-    return F.swapaxes(made, first, second) if turns % 2 else made
+    flipped = (
+        F.flip(input, {1: (second,), 2: (first, second), 3: (first,)}[turns]) if turns else input
+    )
+    return F.swapaxes(flipped, first, second) if turns % 2 else flipped
 
 
 def take(input: Any, index: Any) -> Any:
@@ -149,7 +151,7 @@ def diag_embed(input: Any) -> Any:
 
 
 def block_diag(*tensors: Any) -> Any:
-    """Return a matrix of matrices along its diagonal, and zeros elsewhere."""
+    """Return a block-diagonal matrix."""
     blocks = [atleast_2d(x) for x in tensors]
     width, start, rows = sum(b.shape[1] for b in blocks), 0, []
     for block in blocks:
@@ -295,9 +297,12 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     is_counted = not is_floating_point(input) and (not input.size or int(F.min(input)) >= 0)
     _check("bincount", "input", "be of integers that are not negative", is_counted, input)
     size = max(int(F.max(input)) + 1 if input.size else 0, minlength)
-    given = F.ones_like(input).astype("int64") if weights is None else weights
+    values = F.ones_like(input).astype("int64") if weights is None else weights
     return F.scatter_add(
-        F.zeros(size, dtype=str(given.dtype), device=input.device), 0, input.astype("int64"), given
+        F.zeros(size, dtype=str(values.dtype), device=input.device),
+        0,
+        input.astype("int64"),
+        values,
     )
 
 
@@ -306,8 +311,8 @@ def cov(input: Any, *, correction: int = 1) -> Any:
     _check("cov", "input", "have at most 2 axes", input.ndim <= 2, input)
     x = input if input.ndim == 2 else F.reshape(input, (1, input.size))
     centered = x - F.mean(x, 1, True)
-    made = F.matmul(centered, F.transpose(centered, 0, 1)) / (x.shape[1] - correction)
-    return made if input.ndim == 2 else F.reshape(made, ())
+    covariance = F.matmul(centered, F.transpose(centered, 0, 1)) / (x.shape[1] - correction)
+    return covariance if input.ndim == 2 else F.reshape(covariance, ())
 
 
 def searchsorted(sorted_sequence: Any, input: Any, *, right: bool = False) -> Any:
@@ -340,7 +345,7 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False) -> Any:
 
 
 class cuda:  # noqa: N801 - torch's name
-    """What code asks of CUDA before it chooses a device."""
+    """``torch.cuda`` for code that checks it before choosing a device."""
 
     @staticmethod
     def is_available() -> bool:
@@ -356,7 +361,7 @@ class utils:  # noqa: N801 - torch's name
 
         @staticmethod
         def checkpoint(function: Any, *args: Any, use_reentrant: Any = None, **kwargs: Any) -> Any:
-            """Call a function whose intermediate values are computed again for gradients."""
+            """Call a function whose intermediate values are recomputed for gradients."""
             return sycl_dnn.checkpoint(function)(*args, **kwargs)
 
 

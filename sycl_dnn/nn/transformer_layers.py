@@ -22,19 +22,29 @@ _ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
 class _Transformer(Module):
     """The common base of encoder and decoder layers."""
 
+    _attentions: tuple[str, ...]
     _n_norms: int
 
-    def _make(
-        self, d_model: int, dim_feedforward: int, dropout: float, activation: Any, eps: float,
-        norm_first: bool, bias: bool, device: Any, dtype: Any,
+    def __init__(
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+        activation: Any = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
+        norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        more = {"device": device, "dtype": dtype}
-        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **more)
+        super().__init__()
+        factory_kwargs = {"device": device, "dtype": dtype}
+        for name in self._attentions:
+            attention = MultiheadAttention(
+                d_model, nhead, dropout, bias, batch_first=batch_first, **factory_kwargs
+            )
+            self.register_module(name, attention)
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **factory_kwargs)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **more)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **factory_kwargs)
         self.norm_first = norm_first
         for i in range(1, self._n_norms + 1):
-            self.register_module(f"norm{i}", LayerNorm(d_model, eps, bias=bias, **more))
+            self.register_module(
+                f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias, **factory_kwargs)
+            )
         for i in range(1, self._n_norms + 1):
             self.register_module(f"dropout{i}", Dropout(dropout))
         if isinstance(activation, str):
@@ -83,19 +93,8 @@ class TransformerEncoderLayer(_Transformer):
     (2, 5, 8)
     """
 
+    _attentions = ("self_attn",)
     _n_norms = 2
-
-    def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-        activation: Any = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
-        norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype
-        )
-        self._make(d_model, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias,
-                   device, dtype)  # fmt: skip
 
     def forward(
         self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None,
@@ -137,14 +136,14 @@ class TransformerEncoderLayer(_Transformer):
             raise NotImplementedError(
                 f"{type(self).__name__}.step: _sa_block is overridden; override step as well"
             )
-        results = []
+        outputs = []
 
         def attended(x: Any) -> Any:
-            results.append(self.self_attn.step(x, cache))
-            return self.dropout1(results[0][0])
+            outputs.append(self.self_attn.step(x, cache))
+            return self.dropout1(outputs[0][0])
 
         x = self._residual(src, 1, attended)
-        return self._residual(x, 2, self._ff_block), results[0][1]
+        return self._residual(x, 2, self._ff_block), outputs[0][1]
 
 
 class TransformerDecoderLayer(_Transformer):
@@ -161,21 +160,8 @@ class TransformerDecoderLayer(_Transformer):
         As ``Linear``.
     """
 
+    _attentions = ("self_attn", "multihead_attn")
     _n_norms = 3
-
-    def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-        activation: Any = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
-        norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        for name in ("self_attn", "multihead_attn"):
-            result = MultiheadAttention(
-                d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype
-            )
-            self.register_module(name, result)
-        self._make(d_model, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias,
-                   device, dtype)  # fmt: skip
 
     def forward(
         self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None,
@@ -252,11 +238,11 @@ class TransformerEncoder(_Stack):
         >>> y.shape, [int(cache.length) for cache in caches]
         ((1, 3, 8), [3, 3])
         """
-        results = []
+        new_caches = []
         for layer, cache in zip(self.layers, caches, strict=True):
             src, cache = layer.step(src, cache)
-            results.append(cache)
-        return (src if self.norm is None else self.norm(src)), results
+            new_caches.append(cache)
+        return (src if self.norm is None else self.norm(src)), new_caches
 
 
 class TransformerDecoder(_Stack):

@@ -35,20 +35,20 @@ def gradient_arrays(
         An array is not floating point, or parameters are passed rather than gradients.
     """
     leaves, structure = tree.flatten(grads, is_leaf)
-    results: list[Any] = []
+    gradients: list[Any] = []
     for number, (g, is_constant) in enumerate(zip(leaves, tree.constants(structure), strict=True)):
         if getattr(g, "is_parameter", False):
             raise _torch_habits.wrong_gradients(name, "a parameter of a module")
         if isinstance(g, Iterator):
             raise _torch_habits.wrong_gradients(name, f"a {type(g).__name__}")
         if is_constant or not hasattr(g, "shape"):
-            results.append(None)
+            gradients.append(None)
         elif dtypes.is_float(str(g.dtype)):
-            results.append(g)
+            gradients.append(g)
         else:
             path = tree.names(grads, is_leaf)[number]
             raise TypeError(f"{name}: gradients must be floating-point, got {g.dtype} at {path!r}")
-    return results
+    return gradients
 
 
 def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
@@ -91,8 +91,8 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
 
 def total_norm(name: str, grads: Any, norm_type: float, error_if_nonfinite: bool) -> Any:
     """Return the norm of all gradients of a tree; errors mention ``name``."""
-    provided = [g for g in gradient_arrays(name, grads) if g is not None and g.size]
-    norm = _norm(provided, norm_type) if provided else F.zeros()
+    arrays = [g for g in gradient_arrays(name, grads) if g is not None and g.size]
+    norm = _norm(arrays, norm_type) if arrays else F.zeros()
     if error_if_nonfinite:
         _check_finite(norm, float(norm_type))
     return norm
@@ -191,7 +191,7 @@ def clip_grad_norm_(
     (6.0, 0.5)
     """
     norm = total_norm("clip_grad_norm_", grads, norm_type, error_if_nonfinite)
-    _write("clip_grad_norm_", grads, lambda provided: all_clipped(provided, norm, max_norm))
+    _write("clip_grad_norm_", grads, lambda arrays: all_clipped(arrays, norm, max_norm))
     return norm
 
 
@@ -216,15 +216,17 @@ def clip_grad_value_(grads: Any, clip_value: float) -> None:
     >>> grads[0].tolist()
     [1.0, 1.0]
     """
-    _write("clip_grad_value_", grads, lambda provided: all_clamped(provided, float(clip_value)))
+    _write("clip_grad_value_", grads, lambda arrays: all_clamped(arrays, float(clip_value)))
 
 
 def changed(name: str, grads: Any, change: Callable[[list[Any]], list[Any]]) -> list[Any]:
     """Return the leaves of a tree, with gradients replaced by what ``change`` makes of all."""
-    provided = gradient_arrays(name, grads)
-    result = iter(change([g for g in provided if g is not None]))
+    gradients = gradient_arrays(name, grads)
+    replacements = iter(change([g for g in gradients if g is not None]))
     leaves = tree.leaves(grads)
-    return [old if g is None else next(result) for old, g in zip(leaves, provided, strict=True)]
+    return [
+        old if g is None else next(replacements) for old, g in zip(leaves, gradients, strict=True)
+    ]
 
 
 def _write(name: str, grads: Any, change: Callable[[list[Any]], list[Any]]) -> None:
@@ -233,9 +235,9 @@ def _write(name: str, grads: Any, change: Callable[[list[Any]], list[Any]]) -> N
     if any(isinstance(g, Tensor) for g in old):
         _replace(grads, dict(zip(map(id, old), new, strict=True)))
         return
-    for before, after in zip(old, new, strict=True):
-        if after is not before:
-            _fill(before, after)
+    for old_array, new_array in zip(old, new, strict=True):
+        if new_array is not old_array:
+            _fill(old_array, new_array)
 
 
 def _fill(old: Any, new: Any) -> None:
@@ -245,12 +247,12 @@ def _fill(old: Any, new: Any) -> None:
     old[...] = new
 
 
-def _replace(grads: Any, result: dict[int, Any]) -> None:
+def _replace(grads: Any, replacements: dict[int, Any]) -> None:
     """Replace traced arrays in modules, dicts and lists by others, by id."""
     if hasattr(grads, "_parameters"):
         leaves, form = module_tree.flatten(grads)
         rows = zip(leaves, form.constants, strict=True)
-        module_tree.replace(grads, [g if fixed else result[id(g)] for g, fixed in rows])
+        module_tree.replace(grads, [g if fixed else replacements[id(g)] for g, fixed in rows])
         return
     node = tree.opened(grads)
     if node is None:
@@ -262,9 +264,9 @@ def _replace(grads: Any, result: dict[int, Any]) -> None:
     for key in list(keys):
         value = grads[key]
         if hasattr(value, "shape") and isinstance(grads, (dict, list)):
-            grads[key] = result[id(value)]
+            grads[key] = replacements[id(value)]
         elif value is not None:
-            _replace(value, result)
+            _replace(value, replacements)
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:
@@ -317,14 +319,14 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
     >>> net.bias.tolist()
     [1.0, 1.0, 1.0]
     """
-    provided = list(parameters)
-    n = sum(p.size for p in provided)
+    arrays = list(parameters)
+    n = sum(p.size for p in arrays)
     if vec.ndim != 1 or vec.shape[0] != n:
         raise ValueError(
             f"vector_to_parameters: vec must have the shape ({n},), got {tuple(vec.shape)}"
         )
     first = 0
-    for p in provided:
+    for p in arrays:
         part = F.reshape(F.narrow(vec, 0, first, p.size), p.shape)
         _fill(p, F.astype(part, str(p.dtype)))
         first += p.size

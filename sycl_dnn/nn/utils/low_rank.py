@@ -37,8 +37,8 @@ class LowRank(Module):
         self.base_layer, self.scale = base_layer, scale
         weight = base_layer.weight
         n_out, n_in = weight.shape[::-1] if self.is_turned else weight.shape
-        result = F.rand((rank, n_in), device=weight.sycl_queue)
-        a = F.mul(F.sub(result, 0.5), 2.0 / math.sqrt(n_in))
+        uniform = F.rand((rank, n_in), device=weight.sycl_queue)
+        a = F.mul(F.sub(uniform, 0.5), 2.0 / math.sqrt(n_in))
         b = F.zeros((n_out, rank), device=weight.sycl_queue)
         self.lora_A, self.lora_B = (Parameter(F.astype(t, str(weight.dtype))) for t in (a, b))
 
@@ -49,14 +49,14 @@ class LowRank(Module):
 
     def forward(self, x: Any) -> Any:
         """Map (*, in) to (*, out)."""
-        more = F.linear(F.linear(x, self.lora_A), self.lora_B)
-        return F.add(self.base_layer(x), F.mul(more, self.scale))
+        update = F.linear(F.linear(x, self.lora_A), self.lora_B)
+        return F.add(self.base_layer(x), F.mul(update, self.scale))
 
     def merged(self) -> Module:
         """Return the base layer with the low-rank product added to its weight."""
-        more = F.mul(F.matmul(self.lora_B, self.lora_A), self.scale)
-        more = F.transpose(more, 0, 1) if self.is_turned else more
-        self.base_layer.weight = F.add(self.base_layer.weight, more)
+        update = F.mul(F.matmul(self.lora_B, self.lora_A), self.scale)
+        update = F.transpose(update, 0, 1) if self.is_turned else update
+        self.base_layer.weight = F.add(self.base_layer.weight, update)
         return self.base_layer
 
 
@@ -103,20 +103,20 @@ def lora(
     """
     if rank < 1:
         raise ValueError(f"lora: rank must be at least 1, got {rank}")
-    matches = [
+    adapted = [
         (owner, name)
         for owner in module.modules()
         for name, part in owner._modules.items()
         if name in targets and part is not None
     ]
-    if not matches:
+    if not adapted:
         raise ValueError(f"lora: targets must be names of layers, got {tuple(targets)}")
-    for owner, name in matches:
+    for owner, name in adapted:
         weight = getattr(owner._modules[name], "weight", None)
         if weight is None or weight.ndim != 2 or "float" not in str(weight.dtype):
             raise ValueError(f"lora: {name} must have a weight of two axes in floating point")
     module.freeze()
-    for owner, name in matches:
+    for owner, name in adapted:
         owner.register_module(name, LowRank(owner._modules[name], rank, alpha / rank))
     return module
 

@@ -8,6 +8,7 @@ from typing import Any
 from sycl_dnn import functional as F
 from sycl_dnn.nn import module_tree
 from sycl_dnn.nn.module import Module
+from sycl_dnn.nn.parameter import Parameter
 from sycl_dnn.nn.utils.weight_normalization import (
     M,
     ParametrizationList,
@@ -39,11 +40,11 @@ def _matrix(weight: Any, dim: int) -> Any:
 
 def _iterated(matrix: Any, u: Any, v: Any, way: Way) -> tuple[Any, Any]:
     """Return the vectors after power iteration, in the order of torch's two interfaces."""
-    back = F.transpose(matrix, 0, 1)
+    transposed = F.transpose(matrix, 0, 1)
     for _ in range(way.n_power_iterations):
         if way.is_parametrization:
             u = F.normalize(F.mv(matrix, v), dim=0, eps=way.eps)
-        v = F.normalize(F.mv(back, u), dim=0, eps=way.eps)
+        v = F.normalize(F.mv(transposed, u), dim=0, eps=way.eps)
         if not way.is_parametrization:
             u = F.normalize(F.mv(matrix, v), dim=0, eps=way.eps)
     return u, v
@@ -52,8 +53,12 @@ def _iterated(matrix: Any, u: Any, v: Any, way: Way) -> tuple[Any, Any]:
 def _over_largest(module: Any, name: str, way: Way) -> Any:
     """Return the weight over its largest singular value, after iterating if in training mode."""
     if way.is_parametrization:
-        result = module._modules["parametrizations"]._modules[name]
-        weight, holder, names = result._parameters["original"], result._modules["0"], ("_u", "_v")
+        parametrizations = module._modules["parametrizations"]._modules[name]
+        weight, holder, names = (
+            parametrizations._parameters["original"],
+            parametrizations._modules["0"],
+            ("_u", "_v"),
+        )
     else:
         weight, holder = module._parameters[f"{name}_orig"], module
         names = (f"{name}_u", f"{name}_v")
@@ -70,8 +75,8 @@ def _over_largest(module: Any, name: str, way: Way) -> Any:
 
 def _vectors(weight: Any, way: Way) -> tuple[Any, Any]:
     matrix = _matrix(F.astype(weight, "float32"), way.dim)
-    result = (F.randn(n, device=matrix.sycl_queue) for n in matrix.shape)
-    u, v = (F.normalize(x, dim=0, eps=way.eps) for x in result)
+    draws = (F.randn(n, device=matrix.sycl_queue) for n in matrix.shape)
+    u, v = (F.normalize(x, dim=0, eps=way.eps) for x in draws)
     return F.astype(u, str(weight.dtype)), F.astype(v, str(weight.dtype))
 
 
@@ -120,15 +125,12 @@ def spectral_norm(
     ['bias', 'weight_orig', 'weight_u', 'weight_v']
     """
     _check(module, "spectral_norm", name, n_power_iterations)
-    ends = ("_orig", "_u", "_v")
-    way = Way(_over_largest, False, _axis(module, dim), ends, n_power_iterations, eps)
+    suffixes = ("_orig", "_u", "_v")
+    way = Way(_over_largest, False, _axis(module, dim), suffixes, n_power_iterations, eps)
     weight, is_frozen = replaced("spectral_norm", module, name, way)
-    module.register_parameter(f"{name}_orig", weight)
-    for end, value in zip(ends[1:], _vectors(weight, way), strict=True):
-        module.register_buffer(name + end, value)
-    if is_frozen:
-        module.__dict__["_frozen"] |= {f"{name}_orig"}
-    module_tree.form_changed()
+    module.register_parameter(f"{name}_orig", Parameter(weight, not is_frozen))
+    for suffix, value in zip(suffixes[1:], _vectors(weight, way), strict=True):
+        module.register_buffer(name + suffix, value)
     return module
 
 
@@ -204,9 +206,9 @@ def remove_spectral_norm(module: M, name: str = "weight") -> M:
 
 def _by_steps(module: Any, name: str, way: Way) -> Any:
     """Apply the parametrizations of a weight to its original parameter in order."""
-    result = module._modules["parametrizations"]._modules[name]
-    originals = list(result._parameters.values())
-    first, *rest = result._modules.values()
+    parametrizations = module._modules["parametrizations"]._modules[name]
+    originals = list(parametrizations._parameters.values())
+    first, *rest = parametrizations._modules.values()
     value = first(*originals)
     for step in rest:
         value = step(value)
@@ -259,8 +261,8 @@ def register_parametrization(
                 f"register_parametrization: tensor_name must not be normalized already, got "
                 f"{tensor_name!r} of {type(module).__name__}"
             )
-        found = lists._modules[tensor_name]
-        found.register_module(str(len(found._modules)), parametrization)
+        parametrizations = lists._modules[tensor_name]
+        parametrizations.register_module(str(len(parametrizations._modules)), parametrization)
         module_tree.form_changed()
         return module
     way = Way(_by_steps, True)

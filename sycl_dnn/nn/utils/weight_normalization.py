@@ -10,12 +10,13 @@ from sycl_dnn import functional as F
 from sycl_dnn.nn import module_tree
 from sycl_dnn.nn.containers import ModuleDict
 from sycl_dnn.nn.module import Module
+from sycl_dnn.nn.parameter import Parameter
 
 M = TypeVar("M", bound=Module)
 
 
 class Way(NamedTuple):
-    """How one weight is computed from others."""
+    """How a weight is computed from other parameters."""
 
     #: ``compute(module, name, way)`` returns the weight.
     compute: Callable[[Any, str, Any], Any]
@@ -111,7 +112,7 @@ def origin_of(module: Any) -> tuple[type, dict[str, Way]]:
 
 
 def replaced(function: str, module: Any, name: str, way: Way) -> tuple[Any, bool]:
-    """Remove a weight, to be computed instead; return it and whether it was frozen."""
+    """Remove a weight, so that it is computed; return it and whether it was frozen."""
     plain, ways = origin_of(module)
     weight = module._parameters.get(name)
     if weight is None:
@@ -165,11 +166,8 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """
     way = Way(_length_times_direction, False, -1 if dim is None else dim, ("_g", "_v"))
     v, is_frozen = replaced("weight_norm", module, name, way)
-    for end, value in (("_g", _norm(v, way.dim)), ("_v", v)):
-        module.register_parameter(name + end, value)
-        if is_frozen:
-            module.__dict__["_frozen"] |= {name + end}
-    module_tree.form_changed()
+    for suffix, value in (("_g", _norm(v, way.dim)), ("_v", v)):
+        module.register_parameter(name + suffix, Parameter(value, not is_frozen))
     return module
 
 
@@ -207,14 +205,14 @@ def parametrized_weight_norm(module: M, name: str = "weight", dim: int | None = 
     return parametrized(module, name, result, is_frozen)
 
 
-def parametrized(module: M, name: str, made: ParametrizationList, is_frozen: bool) -> M:
+def parametrized(module: M, name: str, parametrizations: ParametrizationList, is_frozen: bool) -> M:
     """Register a parametrized weight's list on its module."""
     if "parametrizations" not in module._modules:
         module.register_module("parametrizations", ModuleDict())
-    made.train(module.training)
+    parametrizations.train(module.training)
     if is_frozen:
-        made.freeze()
-    module._modules["parametrizations"][name] = made
+        parametrizations.freeze()
+    module._modules["parametrizations"][name] = parametrizations
     module_tree.form_changed()
     return module
 
@@ -233,14 +231,11 @@ def restored(function: str, module: Any, name: str, is_parametrization: bool) ->
             del module._modules["parametrizations"]
     else:
         is_frozen = name + way.ends[0] in module._frozen
-        for end in way.ends:
-            delattr(module, name + end)
-            module.__dict__["_frozen"] -= {name + end}
+        for suffix in way.ends:
+            delattr(module, name + suffix)
+            module.__dict__["_frozen"] -= {name + suffix}
     module.__class__ = _class_of(plain, ways) if ways else plain
-    module.register_parameter(name, value)
-    if is_frozen:
-        module.__dict__["_frozen"] |= {name}
-    module_tree.form_changed()
+    module.register_parameter(name, Parameter(value, not is_frozen))
     return module
 
 
@@ -290,5 +285,5 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     False
     """
     _, ways = origin_of(module)
-    found = [name for name, way in ways.items() if way.is_parametrization]
-    return bool(found) if tensor_name is None else tensor_name in found
+    parametrized_names = [name for name, way in ways.items() if way.is_parametrization]
+    return bool(parametrized_names) if tensor_name is None else tensor_name in parametrized_names

@@ -46,14 +46,14 @@ def pad_sequence(
         raise ValueError(
             f"pad_sequence: padding_side must be 'left' or 'right', got {padding_side!r}"
         )
-    provided = list(sequences)
-    if not provided:
+    arrays = list(sequences)
+    if not arrays:
         raise ValueError("pad_sequence: there must be at least one sequence, got none")
-    most = max(x.shape[0] for x in provided)
+    longest = max(x.shape[0] for x in arrays)
 
     def padded(x: Any) -> Any:
-        lack = most - x.shape[0]
-        ends = (0, lack) if padding_side == "right" else (lack, 0)
-        return F.pad(x, (*(0, 0) * (x.ndim - 1), *ends), value=padding_value) if lack else x
+        n_padding = longest - x.shape[0]
+        widths = (0, n_padding) if padding_side == "right" else (n_padding, 0)
+        return F.pad(x, (*(0, 0) * (x.ndim - 1), *widths), value=padding_value) if n_padding else x
 
-    return F.stack([padded(x) for x in provided], 0 if batch_first else 1)
+    return F.stack([padded(x) for x in arrays], 0 if batch_first else 1)
