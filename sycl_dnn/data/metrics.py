@@ -104,15 +104,15 @@ class Metrics:
         >>> metrics.result(reset=True), metrics.result()
         ({'loss': 4.0}, {})
         """
-        match = {}
+        means = {}
         for name, weight in self._weights.items():
             total = self._numbers.get(name, 0.0)
             if name in self._sums:
                 total += self._sums[name].value()
-            match[name] = total / weight if weight else float("nan")
+            means[name] = total / weight if weight else float("nan")
         if reset:
             self.reset()
-        return match
+        return means
 
     def reset(self) -> None:
         """Clear all values.

@@ -34,16 +34,16 @@ def to_queue(batch: Any, queue: Any) -> Any:
         The device lacks a dtype; the message names the leaf.
     """
     leaves, structure = tree.flatten(batch)
-    results = []
+    moved = []
     for index, leaf in enumerate(leaves):
         try:
-            results.append(_moved(leaf, queue))
+            moved.append(_moved(leaf, queue))
         except (TypeError, ValueError, RuntimeError) as error:
             name = tree.names(batch)[index] or "batch"
             raise TypeError(
                 f"to_queue: {name} cannot go to {queue.sycl_device}: {error}"
             ) from error
-    return tree.unflatten(structure, results)
+    return tree.unflatten(structure, moved)
 
 
 def _moved(value: Any, queue: Any) -> Any:
@@ -57,9 +57,9 @@ def _moved(value: Any, queue: Any) -> Any:
         return value
     if hasattr(value, "detach"):
         value = value.detach().cpu().contiguous()
-    found = bits_of(value) if hasattr(value, "dtype") else None
-    if found is not None:
-        bits, kind = found
+    carried = bits_of(value) if hasattr(value, "dtype") else None
+    if carried is not None:
+        bits, kind = carried
         if kind in dtypes.PACKED:
             return F.asarray(value, sycl_queue=queue)
         return Array(_copied(np.asarray(bits), queue), kind)

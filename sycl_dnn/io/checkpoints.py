@@ -39,8 +39,8 @@ def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
     >>> net, opt = nn.Linear(2, 2), optim.Adam(optim.schedules.cosine(1e-2, 100))
     >>> sycl_dnn.save_checkpoint(path, net=net, state=opt.init(net), step=5)
     >>> fresh = nn.Linear(2, 2)
-    >>> found = sycl_dnn.load_checkpoint(path, net=fresh, state=opt.init(fresh), step=0)
-    >>> found["step"], bool((found["net"].weight == net.weight).all())
+    >>> parts = sycl_dnn.load_checkpoint(path, net=fresh, state=opt.init(fresh), step=0)
+    >>> parts["step"], bool((parts["net"].weight == net.weight).all())
     (5, True)
     """
     if _RANDOM in parts:
@@ -65,7 +65,7 @@ def load_checkpoint(
     Returns
     -------
     dict of str to tree
-        To continue in-place training: ``optimizer.load_state(found["net"], found["state"])``.
+        To continue in-place training: ``optimizer.load_state(parts["net"], parts["state"])``.
 
     Raises
     ------

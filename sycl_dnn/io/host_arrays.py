@@ -41,8 +41,8 @@ def on_host(array: Any) -> Stored:
 
 def on_device(stored: Stored, queue: Any) -> Any:
     """Copy an array to a queue."""
-    result = dpnp.asarray(stored.values, sycl_queue=queue)
-    return Array(result, stored.dtype) if stored.dtype in dtypes.CARRIED else result
+    array = dpnp.asarray(stored.values, sycl_queue=queue)
+    return Array(array, stored.dtype) if stored.dtype in dtypes.CARRIED else array
 
 
 def check_content(stored: Mapping[str, Stored], plain: Any) -> None:
@@ -50,6 +50,6 @@ def check_content(stored: Mapping[str, Stored], plain: Any) -> None:
     if not isinstance(plain, dict) or not all(isinstance(v, PLAIN) for v in plain.values()):
         raise ValueError("its numbers and strings are damaged")
     for name, (values, dtype) in stored.items():
-        expected = dtypes.CARRIED.get(dtype)
-        if values.dtype.hasobject or (expected is not None and values.dtype != expected):
+        carrier = dtypes.CARRIED.get(dtype)
+        if values.dtype.hasobject or (carrier is not None and values.dtype != carrier):
             raise ValueError(f"{name} has the dtype {values.dtype}, not that of {dtype}")

@@ -21,10 +21,10 @@ def write(path: Path, stored: Mapping[str, Stored], plain: dict[str, Any]) -> No
     """Write arrays and plain values."""
     carried = {n: s.dtype for n, s in stored.items() if s.dtype in dtypes.CARRIED}
     note = np.frombuffer(json.dumps({"dtypes": carried, "plain": plain}).encode(), "u1")
-    provided: dict[str, Any] = {f"a.{n}": s.values for n, s in stored.items()}
-    provided[_NOTE] = note
+    entries: dict[str, Any] = {f"a.{n}": s.values for n, s in stored.items()}
+    entries[_NOTE] = note
     with path.open("wb") as file:
-        np.savez(file, **provided)
+        np.savez(file, **entries)
 
 
 def read(path: Path) -> Content:
@@ -32,11 +32,11 @@ def read(path: Path) -> Content:
     with np.load(path, allow_pickle=False) as file:
         if not hasattr(file, "files"):
             raise zipfile.BadZipFile("it holds a single array")
-        whole = {name: file[name] for name in file.files}
-    note = whole.pop(_NOTE, None)
-    told = {} if note is None else json.loads(bytes(note))
-    carried, plain = told.get("dtypes", {}), told.get("plain", {})
-    found = {name.removeprefix("a."): values for name, values in whole.items()}
-    stored = {n: Stored(v, carried.get(n, v.dtype.name)) for n, v in found.items()}
+        entries = {name: file[name] for name in file.files}
+    note = entries.pop(_NOTE, None)
+    metadata = {} if note is None else json.loads(bytes(note))
+    carried, plain = metadata.get("dtypes", {}), metadata.get("plain", {})
+    arrays = {name.removeprefix("a."): values for name, values in entries.items()}
+    stored = {n: Stored(v, carried.get(n, v.dtype.name)) for n, v in arrays.items()}
     check_content(stored, plain)
     return stored, plain

@@ -76,7 +76,7 @@ def read(path: Path) -> Content:
         values = np.frombuffer(entry["data"], kind).reshape(entry["shape"])
         stored[name] = Stored(values, dtype)
     with safetensors.safe_open(path, "numpy") as file:
-        told = file.metadata() or {}
-    plain = json.loads(told.get(_NOTE, "{}"))
+        metadata = file.metadata() or {}
+    plain = json.loads(metadata.get(_NOTE, "{}"))
     check_content(stored, plain)
     return stored, plain

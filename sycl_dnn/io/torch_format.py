@@ -52,12 +52,12 @@ def tensor_of(torch: Any, stored: Stored) -> Any:
 def read(path: Path) -> Content:
     """Read nested dicts of tensors; no code in the file is run (``weights_only``)."""
     torch = library()
-    found = torch.load(path, map_location="cpu", weights_only=True)
-    if not isinstance(found, Mapping):
-        raise ValueError(f"it holds no dict but {type(found).__name__}")
+    content = torch.load(path, map_location="cpu", weights_only=True)
+    if not isinstance(content, Mapping):
+        raise ValueError(f"it holds no dict but {type(content).__name__}")
     stored: dict[str, Stored] = {}
     plain: dict[str, Any] = {}
-    for name, value in _flat(found, ""):
+    for name, value in _flat(content, ""):
         if name in stored or name in plain:
             raise ValueError(f"two entries have the name {name!r}")
         if isinstance(value, torch.Tensor):

@@ -180,16 +180,19 @@ def _filled(
         return into
     leaves, structure = tree.flatten(into)
     names = tree.names(into)
-    found = set(stored) | set(plain)
-    missing, unexpected = [n for n in names if n not in found], sorted(found - set(names))
+    stored_names = set(stored) | set(plain)
+    missing, unexpected = (
+        [n for n in names if n not in stored_names],
+        sorted(stored_names - set(names)),
+    )
     if missing or unexpected:
         raise ValueError(f"load: {path} lacks {missing} and has {unexpected} in addition")
-    results = []
+    filled = []
     for name, leaf in zip(names, leaves, strict=True):
         if not nested_arguments.is_array(leaf):
             if name not in plain:
                 raise ValueError(f"load: {name} must be a number or string in {path}, got an array")
-            results.append(plain[name])
+            filled.append(plain[name])
             continue
         if name not in stored:
             raise ValueError(f"load: {name} must be an array in {path}, got {plain[name]!r}")
@@ -199,5 +202,5 @@ def _filled(
                 f"load: {name} must have shape {tuple(leaf.shape)} and dtype {leaf.dtype}, got "
                 f"{values.shape} and {dtype} in {path}"
             )
-        results.append(on_device(stored[name], leaf.sycl_queue if device is None else device))
-    return tree.unflatten(structure, results)
+        filled.append(on_device(stored[name], leaf.sycl_queue if device is None else device))
+    return tree.unflatten(structure, filled)

@@ -47,12 +47,12 @@ def accumulate(grads: Any, more: Any, *, weight: float | Any = 1.0) -> Any:
     [2.0, 2.0]
     """
     # A module may lack the entries that are None.
-    whole = max((more, grads), key=lambda provided: len(tree.leaves(provided)))
-    structure, names = tree.flatten(whole, _is_none)[1], tree.names(whole, _is_none)
+    larger = max((more, grads), key=lambda gradients: len(tree.leaves(gradients)))
+    structure, names = tree.flatten(larger, _is_none)[1], tree.names(larger, _is_none)
     pairs = []
-    for what, provided in (("grads", grads), ("more", more)):
-        name = f"accumulate: {what}"
-        leaves = tree.matched(structure, provided, name, none_fills=True)
+    for argument, gradients in (("grads", grads), ("more", more)):
+        name = f"accumulate: {argument}"
+        leaves = tree.matched(structure, gradients, name, none_fills=True)
         pairs.append(gradient_arrays(name, tree.unflatten(structure, leaves), _is_none))
     rows = zip(names, *pairs, strict=True)
     return tree.unflatten(structure, [_added(*row, weight=weight) for row in rows])

@@ -176,9 +176,9 @@ def _next(
     old, structure = tree.flatten(average)
     result = tree.matched(structure, params, f"{name}.update: params")
     flags = _averaged(structure, use_buffers)
-    places = [n for n, a in enumerate(old) if flags[n] and _is_float(a)]
-    if places:
-        found = mixed([old[n] for n in places], [result[n] for n in places], share)
-        for n, array in zip(places, found, strict=True):
+    indices = [n for n, a in enumerate(old) if flags[n] and _is_float(a)]
+    if indices:
+        mixed_arrays = mixed([old[n] for n in indices], [result[n] for n in indices], share)
+        for n, array in zip(indices, mixed_arrays, strict=True):
             result[n] = array
     return tree.unflatten(structure, result)

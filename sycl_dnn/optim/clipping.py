@@ -73,9 +73,7 @@ def clip_grad_norm(
     (1.0, 6.0)
     """
     norm = total_norm("clip_grad_norm", grads, norm_type, error_if_nonfinite)
-    result = changed(
-        "clip_grad_norm", grads, lambda provided: all_clipped(provided, norm, max_norm)
-    )
+    result = changed("clip_grad_norm", grads, lambda arrays: all_clipped(arrays, norm, max_norm))
     return tree.unflatten(tree.flatten(grads)[1], result), norm
 
 
@@ -89,5 +87,5 @@ def clip_grad_value(grads: Any, clip_value: float) -> Any:
     [-1.0, -1.0]
     """
     value = float(clip_value)
-    result = changed("clip_grad_value", grads, lambda provided: all_clamped(provided, value))
+    result = changed("clip_grad_value", grads, lambda arrays: all_clamped(arrays, value))
     return tree.unflatten(tree.flatten(grads)[1], result)

@@ -88,8 +88,8 @@ class LBFGS(Optimizer):
 
     else:
 
-        def __init__(self, *given: Any, **options: Any) -> None:
-            lr = rate_of("LBFGS", given, options, 1.0)
+        def __init__(self, *args: Any, **options: Any) -> None:
+            lr = rate_of("LBFGS", args, options, 1.0)
             unknown = sorted(set(options) - set(self._defaults))
             if unknown:
                 raise TypeError(f"LBFGS: unknown option {unknown[0]!r}")
@@ -236,8 +236,8 @@ class _Run:
         self.params, self.flat = params, _Flat(params)
         self.evaluated, self.args = evaluated, args
         self.iterations, self.n_evaluations = int(state["iterations"]), 0
-        kept = int(state["kept"])
-        self.moves, self.changes = (list(state[n][:kept]) for n in ("moves", "changes"))
+        n_pairs = int(state["kept"])
+        self.moves, self.changes = (list(state[n][:n_pairs]) for n in ("moves", "changes"))
         self.direction, self.previous = state["direction"], state["gradient"]
         self.t, self.scale = float(state["t"]), float(state["scale"])
 
@@ -268,12 +268,12 @@ class _Run:
             slope = float(dpnp.dot(g, self.direction))
             if slope > -o["tolerance_change"]:
                 return
-            before, is_last = loss, n == o["max_iter"]
+            previous_loss, is_last = loss, n == o["max_iter"]
             loss, g = self.advance(Point(0.0, loss, g, slope), is_last)
             if is_last or self.n_evaluations >= o["max_eval"]:
                 return
             move = _largest(self.direction) * abs(self.t)
-            is_still = min(move, abs(loss - before)) < o["tolerance_change"]
+            is_still = min(move, abs(loss - previous_loss)) < o["tolerance_change"]
             if _largest(g) <= o["tolerance_grad"] or is_still:
                 return
 
@@ -320,10 +320,10 @@ class _Run:
             self.place(origin + self.direction * self.t)
             return start.f, start.g
         size, change = _largest(self.direction), self.options["tolerance_change"]
-        found, _ = strong_wolfe(at, self.t, start, size, change)
-        self.t = found.t
-        self.place(origin + self.direction * found.t)
-        return found.f, found.g
+        point, _ = strong_wolfe(at, self.t, start, size, change)
+        self.t = point.t
+        self.place(origin + self.direction * point.t)
+        return point.f, point.g
 
     def state(self) -> State:
         """Return the state after the update."""

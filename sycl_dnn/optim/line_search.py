@@ -34,8 +34,8 @@ def cubic_minimum(a: Point, b: Point, bounds: tuple[float, float] | None = None)
         if not square >= 0:
             return (low + high) / 2.0
         root = np.sqrt(square)
-        at = b.t - width * ((b.slope + root - mean) / (b.slope - a.slope + 2 * root))
-    return float(min(max(at, low), high)) if math.isfinite(at) else (low + high) / 2.0
+        minimum = b.t - width * ((b.slope + root - mean) / (b.slope - a.slope + 2 * root))
+    return float(min(max(minimum, low), high)) if math.isfinite(minimum) else (low + high) / 2.0
 
 
 def strong_wolfe(

@@ -75,8 +75,8 @@ class GradScaler:
             "backoff_factor must be in (0, 1)": (backoff_factor, 0 < backoff_factor < 1),
             "growth_interval must be at least 1": (growth_interval, growth_interval >= 1),
         }
-        for rule, (value, is_kept) in checks.items():
-            if not is_kept:
+        for rule, (value, is_valid) in checks.items():
+            if not is_valid:
                 raise ValueError(f"GradScaler: {rule}, got {value}")
         self.init_scale, self.growth_factor = init_scale, growth_factor
         self.backoff_factor, self.growth_interval = backoff_factor, growth_interval
@@ -164,15 +164,17 @@ class GradScaler:
         ([0.5, 0.5], False)
         """
         self._check(scale)
-        provided = gradient_arrays("GradScaler.unscale", grads)
-        matches = [g for g in provided if g is not None]
-        if not matches:
+        arrays = gradient_arrays("GradScaler.unscale", grads)
+        gradients = [g for g in arrays if g is not None]
+        if not gradients:
             raise ValueError("GradScaler.unscale: grads must have an array, got none")
-        divided, is_finite = _unscaled(matches, scale["scale"] if self.enabled else None)
-        supply = iter(divided)
+        divided, is_finite = _unscaled(gradients, scale["scale"] if self.enabled else None)
+        remaining = iter(divided)
         leaves, structure = tree.flatten(grads)
-        rows = zip(leaves, provided, strict=True)
-        result = tree.unflatten(structure, [old if g is None else next(supply) for old, g in rows])
+        rows = zip(leaves, arrays, strict=True)
+        result = tree.unflatten(
+            structure, [old if g is None else next(remaining) for old, g in rows]
+        )
         return result, is_finite
 
     def adjusted(self, scale: Scale, is_finite: Any) -> Scale:
@@ -230,16 +232,20 @@ class GradScaler:
         ([1.0], 0.0, 32768.0)
         """
         grads, is_finite = self.unscale(grads, scale)
-        new, after = optimizer.update(grads, state, params)
+        new_params, new_state = optimizer.update(grads, state, params)
         if not self.enabled:
-            return new, after, scale
+            return new_params, new_state, scale
 
-        old, structure = tree.flatten((params, state))
-        now = tree.leaves((new, after))
-        places = [n for n, (a, b) in enumerate(zip(old, now, strict=True)) if a is not b]
-        result = list(old)
-        found = _chosen([now[n] for n in places], [old[n] for n in places], is_finite)
-        for n, array in zip(places, found, strict=True):
+        old_leaves, structure = tree.flatten((params, state))
+        new_leaves = tree.leaves((new_params, new_state))
+        changed = [
+            n for n, (a, b) in enumerate(zip(old_leaves, new_leaves, strict=True)) if a is not b
+        ]
+        result = list(old_leaves)
+        selected = _chosen(
+            [new_leaves[n] for n in changed], [old_leaves[n] for n in changed], is_finite
+        )
+        for n, array in zip(changed, selected, strict=True):
             result[n] = array
         params, state = tree.unflatten(structure, result)
         return params, state, self.adjusted(scale, is_finite)
@@ -268,9 +274,9 @@ def _unscaled(grads: list[Any], scale: Any) -> tuple[list[Any], Any]:
     def is_nothing(sums: Node) -> tuple[Node]:
         return (EQ(SUM(sums, axes=(0,)), number(0.0, sums.dtype)),)
 
-    results = [defined(divided, [g] if scale is None else [g, scale])[0] for g in grads]
-    sums = [F.reshape(defined(nothing, [g])[0], ()) for g in with_small_joined(results)]
-    return results, F.reshape(defined(is_nothing, [F.stack(sums)])[0], ())
+    unscaled = [defined(divided, [g] if scale is None else [g, scale])[0] for g in grads]
+    sums = [F.reshape(defined(nothing, [g])[0], ()) for g in with_small_joined(unscaled)]
+    return unscaled, F.reshape(defined(is_nothing, [F.stack(sums)])[0], ())
 
 
 @compile
@@ -280,13 +286,13 @@ def _adjusted(
     """Return the next scale, and the steps since it changed."""
 
     def definition(old: Node, steps: Node, is_finite: Node) -> tuple[Node, Node]:
-        done, nothing = steps + 1.0, number(0.0, steps.dtype)
-        is_due = done >= float(interval)
+        completed, zero = steps + 1.0, number(0.0, steps.dtype)
+        is_due = completed >= float(interval)
         # Keep the old scale if the new one would overflow.
         grown = where(ISFINITE(old * float(growth)), old * float(growth), old)
         steady = where(is_due, grown, old)
-        kept = where(is_finite, where(is_due, nothing, done), nothing)
-        return where(is_finite, steady, old * float(backoff)), kept
+        next_steps = where(is_finite, where(is_due, zero, completed), zero)
+        return where(is_finite, steady, old * float(backoff)), next_steps
 
     return defined(definition, [scale, steps, is_finite])
 

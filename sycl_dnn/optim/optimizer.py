@@ -42,11 +42,11 @@ _ADJUSTMENTS = (None, "original", "match_rms_adamw")
 def check_options(name: str, options: dict[str, Any]) -> None:
     """Raise ValueError for the first option that is out of range, as torch does."""
     for option, value in options.items():
-        is_allowed, words = _RANGES.get(option, (None, ""))
+        is_allowed, rule = _RANGES.get(option, (None, ""))
         numbers = value if isinstance(value, (tuple, list)) else (value,)
         numbers = [v for v in numbers if isinstance(v, (int, float))]
         if is_allowed and not all(map(is_allowed, numbers)):
-            raise ValueError(f"{name}: {option} must be {words}, got {value}")
+            raise ValueError(f"{name}: {option} must be {rule}, got {value}")
         if option == "betas" and not (len(value) == 2 and all(0 <= b < 1 for b in value)):
             raise ValueError(f"{name}: betas must be in [0, 1), two of them, got {value}")
         if option == "etas" and not (len(value) == 2 and 0 < value[0] < 1 < value[1]):
@@ -60,7 +60,7 @@ def check_options(name: str, options: dict[str, Any]) -> None:
         raise ValueError(f"{name}: nesterov must go with momentum and without dampening")
 
 
-def rate_of(name: str, given: tuple[Any, ...], options: dict[str, Any], default: float) -> Any:
+def rate_of(name: str, args: tuple[Any, ...], options: dict[str, Any], default: float) -> Any:
     """Return the rate passed to a constructor, removing it from ``options``.
 
     Raises
@@ -68,12 +68,12 @@ def rate_of(name: str, given: tuple[Any, ...], options: dict[str, Any], default:
     TypeError
         It is neither a number nor a schedule; torch's signature starts with the parameters.
     """
-    for value in (*given[:1], *(options[n] for n in ("params", "lr") if n in options)):
+    for value in (*args[:1], *(options[n] for n in ("params", "lr") if n in options)):
         if not _is_rate(value):
             raise _torch_habits.wrong_rate(name, value)
-    if len(given) > 1 or (given and "lr" in options):
-        raise TypeError(f"{name}: only lr may be positional, and once, got {given!r}")
-    return given[0] if given else options.pop("lr", default)
+    if len(args) > 1 or (args and "lr" in options):
+        raise TypeError(f"{name}: only lr may be positional, and once, got {args!r}")
+    return args[0] if args else options.pop("lr", default)
 
 
 def _is_rate(value: Any) -> bool:
@@ -146,13 +146,13 @@ class Optimizer:
         master_weights: bool,
     ) -> None:  # fmt: skip
         name = type(self).__name__
-        unknown = {k for _, more in groups for k in more} - set(options) - {"lr"}
+        unknown = {k for _, group_options in groups for k in group_options} - set(options) - {"lr"}
         if unknown:
             raise TypeError(f"{name}: groups must have options of {name}, got {sorted(unknown)}")
         self.options = {"lr": lr, **options}
-        for more in ({}, *(more for _, more in groups)):
-            check_options(name, self.options | more)
-        self.groups = tuple((chosen, dict(more)) for chosen, more in groups)
+        for group_options in ({}, *(group_options for _, group_options in groups)):
+            check_options(name, self.options | group_options)
+        self.groups = tuple((chosen, dict(group_options)) for chosen, group_options in groups)
         self.decay_mask = decay_mask
         self.max_norm = max_norm
         self.master_weights = master_weights
@@ -254,9 +254,9 @@ class Optimizer:
         # key.
         fixed = repr({n: v for n, v in self.options.items() if n != "lr"})
         functions = [self.decay_mask, *(chosen for chosen, _ in self.groups)]
-        more = (fixed, [repr(more) for _, more in self.groups], self.max_norm, functions)
+        key = (fixed, [repr(key) for _, key in self.groups], self.max_norm, functions)
         lr = self.options["lr"] if lr is None else lr
-        return _program_of(self)(grads, state, params, lr, more)
+        return _program_of(self)(grads, state, params, lr, key)
 
     def step(self, module: Any = None, grads: Any = None) -> None:
         """Update a module in place; the optimizer keeps its state.
@@ -324,19 +324,19 @@ class Optimizer:
 
     def _update(self, grads: Any, state: State, params: Any, lr: Any = None) -> tuple[Any, State]:
         leaves, structure = tree.flatten(params)
-        provided = self._gradients(grads, structure)
+        gradients = self._gradients(grads, structure)
         step = F.add(state["step"], 1.0)
         prepared: dict[Any, Options] = {}
         result: State = {key: {} for key in state if key != "step"}
         new = list(leaves)
-        for i, (name, p, g) in enumerate(zip(tree.names(params), leaves, provided, strict=True)):
+        for i, (name, p, g) in enumerate(zip(tree.names(params), leaves, gradients, strict=True)):
             if g is not None:
                 self._check(name, p, g)
-                which = self._group(name), self._is_decayed(name, p)
-                if which not in prepared:
-                    prepared[which] = self._prepared(name, step, which[1], lr)
+                group_key = self._group(name), self._is_decayed(name, p)
+                if group_key not in prepared:
+                    prepared[group_key] = self._prepared(name, step, group_key[1], lr)
                 row = Row(name, p, g, _slots_of(name, state))
-                new[i], slots = self._one(row, prepared[which])
+                new[i], slots = self._one(row, prepared[group_key])
                 for slot, value in slots.items():
                     result[slot][name] = value
         for key, old in state.items():
@@ -346,10 +346,10 @@ class Optimizer:
 
     def _gradients(self, grads: Any, structure: tree.Structure) -> list[Any]:
         """Return the gradient of each leaf of the parameters; None for buffers."""
-        provided = tree.matched(structure, grads, f"{type(self).__name__}: grads", none_fills=True)
-        rows = zip(provided, tree.constants(structure), strict=True)
-        provided = [None if is_constant else g for g, is_constant in rows]
-        return provided if self.max_norm is None else clip_grad_norm(provided, self.max_norm)[0]
+        gradients = tree.matched(structure, grads, f"{type(self).__name__}: grads", none_fills=True)
+        rows = zip(gradients, tree.constants(structure), strict=True)
+        gradients = [None if is_constant else g for g, is_constant in rows]
+        return gradients if self.max_norm is None else clip_grad_norm(gradients, self.max_norm)[0]
 
     def _is_decayed(self, name: str, p: Any) -> bool:
         return self.decay_mask is None or bool(self.decay_mask(name, p))
@@ -388,9 +388,9 @@ class Optimizer:
             g = F.astype(row.g, str(wide.dtype))
             g = F.neg(g) if getattr(o, "maximize", False) else g
             moved, slots = self.moved(wide, g, slots, o)
-        except KeyError as lack:
+        except KeyError as error:
             raise KeyError(
-                f"{type(self).__name__}: the state has no {lack} of {row.name}"
+                f"{type(self).__name__}: the state has no {error} of {row.name}"
             ) from None
         if master is not None:
             slots = {**slots, "master": moved}
@@ -449,12 +449,12 @@ def check_untied(name: str, params: Any) -> None:
     owners: dict[int, str] = {}
     for path, module in _modules_of(params, Module):
         for own, array in module.named_parameters(trainable=True):
-            here = f"{path}.{own}"
-            other = owners.setdefault(id(plain(array)), here)
-            if other != here:
+            path_here = f"{path}.{own}"
+            other = owners.setdefault(id(plain(array)), path_here)
+            if other != path_here:
                 raise ValueError(
-                    f"{name}: params has one array as {other} and as {here}, which would part; "
-                    "put the modules that share it in one, such as a nn.ModuleDict"
+                    f"{name}: params has one array as {other} and as {path_here}, which would "
+                    "part; put the modules that share it in one, such as a nn.ModuleDict"
                 )
 
 

@@ -62,18 +62,21 @@ def zeros(p: Any) -> Any:
 
 def signature_of(lr: float, options: dict[str, Any]) -> inspect.Signature:
     """Return the signature of a constructor with a rate and keyword options."""
-    usual, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-    first = [inspect.Parameter("self", usual), inspect.Parameter("lr", usual, default=lr)]
+    positional, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    leading = [
+        inspect.Parameter("self", positional),
+        inspect.Parameter("lr", positional, default=lr),
+    ]
     named = [inspect.Parameter(n, keyword, default=v) for n, v in options.items()]
-    return inspect.Signature([*first, *named])
+    return inspect.Signature([*leading, *named])
 
 
 def rule(lr: float, source: str, **defaults: Any) -> Any:
     """Return a class decorator that adds the constructor and completes the docstring."""
 
     def attach(cls: Any) -> Any:
-        def __init__(self: Any, *provided: Any, **options: Any) -> None:  # noqa: N807
-            rate = rate_of(cls.__name__, provided, options, lr)
+        def __init__(self: Any, *args: Any, **options: Any) -> None:  # noqa: N807
+            rate = rate_of(cls.__name__, args, options, lr)
             shared = [options.pop(name, default) for name, default in _COMMON.items()]
             unknown = sorted(set(options) - set(defaults))
             if unknown:
@@ -110,8 +113,8 @@ def in_one_kernel(
     names: list[str] = []
 
     def converting(*nodes: Node) -> tuple[Node, ...]:
-        provided = zip((*arrays, *numbers), nodes, strict=True)
-        result = definition(**{name: cast(node, wide) for name, node in provided})
+        named_nodes = zip((*arrays, *numbers), nodes, strict=True)
+        result = definition(**{name: cast(node, wide) for name, node in named_nodes})
         names[:] = result
         return tuple([cast(node, str(arrays[name].dtype)) for name, node in result.items()])
 
@@ -155,6 +158,11 @@ def added(g: Any, p: Any, o: Options) -> Any:
 def shrunk(p: Any, o: Options) -> Any:
     """Apply decoupled weight decay."""
     return F.mul(p, 1.0 - o.lr * o.weight_decay) if o.weight_decay else p
+
+
+def regularized(p: Any, g: Any, o: Options) -> tuple[Any, Any]:
+    """Apply decoupled weight decay to a parameter, or add L2 regularization to its gradient."""
+    return (shrunk(p, o), g) if o.decoupled_weight_decay else (p, added(g, p, o))
 
 
 def mixed(old: Any, new: Any, beta: float) -> Any:

@@ -52,11 +52,11 @@ def _check_steps(name: str, steps: float) -> None:
 
 def _check_rates(name: str, **rates: Any) -> None:
     """Raise TypeError for a rate that is not a number, such as an optimizer."""
-    for word, value in rates.items():
+    for argument, value in rates.items():
         if not isinstance(value, numbers.Real) and getattr(value, "shape", None) != ():
             raise TypeError(
-                f"{name}: {word} must be a number, got {type(value).__name__}; a schedule is the "
-                f"rate of an optimizer: opt = optim.AdamW(schedules.{name}(...))"
+                f"{name}: {argument} must be a number, got {type(value).__name__}; a schedule is "
+                f"the rate of an optimizer: opt = optim.AdamW(schedules.{name}(...))"
             )
 
 
@@ -212,12 +212,12 @@ def cyclic(
     _check_steps("cyclic", min(up, down))
     if mode not in _CYCLES:
         raise ValueError(f"cyclic: mode must be one of {', '.join(_CYCLES)}, got {mode!r}")
-    whole = up + down
+    period = up + down
 
     def schedule(step: Any) -> Any:
-        cycle = _floor((step + 0.5) * (1.0 / whole))
-        inside = step - cycle * float(whole)
-        share = _choice(inside <= up, inside * (1.0 / up), (whole - inside) * (1.0 / down))
+        cycle = _floor((step + 0.5) * (1.0 / period))
+        inside = step - cycle * float(period)
+        share = _choice(inside <= up, inside * (1.0 / up), (period - inside) * (1.0 / down))
         height = (high - low) * share
         if mode == "triangular2":
             height = height * _power(0.5, cycle)

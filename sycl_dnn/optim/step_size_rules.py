@@ -8,7 +8,7 @@ from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn.optim.optimizer import Optimizer, Options
-from sycl_dnn.optim.rule import added, less_power, mixed, rule, shrunk, zeros
+from sycl_dnn.optim.rule import added, less_power, mixed, regularized, rule, zeros
 
 
 @rule(1e-3, "``torch.optim.RAdam``; Liu et al., arXiv:1908.03265.", betas=(0.9, 0.999), eps=1e-8,
@@ -46,10 +46,7 @@ class RAdam(Optimizer):
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply one step."""
-        if o.decoupled_weight_decay:
-            p = shrunk(p, o)
-        else:
-            g = added(g, p, o)
+        p, g = regularized(p, g, o)
         m, v = mixed(slots["m"], g, o.betas[0]), mixed(slots["v"], F.square(g), o.betas[1])
         move = F.mul(m, o.size)
         if o.is_rectified:

@@ -19,6 +19,7 @@ from sycl_dnn.optim.rule import (
     in_one_kernel,
     less_power,
     mixed,
+    regularized,
     rule,
     shrunk,
     zeros,
@@ -218,15 +219,12 @@ class NAdam(_Moments):
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply one step."""
-        if o.decoupled_weight_decay:
-            p = shrunk(p, o)
-        else:
-            g = added(g, p, o)
-        m, v, (_, below) = self.moments(g, slots, o)
+        p, g = regularized(p, g, o)
+        m, v, (_, divisor) = self.moments(g, slots, o)
         product = F.mul(slots["product"], o.mu)
-        now = F.mul(F.div(F.sub(1.0, o.mu), F.sub(1.0, product)), o.lr)
-        later = F.mul(F.div(o.next, F.sub(1.0, F.mul(product, o.next))), o.lr)
-        move = F.div(F.add(F.mul(g, now), F.mul(m, later)), below)
+        gradient_rate = F.mul(F.div(F.sub(1.0, o.mu), F.sub(1.0, product)), o.lr)
+        momentum_rate = F.mul(F.div(o.next, F.sub(1.0, F.mul(product, o.next))), o.lr)
+        move = F.div(F.add(F.mul(g, gradient_rate), F.mul(m, momentum_rate)), divisor)
         return F.sub(p, move), {"m": m, "v": v, "product": product}
 
 
@@ -336,8 +334,8 @@ class Adafactor(Optimizer):
             spread = F.matmul(share, columns)
         move = F.mul(F.rsqrt(F.clamp(spread, min=o.least**2)), g)
         size = F.sqrt(F.mean(F.square(move)))
-        below = F.clamp(F.mul(size, 1.0 / o.d), min=1.0)
-        return F.sub(p, F.mul(move, F.div(F.mul(scale, o.rate), below))), result
+        divisor = F.clamp(F.mul(size, 1.0 / o.d), min=1.0)
+        return F.sub(p, F.mul(move, F.div(F.mul(scale, o.rate), divisor))), result
 
 
 @rule(1e-4, "Chen et al., arXiv:2302.06675.", betas=(0.9, 0.99), weight_decay=0.0)
@@ -376,12 +374,12 @@ class LAMB(_Moments):
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Apply one step."""
-        m, v, (_, below) = self.moments(g, slots, o)
-        move = added(F.div(F.div(m, o.correction), below), p, o)
-        of_p, of_move = (F.sqrt(F.sum(F.square(x))) for x in (p, move))
-        is_usual = F.mul(F.astype(F.gt(of_p, 0.0), "float32"),
-                         F.astype(F.gt(of_move, 0.0), "float32"))  # fmt: skip
-        trust = F.where(F.gt(is_usual, 0.5), F.div(of_p, F.clamp(of_move, min=1e-30)), 1.0)
+        m, v, (_, divisor) = self.moments(g, slots, o)
+        move = added(F.div(F.div(m, o.correction), divisor), p, o)
+        p_norm, move_norm = (F.sqrt(F.sum(F.square(x))) for x in (p, move))
+        are_positive = F.mul(F.astype(F.gt(p_norm, 0.0), "float32"),
+                         F.astype(F.gt(move_norm, 0.0), "float32"))  # fmt: skip
+        trust = F.where(F.gt(are_positive, 0.5), F.div(p_norm, F.clamp(move_norm, min=1e-30)), 1.0)
         return F.sub(p, F.mul(move, F.mul(trust, o.lr))), {"m": m, "v": v}
 
 

@@ -105,12 +105,12 @@ class _Perceptron:
             raise ValueError(f"{name}: partial_fit must be called with early_stopping=False")
         if is_first:
             self._random = check_random_state(self.random_state)
-            begun = _Trained(self._initial(sizes, x.sycl_queue))
+            initial = _Trained(self._initial(sizes, x.sycl_queue))
             self.loss_curve_, self.n_iter_, self.best_loss_ = [], 0, np.inf
             self.validation_scores_ = self.best_validation_score_ = None
         else:
-            begun = self._trained(x.sycl_queue)
-        self.loss_, trained = next(self._epochs(begun, x, targets))
+            initial = self._trained(x.sycl_queue)
+        self.loss_, trained = next(self._epochs(initial, x, targets))
         self._keep(trained)
         self.loss_curve_.append(self.loss_)
         self.n_iter_ += 1
@@ -188,12 +188,12 @@ class _Perceptron:
     def _initial(self, sizes: list[int], queue: Any) -> Layers:
         """Return layers initialized by Glorot's rule."""
         self.n_outputs_, self.n_layers_ = sizes[-1], len(sizes)
-        results = []
+        layers = []
         for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
             bound = math.sqrt((2.0 if self.activation == "logistic" else 6.0) / (n_in + n_out))
             weight = self._random.uniform(-bound, bound, (n_in, n_out)).astype("f4")
-            results.append((weight, self._random.uniform(-bound, bound, n_out).astype("f4")))
-        return _on_queue(results, queue)
+            layers.append((weight, self._random.uniform(-bound, bound, n_out).astype("f4")))
+        return _on_queue(layers, queue)
 
     def _held_out(
         self, x: Any, targets: np.ndarray
@@ -201,22 +201,25 @@ class _Perceptron:
         """Return the training data, and with ``early_stopping`` a score on held-out samples."""
         if not self.early_stopping:
             return x, targets, None
-        kept, rest = map(np.sort, train_test_split(
+        train_rows, test_rows = map(np.sort, train_test_split(
             np.arange(len(targets)), test_size=self.validation_fraction, random_state=self._random,
             stratify=targets if self._is_classifier else None,
         ))  # fmt: skip
-        held, expected = x[dpnp.asarray(rest, sycl_queue=x.sycl_queue)], targets[rest]
+        test_x, test_targets = (
+            x[dpnp.asarray(test_rows, sycl_queue=x.sycl_queue)],
+            targets[test_rows],
+        )
 
         def score(layers: Layers) -> float:
-            result = _predicted(layers, held, self.activation, self._is_classifier)
+            result = _predicted(layers, test_x, self.activation, self._is_classifier)
             if self._is_classifier:
-                return float(np.mean(dpnp.asnumpy(dpnp.argmax(result, axis=1)) == expected))
-            return float(r2_score(expected, dpnp.asnumpy(result)))
+                return float(np.mean(dpnp.asnumpy(dpnp.argmax(result, axis=1)) == test_targets))
+            return float(r2_score(test_targets, dpnp.asnumpy(result)))
 
-        return x[dpnp.asarray(kept, sycl_queue=x.sycl_queue)], targets[kept], score
+        return x[dpnp.asarray(train_rows, sycl_queue=x.sycl_queue)], targets[train_rows], score
 
     def _epochs(
-        self, begun: _Trained, x: Any, targets: np.ndarray
+        self, initial: _Trained, x: Any, targets: np.ndarray
     ) -> Iterator[tuple[float, _Trained]]:
         """Yield the mean loss of each epoch and the trained state, indefinitely."""
         arrays = (x, dpnp.asarray(targets, sycl_queue=x.sycl_queue))
@@ -227,13 +230,13 @@ class _Perceptron:
             self.activation, self._is_classifier, float(self.alpha), self.optimizer,
             float(self.learning_rate_init),
         )  # fmt: skip
-        layers, state = begun
+        layers, state = initial
         state = optimizer.init(layers) if state is None else state
         while True:
             metrics = Metrics()
-            for of_x, of_y in batches:
-                value, layers, state = step(layers, state, of_x, of_y)
-                metrics.add(weight=of_x.shape[0], loss=value)
+            for batch_x, batch_y in batches:
+                value, layers, state = step(layers, state, batch_x, batch_y)
+                metrics.add(weight=batch_x.shape[0], loss=value)
             yield metrics.result()["loss"], _Trained(layers, state)
 
     def _until_no_change(self, run: Any, score: Callable[[Layers], float] | None) -> _Trained:
@@ -254,8 +257,8 @@ class _Perceptron:
                 chosen = trained
             best = min(best, value)
         if n_steady <= self.n_iter_no_change:
-            what = "loss still falls" if score is None else "score still rises"
-            text = f"{type(self).__name__}: the {what} after max_iter={self.max_iter} epochs"
+            trend = "loss still falls" if score is None else "score still rises"
+            text = f"{type(self).__name__}: the {trend} after max_iter={self.max_iter} epochs"
             warnings.warn(text, ConvergenceWarning, stacklevel=3)
         self.n_iter_ = len(self.loss_curve_)
         self.validation_scores_ = None if score is None else scores
@@ -272,8 +275,8 @@ class _Perceptron:
 
     def _trained(self, queue: Any) -> _Trained:
         """Return the layers and the optimizer's state on a queue."""
-        known, trained = _fitted.get(self, (None, None))
-        if trained is None or known is not self.coefs_:
+        coefs, trained = _fitted.get(self, (None, None))
+        if trained is None or coefs is not self.coefs_:
             layers = list(zip(self.coefs_, self.intercepts_, strict=True))
             trained = _Trained(layers, self.__dict__.get("_state"))
         elif trained.layers[0][0].sycl_queue == queue:
@@ -282,9 +285,9 @@ class _Perceptron:
         return _fitted[self][1]
 
     def __getstate__(self) -> Any:
-        known, trained = _fitted.get(self, (None, None))
+        coefs, trained = _fitted.get(self, (None, None))
         state = dict(super().__getstate__())  # type: ignore[misc]
-        if trained is not None and known is self.coefs_:
+        if trained is not None and coefs is self.coefs_:
             state["_state"] = sycl_dnn.tree.map(_on_host, trained.state)
         return state
 
@@ -378,8 +381,8 @@ class MLPRegressor(_Perceptron, RegressorMixin, BaseEstimator):
     >>> from sycl_dnn.sklearn import MLPRegressor
     >>> x = dpnp.linspace(-1, 1, 64, dtype="f4").reshape(64, 1)
     >>> net = MLPRegressor((32,), learning_rate_init=0.01, max_iter=400, random_state=0)
-    >>> made = net.fit(x, x.ravel() ** 2).predict(x)
-    >>> type(made).__name__, net.score(x, x.ravel() ** 2) > 0.9
+    >>> y = net.fit(x, x.ravel() ** 2).predict(x)
+    >>> type(y).__name__, net.score(x, x.ravel() ** 2) > 0.9
     ('dpnp_array', True)
     """
 
@@ -474,10 +477,10 @@ def _predictor(activation: str, is_classifier: bool) -> Any:
 
 def _predicted(layers: Layers, x: Any, activation: str, is_classifier: bool) -> Any:
     """Return class probabilities (N, C), or values (N, outputs)."""
-    predict, results = _predictor(activation, is_classifier), []
+    predict, blocks = _predictor(activation, is_classifier), []
     for first in range(0, x.shape[0], _BLOCK):
         block = x[first : first + _BLOCK]
         n = block.shape[0]
         padded = F.pad(block, (0, 0, 0, _BLOCK - n)) if n < _BLOCK else block
-        results.append(predict(layers, padded)[:n])
-    return results[0] if len(results) == 1 else dpnp.concatenate(results)
+        blocks.append(predict(layers, padded)[:n])
+    return blocks[0] if len(blocks) == 1 else dpnp.concatenate(blocks)
