@@ -56,9 +56,9 @@ class Collective:
     @property
     def words(self) -> str:
         """The description used in errors and comparisons; equal calls have equal descriptions."""
-        more = f", {self.op}" if self.kind in _REDUCING else ""
-        more += f", root {self.root}" if self.kind in ("broadcast", "reduce") else ""
-        return f"{self.name or self.kind}({self.dtype}, {self.size} elements{more})"
+        details = f", {self.op}" if self.kind in _REDUCING else ""
+        details += f", root {self.root}" if self.kind in ("broadcast", "reduce") else ""
+        return f"{self.name or self.kind}({self.dtype}, {self.size} elements{details})"
 
     def check(self) -> None:
         """Refuse a dtype or operation that oneCCL does not support.
@@ -103,8 +103,8 @@ class Collective:
         number = _NUMBERS.get(self.dtype, _BYTES) if reduces else _BYTES
         parts = group.size if self.kind == "all_to_all" else 1
         count = self.size // parts if reduces else self.size * itemsize // parts
-        way = group.communicator.start if starts else group.communicator.submit
-        return way(
+        submit = group.communicator.start if starts else group.communicator.submit
+        return submit(
             stream, self.kind, src, dst, count, number, _OPS[self.op], self.root,
             self.written * itemsize, self.words,
         )  # fmt: skip
@@ -112,11 +112,11 @@ class Collective:
 
 def compare(group: Group, words: str) -> None:
     """Raise MismatchError on every rank unless all pass the same string."""
-    said = [w.decode() for w in group.exchange("next", words.encode(), words)]
-    if len(set(said)) == 1:
+    calls = [w.decode() for w in group.exchange("next", words.encode(), words)]
+    if len(set(calls)) == 1:
         return
     ranks: dict[str, list[str]] = {}
-    for rank, text in enumerate(said):
+    for rank, text in enumerate(calls):
         ranks.setdefault(text, []).append(str(rank))
     sides = "; ".join(
         f"rank{'s' * (len(who) > 1)} {', '.join(who)}: {text}" for text, who in ranks.items()

@@ -51,9 +51,12 @@ def _like(data: Any, dtype: str) -> Any:
 
 
 def _run(
-    x: Any, collective: Collective, group: Group, shape: tuple[int, ...], out: Any = None
-) -> Any:
-    """Submit a collective over an array and return its result."""
+    x: Any, collective: Collective, group: Group, shape: tuple[int, ...],
+    gradient: Callable[[Tensor], Any] | None = None, out: Any = None,
+) -> Any:  # fmt: skip
+    """Submit a collective over an array, or record it over a traced one; return its result."""
+    if isinstance(x, Tensor):
+        return recorded(x, collective, group, shape, gradient)
     src = dpnp.ascontiguousarray(_data(x)).reshape(x.shape)
     result = _data(out)
     if result is None or not result.flags.c_contiguous:
@@ -97,11 +100,11 @@ def each(function: Callable[[Any, Any], Any], x: Any, out: Any = None) -> Any:
     leaves, form = tree.flatten(x)
     if out is None:
         return tree.unflatten(form, [function(leaf, None) for leaf in leaves])
-    places = tree.leaves(out)
-    if len(places) != len(leaves):
-        raise ValueError(f"out must have {len(leaves)} arrays, as x, got {len(places)}")
-    pairs = zip(leaves, places, strict=True)
-    return tree.unflatten(form, [function(leaf, provided) for leaf, provided in pairs])
+    destinations = tree.leaves(out)
+    if len(destinations) != len(leaves):
+        raise ValueError(f"out must have {len(leaves)} arrays, as x, got {len(destinations)}")
+    pairs = zip(leaves, destinations, strict=True)
+    return tree.unflatten(form, [function(leaf, destination) for leaf, destination in pairs])
 
 
 def _scaled(x: Any, group: Group) -> Any:
@@ -109,12 +112,9 @@ def _scaled(x: Any, group: Group) -> Any:
     scale = 1.0 / group.size
     if isinstance(x, Tensor) and x.dtype == "float64":
         return array_function(
-            lambda a: a * scale,
-            x,
-            shape=x.shape,
-            dtype="float64",
+            lambda a: a * scale, x, shape=x.shape, dtype="float64",
             gradient=lambda a, dy: dy * scale,
-        )
+        )  # fmt: skip
     if isinstance(x, Tensor):
         return F.mul(x, scale)
     if isinstance(x, Array):
@@ -175,7 +175,7 @@ def all_reduce(x: Any, op: str = "sum", out: Any = None, group: Group | None = N
     [1.0, 1.0]
     """
     group = chosen(group)
-    return each(lambda leaf, provided: _all_reduce(leaf, op, provided, group), x, out)
+    return each(lambda leaf, destination: _all_reduce(leaf, op, destination, group), x, out)
 
 
 def _all_reduce(x: Any, op: str, out: Any, group: Group) -> Any:
@@ -184,14 +184,21 @@ def _all_reduce(x: Any, op: str, out: Any, group: Group) -> Any:
     _check_out("all_reduce", x, out, tuple(x.shape))
     if group.size == 1:
         return _copied(x, out)
-    size, kind = math.prod(x.shape), "sum" if op == "mean" else op
-    collective = Collective("all_reduce", dtype, size, size, kind)
+    return _reduced(
+        "all_reduce", x, dtype, op, tuple(x.shape), group,
+        lambda dy: _all_reduce(dy, "sum", None, group), out,
+    )  # fmt: skip
+
+
+def _reduced(
+    name: str, x: Any, dtype: str, op: str, shape: tuple[int, ...], group: Group,
+    gradient: Callable[[Tensor], Any], out: Any = None,
+) -> Any:  # fmt: skip
+    """Return a reduction whose result on each rank has ``shape``; ``gradient`` is a sum's."""
+    size, kind = math.prod(shape), "sum" if op == "mean" else op
+    collective = Collective(name, dtype, size, size, kind)
     collective.check()
-    if isinstance(x, Tensor):
-        back = (lambda dy: _all_reduce(dy, "sum", None, group)) if kind == "sum" else None
-        result = recorded(x, collective, group, x.shape, back)
-    else:
-        result = _run(x, collective, group, tuple(x.shape), out)
+    result = _run(x, collective, group, shape, gradient if kind == "sum" else None, out)
     return _scaled(result, group) if op == "mean" else result
 
 
@@ -253,7 +260,7 @@ def not_traced(function: str, x: Any, instead: str) -> str:
 
 
 def check_root(function: str, root: int, group: Group, name: str = "root") -> None:
-    """Refuse what is not a rank of the group."""
+    """Raise ValueError unless ``root`` is a rank of the group."""
     if not 0 <= root < group.size:
         raise ValueError(f"{function}: {name} must be a rank below {group.size}, got {root}")
 
@@ -295,7 +302,7 @@ def broadcast(x: Any, root: int = 0, out: Any = None, group: Group | None = None
     """
     group = chosen(group)
     check_root("broadcast", root, group)
-    return each(lambda leaf, provided: broadcast_one(leaf, root, provided, group), x, out)
+    return each(lambda leaf, destination: broadcast_one(leaf, root, destination, group), x, out)
 
 
 def broadcast_one(x: Any, root: int, out: Any, group: Group, name: str = "") -> Any:
@@ -306,14 +313,12 @@ def broadcast_one(x: Any, root: int, out: Any, group: Group, name: str = "") -> 
         return _copied(x, out)
     size = math.prod(x.shape)
     collective = Collective("broadcast", dtype, size, size, root=root, name=name)
-    if not isinstance(x, Tensor):
-        return _run(x, collective, group, tuple(x.shape), out)
 
     def gradient(dy: Tensor) -> Any:
         total = _all_reduce(dy, "sum", None, group)
         return total if group.rank == root else F.mul(total, 0.0)
 
-    return recorded(x, collective, group, x.shape, gradient)
+    return _run(x, collective, group, tuple(x.shape), gradient, out)
 
 
 def all_gather(x: Any, group: Group | None = None) -> Any:
@@ -357,9 +362,7 @@ def _all_gather(x: Any, group: Group) -> Any:
     size = math.prod(x.shape)
     shape = (x.shape[0] * group.size, *x.shape[1:])
     collective = Collective("all_gather", dtype, size, size * group.size)
-    if isinstance(x, Tensor):
-        return recorded(x, collective, group, shape, lambda dy: _reduce_scatter(dy, "sum", group))
-    return _run(x, collective, group, shape)
+    return _run(x, collective, group, shape, lambda dy: _reduce_scatter(dy, "sum", group))
 
 
 def reduce_scatter(x: Any, op: str = "sum", group: Group | None = None) -> Any:
@@ -413,15 +416,7 @@ def _reduce_scatter(x: Any, op: str, group: Group) -> Any:
     if group.size == 1:
         return _copied(x)
     shape = (x.shape[0] // group.size, *x.shape[1:])
-    size, kind = math.prod(shape), "sum" if op == "mean" else op
-    collective = Collective("reduce_scatter", dtype, size, size, kind)
-    collective.check()
-    if isinstance(x, Tensor):
-        back = (lambda dy: _all_gather(dy, group)) if kind == "sum" else None
-        result = recorded(x, collective, group, shape, back)
-    else:
-        result = _run(x, collective, group, shape)
-    return _scaled(result, group) if op == "mean" else result
+    return _reduced("reduce_scatter", x, dtype, op, shape, group, lambda dy: _all_gather(dy, group))
 
 
 def all_to_all(x: Any, group: Group | None = None) -> Any:
@@ -467,9 +462,7 @@ def _all_to_all(x: Any, group: Group) -> Any:
         return _copied(x)
     size = math.prod(x.shape)
     collective = Collective("all_to_all", dtype, size, size)
-    if isinstance(x, Tensor):
-        return recorded(x, collective, group, x.shape, lambda dy: _all_to_all(dy, group))
-    return _run(x, collective, group, tuple(x.shape))
+    return _run(x, collective, group, tuple(x.shape), lambda dy: _all_to_all(dy, group))
 
 
 def compare_words(words: str, group: Group | None = None) -> None:

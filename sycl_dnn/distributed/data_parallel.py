@@ -81,14 +81,14 @@ def averaged(arrays: list[Any], bucket_bytes: int, group: Group) -> list[Any]:
     """Return the arrays unchanged; their gradients are averaged over the ranks."""
 
     @custom_vjp
-    def passed_on(arrays: list[Any]) -> list[Any]:
+    def identity(arrays: list[Any]) -> list[Any]:
         return arrays
 
-    passed_on.defvjp(
+    identity.defvjp(
         lambda arrays: (arrays, None),
         lambda _, dy: (average_gradients(dy, bucket_bytes, group),),
     )
-    return passed_on(arrays)
+    return identity(arrays)
 
 
 def own_part(

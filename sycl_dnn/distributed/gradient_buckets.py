@@ -85,14 +85,14 @@ def buckets(arrays: Sequence[Any], most_bytes: int) -> Iterator[list[int]]:
             by_dtype.setdefault(str(arrays[number].dtype), []).append(number)
     for dtype, numbers in by_dtype.items():
         bucket: list[int] = []
-        held = 0
+        bucket_bytes = 0
         for number in numbers:
             nbytes = math.prod(arrays[number].shape) * dtypes.bits_of(dtype) // 8
-            if bucket and held + nbytes > most_bytes:
+            if bucket and bucket_bytes + nbytes > most_bytes:
                 yield bucket
-                bucket, held = [], 0
+                bucket, bucket_bytes = [], 0
             bucket.append(number)
-            held += nbytes
+            bucket_bytes += nbytes
         yield bucket
 
 

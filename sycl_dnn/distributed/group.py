@@ -103,9 +103,9 @@ class Group:
     def _formed(self) -> Any:
         own = _core.Communicator.unique_id() if self.rank == 0 else b""
         unique: Any = self.exchange("id", own, "forming the group")[0]
-        result = _core.Communicator(self.name, list(self.members), self.rank, unique)
-        self._job.communicators.append(result)
-        return result
+        communicator = _core.Communicator(self.name, list(self.members), self.rank, unique)
+        self._job.communicators.append(communicator)
+        return communicator
 
     def exchange(self, key: str, text: bytes, about: str) -> list[bytes]:
         """Send bytes under a key and return those of each member, by rank, relayed by job rank 0.
@@ -166,11 +166,11 @@ class Group:
         1
         """
         self._splits += 1
-        word = "" if color is None else f"{int(color)} {int(key)}"
-        said = self.exchange(f"split {self._splits}", word.encode(), f"split {self._splits}")
+        request = "" if color is None else f"{int(color)} {int(key)}"
+        answers = self.exchange(f"split {self._splits}", request.encode(), f"split {self._splits}")
         if color is None:
             return None
-        keys = {rank: tuple(map(int, words.split())) for rank, words in enumerate(said) if words}
+        keys = {rank: tuple(map(int, words.split())) for rank, words in enumerate(answers) if words}
         chosen = sorted((k[1], rank) for rank, k in keys.items() if k[0] == color)
         ranks = [rank for _, rank in chosen]
         members = tuple(self.members[rank] for rank in ranks)
@@ -194,9 +194,9 @@ class Group:
 
     def refuse_if_gone(self, words: str) -> None:
         """Raise RuntimeError if a member has ended."""
-        gone = self._job.link.first_gone(list(self.members))
-        if gone:
-            raise RuntimeError(f"{words}: {gone}")
+        departed = self._job.link.first_gone(list(self.members))
+        if departed:
+            raise RuntimeError(f"{words}: {departed}")
 
 
 class OfGroup:
@@ -275,24 +275,26 @@ def _joined(timeout: float, checking: str | None, device: str | None) -> Group:
         raise ValueError(f"init: checking must be one of {', '.join(_CHECKING)}, got {mode!r}")
     if not timeout > 0:
         raise ValueError(f"init: timeout must be positive, got {timeout}")
-    here = read_environment()
-    if here.size == 1:
+    environment = read_environment()
+    if environment.size == 1:
         job = Job(None, timeout, _CHECKING[mode], default_queue(device))
         return Group(job, (0,), 0, 0, "world")
     oneccl_library.library_path()  # raises before any rank waits for another
-    if here.rank == 0:
-        _core.ControlLink.start_hub(here.port, here.size)
-    link = _core.ControlLink(here.address, here.port, here.rank, here.size, timeout)
-    members = list(range(here.size))
+    if environment.rank == 0:
+        _core.ControlLink.start_hub(environment.port, environment.size)
+    link = _core.ControlLink(
+        environment.address, environment.port, environment.rank, environment.size, timeout
+    )
+    members = list(range(environment.size))
     hosts = link.gather("hosts", members, socket.gethostname(), timeout, "init")
-    local = here.local_rank
+    local = environment.local_rank
     if local is None:
-        local = hosts[: here.rank].count(hosts[here.rank])
+        local = hosts[: environment.rank].count(hosts[environment.rank])
     queue = _queue_of_rank(local, device)
     oneccl_library.open_oneccl(queue.sycl_device.is_gpu)
     job = Job(link, timeout, _CHECKING[mode], queue)
     atexit.register(_leave, job, members)
-    return Group(job, tuple(members), here.rank, local, "world")
+    return Group(job, tuple(members), environment.rank, local, "world")
 
 
 def _queue_of_rank(local_rank: int, device: str | None) -> dpctl.SyclQueue:

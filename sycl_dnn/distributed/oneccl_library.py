@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import importlib.metadata
 import os
 from pathlib import Path
 
@@ -27,15 +26,6 @@ INSTALL = 'pip install "oneccl>=2022.1,<2022.2"'
 
 class NoOneCcl(ImportError):
     """oneCCL is not installed or cannot be loaded."""
-
-
-def is_installed() -> bool:
-    """Whether oneCCL is installed in this environment."""
-    try:
-        importlib.metadata.distribution("oneccl")
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
 
 
 def library_path() -> Path:

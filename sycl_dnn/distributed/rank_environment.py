@@ -46,65 +46,67 @@ def read_environment(variables: Mapping[str, str] | None = None) -> RankEnvironm
     ValueError
         A variable is not a number, or the rank is not less than the number of ranks.
     """
-    provided = os.environ if variables is None else variables
+    environment = os.environ if variables is None else variables
     for names in _LAUNCHERS:
-        if names[0] in provided and names[1] in provided:
-            rank, size = (_number(provided, name) for name in names[:2])
-            local = _number(provided, names[2]) if names[2] in provided else None
+        if names[0] in environment and names[1] in environment:
+            rank, size = (_number(environment, name) for name in names[:2])
+            local = _number(environment, names[2]) if names[2] in environment else None
             break
     else:
         rank, size, local = 0, 1, 0
-    if names[0] == "SLURM_PROCID" and size > 1 and not _is_task(provided):
-        rank, size, local = _outside_of_steps(provided)
+    if names[0] == "SLURM_PROCID" and size > 1 and not _is_task(environment):
+        rank, size, local = _outside_of_steps(environment)
     if not 0 <= rank < size:
         raise ValueError(f"init: {names[0]} must be below {names[1]}, got {rank} and {size}")
-    return RankEnvironment(rank, size, local, *_master(provided))
+    return RankEnvironment(rank, size, local, *_master(environment))
 
 
-def _is_task(provided: Mapping[str, str]) -> bool:
+def _is_task(environment: Mapping[str, str]) -> bool:
     """Whether ``srun`` started this process.
 
     Batch scripts have SLURM_PROCID too, and one submitted from a task inherits the step's
     variables.
     """
-    if provided["SLURM_PROCID"] != "0":
+    if environment["SLURM_PROCID"] != "0":
         return True
-    return provided.get("SLURM_STEP_NUM_TASKS") == provided["SLURM_NTASKS"]
+    return environment.get("SLURM_STEP_NUM_TASKS") == environment["SLURM_NTASKS"]
 
 
-def _outside_of_steps(provided: Mapping[str, str]) -> tuple[int, int, int]:
+def _outside_of_steps(environment: Mapping[str, str]) -> tuple[int, int, int]:
     """Return the rank of a process in a shell of ``salloc``; raise in a batch script."""
     if (
-        provided.get("SLURM_STEP_ID") == _INTERACTIVE_STEP
-        and provided.get("ENVIRONMENT") != "BATCH"
+        environment.get("SLURM_STEP_ID") == _INTERACTIVE_STEP
+        and environment.get("ENVIRONMENT") != "BATCH"
     ):
         return 0, 1, 0
-    tasks = provided["SLURM_NTASKS"]
+    tasks = environment["SLURM_NTASKS"]
     raise RuntimeError(
         f"init: the batch script's job has {tasks} tasks (SLURM_NTASKS), and this process is none "
-        f"of them (SLURM_STEP_NUM_TASKS is {provided.get('SLURM_STEP_NUM_TASKS', 'not set')}): "
+        f"of them (SLURM_STEP_NUM_TASKS is {environment.get('SLURM_STEP_NUM_TASKS', 'not set')}): "
         "start it with srun, or with srun -n 1 for a group of one"
     )
 
 
-def _number(provided: Mapping[str, str], name: str) -> int:
+def _number(environment: Mapping[str, str], name: str) -> int:
     try:
-        return int(provided[name])
+        return int(environment[name])
     except ValueError:
-        raise ValueError(f"init: {name} must be a number, got {provided[name]!r}") from None
+        raise ValueError(f"init: {name} must be a number, got {environment[name]!r}") from None
 
 
-def _master(provided: Mapping[str, str]) -> tuple[str, int]:
-    address = provided.get("MASTER_ADDR") or _first_host(provided.get("SLURM_JOB_NODELIST", ""))
-    if "MASTER_PORT" in provided:
+def _master(environment: Mapping[str, str]) -> tuple[str, int]:
+    address = environment.get("MASTER_ADDR") or _first_host(
+        environment.get("SLURM_JOB_NODELIST", "")
+    )
+    if "MASTER_PORT" in environment:
         # torchrun itself listens on MASTER_PORT.
-        return address, _number(provided, "MASTER_PORT") + ("TORCHELASTIC_RUN_ID" in provided)
-    job = provided.get("SLURM_JOB_ID") or provided.get("PBS_JOBID") or "0"
+        return address, _number(environment, "MASTER_PORT") + ("TORCHELASTIC_RUN_ID" in environment)
+    job = environment.get("SLURM_JOB_ID") or environment.get("PBS_JOBID") or "0"
     digits = re.match(r"\d+", job)
     return address, DEFAULT_PORT + (int(digits[0]) if digits else 0) % 1000
 
 
 def _first_host(nodes: str) -> str:
     """Return the first host of a Slurm list such as ``node[03-05,9],other``."""
-    found = re.match(r"([^,\[]+)(?:\[(\w+))?", nodes)
-    return found[1] + (found[2] or "") if found else "127.0.0.1"
+    match = re.match(r"([^,\[]+)(?:\[(\w+))?", nodes)
+    return match[1] + (match[2] or "") if match else "127.0.0.1"

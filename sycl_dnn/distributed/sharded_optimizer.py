@@ -13,6 +13,7 @@ from sycl_dnn import tree
 from sycl_dnn.distributed.collectives import all_gather, all_reduce, chosen, reduce_scatter
 from sycl_dnn.distributed.gradient_buckets import parts_of
 from sycl_dnn.distributed.group import Group
+from sycl_dnn.nn.utils.gradient_clipping import clip_factor
 from sycl_dnn.optim.optimizer import Optimizer, State
 
 
@@ -80,14 +81,14 @@ class ShardedOptimizer:
         rows: dict[Any, tuple[list[int], list[str]]] = {}
         for i, (leaf, name) in enumerate(zip(leaves, names, strict=True)):
             if hasattr(leaf, "shape") and not fixed[i]:
-                of = self.optimizer
-                key = str(leaf.dtype), of._group(name), of._is_decayed(name, leaf)
-                numbers, known = rows.setdefault(key, ([], []))
+                optimizer = self.optimizer
+                key = str(leaf.dtype), optimizer._group(name), optimizer._is_decayed(name, leaf)
+                numbers, row_names = rows.setdefault(key, ([], []))
                 numbers.append(i)
-                known.append(name)
+                row_names.append(name)
         return [
-            _Row(known[0], numbers, known, sum(math.prod(leaves[i].shape) for i in numbers))
-            for numbers, known in rows.values()
+            _Row(row_names[0], numbers, row_names, sum(math.prod(leaves[i].shape) for i in numbers))
+            for numbers, row_names in rows.values()
         ]
 
     def _flat(self, arrays: Sequence[Any], size: int) -> Any:
@@ -95,9 +96,9 @@ class ShardedOptimizer:
         if size == 0:
             return F.reshape(arrays[0], (-1,))
         parts = [F.reshape(a, (-1,)) for a in arrays if math.prod(a.shape)]
-        more = -size % self._group.size
-        if more:
-            parts.append(_nothing(parts[0], more))
+        n_padding = -size % self._group.size
+        if n_padding:
+            parts.append(_zeros(parts[0], n_padding))
         return parts[0] if len(parts) == 1 else F.cat(parts)
 
     def _own(self, row: Any) -> Any:
@@ -169,11 +170,11 @@ class ShardedOptimizer:
         [0.5, 0.5, 0.5]
         """
         leaves, form = tree.flatten(params)
-        provided = tree.matched(form, grads, "ShardedOptimizer: grads", none_fills=True)
+        gradients = tree.matched(form, grads, "ShardedOptimizer: grads", none_fills=True)
         rows = self._rows(params)
-        own = {row.name: self._own_gradient(row, provided) for row in rows}
+        own = {row.name: self._own_gradient(row, gradients) for row in rows}
         if self.optimizer.max_norm is not None:
-            own = self._clipped(own)
+            own = self._clipped(own, self.optimizer.max_norm)
         parts = self._own_parameters(params)
         parts, state = self._moving.update(own, state, parts)
         new = list(leaves)
@@ -184,21 +185,21 @@ class ShardedOptimizer:
                 new[i] = part
         return tree.unflatten(form, new), state
 
-    def _own_gradient(self, row: _Row, provided: Sequence[Any]) -> Any:
-        arrays = [provided[i] for i in row.numbers]
+    def _own_gradient(self, row: _Row, gradients: Sequence[Any]) -> Any:
+        arrays = [gradients[i] for i in row.numbers]
         for name, array in zip(row.names, arrays, strict=True):
             if array is None:
                 raise ValueError(f"ShardedOptimizer: {name} must have a gradient, got None")
         return reduce_scatter(self._flat(arrays, row.size), "mean", group=self._group)
 
-    def _clipped(self, own: dict[str, Any]) -> dict[str, Any]:
+    def _clipped(self, own: dict[str, Any], max_norm: float) -> dict[str, Any]:
         """Clip gradients by their norm over the parts of all ranks."""
         wide = [F.astype(g, "float32") for g in own.values()]
         squares = F.sum(F.square(wide[0]))
         for g in wide[1:]:
             squares = F.add(squares, F.sum(F.square(g)))
         norm = F.sqrt(all_reduce(squares, group=self._group))
-        factor = F.clamp(F.div(self.optimizer.max_norm, F.add(norm, 1e-6)), max=1.0)
+        factor = clip_factor(norm, max_norm)
         return {
             name: F.astype(F.mul(g, factor), str(own[name].dtype))
             for name, g in zip(own, wide, strict=True)
@@ -262,7 +263,7 @@ class ShardedOptimizer:
                 yield row.name, self._own(self._flat(arrays, row.size))
 
 
-def _nothing(row: Any, count: int) -> Any:
+def _zeros(row: Any, count: int) -> Any:
     """Return zeros with the dtype and device of a nonempty row."""
-    one = F.mul(row[:1], 0.0)
-    return one if count == 1 else F.reshape(F.expand(one, (count,)), (count,))
+    zero = F.mul(row[:1], 0.0)
+    return zero if count == 1 else F.reshape(F.expand(zero, (count,)), (count,))

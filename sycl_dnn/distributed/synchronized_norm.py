@@ -60,14 +60,14 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
         Submodules are replaced in place; if ``module`` itself is one, a new one is returned.
         """
         if hasattr(module, "num_batches_tracked") and not isinstance(module, cls):
-            result = cls(
+            layer = cls(
                 module.num_features, module.eps, module.momentum, module.affine,
                 module.track_running_stats, bias=module.bias is not None, group=group,
             )  # fmt: skip
             for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
                 if getattr(module, name) is not None:
-                    setattr(result, name, getattr(module, name))
-            return result.train(module.training)
+                    setattr(layer, name, getattr(module, name))
+            return layer.train(module.training)
         for name, child in module.named_children():
             setattr(module, name, cls.convert(child, group))
         return module
@@ -83,14 +83,14 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
         count = self._summed(F.sum(F.ones_like(wide[:, :1])))
         mean = F.div(self._summed(F.sum(wide, axes)), count)
         shape = (1, -1, *(1 for _ in axes[1:]))
-        centred = F.sub(wide, F.reshape(mean, shape))
-        var = F.div(self._summed(F.sum(F.square(centred), axes)), count)
+        centered = F.sub(wide, F.reshape(mean, shape))
+        var = F.div(self._summed(F.sum(F.square(centered), axes)), count)
         if self.training and self.track_running_stats:
             self._update(input, mean, var, count)
         scale = F.rsqrt(F.add(var, self.eps))
         if self.weight is not None:
             scale = F.mul(scale, F.astype(self.weight, "float32"))
-        result = F.mul(centred, F.reshape(scale, shape))
+        result = F.mul(centered, F.reshape(scale, shape))
         if self.bias is not None:
             result = F.add(result, F.reshape(F.astype(self.bias, "float32"), shape))
         return F.astype(result, str(input.dtype))
@@ -105,6 +105,6 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
         for name, new in (("running_mean", mean), ("running_var", unbiased)):
             old = getattr(self, name)
             old = old if isinstance(old, Tensor) else input.trace.capture(old)
-            kept = F.mul(F.astype(old, "float32"), 1.0 - self.momentum)
-            moved = F.add(kept, F.mul(new, self.momentum))
-            self.update_buffer(name, F.astype(moved, str(old.dtype)))
+            decayed = F.mul(F.astype(old, "float32"), 1.0 - self.momentum)
+            average = F.add(decayed, F.mul(new, self.momentum))
+            self.update_buffer(name, F.astype(average, str(old.dtype)))

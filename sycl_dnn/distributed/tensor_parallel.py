@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from sycl_dnn import functional as F
@@ -11,7 +10,7 @@ from sycl_dnn.call.custom_gradients import custom_vjp
 from sycl_dnn.distributed.collectives import all_gather, all_reduce, chosen
 from sycl_dnn.distributed.group import Group, OfGroup
 from sycl_dnn.nn import init
-from sycl_dnn.nn.linear_layers import new_parameter
+from sycl_dnn.nn.linear_layers import draw_parameters, new_parameter, register_parameters
 from sycl_dnn.nn.module import Module
 
 
@@ -39,11 +38,11 @@ def shared_input(x: Any, group: Group | None = None) -> Any:
     group = chosen(group)
 
     @custom_vjp
-    def passed_on(x: Any) -> Any:
+    def identity(x: Any) -> Any:
         return x
 
-    passed_on.defvjp(lambda x: (x, None), lambda _, dy: (all_reduce(dy, group=group),))
-    return passed_on(x)
+    identity.defvjp(lambda x: (x, None), lambda _, dy: (all_reduce(dy, group=group),))
+    return identity(x)
 
 
 def shared_sum(x: Any, group: Group | None = None) -> Any:
@@ -89,16 +88,17 @@ class _ParallelLinear(OfGroup, Module):
     in_features: int
     out_features: int
 
-    def _make(
-        self, shape: tuple[int, int], n_bias: int | None, bound: float, dtype: Any, device: Any
+    def __init__(self, in_features: int, out_features: int, group: Group | None) -> None:
+        super().__init__()
+        self._group_name = chosen(group).name
+        self.in_features, self.out_features = in_features, out_features
+
+    def _register(
+        self, shape: tuple[int, int], n_bias: int | None, dtype: Any, device: Any
     ) -> None:
-        self.weight = new_parameter(shape, dtype, device)
-        init.uniform_(self.weight, -bound, bound)
-        if n_bias is None:
-            self.register_parameter("bias", None)
-        else:
-            self.bias = new_parameter((n_bias,), dtype, device)
-            init.uniform_(self.bias, -bound, bound)
+        shapes = {"weight": shape, "bias": None if n_bias is None else (n_bias,)}
+        register_parameters(self, shapes, dtype, device)
+        draw_parameters(self, self.in_features)
 
     def extra_repr(self) -> str:
         """Return what ``repr`` shows."""
@@ -145,29 +145,26 @@ class ColumnParallelLinear(_ParallelLinear):
         self, in_features: int, out_features: int, bias: bool = True, gather_output: bool = False,
         group: Group | None = None, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__()
-        self._group_name = chosen(group).name
+        super().__init__(in_features, out_features, group)
         own = _share(out_features, self._group, "ColumnParallelLinear: out_features")
-        self.in_features, self.out_features = in_features, out_features
         self.gather_output = gather_output
         each = own.stop - own.start
-        bound = 1 / math.sqrt(in_features)
-        self._make((each, in_features), each if bias else None, bound, dtype, device)
+        self._register((each, in_features), each if bias else None, dtype, device)
 
     @classmethod
     def of(
         cls, linear: Any, gather_output: bool = False, group: Group | None = None
     ) -> ColumnParallelLinear:
         """Return this rank's part of a ``Linear`` that is equal on all ranks."""
-        result = cls(
+        layer = cls(
             linear.in_features, linear.out_features, linear.bias is not None, gather_output, group,
             linear.weight.sycl_queue, linear.weight.dtype,
         )  # fmt: skip
-        own = _share(linear.out_features, result._group, "out_features")
-        result.weight[...] = linear.weight[own]
+        own = _share(linear.out_features, layer._group, "out_features")
+        layer.weight[...] = linear.weight[own]
         if linear.bias is not None:
-            result.bias[...] = linear.bias[own]
-        return result
+            layer.bias[...] = linear.bias[own]
+        return layer
 
     def forward(self, input: Any) -> Any:
         """Map (*, in_features) to (*, out_features), or to this rank's part."""
@@ -230,29 +227,25 @@ class RowParallelLinear(_ParallelLinear):
         self, in_features: int, out_features: int, bias: bool = True, group: Group | None = None,
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__()
-        self._group_name = chosen(group).name
+        super().__init__(in_features, out_features, group)
         own = _share(in_features, self._group, "RowParallelLinear: in_features")
-        self.in_features, self.out_features = in_features, out_features
         n_bias = out_features if bias else None
-        bound = 1 / math.sqrt(in_features)
-        self._make((out_features, own.stop - own.start), n_bias, bound, dtype, device)
+        self._register((out_features, own.stop - own.start), n_bias, dtype, device)
         if bias:
             self.bias[...] = all_reduce(self.bias, "mean", group=self._group)
 
     @classmethod
     def of(cls, linear: Any, group: Group | None = None) -> RowParallelLinear:
         """Return this rank's part of a ``Linear`` that is equal on all ranks."""
-        result = cls(
+        layer = cls(
             linear.in_features, linear.out_features, linear.bias is not None, group,
             linear.weight.sycl_queue, linear.weight.dtype,
         )  # fmt: skip
-        result.weight[...] = linear.weight[
-            :, _share(linear.in_features, result._group, "in_features")
-        ]
+        own = _share(linear.in_features, layer._group, "in_features")
+        layer.weight[...] = linear.weight[:, own]
         if linear.bias is not None:
-            result.bias[...] = linear.bias
-        return result
+            layer.bias[...] = linear.bias
+        return layer
 
     def forward(self, input: Any) -> Any:
         """Map this rank's part of (*, in_features) to (*, out_features)."""
@@ -304,12 +297,12 @@ class VocabularyParallelEmbedding(OfGroup, Module):
     @classmethod
     def of(cls, table: Any, group: Group | None = None) -> VocabularyParallelEmbedding:
         """Return this rank's part of an ``Embedding`` that is equal on all ranks."""
-        result = cls(
+        layer = cls(
             table.num_embeddings, table.embedding_dim, group, table.weight.sycl_queue,
             table.weight.dtype,
         )  # fmt: skip
-        result.weight[...] = table.weight[result._first : result._first + result._count]
-        return result
+        layer.weight[...] = table.weight[layer._first : layer._first + layer._count]
+        return layer
 
     def forward(self, input: Any) -> Any:
         """Map integers (*) to (*, embedding_dim)."""

@@ -50,8 +50,8 @@ def recorded(
 
 def _recorded(tensor: Tensor, collective: Any, group: Any, shape: Any, gradient: Any) -> Tensor:
     trace: Any = tensor.trace
-    expected = layout.row_major(tensor.shape, tensor.dtype)
-    whole = tensor if tensor.desc == expected else trace.reorder(tensor, expected)
+    row_major = layout.row_major(tensor.shape, tensor.dtype)
+    dense = tensor if tensor.desc == row_major else trace.reorder(tensor, row_major)
 
     def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         if gradient is None:
@@ -60,4 +60,4 @@ def _recorded(tensor: Tensor, collective: Any, group: Any, shape: Any, gradient:
 
     step = CollectiveStep(collective, group)
     out = Out(shape, tensor.dtype)
-    return trace.array_call(step, [tensor], [out], rule, reads=[whole], is_repeated=True)[0]
+    return trace.array_call(step, [tensor], [out], rule, reads=[dense], is_repeated=True)[0]

@@ -13,13 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from sycl_dnn.distributed.oneccl_library import is_installed
+from sycl_dnn._runtime import distribution_file
 
 PROGRAMS = Path(__file__).parent / "ranks"
 ROOT = Path(__file__).parents[2]
 #: oneCCL's messages about its variables at start, and about how CPUs without bfloat16 compute.
 _WARNINGS = re.compile(r"^.*\|CCL_WARN\|.*\n|^.*FallbackWarning: .*\n\[\d+\]   .*\n", re.MULTILINE)
-HAS_ONECCL = pytest.mark.skipif(not is_installed(), reason="oneccl is not installed")
+HAS_ONECCL = pytest.mark.skipif(
+    distribution_file("oneccl", "libccl.so.2") is None, reason="oneccl is not installed"
+)
 
 
 def needs_oneccl(test):
