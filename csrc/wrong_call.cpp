@@ -18,7 +18,7 @@ using tuple_call = PyObject *(*)(PyObject *, PyObject *, PyObject *);
 PyCFunction original = nullptr;
 
 // The functions by the object that Python passes as `self`. Never destroyed, like modules.
-std::map<PyObject *, PyObject *> &known() {
+std::map<PyObject *, PyObject *> &functions() {
     static auto *instance = new std::map<PyObject *, PyObject *>;
     return *instance;
 }
@@ -42,7 +42,7 @@ void explain(PyObject *self, const py::tuple &args, const py::dict &named) {
         const auto explanation =
             py::module_::import("sycl_dnn.onednn.wrong_call").attr("explanation");
         const py::object better =
-            explanation(py::reinterpret_borrow<py::object>(known().at(self)), args, named);
+            explanation(py::reinterpret_borrow<py::object>(functions().at(self)), args, named);
         if (better.is_none()) return error.restore();
         PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(better.ptr())), better.ptr());
     } catch (py::error_already_set &) {
@@ -54,12 +54,13 @@ PyObject *call_packed(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObj
     PyObject *result = as<packed_call>(original)(self, args, n, names);
     if (result) return result;
     const Py_ssize_t count = PyVectorcall_NARGS(n);
-    py::tuple given(count);
-    for (Py_ssize_t i = 0; i < count; ++i) given[i] = py::reinterpret_borrow<py::object>(args[i]);
+    py::tuple positional(count);
+    for (Py_ssize_t i = 0; i < count; ++i)
+        positional[i] = py::reinterpret_borrow<py::object>(args[i]);
     py::dict named;
     for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i)
         named[PyTuple_GET_ITEM(names, i)] = py::reinterpret_borrow<py::object>(args[count + i]);
-    explain(self, given, named);
+    explain(self, positional, named);
     return nullptr;
 }
 
@@ -84,7 +85,7 @@ void watch(PyObject *function) {
     if (!original) original = def->ml_meth;
     if (!self || def->ml_meth != original) return;  // already wrapped, or not pybind11's
     Py_INCREF(function);
-    known()[self] = function;
+    functions()[self] = function;
     def->ml_meth = is_packed ? entry(&call_packed) : entry(&call_tuple);
 }
 

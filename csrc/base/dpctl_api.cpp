@@ -48,9 +48,9 @@ sycl::queue &queue_of(py::handle object, const char *argument) {
 
 py::object make_device(const sycl::device &device) {
     auto *ref = reinterpret_cast<DPCTLSyclDeviceRef>(const_cast<sycl::device *>(&device));
-    auto *made = reinterpret_cast<PyObject *>(SyclDevice_Make(ref));
-    if (!made) throw py::error_already_set();
-    return py::reinterpret_steal<py::object>(made);
+    auto *object = reinterpret_cast<PyObject *>(SyclDevice_Make(ref));
+    if (!object) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(object);
 }
 
 static sycl::event &event_of(py::handle object) {
@@ -87,16 +87,16 @@ program_bundle bundle_of(py::handle object) {
 
 py::object make_sycl_program(const program_bundle &bundle) {
     auto *ref = reinterpret_cast<DPCTLSyclKernelBundleRef>(const_cast<program_bundle *>(&bundle));
-    auto *made = reinterpret_cast<PyObject *>(SyclProgram_Make(ref));
-    if (!made) throw py::error_already_set();
-    return py::reinterpret_steal<py::object>(made);
+    auto *object = reinterpret_cast<PyObject *>(SyclProgram_Make(ref));
+    if (!object) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(object);
 }
 
 py::object make_event(const sycl::event &event) {
     auto *ref = reinterpret_cast<DPCTLSyclEventRef>(const_cast<sycl::event *>(&event));
-    auto *made = reinterpret_cast<PyObject *>(SyclEvent_Make(ref));
-    if (!made) throw py::error_already_set();
-    return py::reinterpret_steal<py::object>(made);
+    auto *object = reinterpret_cast<PyObject *>(SyclEvent_Make(ref));
+    if (!object) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(object);
 }
 
 usm_buffer buffer_of(py::handle object) {

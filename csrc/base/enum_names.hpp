@@ -32,9 +32,9 @@ class named_enum_caster {
             return true;
         }
         if (!PyUnicode_Check(source.ptr())) return false;
-        const auto found = sycl_dnn::value_of_name(cls, source);
-        if (found) value = static_cast<E>(*found);
-        return found.has_value();
+        const auto number = sycl_dnn::value_of_name(cls, source);
+        if (number) value = static_cast<E>(*number);
+        return number.has_value();
     }
     static handle cast(E source, return_value_policy policy, handle parent) {
         // pybind11 would call the enumeration each time, which is a call of Python.

@@ -23,8 +23,8 @@ static const tag_table &format_tags() {
 std::optional<int> format_tag_of(const std::string &name) {
     static const auto *index =
         new std::unordered_map<std::string, int>(format_tags().begin(), format_tags().end());
-    auto found = index->find(name);
-    return found == index->end() ? std::nullopt : std::optional<int>(found->second);
+    auto entry = index->find(name);
+    return entry == index->end() ? std::nullopt : std::optional<int>(entry->second);
 }
 
 std::string enum_name(const py::object &member) { return py::str(member.attr("name")); }
@@ -44,29 +44,29 @@ std::optional<long> value_of_name(py::handle cls, py::handle name) {
     return value;
 }
 
-py::object member_of(const char *enumeration, const py::object &given, const char *argument) {
+py::object member_of(const char *enumeration, const py::object &value, const char *argument) {
     const py::object cls = py::module_::import("sycl_dnn._core").attr(enumeration);
-    if (py::isinstance(given, cls)) return given;
+    if (py::isinstance(value, cls)) return value;
     const py::object members = cls.attr("__members__");
     // oneDNN's enumerations share names: data_type.f32 is accepted for logical_data_type.f32.
     py::object name = py::none();
-    if (py::isinstance<py::str>(given))
-        name = given;
-    else if (py::hasattr(given, "name"))
-        name = given.attr("name");
+    if (py::isinstance<py::str>(value))
+        name = value;
+    else if (py::hasattr(value, "name"))
+        name = value.attr("name");
     if (!name.is_none() && members.contains(name)) return members[name];
-    const py::str known = py::str(", ").attr("join")(members);
-    throw invalid_arguments(std::string(argument) + " must be one of " + std::string(known) +
-                            ", got " + std::string(py::str(given)));
+    const py::str names = py::str(", ").attr("join")(members);
+    throw invalid_arguments(std::string(argument) + " must be one of " + std::string(names) +
+                            ", got " + std::string(py::str(value)));
 }
 
 // Enumerators are data: inlining a call for each would dominate the compile time.
 template <class E>
 static void define(py::module_ &m, const char *name, const char *kind,
                    std::initializer_list<std::pair<const char *, E>> members) {
-    py::native_enum<E> made(m, name, kind);
-    for (const auto &[member, value] : members) made.value(member, value);
-    made.finalize();
+    py::native_enum<E> enumeration(m, name, kind);
+    for (const auto &[member, value] : members) enumeration.value(member, value);
+    enumeration.finalize();
     // Members are equal only to themselves; Python's own hash of them is a call of Python.
     if (kind == std::string("enum.Enum"))
         m.attr(name).attr("__hash__") =

@@ -21,10 +21,10 @@ std::string enum_name(E value) {
 }
 
 // The enumerator given for `argument`: a member of one of _core's enumerations, or its name.
-py::object member_of(const char *enumeration, const py::object &given, const char *argument);
+py::object member_of(const char *enumeration, const py::object &value, const char *argument);
 template <class E>
-E enum_of(const char *enumeration, const py::object &given, const char *argument) {
-    return member_of(enumeration, given, argument).cast<E>();
+E enum_of(const char *enumeration, const py::object &value, const char *argument) {
+    return member_of(enumeration, value, argument).cast<E>();
 }
 
 }  // namespace sycl_dnn
@@ -37,11 +37,11 @@ struct type_caster<sycl_dnn::format_tag> {
     bool load(handle source, bool) {
         int number = 0;
         if (PyUnicode_Check(source.ptr())) {
-            auto found = sycl_dnn::format_tag_of(source.cast<std::string>());
-            if (!found)
+            auto tag = sycl_dnn::format_tag_of(source.cast<std::string>());
+            if (!tag)
                 throw sycl_dnn::invalid_arguments("format_tag must be the name of a tag, got '" +
                                                   source.cast<std::string>() + "'");
-            number = *found;
+            number = *tag;
         } else if (PyLong_Check(source.ptr()) &&
                    std::string(Py_TYPE(source.ptr())->tp_name) == "format_tag") {
             number = source.cast<int>();

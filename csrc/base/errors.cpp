@@ -28,8 +28,8 @@ void raise_status(dnnl_status_t status, const std::string &message) {
     raise(errors_module().attr("from_status")(status_object(status), message));
 }
 
-void check(dnnl_status_t status, const char *what) {
-    if (status != dnnl_success) throw dnnl::error(status, what);
+void check(dnnl_status_t status, const char *message) {
+    if (status != dnnl_success) throw dnnl::error(status, message);
 }
 
 void raise_creation_error(const dnnl::error &error, const char *name, const py::dict &arguments,

@@ -19,9 +19,9 @@ T &native(PyObject *object) {
 }
 
 template <class T, Py_ssize_t n, py::object (*method)(T &, PyObject *const *)>
-PyObject *call_fast(PyObject *self, PyObject *const *args, Py_ssize_t given) {
-    if (given != n) {
-        PyErr_Format(PyExc_TypeError, "takes %zd arguments, got %zd", n, given);
+PyObject *call_fast(PyObject *self, PyObject *const *args, Py_ssize_t n_args) {
+    if (n_args != n) {
+        PyErr_Format(PyExc_TypeError, "takes %zd arguments, got %zd", n, n_args);
         return nullptr;
     }
     try {
@@ -42,9 +42,9 @@ void add_fast_method(const py::handle &type, const char *name, const char *text)
     static PyMethodDef row{
         name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&call_fast<T, n, method>)),
         METH_FASTCALL, text};
-    PyObject *made = PyDescr_NewMethod(reinterpret_cast<PyTypeObject *>(type.ptr()), &row);
-    if (!made) throw py::error_already_set();
-    py::setattr(type, name, py::reinterpret_steal<py::object>(made));
+    PyObject *descriptor = PyDescr_NewMethod(reinterpret_cast<PyTypeObject *>(type.ptr()), &row);
+    if (!descriptor) throw py::error_already_set();
+    py::setattr(type, name, py::reinterpret_steal<py::object>(descriptor));
 }
 
 }  // namespace sycl_dnn

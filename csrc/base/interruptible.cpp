@@ -27,13 +27,13 @@ class Worker {
   public:
     // Never joined: its job may never end. Null if the system has no memory for a thread.
     static std::shared_ptr<Worker> start() {
-        auto made = std::make_shared<Worker>();
+        auto worker = std::make_shared<Worker>();
         try {
-            std::thread([made] { made->serve(); }).detach();
+            std::thread([worker] { worker->serve(); }).detach();
         } catch (const std::system_error &) {
             return nullptr;
         }
-        return made;
+        return worker;
     }
 
     void begin(std::function<void()> next) {
@@ -66,11 +66,11 @@ class Worker {
         while (true) {
             changed.wait(lock, [this] { return job || is_dismissed; });
             if (!job) return;
-            const auto now = std::exchange(job, nullptr);
+            const auto current_job = std::exchange(job, nullptr);
             lock.unlock();
             std::exception_ptr thrown;
             try {
-                now();
+                current_job();
             } catch (...) {
                 thrown = std::current_exception();
             }
@@ -115,8 +115,8 @@ class Assistant {
 bool is_main_thread() {
     PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<unsigned long> main;
     main.call_once_and_store_result([] {
-        const auto found = py::module_::import("threading").attr("main_thread")();
-        return found.attr("ident").cast<unsigned long>();
+        const auto thread = py::module_::import("threading").attr("main_thread")();
+        return thread.attr("ident").cast<unsigned long>();
     });
     return PyThread_get_thread_ident() == main.get_stored();
 }

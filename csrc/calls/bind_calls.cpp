@@ -18,12 +18,12 @@ namespace {
 std::shared_ptr<CallPlan> make_call_plan(const py::object &program, std::vector<size_t> reads,
                                          size_t n_arrays, const py::list &blanks,
                                          const py::list &constants, const py::list &captured,
-                                         const py::tuple &form, std::vector<size_t> kept) {
+                                         const py::tuple &form, std::vector<size_t> saved) {
     const bool is_sequence = py::isinstance<PartitionSequence>(program);
     auto *sequence = is_sequence ? program.cast<const PartitionSequence *>() : nullptr;
-    auto *alone = is_sequence ? nullptr : program.cast<Program *>();
+    auto *single_program = is_sequence ? nullptr : program.cast<Program *>();
     auto plan = std::make_shared<CallPlan>(CallPlan{program,
-                                                    alone,
+                                                    single_program,
                                                     sequence,
                                                     std::move(reads),
                                                     n_arrays,
@@ -31,7 +31,7 @@ std::shared_ptr<CallPlan> make_call_plan(const py::object &program, std::vector<
                                                     {},
                                                     {},
                                                     ResultForm(form),
-                                                    std::move(kept)});
+                                                    std::move(saved)});
     for (const auto &item : blanks) {
         const auto row = item.cast<py::tuple>();
         const py::object shape = row[2];
@@ -52,12 +52,12 @@ std::shared_ptr<CallPlan> make_call_plan(const py::object &program, std::vector<
 }
 
 PartitionSequence make_sequence(const py::list &rows) {
-    PartitionSequence made;
+    PartitionSequence sequence;
     for (const auto &item : rows) {
         const auto row = item.cast<py::tuple>();
-        made.add(row[0], row[1].cast<std::unordered_map<size_t, size_t>>());
+        sequence.add(row[0], row[1].cast<std::unordered_map<size_t, size_t>>());
     }
-    return made;
+    return sequence;
 }
 
 ArrayTypes make_array_types(const py::object &ndarray, const py::object &usm_ndarray,
@@ -93,7 +93,7 @@ py::object call_reverse(ReverseCall &call, PyObject *const *args) {
 
 void use_huge_pages(const py::object &queue, const py::object &memory, bool is_fresh) {
     const auto buffer = buffer_of(memory);
-    const auto use = is_fresh ? want_huge_pages : move_to_huge_pages;
+    const auto use = is_fresh ? request_huge_pages : move_to_huge_pages;
     const sycl::device device = queue_of(queue).get_device();
     ReleasedGil nogil;  // pages may be copied
     use(device, buffer.pointer, buffer.nbytes);
@@ -107,7 +107,8 @@ void bind_calls(py::module_ &m) {
           "Request huge pages for a dpctl.memory object of a CPU; moves pages already written.");
     m.def("unchanged", &unchanged, py::arg("reads"), py::arg("same"),
           "Return whether ``read(argument)`` of each of the tuples (read, argument, value) is the "
-          "value, or a tuple of the same objects, or ``same(now, value)``. A weak reference stands "
+          "value, or a tuple of the same objects, or ``same(current, value)``. A weak reference "
+          "stands "
           "for its referent; a read that raises gives another value.");
     using std::shared_ptr;
     py::class_<ResultPool, shared_ptr<ResultPool>>(
@@ -118,8 +119,8 @@ void bind_calls(py::module_ &m) {
         .def("drop_unused", &ResultPool::drop_unused, "Free the unused blocks.")
         .def_static("rounded", &ResultPool::rounded, py::arg("nbytes"),
                     "Return the size of the block for that many bytes.")
-        .def_readonly("nbytes", &ResultPool::held);
-    py::class_<ArrayTypes>(m, "ArrayTypes", "The Python classes that calls are made of.")
+        .def_readonly("nbytes", &ResultPool::pooled_bytes);
+    py::class_<ArrayTypes>(m, "ArrayTypes", "The Python classes of the arrays in calls.")
         .def(py::init(&make_array_types), py::arg("ndarray"), py::arg("usm_ndarray"),
              py::arg("carried"), py::arg("frozen"), py::arg("memory"), py::arg("recorded"));
     py::class_<CallPoint>(m, "CallPoint", "What a user's function has called so far.")
@@ -136,9 +137,9 @@ void bind_calls(py::module_ &m) {
     py::class_<PartitionSequence>(m, "PartitionSequence",
                                   "Compiled partitions that run in sequence.")
         .def(py::init(&make_sequence), py::arg("partitions"),
-             "Make it of pairs: a CompiledPartition, and the array number of each of its tensors.");
+             "From pairs: a CompiledPartition, and the array index of each of its tensors.");
     py::class_<CallPlan, shared_ptr<CallPlan>>(
-        m, "CallPlan", "A program or sequence, and what a call of it allocates and returns.")
+        m, "CallPlan", "A program or sequence, with the allocations and results of a call.")
         .def(py::init(&make_call_plan), py::arg("program"), py::arg("reads"), py::arg("n_arrays"),
              py::arg("blanks"), py::arg("constants"), py::arg("captured"), py::arg("form"),
              py::arg("kept") = py::tuple());

@@ -11,9 +11,9 @@ namespace sycl_dnn {
 namespace {
 
 py::object attribute(py::handle object, PyObject *name) {
-    PyObject *found = PyObject_GetAttr(object.ptr(), name);
-    if (!found) throw py::error_already_set();
-    return py::reinterpret_steal<py::object>(found);
+    PyObject *value = PyObject_GetAttr(object.ptr(), name);
+    if (!value) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(value);
 }
 
 // Created once and never freed.
@@ -24,8 +24,8 @@ struct Names {
     PyObject *dtype = PyUnicode_InternFromString("dtype");
 };
 const Names &names() {
-    static const auto *made = new Names;
-    return *made;
+    static const auto *instance = new Names;
+    return *instance;
 }
 
 py::object value_now(py::handle variable) {
@@ -51,18 +51,18 @@ static constexpr size_t usual_length = 240;
 py::object ArrayTypes::array_of(py::handle array) const {
     static PyObject *const name = PyUnicode_InternFromString("_array_obj");
     if (array_slot)
-        if (PyObject *found = slot_at(array, array_slot))
-            return py::reinterpret_borrow<py::object>(found);
+        if (PyObject *value = slot_at(array, array_slot))
+            return py::reinterpret_borrow<py::object>(value);
     return attribute(array, name);
 }
 
 py::object ArrayTypes::wrapped(const py::object &array) const {
-    py::object made = new_instance(ndarray);
+    py::object wrapper = new_instance(ndarray);
     if (array_slot)
-        slot_at(made, array_slot) = array.inc_ref().ptr();
+        slot_at(wrapper, array_slot) = array.inc_ref().ptr();
     else
-        py::setattr(made, "_array_obj", array);
-    return made;
+        py::setattr(wrapper, "_array_obj", array);
+    return wrapper;
 }
 
 RecordedSlots::RecordedSlots(const py::object &type)
@@ -124,10 +124,9 @@ void CallKey::add(py::handle value) {
 }
 
 bool CallKey::add_number(py::handle value) {
-    static const std::string_view prefix = "numpy.";
     const std::string_view name = Py_TYPE(value.ptr())->tp_name;
     Py_buffer buffer;
-    if (name.substr(0, prefix.size()) != prefix || !PyObject_CheckBuffer(value.ptr())) return false;
+    if (!name.starts_with("numpy.") || !PyObject_CheckBuffer(value.ptr())) return false;
     if (PyObject_GetBuffer(value.ptr(), &buffer, PyBUF_FULL_RO) < 0) {
         PyErr_Clear();  // NumPy has types that a buffer cannot describe
         return false;
@@ -172,9 +171,9 @@ void CallKey::add_dict(py::handle items, adder add_item) {
     PyObject *name, *value;
     // Reading a value may run Python code, but none that changes this dict.
     for (Py_ssize_t i = 0; is_known && PyDict_Next(items.ptr(), &i, &name, &value);) {
-        const auto held = py::reinterpret_borrow<py::object>(value);
+        const auto owned = py::reinterpret_borrow<py::object>(value);
         add(name);
-        (this->*add_item)(held);
+        (this->*add_item)(owned);
     }
 }
 
@@ -248,30 +247,30 @@ void CallKey::add_constant(py::handle value) {
 void CallKey::note(const UsmArray &fields, py::object array, py::handle value) {
     note_place(fields, true);
     arrays.push_back(std::move(array));
-    given.push_back(py::reinterpret_borrow<py::object>(value));
+    arguments.push_back(py::reinterpret_borrow<py::object>(value));
 }
 
 void CallKey::note_place(const UsmArray &fields, bool is_input) {
-    const void *here = buffer_of(fields.base).queue;
+    const void *array_queue = buffer_of(fields.base).queue;
     if (!queue) {
-        queue = here;
+        queue = array_queue;
         memory_rank = types.memory.size();
     }
-    is_known &= here == queue;
+    is_known &= array_queue == queue;
     if (!is_input) return;
-    const auto same = [&](const py::object &type) { return is_exactly(fields.base, type); };
-    const auto found = std::find_if(types.memory.begin(), types.memory.end(), same);
-    is_known &= found != types.memory.end();
-    memory_rank = std::min(memory_rank, size_t(found - types.memory.begin()));
+    const auto has_type = [&](const py::object &type) { return is_exactly(fields.base, type); };
+    const auto match = std::find_if(types.memory.begin(), types.memory.end(), has_type);
+    is_known &= match != types.memory.end();
+    memory_rank = std::min(memory_rank, size_t(match - types.memory.begin()));
 }
 
-void CallKey::add_out(py::handle given) {
-    if (!is_exactly(given, types.ndarray)) {
+void CallKey::add_out(py::handle value) {
+    if (!is_exactly(value, types.ndarray)) {
         is_known = false;
         return;
     }
     add_tag('O');
-    out = types.array_of(given);
+    out = types.array_of(value);
     const UsmArray *fields = add_facts(out);
     if (!fields) return;
     is_known &= bool(fields->flags & UsmArray::writable);
@@ -285,10 +284,10 @@ void CallKey::add_place() {
     add_value(memory_rank);
 }
 
-bool CallKey::are_arrays(const py::list &found) const {
+bool CallKey::are_arrays(const py::list &expected) const {
     const auto is_same = [](const py::object &a, py::handle b) { return a.is(b); };
     return is_known &&
-           std::equal(arrays.begin(), arrays.end(), found.begin(), found.end(), is_same);
+           std::equal(arrays.begin(), arrays.end(), expected.begin(), expected.end(), is_same);
 }
 
 CallKey::extent CallKey::extent_of(const UsmArray &fields) {
@@ -305,9 +304,10 @@ void CallKey::add_sharing() {
         const UsmArray &other = *usm_array(array, types.usm_ndarray);
         const extent input = extent_of(other);
         if (input.begin >= result.end || result.begin >= input.end) continue;
-        const bool is_it = input.first == result.first && strides_of(fields) == strides_of(other);
-        same |= is_it;
-        overlaps |= !is_it;
+        const bool is_identical =
+            input.first == result.first && strides_of(fields) == strides_of(other);
+        same |= is_identical;
+        overlaps |= !is_identical;
     }
     add_tag(overlaps ? 'o' : '-');
     add_tag(same ? 's' : '-');

@@ -7,7 +7,7 @@
 
 namespace sycl_dnn {
 
-// Where instances of RecordedTensor have what calls read and write.
+// Offsets of the slots of RecordedTensor that calls read and write.
 struct RecordedSlots {
     explicit RecordedSlots(const py::object &type);
     Py_ssize_t recording, number, shape, dtype, strides, marks;
@@ -16,7 +16,7 @@ struct RecordedSlots {
 // The Python classes used by calls. The extension only reads their attributes.
 struct ArrayTypes {
     py::object ndarray;              // dpnp.ndarray: `_array_obj`
-    py::object usm_ndarray;          // the class of that
+    py::object usm_ndarray;          // the class of `_array_obj`
     py::object carried;              // sycl_dnn.Array: `data`, `dtype`
     py::object frozen;               // Frozen: `_array`, `_token`, `packed`
     std::vector<py::object> memory;  // dpctl.memory classes, in order of precedence
@@ -43,7 +43,7 @@ class CallKey {
     explicit CallKey(const ArrayTypes &t, bool keeps = false);
 
     void add_object(py::handle object);  // by identity
-    // Tuples and lists of such, numbers, and the current value of a context variable.
+    // By identity, or by value: tuples, lists, numbers, and a context variable's current value.
     void add_identity(py::handle value);
     void add(py::handle value);
     void add_constant(py::handle value);  // arrays by identity
@@ -51,17 +51,17 @@ class CallKey {
     void add_place();  // queue and memory class; call after all arrays
     // Whether the call is known and its arrays are these, in this order: trees sort the keys of
     // dicts, while the key preserves their order.
-    bool are_arrays(const py::list &found) const;
+    bool are_arrays(const py::list &expected) const;
 
     bool is_known = true;
     bool holds_frozen = false;  // frozen arrays are constants as well
     std::string bytes;
     std::vector<py::object> arrays;                     // usm_ndarrays, in order
-    std::vector<py::object> given;                      // as passed by the caller
+    std::vector<py::object> arguments;                  // as passed by the caller
     std::vector<std::pair<size_t, py::object>> frozen;  // by index of the array
     std::vector<py::object> holds;
     py::object out;
-    py::object recording;         // of the values in the arguments, if there are any
+    py::object recording;         // of the recorded values in the arguments, or null
     const void *queue = nullptr;  // dpctl's reference
     size_t memory_rank = 0;       // precedence of the results' class
 
@@ -84,7 +84,7 @@ class CallKey {
     void add_frozen(py::handle value);
     void add_recorded(py::handle value);
     const UsmArray *add_facts(py::handle array);
-    void note(const UsmArray &fields, py::object array, py::handle given);
+    void note(const UsmArray &fields, py::object array, py::handle value);
     void note_place(const UsmArray &fields, bool is_input);
     void add_sharing();
 

@@ -26,9 +26,9 @@ char *address(const ArrayTypes &types, py::handle array) {
 bool fill_constants(const CallPlan &plan, CallFrame &frame) {
     for (const CallPlan::packed &c : plan.constants) {
         const auto is_source = [&](const auto &f) { return f.first == c.source; };
-        const auto found = std::find_if(frame.frozen.begin(), frame.frozen.end(), is_source);
-        if (c.frozen.is_none() && found == frame.frozen.end()) return false;
-        const py::object &frozen = c.frozen.is_none() ? found->second : c.frozen;
+        const auto argument = std::find_if(frame.frozen.begin(), frame.frozen.end(), is_source);
+        if (c.frozen.is_none() && argument == frame.frozen.end()) return false;
+        const py::object &frozen = c.frozen.is_none() ? argument->second : c.frozen;
         const py::dict copies = frozen.attr("packed");
         PyObject *copy = PyDict_GetItemWithError(copies.ptr(), c.recipe.ptr());
         if (!copy) return false;
@@ -54,7 +54,7 @@ bool place_arrays(const ArrayTypes &types, const CallPlan &plan, ResultPool &poo
 
 CallFrame::CallFrame(CallKey &&key, py::handle k)
     : arrays(std::move(key.arrays)),
-      given(std::move(key.given)),
+      arguments(std::move(key.arguments)),
       frozen(std::move(key.frozen)),
       out(std::move(key.out)),
       kind(k) {}
@@ -67,7 +67,7 @@ bool submit_call(const ArrayTypes &types, const CallPlan &plan, const Stream &st
     addresses.reserve(plan.reads.size());
     owner_list owners;
     owners.reserve(plan.reads.size() + 2);
-    owners.push_back(plan.runs);
+    owners.push_back(plan.owner);
     for (const size_t number : plan.reads) {
         addresses.push_back(address(types, frame.arrays[number]));
         owners.push_back(frame.arrays[number]);
@@ -81,10 +81,10 @@ bool submit_call(const ArrayTypes &types, const CallPlan &plan, const Stream &st
 
 py::object results_of(const ArrayTypes &types, const CallPlan &plan, const CallFrame &frame) {
     const auto array = [&](size_t number, const py::object &carried_dtype) {
-        const py::object made = types.wrapped(frame.arrays[number]);
-        return carried_dtype.is_none() ? made : types.carried(made, carried_dtype);
+        const py::object ndarray = types.wrapped(frame.arrays[number]);
+        return carried_dtype.is_none() ? ndarray : types.carried(ndarray, carried_dtype);
     };
-    return plan.form.build(array, frame.given);
+    return plan.form.build(array, frame.arguments);
 }
 
 }  // namespace sycl_dnn

@@ -24,22 +24,22 @@ struct CallPlan {
         py::object array;  // dpnp.ndarray, carried or frozen: `get_array()`
     };
 
-    py::object runs;  // owner of one of these:
+    py::object owner;  // owner of one of these:
     Program *program;
     const PartitionSequence *sequence;
-    std::vector<size_t> reads;  // indices of the arrays that it reads
+    std::vector<size_t> reads;  // indices of the arrays that the program uses
     size_t n_arrays;
     std::vector<std::pair<size_t, Blank>> blanks;
     std::vector<packed> constants;
     std::vector<fixed> captured;
     ResultForm form;
-    std::vector<size_t> kept;  // indices of the arrays that a reverse pass needs
+    std::vector<size_t> saved;  // indices of the arrays that a reverse pass needs
 };
 
 // The arrays of one call.
 struct CallFrame {
     std::vector<py::object> arrays;                     // usm_ndarrays, by index
-    std::vector<py::object> given;                      // the first ones, as passed by the caller
+    std::vector<py::object> arguments;                  // the first ones, as passed by the caller
     std::vector<std::pair<size_t, py::object>> frozen;  // by index
     py::object out;                                     // a usm_ndarray, or null
     py::handle kind;                                    // memory class of the results

@@ -53,14 +53,14 @@ static py::object referred(const py::object &reference) {
     return py::reinterpret_borrow<py::object>(PyWeakref_GetObject(reference.ptr()));
 }
 
-// Whether the captured values are those that the plan was made for.
+// Whether the captured values are unchanged since the plan was created.
 static bool holds(const py::object &guard) {
     if (guard.is_none()) return true;
     const py::object check = referred(guard);
     if (check.is_none()) return false;
-    PyObject *found = or_park([&] { return PyObject_CallNoArgs(check.ptr()); });
-    if (!found) throw py::error_already_set();
-    return py::reinterpret_steal<py::object>(found).is(py::bool_(true));
+    PyObject *result = or_park([&] { return PyObject_CallNoArgs(check.ptr()); });
+    if (!result) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(result).is(py::bool_(true));
 }
 
 py::object CallTable::call(py::handle subject, py::handle args, py::handle kwargs, py::handle out) {
@@ -72,21 +72,21 @@ py::object CallTable::call(py::handle subject, py::handle args, py::handle kwarg
         return out.is_none() ? repeat_recorded(types, key, py::reinterpret_borrow<py::tuple>(args),
                                                py::reinterpret_borrow<py::dict>(kwargs))
                              : missed;
-    const auto found = entries.find(key.bytes);
-    if (found == entries.end()) return missed;
-    const std::shared_ptr<entry> known = found->second;
-    const py::object owner = referred(known->owner);
-    if (owner.is_none() || !holds(known->guard)) {
+    const auto position = entries.find(key.bytes);
+    if (position == entries.end()) return missed;
+    const std::shared_ptr<entry> match = position->second;
+    const py::object owner = referred(match->owner);
+    if (owner.is_none() || !holds(match->guard)) {
         // Another call may have replaced the entry while the guard ran.
-        const auto now = entries.find(key.bytes);
-        if (now != entries.end() && now->second == known) entries.erase(now);
+        const auto current = entries.find(key.bytes);
+        if (current != entries.end() && current->second == match) entries.erase(current);
         return missed;
     }
-    known->used = ++n_calls;
-    const py::object made = run(*known, std::move(key), out);
-    if (made.is(missed)) return missed;
+    match->used = ++n_calls;
+    const py::object result = run(*match, std::move(key), out);
+    if (result.is(missed)) return missed;
     ++hits;
-    return made;
+    return result;
 }
 
 py::object CallTable::run(const entry &e, CallKey &&key, py::handle given_out) const {
@@ -99,37 +99,38 @@ py::object CallTable::run(const entry &e, CallKey &&key, py::handle given_out) c
     if (frame.out) return py::reinterpret_borrow<py::object>(given_out);
     const py::object result = results_of(types, plan, frame);
     if (e.reverse.is_none()) return result;
-    return py::make_tuple(
-        result, pullback_of(e.reverse, referred(e.owner), kept_of(frame, plan, e.stream, e.pool)));
+    return py::make_tuple(result, pullback_of(e.reverse, referred(e.owner),
+                                              saved_values(frame, plan, e.stream, e.pool)));
 }
 
 void CallTable::remember(py::handle subject, py::handle args, py::handle kwargs, py::handle out,
-                         const py::list &arrays, entry made) {
+                         const py::list &arrays, entry added) {
     CallKey key = key_of(subject, args, kwargs, out, true);
     if (!key.are_arrays(arrays)) return;
-    if (key.out && made.plan->form.single() == ResultForm::none) return;
+    if (key.out && added.plan->form.single() == ResultForm::none) return;
     // Entries of evicted plans are noticed only on lookup.
     if (entries.size() >= 2 * capacity) forget();
     // The key includes the queue's address, which must not be reused for another queue.
     key.holds.push_back(key.arrays.front().attr("sycl_queue"));
-    made.holds = std::move(key.holds);
-    const auto added = std::make_shared<entry>(std::move(made));
+    added.holds = std::move(key.holds);
+    const auto shared = std::make_shared<entry>(std::move(added));
     std::shared_ptr<entry> &place = entries[key.bytes];
-    const std::shared_ptr<entry> dropped = std::exchange(place, added);
+    const std::shared_ptr<entry> dropped = std::exchange(place, shared);
 }
 
 void CallTable::remember_run(CallPoint &point, py::handle subject, py::handle args,
-                             py::handle kwargs, RecordedCall made) const {
-    remember_recorded(point, key_of(subject, args, kwargs, py::none(), true), std::move(made));
+                             py::handle kwargs, RecordedCall call) const {
+    remember_recorded(point, key_of(subject, args, kwargs, py::none(), true), std::move(call));
 }
 
 std::vector<py::object> CallTable::used() {
-    std::vector<entry *> found;
+    std::vector<entry *> used_entries;
     for (const auto &[bytes, e] : entries)
-        if (e->used) found.push_back(e.get());
-    std::sort(found.begin(), found.end(), [](auto *a, auto *b) { return a->used < b->used; });
+        if (e->used) used_entries.push_back(e.get());
+    std::sort(used_entries.begin(), used_entries.end(),
+              [](auto *a, auto *b) { return a->used < b->used; });
     std::vector<py::object> keys;
-    for (entry *e : found) {
+    for (entry *e : used_entries) {
         keys.push_back(e->key);
         e->used = 0;
     }
@@ -138,13 +139,13 @@ std::vector<py::object> CallTable::used() {
 
 void CallTable::forget_dropped() {
     std::vector<std::shared_ptr<entry>> dropped;  // destroyed on return, as in `forget`
-    for (auto here = entries.begin(); here != entries.end();) {
-        if (!referred(here->second->owner).is_none()) {
-            ++here;
+    for (auto position = entries.begin(); position != entries.end();) {
+        if (!referred(position->second->owner).is_none()) {
+            ++position;
             continue;
         }
-        dropped.push_back(here->second);
-        here = entries.erase(here);
+        dropped.push_back(position->second);
+        position = entries.erase(position);
     }
 }
 

@@ -39,10 +39,10 @@ class CallTable {
     py::object call(py::handle subject, py::handle args, py::handle kwargs, py::handle out);
     // Adds a call, if `arrays` are the arrays found in it, in this order.
     void remember(py::handle subject, py::handle args, py::handle kwargs, py::handle out,
-                  const py::list &arrays, entry made);
+                  const py::list &arrays, entry added);
     // Adds a call over values of a run to the point where it was made.
     void remember_run(CallPoint &point, py::handle subject, py::handle args, py::handle kwargs,
-                      RecordedCall made) const;
+                      RecordedCall call) const;
     // The keys of plans used since the last call of this function, in order.
     std::vector<py::object> used();
     void forget_dropped();

@@ -7,25 +7,26 @@ namespace sycl_dnn {
 
 namespace {
 
-bool is_same(PyObject *now, PyObject *value) {
-    return now == value || (PyWeakref_CheckRefExact(value) && PyWeakref_GetObject(value) == now);
+bool is_same(PyObject *current, PyObject *value) {
+    return current == value ||
+           (PyWeakref_CheckRefExact(value) && PyWeakref_GetObject(value) == current);
 }
 
-bool are_same(PyObject *now, PyObject *values) {
-    if (!PyTuple_CheckExact(now) || !PyTuple_CheckExact(values)) return false;
+bool are_same(PyObject *current, PyObject *values) {
+    if (!PyTuple_CheckExact(current) || !PyTuple_CheckExact(values)) return false;
     const Py_ssize_t n = PyTuple_GET_SIZE(values);
-    if (PyTuple_GET_SIZE(now) != n) return false;
+    if (PyTuple_GET_SIZE(current) != n) return false;
     for (Py_ssize_t i = 0; i < n; ++i)
-        if (!is_same(PyTuple_GET_ITEM(now, i), PyTuple_GET_ITEM(values, i))) return false;
+        if (!is_same(PyTuple_GET_ITEM(current, i), PyTuple_GET_ITEM(values, i))) return false;
     return true;
 }
 
-// Calls a Python function; null if it raises what reading a name that is gone may raise.
+// Calls a Python function; null if it raises an Exception, as reading a deleted name does.
 py::object result_of(PyObject *function, PyObject *const *args, size_t n) {
-    PyObject *made = or_park([&] { return PyObject_Vectorcall(function, args, n, nullptr); });
-    if (!made && !PyErr_ExceptionMatches(PyExc_Exception)) throw py::error_already_set();
-    if (!made) PyErr_Clear();
-    return py::reinterpret_steal<py::object>(made);
+    PyObject *result = or_park([&] { return PyObject_Vectorcall(function, args, n, nullptr); });
+    if (!result && !PyErr_ExceptionMatches(PyExc_Exception)) throw py::error_already_set();
+    if (!result) PyErr_Clear();
+    return py::reinterpret_steal<py::object>(result);
 }
 
 }  // namespace
@@ -34,10 +35,10 @@ bool unchanged(const py::tuple &reads, py::handle same) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(reads.ptr()); ++i) {
         PyObject *const read = PyTuple_GET_ITEM(reads.ptr(), i);
         PyObject *const argument = PyTuple_GET_ITEM(read, 1), *value = PyTuple_GET_ITEM(read, 2);
-        const py::object now = result_of(PyTuple_GET_ITEM(read, 0), &argument, 1);
-        if (!now) return false;
-        if (is_same(now.ptr(), value) || are_same(now.ptr(), value)) continue;
-        PyObject *const both[] = {now.ptr(), value};
+        const py::object current = result_of(PyTuple_GET_ITEM(read, 0), &argument, 1);
+        if (!current) return false;
+        if (is_same(current.ptr(), value) || are_same(current.ptr(), value)) continue;
+        PyObject *const both[] = {current.ptr(), value};
         const py::object answer = result_of(same.ptr(), both, 2);
         if (!answer || !answer.is(py::bool_(true))) return false;
     }

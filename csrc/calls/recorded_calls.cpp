@@ -10,10 +10,10 @@ namespace {
 // A new value of a run, as RecordedTensor's constructor makes it.
 py::object new_value(const ArrayTypes &types, const py::object &recording, py::list &seen,
                      const py::tuple &description, py::object marks) {
-    py::object made = new_instance(types.recorded);
+    py::object tensor = new_instance(types.recorded);
     const RecordedSlots &slots = types.slots;
     const auto fill = [&](Py_ssize_t offset, py::object value) {
-        slot_at(made, offset) = value.release().ptr();
+        slot_at(tensor, offset) = value.release().ptr();
     };
     fill(slots.recording, recording);
     fill(slots.number, py::int_(seen.size()));
@@ -21,8 +21,8 @@ py::object new_value(const ArrayTypes &types, const py::object &recording, py::l
     fill(slots.dtype, description[1]);
     fill(slots.strides, description[2]);
     fill(slots.marks, std::move(marks));
-    seen.append(made);
-    return made;
+    seen.append(tensor);
+    return tensor;
 }
 
 py::object marks_of(const ArrayTypes &types, py::handle source) {
@@ -39,25 +39,25 @@ py::object repeat_recorded(const ArrayTypes &types, const CallKey &key, const py
     auto &run = key.recording.cast<RecordedRun &>();
     if (run.is_traced || run.point.is_none()) return missed;
     const auto &point = run.point.cast<const CallPoint &>();
-    const auto found = point.next.find(key.bytes);
-    if (found == point.next.end()) return missed;
-    const std::shared_ptr<RecordedCall> known = found->second;
-    run.calls.append(py::make_tuple(known->body, args, kwargs, known->settings, run.seen.size()));
-    run.point = known->after;
-    if (known->description.is_none())
-        return known->is_view ? known->results.attr("build_views")(key.recording, args[0])
-                              : known->results.attr("build")(key.recording);
-    if (!known->is_view)
-        return new_value(types, key.recording, run.seen, known->description, py::list());
+    const auto position = point.next.find(key.bytes);
+    if (position == point.next.end()) return missed;
+    const std::shared_ptr<RecordedCall> call = position->second;
+    run.calls.append(py::make_tuple(call->body, args, kwargs, call->settings, run.seen.size()));
+    run.point = call->after;
+    if (call->description.is_none())
+        return call->is_view ? call->results.attr("build_views")(key.recording, args[0])
+                             : call->results.attr("build")(key.recording);
+    if (!call->is_view)
+        return new_value(types, key.recording, run.seen, call->description, py::list());
     py::object marks = marks_of(types, args[0]);
     run.viewed.add(py::int_(reinterpret_cast<uintptr_t>(marks.ptr())));
-    return new_value(types, key.recording, run.seen, known->description, std::move(marks));
+    return new_value(types, key.recording, run.seen, call->description, std::move(marks));
 }
 
-void remember_recorded(CallPoint &point, CallKey &&key, RecordedCall made) {
+void remember_recorded(CallPoint &point, CallKey &&key, RecordedCall call) {
     if (!key.is_known || !key.recording || !key.arrays.empty()) return;
-    made.holds = std::move(key.holds);
-    point.next[key.bytes] = std::make_shared<RecordedCall>(std::move(made));
+    call.holds = std::move(key.holds);
+    point.next[key.bytes] = std::make_shared<RecordedCall>(std::move(call));
 }
 
 }  // namespace sycl_dnn

@@ -10,7 +10,7 @@ namespace sycl_dnn {
 
 // A call that a user's function made in an earlier run, and what it returned.
 struct RecordedCall {
-    py::object body, settings;  // how to repeat it: a function, and under which settings
+    py::object body, settings;  // the function to repeat, and its settings
     py::object description;     // shape, dtype and strides of a single new value; else None
     py::object results;         // `results.build(recording)` returns others, or `build_views`
     bool is_view;               // whether results share the marks of the first argument
@@ -43,6 +43,6 @@ py::object repeat_recorded(const ArrayTypes &types, const CallKey &key, const py
                            const py::dict &kwargs);
 
 // Adds a call to the point where it was made.
-void remember_recorded(CallPoint &point, CallKey &&key, RecordedCall made);
+void remember_recorded(CallPoint &point, CallKey &&key, RecordedCall call);
 
 }  // namespace sycl_dnn

@@ -17,34 +17,35 @@ ResultForm::kind ResultForm::kind_of(const std::string &name) {
         name);
 }
 
-ResultForm::ResultForm(const py::tuple &row) : what(kind_of(row[0].cast<std::string>())) {
-    if (what == kind::array || what == kind::given) number = row[1].cast<size_t>();
-    if (what == kind::array) held = row[2];
-    if (what == kind::object || what == kind::dict || what == kind::made) held = row[1];
-    const bool has_name = what == kind::dict || what == kind::made;
-    if (has_name || what == kind::tuple || what == kind::list)
+ResultForm::ResultForm(const py::tuple &row) : tag(kind_of(row[0].cast<std::string>())) {
+    if (tag == kind::array || tag == kind::given) number = row[1].cast<size_t>();
+    if (tag == kind::array) payload = row[2];
+    if (tag == kind::object || tag == kind::dict || tag == kind::made) payload = row[1];
+    const bool has_name = tag == kind::dict || tag == kind::made;
+    if (has_name || tag == kind::tuple || tag == kind::list)
         for (const py::handle item : row[has_name ? 2 : 1])
             items.emplace_back(item.cast<py::tuple>());
 }
 
 py::list ResultForm::built_items(const array_maker &array,
-                                 const std::vector<py::object> &given) const {
-    py::list made(items.size());
-    for (size_t i = 0; i < items.size(); ++i) made[i] = items[i].build(array, given);
-    return made;
+                                 const std::vector<py::object> &arguments) const {
+    py::list results(items.size());
+    for (size_t i = 0; i < items.size(); ++i) results[i] = items[i].build(array, arguments);
+    return results;
 }
 
-py::object ResultForm::build(const array_maker &array, const std::vector<py::object> &given) const {
-    if (what == kind::array) return array(number, held);
-    if (what == kind::given) return given.at(number);
-    if (what == kind::object) return held;
-    py::list made = built_items(array, given);
-    if (what == kind::list) return made;
-    if (what == kind::tuple) return py::tuple(made);
-    if (what == kind::made) return held(*made);
+py::object ResultForm::build(const array_maker &array,
+                             const std::vector<py::object> &arguments) const {
+    if (tag == kind::array) return array(number, payload);
+    if (tag == kind::given) return arguments.at(number);
+    if (tag == kind::object) return payload;
+    py::list results = built_items(array, arguments);
+    if (tag == kind::list) return results;
+    if (tag == kind::tuple) return py::tuple(results);
+    if (tag == kind::made) return payload(*results);
     py::dict named;
     size_t i = 0;
-    for (const py::handle name : held) named[name] = made[i++];
+    for (const py::handle name : payload) named[name] = results[i++];
     return named;
 }
 

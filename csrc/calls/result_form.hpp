@@ -19,20 +19,20 @@ class ResultForm {
     explicit ResultForm(const py::tuple &row);
 
     using array_maker = std::function<py::object(size_t number, const py::object &carried_dtype)>;
-    py::object build(const array_maker &array, const std::vector<py::object> &given) const;
+    py::object build(const array_maker &array, const std::vector<py::object> &arguments) const;
 
     // The index of the array if it is the only result; none otherwise.
-    size_t single() const { return what == kind::array ? number : none; }
+    size_t single() const { return tag == kind::array ? number : none; }
     static constexpr size_t none = static_cast<size_t>(-1);
 
   private:
     enum class kind { array, given, object, tuple, list, dict, made };
     static kind kind_of(const std::string &name);
-    py::list built_items(const array_maker &array, const std::vector<py::object> &given) const;
+    py::list built_items(const array_maker &array, const std::vector<py::object> &arguments) const;
 
-    kind what;
+    kind tag;
     size_t number = none;
-    py::object held;  // data type, value, names or function
+    py::object payload;  // data type, value, names or function
     std::vector<ResultForm> items;
 };
 

@@ -26,55 +26,56 @@ size_t ResultPool::rounded(size_t nbytes) {
 }
 
 // A free block of the pool, or `unpooled` with a new allocation.
-ResultPool::block &ResultPool::taken(py::handle kind, size_t nbytes, block &unpooled) {
+ResultPool::block &ResultPool::acquire(py::handle kind, size_t nbytes, block &unpooled) {
     const size_t size = rounded(nbytes);
-    blocks &known = by_size[{kind.ptr(), size}];
-    for (size_t n = std::min(known.size(), newest_examined); n > 0; --n) {
+    blocks &same_size = by_size[{kind.ptr(), size}];
+    for (size_t n = std::min(same_size.size(), newest_examined); n > 0; --n) {
         // The block freed last is most likely to be in the processor's cache.
-        if (is_free(known.front())) return known.front();
-        known.push_back(std::move(known.front()));
-        known.pop_front();
+        if (is_free(same_size.front())) return same_size.front();
+        same_size.push_back(std::move(same_size.front()));
+        same_size.pop_front();
     }
-    return added(kind, size, known, unpooled);
+    return add(kind, size, same_size, unpooled);
 }
 
 py::object ResultPool::take(py::handle kind, size_t nbytes) {
     block unpooled;
-    block &found = taken(kind, nbytes, unpooled);
-    const py::object dropped = std::move(found.array);
-    return found.memory;
+    block &free_block = acquire(kind, nbytes, unpooled);
+    const py::object dropped = std::move(free_block.array);
+    return free_block.memory;
 }
 
 py::object ResultPool::take_array(const ArrayTypes &types, py::handle kind, const Blank &blank) {
     if (blank.shape.is_none()) return take(kind, blank.nbytes);
     block unpooled;
-    block &found = taken(kind, blank.nbytes, unpooled);
-    if (found.array && blank.facts.are_those_of(*usm_array(found.array, types.usm_ndarray)))
-        return found.array;
-    py::object dropped = std::move(found.array);
-    const py::object memory = found.memory;
-    PyObject *const given[] = {blank.shape.ptr(), blank.dtype.ptr(), memory.ptr(),
-                               blank.strides.ptr()};
-    auto made = py::reinterpret_steal<py::object>(
-        PyObject_Vectorcall(types.usm_ndarray.ptr(), given, 1, types.keywords.ptr()));
-    if (!made) throw py::error_already_set();
-    const UsmArray *fields = usm_array(made, types.usm_ndarray);
-    if (fields && fields->base == memory.ptr()) note_array(kind, blank.nbytes, memory, made);
-    return made;
+    block &free_block = acquire(kind, blank.nbytes, unpooled);
+    if (free_block.array &&
+        blank.facts.are_those_of(*usm_array(free_block.array, types.usm_ndarray)))
+        return free_block.array;
+    py::object dropped = std::move(free_block.array);
+    const py::object memory = free_block.memory;
+    PyObject *const args[] = {blank.shape.ptr(), blank.dtype.ptr(), memory.ptr(),
+                              blank.strides.ptr()};
+    auto array = py::reinterpret_steal<py::object>(
+        PyObject_Vectorcall(types.usm_ndarray.ptr(), args, 1, types.keywords.ptr()));
+    if (!array) throw py::error_already_set();
+    const UsmArray *fields = usm_array(array, types.usm_ndarray);
+    if (fields && fields->base == memory.ptr()) note_array(kind, blank.nbytes, memory, array);
+    return array;
 }
 
 // The blocks may have moved: creating an array may let other threads run.
 void ResultPool::note_array(py::handle kind, size_t nbytes, const py::object &memory,
                             const py::object &array) {
-    blocks &known = by_size[{kind.ptr(), rounded(nbytes)}];
-    const auto is_it = [&](const block &b) { return b.memory.is(memory); };
-    const auto place = std::find_if(known.begin(), known.end(), is_it);
-    if (place != known.end() && !place->array) place->array = array;
+    blocks &same_size = by_size[{kind.ptr(), rounded(nbytes)}];
+    const auto has_memory = [&](const block &b) { return b.memory.is(memory); };
+    const auto position = std::find_if(same_size.begin(), same_size.end(), has_memory);
+    if (position != same_size.end() && !position->array) position->array = array;
 }
 
-py::object ResultPool::made(py::handle kind, size_t size) const {
+py::object ResultPool::new_memory(py::handle kind, size_t size) const {
     py::object block = kind(size, py::arg("queue") = queue);
-    want_huge_pages(queue_of(queue).get_device(), buffer_of(block).pointer, size);
+    request_huge_pages(queue_of(queue).get_device(), buffer_of(block).pointer, size);
     return block;
 }
 
@@ -84,9 +85,9 @@ static bool is_refusal(const py::error_already_set &error) {
            error.matches(py::module_::import("dpctl.memory").attr("USMAllocationError"));
 }
 
-py::object ResultPool::made_or_none(py::handle kind, size_t size) const {
+py::object ResultPool::new_memory_or_none(py::handle kind, size_t size) const {
     try {
-        return made(kind, size);
+        return new_memory(kind, size);
     } catch (const py::error_already_set &error) {
         if (!is_refusal(error)) throw;
         return py::none();
@@ -99,35 +100,36 @@ static void free_scratchpads() {
     ScratchpadPool::clear_all();
 }
 
-ResultPool::block &ResultPool::added(py::handle kind, size_t size, blocks &known, block &unpooled) {
-    if (held + size > most) drop_unused();
-    py::object memory = made_or_none(kind, size);
+ResultPool::block &ResultPool::add(py::handle kind, size_t size, blocks &same_size,
+                                   block &unpooled) {
+    if (pooled_bytes + size > most) drop_unused();
+    py::object memory = new_memory_or_none(kind, size);
     if (memory.is_none()) {
         drop_unused();
         free_scratchpads();
-        memory = made_or_none(kind, size);
+        memory = new_memory_or_none(kind, size);
     }
     if (memory.is_none())
         raise_status(dnnl_out_of_memory,
                      "no device memory for a result of " + std::to_string(size) + " bytes");
     unpooled.memory = std::move(memory);
-    if (held + size > most) return unpooled;
-    held += size;
-    known.push_front(unpooled);
-    return known.front();
+    if (pooled_bytes + size > most) return unpooled;
+    pooled_bytes += size;
+    same_size.push_front(unpooled);
+    return same_size.front();
 }
 
 void ResultPool::drop_unused() {
     blocks dropped;  // freed on return: freeing may run other Python code
-    for (auto &[key, known] : by_size) {
-        for (size_t n = known.size(); n > 0; --n) {
-            block one = std::move(known.front());
-            known.pop_front();
-            if (is_free(one)) {
-                held -= key.second;
-                dropped.push_back(std::move(one));
+    for (auto &[key, same_size] : by_size) {
+        for (size_t n = same_size.size(); n > 0; --n) {
+            block candidate = std::move(same_size.front());
+            same_size.pop_front();
+            if (is_free(candidate)) {
+                pooled_bytes -= key.second;
+                dropped.push_back(std::move(candidate));
             } else {
-                known.push_back(std::move(one));
+                same_size.push_back(std::move(candidate));
             }
         }
     }

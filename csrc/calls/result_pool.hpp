@@ -37,7 +37,7 @@ class ResultPool {
     static size_t rounded(size_t nbytes);
 
     size_t most;  // maximum bytes in the pool, used or unused
-    size_t held = 0;
+    size_t pooled_bytes = 0;
 
   private:
     struct block {
@@ -49,12 +49,12 @@ class ResultPool {
         if (!b.array) return Py_REFCNT(b.memory.ptr()) == 1;
         return Py_REFCNT(b.array.ptr()) == 1 && Py_REFCNT(b.memory.ptr()) == 2;
     }
-    block &taken(py::handle kind, size_t nbytes, block &unpooled);
+    block &acquire(py::handle kind, size_t nbytes, block &unpooled);
     void note_array(py::handle kind, size_t nbytes, const py::object &memory,
                     const py::object &array);
-    py::object made(py::handle kind, size_t size) const;
-    py::object made_or_none(py::handle kind, size_t size) const;
-    block &added(py::handle kind, size_t size, blocks &known, block &unpooled);
+    py::object new_memory(py::handle kind, size_t size) const;
+    py::object new_memory_or_none(py::handle kind, size_t size) const;
+    block &add(py::handle kind, size_t size, blocks &same_size, block &unpooled);
 
     py::object queue;
     std::map<std::pair<PyObject *, size_t>, blocks> by_size;

@@ -12,12 +12,12 @@
 namespace sycl_dnn {
 
 // Maximum number of gradient structures and layouts per plan.
-static constexpr size_t most_known = 8;
+static constexpr size_t most_keys = 8;
 
-py::tuple kept_of(const CallFrame &frame, const CallPlan &plan, const py::object &stream,
-                  const py::object &pool) {
-    py::tuple arrays(plan.kept.size());
-    for (size_t i = 0; i < plan.kept.size(); ++i) arrays[i] = frame.arrays[plan.kept[i]];
+py::tuple saved_values(const CallFrame &frame, const CallPlan &plan, const py::object &stream,
+                       const py::object &pool) {
+    py::tuple arrays(plan.saved.size());
+    for (size_t i = 0; i < plan.saved.size(); ++i) arrays[i] = frame.arrays[plan.saved[i]];
     py::object frozen = py::none();
     if (!frame.frozen.empty()) {
         py::dict by_number;
@@ -27,11 +27,11 @@ py::tuple kept_of(const CallFrame &frame, const CallPlan &plan, const py::object
     return py::make_tuple(stream, pool, frame.kind, arrays, frozen);
 }
 
-py::object pullback_of(const py::object &type, const py::object &plan, const py::tuple &kept) {
-    py::object made = new_instance(type);
-    py::setattr(made, "_plan", plan);
-    py::setattr(made, "_kept", kept);
-    return made;
+py::object pullback_of(const py::object &type, const py::object &plan, const py::tuple &saved) {
+    py::object pullback = new_instance(type);
+    py::setattr(pullback, "_plan", plan);
+    py::setattr(pullback, "_kept", saved);
+    return pullback;
 }
 
 ReverseCall::ReverseCall(ArrayTypes t, std::shared_ptr<CallPlan> p)
@@ -46,23 +46,23 @@ CallKey ReverseCall::key_of(py::handle dy) const {
 
 void ReverseCall::remember(const py::object &dy, const py::list &arrays) {
     CallKey key = key_of(dy);
-    if (!key.are_arrays(arrays) || !key.frozen.empty() || known.size() == most_known) return;
-    if (std::find(known.begin(), known.end(), key.bytes) == known.end()) known.push_back(key.bytes);
+    if (!key.are_arrays(arrays) || !key.frozen.empty() || keys.size() == most_keys) return;
+    if (std::find(keys.begin(), keys.end(), key.bytes) == keys.end()) keys.push_back(key.bytes);
 }
 
-py::object ReverseCall::call(py::handle given, py::handle dy) const {
+py::object ReverseCall::call(py::handle saved, py::handle dy) const {
     refuse_after_fork();
     const auto missed = py::reinterpret_borrow<py::object>(Py_NotImplemented);
     CallKey key = key_of(dy);
-    if (!key.is_known || std::find(known.begin(), known.end(), key.bytes) == known.end())
+    if (!key.is_known || std::find(keys.begin(), keys.end(), key.bytes) == keys.end())
         return missed;
-    const auto kept = py::reinterpret_borrow<py::tuple>(given);
-    const py::object stream = kept[0], pool = kept[1], kind = kept[2], frozen = kept[4];
+    const auto fields = py::reinterpret_borrow<py::tuple>(saved);
+    const py::object stream = fields[0], pool = fields[1], kind = fields[2], frozen = fields[4];
     const Stream &native_stream = native<Stream>(stream.ptr());
     const auto *queue = static_cast<const sycl::queue *>(key.queue);
     if (!(*queue == queue_of(native_stream.queue))) return missed;
     CallFrame frame(std::move(key), kind);
-    for (const py::handle array : kept[3].cast<py::tuple>())
+    for (const py::handle array : fields[3].cast<py::tuple>())
         frame.arrays.push_back(py::reinterpret_borrow<py::object>(array));
     if (!frozen.is_none())
         for (const auto &[number, value] : frozen.cast<py::dict>())

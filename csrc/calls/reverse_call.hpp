@@ -7,21 +7,21 @@
 
 namespace sycl_dnn {
 
-// What a forward pass keeps for its reverse pass, as a tuple: stream, pool, memory class of
+// What a forward pass saves for its reverse pass, as a tuple: stream, pool, memory class of
 // results, a tuple of arrays, and frozen arrays by argument index, or None. Arrays are
 // usm_ndarrays, dpctl.memory objects, or bytes of host scalars.
-py::tuple kept_of(const CallFrame &frame, const CallPlan &plan, const py::object &stream,
-                  const py::object &pool);
-// A pullback over the kept values: an instance of `type`, as its `__init__` would create it.
-py::object pullback_of(const py::object &type, const py::object &plan, const py::tuple &kept);
+py::tuple saved_values(const CallFrame &frame, const CallPlan &plan, const py::object &stream,
+                       const py::object &pool);
+// A pullback over the saved values: an instance of `type`, as its `__init__` would create it.
+py::object pullback_of(const py::object &type, const py::object &plan, const py::tuple &saved);
 
 // Repeats the reverse pass of a plan without Python.
 class ReverseCall {
   public:
     ReverseCall(ArrayTypes types, std::shared_ptr<CallPlan> plan);
 
-    // The gradients, given those of the results; NotImplemented if Python must handle it.
-    py::object call(py::handle kept, py::handle dy) const;
+    // The gradients, given those of the results; NotImplemented if Python must handle the call.
+    py::object call(py::handle saved, py::handle dy) const;
     // Repeats calls with gradients of this form, if they are `arrays` in the program's layouts.
     void remember(const py::object &dy, const py::list &arrays);
 
@@ -30,7 +30,7 @@ class ReverseCall {
 
     const ArrayTypes types;
     const std::shared_ptr<CallPlan> plan;
-    std::vector<std::string> known;
+    std::vector<std::string> keys;
 };
 
 }  // namespace sycl_dnn

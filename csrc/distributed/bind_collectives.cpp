@@ -22,8 +22,8 @@ static const std::pair<const char *, collective> collective_names[] = {
 };
 
 static collective collective_of(const std::string &name) {
-    for (const auto &[known, kind] : collective_names)
-        if (name == known) return kind;
+    for (const auto &[collective_name, kind] : collective_names)
+        if (name == collective_name) return kind;
     throw invalid_arguments("Communicator.submit: name must be that of a collective, got " + name);
 }
 
@@ -66,30 +66,30 @@ static py::object submit_collective(const py::object &self, const Stream &stream
 
 // A collective that later work may overlap with, until `join`.
 struct StartedCollective {
-    std::shared_ptr<SubmittedCollective> own;
+    std::shared_ptr<SubmittedCollective> submitted;
     owner_list owners;
     size_t nbytes;
     std::string words;
 
     StartedCollective(std::shared_ptr<SubmittedCollective> s, owner_list o, size_t n, std::string w)
-        : own(std::move(s)), owners(std::move(o)), nbytes(n), words(std::move(w)) {}
+        : submitted(std::move(s)), owners(std::move(o)), nbytes(n), words(std::move(w)) {}
     StartedCollective(const StartedCollective &) = delete;
     // Keeps what it uses alive until it ends.
     ~StartedCollective() {
-        if (!own) return;
+        if (!submitted) return;
         ReleasedGil nogil;
-        Communicator::wait(*own);
+        Communicator::wait(*submitted);
     }
 
     void join(const Stream &stream) {
-        if (!own) return;
+        if (!submitted) return;
         std::vector<sycl::event> events;
         const OrderedCall order(stream, events);
         sycl::queue &queue = queue_of(stream.queue);
         const sycl::event done = submit_or_raise({words.c_str(), "a collective", nbytes}, [&] {
-            return Communicator::end_of(queue, events, *own);
+            return Communicator::end_of(queue, events, *submitted);
         });
-        own.reset();
+        submitted.reset();
         note_submitted(stream, order, done, std::move(owners), nbytes);
     }
 };
@@ -116,9 +116,9 @@ static std::vector<py::bytes> gather(const std::shared_ptr<ControlLink> &link,
                                      const std::string &key, const std::vector<int> &members,
                                      const std::string &text, double timeout,
                                      const std::string &about) {
-    auto found = std::make_shared<std::vector<std::string>>();
-    run_interruptibly([=] { *found = link->gather(key, members, text, timeout, about); });
-    return {found->begin(), found->end()};
+    auto texts = std::make_shared<std::vector<std::string>>();
+    run_interruptibly([=] { *texts = link->gather(key, members, text, timeout, about); });
+    return {texts->begin(), texts->end()};
 }
 
 static py::bytes make_unique_id() {
@@ -134,17 +134,18 @@ static py::bytes make_unique_id() {
 static shared_communicator make_communicator(const std::string &name,
                                              const std::vector<int> &members, int rank,
                                              const std::string &id) {
-    auto made = std::make_shared<shared_communicator>();
-    run_interruptibly([=] { *made = std::make_shared<Communicator>(name, members, rank, id); });
-    return *made;
+    auto communicator = std::make_shared<shared_communicator>();
+    run_interruptibly(
+        [=] { *communicator = std::make_shared<Communicator>(name, members, rank, id); });
+    return *communicator;
 }
 
 static std::shared_ptr<ControlLink> make_watched_link(const std::string &host, int port, int rank,
                                                       int size, double timeout) {
-    auto made = std::make_shared<std::shared_ptr<ControlLink>>();
-    run_interruptibly([=] { *made = make_link(host, port, rank, size, timeout); });
-    start_watch(*made, timeout);
-    return *made;
+    auto link = std::make_shared<std::shared_ptr<ControlLink>>();
+    run_interruptibly([=] { *link = make_link(host, port, rank, size, timeout); });
+    start_watch(*link, timeout);
+    return *link;
 }
 
 static void bind_link(py::module_ &m) {

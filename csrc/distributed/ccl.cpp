@@ -41,9 +41,9 @@ const functions &api() {
     return loaded_functions;
 }
 
-void check(int status, const std::string &what) {
+void check(int status, const std::string &context) {
     if (status)
-        throw std::runtime_error(what + ": oneCCL says: " + api().error_string(status) + " (" +
+        throw std::runtime_error(context + ": oneCCL says: " + api().error_string(status) + " (" +
                                  std::to_string(status) + ")");
 }
 

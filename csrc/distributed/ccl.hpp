@@ -46,7 +46,7 @@ void open(const std::string &path);
 // Throws std::runtime_error before `open`.
 const functions &api();
 // Throws std::runtime_error with oneCCL's message unless `status` is 0.
-void check(int status, const std::string &what);
+void check(int status, const std::string &context);
 
 }  // namespace ccl
 

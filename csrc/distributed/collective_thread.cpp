@@ -47,14 +47,14 @@ state &all() {
 }  // namespace
 
 std::shared_ptr<task> add(std::function<void()> run) {
-    auto made = std::make_shared<task>();
-    made->run = std::move(run);
+    auto new_task = std::make_shared<task>();
+    new_task->run = std::move(run);
     state &s = all();
     const std::lock_guard<std::mutex> lock(s.guard);
     if (!s.has_thread) std::thread(&work).detach();
     s.has_thread = true;
-    s.waiting.push_back(made);
-    return made;
+    s.waiting.push_back(new_task);
+    return new_task;
 }
 
 void ready(task &t) {

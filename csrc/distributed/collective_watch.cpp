@@ -62,10 +62,10 @@ void hear_interrupts() {
         !(python_handler.sa_flags & SA_SIGINFO) &&
         (python_handler.sa_handler == SIG_DFL || python_handler.sa_handler == SIG_IGN);
     if (has_none) return;
-    struct sigaction own = python_handler;
-    own.sa_flags |= SA_SIGINFO;
-    own.sa_sigaction = &on_interrupt;
-    sigaction(SIGINT, &own, nullptr);
+    struct sigaction handler = python_handler;
+    handler.sa_flags |= SA_SIGINFO;
+    handler.sa_sigaction = &on_interrupt;
+    sigaction(SIGINT, &handler, nullptr);
 }
 
 std::string place_of(const WatchedCall &call) {
@@ -73,42 +73,42 @@ std::string place_of(const WatchedCall &call) {
 }
 
 // The state that a rank reports to the hub: group, number, running or ended, description.
-std::string told_state(const watch_state &w) {
+std::string reported_state(const watch_state &w) {
     if (w.running)
         return w.running->group + "\n" + std::to_string(w.running->number) + "\nin\n" +
                place_of(*w.running);
     return w.last;
 }
 
-struct told {
-    std::string group, number, where, words;
+struct member_state {
+    std::string group, number, phase, words;
 };
 
-told parse(const std::string &text) {
-    told found;
-    size_t at = 0;
-    for (std::string *part : {&found.group, &found.number, &found.where}) {
-        const size_t end = text.find('\n', at);
+member_state parse(const std::string &text) {
+    member_state state;
+    size_t position = 0;
+    for (std::string *part : {&state.group, &state.number, &state.phase}) {
+        const size_t end = text.find('\n', position);
         if (end == std::string::npos) return {};
-        *part = text.substr(at, end - at);
-        at = end + 1;
+        *part = text.substr(position, end - position);
+        position = end + 1;
     }
-    found.words = text.substr(at);
-    return found;
+    state.words = text.substr(position);
+    return state;
 }
 
 // Describes what each member outside this collective did last.
 std::string who_is_missing(const WatchedCall &call, const std::vector<std::string> &states) {
     std::string text;
     for (const int member : call.members) {
-        const told t = parse(states.at(static_cast<size_t>(member)));
+        const member_state t = parse(states.at(static_cast<size_t>(member)));
         const std::string name = "rank " + std::to_string(member);
         if (t.group == call.group && t.number == std::to_string(call.number)) continue;
         text += text.empty() ? "" : "; ";
         if (t.words.empty())
             text += name + " is missing: it has begun no collective";
         else
-            text += name + " is missing: it " + (t.where == "in" ? "is in " : "ended ") + t.words;
+            text += name + " is missing: it " + (t.phase == "in" ? "is in " : "ended ") + t.words;
     }
     return text.empty() ? "all its ranks are in it" : text;
 }
@@ -143,10 +143,10 @@ void check_members(watch_state &w, const WatchedCall &call, steady::time_point s
 void check_interrupt(watch_state &w, const std::optional<WatchedCall> &call,
                      steady::time_point since) {
     if (!interrupted_at) return;
-    const steady::time_point when{steady::duration(interrupted_at.load())};
-    if (!call || since > when) {
-        if (seconds_since(when) > grace_after_interrupt) interrupted_at = 0;
-    } else if (seconds_since(when) > grace_after_interrupt) {
+    const steady::time_point interrupt{steady::duration(interrupted_at.load())};
+    if (!call || since > interrupt) {
+        if (seconds_since(interrupt) > grace_after_interrupt) interrupted_at = 0;
+    } else if (seconds_since(interrupt) > grace_after_interrupt) {
         end_process(status_of_interrupt, w, place_of(*call) + " was interrupted");
     }
 }
@@ -159,7 +159,7 @@ void watch_once(watch_state &w) {
         const std::lock_guard<std::mutex> lock(w.guard);
         call = w.running;
         since = w.since;
-        state = told_state(w);
+        state = reported_state(w);
     }
     w.link->tell_state(state);
     check_interrupt(w, call, since);

@@ -46,10 +46,10 @@ int run(const CollectiveCall &c, ccl::communicator comm, void *stream) {
     return -1;
 }
 
-void note_failure(const std::string &what) {
+void note_failure(const std::string &message) {
     sequence &s = collectives();
     const std::lock_guard<std::mutex> lock(s.guard);
-    if (!s.has_failed) s.failure = what;
+    if (!s.has_failed) s.failure = message;
     s.has_failed = true;
 }
 
@@ -146,18 +146,18 @@ std::shared_ptr<SubmittedCollective> Communicator::start(sycl::queue &queue,
     // Earlier ones may start first: the thread keeps the order.
     if (s.last) depends.push_back(s.last->event);
     ++n_submitted;
-    auto made = std::make_shared<SubmittedCollective>();
+    auto started = std::make_shared<SubmittedCollective>();
     if (queue.get_device().is_gpu()) {
-        made->event = submit_on_gpu(queue, depends, call);
+        started->event = submit_on_gpu(queue, depends, call);
     } else {
-        made->task = collective_thread::add(task_of(call));
-        made->event = queue.submit([&](sycl::handler &h) {
+        started->task = collective_thread::add(task_of(call));
+        started->event = queue.submit([&](sycl::handler &h) {
             h.depends_on(depends);
-            h.host_task([task = made->task] { collective_thread::ready(*task); });
+            h.host_task([task = started->task] { collective_thread::ready(*task); });
         });
     }
-    s.last = made;
-    return made;
+    s.last = started;
+    return started;
 }
 
 sycl::event Communicator::end_of(sycl::queue &queue, const std::vector<sycl::event> &depends,
@@ -167,15 +167,15 @@ sycl::event Communicator::end_of(sycl::queue &queue, const std::vector<sycl::eve
 }
 
 void Communicator::wait(const SubmittedCollective &started) {
-    SubmittedCollective now;
+    SubmittedCollective current;
     {
         const std::lock_guard<std::mutex> lock(collectives().guard);
-        now = started;
+        current = started;
     }
-    if (now.task)
-        collective_thread::wait(*now.task);
+    if (current.task)
+        collective_thread::wait(*current.task);
     else
-        now.event.wait();
+        current.event.wait();
 }
 
 void Communicator::set_latency(double seconds) { collectives().latency = seconds; }

@@ -16,7 +16,7 @@ namespace {
 // Data sent by the members of a group under one key, distributed once complete.
 struct gathering {
     std::vector<int> members;
-    std::map<int, std::string> said;
+    std::map<int, std::string> texts;
 };
 
 class Hub {
@@ -26,14 +26,14 @@ class Hub {
 
     void serve() {
         while (true) {
-            std::vector<pollfd> wanted{{listener.fd, POLLIN, 0}};
-            for (const auto &c : guests) wanted.push_back({c.socket.fd, POLLIN, 0});
-            if (poll(wanted.data(), wanted.size(), -1) < 0) continue;
+            std::vector<pollfd> polled{{listener.fd, POLLIN, 0}};
+            for (const auto &c : guests) polled.push_back({c.socket.fd, POLLIN, 0});
+            if (poll(polled.data(), polled.size(), -1) < 0) continue;
             const size_t n = guests.size();
             for (size_t i = 0; i < n; ++i)
-                if (wanted[i + 1].revents) hear(guests[i]);
+                if (polled[i + 1].revents) hear(guests[i]);
             std::erase_if(guests, [](const guest &g) { return g.is_over; });
-            if (wanted[0].revents) admit();
+            if (polled[0].revents) admit();
         }
     }
 
@@ -79,23 +79,23 @@ class Hub {
 
     // gather, key, text, members...
     void gather(const guest &g, const message &m) {
-        gathering &here = open[m[1]];
-        if (here.members.empty())
-            for (size_t i = 3; i < m.size(); ++i) here.members.push_back(std::stoi(m[i]));
-        here.said[g.rank] = m[2];
-        if (here.said.size() < here.members.size()) return;
+        gathering &pending = open[m[1]];
+        if (pending.members.empty())
+            for (size_t i = 3; i < m.size(); ++i) pending.members.push_back(std::stoi(m[i]));
+        pending.texts[g.rank] = m[2];
+        if (pending.texts.size() < pending.members.size()) return;
         message reply{"all", m[1]};
-        for (const int member : here.members) reply.push_back(here.said[member]);
+        for (const int member : pending.members) reply.push_back(pending.texts[member]);
         for (const auto &other : guests)
-            if (here.said.count(other.rank)) other.socket.send(reply);
+            if (pending.texts.count(other.rank)) other.socket.send(reply);
         open.erase(m[1]);
     }
 
     void tell_missing(const guest &g, const std::string &key) {
         message reply{"missing", key};
-        if (const auto found = open.find(key); found != open.end())
-            for (const int member : found->second.members)
-                if (!found->second.said.count(member)) reply.push_back(std::to_string(member));
+        if (const auto position = open.find(key); position != open.end())
+            for (const int member : position->second.members)
+                if (!position->second.texts.count(member)) reply.push_back(std::to_string(member));
         g.socket.send(reply);
     }
 

@@ -25,7 +25,7 @@ void ControlLink::note(const message &m) {
     else if (m[0] == "missing")
         missing[m[1]] = message(m.begin() + 2, m.end());
     else if (m[0] == "states")
-        told = message(m.begin() + 1, m.end());
+        reported_states = message(m.begin() + 1, m.end());
     else if (m[0] == "gone")
         gone[std::stoi(m[1])] = m[2];
     changed.notify_all();
@@ -46,8 +46,8 @@ std::optional<std::pair<int, std::string>> ControlLink::first_gone(
     const std::vector<int> &members) {
     const std::lock_guard<std::mutex> lock(guard);
     for (const int member : members)
-        if (const auto found = gone.find(member); found != gone.end() && member != rank)
-            return *found;
+        if (const auto position = gone.find(member); position != gone.end() && member != rank)
+            return *position;
     return {};
 }
 
@@ -74,8 +74,8 @@ std::string ControlLink::missing_words(std::unique_lock<std::mutex> &lock, const
     }
     lock.lock();
     changed.wait_for(lock, 2s, [&] { return missing.count(key) || is_hub_gone; });
-    const message who = missing.count(key) ? missing[key] : message{"0"};
-    return listed(who) + " did not come within " + in_seconds(timeout);
+    const message ranks = missing.count(key) ? missing[key] : message{"0"};
+    return listed(ranks) + " did not come within " + in_seconds(timeout);
 }
 
 std::vector<std::string> ControlLink::gather(const std::string &key,
@@ -93,7 +93,7 @@ std::vector<std::string> ControlLink::gather(const std::string &key,
     std::unique_lock<std::mutex> lock(guard);
     while (!is_answered()) {
         for (const int member : members)
-            if (const auto found = gone.find(member); found != gone.end()) {
+            if (const auto position = gone.find(member); position != gone.end()) {
                 // It may have sent its part before it ended.
                 if (changed.wait_for(lock, 200ms, is_answered)) break;
                 throw std::runtime_error(about + ": " + gone_words(*gone.find(member)));
@@ -103,9 +103,9 @@ std::vector<std::string> ControlLink::gather(const std::string &key,
             throw std::runtime_error(about + ": " + missing_words(lock, key, timeout));
         changed.wait_for(lock, 100ms);
     }
-    auto found = std::move(answers[key]);
+    auto texts = std::move(answers[key]);
     answers.erase(key);
-    return found;
+    return texts;
 }
 
 void ControlLink::tell_state(const std::string &text) {
@@ -122,8 +122,8 @@ std::optional<std::vector<std::string>> ControlLink::states(double timeout) {
     }
     std::unique_lock<std::mutex> lock(guard);
     changed.wait_for(lock, std::chrono::duration<double>(timeout),
-                     [this] { return told || is_hub_gone; });
-    return std::exchange(told, {});
+                     [this] { return reported_states || is_hub_gone; });
+    return std::exchange(reported_states, {});
 }
 
 void ControlLink::leave() {
@@ -133,9 +133,9 @@ void ControlLink::leave() {
 
 std::shared_ptr<ControlLink> make_link(const std::string &host, int port, int rank, int size,
                                        double timeout) {
-    auto made = std::make_shared<ControlLink>(host, port, rank, size, timeout);
-    std::thread([made] { made->read(); }).detach();
-    return made;
+    auto link = std::make_shared<ControlLink>(host, port, rank, size, timeout);
+    std::thread([link] { link->read(); }).detach();
+    return link;
 }
 
 }  // namespace sycl_dnn

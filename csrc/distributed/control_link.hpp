@@ -48,7 +48,7 @@ class ControlLink {
     std::condition_variable changed;
     std::map<std::string, message> answers;  // awaited ones, by key
     std::map<std::string, message> missing;
-    std::optional<message> told;  // states
+    std::optional<message> reported_states;  // states
     std::map<int, std::string> gone;
     std::string state;
     bool is_hub_gone = false;

@@ -55,21 +55,21 @@ using addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
 static addresses resolve(const std::string &host, int port) {
     const auto end = std::chrono::steady_clock::now() + resolver_patience;
-    addrinfo hints{}, *found = nullptr;
+    addrinfo hints{}, *first = nullptr;
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;
     while (const int status =
-               getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found)) {
+               getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &first)) {
         if (status != EAI_AGAIN || std::chrono::steady_clock::now() > end)
             throw_unresolved(host, status);
         std::this_thread::sleep_for(200ms);
     }
-    return {found, freeaddrinfo};
+    return {first, freeaddrinfo};
 }
 
 static int try_to_connect(const std::string &host, int port) {
-    const addresses found = resolve(host, port);
-    for (const addrinfo *a = found.get(); a; a = a->ai_next) {
+    const addresses candidates = resolve(host, port);
+    for (const addrinfo *a = candidates.get(); a; a = a->ai_next) {
         const int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
         if (fd >= 0 && !connect(fd, a->ai_addr, a->ai_addrlen)) return fd;
         if (fd >= 0) close(fd);
@@ -94,12 +94,12 @@ Socket Socket::connected(const std::string &host, int port, double seconds) {
 }
 
 Socket Socket::listening(int port) {
-    Socket made(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const bool is_6 = made.fd >= 0;
-    if (!is_6) made.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    Socket listener(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const bool is_6 = listener.fd >= 0;
+    if (!is_6) listener.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const int on = 1, off = 0;
-    setsockopt(made.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (is_6) setsockopt(made.fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    setsockopt(listener.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (is_6) setsockopt(listener.fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
     sockaddr_in6 six{};
     six.sin6_family = AF_INET6;
     six.sin6_port = htons(static_cast<uint16_t>(port));
@@ -108,10 +108,10 @@ Socket Socket::listening(int port) {
     four.sin_port = six.sin6_port;
     const auto *address = is_6 ? reinterpret_cast<sockaddr *>(&six)  //
                                : reinterpret_cast<sockaddr *>(&four);
-    if (bind(made.fd, address, is_6 ? sizeof six : sizeof four) || listen(made.fd, 1024))
+    if (bind(listener.fd, address, is_6 ? sizeof six : sizeof four) || listen(listener.fd, 1024))
         throw std::runtime_error("cannot listen on port " + std::to_string(port) + ": " +
                                  std::strerror(errno));
-    return made;
+    return listener;
 }
 
 static void append(std::string &bytes, const std::string &part) {
@@ -141,9 +141,9 @@ bool Socket::receive() {
     return n > 0;
 }
 
-static uint32_t size_at(const std::string &bytes, size_t at) {
+static uint32_t size_at(const std::string &bytes, size_t offset) {
     uint32_t size;
-    std::memcpy(&size, bytes.data() + at, sizeof size);
+    std::memcpy(&size, bytes.data() + offset, sizeof size);
     return size;
 }
 
@@ -153,11 +153,11 @@ bool Socket::take(message &m) {
     const size_t size = size_at(buffer, 0);
     if (buffer.size() < head + size) return false;
     m.clear();
-    for (size_t at = head; at + head <= head + size;) {
-        const size_t part = size_at(buffer, at);
-        if (part > head + size - at - head) break;  // not one of our messages
-        m.push_back(buffer.substr(at + head, part));
-        at += head + part;
+    for (size_t offset = head; offset + head <= head + size;) {
+        const size_t part = size_at(buffer, offset);
+        if (part > head + size - offset - head) break;  // not one of our messages
+        m.push_back(buffer.substr(offset + head, part));
+        offset += head + part;
     }
     buffer.erase(0, head + size);
     return true;

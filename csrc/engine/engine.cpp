@@ -17,7 +17,7 @@ namespace sycl_dnn {
 
 namespace {
 
-struct known_engine {
+struct shared_engine {
     sycl::device device;
     sycl::context context;
     dnnl::engine handle;
@@ -26,12 +26,12 @@ struct known_engine {
 // Never destroyed: work still queued at exit refers to the handles.
 dnnl::engine engine_of(const sycl::queue &queue) {
     static auto *guard = new std::mutex;
-    static auto *engines = new std::list<known_engine>;
+    static auto *engines = new std::list<shared_engine>;
     const sycl::device device = queue.get_device();
     const sycl::context context = queue.get_context();
     std::lock_guard<std::mutex> lock(*guard);
-    for (const known_engine &known : *engines)
-        if (known.device == device && known.context == context) return known.handle;
+    for (const shared_engine &candidate : *engines)
+        if (candidate.device == device && candidate.context == context) return candidate.handle;
     engines->push_back({device, context, make_graph_engine(device, context)});
     return engines->back().handle;
 }

@@ -48,7 +48,7 @@ void free_idle(std::list<buffer> &buffers) {
     });
 }
 
-size_t held(const std::list<buffer> &buffers) {
+size_t pooled_bytes(const std::list<buffer> &buffers) {
     size_t sum = 0;
     for (const buffer &b : buffers) sum += b.nbytes;
     return sum;
@@ -73,18 +73,18 @@ void *lend(size_t size, size_t alignment, const void *dev, const void *ctx) {
     const size_t aligned = std::max(alignment, least_alignment);
     pool &p = the_pool();
     std::lock_guard<std::mutex> lock(p.guard);
-    if (buffer *found = smallest_fit(p.buffers, nbytes, aligned, device, context)) {
-        found->lent = true;
-        return found->pointer;
+    if (buffer *idle = smallest_fit(p.buffers, nbytes, aligned, device, context)) {
+        idle->lent = true;
+        return idle->pointer;
     }
-    if (held(p.buffers) + nbytes > comfortable) free_idle(p.buffers);
-    void *made = sycl::aligned_alloc_device(aligned, nbytes, device, context);
-    if (!made) {
+    if (pooled_bytes(p.buffers) + nbytes > comfortable) free_idle(p.buffers);
+    void *pointer = sycl::aligned_alloc_device(aligned, nbytes, device, context);
+    if (!pointer) {
         free_idle(p.buffers);
-        made = sycl::aligned_alloc_device(aligned, nbytes, device, context);
+        pointer = sycl::aligned_alloc_device(aligned, nbytes, device, context);
     }
-    if (made) p.buffers.push_back({made, nbytes, device, context, sycl::event(), true});
-    return made;
+    if (pointer) p.buffers.push_back({pointer, nbytes, device, context, sycl::event(), true});
+    return pointer;
 }
 
 void take_back(void *pointer, void *event) {
@@ -136,7 +136,7 @@ dnnl::engine make_graph_engine(const sycl::device &device, const sycl::context &
 graph_pool_statistics graph_pool_total() {
     pool &p = the_pool();
     std::lock_guard<std::mutex> lock(p.guard);
-    graph_pool_statistics sum{p.buffers.size(), held(p.buffers), 0};
+    graph_pool_statistics sum{p.buffers.size(), pooled_bytes(p.buffers), 0};
     for (const buffer &b : p.buffers) sum.busy += !is_idle(b);
     return sum;
 }

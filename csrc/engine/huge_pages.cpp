@@ -20,7 +20,7 @@ static void advise(const sycl::device &device, void *begin, size_t nbytes, int a
     if (first < end) madvise(reinterpret_cast<void *>(first), end - first, advice);
 }
 
-void want_huge_pages(const sycl::device &device, void *begin, size_t nbytes) {
+void request_huge_pages(const sycl::device &device, void *begin, size_t nbytes) {
     advise(device, begin, nbytes, MADV_HUGEPAGE);
 }
 

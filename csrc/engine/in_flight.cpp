@@ -28,7 +28,7 @@ struct registry {
     std::list<std::shared_ptr<InFlight>> all;
 };
 // Never destroyed: entries may outlive the interpreter's cleanup.
-registry &known() {
+registry &the_registry() {
     static auto *instance = new registry;
     return *instance;
 }
@@ -36,12 +36,12 @@ registry &known() {
 
 // Removes queues without a stream whose work is done.
 std::list<std::shared_ptr<InFlight>> InFlight::take_unused(std::vector<entry> &finished) {
-    std::list<std::shared_ptr<InFlight>> &all = known().all, unused;
-    for (auto one = all.begin(); one != all.end();) {
-        const auto here = one++;
-        if (here->use_count() > 1) continue;
-        (*here)->take_finished(finished);
-        if ((*here)->size() == 0) unused.splice(unused.end(), all, here);
+    std::list<std::shared_ptr<InFlight>> &all = the_registry().all, unused;
+    for (auto next = all.begin(); next != all.end();) {
+        const auto position = next++;
+        if (position->use_count() > 1) continue;
+        (*position)->take_finished(finished);
+        if ((*position)->size() == 0) unused.splice(unused.end(), all, position);
     }
     return unused;
 }
@@ -50,15 +50,15 @@ std::shared_ptr<InFlight> InFlight::of(const sycl::queue &queue) {
     // Destroyed at the end, without the lock.
     std::vector<entry> finished;
     std::list<std::shared_ptr<InFlight>> unused;
-    std::shared_ptr<InFlight> found;
+    std::shared_ptr<InFlight> flight;
     {
-        std::lock_guard<std::mutex> lock(known().guard);
-        for (const auto &candidate : known().all)
+        std::lock_guard<std::mutex> lock(the_registry().guard);
+        for (const auto &candidate : the_registry().all)
             if (candidate->queue == queue) return candidate;
         unused = take_unused(finished);
-        found = known().all.emplace_back(std::make_shared<InFlight>(queue));
+        flight = the_registry().all.emplace_back(std::make_shared<InFlight>(queue));
     }
-    return found;
+    return flight;
 }
 
 InFlight::InFlight(const sycl::queue &q) : queue(q), is_cpu(q.get_device().is_cpu()) {}
@@ -180,36 +180,36 @@ void InFlight::wait(std::vector<sycl::event> events) {
     prune();
 }
 
-static std::list<std::shared_ptr<InFlight>> all_of_them() {
-    std::lock_guard<std::mutex> lock(known().guard);
-    return known().all;
+static std::list<std::shared_ptr<InFlight>> all_queues() {
+    std::lock_guard<std::mutex> lock(the_registry().guard);
+    return the_registry().all;
 }
 
 void InFlight::hold_with(const py::handle &memory, const py::object &owner) {
-    const auto is_it = [&](const py::object &held) { return held.is(memory); };
-    for (const auto &one : all_of_them()) {
-        std::lock_guard<std::mutex> lock(one->guard);
-        for (entry &e : one->entries)
-            if (std::any_of(e.owners.begin(), e.owners.end(), is_it)) e.owners.push_back(owner);
+    const auto is_memory = [&](const py::object &used) { return used.is(memory); };
+    for (const auto &flight : all_queues()) {
+        std::lock_guard<std::mutex> lock(flight->guard);
+        for (entry &e : flight->entries)
+            if (std::any_of(e.owners.begin(), e.owners.end(), is_memory)) e.owners.push_back(owner);
     }
     // Other threads may be about to submit with it.
-    static auto *kept = new owner_list;
-    owner_list gone;  // destroyed at the end
-    if (ReleasedGil::count() == 0) std::swap(gone, *kept);
-    if (ReleasedGil::count() != 0) kept->push_back(owner);
+    static auto *deferred_owners = new owner_list;
+    owner_list released;  // destroyed at the end
+    if (ReleasedGil::count() == 0) std::swap(released, *deferred_owners);
+    if (ReleasedGil::count() != 0) deferred_owners->push_back(owner);
 }
 
 void InFlight::finish_all() {
-    for (const auto &one : all_of_them()) {
-        one->drain();
-        one->prune();
+    for (const auto &flight : all_queues()) {
+        flight->drain();
+        flight->prune();
     }
 }
 
 void InFlight::finish_cpu() {
-    for (const auto &one : all_of_them()) {
-        if (!one->is_cpu) continue;
-        const std::vector<sycl::event> events = one->events_of_all();
+    for (const auto &flight : all_queues()) {
+        if (!flight->is_cpu) continue;
+        const std::vector<sycl::event> events = flight->events_of_all();
         const auto is_done = [&] { return std::all_of(events.begin(), events.end(), is_complete); };
         if (is_done()) continue;
         {
@@ -220,13 +220,13 @@ void InFlight::finish_cpu() {
             // SYCL releases tasks that waited for the last event right after it.
             std::this_thread::sleep_for(settling_time);
         }
-        one->prune();
+        flight->prune();
     }
 }
 
 void InFlight::wait_for_all() {
-    for (const auto &one : all_of_them())
-        for (sycl::event event : one->events_of_all()) event.wait();
+    for (const auto &flight : all_queues())
+        for (sycl::event event : flight->events_of_all()) event.wait();
 }
 
 }  // namespace sycl_dnn

@@ -37,7 +37,7 @@ class InFlight {
 
     explicit InFlight(const sycl::queue &queue);
 
-    // Keeps `owner` alive as long as any unfinished execution uses `memory`. Call with the GIL.
+    // Keeps `owner` alive while any unfinished execution uses `memory`. Call with the GIL.
     static void hold_with(const py::handle &memory, const py::object &owner);
     // Keeps `owners` alive until the event completes. Call with the GIL.
     void hold(const sycl::event &event, owner_list &&owners);

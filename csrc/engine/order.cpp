@@ -21,16 +21,16 @@ static py::object prepared_managers() {
     return managers;
 }
 
-static const py::object &known_managers() {
-    PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<py::object> known;
-    return known.call_once_and_store_result(&prepared_managers).get_stored();
+static const py::object &order_managers() {
+    PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<py::object> managers;
+    return managers.call_once_and_store_result(&prepared_managers).get_stored();
 }
 
-void prepare_order() { known_managers(); }
+void prepare_order() { order_managers(); }
 
 // The map is looked up in each call because it depends on the context of contextvars.
 static py::object manager_of(const Stream &stream) {
-    return or_park([&]() -> py::object { return known_managers()[stream.queue]; });
+    return or_park([&]() -> py::object { return order_managers()[stream.queue]; });
 }
 
 static py::object checked(PyObject *result) {
@@ -49,8 +49,8 @@ OrderedCall::OrderedCall(const Stream &stream, std::vector<sycl::event> &depends
 void OrderedCall::submitted(const py::object &event) const {
     static PyObject *const add = PyUnicode_InternFromString("add_event_pair");
     if (!manager) return;
-    PyObject *const given[] = {manager.ptr(), event.ptr(), event.ptr()};
-    checked(or_park([&] { return PyObject_VectorcallMethod(add, given, 3, nullptr); }));
+    PyObject *const args[] = {manager.ptr(), event.ptr(), event.ptr()};
+    checked(or_park([&] { return PyObject_VectorcallMethod(add, args, 3, nullptr); }));
 }
 
 }  // namespace sycl_dnn

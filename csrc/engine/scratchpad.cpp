@@ -17,7 +17,7 @@ struct pool_registry {
     std::list<ScratchpadPool> pools;
 };
 // Never destroyed: the SYCL runtime may be gone by then; the memory is freed with the process.
-pool_registry &known_pools() {
+pool_registry &all_pools() {
     static auto *instance = new pool_registry;
     return *instance;
 }
@@ -34,13 +34,13 @@ ScratchpadPool::ScratchpadPool(const sycl::queue &queue, const dnnl::engine &e)
 ScratchpadPool &ScratchpadPool::of(const sycl::queue &queue, const dnnl::engine &engine) {
     const sycl::device device = queue.get_device();
     const sycl::context context = queue.get_context();
-    std::lock_guard<std::mutex> lock(known_pools().guard);
-    for (auto &pool : known_pools().pools)
+    std::lock_guard<std::mutex> lock(all_pools().guard);
+    for (auto &pool : all_pools().pools)
         if (pool.device == device && pool.context == context) return pool;
-    return known_pools().pools.emplace_back(queue, engine);
+    return all_pools().pools.emplace_back(queue, engine);
 }
 
-size_t ScratchpadPool::held() const {
+size_t ScratchpadPool::pooled_bytes() const {
     size_t sum = 0;
     for (const buffer &b : buffers) sum += b.nbytes;
     return sum;
@@ -79,7 +79,7 @@ ScratchpadPool::buffer &ScratchpadPool::allocate(size_t nbytes) {
         pointer = sycl::malloc_device(rounded, device, context);
     }
     if (!pointer) throw std::bad_alloc();
-    want_huge_pages(device, pointer, rounded);
+    request_huge_pages(device, pointer, rounded);
     try {
         const dnnl::memory::desc bytes({static_cast<dnnl::memory::dim>(rounded)},
                                        dnnl::memory::data_type::u8, dnnl::memory::format_tag::a);
@@ -94,17 +94,17 @@ ScratchpadPool::buffer &ScratchpadPool::allocate(size_t nbytes) {
 ScratchpadPool::buffer &ScratchpadPool::lease(size_t nbytes, std::vector<sycl::event> &depends,
                                               bool chained) {
     std::lock_guard<std::mutex> lock(guard);
-    buffer *found = smallest_idle(nbytes);
-    if (!found && (chained || held() + nbytes > comfortable)) {
-        found = smallest_busy(nbytes);
-        if (found)
-            depends.push_back(found->last_use);
-        else if (held() + nbytes > comfortable)
+    buffer *chosen = smallest_idle(nbytes);
+    if (!chosen && (chained || pooled_bytes() + nbytes > comfortable)) {
+        chosen = smallest_busy(nbytes);
+        if (chosen)
+            depends.push_back(chosen->last_use);
+        else if (pooled_bytes() + nbytes > comfortable)
             free_idle();
     }
-    if (!found) return allocate(nbytes);
-    found->leased = true;
-    return *found;
+    if (!chosen) return allocate(nbytes);
+    chosen->leased = true;
+    return *chosen;
 }
 
 void ScratchpadPool::give_back(buffer &used, const sycl::event &last_use) {
@@ -124,20 +124,20 @@ void ScratchpadPool::give_back(buffer &unused) {
 }
 
 ScratchpadPool::statistics ScratchpadPool::total() {
-    std::lock_guard<std::mutex> lock(known_pools().guard);
+    std::lock_guard<std::mutex> lock(all_pools().guard);
     statistics sum{0, 0, 0};
-    for (auto &pool : known_pools().pools) {
+    for (auto &pool : all_pools().pools) {
         std::lock_guard<std::mutex> inner(pool.guard);
         sum.buffers += pool.buffers.size();
-        sum.nbytes += pool.held();
+        sum.nbytes += pool.pooled_bytes();
         for (const buffer &b : pool.buffers) sum.busy += !is_idle(b);
     }
     return sum;
 }
 
 void ScratchpadPool::clear_all() {
-    std::lock_guard<std::mutex> lock(known_pools().guard);
-    for (auto &pool : known_pools().pools) {
+    std::lock_guard<std::mutex> lock(all_pools().guard);
+    for (auto &pool : all_pools().pools) {
         std::lock_guard<std::mutex> inner(pool.guard);
         pool.free_idle();
     }

@@ -44,7 +44,7 @@ class ScratchpadPool {
     buffer *smallest_busy(size_t nbytes);
     buffer &allocate(size_t nbytes);
     void free_idle();
-    size_t held() const;
+    size_t pooled_bytes() const;
 
     sycl::device device;
     sycl::context context;

@@ -17,8 +17,10 @@ namespace sycl_dnn {
 
 // oneDNN compares only the device kind and silently accepts a queue with another context.
 static void check_queue(const Engine &engine, const sycl::queue &queue) {
-    const sycl::queue &own = queue_of(engine.queue);
-    if (queue.get_device() == own.get_device() && queue.get_context() == own.get_context()) return;
+    const sycl::queue &engine_queue = queue_of(engine.queue);
+    if (queue.get_device() == engine_queue.get_device() &&
+        queue.get_context() == engine_queue.get_context())
+        return;
     throw invalid_arguments("Stream: queue must be on the engine's device and context (" +
                             describe(engine) + "), got a queue on " +
                             queue.get_device().get_info<sycl::info::device::name>());

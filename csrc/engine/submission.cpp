@@ -10,8 +10,8 @@
 namespace sycl_dnn {
 
 void raise_failure(const failure_text &text) {
-    const auto message = [&](const std::string &said) {
-        return text.about ? text.about + (": " + said) : said;
+    const auto message = [&](const std::string &reason) {
+        return text.about ? text.about + (": " + reason) : reason;
     };
     try {
         throw;
@@ -30,14 +30,14 @@ py::object note_submitted(const Stream &stream, const OrderedCall &order, const 
                           owner_list &&owners, size_t nbytes) {
     // First of all: the work is in flight even if something fails later.
     stream.flight->hold(event, std::move(owners));
-    const py::object made = make_event(event);
+    const py::object event_object = make_event(event);
     if (stream.ordered && stream.flight->is_cpu && has_several_threads()) {
         ReleasedGil nogil;
         stream.flight->wait_polling({event});
     }
-    order.submitted(made);
+    order.submitted(event_object);
     stream.flight->tidy(nbytes);
-    return made;
+    return event_object;
 }
 
 }  // namespace sycl_dnn

@@ -23,8 +23,8 @@ static unsigned long first_thread = 0;
 static PyObject *active = nullptr;  // the threads that `threading` knows, by identity; never freed
 
 static bool is_another_there() {
-    PyThreadState *any = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
-    return any && PyThreadState_Next(any);
+    PyThreadState *first = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+    return first && PyThreadState_Next(first);
 }
 
 static bool is_known(unsigned long thread) {
@@ -75,11 +75,11 @@ void watch_threads() {
 }
 
 bool has_several_threads() {
-    const unsigned long here = PyThread_get_thread_ident();
+    const unsigned long thread = PyThread_get_thread_ident();
     // Threads that Python did not start are noticed when they call.
-    if (here != first_thread && !is_known(here)) has_unknown_threads = true;
-    if (here != first_thread || PyDict_Size(active) > 1) return true;
-    // It may be a thread of SYCL's that releases Python objects.
+    if (thread != first_thread && !is_known(thread)) has_unknown_threads = true;
+    if (thread != first_thread || PyDict_Size(active) > 1) return true;
+    // The other one may be a thread of SYCL that releases Python objects.
     return has_unknown_threads && is_another_there();
 }
 

@@ -22,7 +22,7 @@ struct OpGraph {
 };
 
 // The holder may wait for the GIL, so no thread waits for the mutex while holding the GIL.
-std::unique_lock<std::mutex> taken(const OpGraph &g) {
+std::unique_lock<std::mutex> lock_graph(const OpGraph &g) {
     std::unique_lock<std::mutex> lock(*g.guard, std::try_to_lock);
     if (lock) return lock;
     ReleasedGil nogil;
@@ -31,16 +31,16 @@ std::unique_lock<std::mutex> taken(const OpGraph &g) {
 }
 
 OpGraph make_graph(const py::object &kind, const py::object &mode) {
-    const auto where = enum_of<dnnl::engine::kind>("engine_kind", kind, "Graph: engine_kind");
-    if (mode.is_none()) return {graph::graph(where), where, {}};
+    const auto engine_kind = enum_of<dnnl::engine::kind>("engine_kind", kind, "Graph: engine_kind");
+    if (mode.is_none()) return {graph::graph(engine_kind), engine_kind, {}};
     const auto math = enum_of<dnnl::fpmath_mode>("fpmath_mode", mode, "Graph: fpmath_mode");
-    return {graph::graph(where, math), where, {}};
+    return {graph::graph(engine_kind, math), engine_kind, {}};
 }
 
 std::string text_of(const GraphOp &op) { return py::repr(py::cast(op)); }
 
-graph::status add_unless_known(OpGraph &g, const GraphOp &op) {
-    const auto lock = taken(g);
+graph::status add_new_op(OpGraph &g, const GraphOp &op) {
+    const auto lock = lock_graph(g);
     if (g.handle.is_finalized())
         throw invalid_arguments("Graph.add_op: the graph must not be finalized yet, got " +
                                 text_of(op));
@@ -55,7 +55,7 @@ graph::status add_unless_known(OpGraph &g, const GraphOp &op) {
 }
 
 graph::status add_op(OpGraph &g, const GraphOp &op, bool allow_exception) {
-    const auto status = add_unless_known(g, op);
+    const auto status = add_new_op(g, op);
     if (status != graph::status::success && allow_exception)
         raise_status(static_cast<dnnl_status_t>(status),
                      "Graph.add_op: oneDNN's schema refuses " + text_of(op) +
@@ -66,46 +66,47 @@ graph::status add_op(OpGraph &g, const GraphOp &op, bool allow_exception) {
 
 void set_math_of(OpGraph &g, const py::object &mode, bool apply_to_int) {
     const auto math = enum_of<dnnl::fpmath_mode>("fpmath_mode", mode, "set_fpmath_mode: mode");
-    const auto lock = taken(g);
+    const auto lock = lock_graph(g);
     g.handle.set_fpmath_mode(math, apply_to_int);
 }
 
 void finalize(OpGraph &g) {
-    const auto lock = taken(g);
+    const auto lock = lock_graph(g);
     ReleasedGil nogil;
     g.handle.finalize();
 }
 
 std::vector<Partition> partitions_of(OpGraph &g, const py::object &policy) {
-    const auto how = enum_of<graph::partition::policy>("partition_policy", policy,
-                                                       "Graph.get_partitions: policy");
-    const auto lock = taken(g);
+    const auto partition_policy = enum_of<graph::partition::policy>("partition_policy", policy,
+                                                                    "Graph.get_partitions: policy");
+    const auto lock = lock_graph(g);
     if (!g.handle.is_finalized())
         throw invalid_arguments("Graph.get_partitions: finalize() must be called first");
-    std::vector<Partition> made;
+    std::vector<Partition> partitions;
     ReleasedGil nogil;
-    for (auto &one : g.handle.get_partitions(how)) {
-        const auto ops = one.get_ops();
+    for (auto &partition : g.handle.get_partitions(partition_policy)) {
+        const auto ops = partition.get_ops();
         const auto has = [&](graph::op::kind kind) {
             return std::any_of(ops.begin(), ops.end(),
                                [&](size_t id) { return g.kinds.at(id) == kind; });
         };
-        made.push_back({one, has(graph::op::kind::StaticReshape), has(graph::op::kind::GenIndex),
-                        has(graph::op::kind::Quantize) || has(graph::op::kind::Dequantize)});
+        partitions.push_back({partition, has(graph::op::kind::StaticReshape),
+                              has(graph::op::kind::GenIndex),
+                              has(graph::op::kind::Quantize) || has(graph::op::kind::Dequantize)});
     }
-    return made;
+    return partitions;
 }
 
 py::tuple fpmath_of(const OpGraph &g) {
     dnnl::fpmath_mode mode;
     bool apply_to_int;
-    const auto lock = taken(g);
+    const auto lock = lock_graph(g);
     g.handle.get_fpmath_mode(mode, apply_to_int);
     return py::make_tuple(mode, apply_to_int);
 }
 
 bool is_finalized(const OpGraph &g) {
-    const auto lock = taken(g);
+    const auto lock = lock_graph(g);
     return g.handle.is_finalized();
 }
 

@@ -9,52 +9,52 @@ namespace sycl_dnn {
 
 namespace {
 
-using given_list = std::vector<const GraphTensor *>;
+using tensor_pointers = std::vector<const GraphTensor *>;
 
 [[noreturn]] void refuse(const std::string &rule) {
     throw invalid_arguments("CompiledPartition.execute: " + rule);
 }
 
-void check_fit(const CompiledPartition &p, const logical &wanted, const GraphTensor &given,
+void check_fit(const CompiledPartition &p, const logical &expected, const GraphTensor &tensor,
                bool output) {
-    const std::string what = output ? "output " : "input ";
-    if (!same_layout(wanted, given.layout))
-        refuse(what + "must be " + describe(wanted) + ", got " + describe(given.layout));
-    if (given.engine && given.engine != p.engine.handle.get())
-        refuse(what + describe(wanted) + " must be on the partition's engine (" +
+    const std::string role = output ? "output " : "input ";
+    if (!same_layout(expected, tensor.layout))
+        refuse(role + "must be " + describe(expected) + ", got " + describe(tensor.layout));
+    if (tensor.engine && tensor.engine != p.engine.handle.get())
+        refuse(role + describe(expected) + " must be on the partition's engine (" +
                describe(p.engine) + "), got one on the " +
-               describe(given.engine_object.cast<const Engine &>()));
-    if (output && !given.writable) refuse(what + describe(wanted) + " must be writable");
+               describe(tensor.engine_object.cast<const Engine &>()));
+    if (output && !tensor.writable) refuse(role + describe(expected) + " must be writable");
 }
 
 // oneDNN matches tensors by position and ignores their ids.
-given_list in_order(const CompiledPartition &p, const std::vector<logical> &wanted,
-                    const py::sequence &given, bool output, graph_call &c) {
-    given_list found, all;
+tensor_pointers in_order(const CompiledPartition &p, const std::vector<logical> &expected,
+                         const py::sequence &tensors, bool output, graph_call &c) {
+    tensor_pointers matched, all;
     // A sequence may create new items at each access.
-    for (const py::object item : given) {
+    for (const py::object item : tensors) {
         c.owners.push_back(item);
         all.push_back(&item.cast<const GraphTensor &>());
     }
-    const char *what = output ? "outputs" : "inputs";
-    for (const logical &t : wanted) {
+    const char *role = output ? "outputs" : "inputs";
+    for (const logical &t : expected) {
         const GraphTensor *match = nullptr;
         for (const GraphTensor *candidate : all) {
             if (candidate->layout.get_id() != t.get_id()) continue;
             if (match)
-                refuse(std::string(what) + " must hold each tensor once, got several for " +
+                refuse(std::string(role) + " must hold each tensor once, got several for " +
                        describe(t));
             match = candidate;
         }
-        if (!match) refuse(std::string(what) + " must hold a tensor for " + describe(t));
+        if (!match) refuse(std::string(role) + " must hold a tensor for " + describe(t));
         check_fit(p, t, *match, output);
-        found.push_back(match);
+        matched.push_back(match);
         c.nbytes += match->nbytes;
     }
     for (const GraphTensor *t : all)
-        if (std::find(found.begin(), found.end(), t) == found.end())
-            refuse(std::string(what) + " must be the partition's own, got " + describe(t->layout));
-    return found;
+        if (std::find(matched.begin(), matched.end(), t) == matched.end())
+            refuse(std::string(role) + " must be the partition's own, got " + describe(t->layout));
+    return matched;
 }
 
 bool overlap(const GraphTensor &a, const GraphTensor &b) {
@@ -63,8 +63,8 @@ bool overlap(const GraphTensor &a, const GraphTensor &b) {
     return a.first < b.first + b.nbytes && b.first < a.first + a.nbytes;
 }
 
-void check_sharing(const CompiledPartition &p, const given_list &inputs,
-                   const given_list &outputs) {
+void check_sharing(const CompiledPartition &p, const tensor_pointers &inputs,
+                   const tensor_pointers &outputs) {
     for (size_t i = 0; i < outputs.size(); ++i) {
         const GraphTensor &out = *outputs[i];
         for (size_t j = 0; j < i; ++j)
@@ -84,21 +84,21 @@ void check_sharing(const CompiledPartition &p, const given_list &inputs,
     }
 }
 
-const_dnnl_graph_tensor_t scratchpad_from(const CompiledPartition &p, const py::object &given,
+const_dnnl_graph_tensor_t scratchpad_from(const CompiledPartition &p, const py::object &scratchpad,
                                           graph_call &c) {
-    if (given.is_none()) return nullptr;
-    const GraphTensor &tensor = given.cast<const GraphTensor &>();
+    if (scratchpad.is_none()) return nullptr;
+    const GraphTensor &tensor = scratchpad.cast<const GraphTensor &>();
     if (tensor.nbytes < p.scratchpad_bytes || tensor.engine != p.engine.handle.get())
         refuse("scratchpad must be on the partition's engine and hold " +
                std::to_string(p.scratchpad_bytes) + " bytes, got " + describe(tensor.layout));
-    c.owners.push_back(given);
+    c.owners.push_back(scratchpad);
     return tensor.handle.get();
 }
 
-tensor_list handles_of(const given_list &given) {
+tensor_list handles_of(const tensor_pointers &tensors) {
     tensor_list handles;
-    handles.reserve(given.size() + 1);  // oneDNN requires an address even for an empty list
-    for (const GraphTensor *t : given) handles.push_back(t->handle.get());
+    handles.reserve(tensors.size() + 1);  // oneDNN requires an address even for an empty list
+    for (const GraphTensor *t : tensors) handles.push_back(t->handle.get());
     return handles;
 }
 
@@ -107,8 +107,8 @@ tensor_list handles_of(const given_list &given) {
 graph_call collect(const CompiledPartition &p, const py::sequence &inputs,
                    const py::sequence &outputs, const py::object &scratchpad) {
     graph_call c;
-    const given_list read = in_order(p, p.inputs, inputs, false, c);
-    const given_list written = in_order(p, p.outputs, outputs, true, c);
+    const tensor_pointers read = in_order(p, p.inputs, inputs, false, c);
+    const tensor_pointers written = in_order(p, p.outputs, outputs, true, c);
     check_sharing(p, read, written);
     c.inputs = handles_of(read);
     c.outputs = handles_of(written);

@@ -21,29 +21,29 @@ CompiledPartition make_compiled(const graph::compiled_partition &handle,
                                 const py::object &partition, const Engine &engine,
                                 const std::vector<logical> &inputs,
                                 const std::vector<logical> &outputs) {
-    CompiledPartition made{handle,
-                           partition,
-                           false,
-                           false,
-                           engine,
-                           inputs,
-                           {},
-                           handle.get_inplace_ports(),
-                           handle.get_scratchpad_logical_tensor(),
-                           0,
-                           "partition"};
+    CompiledPartition compiled{handle,
+                               partition,
+                               false,
+                               false,
+                               engine,
+                               inputs,
+                               {},
+                               handle.get_inplace_ports(),
+                               handle.get_scratchpad_logical_tensor(),
+                               0,
+                               "partition"};
     for (const logical &t : outputs)
-        made.outputs.push_back(canonical(handle.query_logical_tensor(t.get_id())));
+        compiled.outputs.push_back(canonical(handle.query_logical_tensor(t.get_id())));
     const auto &source = partition.cast<const Partition &>();
     const auto is_host_scalar = [](const logical &t) {
         return t.get_property_type() == logical::property_type::host_scalar;
     };
-    made.reshapes = source.reshapes || source.scales;
+    compiled.reshapes = source.reshapes || source.scales;
     const bool indexes =
         source.indexes && std::any_of(inputs.begin(), inputs.end(), is_host_scalar);
-    made.needs_order = source.scales || (engine.is_cpu() && indexes);
-    made.scratchpad_bytes = static_cast<size_t>(made.scratchpad.get_dims().at(0));
-    return made;
+    compiled.needs_order = source.scales || (engine.is_cpu() && indexes);
+    compiled.scratchpad_bytes = static_cast<size_t>(compiled.scratchpad.get_dims().at(0));
+    return compiled;
 }
 
 void bind_graph_compiled(py::module_ &m) {

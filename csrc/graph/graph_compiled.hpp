@@ -10,7 +10,7 @@ namespace sycl_dnn {
 struct CompiledPartition {
     graph::compiled_partition handle;
     py::object partition;
-    bool reshapes, needs_order;  // see heeded() in graph_execute.cpp
+    bool reshapes, needs_order;  // see submission_stream() in graph_execute.cpp
     Engine engine;
     std::vector<logical> inputs, outputs;  // in the order passed to oneDNN
     std::vector<std::pair<size_t, size_t>> inplace;

@@ -48,25 +48,25 @@ struct ordered_stream {
 
 dnnl_stream_t in_order_stream(const CompiledPartition &p, const sycl::queue &queue) {
     static auto *guard = new std::mutex;
-    static auto *known = new std::list<ordered_stream>;
+    static auto *streams = new std::list<ordered_stream>;
     std::lock_guard<std::mutex> lock(*guard);
-    namespace given = sycl::property::queue;
-    const bool has_times = queue.has_property<given::enable_profiling>();
-    for (const ordered_stream &one : *known)
-        if (one.engine == p.engine.handle.get() && one.has_times == has_times)
-            return one.handle.get();
-    const auto properties = has_times
-                                ? sycl::property_list{given::in_order(), given::enable_profiling()}
-                                : sycl::property_list{given::in_order()};
+    namespace queue_property = sycl::property::queue;
+    const bool has_times = queue.has_property<queue_property::enable_profiling>();
+    for (const ordered_stream &candidate : *streams)
+        if (candidate.engine == p.engine.handle.get() && candidate.has_times == has_times)
+            return candidate.handle.get();
+    const auto properties = has_times ? sycl::property_list{queue_property::in_order(),
+                                                            queue_property::enable_profiling()}
+                                      : sycl::property_list{queue_property::in_order()};
     sycl::queue ordered(queue.get_context(), queue.get_device(), properties);
-    known->push_back({p.engine.handle.get(), has_times,
-                      dnnl::sycl_interop::make_stream(p.engine.handle, ordered)});
-    return known->back().handle.get();
+    streams->push_back({p.engine.handle.get(), has_times,
+                        dnnl::sycl_interop::make_stream(p.engine.handle, ordered)});
+    return streams->back().handle.get();
 }
 
 // Returns the stream to submit to; on the CPU, after waiting for all dependencies.
-dnnl_stream_t heeded(const CompiledPartition &p, const Stream &stream,
-                     std::vector<sycl::event> &depends) {
+dnnl_stream_t submission_stream(const CompiledPartition &p, const Stream &stream,
+                                std::vector<sycl::event> &depends) {
     if (p.engine.is_cpu()) {
         stream.flight->wait_polling(depends);
         depends.clear();
@@ -77,14 +77,14 @@ dnnl_stream_t heeded(const CompiledPartition &p, const Stream &stream,
     return in_order_stream(p, stream.flight->queue);
 }
 
-sycl::event submit_heeded(const CompiledPartition &p, const Stream &stream, graph_call &c,
-                          std::vector<sycl::event> &depends) {
-    dnnl_stream_t where = heeded(p, stream, depends);
-    if (c.scratchpad) return submit_to(p, where, c, c.scratchpad, depends);
-    if (!p.scratchpad_bytes) return submit_to(p, where, c, nullptr, depends);
+sycl::event submit_in_order(const CompiledPartition &p, const Stream &stream, graph_call &c,
+                            std::vector<sycl::event> &depends) {
+    dnnl_stream_t target = submission_stream(p, stream, depends);
+    if (c.scratchpad) return submit_to(p, target, c, c.scratchpad, depends);
+    if (!p.scratchpad_bytes) return submit_to(p, target, c, nullptr, depends);
     ScratchpadLease lease(*stream.scratchpads, p.scratchpad_bytes, depends);
     const graph::tensor lent(p.scratchpad, p.engine.handle, lease.pointer());
-    const sycl::event event = submit_to(p, where, c, lent.get(), depends);
+    const sycl::event event = submit_to(p, target, c, lent.get(), depends);
     lease.used_until(event);
     return event;
 }
@@ -93,7 +93,7 @@ sycl::event submit_heeded(const CompiledPartition &p, const Stream &stream, grap
 
 sycl::event submit_partition(const CompiledPartition &p, const Stream &stream, graph_call &c,
                              std::vector<sycl::event> &depends) {
-    const auto submit_now = [&] { return submit_heeded(p, stream, c, depends); };
+    const auto submit_now = [&] { return submit_in_order(p, stream, c, depends); };
     if (!profile::is_on()) return submit_now();
     return profile::run_partition(p, c.label, stream, depends, submit_now);
 }

@@ -10,21 +10,21 @@ using data_type = logical::data_type;
 using layout_type = logical::layout_type;
 using property_type = logical::property_type;
 
-static dims dims_from(const py::sequence &given) {
-    dims made;
-    for (const auto &item : given) {
+static dims dims_from(const py::sequence &values) {
+    dims shape;
+    for (const auto &item : values) {
         const int64_t d = item.is_none() ? DNNL_GRAPH_UNKNOWN_DIM : item.cast<int64_t>();
         if (d < 0 && !item.is_none())
             throw invalid_arguments(
                 "LogicalTensor: dims must not be negative (None stands for an unknown one), got " +
-                std::string(py::str(given)));
-        made.push_back(d);
+                std::string(py::str(values)));
+        shape.push_back(d);
     }
-    if (made.size() > DNNL_MAX_NDIMS)
+    if (shape.size() > DNNL_MAX_NDIMS)
         throw invalid_arguments("LogicalTensor: dims must be at most " +
                                 std::to_string(DNNL_MAX_NDIMS) + ", got " +
-                                std::to_string(made.size()));
-    return made;
+                                std::to_string(shape.size()));
+    return shape;
 }
 
 // Above this, oneDNN's size computations overflow, and small buffers seem large enough.
@@ -39,58 +39,58 @@ static void check_size(const dims &shape, const dims &strides = {}) {
 }
 
 static py::object dims_to(const dims &values) {
-    py::tuple made(values.size());
+    py::tuple items(values.size());
     for (size_t i = 0; i < values.size(); ++i)
-        made[i] = values[i] == DNNL_GRAPH_UNKNOWN_DIM ? py::object(py::none())
-                                                      : py::object(py::int_(values[i]));
-    return made;
+        items[i] = values[i] == DNNL_GRAPH_UNKNOWN_DIM ? py::object(py::none())
+                                                       : py::object(py::int_(values[i]));
+    return items;
 }
 
-static void check_host_scalar(data_type type, const py::object &given) {
+static void check_host_scalar(data_type type, const py::object &sizes) {
     const bool allowed = type == data_type::f32 || type == data_type::s32 || type == data_type::s64;
-    if (!allowed || given.is_none() || py::len(given) != 0)
+    if (!allowed || sizes.is_none() || py::len(sizes) != 0)
         throw invalid_arguments(
             "LogicalTensor: a host scalar must have dims () and data type f32, s32 or s64, got "
             "dims " +
-            std::string(py::str(given)));
+            std::string(py::str(sizes)));
 }
 
-static logical make_strided(size_t id, data_type type, const py::object &given,
+static logical make_strided(size_t id, data_type type, const py::object &sizes,
                             const py::object &strides, property_type kind) {
-    if (given.is_none() || py::len(given) != py::len(strides))
+    if (sizes.is_none() || py::len(sizes) != py::len(strides))
         throw invalid_arguments("LogicalTensor: strides must be as many as dims, got " +
                                 std::string(py::str(strides)) + " for dims " +
-                                std::string(py::str(given)));
-    const dims shape = dims_from(given), steps = dims_from(strides);
+                                std::string(py::str(sizes)));
+    const dims shape = dims_from(sizes), steps = dims_from(strides);
     check_size(shape, steps);
     if (shape.empty()) return logical(id, type, shape, layout_type::strided, kind);
     return canonical(logical(id, type, shape, steps, kind));
 }
 
-static logical make_logical(size_t id, const py::object &type, const py::object &given,
+static logical make_logical(size_t id, const py::object &type, const py::object &sizes,
                             const py::object &strides, const py::object &layout,
                             const py::object &layout_id, const py::object &property) {
     const auto dtype = enum_of<data_type>("logical_data_type", type, "LogicalTensor: data_type");
     const auto kind =
         enum_of<property_type>("property_type", property, "LogicalTensor: property_type");
-    if (kind == property_type::host_scalar) check_host_scalar(dtype, given);
-    if (!strides.is_none()) return make_strided(id, dtype, given, strides, kind);
-    const dims shape = given.is_none() ? dims() : dims_from(given);
+    if (kind == property_type::host_scalar) check_host_scalar(dtype, sizes);
+    if (!strides.is_none()) return make_strided(id, dtype, sizes, strides, kind);
+    const dims shape = sizes.is_none() ? dims() : dims_from(sizes);
     check_size(shape);
-    if (!layout_id.is_none() && !given.is_none())
+    if (!layout_id.is_none() && !sizes.is_none())
         return logical(id, dtype, shape, layout_id.cast<size_t>(), kind);
-    const auto where = layout.is_none() ? layout_type::strided
-                                        : enum_of<layout_type>("layout_type", layout,
-                                                               "LogicalTensor: layout_type");
-    if (where == layout_type::opaque)
+    const auto layout_kind = layout.is_none() ? layout_type::strided
+                                              : enum_of<layout_type>("layout_type", layout,
+                                                                     "LogicalTensor: layout_type");
+    if (layout_kind == layout_type::opaque)
         throw invalid_arguments(
             "LogicalTensor: an opaque layout must come with dims and layout_id, got none");
-    if (given.is_none()) return logical(id, dtype, DNNL_GRAPH_UNKNOWN_NDIMS, where, kind);
-    return logical(id, dtype, shape, where, kind);
+    if (sizes.is_none()) return logical(id, dtype, DNNL_GRAPH_UNKNOWN_NDIMS, layout_kind, kind);
+    return logical(id, dtype, shape, layout_kind, kind);
 }
 
-static py::object maybe(const logical &t, bool known, dims (logical::*get)() const) {
-    return known ? dims_to((t.*get)()) : py::object(py::none());
+static py::object maybe(const logical &t, bool is_known, dims (logical::*get)() const) {
+    return is_known ? dims_to((t.*get)()) : py::object(py::none());
 }
 
 void bind_graph_logical(py::module_ &m) {
@@ -112,8 +112,9 @@ void bind_graph_logical(py::module_ &m) {
         .def_property_readonly(
             "strides",
             [](const logical &t) {
-                const bool known = rank_of(t) >= 0 && t.get_layout_type() == layout_type::strided;
-                return maybe(t, known, &logical::get_strides);
+                const bool is_known =
+                    rank_of(t) >= 0 && t.get_layout_type() == layout_type::strided;
+                return maybe(t, is_known, &logical::get_strides);
             },
             "In elements; None unless the layout is strided.")
         .def_property_readonly(

@@ -69,12 +69,12 @@ bool fits(kind_of_value kind, const py::object &v) {
 // oneDNN treats an empty list as missing.
 template <class T>
 std::vector<T> list_of(const py::object &v) {
-    auto made = v.cast<std::vector<T>>();
-    made.reserve(1);
-    return made;
+    auto values = v.cast<std::vector<T>>();
+    values.reserve(1);
+    return values;
 }
 
-void give(graph::op &op, attr name, const py::object &value) {
+void set_value(graph::op &op, attr name, const py::object &value) {
     switch (kind_of(name)) {
         case kind_of_value::number:
             op.set_attr(name, value.cast<float>());
@@ -105,24 +105,24 @@ bool is_of_windows(attr a) {
     return a == attr::strides || a == attr::dilations || a == attr::kernel;
 }
 
-void check_windows(const std::string &what, attr a, const py::object &value) {
+void check_windows(const std::string &prefix, attr a, const py::object &value) {
     if (!is_of_windows(a)) return;
     for (const auto size : value.cast<std::vector<int64_t>>())
         if (size < 1)
-            throw invalid_arguments(what + "have positive numbers, got " +
+            throw invalid_arguments(prefix + "have positive numbers, got " +
                                     std::string(py::repr(value)));
 }
 
 void set_attr(GraphOp &op, const py::object &name, const py::object &value) {
     const auto a = enum_of<attr>("op_attr", name, "Op.set_attr: attr");
-    const auto what = "Op.set_attr: " + std::string(py::str(py::cast(a).attr("name"))) + " of " +
-                      label(op) + " must ";
-    if (a == attr::undef) throw invalid_arguments(what + "be an attribute, got undef");
+    const auto prefix = "Op.set_attr: " + std::string(py::str(py::cast(a).attr("name"))) + " of " +
+                        label(op) + " must ";
+    if (a == attr::undef) throw invalid_arguments(prefix + "be an attribute, got undef");
     if (!fits(kind_of(a), value))
-        throw invalid_arguments(what + rule_of(kind_of(a)) + ", got " +
+        throw invalid_arguments(prefix + rule_of(kind_of(a)) + ", got " +
                                 std::string(py::repr(value)));
-    check_windows(what, a, value);
-    give(op.handle, a, value);
+    check_windows(prefix, a, value);
+    set_value(op.handle, a, value);
     op.attributes[py::cast(a).attr("name")] = value;
 }
 
@@ -130,38 +130,38 @@ GraphOp make_op(size_t id, const py::object &kind, const std::vector<logical> &i
                 const std::vector<logical> &outputs, const py::dict &attrs,
                 const std::string &name) {
     const auto k = enum_of<graph::op::kind>("op_kind", kind, "Op: kind");
-    GraphOp made{graph::op(id, k, inputs, outputs, name), id, k, name, inputs, outputs, {}};
+    GraphOp op{graph::op(id, k, inputs, outputs, name), id, k, name, inputs, outputs, {}};
     for (const auto &[attribute, value] : attrs)
-        set_attr(made, py::reinterpret_borrow<py::object>(attribute),
+        set_attr(op, py::reinterpret_borrow<py::object>(attribute),
                  py::reinterpret_borrow<py::object>(value));
-    return made;
+    return op;
 }
 
 }  // namespace
 
 // oneDNN's gradient kernels read as many sizes as diff_dst has axes.
 void check_gradient_axes(const GraphOp &op) {
-    const auto check = [&](const char *name, int given, const logical &diff_dst) {
-        const int wanted = rank_of(diff_dst);
-        if (wanted == DNNL_GRAPH_UNKNOWN_NDIMS || given == DNNL_GRAPH_UNKNOWN_NDIMS ||
-            wanted == given)
+    const auto check = [&](const char *name, int expected, const logical &diff_dst) {
+        const int rank = rank_of(diff_dst);
+        if (rank == DNNL_GRAPH_UNKNOWN_NDIMS || expected == DNNL_GRAPH_UNKNOWN_NDIMS ||
+            rank == expected)
             return;
         throw invalid_arguments(label(op) + ": diff_dst must have as many axes as " + name + ", " +
-                                std::to_string(given) + ", got " + describe(diff_dst));
+                                std::to_string(expected) + ", got " + describe(diff_dst));
     };
     using kind = graph::op::kind;
     if (op.kind == kind::MaxPoolBackward && op.inputs.size() > 1)
         return check("src", rank_of(op.inputs[0]), op.inputs[1]);
     const struct {
-        kind of;
+        kind backward;
         const char *shape;
         size_t diff_dst;
-    } given[] = {{kind::AvgPoolBackward, "src_shape", 0},
+    } rules[] = {{kind::AvgPoolBackward, "src_shape", 0},
                  {kind::ConvolutionBackwardData, "dst_shape", 0},
                  {kind::ConvolutionBackwardWeights, "weights_shape", 1},
                  {kind::ConvTransposeBackwardWeights, "weights_shape", 1}};
-    for (const auto &rule : given)
-        if (op.kind == rule.of && op.inputs.size() > rule.diff_dst &&
+    for (const auto &rule : rules)
+        if (op.kind == rule.backward && op.inputs.size() > rule.diff_dst &&
             op.attributes.contains(rule.shape))
             check(rule.shape, int(py::len(op.attributes[rule.shape])), op.inputs[rule.diff_dst]);
 }

@@ -14,34 +14,35 @@ namespace sycl_dnn {
 namespace {
 
 Partition single(const GraphOp &op, const py::object &kind) {
-    const auto where = enum_of<dnnl::engine::kind>("engine_kind", kind, "Partition: engine_kind");
+    const auto engine_kind =
+        enum_of<dnnl::engine::kind>("engine_kind", kind, "Partition: engine_kind");
     check_gradient_axes(op);
-    return {graph::partition(op.handle, where), op.kind == graph::op::kind::StaticReshape,
+    return {graph::partition(op.handle, engine_kind), op.kind == graph::op::kind::StaticReshape,
             op.kind == graph::op::kind::GenIndex,
             op.kind == graph::op::kind::Quantize || op.kind == graph::op::kind::Dequantize};
 }
 
 // oneDNN matches tensors by position, so they are sorted by the partition's ports.
 std::vector<logical> in_port_order(const std::vector<logical> &ports,
-                                   const std::vector<logical> &given, const char *what) {
+                                   const std::vector<logical> &tensors, const char *role) {
     std::vector<logical> sorted;
-    std::set<size_t> wanted;
+    std::set<size_t> port_ids;
     for (const logical &port : ports) {
-        const auto is_it = [&](const logical &t) { return t.get_id() == port.get_id(); };
-        const auto found = std::find_if(given.begin(), given.end(), is_it);
-        if (found == given.end())
-            throw invalid_arguments(std::string("Partition.compile: ") + what +
+        const auto is_for_port = [&](const logical &t) { return t.get_id() == port.get_id(); };
+        const auto match = std::find_if(tensors.begin(), tensors.end(), is_for_port);
+        if (match == tensors.end())
+            throw invalid_arguments(std::string("Partition.compile: ") + role +
                                     " must hold a logical tensor for " + describe(port));
-        if (wanted.insert(port.get_id()).second &&
-            std::count_if(given.begin(), given.end(), is_it) > 1)
-            throw invalid_arguments(std::string("Partition.compile: ") + what +
+        if (port_ids.insert(port.get_id()).second &&
+            std::count_if(tensors.begin(), tensors.end(), is_for_port) > 1)
+            throw invalid_arguments(std::string("Partition.compile: ") + role +
                                     " must hold each tensor once, got several for " +
                                     describe(port));
-        sorted.push_back(*found);
+        sorted.push_back(*match);
     }
-    for (const logical &t : given)
-        if (!wanted.count(t.get_id()))
-            throw invalid_arguments(std::string("Partition.compile: ") + what +
+    for (const logical &t : tensors)
+        if (!port_ids.count(t.get_id()))
+            throw invalid_arguments(std::string("Partition.compile: ") + role +
                                     " must be the partition's own, got " + describe(t));
     return sorted;
 }
@@ -93,8 +94,8 @@ CompiledPartition compile(const py::object &self, const std::vector<logical> &in
         throw invalid_arguments(
             "Partition.compile: engine must be of the partition's kind, got the " +
             describe(engine));
-    const auto made = compile_or_raise(p, ins, outs, engine);
-    return make_compiled(made, self, engine, ins, outs);
+    const auto compiled = compile_or_raise(p, ins, outs, engine);
+    return make_compiled(compiled, self, engine, ins, outs);
 }
 
 }  // namespace

@@ -11,11 +11,11 @@ namespace sycl_dnn {
 
 using tensors = std::vector<graph::tensor>;
 
-static std::vector<size_t> numbers_of(const std::vector<logical> &wanted,
+static std::vector<size_t> numbers_of(const std::vector<logical> &layouts,
                                       const std::unordered_map<size_t, size_t> &numbers) {
-    std::vector<size_t> found;
-    for (const logical &t : wanted) found.push_back(numbers.at(t.get_id()));
-    return found;
+    std::vector<size_t> indices;
+    for (const logical &t : layouts) indices.push_back(numbers.at(t.get_id()));
+    return indices;
 }
 
 void PartitionSequence::add(const py::object &compiled,
@@ -26,29 +26,29 @@ void PartitionSequence::add(const py::object &compiled,
         for (const logical &t : *list) nbytes += extent(t);
 }
 
-static std::vector<const_dnnl_graph_tensor_t> placed(const CompiledPartition &p,
-                                                     const std::vector<logical> &wanted,
-                                                     const std::vector<size_t> &numbers,
-                                                     const std::vector<char *> &addresses,
-                                                     tensors &made) {
+static std::vector<const_dnnl_graph_tensor_t> make_tensors(const CompiledPartition &p,
+                                                           const std::vector<logical> &layouts,
+                                                           const std::vector<size_t> &numbers,
+                                                           const std::vector<char *> &addresses,
+                                                           tensors &storage) {
     std::vector<const_dnnl_graph_tensor_t> handles;
-    handles.reserve(wanted.size() + 1);  // oneDNN requires an address even for an empty list
-    for (size_t i = 0; i < wanted.size(); ++i) {
-        made.emplace_back(wanted[i], p.engine.handle, addresses.at(numbers[i]));
-        handles.push_back(made.back().get());
+    handles.reserve(layouts.size() + 1);  // oneDNN requires an address even for an empty list
+    for (size_t i = 0; i < layouts.size(); ++i) {
+        storage.emplace_back(layouts[i], p.engine.handle, addresses.at(numbers[i]));
+        handles.push_back(storage.back().get());
     }
     return handles;
 }
 
 static void submit_all(const PartitionSequence &sequence,
                        const std::vector<const CompiledPartition *> &partitions,
-                       const Stream &stream, const std::vector<char *> &addresses, tensors &made,
+                       const Stream &stream, const std::vector<char *> &addresses, tensors &storage,
                        std::vector<sycl::event> &events, sycl::event &last) {
     for (size_t i = 0; i < partitions.size(); ++i) {
         const CompiledPartition &p = *partitions[i];
         graph_call c;
-        c.inputs = placed(p, p.inputs, sequence.steps[i].inputs, addresses, made);
-        c.outputs = placed(p, p.outputs, sequence.steps[i].outputs, addresses, made);
+        c.inputs = make_tensors(p, p.inputs, sequence.steps[i].inputs, addresses, storage);
+        c.outputs = make_tensors(p, p.outputs, sequence.steps[i].outputs, addresses, storage);
         c.label = p.label;
         last = submit_partition(p, stream, c, events);
         events.assign(1, last);
@@ -61,13 +61,13 @@ void run_partitions(const PartitionSequence &sequence, const Stream &stream,
     for (const auto &step : sequence.steps)
         partitions.push_back(step.compiled.cast<const CompiledPartition *>());
     // The memory passed to oneDNN lives as long as the arrays.
-    auto *made = new tensors;
-    owners.push_back(py::capsule(made, [](void *p) { delete static_cast<tensors *>(p); }));
+    auto *storage = new tensors;
+    owners.push_back(py::capsule(storage, [](void *p) { delete static_cast<tensors *>(p); }));
     std::vector<sycl::event> events;
     const OrderedCall order(stream, events);
     submit_steps({"Graph", "scratchpad", 0}, sequence.nbytes, stream, order, std::move(owners),
                  [&](sycl::event &last) {
-                     submit_all(sequence, partitions, stream, addresses, *made, events, last);
+                     submit_all(sequence, partitions, stream, addresses, *storage, events, last);
                  });
 }
 

@@ -42,9 +42,9 @@ void bind_graph_settings(py::module_ &m) {
     m.def(
         "set_constant_tensor_cache_capacity",
         [](const py::object &kind, size_t megabytes) {
-            const auto where = kind_from(kind);
+            const auto engine_kind = kind_from(kind);
             ReleasedGil nogil;
-            graph::set_constant_tensor_cache_capacity(where, megabytes);
+            graph::set_constant_tensor_cache_capacity(engine_kind, megabytes);
         },
         py::arg("engine_kind"), py::arg("megabytes"),
         "Memory for what oneDNN derives from constant tensors; 0 disables the cache. Its keys are "

@@ -70,9 +70,9 @@ static GraphTensor host_scalar(const logical &layout, const py::bytes &bytes) {
     std::string value = bytes;
     require(layout.get_property_type() == logical::property_type::host_scalar,
             "logical tensor of a number must be a host scalar", layout);
-    const size_t wanted = layout.get_data_type() == logical::data_type::s64 ? 8 : 4;
-    require(value.size() == wanted, "bytes of a host scalar must be " + std::to_string(wanted),
-            layout);
+    const size_t expected_size = layout.get_data_type() == logical::data_type::s64 ? 8 : 4;
+    require(value.size() == expected_size,
+            "bytes of a host scalar must be " + std::to_string(expected_size), layout);
     return {graph::tensor::make_scalar_tensor(layout, value.data()),
             layout,
             nullptr,

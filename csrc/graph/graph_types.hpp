@@ -26,7 +26,7 @@ bool has_no_gaps(const logical &tensor);
 // With the strides of `canonical_strides`, if it is strided and known.
 logical canonical(const logical &tensor);
 // Whether memory with layout `given` can be used as `wanted`.
-bool same_layout(const logical &wanted, const logical &given);
+bool same_layout(const logical &expected, const logical &actual);
 
 struct GraphOp {
     graph::op handle;

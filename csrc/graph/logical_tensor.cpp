@@ -94,20 +94,21 @@ logical canonical(const logical &t) {
                    t.get_property_type());
 }
 
-bool same_layout(const logical &wanted, const logical &given) {
-    if (wanted.get_data_type() != given.get_data_type() ||
-        wanted.get_layout_type() != given.get_layout_type() || rank_of(wanted) != rank_of(given))
+bool same_layout(const logical &expected, const logical &actual) {
+    if (expected.get_data_type() != actual.get_data_type() ||
+        expected.get_layout_type() != actual.get_layout_type() ||
+        rank_of(expected) != rank_of(actual))
         return false;
-    if ((wanted.get_property_type() == property_type::host_scalar) !=
-        (given.get_property_type() == property_type::host_scalar))
+    if ((expected.get_property_type() == property_type::host_scalar) !=
+        (actual.get_property_type() == property_type::host_scalar))
         return false;
-    const dims shape = wanted.get_dims();
-    if (shape != given.get_dims()) return false;
-    if (wanted.get_layout_type() == layout_type::opaque)
-        return wanted.get_layout_id() == given.get_layout_id();
-    if (wanted.get_layout_type() != layout_type::strided) return true;
+    const dims shape = expected.get_dims();
+    if (shape != actual.get_dims()) return false;
+    if (expected.get_layout_type() == layout_type::opaque)
+        return expected.get_layout_id() == actual.get_layout_id();
+    if (expected.get_layout_type() != layout_type::strided) return true;
     if (element_count(shape) == 0) return true;
-    const dims a = wanted.get_strides(), b = given.get_strides();
+    const dims a = expected.get_strides(), b = actual.get_strides();
     for (size_t i = 0; i < shape.size(); ++i)
         if (shape[i] > 1 && a[i] != b[i]) return false;
     return true;

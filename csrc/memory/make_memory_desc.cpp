@@ -13,8 +13,8 @@ namespace sycl_dnn {
 
 using dt = memory::data_type;
 
-static void require(bool ok, const std::string &message, const char *where = "MemoryDesc") {
-    if (!ok) throw invalid_arguments(where + (": " + message));
+static void require(bool ok, const std::string &message, const char *context = "MemoryDesc") {
+    if (!ok) throw invalid_arguments(context + (": " + message));
 }
 
 // If oneDNN refuses for another reason, the error includes the values.
@@ -51,8 +51,8 @@ static void check_shape(const dims &shape, dt type) {
 
 // `layout()` returns "strides (1, 3)" or similar, for the message.
 template <class Text, class... Layout>
-static desc make(const dims &shape, dt type, const Text &layout, const Layout &...given) {
-    return or_explain([&] { return desc(shape, type, given...); },
+static desc make(const dims &shape, dt type, const Text &layout, const Layout &...layout_args) {
+    return or_explain([&] { return desc(shape, type, layout_args...); },
                       [&] {
                           const std::string values = shape_and_type(shape, type) + layout();
                           // Two such elements share a byte; a row must not begin in the middle of a
@@ -68,20 +68,21 @@ static size_t place_of_strides() {
     const dims marked{7654321, 1234567};
     const std::vector<uint8_t> bytes = desc({2, 2}, dt::f32, marked).get_blob();
     const auto *first = reinterpret_cast<const uint8_t *>(marked.data());
-    const auto found = std::search(bytes.begin(), bytes.end(), first, first + 2 * sizeof(int64_t));
-    require(found != bytes.end(), "oneDNN's descriptors must hold strides as numbers");
-    return found - bytes.begin();
+    const auto position =
+        std::search(bytes.begin(), bytes.end(), first, first + 2 * sizeof(int64_t));
+    require(position != bytes.end(), "oneDNN's descriptors must hold strides as numbers");
+    return position - bytes.begin();
 }
 
 desc canonical(const desc &d) {
     if (!is_plain(d) || has_runtime_dims(d)) return d;
-    const dims shape = d.get_dims(), given = d.get_strides();
+    const dims shape = d.get_dims(), current_strides = d.get_strides();
     if (element_count(shape) == 0) return desc(shape, d.get_data_type(), dims{});
-    const dims strides = canonical_strides(shape, given);
-    if (strides == given) return d;
-    static const size_t place = place_of_strides();
+    const dims strides = canonical_strides(shape, current_strides);
+    if (strides == current_strides) return d;
+    static const size_t offset = place_of_strides();
     std::vector<uint8_t> bytes = desc(d).get_blob();
-    std::memcpy(&bytes[place], strides.data(), strides.size() * sizeof(int64_t));
+    std::memcpy(&bytes[offset], strides.data(), strides.size() * sizeof(int64_t));
     return desc(bytes);
 }
 
@@ -103,9 +104,9 @@ desc make_with_tag(const dims &shape, dt type, const format_tag &tag) {
     check_shape(shape, type);
     require(tag.value != t::undef, "format_tag must not be undef");
     const std::string name = dnnl_fmt_tag2str(static_cast<dnnl_format_tag_t>(tag.value));
-    const int wanted = static_cast<int>(shape.size()), rank = rank_of(name);
-    if (tag.value != t::any && rank != wanted)
-        require(false, "format_tag must be for the " + std::to_string(wanted) + " dimensions of " +
+    const int n_axes = static_cast<int>(shape.size()), rank = rank_of(name);
+    if (tag.value != t::any && rank != n_axes)
+        require(false, "format_tag must be for the " + std::to_string(n_axes) + " dimensions of " +
                            text_of(shape) + ", got " + name + " for " + std::to_string(rank));
     return canonical(make(shape, type, [&] { return ", format_tag " + name; }, tag.value));
 }
@@ -160,11 +161,11 @@ desc make_packed(const dims &shape, dt type, int64_t nnz) {
 
 desc submemory_of(const desc &whole, const dims &shape, const dims &offsets) {
     const dims limits = whole.get_dims();
-    const char *where = "MemoryDesc.submemory_desc";
-    const auto one_each = [&](const std::string &name, const dims &given) {
+    const char *context = "MemoryDesc.submemory_desc";
+    const auto one_each = [&](const std::string &name, const dims &values) {
         const std::string rule = " must have one entry per dimension (";
-        require(given.size() == limits.size(),
-                name + rule + std::to_string(limits.size()) + "), got " + text_of(given), where);
+        require(values.size() == limits.size(),
+                name + rule + std::to_string(limits.size()) + "), got " + text_of(values), context);
     };
     one_each("dims", shape);
     one_each("offsets", offsets);
@@ -173,7 +174,7 @@ desc submemory_of(const desc &whole, const dims &shape, const dims &offsets) {
                     (shape[i] >= 0 && offsets[i] >= 0 && shape[i] <= limits[i] - offsets[i]),
                 "dims must lie within " + text_of(limits) + " at offsets " + text_of(offsets) +
                     ", got " + text_of(shape),
-                where);
+                context);
     return or_explain([&] { return canonical(whole.submemory_desc(shape, offsets)); },
                       [&] {
                           return "dims " + text_of(shape) + " at offsets " + text_of(offsets) +
@@ -183,10 +184,11 @@ desc submemory_of(const desc &whole, const dims &shape, const dims &offsets) {
 
 desc reshaped(const desc &d, const dims &shape) {
     check_shape(shape, d.get_data_type());
-    const int64_t wanted = element_count(d), count = element_count(shape);
-    require(wanted < 0 || count < 0 || wanted == count,
-            "dims must hold " + std::to_string(wanted) + " elements, as " + text_of(d.get_dims()) +
-                " does, got " + text_of(shape) + " (" + std::to_string(count) + ")",
+    const int64_t expected = element_count(d), count = element_count(shape);
+    require(expected < 0 || count < 0 || expected == count,
+            "dims must hold " + std::to_string(expected) + " elements, as " +
+                text_of(d.get_dims()) + " does, got " + text_of(shape) + " (" +
+                std::to_string(count) + ")",
             "MemoryDesc.reshape");
     return or_explain([&] { return canonical(d.reshape(shape)); },
                       [&] { return "dims " + text_of(shape) + " for " + describe(d); });
@@ -198,13 +200,12 @@ desc permuted(const desc &d, const std::vector<int> &permutation) {
     std::sort(sorted.begin(), sorted.end());
     bool ok = sorted.size() == ndims;
     for (size_t i = 0; ok && i < ndims; ++i) ok = sorted[i] == static_cast<int>(i);
-    const std::string given = text_of(dims(permutation.begin(), permutation.end()));
-    require(
-        ok,
-        "permutation must hold each axis below " + std::to_string(ndims) + " once, got " + given,
-        "MemoryDesc.permute_axes");
+    const std::string text = text_of(dims(permutation.begin(), permutation.end()));
+    require(ok,
+            "permutation must hold each axis below " + std::to_string(ndims) + " once, got " + text,
+            "MemoryDesc.permute_axes");
     return or_explain([&] { return canonical(d.permute_axes(permutation)); },
-                      [&] { return "permutation " + given + " of " + describe(d); });
+                      [&] { return "permutation " + text + " of " + describe(d); });
 }
 
 }  // namespace sycl_dnn

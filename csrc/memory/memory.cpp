@@ -210,8 +210,8 @@ static Memory host_scalar(const desc &d, const py::bytes &bytes) {
 }
 
 static void set_host_scalar(const py::object &self, const py::bytes &bytes) {
-    const Memory made = host_scalar(self.cast<const Memory &>().layout, bytes);
-    replace_handle(self, made.handle, bytes);
+    const Memory scalar = host_scalar(self.cast<const Memory &>().layout, bytes);
+    replace_handle(self, scalar.handle, bytes);
 }
 
 void bind_memory(py::module_ &m) {

@@ -26,7 +26,7 @@ static bool has_unknown(const dims &values) {
 bool has_runtime_dims(const desc &d) { return has_unknown(d.get_dims()); }
 
 int64_t element_count(const dims &shape) {
-    if (std::count(shape.begin(), shape.end(), DNNL_RUNTIME_DIM_VAL)) return -1;
+    if (has_unknown(shape)) return -1;
     return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 int64_t element_count(const desc &d) { return element_count(d.get_dims()); }
@@ -53,6 +53,18 @@ bool is_plain(const desc &d) {
            d.get_dims() == d.get_padded_dims();
 }
 
+bool same_offsets(const desc &a, const desc &b) {
+    if (a.get_format_kind() != b.get_format_kind() || a.get_dims() != b.get_dims()) return false;
+    if (a.get_format_kind() != kind::blocked) return true;
+    if (a.get_padded_dims() != b.get_padded_dims() || a.get_inner_blks() != b.get_inner_blks() ||
+        a.get_inner_idxs() != b.get_inner_idxs())
+        return false;
+    const dims padded = a.get_padded_dims(), left = a.get_strides(), right = b.get_strides();
+    for (size_t i = 0; i < padded.size(); ++i)
+        if (padded[i] != 1 && left[i] != right[i]) return false;
+    return true;
+}
+
 // The smallest distance between two elements; 1 if there is only one.
 static int64_t least_step(const dims &shape, const dims &strides) {
     int64_t least = 0;
@@ -75,15 +87,15 @@ dims canonical_strides(const dims &shape, const dims &strides) {
     const bool is_empty = element_count(shape) == 0;
     int64_t step = is_empty ? 1 : last_step(shape, strides);
     bool is_cut = !is_empty && least_step(shape, strides) > 1;
-    dims made = strides;
+    dims result = strides;
     for (size_t i = shape.size(); i-- > 0;) {
         if (is_empty || (shape[i] == 1 && !is_cut))
-            made[i] = step;
+            result[i] = step;
         else if (shape[i] == 1)
-            made[i] = 1, is_cut = false;
-        step = std::max(step, made[i] * std::max<int64_t>(shape[i], 1));
+            result[i] = 1, is_cut = false;
+        step = std::max(step, result[i] * std::max<int64_t>(shape[i], 1));
     }
-    return made;
+    return result;
 }
 
 static bool is_dense_in(const desc &d, const std::vector<size_t> &innermost_first) {

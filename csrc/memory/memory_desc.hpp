@@ -23,6 +23,8 @@ bool is_channels_last(const desc &d);
 size_t extent(const desc &d);
 // Blocked without inner blocks and padding: a layout that an array can have.
 bool is_plain(const desc &d);
+// Whether tensors of equal shape have their elements at equal offsets.
+bool same_offsets(const desc &a, const desc &b);
 // Whether all bytes from the first to the last element belong to the tensor or its padding.
 bool is_dense(const desc &d);
 // The tag of a dense blocked layout in oneDNN's letters, "" if there are gaps.

@@ -36,10 +36,10 @@ static std::string blob_header(const std::vector<uint8_t> &payload) {
 // equal descriptors are equal and no process memory is leaked.
 static std::vector<uint8_t> without_unused(desc d) {
     std::vector<uint8_t> payload = d.get_blob();
-    for (size_t at = 0; at + 4 <= payload.size(); at += 4) {
-        const std::vector<uint8_t> before(&payload[at], &payload[at] + 4);
-        std::fill_n(&payload[at], 4, 0);
-        if (desc(payload) != d) std::copy(before.begin(), before.end(), &payload[at]);
+    for (size_t offset = 0; offset + 4 <= payload.size(); offset += 4) {
+        const std::vector<uint8_t> before(&payload[offset], &payload[offset] + 4);
+        std::fill_n(&payload[offset], 4, 0);
+        if (desc(payload) != d) std::copy(before.begin(), before.end(), &payload[offset]);
     }
     return payload;
 }
@@ -69,9 +69,9 @@ static std::vector<uint8_t> payload_of(const std::string &text) {
 }
 
 // Enumerators as integers too, since their validity is to be checked.
-static int number(const desc &d, dnnl_query_t what, int index = 0) {
+static int number(const desc &d, dnnl_query_t query, int index = 0) {
     int value{};
-    require_valid(dnnl_memory_desc_query_v2(d.get(), what, index, &value) == dnnl_success,
+    require_valid(dnnl_memory_desc_query_v2(d.get(), query, index, &value) == dnnl_success,
                   "must be a descriptor");
     return value;
 }
@@ -139,7 +139,7 @@ static desc with_offset(const desc &d, int64_t offset) {
     return submemory_of(make_with_strides(whole, d.get_data_type(), strides), shape, offsets);
 }
 
-static desc remade_blocked(const desc &d) {
+static desc rebuild_blocked(const desc &d) {
     const int64_t offset = d.get_submemory_offset();
     require_valid(offset >= 0, "has a negative offset");
     if (d.get_inner_nblks() == 0) {
@@ -153,7 +153,7 @@ static desc remade_blocked(const desc &d) {
                          {static_cast<memory::format_tag>(*value)});
 }
 
-static desc remade_sparse(const desc &d) {
+static desc rebuild_sparse(const desc &d) {
     using encoding = memory::sparse_encoding;
     const auto nnz = d.get_nnz();
     switch (d.get_sparse_encoding()) {
@@ -170,7 +170,7 @@ static desc remade_sparse(const desc &d) {
 }
 
 // The same descriptor, rebuilt by functions that validate their arguments.
-static desc remade(const desc &d) {
+static desc rebuild(const desc &d) {
     switch (d.get_format_kind()) {
         case kind::undef:
             return desc();
@@ -179,9 +179,9 @@ static desc remade(const desc &d) {
         case kind::host_scalar:
             return desc::host_scalar(d.get_data_type());
         case kind::blocked:
-            return remade_blocked(d);
+            return rebuild_blocked(d);
         case kind::sparse:
-            return remade_sparse(d);
+            return rebuild_sparse(d);
         default:
             throw invalid_arguments(
                 "MemoryDesc.from_blob: blob must describe a layout that has a name, got one that "
@@ -190,23 +190,23 @@ static desc remade(const desc &d) {
 }
 
 desc from_blob(const py::bytes &bytes) {
-    const desc given(payload_of(bytes));
-    check_numbers(given);
-    desc made;
+    const desc parsed(payload_of(bytes));
+    check_numbers(parsed);
+    desc rebuilt;
     try {
-        made = remade(given);
+        rebuilt = rebuild(parsed);
     } catch (const py::error_already_set &refused) {
         require_valid(
             false, "must describe what oneDNN accepts: " + std::string(py::str(refused.value())));
     }
-    require_valid(made == given, "contradicts itself");
-    return made;
+    require_valid(rebuilt == parsed, "contradicts itself");
+    return rebuilt;
 }
 
 desc from_own_blob(const py::bytes &bytes) {
-    const desc given(payload_of(bytes));
-    check_numbers(given);
-    return canonical(given);
+    const desc parsed(payload_of(bytes));
+    check_numbers(parsed);
+    return canonical(parsed);
 }
 
 }  // namespace sycl_dnn

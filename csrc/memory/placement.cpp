@@ -19,16 +19,18 @@ static sycl::device whole_of(sycl::device device) {
 }
 
 // GPUs of one platform share a context but not memory.
-static bool is_of_another_device(const sycl::queue &own, const usm_buffer &buffer) {
-    const sycl::device there = buffer.queue->get_device(), here = own.get_device();
-    return there != here && whole_of(there) != whole_of(here) &&
-           sycl::get_pointer_type(buffer.pointer, own.get_context()) != sycl::usm::alloc::host;
+static bool is_of_another_device(const sycl::queue &engine_queue, const usm_buffer &buffer) {
+    const sycl::device buffer_device = buffer.queue->get_device(),
+                       engine_device = engine_queue.get_device();
+    return buffer_device != engine_device && whole_of(buffer_device) != whole_of(engine_device) &&
+           sycl::get_pointer_type(buffer.pointer, engine_queue.get_context()) !=
+               sycl::usm::alloc::host;
 }
 
 void check_place(const std::string &owner, const Engine &engine, const usm_buffer &buffer) {
-    const sycl::queue &own = queue_of(engine.queue);
-    const bool is_same_context = buffer.queue->get_context() == own.get_context();
-    if (is_same_context && !is_of_another_device(own, buffer)) return;
+    const sycl::queue &engine_queue = queue_of(engine.queue);
+    const bool is_same_context = buffer.queue->get_context() == engine_queue.get_context();
+    if (is_same_context && !is_of_another_device(engine_queue, buffer)) return;
     const auto placement =
         py::module_::import("dpnp").attr("exceptions").attr("ExecutionPlacementError");
     raise(placement(owner + ": array must be allocated " +

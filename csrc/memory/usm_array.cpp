@@ -33,28 +33,28 @@ bool agrees(const UsmArray &fields, py::handle array) {
 }  // namespace
 
 const UsmArray *usm_array(py::handle array, const py::object &type) {
-    static verdict known = verdict::unknown;  // under the GIL
+    static verdict struct_verdict = verdict::unknown;  // under the GIL
     if (reinterpret_cast<PyObject *>(Py_TYPE(array.ptr())) != type.ptr()) return nullptr;
     const auto *fields = reinterpret_cast<const UsmArray *>(array.ptr());
-    if (known == verdict::unknown) {
+    if (struct_verdict == verdict::unknown) {
         // An array without axes or elements tells too little about the struct: the next one
         // decides.
         if (!py::bool_(array.attr("shape")) || !array.attr("size").cast<Py_ssize_t>())
             return nullptr;
-        known = agrees(*fields, array) ? verdict::right : verdict::wrong;
+        struct_verdict = agrees(*fields, array) ? verdict::right : verdict::wrong;
     }
-    return known == verdict::right ? fields : nullptr;
+    return struct_verdict == verdict::right ? fields : nullptr;
 }
 
 static std::vector<Py_ssize_t> dense(const Py_ssize_t *shape, int ndim, bool is_row_major) {
-    std::vector<Py_ssize_t> made(ndim);
+    std::vector<Py_ssize_t> strides(ndim);
     Py_ssize_t step = 1;
     for (int n = 0; n < ndim; ++n) {
         const int axis = is_row_major ? ndim - 1 - n : n;
-        made[axis] = step;
+        strides[axis] = step;
         step *= std::max<Py_ssize_t>(shape[axis], 1);
     }
-    return made;
+    return strides;
 }
 
 std::vector<Py_ssize_t> strides_of(const UsmArray &fields) {

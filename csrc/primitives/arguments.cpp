@@ -94,10 +94,6 @@ static constexpr family families[] = {
     {"attr_post_op_dw_", DNNL_ARG_ATTR_POST_OP_DW},
 };
 
-static bool starts_with(std::string_view text, std::string_view prefix) {
-    return text.substr(0, prefix.size()) == prefix;
-}
-
 // Parses and removes the number at the start of `text`; -1 if there is none.
 static int take_number(std::string_view &text) {
     int number = -1;
@@ -116,23 +112,23 @@ static int numbered_id(std::string_view name, std::string_view prefix, int first
 static int post_op_id(std::string_view name) {
     name.remove_prefix(std::string_view("attr_post_op_").size());
     int index = take_number(name);
-    if (index < 0 || index >= max_post_ops || !starts_with(name, "_")) return -1;
+    if (index < 0 || index >= max_post_ops || !name.starts_with('_')) return -1;
     int operand = argument_id(name.substr(1));
     return operand < 0 ? -1 : DNNL_ARG_ATTR_MULTIPLE_POST_OP(index) | operand;
 }
 
 int argument_id(std::string_view name) {
-    auto found = base_arguments().find(name);
-    if (found != base_arguments().end()) return found->second;
+    auto entry = base_arguments().find(name);
+    if (entry != base_arguments().end()) return entry->second;
     for (const auto &[prefix, bits] : families)
-        if (starts_with(name, prefix)) {
+        if (name.starts_with(prefix)) {
             int operand = argument_id(name.substr(prefix.size()));
             return operand < 0 ? -1 : bits | operand;
         }
-    if (starts_with(name, "attr_post_op_")) return post_op_id(name);
-    if (starts_with(name, "multiple_src_"))
+    if (name.starts_with("attr_post_op_")) return post_op_id(name);
+    if (name.starts_with("multiple_src_"))
         return numbered_id(name, "multiple_src_", DNNL_ARG_MULTIPLE_SRC, 1024);
-    if (starts_with(name, "multiple_dst_"))
+    if (name.starts_with("multiple_dst_"))
         return numbered_id(name, "multiple_dst_", DNNL_ARG_MULTIPLE_DST, 1024);
     return -1;
 }

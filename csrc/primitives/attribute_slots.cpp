@@ -28,8 +28,8 @@ int64_t value_count(const desc &target, const quantization &q) {
     for (int d = 0; d < ndims; ++d) {
         if (!(q.mask & (1 << d))) continue;
         const int from_last = ndims - 1 - d;
-        const int at = static_cast<int>(q.groups.size()) - 1 - from_last;
-        const int64_t group = at >= 0 ? q.groups[at] : 1;
+        const int index = static_cast<int>(q.groups.size()) - 1 - from_last;
+        const int64_t group = index >= 0 ? q.groups[index] : 1;
         count *= group > 1 ? shape[d] / group + (shape[d] % group != 0) : shape[d];
     }
     return count;
@@ -52,8 +52,9 @@ static void add_random(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
         slots.push_back(value_slot(pd, name, argument_id(name), false, type, 1, on_host));
     };
     const auto &rounding = pd.attr->rounding;
-    if (std::any_of(rounding.begin(), rounding.end(),
-                    [](const auto &one) { return one.second == dnnl::rounding_mode::stochastic; }))
+    if (std::any_of(rounding.begin(), rounding.end(), [](const auto &entry) {
+            return entry.second == dnnl::rounding_mode::stochastic;
+        }))
         number("attr_rounding_seed", dt::s32, false);
     if (!pd.attr->drop) return;
     const dropout &drop = *pd.attr->drop;

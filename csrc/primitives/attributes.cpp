@@ -36,7 +36,7 @@ py::object replay(py::object target, const py::iterable &calls) {
 }
 
 // Post-ops are the only mutable arguments, and recorded calls must not change.
-py::tuple handed_out(const call_list &calls) {
+py::tuple copied_calls(const call_list &calls) {
     py::list copies;
     for (const auto &call : calls) {
         const auto pair = py::reinterpret_borrow<py::tuple>(call);
@@ -50,9 +50,9 @@ py::tuple handed_out(const call_list &calls) {
     return py::tuple(copies);
 }
 
-void refuse_setting(const char *setter, const py::tuple &given, const dnnl::error &error) {
+void refuse_setting(const char *setter, const py::tuple &args, const dnnl::error &error) {
     std::string values;
-    for (const auto &value : given)
+    for (const auto &value : args)
         values +=
             (values.empty() ? "" : ", ") + std::string(py::str(py::getattr(value, "name", value)));
     raise_status(error.status,
@@ -155,12 +155,12 @@ void bind_getters(attr_class &c) {
         .def(
             "get",
             [](const PrimitiveAttr &a, const std::string &setter) {
-                py::list found;
-                for (const auto &call : handed_out(a.calls)) {
+                py::list arguments;
+                for (const auto &call : copied_calls(a.calls)) {
                     const auto pair = py::reinterpret_borrow<py::tuple>(call);
-                    if (py::str(pair[0]).equal(py::str(setter))) found.append(pair[1]);
+                    if (py::str(pair[0]).equal(py::str(setter))) arguments.append(pair[1]);
                 }
-                return found;
+                return arguments;
             },
             py::arg("setter"), "The argument tuples of all calls of ``setter``, in order.");
 }

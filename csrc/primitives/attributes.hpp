@@ -52,9 +52,9 @@ py::object replay(py::object target, const py::iterable &calls);
 std::string describe(const char *name, const call_list &calls);
 
 // A copy of the calls, for callers that may modify it.
-py::tuple handed_out(const call_list &calls);
+py::tuple copied_calls(const call_list &calls);
 // Raises oneDNN's error with the refused values.
-[[noreturn]] void refuse_setting(const char *setter, const py::tuple &given,
+[[noreturn]] void refuse_setting(const char *setter, const py::tuple &args,
                                  const dnnl::error &error);
 
 // A value in recorded form: lists become tuples, which are immutable.
@@ -88,7 +88,7 @@ void def_recorded(Class &c, const char *name, void (*apply)(Owner &, A...), cons
 template <class Owner, class Class>
 void def_from_calls(Class &c, const char *name) {
     c.def_property_readonly(
-         "calls", [](const Owner &self) { return handed_out(self.calls); },
+         "calls", [](const Owner &self) { return copied_calls(self.calls); },
          "The settings so far: (method, arguments) in order.")
         .def("__eq__",
              [](const Owner &a, const py::object &b) -> py::object {

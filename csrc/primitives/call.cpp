@@ -35,7 +35,7 @@ int id_of_key(PyObject *key) {
 // Another name of the same argument, or its number.
 PyObject *find_alias(PyObject *args, int id) {
     PyObject *key, *value;
-    for (Py_ssize_t at = 0; PyDict_Next(args, &at, &key, &value);)
+    for (Py_ssize_t position = 0; PyDict_Next(args, &position, &key, &value);)
         if (id_of_key(key) == id) return value;
     return nullptr;
 }
@@ -51,20 +51,20 @@ const Memory &memory_of(const Primitive &p, const Slot &slot, PyObject *value) {
 void bind_argument(const Primitive &p, const Slot &slot, PyObject *value, call &c) {
     // Referenced immediately: Python code that runs from here on may remove it from the arguments.
     c.owners.push_back(py::reinterpret_borrow<py::object>(value));
-    const Memory &given = memory_of(p, slot, value);
-    check_fit(p.pd->name, slot, given);
+    const Memory &memory = memory_of(p, slot, value);
+    check_fit(p.pd->name, slot, memory);
     const bool replaced = p.empty && belongs_to_factor(slot.id);
-    if (slot.passed_as >= 0 && !replaced) c.args.push_back({slot.passed_as, given.handle.get()});
-    c.bound.emplace_back(&slot, &given);
+    if (slot.passed_as >= 0 && !replaced) c.args.push_back({slot.passed_as, memory.handle.get()});
+    c.bound.emplace_back(&slot, &memory);
     c.has_scratchpad |= slot.id == DNNL_ARG_SCRATCHPAD;
 }
 
 [[noreturn]] void refuse_extra(const Primitive &p, PyObject *args) {
     PyObject *key, *value;
-    for (Py_ssize_t at = 0; PyDict_Next(args, &at, &key, &value);) {
+    for (Py_ssize_t position = 0; PyDict_Next(args, &position, &key, &value);) {
         const int id = id_of_key(key);
-        const auto is_it = [id](const Slot &slot) { return slot.id == id; };
-        if (std::none_of(p.slots.begin(), p.slots.end(), is_it))
+        const auto has_id = [id](const Slot &slot) { return slot.id == id; };
+        if (std::none_of(p.slots.begin(), p.slots.end(), has_id))
             refuse(p, "unexpected argument " + std::string(py::repr(key)));
     }
     refuse(p, "an argument must be given once, got it under two names");
@@ -82,9 +82,9 @@ bool overlap(const Memory &a, const Memory &b) {
 void check_sharing(const Primitive &p, const call &c) {
     for (const auto &[slot, output] : c.bound) {
         if (!slot->output) continue;
-        for (const auto &[other, given] : c.bound) {
-            if (other == slot || !overlap(*output, *given)) continue;
-            if (!other->output && p.may_run_in_place && output->first == given->first) continue;
+        for (const auto &[other, memory] : c.bound) {
+            if (other == slot || !overlap(*output, *memory)) continue;
+            if (!other->output && p.may_run_in_place && output->first == memory->first) continue;
             refuse(p, std::string(py::str(slot->name)) + " must not share its memory with " +
                           std::string(py::str(other->name)));
         }
@@ -92,8 +92,8 @@ void check_sharing(const Primitive &p, const call &c) {
 }
 
 const desc *layout_of(const call &c, int id) {
-    for (const auto &[slot, given] : c.bound)
-        if (slot->id == id) return &given->layout;
+    for (const auto &[slot, memory] : c.bound)
+        if (slot->id == id) return &memory->layout;
     return nullptr;
 }
 

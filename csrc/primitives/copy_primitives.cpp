@@ -17,10 +17,10 @@ static void check_axis(int axis, const std::vector<desc> &srcs) {
 
 // One empty source makes oneDNN leave the whole result unwritten, so empty ones are dropped.
 static std::vector<desc> without_empty(const std::vector<desc> &srcs) {
-    std::vector<desc> kept;
+    std::vector<desc> nonempty;
     for (const desc &src : srcs)
-        if (element_count(src)) kept.push_back(src);
-    return kept.empty() ? srcs : kept;
+        if (element_count(src)) nonempty.push_back(src);
+    return nonempty.empty() ? srcs : nonempty;
 }
 
 static void bind_many_to_one(py::module_ &m) {
@@ -29,9 +29,9 @@ static void bind_many_to_one(py::module_ &m) {
         [](const engine &e, const primitive_attr &attr, const desc &dst, int axis,
            const std::vector<desc> &srcs) -> primitive_desc_base {
             check_axis(axis, srcs);
-            const auto kept = without_empty(srcs);
-            if (dst.is_zero()) return concat::primitive_desc(e, axis, kept, attr);
-            return concat::primitive_desc(e, dst, axis, kept, attr);
+            const auto nonempty = without_empty(srcs);
+            if (dst.is_zero()) return concat::primitive_desc(e, axis, nonempty, attr);
+            return concat::primitive_desc(e, dst, axis, nonempty, attr);
         });
     def_row<opt, std::vector<float>, std::vector<desc>>(
         m, "sum", "dst scales srcs", "multiple_src -> dst",
@@ -48,15 +48,16 @@ static void bind_reorder(py::module_ &m) {
         "reorder",
         [](const Engine &source, const desc &src, const desc &dst,
            const std::optional<Engine> &target, const attr_ptr &attr, bool allow_empty) {
-            const Engine &to = target ? *target : source;
-            py::dict given;
-            given["src"] = src;
-            given["dst"] = dst;
-            given["dst_engine"] = to;
-            return describe_or_raise("reorder", "src -> dst", source, to, given, attr, allow_empty,
+            const Engine &destination = target ? *target : source;
+            py::dict parameters;
+            parameters["src"] = src;
+            parameters["dst"] = dst;
+            parameters["dst_engine"] = destination;
+            return describe_or_raise("reorder", "src -> dst", source, destination, parameters, attr,
+                                     allow_empty,
                                      [&](const primitive_attr &native) -> primitive_desc_base {
-                                         return reorder::primitive_desc(source.handle, src,
-                                                                        to.handle, dst, native);
+                                         return reorder::primitive_desc(
+                                             source.handle, src, destination.handle, dst, native);
                                      });
         },
         py::arg("engine"), py::kw_only(), py::arg("src"), py::arg("dst"),

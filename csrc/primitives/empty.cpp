@@ -21,8 +21,8 @@ bool belongs_to_factor(int id) {
 
 // The attributes except those of the factors.
 static dnnl::primitive_attr attr_of_result(const PrimitiveAttr &attr) {
-    PrimitiveAttr kept;
-    py::object target = py::cast(&kept, py::return_value_policy::reference);
+    PrimitiveAttr result_attr;
+    py::object target = py::cast(&result_attr, py::return_value_policy::reference);
     for (const auto &call : attr.calls) {
         const auto pair = py::reinterpret_borrow<py::tuple>(call);
         const auto args = py::reinterpret_borrow<py::tuple>(pair[1]);
@@ -30,7 +30,7 @@ static dnnl::primitive_attr attr_of_result(const PrimitiveAttr &attr) {
         if (about_argument && is_factor(args[0].cast<int>())) continue;
         target.attr(pair[0])(*args);
     }
-    return kept.handle;
+    return result_attr.handle;
 }
 
 bool is_idle(const PrimitiveDesc &pd) {
@@ -69,11 +69,11 @@ std::optional<EmptyProduct> empty_product(const PrimitiveDesc &pd) {
     const desc bias = pd.argument_desc(DNNL_ARG_BIAS);
     const sycl::queue queue = queue_of(pd.engine.queue);
     ReleasedGil nogil;
-    const dnnl::matmul::primitive_desc one(pd.engine.handle, src, weights, bias, dst, attr);
+    const dnnl::matmul::primitive_desc replacement(pd.engine.handle, src, weights, bias, dst, attr);
     auto zeros = make_zeros(queue, std::max(src.get_size(), weights.get_size()));
     const auto wrap = [&](const desc &d) { return dnnl::memory(d, pd.engine.handle, zeros.get()); };
-    return EmptyProduct{dnnl::primitive(one.get()), one.scratchpad_desc(), zeros, wrap(src),
-                        wrap(weights)};
+    return EmptyProduct{dnnl::primitive(replacement.get()), replacement.scratchpad_desc(), zeros,
+                        wrap(src), wrap(weights)};
 }
 
 }  // namespace sycl_dnn

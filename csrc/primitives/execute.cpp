@@ -41,11 +41,11 @@ sycl::event submit(const Primitive &p, const Stream &stream, call &c,
 void check_stream(const Primitive &p, const Stream &stream) {
     if (stream.engine.handle.get() == p.runs_on.handle.get()) return;
     const PrimitiveDesc &pd = *p.pd;
-    const bool two = pd.engine.handle.get() != pd.dst_engine.handle.get();
-    const bool to_gpu = two && pd.engine.is_cpu() != pd.dst_engine.is_cpu();
-    const char *rule = !two     ? "the primitive's engine"
-                       : to_gpu ? "the GPU's engine in a reorder between CPU and GPU"
-                                : "src's engine in a reorder between two engines of a kind";
+    const bool has_two_engines = pd.engine.handle.get() != pd.dst_engine.handle.get();
+    const bool to_gpu = has_two_engines && pd.engine.is_cpu() != pd.dst_engine.is_cpu();
+    const char *rule = !has_two_engines ? "the primitive's engine"
+                       : to_gpu         ? "the GPU's engine in a reorder between CPU and GPU"
+                                        : "src's engine in a reorder between two engines of a kind";
     throw invalid_arguments(std::string(pd.name) + ": stream must be on " + rule + " (" +
                             describe(p.runs_on) + "), got one on the " + describe(stream.engine));
 }

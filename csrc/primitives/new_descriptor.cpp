@@ -16,9 +16,9 @@ namespace sycl_dnn {
 
 std::vector<std::string> words(const char *text) {
     std::istringstream stream(text);
-    std::vector<std::string> found;
-    for (std::string word; stream >> word;) found.push_back(word);
-    return found;
+    std::vector<std::string> result;
+    for (std::string word; stream >> word;) result.push_back(word);
+    return result;
 }
 
 void record(py::module_ &m, const char *name, const char *parameters, const char *signature) {
@@ -52,17 +52,17 @@ py::object describe_or_raise(const char *name, const char *signature, const Engi
                              const attr_ptr &attr, bool allow_empty,
                              const create_function &create) {
     refuse_after_fork();
-    auto fixed = std::make_shared<const PrimitiveAttr>(attr ? *attr : PrimitiveAttr());
-    check_masks(name, parameters, *fixed);
+    auto attributes = std::make_shared<const PrimitiveAttr>(attr ? *attr : PrimitiveAttr());
+    check_masks(name, parameters, *attributes);
     refuse_shapes(name, engine, parameters);
-    dnnl::primitive_desc_base made;
+    dnnl::primitive_desc_base descriptor;
     try {
         ReleasedGil nogil;
-        made = create(fixed->handle);
+        descriptor = create(attributes->handle);
     } catch (const dnnl::error &e) {
         if (allow_empty && e.status == dnnl_unimplemented) return py::none();
         raise_creation_error(e, name, parameters, py::cast(engine),
-                             py::cast(std::const_pointer_cast<PrimitiveAttr>(fixed)));
+                             py::cast(std::const_pointer_cast<PrimitiveAttr>(attributes)));
     } catch (const std::bad_alloc &) {
         raise_status(dnnl_out_of_memory,
                      std::string(name) + ": oneDNN could not allocate what it computes in advance");
@@ -72,13 +72,14 @@ py::object describe_or_raise(const char *name, const char *signature, const Engi
                      std::string(name) + ": oneDNN failed to create the same primitive before");
     }
     const auto described = std::make_shared<PrimitiveDesc>(
-        PrimitiveDesc{made, name, signature, engine, dst_engine, fixed, parameters});
+        PrimitiveDesc{descriptor, name, signature, engine, dst_engine, attributes, parameters});
     const py::object pd = py::cast(described);
     if (is_avoided(name, pd) && !next_impl(pd)) {
         if (allow_empty) return py::none();
-        throw unimplemented(
-            std::string(name) + ": oneDNN has only the implementation " + made.impl_info_str() +
-            ", which fails or is wrong for these arguments, got " + std::string(py::repr(pd)));
+        throw unimplemented(std::string(name) + ": oneDNN has only the implementation " +
+                            descriptor.impl_info_str() +
+                            ", which fails or is wrong for these arguments, got " +
+                            std::string(py::repr(pd)));
     }
     refuse_unsafe(*described);
     warn_of_faults(name, pd);

@@ -36,10 +36,10 @@ void bind_normalization_primitives(py::module_ &m) {
         m, "group_normalization_forward", "prop_kind src dst groups epsilon flags",
         "src mean variance scale shift -> dst mean variance",
         [](const engine &e, const primitive_attr &attr, prop_kind prop, const desc &src,
-           const desc &dst, dim groups, float epsilon, flags given) -> primitive_desc_base {
+           const desc &dst, dim groups, float epsilon, flags norm_flags) -> primitive_desc_base {
             check_has_space("group_normalization_forward", src);
             return group_normalization_forward::primitive_desc(e, prop, src, dst, groups, epsilon,
-                                                               given, attr);
+                                                               norm_flags, attr);
         });
     row<group_normalization_backward, prop_kind, desc, desc, desc, dim, float, flags,
         hint<group_normalization_forward>>(

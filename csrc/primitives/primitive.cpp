@@ -55,31 +55,31 @@ Primitive make_primitive(const std::shared_ptr<PrimitiveDesc> &pd, bool inserted
     const bool is_recorded = profile::is_on();
     const int64_t begin = is_recorded ? profile::now() : 0;
     // next_impl() in another thread may change the descriptor, but must not affect this primitive.
-    PrimitiveDesc now = *pd;
-    now.handle = pd->snapshot();
-    refuse_unsafe(now);
-    Primitive made{.pd = pd, .runs_on = engine_that_runs(now), .slots = slots_of(now)};
-    refuse_unwritten(now, made.slots);
-    made.inserted = inserted;
-    made.may_run_in_place = runs_in_place(now.handle.get_kind());
-    made.has_runtime_dims = std::any_of(made.slots.begin(), made.slots.end(), [](const Slot &slot) {
-        return slot.check == Slot::rule::same_rank;
-    });
-    made.empty = empty_product(now);
-    made.is_idle = is_idle(now);
-    if (made.empty) {
-        made.handle = made.empty->handle;
-        made.scratchpad_bytes = made.empty->scratchpad.get_size();
-        return made;
+    PrimitiveDesc current = *pd;
+    current.handle = pd->snapshot();
+    refuse_unsafe(current);
+    Primitive primitive{.pd = pd, .runs_on = engine_that_runs(current), .slots = slots_of(current)};
+    refuse_unwritten(current, primitive.slots);
+    primitive.inserted = inserted;
+    primitive.may_run_in_place = runs_in_place(current.handle.get_kind());
+    primitive.has_runtime_dims =
+        std::any_of(primitive.slots.begin(), primitive.slots.end(),
+                    [](const Slot &slot) { return slot.check == Slot::rule::same_rank; });
+    primitive.empty = empty_product(current);
+    primitive.is_idle = is_idle(current);
+    if (primitive.empty) {
+        primitive.handle = primitive.empty->handle;
+        primitive.scratchpad_bytes = primitive.empty->scratchpad.get_size();
+        return primitive;
     }
-    made.scratchpad_bytes = now.handle.scratchpad_desc().get_size();
-    const auto was_cached = is_recorded ? profile::is_cached(now.handle) : std::nullopt;
+    primitive.scratchpad_bytes = current.handle.scratchpad_desc().get_size();
+    const auto was_cached = is_recorded ? profile::is_cached(current.handle) : std::nullopt;
     {
         ReleasedGil nogil;
-        made.handle = dnnl::primitive(now.handle.get());
+        primitive.handle = dnnl::primitive(current.handle.get());
     }
-    if (is_recorded) profile::note_created(made, was_cached, begin);
-    return made;
+    if (is_recorded) profile::note_created(primitive, was_cached, begin);
+    return primitive;
 }
 
 py::dict arguments(const Primitive &p) {

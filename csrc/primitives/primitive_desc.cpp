@@ -94,9 +94,9 @@ static void bind_queries(pd_class &c) {
 }
 
 template <class T>
-static T query(const PrimitiveDesc &pd, dnnl_query_t what) {
+static T query(const PrimitiveDesc &pd, dnnl_query_t property) {
     T value{};
-    check(dnnl_primitive_desc_query(pd.handle.get(), what, 0, &value),
+    check(dnnl_primitive_desc_query(pd.handle.get(), property, 0, &value),
           "the primitive descriptor has no such property");
     return value;
 }
@@ -146,13 +146,13 @@ static void bind_argument_descs(pd_class &c, const py::dict &arguments) {
         py::arg("argument"), "Layout of an execution argument; zero descriptor if unused.");
     c.def(
         "query_md",
-        [](const PrimitiveDesc &pd, dnnl::query what, int index) {
-            return pd.handle.query_md(what, index);
+        [](const PrimitiveDesc &pd, dnnl::query query, int index) {
+            return pd.handle.query_md(query, index);
         },
         py::arg("what"), py::arg("index") = 0);
     for (const auto &item : arguments) {
         const std::string name = py::str(item.first);
-        if (name == "from" || name == "to" || name.rfind("attr_", 0) == 0) continue;
+        if (name == "from" || name == "to" || name.starts_with("attr_")) continue;
         const int id = item.second.cast<int>();
         c.def_property_readonly((name + "_desc").c_str(),
                                 [id](const PrimitiveDesc &pd) { return pd.argument_desc(id); });
@@ -186,9 +186,10 @@ static std::string describe(const PrimitiveDesc &pd) {
 
 void bind_primitive_desc(py::module_ &m) {
     bind_fault_watch(m);
-    pd_class c(m, "PrimitiveDesc",
-               "An operation with its parameters, layouts and implementation, made by one of the "
-               "functions such as convolution_forward.");
+    pd_class c(
+        m, "PrimitiveDesc",
+        "An operation with its parameters, layouts and implementation, created by one of the "
+        "functions such as convolution_forward.");
     bind_queries(c);
     bind_numbers(c);
     bind_argument_descs(c, m.attr("ARGUMENTS"));
@@ -206,11 +207,10 @@ void bind_primitive_desc(py::module_ &m) {
             "A copy of the attributes.")
         .def_property_readonly(
             "parameters", [](const PrimitiveDesc &pd) { return pd.parameters.attr("copy")(); },
-            "The keyword arguments that it was made with.")
+            "The keyword arguments it was created with.")
         .def("next_impl", &next_impl,
              "Switch to the next implementation, usually a slower one; False if there is none. "
-             "Those that "
-             "are known to fail or to be wrong for these arguments are passed over.")
+             "Implementations known to fail or to be wrong for these arguments are skipped.")
         .def("__repr__", [](const PrimitiveDesc &pd) { return describe(pd); });
 }
 

@@ -140,12 +140,12 @@ static std::optional<std::pair<std::string, desc>> tensor_of(const py::dict &par
     return std::nullopt;
 }
 
-static void check_mask(const std::string &place, int mask, const std::string &tensor,
+static void check_mask(const std::string &context, int mask, const std::string &tensor,
                        const desc &layout) {
     const int ndims = layout.get_ndims();
     if (layout.is_zero() || mask < 1 << ndims) return;
-    throw invalid_arguments(place + " must be below " + std::to_string(1 << ndims) + " (" + tensor +
-                            " has " + std::to_string(ndims) + " dimensions), got " +
+    throw invalid_arguments(context + " must be below " + std::to_string(1 << ndims) + " (" +
+                            tensor + " has " + std::to_string(ndims) + " dimensions), got " +
                             std::to_string(mask));
 }
 

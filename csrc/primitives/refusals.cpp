@@ -2,7 +2,6 @@
 #include "primitives/refusals.hpp"
 
 #include <algorithm>
-#include <string_view>
 
 #include "base/errors.hpp"
 #include "primitives/arguments.hpp"
@@ -19,40 +18,24 @@ namespace {
     throw invalid_arguments(std::string(pd.name) + ": " + text);
 }
 
-bool starts_with(std::string_view text, std::string_view prefix) {
-    return text.substr(0, prefix.size()) == prefix;
-}
-
 // --- condition of a select post-op ---
-
-// Whether each element of two blocked tensors of equal shape has the same offset.
-bool same_places(const desc &a, const desc &b) {
-    if (a.get_format_kind() != b.get_format_kind() || a.get_dims() != b.get_dims()) return false;
-    if (a.get_format_kind() != memory::format_kind::blocked) return true;
-    if (a.get_padded_dims() != b.get_padded_dims() || a.get_inner_blks() != b.get_inner_blks() ||
-        a.get_inner_idxs() != b.get_inner_idxs())
-        return false;
-    const dims padded = a.get_padded_dims(), left = a.get_strides(), right = b.get_strides();
-    for (size_t i = 0; i < padded.size(); ++i)
-        if (padded[i] != 1 && left[i] != right[i]) return false;
-    return true;
-}
 
 // oneDNN's generated code reads the condition in the layout of dst regardless of its descriptor,
 // which its primitive cache ignores.
 void check_condition(const PrimitiveDesc &pd, const dnnl::post_ops &ops, int index) {
     dnnl::algorithm algorithm;
-    desc operand, asked;
+    desc operand, requested;
     ops.get_params_binary(index, algorithm, operand);
     if (algorithm != dnnl::algorithm::binary_select) return;
-    ops.get_params_binary(index, algorithm, operand, asked);
+    ops.get_params_binary(index, algorithm, operand, requested);
     const std::string name = "attr_post_op_" + std::to_string(index) + "_src_2";
-    const desc dst = pd.argument_desc(DNNL_ARG_DST), chosen = pd.argument_desc(argument_id(name));
-    const bool any = asked.get_format_kind() == memory::format_kind::any;
-    if (same_places(chosen, dst) && (any ? asked.get_dims() == dst.get_dims() : chosen == asked))
+    const desc dst = pd.argument_desc(DNNL_ARG_DST), actual = pd.argument_desc(argument_id(name));
+    const bool any = requested.get_format_kind() == memory::format_kind::any;
+    if (same_offsets(actual, dst) &&
+        (any ? requested.get_dims() == dst.get_dims() : actual == requested))
         return;
     refuse(pd, name + " must have the shape and layout of dst (" + describe(dst) + "), got " +
-                   describe(any ? chosen : asked));
+                   describe(any ? actual : requested));
 }
 
 void check_conditions(const PrimitiveDesc &pd) {
@@ -83,7 +66,7 @@ bool is_decompression(const PrimitiveDesc &pd) {
 std::string broken_rule(const PrimitiveDesc &pd, const factor &f, const quantization &q,
                         bool is_scale) {
     const std::string impl = pd.handle.impl_info_str();
-    const bool ref = starts_with(impl, "ref");
+    const bool ref = impl.starts_with("ref");
     const int first = pd.argument_desc(f.id).get_ndims() - 2;
     const bool along_k = q.mask >> (first + f.k) & 1, along_other = q.mask >> (first + f.other) & 1;
     const auto group = [&q](int axis) { return q.groups.empty() ? 1 : q.groups[axis]; };
@@ -91,7 +74,7 @@ std::string broken_rule(const PrimitiveDesc &pd, const factor &f, const quantiza
     if (along_k && !along_other && !ref) return "name both of the last dimensions, or not K";
     if (along_other && group(f.other) > 1 && !ref) return "have groups along K only";
     const bool ungrouped = along_k && group(f.k) == 1 && !decompressed;
-    if (ungrouped && !(is_scale ? starts_with(impl, "ref:") : ref))
+    if (ungrouped && !(is_scale ? impl.starts_with("ref:") : ref))
         return "have groups of more than one along K";
     return "";
 }
@@ -99,9 +82,9 @@ std::string broken_rule(const PrimitiveDesc &pd, const factor &f, const quantiza
 void check_product(const PrimitiveDesc &pd, const char *prefix,
                    const std::map<int, quantization> &settings, bool is_scale) {
     for (const factor &f : factors) {
-        const auto found = settings.find(f.id);
-        if (found == settings.end() || found->second.is_output) continue;
-        const quantization &q = found->second;
+        const auto setting = settings.find(f.id);
+        if (setting == settings.end() || setting->second.is_output) continue;
+        const quantization &q = setting->second;
         const std::string rule = broken_rule(pd, f, q, is_scale);
         if (!rule.empty())
             refuse(pd, std::string("mask of ") + prefix + f.name + " must " + rule + " (" +
@@ -127,9 +110,9 @@ void check_weights_scales(const PrimitiveDesc &pd, const desc &weights, const ch
     if (weights.is_zero() || has_runtime_dims(weights)) return;
     // A reorder of states has the attributes of a cell, and uses only those for states.
     if (mask >> weights.get_ndims()) return;
-    const int64_t wanted = value_count(weights, {mask, {}, dt::f32, false, false});
-    if (count != wanted && !(mask == 0 && count == 1))
-        refuse(pd, std::string(setter) + ": scales must be " + std::to_string(wanted) +
+    const int64_t expected_count = value_count(weights, {mask, {}, dt::f32, false, false});
+    if (count != expected_count && !(mask == 0 && count == 1))
+        refuse(pd, std::string(setter) + ": scales must be " + std::to_string(expected_count) +
                        " for mask " + std::to_string(mask) + " of " + describe(weights) + ", got " +
                        std::to_string(count));
 }

@@ -13,11 +13,11 @@ namespace {
 using tensors = std::vector<std::pair<std::string, desc>>;
 
 tensors tensors_of(const py::dict &parameters) {
-    tensors found;
+    tensors result;
     for (const auto &[key, value] : parameters)
         if (py::isinstance<desc>(value))
-            found.emplace_back(py::str(key), value.cast<const desc &>());
-    return found;
+            result.emplace_back(py::str(key), value.cast<const desc &>());
+    return result;
 }
 
 const desc *find(const tensors &all, std::string_view name) {
@@ -58,8 +58,8 @@ void refuse_empty_on_gpu(std::string_view name, const Engine &engine, const tens
     if (engine.is_cpu() || !src || has_runtime_dims(*src)) return;
     const auto type = src->get_data_type();
     const bool short_floats = type == memory::data_type::bf16 || type == memory::data_type::f16;
-    const bool divides = name.rfind("batch_normalization", 0) == 0 ||
-                         name.rfind("layer_normalization", 0) == 0 || name == "prelu_backward" ||
+    const bool divides = name.starts_with("batch_normalization") ||
+                         name.starts_with("layer_normalization") || name == "prelu_backward" ||
                          (name == "matmul" && short_floats && src->get_dims().back() == 0);
     if (!divides) return;
     if (element_count(*src) == 0)
@@ -70,7 +70,7 @@ void refuse_empty_on_gpu(std::string_view name, const Engine &engine, const tens
 
 // oneDNN copies lists of ndims - 2 numbers before it validates the number of axes.
 void refuse_flat_images(std::string_view name, const tensors &all) {
-    if (name.rfind("pooling", 0) != 0 && name.find("convolution") == name.npos) return;
+    if (!name.starts_with("pooling") && name.find("convolution") == name.npos) return;
     for (const auto &[tensor, d] : all)
         if (tensor != "bias" && tensor != "diff_bias" && d.get_ndims() < 3)
             throw invalid_arguments(std::string(name) + ": " + tensor +
@@ -80,12 +80,12 @@ void refuse_flat_images(std::string_view name, const tensors &all) {
 // For such widths oneDNN tries block sizes one by one, which takes minutes, or keeps two
 // coefficients per position of an axis.
 void refuse_endless_images(std::string_view name, const tensors &all) {
-    constexpr int64_t most = int64_t{1} << 30;
-    if (name.find("convolution") == name.npos && name.rfind("resampling", 0) != 0) return;
+    constexpr int64_t limit = int64_t{1} << 30;
+    if (name.find("convolution") == name.npos && !name.starts_with("resampling")) return;
     for (const auto &[tensor, d] : all) {
         const dims shape = d.get_dims();
         for (size_t axis = 2; axis < shape.size(); ++axis)
-            if (shape[axis] >= most)
+            if (shape[axis] >= limit)
                 throw unimplemented(std::string(name) + ": sizes of " + tensor +
                                     " must be less than 2**30, got " + describe(d));
     }
@@ -93,7 +93,7 @@ void refuse_endless_images(std::string_view name, const tensors &all) {
 
 // The rows of the matrix have length 0, by which oneDNN divides.
 void refuse_repeated_rows(std::string_view name, const tensors &all) {
-    if (name.rfind("inner_product", 0) != 0) return;
+    if (!name.starts_with("inner_product")) return;
     const desc *src = find(all, "src");
     if (!src) src = find(all, "diff_src");
     if (!src || src->get_format_kind() != memory::format_kind::blocked) return;
@@ -117,26 +117,19 @@ void refuse_unlike_shapes(std::string_view name, const tensors &all) {
                                     "), got " + describe(d));
 }
 
-// Whether corresponding elements have the same offsets; true if a layout is unknown.
-bool lie_alike(const desc *a, const desc *b) {
-    if (!a || !b || a->get_format_kind() != memory::format_kind::blocked ||
-        b->get_format_kind() != memory::format_kind::blocked)
-        return true;
-    const dims shape = a->get_dims(), left = a->get_strides(), right = b->get_strides();
-    bool alike = a->get_inner_blks() == b->get_inner_blks() && shape == b->get_dims();
-    for (size_t axis = 0; alike && axis < shape.size(); ++axis)
-        alike = shape[axis] == 1 || left[axis] == right[axis];
-    return alike;
-}
-
 // oneDNN uses the strides of weights for diff_weights, and those of diff_dst for src.
 void refuse_unlike_weights(std::string_view name, const tensors &all) {
     if (name != "prelu_backward") return;
-    for (const auto &[one, other] : {std::pair{"weights", "diff_weights"}, {"diff_dst", "src"}}) {
-        const desc *wanted = find(all, one), *given = find(all, other);
-        if (!lie_alike(wanted, given))
-            throw unimplemented(std::string(name) + ": " + other + " must have the layout of " +
-                                one + " (" + describe(*wanted) + "), got " + describe(*given));
+    const auto is_blocked = [](const desc *d) {
+        return d && d->get_format_kind() == memory::format_kind::blocked;
+    };
+    for (const auto &[reference, tensor] :
+         {std::pair{"weights", "diff_weights"}, {"diff_dst", "src"}}) {
+        const desc *expected = find(all, reference), *actual = find(all, tensor);
+        if (is_blocked(expected) && is_blocked(actual) && !same_offsets(*expected, *actual))
+            throw unimplemented(std::string(name) + ": " + tensor + " must have the layout of " +
+                                reference + " (" + describe(*expected) + "), got " +
+                                describe(*actual));
     }
 }
 

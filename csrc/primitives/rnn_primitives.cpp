@@ -24,17 +24,17 @@ static void c_row(py::module_ &m, const char *name, const char *parameters, cons
     def_row<A...>(
         m, name, parameters, signature,
         [](const engine &e, const primitive_attr &attr, const auto &...a) -> primitive_desc_base {
-            dnnl_primitive_desc_t made = nullptr;
-            check(create_function(&made, e.get(), to_c(a)..., attr.get()),
+            dnnl_primitive_desc_t handle = nullptr;
+            check(create_function(&handle, e.get(), to_c(a)..., attr.get()),
                   "could not create a primitive descriptor");
-            return primitive_desc_base(made);
+            return primitive_desc_base(handle);
         });
 }
 
 // The strings must live as long as the module.
 static const char *keep(std::string text) {
-    static auto *kept = new std::list<std::string>;
-    return kept->emplace_back(std::move(text)).c_str();
+    static auto *texts = new std::list<std::string>;
+    return texts->emplace_back(std::move(text)).c_str();
 }
 
 // The tensors of a cell in constructor order. A gradient repeats the list with the prefix "diff_".
@@ -48,9 +48,9 @@ struct cell {
     }
     // Parameter `attention` has the execution argument `augru_attention`.
     static std::string executed(std::string names) {
-        for (size_t at = names.find("attention"); at != std::string::npos;
-             at = names.find("attention", at + sizeof("augru_attention")))
-            names.insert(at, "augru_");
+        for (size_t position = names.find("attention"); position != std::string::npos;
+             position = names.find("attention", position + sizeof("augru_attention")))
+            names.insert(position, "augru_");
         return names;
     }
     const char *forward(const std::string &options, const std::string &last = "") const {

@@ -104,11 +104,11 @@ template <class T>
 using erased_t = typename erased<T>::type;
 
 inline void check_length(const char *name, const std::string &argument, int ndims,
-                         const dims &given) {
-    if (ndims < 3 || given.size() <= static_cast<size_t>(ndims - 2)) return;
+                         const dims &values) {
+    if (ndims < 3 || values.size() <= static_cast<size_t>(ndims - 2)) return;
     throw invalid_arguments(
         std::string(name) + ": " + argument + " must have one entry per spatial dimension (" +
-        std::to_string(ndims - 2) + "), got " + std::string(py::str(py::tuple(py::cast(given)))));
+        std::to_string(ndims - 2) + "), got " + std::string(py::str(py::tuple(py::cast(values)))));
 }
 
 // The arguments of one call of a row: `take` each in order, then read the `value` of each.
@@ -117,27 +117,29 @@ class row_call {
     row_call(const char *name, const std::vector<std::string> &names) : name(name), names(names) {}
 
     template <class T>
-    [[gnu::noinline]] void take(const T &given) {
+    [[gnu::noinline]] void take(const T &value) {
         const std::string &argument = names[count++];
-        if constexpr (std::is_same_v<T, desc>) ndims = ndims ? ndims : given.get_ndims();
+        if constexpr (std::is_same_v<T, desc>) ndims = ndims ? ndims : value.get_ndims();
         // oneDNN refuses lists that are too short, but silently truncates longer ones.
-        if constexpr (std::is_same_v<T, dims>) take_lengths(argument, &given);
+        if constexpr (std::is_same_v<T, dims>) take_lengths(argument, &value);
         if constexpr (std::is_same_v<T, std::optional<dims>>)
-            take_lengths(argument, given ? &*given : nullptr);
+            take_lengths(argument, value ? &*value : nullptr);
         // A descriptor may advance to its next implementation while the GIL is released.
         if constexpr (std::is_same_v<T, std::shared_ptr<PrimitiveDesc>>)
-            forward = given->snapshot();
-        parameters[argument.c_str()] = py::cast(given);
+            forward = value->snapshot();
+        parameters[argument.c_str()] = py::cast(value);
     }
 
     template <class T>
-    const T &value(const T &given) const {
-        return given;
+    const T &value(const T &argument) const {
+        return argument;
     }
-    const desc &value(const std::optional<desc> &given) const { return given ? *given : absent; }
-    const dims &value(const dims &given) const { return given.empty() ? zeros : given; }
-    const dims &value(const std::optional<dims> &given) const {
-        return given ? value(*given) : zeros;
+    const desc &value(const std::optional<desc> &argument) const {
+        return argument ? *argument : absent;
+    }
+    const dims &value(const dims &argument) const { return argument.empty() ? zeros : argument; }
+    const dims &value(const std::optional<dims> &argument) const {
+        return argument ? value(*argument) : zeros;
     }
     const dnnl::primitive_desc_base &value(const std::shared_ptr<PrimitiveDesc> &) const {
         return forward;
@@ -147,9 +149,9 @@ class row_call {
 
   private:
     // The first list is `strides`; absent lists get as many zeros.
-    void take_lengths(const std::string &argument, const dims *given) {
-        if (given) check_length(name, argument, ndims, *given);
-        if (given && !std::exchange(has_strides, true)) zeros.assign(given->size(), 0);
+    void take_lengths(const std::string &argument, const dims *lengths) {
+        if (lengths) check_length(name, argument, ndims, *lengths);
+        if (lengths && !std::exchange(has_strides, true)) zeros.assign(lengths->size(), 0);
     }
 
     const char *name;

@@ -52,7 +52,7 @@ static bool normalization_uses(const PrimitiveDesc &pd, const std::string &name,
     const prop_kind prop = pd.handle.get_prop_kind();
     const bool forward =
         prop == prop_kind::forward_training || prop == prop_kind::forward_inference;
-    const bool given_stats = has_flag(pd, normalization_flags::use_global_stats);
+    const bool uses_global_stats = has_flag(pd, normalization_flags::use_global_stats);
     if (name == "src_1" || name == "diff_src_1")
         return has_flag(pd, normalization_flags::fuse_norm_add_relu);
     if (name == "scale") return has_flag(pd, normalization_flags::use_scale);
@@ -65,7 +65,7 @@ static bool normalization_uses(const PrimitiveDesc &pd, const std::string &name,
     if (name != "mean" && name != "variance") return true;
     if (name == "mean" && has_flag(pd, normalization_flags::rms_norm)) return false;
     if (!forward) return true;
-    return output ? prop == prop_kind::forward_training && !given_stats : given_stats;
+    return output ? prop == prop_kind::forward_training && !uses_global_stats : uses_global_stats;
 }
 
 static bool eltwise_backward_uses(const PrimitiveDesc &pd, const std::string &name) {

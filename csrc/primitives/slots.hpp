@@ -36,6 +36,6 @@ struct Slot {
 std::vector<Slot> slots_of(const PrimitiveDesc &pd);
 
 // Throws invalid_arguments with primitive, argument, rule and value.
-void check_fit(const char *primitive, const Slot &slot, const Memory &given);
+void check_fit(const char *primitive, const Slot &slot, const Memory &memory);
 
 }  // namespace sycl_dnn

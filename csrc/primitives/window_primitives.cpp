@@ -43,10 +43,10 @@ void bind_window_primitives(py::module_ &m) {
            const std::vector<float> &factors, const desc &src,
            const desc &dst) -> primitive_desc_base {
             using pd = resampling_forward::primitive_desc;
-            const desc from = with_known_pixel(src, dst);
-            if (factors.empty()) return pd(e, prop, a, from, dst, attr);
-            if (dst.is_zero()) return pd(e, prop, a, factors, from, attr);
-            return pd(e, prop, a, factors, from, dst, attr);
+            const desc known_src = with_known_pixel(src, dst);
+            if (factors.empty()) return pd(e, prop, a, known_src, dst, attr);
+            if (dst.is_zero()) return pd(e, prop, a, factors, known_src, attr);
+            return pd(e, prop, a, factors, known_src, dst, attr);
         });
     def_row<algorithm, opt_factors, desc, desc, hint<resampling_forward>>(
         m, "resampling_backward", "algorithm factors diff_src diff_dst hint_fwd_pd",
@@ -55,9 +55,9 @@ void bind_window_primitives(py::module_ &m) {
            const std::vector<float> &factors, const desc &diff_src, const desc &diff_dst,
            const resampling_forward::primitive_desc &forward) -> primitive_desc_base {
             using pd = resampling_backward::primitive_desc;
-            const desc to = with_known_pixel(diff_src, diff_dst);
-            if (factors.empty()) return pd(e, a, to, diff_dst, forward, attr);
-            return pd(e, a, factors, to, diff_dst, forward, attr);
+            const desc known_diff_src = with_known_pixel(diff_src, diff_dst);
+            if (factors.empty()) return pd(e, a, known_diff_src, diff_dst, forward, attr);
+            return pd(e, a, factors, known_diff_src, diff_dst, forward, attr);
         });
     row<shuffle_forward, prop_kind, desc, desc, int, int>(
         m, "shuffle_forward", "prop_kind src dst axis group_size", "src -> dst");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorders: what is kept of each execution, and when its times are read.
+// Recorders: what is stored of each execution, and when its times are read.
 #include "profile/profile.hpp"
 
 #include <sys/syscall.h>
@@ -58,15 +58,15 @@ void Recorder::add(const record &r, const key &k, const subject &about,
         ++dropped;
         return;
     }
-    const auto [place, is_new] = known.emplace(k, subjects.size());
+    const auto [entry, is_new] = subject_numbers.emplace(k, subjects.size());
     if (is_new) subjects.push_back(about);
     records.push_back(r);
-    record &kept = records.back();
-    kept.subject = place->second;
+    record &added = records.back();
+    added.subject = entry->second;
     if (flight) {
-        const auto found = std::find(queues.begin(), queues.end(), flight);
-        kept.queue = static_cast<int>(found - queues.begin());
-        if (found == queues.end()) queues.push_back(flight);
+        const auto position = std::find(queues.begin(), queues.end(), flight);
+        added.queue = static_cast<int>(position - queues.begin());
+        if (position == queues.end()) queues.push_back(flight);
     }
     if (event) open.push_back({records.size() - 1, *event});
     settle_finished();
@@ -80,7 +80,7 @@ static void read_times(record &r, const sycl::event &event) {
         r.started = event.get_profiling_info<info::command_start>();
         r.finished = event.get_profiling_info<info::command_end>();
     } catch (const sycl::exception &) {
-        r.from = clock::none;
+        r.time_source = clock::none;
     }
 }
 
@@ -95,14 +95,14 @@ void Recorder::settle_finished() {
 
 void Recorder::settle() {
     ReleasedGil nogil;
-    std::deque<unsettled> taken;
+    std::deque<unsettled> pending;
     {
         std::lock_guard<std::mutex> lock(registry::instance().guard);
-        taken.swap(open);
+        pending.swap(open);
     }
-    for (unsettled &one : taken) one.event.wait();
+    for (unsettled &entry : pending) entry.event.wait();
     std::lock_guard<std::mutex> lock(registry::instance().guard);
-    for (unsettled &one : taken) read_times(records[one.index], one.event);
+    for (unsettled &entry : pending) read_times(records[entry.index], entry.event);
 }
 
 void registry::add(const record &r, const void *address, const std::string &variant,
@@ -111,16 +111,16 @@ void registry::add(const record &r, const void *address, const std::string &vari
     std::lock_guard<std::mutex> lock(guard);
     try {
         std::optional<subject> about;
-        static const auto *nothing = new subject;
-        for (Recorder *one : on) {
+        static const auto *no_subject = new subject;
+        for (Recorder *recorder : on) {
             const Recorder::key k{address, variant};
-            const bool is_known = one->known.count(k) > 0;
+            const bool is_known = recorder->subject_numbers.count(k) > 0;
             if (!is_known && !about) about = describe();
-            one->add(r, k, is_known ? *nothing : *about, flight, event);
+            recorder->add(r, k, is_known ? *no_subject : *about, flight, event);
         }
     } catch (...) {
         // Must not throw: the memories of the running work are not held yet.
-        for (Recorder *one : on) ++one->dropped;
+        for (Recorder *recorder : on) ++recorder->dropped;
     }
 }
 

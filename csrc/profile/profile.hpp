@@ -55,7 +55,7 @@ struct record {
     int64_t begin, end;  // of the submission, or of the host's own work
     unsigned long thread;
     int queue = -1;
-    clock from = clock::none;
+    clock time_source = clock::none;
     int64_t submitted = 0, started = 0, finished = 0;
 };
 
@@ -91,7 +91,7 @@ class Recorder {
     void settle_finished();
 
     bool on = false;
-    std::map<key, size_t> known;
+    std::map<key, size_t> subject_numbers;
     std::deque<unsettled> open;
 };
 

@@ -9,9 +9,9 @@ using namespace profile;
 
 namespace {
 
-const char *name_of(clock from) {
+const char *name_of(clock time_source) {
     static constexpr const char *names[] = {"", "device", "host_task", "wall"};
-    return names[static_cast<int>(from)];
+    return names[static_cast<int>(time_source)];
 }
 
 py::tuple row_of(const tensor &t) {
@@ -33,7 +33,7 @@ py::dict row_of(const subject &s) {
 }
 
 py::tuple row_of(const record &r) {
-    return py::make_tuple(r.subject, r.begin, r.end, r.thread, r.queue, name_of(r.from),
+    return py::make_tuple(r.subject, r.begin, r.end, r.thread, r.queue, name_of(r.time_source),
                           r.submitted, r.started, r.finished);
 }
 
@@ -49,32 +49,32 @@ py::dict row_of(const InFlight &flight) {
 
 // A copy made under the mutex, since creating Python objects may run other threads.
 template <class T>
-std::vector<T> copied(const std::vector<T> &values, size_t from) {
+std::vector<T> copied(const std::vector<T> &values, size_t first) {
     std::lock_guard<std::mutex> lock(registry::instance().guard);
-    return {values.begin() + std::min(from, values.size()), values.end()};
+    return {values.begin() + std::min(first, values.size()), values.end()};
 }
 
 template <class T>
 py::list rows_of(const std::vector<T> &values) {
     py::list rows;
-    for (const T &one : values) rows.append(row_of(one));
+    for (const T &value : values) rows.append(row_of(value));
     return rows;
 }
 
 py::list read_queues(const Recorder &self) {
     py::list rows;
-    for (const auto &one : copied(self.queues, 0)) rows.append(row_of(*one));
+    for (const auto &flight : copied(self.queues, 0)) rows.append(row_of(*flight));
     return rows;
 }
 
 std::vector<tensor> tensors_of(const py::list &rows) {
-    std::vector<tensor> made;
+    std::vector<tensor> result;
     for (const auto &item : rows) {
         const auto row = item.cast<py::tuple>();
-        made.push_back({row[0].cast<std::string>(), row[1].cast<std::string>(), row[2].cast<dims>(),
-                        row[3].cast<std::string>()});
+        result.push_back({row[0].cast<std::string>(), row[1].cast<std::string>(),
+                          row[2].cast<dims>(), row[3].cast<std::string>()});
     }
-    return made;
+    return result;
 }
 
 void note(const std::string &kind, const std::string &name, int64_t begin, int64_t end,
@@ -84,17 +84,17 @@ void note(const std::string &kind, const std::string &name, int64_t begin, int64
     r.end = end;
     r.thread = this_thread();
     if (is_done) {
-        r.from = clock::wall;
+        r.time_source = clock::wall;
         r.submitted = r.started = begin;
         r.finished = end;
     }
-    subject made{kind, name, "", false, {}, tensors_of(tensors), nullptr, nullptr};
+    subject executed{kind, name, "", false, {}, tensors_of(tensors), nullptr, nullptr};
     std::string variant = kind + " " + name;
-    for (const tensor &t : made.tensors) {
+    for (const tensor &t : executed.tensors) {
         variant += t.argument + t.type + t.layout;
         for (const auto n : t.shape) variant += "," + std::to_string(n);
     }
-    registry::instance().add(r, nullptr, variant, [&] { return made; });
+    registry::instance().add(r, nullptr, variant, [&] { return executed; });
 }
 
 }  // namespace
@@ -108,11 +108,11 @@ void bind_profile(py::module_ &m) {
         .def("settle", &Recorder::settle, "Wait until the times of all executions are known.")
         .def(
             "subjects",
-            [](const Recorder &r, size_t from) { return rows_of(copied(r.subjects, from)); },
+            [](const Recorder &r, size_t first) { return rows_of(copied(r.subjects, first)); },
             py::arg("first") = 0, "What ran: kind, name, implementation, tensors, ...")
         .def(
             "records",
-            [](const Recorder &r, size_t from) { return rows_of(copied(r.records, from)); },
+            [](const Recorder &r, size_t first) { return rows_of(copied(r.records, first)); },
             py::arg("first") = 0,
             "(subject, begin, end, thread, queue, clock, submitted, started, finished), times in "
             "ns "

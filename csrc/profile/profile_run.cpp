@@ -32,7 +32,7 @@ constexpr family families[] = {
 };
 
 // Several names share a number: the primitive's own is used.
-std::string argument_name(int id, const std::vector<std::string> &own) {
+std::string argument_name(int id, const std::vector<std::string> &names) {
     constexpr int post_op = DNNL_ARG_ATTR_MULTIPLE_POST_OP_BASE;
     if (id >= post_op)
         return "attr_post_op_" + std::to_string(id / post_op - 1) + "_" +
@@ -41,9 +41,9 @@ std::string argument_name(int id, const std::vector<std::string> &own) {
         if (!(id & f.bits)) continue;
         const bool is_numbered = f.bits == DNNL_ARG_MULTIPLE_SRC || f.bits == DNNL_ARG_MULTIPLE_DST;
         const int rest = id & ~f.bits;
-        return f.prefix + (is_numbered ? std::to_string(rest) : argument_name(rest, own));
+        return f.prefix + (is_numbered ? std::to_string(rest) : argument_name(rest, names));
     }
-    for (const std::string &name : own)
+    for (const std::string &name : names)
         if (argument_id(name) == id) return name;
     return std::to_string(id);
 }
@@ -53,10 +53,10 @@ tensor tensor_of(const std::string &argument, const desc &d) {
 }
 
 desc desc_of(dnnl_memory_t memory) {
-    const_dnnl_memory_desc_t own;
+    const_dnnl_memory_desc_t borrowed;
     dnnl_memory_desc_t copy;
-    dnnl::error::wrap_c_api(dnnl_memory_get_memory_desc(memory, &own), "no descriptor");
-    dnnl::error::wrap_c_api(dnnl_memory_desc_clone(&copy, own), "no copy of a descriptor");
+    dnnl::error::wrap_c_api(dnnl_memory_get_memory_desc(memory, &borrowed), "no descriptor");
+    dnnl::error::wrap_c_api(dnnl_memory_desc_clone(&copy, borrowed), "no copy of a descriptor");
     return desc(copy);
 }
 
@@ -81,12 +81,12 @@ subject described(const char *kind, const Primitive &p) {
 }
 
 subject described(const Primitive &p, const std::vector<dnnl_exec_arg_t> &args) {
-    subject made = described("primitive", p);
-    const auto own = words(p.pd->signature);
+    subject result = described("primitive", p);
+    const auto names = words(p.pd->signature);
     for (const dnnl_exec_arg_t &a : args)
         if (a.arg != DNNL_ARG_SCRATCHPAD)
-            made.tensors.push_back(tensor_of(argument_name(a.arg, own), desc_of(a.memory)));
-    return made;
+            result.tensors.push_back(tensor_of(argument_name(a.arg, names), desc_of(a.memory)));
+    return result;
 }
 
 std::string shapes_of(const std::vector<dnnl_exec_arg_t> &args) {
@@ -95,14 +95,14 @@ std::string shapes_of(const std::vector<dnnl_exec_arg_t> &args) {
     return text;
 }
 
-void wait_for(const InFlight &flight, const events &those) {
-    flight.wait_polling(those);  // returns at once on a GPU
-    sycl::event::wait(those);
+void wait_for(const InFlight &flight, const events &pending) {
+    flight.wait_polling(pending);  // returns at once on a GPU
+    sycl::event::wait(pending);
 }
 
 // Runs `submit` between two readings of the clock.
-sycl::event timed(const Stream &stream, const events &depends, const submission &submit, clock from,
-                  record &r, bool &has_times) {
+sycl::event timed(const Stream &stream, const events &depends, const submission &submit,
+                  clock time_source, record &r, bool &has_times) {
     const bool waits = n_waiting.load(std::memory_order_relaxed) != 0;
     if (waits) wait_for(*stream.flight, depends);
     r.begin = now();
@@ -110,12 +110,12 @@ sycl::event timed(const Stream &stream, const events &depends, const submission 
     r.end = now();
     r.thread = this_thread();
     using profiling = sycl::property::queue::enable_profiling;
-    has_times = from != clock::wall && stream.flight->queue.has_property<profiling>();
+    has_times = time_source != clock::wall && stream.flight->queue.has_property<profiling>();
     if (waits) wait_for(*stream.flight, {event});
     if (has_times) {
-        r.from = from;
-    } else if (waits || from == clock::wall) {
-        r.from = clock::wall;
+        r.time_source = time_source;
+    } else if (waits || time_source == clock::wall) {
+        r.time_source = clock::wall;
         r.submitted = r.started = r.begin;
         r.finished = now();
     }
@@ -123,11 +123,11 @@ sycl::event timed(const Stream &stream, const events &depends, const submission 
 }
 
 sycl::event recorded(const Stream &stream, const events &depends, const submission &submit,
-                     clock from, const void *address, const std::string &variant,
+                     clock time_source, const void *address, const std::string &variant,
                      const std::function<subject()> &describe) {
     record r{};
     bool has_times;
-    const sycl::event event = timed(stream, depends, submit, from, r, has_times);
+    const sycl::event event = timed(stream, depends, submit, time_source, r, has_times);
     registry::instance().add(r, address, variant, describe, stream.flight,
                              has_times ? &event : nullptr);
     return event;
@@ -147,13 +147,13 @@ sycl::event run_kernel(const Kernel &k, const Stream &stream,
                        const std::vector<dnnl_exec_arg_t> &args, const events &depends,
                        const submission &submit) {
     const std::string shapes = shapes_of(args);
-    const clock from = k.copy ? clock_of(stream.engine) : clock::device;
-    return recorded(stream, depends, submit, from, nullptr, k.name + " " + shapes, [&] {
-        subject made{"primitive", k.name, k.copy ? "host" : "opencl", false, {}, {},
-                     nullptr,     nullptr};
+    const clock time_source = k.copy ? clock_of(stream.engine) : clock::device;
+    return recorded(stream, depends, submit, time_source, nullptr, k.name + " " + shapes, [&] {
+        subject result{"primitive", k.name, k.copy ? "host" : "opencl", false, {}, {},
+                       nullptr,     nullptr};
         for (const dnnl_exec_arg_t &a : args)
-            made.tensors.push_back(tensor_of(std::to_string(a.arg), desc_of(a.memory)));
-        return made;
+            result.tensors.push_back(tensor_of(std::to_string(a.arg), desc_of(a.memory)));
+        return result;
     });
 }
 
@@ -168,34 +168,34 @@ sycl::event run_fill(const desc &layout, const Stream &stream, const events &dep
 
 static std::string layout_of(const logical &t) {
     using type = logical::layout_type;
-    const type how = t.get_layout_type();
+    const type layout = t.get_layout_type();
     if (t.get_property_type() == logical::property_type::host_scalar) return "host_scalar";
-    return how == type::strided ? "strides=" + text_of(t.get_strides()) : "opaque";
+    return layout == type::strided ? "strides=" + text_of(t.get_strides()) : "opaque";
 }
 
 static subject described(const CompiledPartition &p, const std::string &label) {
-    subject made{
+    subject result{
         "partition", label, "graph", false,
         {},          {},    nullptr, std::make_shared<graph::compiled_partition>(p.handle)};
-    const auto add = [&made](const char *name, const std::vector<logical> &side) {
+    const auto add = [&result](const char *name, const std::vector<logical> &side) {
         for (size_t i = 0; i < side.size(); ++i) {
             const auto type = static_cast<memory::data_type>(side[i].get_data_type());
-            made.tensors.push_back(
+            result.tensors.push_back(
                 {name + std::to_string(i), name_of(type), side[i].get_dims(), layout_of(side[i])});
         }
     };
     add("src_", p.inputs);
     add("dst_", p.outputs);
-    return made;
+    return result;
 }
 
 sycl::event run_partition(const CompiledPartition &p, const std::string &label,
                           const Stream &stream, const events &depends, const submission &submit) {
     // Partitions on the CPU device are complete on return.
-    const clock from = p.engine.is_cpu() ? clock::wall : clock::device;
+    const clock time_source = p.engine.is_cpu() ? clock::wall : clock::device;
     std::string shapes = label;
     for (const logical &t : p.inputs) shapes += text_of(t.get_dims());
-    return recorded(stream, depends, submit, from, p.handle.get(), shapes,
+    return recorded(stream, depends, submit, time_source, p.handle.get(), shapes,
                     [&] { return described(p, label); });
 }
 
@@ -209,12 +209,12 @@ void note_created(const Primitive &p, std::optional<bool> was_cached, int64_t be
     r.begin = begin;
     r.end = now();
     r.thread = this_thread();
-    subject made = described("create", p);
-    made.was_cached = was_cached;
+    subject created = described("create", p);
+    created.was_cached = was_cached;
     for (const Slot &slot : p.slots)
         if (slot.check != Slot::rule::values && slot.id != DNNL_ARG_SCRATCHPAD)
-            made.tensors.push_back(tensor_of(py::str(slot.name), slot.layout));
-    registry::instance().add(r, p.handle.get(), "create", [&] { return made; });
+            created.tensors.push_back(tensor_of(py::str(slot.name), slot.layout));
+    registry::instance().add(r, p.handle.get(), "create", [&] { return created; });
 }
 
 }  // namespace sycl_dnn::profile

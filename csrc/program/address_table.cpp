@@ -12,11 +12,11 @@ AddressTable::AddressTable(const sycl::device &device, const sycl::context &cont
                            size_t n_addresses, const std::vector<int32_t> &facts)
     : n(n_addresses) {
     const size_t nbytes = n * sizeof(void *) + facts.size() * sizeof(int32_t);
-    void *found = device.has(sycl::aspect::usm_host_allocations)
-                      ? sycl::malloc_host(nbytes, context)
-                      : sycl::malloc_shared(nbytes, device, context);
-    if (!found) throw std::bad_alloc();
-    memory = {static_cast<void **>(found), [context](void **p) {
+    void *allocated = device.has(sycl::aspect::usm_host_allocations)
+                          ? sycl::malloc_host(nbytes, context)
+                          : sycl::malloc_shared(nbytes, device, context);
+    if (!allocated) throw std::bad_alloc();
+    memory = {static_cast<void **>(allocated), [context](void **p) {
                   if (!was_forked()) sycl::free(p, context);
               }};
     std::copy(facts.begin(), facts.end(), static_cast<int32_t *>(this->facts()));

@@ -11,21 +11,22 @@ namespace {
 
 Program::value value_of(const py::tuple &row, size_t n_arguments) {
     Program::value v;
-    const auto where = row[0].cast<std::string>();
-    v.where = where == "array"    ? Program::place::array
-              : where == "arena"  ? Program::place::arena
-              : where == "scalar" ? Program::place::scalar
-                                  : Program::place::memory;
+    const auto kind = row[0].cast<std::string>();
+    v.storage = kind == "array"    ? Program::place::array
+                : kind == "arena"  ? Program::place::arena
+                : kind == "scalar" ? Program::place::scalar
+                                   : Program::place::memory;
     v.layout = row[3].cast<desc>();
     v.index = v.offset = 0;
-    if (v.where == Program::place::memory) {
+    if (v.storage == Program::place::memory) {
         v.memory = row[1].cast<const Memory &>().handle;
     } else {
         v.index = row[1].cast<size_t>();
         v.offset = row[2].cast<size_t>();
     }
-    const bool is_given = v.where == Program::place::array || v.where == Program::place::scalar;
-    if (is_given && v.index >= n_arguments)
+    const bool is_argument =
+        v.storage == Program::place::array || v.storage == Program::place::scalar;
+    if (is_argument && v.index >= n_arguments)
         throw invalid_arguments("Program: values must name one of the " +
                                 std::to_string(n_arguments) + " arguments, got number " +
                                 std::to_string(v.index));
@@ -45,51 +46,52 @@ void check_places(const Program::step &step, size_t n_values, bool is_fill) {
 void check_step(const Primitive &p, const Program::step &step,
                 const std::vector<Program::value> &values) {
     for (const Slot &slot : p.slots) {
-        const auto is_it = [&](const auto &a) { return a.first == slot.id; };
-        const auto found = std::find_if(step.args.begin(), step.args.end(), is_it);
-        if (found == step.args.end()) {
+        const auto is_for_slot = [&](const auto &a) { return a.first == slot.id; };
+        const auto bound = std::find_if(step.args.begin(), step.args.end(), is_for_slot);
+        if (bound == step.args.end()) {
             if (slot.required || slot.id == DNNL_ARG_SCRATCHPAD)
                 throw invalid_arguments(std::string("Program: ") + p.pd->name + " misses " +
                                         std::string(py::str(slot.name)));
             continue;
         }
-        const desc &given = values.at(found->second).layout;
+        const desc &actual = values.at(bound->second).layout;
         if (slot.check == Slot::rule::same_desc && slot.id != DNNL_ARG_SCRATCHPAD &&
-            slot.layout != given)
+            slot.layout != actual)
             throw invalid_arguments(std::string("Program: ") + std::string(py::str(slot.name)) +
                                     " of " + p.pd->name + " must be " + describe(slot.layout) +
-                                    ", got " + describe(given));
+                                    ", got " + describe(actual));
     }
 }
 
 std::unique_ptr<Program> make_program(const Engine &engine, const py::list &values,
                                       const py::list &steps, size_t n_arguments,
                                       size_t arena_bytes) {
-    std::vector<Program::value> made;
-    for (const auto &row : values) made.push_back(value_of(row.cast<py::tuple>(), n_arguments));
+    std::vector<Program::value> program_values;
+    for (const auto &row : values)
+        program_values.push_back(value_of(row.cast<py::tuple>(), n_arguments));
     // A memory may get another address later; the program keeps the current one.
-    py::list held;
+    py::list owners;
     for (const auto &row : values)
         if (py::isinstance<Memory>(row.cast<py::tuple>()[1]))
-            held.append(row.cast<py::tuple>()[1].attr("owner"));
+            owners.append(row.cast<py::tuple>()[1].attr("owner"));
     std::vector<Program::step> sequence;
     for (const auto &item : steps) {
         const auto row = item.cast<py::tuple>();
         Program::step step{nullptr, nullptr, row[1].cast<std::vector<std::pair<int, int>>>()};
-        check_places(step, made.size(), row[0].is_none());
+        check_places(step, program_values.size(), row[0].is_none());
         if (py::isinstance<Kernel>(row[0])) {
             auto *kernel = row[0].cast<Kernel *>();
             kernel->settle();
             step.kernel = kernel;
         } else if (!row[0].is_none()) {
             step.primitive = row[0].cast<const Primitive *>();
-            check_step(*step.primitive, step, made);
+            check_step(*step.primitive, step, program_values);
         }
         sequence.push_back(std::move(step));
     }
-    return std::make_unique<Program>(engine, std::move(made), std::move(sequence), n_arguments,
-                                     arena_bytes,
-                                     py::make_tuple(py::tuple(values), py::tuple(steps), held));
+    return std::make_unique<Program>(engine, std::move(program_values), std::move(sequence),
+                                     n_arguments, arena_bytes,
+                                     py::make_tuple(py::tuple(values), py::tuple(steps), owners));
 }
 
 }  // namespace

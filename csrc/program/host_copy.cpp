@@ -56,12 +56,12 @@ WITH_F16C void convert_half(float from, uint16_t &to) {
     to = _cvtss_sh(from, _MM_FROUND_TO_NEAREST_INT);
 }
 WITH_F16C void convert_eight(const uint16_t *from, float *to) {
-    const auto given = _mm_loadu_si128(reinterpret_cast<const __m128i *>(from));
-    _mm256_storeu_ps(to, _mm256_cvtph_ps(given));
+    const auto halves = _mm_loadu_si128(reinterpret_cast<const __m128i *>(from));
+    _mm256_storeu_ps(to, _mm256_cvtph_ps(halves));
 }
 WITH_F16C void convert_eight(const float *from, uint16_t *to) {
-    const auto made = _mm256_cvtps_ph(_mm256_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT);
-    _mm_storeu_si128(reinterpret_cast<__m128i *>(to), made);
+    const auto halves = _mm256_cvtps_ph(_mm256_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT);
+    _mm_storeu_si128(reinterpret_cast<__m128i *>(to), halves);
 }
 
 template <class From, class To>
@@ -82,14 +82,14 @@ constexpr HostCopy::row widen_row = nullptr, narrow_row = nullptr;
 bool has_f16c() { return false; }
 #endif
 
-struct way {
+struct conversion {
     const char *from, *to;
     HostCopy::row copy;
     int64_t src_size, dst_size;
     bool needs_f16c;
 };
 
-const way ways[] = {
+const conversion conversions[] = {
     {"float32", "bfloat16", copy_row<float, bfloat16>, 4, 2, false},
     {"bfloat16", "float32", copy_row<bfloat16, float>, 2, 4, false},
     {"bfloat16", "bfloat16", copy_row<uint16_t, uint16_t>, 2, 2, false},
@@ -98,45 +98,47 @@ const way ways[] = {
     {"float32", "float16", narrow_row, 4, 2, true},
 };
 
-const way *way_of(const std::string &from, const std::string &to) {
-    for (const way &w : ways)
+const conversion *conversion_of(const std::string &from, const std::string &to) {
+    for (const conversion &w : conversions)
         if (from == w.from && to == w.to) return !w.needs_f16c || has_f16c() ? &w : nullptr;
     return nullptr;
 }
 
 }  // namespace
 
-bool HostCopy::has(const std::string &from, const std::string &to) { return way_of(from, to); }
+bool HostCopy::has(const std::string &from, const std::string &to) {
+    return conversion_of(from, to);
+}
 
 HostCopy::HostCopy(const std::string &from, const std::string &to, std::vector<axis> a)
     : axes(std::move(a)) {
-    const way *found = way_of(from, to);
-    if (!found)
+    const conversion *match = conversion_of(from, to);
+    if (!match)
         throw invalid_arguments(
             "Kernel.copy: from_type and to_type must be types that this processor converts, got " +
             from + " and " + to);
     if (axes.empty()) axes.push_back({1, 1, 1});
-    copy_row = found->copy;
-    src_size = found->src_size;
-    dst_size = found->dst_size;
+    copy_row = match->copy;
+    src_size = match->src_size;
+    dst_size = match->dst_size;
 }
 
 void HostCopy::run(const void *src, void *dst) const {
     const auto *from = static_cast<const char *>(src);
     auto *to = static_cast<char *>(dst);
     const auto [inner, src_step, dst_step] = axes.back();
-    std::vector<int64_t> at(axes.size() - 1, 0);
+    std::vector<int64_t> position(axes.size() - 1, 0);
     for (;;) {
         copy_row(from, to, inner, src_step, dst_step);
-        size_t i = at.size();
+        size_t i = position.size();
         for (; i > 0; --i) {
             const auto &[n, src_stride, dst_stride] = axes[i - 1];
-            const bool wraps = ++at[i - 1] == n;
+            const bool wraps = ++position[i - 1] == n;
             const int64_t steps = wraps ? 1 - n : 1;
             from += steps * src_stride * src_size;
             to += steps * dst_stride * dst_size;
             if (!wraps) break;
-            at[i - 1] = 0;
+            position[i - 1] = 0;
         }
         if (i == 0) return;
     }

@@ -20,8 +20,8 @@ constexpr auto period = 4ms;
 constexpr int most_looks_busy = 5, most_looks_idle = 1;
 
 size_t pool_size() {
-    const char *given = std::getenv("SYCL_QUEUE_THREAD_POOL_SIZE");
-    return given ? std::strtoul(given, nullptr, 10) : 1;
+    const char *setting = std::getenv("SYCL_QUEUE_THREAD_POOL_SIZE");
+    return setting ? std::strtoul(setting, nullptr, 10) : 1;
 }
 
 struct state {

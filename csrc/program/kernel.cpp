@@ -19,9 +19,9 @@ void Kernel::start_together(const std::vector<const Kernel *> &kernels) {
 void Kernel::settle() {
     if (!build || handle) return;
     if (PyErr_CheckSignals()) throw py::error_already_set();
-    const auto made = ProgramBuild::kernel({build, name});
-    if (!made) throw unimplemented(name + ": the device's compiler refuses this kernel");
-    if (!handle) handle = made;  // another thread may have been faster, and uses it
+    const auto built = ProgramBuild::kernel({build, name});
+    if (!built) throw unimplemented(name + ": the device's compiler refuses this kernel");
+    if (!handle) handle = built;  // another thread may have been faster, and uses it
 }
 
 sycl::event Kernel::submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t> &args,
@@ -50,17 +50,17 @@ sycl::event Kernel::submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t>
         }
         int position = 0;
         for (void *address : addresses) h.set_arg(position++, address);
-        for (const number &given : numbers)
-            std::visit([&](auto value) { h.set_arg(position++, value); }, given);
+        for (const number &argument : numbers)
+            std::visit([&](auto value) { h.set_arg(position++, value); }, argument);
         h.parallel_for(sycl::nd_range<1>(global, local), *handle);
     });
 }
 
 namespace {
 
-Kernel::number number_of(py::handle given) {
-    if (PyFloat_Check(given.ptr())) return given.cast<float>();
-    return given.cast<int32_t>();
+Kernel::number number_of(py::handle value) {
+    if (PyFloat_Check(value.ptr())) return value.cast<float>();
+    return value.cast<int32_t>();
 }
 
 Kernel make_kernel(const py::object &kernel, const std::string &name, const py::sequence &numbers,
@@ -68,14 +68,14 @@ Kernel make_kernel(const py::object &kernel, const std::string &name, const py::
     if (!local || global % local)
         throw invalid_arguments("Kernel: global_size must be a multiple of local_size, got " +
                                 std::to_string(global) + " and " + std::to_string(local));
-    std::vector<Kernel::number> given;
-    for (const auto &item : numbers) given.push_back(number_of(item));
+    std::vector<Kernel::number> values;
+    for (const auto &item : numbers) values.push_back(number_of(item));
     if (py::isinstance<ProgramBuild>(kernel)) {
         auto build = kernel.cast<std::shared_ptr<ProgramBuild>>();
-        return {name,   std::nullopt, std::move(build), nullptr, std::move(given),
+        return {name,   std::nullopt, std::move(build), nullptr, std::move(values),
                 global, local,        std::move(facts)};
     }
-    return {name,  kernel_of(kernel), nullptr, nullptr, std::move(given), global,
+    return {name,  kernel_of(kernel), nullptr, nullptr, std::move(values), global,
             local, std::move(facts)};
 }
 

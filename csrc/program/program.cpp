@@ -17,7 +17,7 @@ namespace sycl_dnn {
 static size_t bytes_of_arrays(const std::vector<Program::value> &values) {
     size_t sum = 0;
     for (const Program::value &v : values)
-        if (v.where == Program::place::array) sum += v.layout.get_size();
+        if (v.storage == Program::place::array) sum += v.layout.get_size();
     return sum;
 }
 
@@ -26,69 +26,69 @@ Program::Program(const Engine &e, std::vector<value> v, std::vector<step> s, siz
     : engine(e),
       values(std::move(v)),
       steps(std::move(s)),
-      n_host_tasks(std::count_if(steps.begin(), steps.end(),
-                                 [](const step &given) {
-                                     return given.primitive || (given.kernel && given.kernel->copy);
-                                 })),
+      n_host_tasks(std::count_if(
+          steps.begin(), steps.end(),
+          [](const step &item) { return item.primitive || (item.kernel && item.kernel->copy); })),
       n_arguments(n),
       arena_bytes(bytes),
       array_bytes(bytes_of_arrays(values)),
       owners(o) {}
 
 Program::frame Program::make_frame() const {
-    frame made;
+    frame new_frame;
     for (const value &v : values) {
-        if (v.where == place::memory) {
-            made.memories.push_back(v.memory);
-        } else if (v.where == place::scalar) {
+        if (v.storage == place::memory) {
+            new_frame.memories.push_back(v.memory);
+        } else if (v.storage == place::scalar) {
             std::string zeros(v.layout.get_size(), '\0');
             dnnl_memory_t handle;
             check(dnnl_memory_create_host_scalar(&handle, v.layout.get(), zeros.data()),
                   "could not create a host scalar");
-            made.memories.emplace_back(handle);
+            new_frame.memories.emplace_back(handle);
         } else {
-            made.memories.push_back(dnnl::sycl_interop::make_memory(
+            new_frame.memories.push_back(dnnl::sycl_interop::make_memory(
                 v.layout, engine.handle, dnnl::sycl_interop::memory_kind::usm, nullptr));
         }
     }
     for (const step &s : steps) {
         std::vector<dnnl_exec_arg_t> args;
-        for (const auto &[id, index] : s.args) args.push_back({id, made.memories[index].get()});
-        made.tables.emplace_back();
+        for (const auto &[id, index] : s.args)
+            args.push_back({id, new_frame.memories[index].get()});
+        new_frame.tables.emplace_back();
         if (s.kernel && !s.kernel->facts.empty())
-            made.tables.back().emplace(dnnl::sycl_interop::get_device(engine.handle),
-                                       dnnl::sycl_interop::get_context(engine.handle), args.size(),
-                                       s.kernel->facts);
-        made.args.push_back(std::move(args));
+            new_frame.tables.back().emplace(dnnl::sycl_interop::get_device(engine.handle),
+                                            dnnl::sycl_interop::get_context(engine.handle),
+                                            args.size(), s.kernel->facts);
+        new_frame.args.push_back(std::move(args));
     }
-    made.addresses.assign(values.size(), nullptr);
-    made.leased = true;
-    return made;
+    new_frame.addresses.assign(values.size(), nullptr);
+    new_frame.leased = true;
+    return new_frame;
 }
 
 // Number of frames to search for one with the right addresses.
 static constexpr size_t frames_examined = 16;
 
-bool Program::is_placed(const frame &f, const arguments &given, char *arena) const {
+bool Program::is_placed(const frame &f, const arguments &args, char *arena) const {
     for (size_t i = 0; i < values.size(); ++i) {
         const value &v = values[i];
-        if (v.where != place::array && v.where != place::arena) continue;
-        const char *start = v.where == place::arena ? arena : given.arrays[v.index];
+        if (v.storage != place::array && v.storage != place::arena) continue;
+        const char *start = v.storage == place::arena ? arena : args.arrays[v.index];
         if (f.addresses[i] != start + v.offset) return false;
     }
     return true;
 }
 
-Program::frame &Program::lease_frame(const arguments &given, char *arena) {
+Program::frame &Program::lease_frame(const arguments &args, char *arena) {
     std::lock_guard<std::mutex> lock(guard);
-    const auto lend = [&](std::list<frame>::iterator found) -> frame & {
-        frames.splice(frames.end(), frames, found);
-        found->leased = true;
-        return *found;
+    const auto lend = [&](std::list<frame>::iterator position) -> frame & {
+        frames.splice(frames.end(), frames, position);
+        position->leased = true;
+        return *position;
     };
     size_t n = 0;
     for (auto f = frames.begin(); f != frames.end() && n < frames_examined; ++f, ++n)
-        if (!f->leased && is_placed(*f, given, arena) && is_complete(f->last_use)) return lend(f);
+        if (!f->leased && is_placed(*f, args, arena) && is_complete(f->last_use)) return lend(f);
     // The one submitted longest ago is the most likely to be complete.
     if (!frames.empty() && !frames.front().leased && is_complete(frames.front().last_use))
         return lend(frames.begin());
@@ -99,8 +99,8 @@ Program::frame &Program::lease_frame(const arguments &given, char *arena) {
 // Returns the frame once the call is submitted or has failed.
 class Program::frame_lease {
   public:
-    frame_lease(Program &p, const arguments &given, char *arena)
-        : program(p), lent(p.lease_frame(given, arena)) {}
+    frame_lease(Program &p, const arguments &args, char *arena)
+        : program(p), lent(p.lease_frame(args, arena)) {}
     ~frame_lease() {
         std::lock_guard<std::mutex> lock(program.guard);
         lent.leased = false;
@@ -111,26 +111,26 @@ class Program::frame_lease {
     frame &lent;
 };
 
-static const std::string &bytes_of(const Program::value &v, const Program::arguments &given) {
-    if (v.index < given.scalars.size() && given.scalars[v.index].size() == v.layout.get_size())
-        return given.scalars[v.index];
+static const std::string &bytes_of(const Program::value &v, const Program::arguments &args) {
+    if (v.index < args.scalars.size() && args.scalars[v.index].size() == v.layout.get_size())
+        return args.scalars[v.index];
     throw invalid_arguments("Program: argument " + std::to_string(v.index) + " must be " +
                             std::to_string(v.layout.get_size()) + " bytes of a host scalar");
 }
 
-void Program::place_values(frame &f, const arguments &given, char *arena) const {
+void Program::place_values(frame &f, const arguments &args, char *arena) const {
     bool is_changed = !f.is_placed;
     f.is_placed = false;
     for (size_t i = 0; i < values.size(); ++i) {
         const value &v = values[i];
-        if (v.where == place::memory) continue;
+        if (v.storage == place::memory) continue;
         dnnl_memory_t handle = f.memories[i].get();
-        if (v.where == place::scalar) {
-            check(dnnl_memory_set_host_scalar_value(handle, bytes_of(v, given).data()),
+        if (v.storage == place::scalar) {
+            check(dnnl_memory_set_host_scalar_value(handle, bytes_of(v, args).data()),
                   "could not set a host scalar");
             continue;
         }
-        char *address = (v.where == place::arena ? arena : given.arrays[v.index]) + v.offset;
+        char *address = (v.storage == place::arena ? arena : args.arrays[v.index]) + v.offset;
         if (f.addresses[i] == address) continue;
         check(dnnl_memory_set_data_handle(handle, address), "could not set the address of a value");
         f.addresses[i] = address;
@@ -188,22 +188,22 @@ void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &d
         f.last_use = last;
         lane.moved(last);
         depends.assign(1, last);
-        const size_t most = lane.is_held() ? HostLane::most_ahead : InFlight::most_on_cpu;
-        stream.flight->bound_steps(last, most, !lane.is_held());
+        const size_t limit = lane.is_held() ? HostLane::most_ahead : InFlight::most_on_cpu;
+        stream.flight->bound_steps(last, limit, !lane.is_held());
     }
 }
 
-Program::frame Program::bind(const arguments &given, char *arena) const {
+Program::frame Program::bind(const arguments &args, char *arena) const {
     frame bound = make_frame();
-    place_values(bound, given, arena);
+    place_values(bound, args, arena);
     return bound;
 }
 
-void Program::submit(const Stream &stream, const arguments &given,
-                     std::vector<sycl::event> &depends, sycl::event &last) {
+void Program::submit(const Stream &stream, const arguments &args, std::vector<sycl::event> &depends,
+                     sycl::event &last) {
     ScratchpadLease arena(*stream.scratchpads, arena_bytes, depends, stream.ordered);
-    frame_lease leased(*this, given, arena.pointer());
-    place_values(leased.lent, given, arena.pointer());
+    frame_lease leased(*this, args, arena.pointer());
+    place_values(leased.lent, args, arena.pointer());
     try {
         submit(stream, leased.lent, depends, last);
     } catch (...) {

@@ -19,7 +19,7 @@ class Program {
   public:
     enum class place { array, arena, memory, scalar };
     struct value {
-        place where;
+        place storage;
         size_t index;   // of the array or scalar among a call's arguments
         size_t offset;  // bytes from the start of the array or arena
         desc layout;
@@ -48,17 +48,17 @@ class Program {
         std::vector<const char *> addresses;  // oneDNN queries the driver about each that is set
         sycl::event last_use;
         bool leased;
-        bool is_placed = false;  // whether it has had addresses
+        bool is_placed = false;  // whether addresses have been set
     };
 
     // Submits all steps after `depends`, and sets `last` at each; call without the GIL. Waits
     // occasionally on a CPU.
-    void submit(const Stream &stream, const arguments &given, std::vector<sycl::event> &depends,
+    void submit(const Stream &stream, const arguments &args, std::vector<sycl::event> &depends,
                 sycl::event &last);
     // The same with a frame whose addresses are constant.
     void submit(const Stream &stream, frame &f, std::vector<sycl::event> &depends,
                 sycl::event &last) const;
-    frame bind(const arguments &given, char *arena) const;
+    frame bind(const arguments &args, char *arena) const;
 
     const Engine engine;
     const std::vector<value> values;
@@ -72,11 +72,11 @@ class Program {
 
   private:
     class frame_lease;
-    bool is_placed(const frame &f, const arguments &given, char *arena) const;
+    bool is_placed(const frame &f, const arguments &args, char *arena) const;
     // Preferably one with these addresses: setting them queries the driver.
-    frame &lease_frame(const arguments &given, char *arena);
+    frame &lease_frame(const arguments &args, char *arena);
     frame make_frame() const;
-    void place_values(frame &f, const arguments &given, char *arena) const;
+    void place_values(frame &f, const arguments &args, char *arena) const;
     sycl::event submit_step(size_t index, const Stream &stream, frame &f,
                             std::vector<sycl::event> &depends) const;
     sycl::event submit_quietly(size_t index, const Stream &stream, frame &f,

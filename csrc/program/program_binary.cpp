@@ -18,7 +18,7 @@ namespace {
 constexpr auto opencl = sycl::backend::opencl;
 
 template <class Function>
-Function *found(const char *name) {
+Function *opencl_function(const char *name) {
     // The library that SYCL has already loaded, with its layers; nothing links against it.
     static void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_NOLOAD);
     auto *function = library ? dlsym(library, name) : nullptr;
@@ -26,24 +26,25 @@ Function *found(const char *name) {
     return reinterpret_cast<Function *>(function);
 }
 
-#define CL(name) found<decltype(name)>(#name)
+#define CL(name) opencl_function<decltype(name)>(#name)
 
-void check_cl(cl_int status, const char *what) {
-    if (status) throw std::runtime_error(what + (": OpenCL error " + std::to_string(status)));
+void check_cl(cl_int status, const char *call) {
+    if (status) throw std::runtime_error(call + (": OpenCL error " + std::to_string(status)));
 }
 
 // Releases the reference that SYCL acquires for each native handle it returns.
 template <class Handle, class Release>
-auto held(Handle handle, Release *release) {
+auto owned(Handle handle, Release *release) {
     return std::unique_ptr<std::remove_pointer_t<Handle>, Release *>(handle, release);
 }
 
 template <class Item>
-std::vector<Item> program_info(cl_program program, cl_program_info what) {
+std::vector<Item> program_info(cl_program program, cl_program_info property) {
     size_t size = 0;
-    check_cl(CL(clGetProgramInfo)(program, what, 0, nullptr, &size), "clGetProgramInfo");
+    check_cl(CL(clGetProgramInfo)(program, property, 0, nullptr, &size), "clGetProgramInfo");
     std::vector<Item> items(size / sizeof(Item));
-    check_cl(CL(clGetProgramInfo)(program, what, size, items.data(), nullptr), "clGetProgramInfo");
+    check_cl(CL(clGetProgramInfo)(program, property, size, items.data(), nullptr),
+             "clGetProgramInfo");
     return items;
 }
 
@@ -51,43 +52,44 @@ std::string binary_for(cl_program program, cl_device_id device) {
     const auto devices = program_info<cl_device_id>(program, CL_PROGRAM_DEVICES);
     const auto sizes = program_info<size_t>(program, CL_PROGRAM_BINARY_SIZES);
     std::string binary;
-    std::vector<char *> places(devices.size(), nullptr);  // nullptr: this device is skipped
+    std::vector<char *> buffers(devices.size(), nullptr);  // nullptr: this device is skipped
     for (size_t i = 0; i < devices.size(); ++i)
         if (devices[i] == device) {
             binary.resize(sizes.at(i));
-            places[i] = binary.data();
+            buffers[i] = binary.data();
         }
-    check_cl(CL(clGetProgramInfo)(program, CL_PROGRAM_BINARIES, places.size() * sizeof(char *),
-                                  places.data(), nullptr),
+    check_cl(CL(clGetProgramInfo)(program, CL_PROGRAM_BINARIES, buffers.size() * sizeof(char *),
+                                  buffers.data(), nullptr),
              "clGetProgramInfo");
     return binary;
 }
 
-using held_program = decltype(held(cl_program{}, CL(clReleaseProgram)));
+using owned_program = decltype(owned(cl_program{}, CL(clReleaseProgram)));
 
 // A queue's context and device as OpenCL's.
-struct place {
-    explicit place(const sycl::queue &queue)
-        : context(held(sycl::get_native<opencl>(queue.get_context()), CL(clReleaseContext))),
-          device(held(sycl::get_native<opencl>(queue.get_device()), CL(clReleaseDevice))) {}
+struct opencl_target {
+    explicit opencl_target(const sycl::queue &queue)
+        : context(owned(sycl::get_native<opencl>(queue.get_context()), CL(clReleaseContext))),
+          device(owned(sycl::get_native<opencl>(queue.get_device()), CL(clReleaseDevice))) {}
 
-    decltype(held(cl_context{}, CL(clReleaseContext))) context;
-    decltype(held(cl_device_id{}, CL(clReleaseDevice))) device;
+    decltype(owned(cl_context{}, CL(clReleaseContext))) context;
+    decltype(owned(cl_device_id{}, CL(clReleaseDevice))) device;
 };
 
-program_bundle built(const sycl::queue &queue, const place &on, const held_program &program) {
-    cl_device_id its = on.device.get();
-    check_cl(CL(clBuildProgram)(program.get(), 1, &its, nullptr, nullptr, nullptr),
+program_bundle build(const sycl::queue &queue, const opencl_target &target,
+                     const owned_program &program) {
+    cl_device_id device = target.device.get();
+    check_cl(CL(clBuildProgram)(program.get(), 1, &device, nullptr, nullptr, nullptr),
              "clBuildProgram");
     return sycl::make_kernel_bundle<opencl, sycl::bundle_state::executable>(program.get(),
                                                                             queue.get_context());
 }
 
-held_program created(const place &on, const std::string &module) {
+owned_program create_program(const opencl_target &target, const std::string &module) {
     cl_int status = CL_SUCCESS;
-    auto program =
-        held(CL(clCreateProgramWithIL)(on.context.get(), module.data(), module.size(), &status),
-             CL(clReleaseProgram));
+    auto program = owned(
+        CL(clCreateProgramWithIL)(target.context.get(), module.data(), module.size(), &status),
+        CL(clReleaseProgram));
     check_cl(status, "clCreateProgramWithIL");
     return program;
 }
@@ -95,37 +97,38 @@ held_program created(const place &on, const std::string &module) {
 }  // namespace
 
 program_bundle program_of_bytes(const sycl::queue &queue, const std::string &binary) {
-    const place on(queue);
-    cl_device_id its = on.device.get();
+    const opencl_target target(queue);
+    cl_device_id device = target.device.get();
     const size_t size = binary.size();
     const auto *bytes = reinterpret_cast<const unsigned char *>(binary.data());
-    cl_int status = CL_SUCCESS, taken = CL_SUCCESS;
-    const auto program = held(
-        CL(clCreateProgramWithBinary)(on.context.get(), 1, &its, &size, &bytes, &taken, &status),
-        CL(clReleaseProgram));
-    check_cl(status ? status : taken, "clCreateProgramWithBinary");
-    return built(queue, on, program);
+    cl_int status = CL_SUCCESS, binary_status = CL_SUCCESS;
+    const auto program =
+        owned(CL(clCreateProgramWithBinary)(target.context.get(), 1, &device, &size, &bytes,
+                                            &binary_status, &status),
+              CL(clReleaseProgram));
+    check_cl(status ? status : binary_status, "clCreateProgramWithBinary");
+    return build(queue, target, program);
 }
 
 // To link compiled modules takes a third of the time of building each, on Intel's CPU driver.
 program_bundle program_of_spirv(const sycl::queue &queue, const std::vector<std::string> &modules) {
-    const place on(queue);
-    if (modules.size() == 1) return built(queue, on, created(on, modules[0]));
-    cl_device_id its = on.device.get();
-    std::vector<held_program> compiled;
+    const opencl_target target(queue);
+    if (modules.size() == 1) return build(queue, target, create_program(target, modules[0]));
+    cl_device_id device = target.device.get();
+    std::vector<owned_program> compiled;
     std::vector<cl_program> parts;
     for (const std::string &module : modules) {
-        compiled.push_back(created(on, module));
+        compiled.push_back(create_program(target, module));
         parts.push_back(compiled.back().get());
-        check_cl(CL(clCompileProgram)(parts.back(), 1, &its, nullptr, 0, nullptr, nullptr, nullptr,
-                                      nullptr),
+        check_cl(CL(clCompileProgram)(parts.back(), 1, &device, nullptr, 0, nullptr, nullptr,
+                                      nullptr, nullptr),
                  "clCompileProgram");
     }
     cl_int status = CL_SUCCESS;
-    const auto program = held(
-        CL(clLinkProgram)(on.context.get(), 1, &its, nullptr, static_cast<cl_uint>(parts.size()),
-                          parts.data(), nullptr, nullptr, &status),
-        CL(clReleaseProgram));
+    const auto program = owned(CL(clLinkProgram)(target.context.get(), 1, &device, nullptr,
+                                                 static_cast<cl_uint>(parts.size()), parts.data(),
+                                                 nullptr, nullptr, &status),
+                               CL(clReleaseProgram));
     check_cl(status, "clLinkProgram");
     return sycl::make_kernel_bundle<opencl, sycl::bundle_state::executable>(program.get(),
                                                                             queue.get_context());
@@ -133,19 +136,19 @@ program_bundle program_of_spirv(const sycl::queue &queue, const std::vector<std:
 
 std::string bytes_of(const program_bundle &bundle, const sycl::device &device) {
     try {
-        const auto own = held(sycl::get_native<opencl>(bundle).at(0), CL(clReleaseProgram));
-        const auto its = held(sycl::get_native<opencl>(device), CL(clReleaseDevice));
-        return binary_for(own.get(), its.get());
+        const auto program = owned(sycl::get_native<opencl>(bundle).at(0), CL(clReleaseProgram));
+        const auto native_device = owned(sycl::get_native<opencl>(device), CL(clReleaseDevice));
+        return binary_for(program.get(), native_device.get());
     } catch (const std::exception &) {
         return {};
     }
 }
 
 sycl::kernel kernel_in(const program_bundle &bundle, const std::string &name) {
-    const auto own = held(sycl::get_native<opencl>(bundle).at(0), CL(clReleaseProgram));
+    const auto program = owned(sycl::get_native<opencl>(bundle).at(0), CL(clReleaseProgram));
     cl_int status = CL_SUCCESS;
     const auto kernel =
-        held(CL(clCreateKernel)(own.get(), name.c_str(), &status), CL(clReleaseKernel));
+        owned(CL(clCreateKernel)(program.get(), name.c_str(), &status), CL(clReleaseKernel));
     check_cl(status, "clCreateKernel");
     return sycl::make_kernel<opencl>(kernel.get(), bundle.get_context());
 }

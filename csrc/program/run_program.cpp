@@ -10,38 +10,38 @@ char *address_of(py::handle array) {
     static PyObject *const pointer = PyUnicode_InternFromString("_pointer");
     const auto address = py::reinterpret_steal<py::object>(PyObject_GetAttr(array.ptr(), pointer));
     if (!address) throw py::error_already_set();
-    void *found = PyLong_AsVoidPtr(address.ptr());
+    void *value = PyLong_AsVoidPtr(address.ptr());
     if (PyErr_Occurred()) throw py::error_already_set();
-    return static_cast<char *>(found);
+    return static_cast<char *>(value);
 }
 
 // Arrays provide their address; host scalars are bytes in the value's data type.
-Program::arguments arguments_of(const Program &p, const py::list &given) {
-    const size_t n = given.size();
+Program::arguments arguments_of(const Program &p, const py::list &arrays) {
+    const size_t n = arrays.size();
     if (n != p.n_arguments)
         throw invalid_arguments("Program: arrays must be " + std::to_string(p.n_arguments) +
                                 " in number, got " + std::to_string(n));
-    Program::arguments found{std::vector<char *>(n, nullptr), {}};
+    Program::arguments result{std::vector<char *>(n, nullptr), {}};
     for (size_t i = 0; i < n; ++i) {
-        PyObject *item = PyList_GET_ITEM(given.ptr(), i);
+        PyObject *item = PyList_GET_ITEM(arrays.ptr(), i);
         if (PyBytes_CheckExact(item)) {
-            found.scalars.resize(n);
-            found.scalars[i] = py::reinterpret_borrow<py::bytes>(item);
+            result.scalars.resize(n);
+            result.scalars[i] = py::reinterpret_borrow<py::bytes>(item);
             continue;
         }
-        found.arrays[i] = address_of(item);
+        result.arrays[i] = address_of(item);
     }
-    return found;
+    return result;
 }
 
-py::object run_program(const py::object &self, const Stream &stream, const py::list &given,
+py::object run_program(const py::object &self, const Stream &stream, const py::list &arrays,
                        const py::object &depends) {
     Program &p = self.cast<Program &>();
-    const auto arguments = arguments_of(p, given);
+    const auto arguments = arguments_of(p, arrays);
     std::vector<sycl::event> events;
     append_events(depends, events);
     const OrderedCall order(stream, events);
-    return submit_program(p, stream, order, {self, given},
+    return submit_program(p, stream, order, {self, arrays},
                           [&](sycl::event &last) { p.submit(stream, arguments, events, last); });
 }
 

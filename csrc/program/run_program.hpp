@@ -11,7 +11,7 @@ namespace sycl_dnn {
 char *address_of(py::handle array);
 // The arguments of one call: arrays provide their address, host scalars are bytes in the value's
 // data type.
-Program::arguments arguments_of(const Program &p, const py::list &given);
+Program::arguments arguments_of(const Program &p, const py::list &arrays);
 
 // Runs `submit(last)` without the GIL, which sets `last` at each step: if a later step fails, the
 // earlier ones are in flight and use `owners`. Returns the event. `nbytes` is the size of the
