@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from sycl_dnn import functional
 from sycl_dnn.functional import docstring_examples
-from sycl_dnn.nn import einops_backend, function_layers, init, padding_layers, utils
+from sycl_dnn.nn import (
+    einops_backend,
+    function_layers,
+    init,
+    padding_layers,
+    torch_compositions,
+    utils,
+)
 from sycl_dnn.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from sycl_dnn.nn.attention_layers import MultiheadAttention
 from sycl_dnn.nn.containers import (

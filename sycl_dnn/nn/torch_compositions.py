@@ -17,9 +17,21 @@ import numpy as np
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import functions
+from sycl_dnn.trace.torch_methods import alias
 
 clip, concat, concatenate, moveaxis, sgn = F.clamp, F.cat, F.cat, F.movedim, F.sign
 vdot = F.dot
+absolute, negative, multiply, divide, true_divide, subtract = (
+    F.abs,
+    F.neg,
+    F.mul,
+    F.div,
+    F.div,
+    F.sub,
+)
+greater, greater_equal, less, less_equal, not_equal, fix = F.gt, F.ge, F.lt, F.le, F.ne, F.trunc
+arccos, arcsin, arctan, arctan2 = F.acos, F.asin, F.atan, F.atan2
 
 
 def _check(name: str, argument: str, rule: str, is_right: bool, x: Any) -> None:
@@ -365,8 +377,102 @@ class utils:  # noqa: N801 - torch's name
             return sycl_dnn.checkpoint(function)(*args, **kwargs)
 
 
+def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> tuple[Any, Any]:
+    """Return the smallest and the largest elements, of all axes or of one."""
+    return F.amin(input, dim, keepdim), F.amax(input, dim, keepdim)
+
+
+def ravel(input: Any) -> Any:
+    """Return the elements along one axis."""
+    return F.reshape(input, (-1,))
+
+
+def positive(input: Any) -> Any:
+    """Return the array itself."""
+    return input
+
+
+def isin(elements: Any, test_elements: Any) -> Any:
+    """Whether elements are among those of another array."""
+    return F.any(F.eq(F.unsqueeze(elements, -1), F.reshape(test_elements, (-1,))), -1)
+
+
+def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
+    """Return the k-th smallest elements along an axis, the first for 1, and their places."""
+    if not 1 <= k <= input.shape[dim]:
+        raise ValueError(f"kthvalue: k must be in [1, {input.shape[dim]}], got {k}")
+    pair = F.sort(input, dim)
+    found = [F.narrow(v, dim, k - 1, 1) for v in pair]
+    return type(pair)(*(found if keepdim else [F.squeeze(v, dim) for v in found]))
+
+
+def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
+    """Return an array with a value at some indices along an axis."""
+    places = _slices(input, dim, F.where(index < 0, index + input.shape[dim], index))
+    if hasattr(value, "shape"):
+        value = F.expand(F.astype(value, str(input.dtype)), places.shape)
+    return F.scatter(input, dim, places, value)
+
+
+def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
+    """Return an array with the slices of another one at indices along an axis."""
+    return F.scatter(input, dim, _slices(input, dim, index), source)
+
+
+def _slices(input: Any, dim: int, index: Any) -> Any:
+    """Return an index of slices as one of elements."""
+    dim %= input.ndim
+    shape = (*input.shape[:dim], index.shape[0], *input.shape[dim + 1 :])
+    return F.expand(F.reshape(index, (-1, *(1,) * (input.ndim - dim - 1))), shape)
+
+
+def scatter_reduce(
+    input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True
+) -> Any:
+    """Add elements by index, or average them; the other reductions of torch are refused."""
+    if reduce not in ("sum", "mean"):
+        raise NotImplementedError(f"scatter_reduce: reduce must be 'sum' or 'mean', got {reduce!r}")
+    src = F.astype(src, str(input.dtype))
+    zeros, ones = F.zeros_like(input), F.ones_like(src)
+    counts = F.scatter_add(zeros, dim, index, ones)
+    kept = input if include_self else F.where(F.eq(counts, 0), input, zeros)
+    total = F.scatter_add(kept, dim, index, src)
+    if reduce == "sum":
+        return total
+    counts = counts + 1 if include_self else F.clamp(counts, min=1)
+    divided = F.div if dtypes.is_float(str(input.dtype)) else F.floor_divide
+    return divided(total, counts)
+
+
+def _windows(input: Any, dimension: int, size: int, step: int) -> Any:
+    """Return ``x.unfold(dimension, size, step)``: windows along an axis, a copy."""
+    dim = dimension % input.ndim
+    n = input.shape[dim]
+    if not 0 <= size <= n or step < 1:
+        raise ValueError(f"unfold: size must be in [0, {n}] and step positive, got {size}, {step}")
+    firsts = range(0, n - size + 1, step)
+    parts = [F.narrow(input, dim, start, size) for start in firsts]
+    # A view in torch: what is read after a write to the other is refused.
+    return alias(input, F.movedim(F.stack(parts, dim), dim + 1, -1))
+
+
 def autocast(
     device_type: str, dtype: Any = "bfloat16", enabled: bool = True, cache_enabled: bool = True
 ) -> AbstractContextManager[None]:
     """Return ``sycl_dnn.autocast`` of a dtype."""
     return sycl_dnn.autocast(str(dtype), enabled)
+
+
+#: Those that are methods of arrays in torch, too.
+functions.add_methods({
+    **{name: globals()[name] for name in (
+        "absolute", "allclose", "aminmax", "arccos", "arcsin", "arctan", "arctan2", "bincount",
+        "clip", "count_nonzero", "cov", "cross", "deg2rad", "diag_embed", "diff", "divide",
+        "equal", "fix", "fliplr", "flipud", "frac", "greater", "greater_equal", "heaviside",
+        "hypot", "index_copy", "index_fill", "inner", "isclose", "kron", "kthvalue", "less",
+        "less_equal", "moveaxis", "multinomial", "multiply", "nanmean", "nansum", "negative",
+        "not_equal", "positive", "rad2deg", "ravel", "rot90", "scatter_reduce", "sgn", "sinc",
+        "subtract", "true_divide", "vdot", "xlogy",
+    )},
+    "unfold": _windows,
+})  # fmt: skip

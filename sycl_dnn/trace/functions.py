@@ -11,6 +11,7 @@ from typing import Any
 
 _layer: ModuleType | None = None
 _others: tuple[ModuleType, ...] = ()
+_methods: dict[str, Any] = {}
 
 
 def provide(layer: ModuleType, *others: ModuleType) -> None:
@@ -22,6 +23,17 @@ def provide(layer: ModuleType, *others: ModuleType) -> None:
 def is_public(name: str) -> bool:
     """Whether ``sycl_dnn.functional`` has a function of this name."""
     return hasattr(_layer, name)
+
+
+def add_methods(methods: dict[str, Any]) -> None:
+    """Let arrays in modules have more methods of torch's: functions of an array, by name."""
+    _methods.update(methods)
+
+
+def method(name: str) -> Any:
+    """Return the function for a method of torch's; None if there is none."""
+    found = _methods.get(name)
+    return getattr(_layer, name, None) if found is None else found
 
 
 def __getattr__(name: str) -> Any:

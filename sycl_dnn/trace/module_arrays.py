@@ -215,7 +215,7 @@ def _others(x: Any, name: str) -> Callable[..., Any] | None:
         return ADDED[name]
     if name.endswith("_") and (name[:-1] in _IN_PLACE or name[:-1] in WRITERS):
         return lambda x, *args, **kwargs: _written(x, name[:-1], args, kwargs)
-    return getattr(functions, name) if functions.is_public(name) else None
+    return functions.method(name)
 
 
 class ModuleArray(dpnp.ndarray):  # type: ignore[misc]

@@ -350,7 +350,11 @@ WRITERS = frozenset((
     "clamp_min", "cos", "div", "elu", "erf", "exp", "floor", "hardtanh", "index_add",
     "leaky_relu", "lerp", "log", "masked_fill", "mul", "nan_to_num", "neg", "pow", "reciprocal",
     "relu", "round", "rsqrt", "scatter", "scatter_add", "selu", "sigmoid", "sin", "sqrt", "square",
-    "sub", "tanh", "tril", "triu", "trunc",
+    "sub", "tanh", "tril", "triu", "trunc", "absolute", "addmm", "asinh", "atan2", "baddbmm",
+    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "clip", "divide", "erfc", "frac",
+    "greater", "greater_equal", "hypot", "index_copy", "index_fill", "index_put", "less",
+    "less_equal", "logical_xor", "multiply", "negative", "not_equal", "scatter_reduce", "sinc",
+    "subtract", "true_divide", "xlogy",
 ))  # fmt: skip
 
 
@@ -359,7 +363,7 @@ def _writing(name: str) -> Callable[..., Any] | None:
     if not name.endswith("_") or name[:-1] not in WRITERS:
         return None
     plain = name[:-1]
-    function = _WRITTEN.get(plain) or getattr(functions, plain)
+    function = _WRITTEN.get(plain) or functions.method(plain)
 
     def method(x: Any, *args: Any, **kwargs: Any) -> Any:
         return written(x, name, function(unspoilt(name, x), *args, **kwargs))
@@ -414,6 +418,8 @@ ADDED: dict[str, Callable[..., Any]] = {
     "expand_as": lambda x, other: _expand(x, *other.shape), "float": _as("float32"),
     "flip": lambda x, *dims, **named: functions.flip(x, **named or {"dims": _sizes(dims)}),
     "half": _as("float16"), "int": _as("int32"), "is_floating_point": lambda x: x.is_float,
+    "byte": _as("uint8"), "char": _as("int8"), "short": _as("int16"),
+    "is_complex": lambda x: False, "is_contiguous": lambda x, **named: True,
     "long": _as("int64"), "new_empty": _constant(0), "new_full": _new_full,
     "new_ones": _constant(1), "new_zeros": _constant(0),
     "new_tensor": _new_tensor, "cuda": _itself, "xpu": _itself, "get_device": lambda x: 0,
@@ -477,7 +483,7 @@ class TorchMethods:
         if _manner.depth and not name.startswith("_"):
             found = ADDED.get(name)
             if found is None:
-                found = getattr(functions, name) if functions.is_public(name) else _writing(name)
+                found = functions.method(name) or _writing(name)
             if found is not None:
                 return lambda *args, **kwargs: found(self, *args, **kwargs)
         return super().__getattr__(name)  # type: ignore[misc]

@@ -7,6 +7,7 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn import nn
 from sycl_dnn.nn import torch_names
 
 A = np.array([[0.5, -2.0, 3.0], [4.0, 0.0, -1.5], [1.0, 7.0, 2.5]], "f4")
@@ -64,6 +65,17 @@ CALLS = [
     ("t.cov(v)", "np.cov(v)"),
     ("t.searchsorted(s, a)", "np.searchsorted(s, a)"),
     ("t.bucketize(a, s, right=True)", "np.searchsorted(s, a, 'right')"),
+    ("t.max(a, b)", "np.maximum(a, b)"),
+    ("t.min(a, b)", "np.minimum(a, b)"),
+    ("t.true_divide(b, a + 9)", "b / (a + 9)"),
+    ("t.ravel(a)", "a.ravel()"),
+    ("t.aminmax(a, dim=0)[1]", "a.max(0)"),
+    ("t.isin(k, k[1])", "np.isin(k, k[1])"),
+    ("t.kthvalue(a, 2)[0]", "np.sort(a)[:, 1]"),
+    ("t.kthvalue(a, 2, 0, True).indices", "np.argsort(a, 0)[1:2]"),
+    ("t.index_fill(a, 1, k[1] - 4, 9.0)", "np.stack([a[:, 0], a[:, 1], a[:, 0] * 0 + 9], 1)"),
+    ("t.index_fill(a, 0, k[1] - 3, v[2])", "np.stack([v * 0 + 3, a[1], a[2]])"),
+    ("t.index_copy(a, 1, k[1, :1] - 1, b[:, :1])", "np.stack([a[:, 0], a[:, 1], b[:, 0]], 1)"),
 ]  # fmt: skip
 
 
@@ -159,3 +171,76 @@ def test_blocks_of_torch(queue):
 def test_what_cannot_be_computed_is_refused(call, words, queue):
     with pytest.raises(ValueError, match=words):
         call(dpnp.asarray(A, sycl_queue=queue))
+
+
+def test_scattered_elements_are_added_or_averaged(queue):
+    a, b, index = A.copy(), B.copy(), np.array([[0, 1, 1], [0, 2, 2]])
+    x, y, i = (dpnp.asarray(v, sycl_queue=queue) for v in (a, b, index))
+    for reduce in ("sum", "mean"):
+        for include_self in (True, False):
+            expected = a.copy()
+            for row, column in np.ndindex(3, 3):
+                own = [b[row, k] for k in range(3) if row < 2 and index[row, k] == column]
+                values = own + [a[row, column]] * (include_self or not own)
+                expected[row, column] = np.sum(values) if reduce == "sum" else np.mean(values)
+            found = torch_names.scatter_reduce(x, 1, i, y, reduce, include_self=include_self)
+            np.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-6)
+    with pytest.raises(NotImplementedError, match="reduce must be 'sum' or 'mean', got 'amax'"):
+        torch_names.scatter_reduce(x, 1, i, y, "amax")
+
+
+class Called(nn.Module):
+    def __init__(self, call):
+        super().__init__()
+        self.call = call
+
+    def forward(self, x, y):
+        return self.call(x, y)
+
+
+#: Calls of methods, and what they mean in NumPy.
+METHODS = {
+    "unfold": (lambda x, y: x.unfold(1, 2, 1), lambda x, y: np.stack([x[:, :2], x[:, 1:]], 1)),
+    "unfold in steps": (lambda x, y: x.unfold(0, 1, 2), lambda x, y: x[::2, :, None]),
+    "frac": (lambda x, y: x.frac(), lambda x, y: x - np.trunc(x)),
+    "index_fill_": (lambda x, y: (x * 1).index_fill_(1, y[0].long() * 0, 4.0),
+                    lambda x, y: np.concatenate([x[:, :1] * 0 + 4, x[:, 1:]], 1)),
+    "diff": (lambda x, y: x.diff(dim=0), lambda x, y: np.diff(x, axis=0)),
+    "synonyms": (lambda x, y: x.multiply(y).subtract(y).negative(), lambda x, y: y - x * y),
+    "comparisons": (lambda x, y: x.greater(y), lambda x, y: x > y),
+    "written": (lambda x, y: (x * 1).multiply_(y).clip_(0, 3), lambda x, y: np.clip(x * y, 0, 3)),
+    "short": (lambda x, y: x.short() if x.is_contiguous() else x, lambda x, y: x.astype("i2")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_in_modules(name, queue):
+    call, reference = METHODS[name]
+    x, y = (dpnp.asarray(v, sycl_queue=queue) for v in (A, B))
+    net, expected = Called(call), reference(A, B)
+    for found in (net(x, y), sycl_dnn.vjp(net, x, y)[0], sycl_dnn.compile(net)(x, y)):
+        np.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-6)
+        assert found.dtype == expected.dtype
+
+
+def test_windows_of_no_size_are_refused(queue):
+    with pytest.raises(ValueError, match=r"unfold: size must be in \[0, 3\].* got 4, 1"):
+        Called(lambda x, y: x.unfold(1, 4, 1))(*(dpnp.asarray(v, sycl_queue=queue) for v in (A, B)))
+
+
+def test_windows_are_not_read_after_a_write(queue):
+    def changed(x, y):
+        z = x * 1
+        windows = z.unfold(1, 2, 1)
+        z.add_(1)
+        return windows.sum()
+
+    def of_windows(x, y):
+        z = x * 1
+        z.unfold(1, 2, 1).add_(1)
+        return z.sum()
+
+    x, y = (dpnp.asarray(v, sycl_queue=queue) for v in (A, B))
+    for call in (changed, of_windows):
+        with pytest.raises(RuntimeError, match="may share memory with one|is read after add_"):
+            Called(call)(x, y)

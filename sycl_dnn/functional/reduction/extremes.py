@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import dpnp
 
 from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.binary import maximum, minimum
 from sycl_dnn.functional.arithmetic.operands import check_real
 from sycl_dnn.functional.reduction.sums import (
     axes_of,
@@ -168,13 +169,21 @@ _PAIR = "dpnp.ndarray or Array\n    With ``dim`` a named tuple (values, indices)
 
 @operation
 @documented(_FIRST, returns=_PAIR, **_ONE)
-def max(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | ValuesAndIndices:
-    """Return the maxima, along an axis with their indices."""
+def max(
+    input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False
+) -> Tensor | ValuesAndIndices:
+    """Return the maxima, along an axis with their indices, or those of two arrays."""
+    if isinstance(dim, Tensor):
+        return maximum(input, dim)
     return _with_indices("max", ops.MAX, dpnp.max, input, dim, keepdim)
 
 
 @operation
 @documented(_FIRST, returns=_PAIR, **_ONE)
-def min(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | ValuesAndIndices:
-    """Return the minima, along an axis with their indices."""
+def min(
+    input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False
+) -> Tensor | ValuesAndIndices:
+    """Return the minima, along an axis with their indices, or those of two arrays."""
+    if isinstance(dim, Tensor):
+        return minimum(input, dim)
     return _with_indices("min", ops.MIN, dpnp.min, input, dim, keepdim)
