@@ -86,9 +86,10 @@ class Ours:
         """Return the calls by pass and variant."""
         function = getattr(self._dnn.functional, layer.function)
         self._dnn.set_kernels(self._kernels)
-        arrays = [self._array(a, dtype) for a in values(layer)]
+        given = values(layer)
+        arrays = [self._array(a, dtype) for a in given]
         if layer.images and layer.layout != "row_major":
-            arrays[0] = self._channels_last(arrays[0])
+            arrays[0] = self._channels_last(given[0], dtype)
         args, kwargs = self._arguments(layer, arrays, dtype)
         places = _places(layer, args)
         y, pullback = self._dnn.vjp(
@@ -107,12 +108,12 @@ class Ours:
 
         return {"forward": {"eager": forward}, "backward": {"eager": backward}}
 
-    def _channels_last(self, x: Any) -> Any:
-        """Return an activation in the layout of the previous layer's result."""
-        bits = x.data if isinstance(x, self._dnn.Array) else x
-        last = self._dpnp.ascontiguousarray(self._dpnp.moveaxis(bits, 1, -1))
-        moved = self._dpnp.moveaxis(last, -1, 1)
-        return self._dnn.Array(moved, x.dtype) if bits is not x else moved
+    def _channels_last(self, array: np.ndarray, dtype: str) -> Any:
+        """Return an activation as the previous layer's result: its layout, in huge pages."""
+        last = self._array(np.ascontiguousarray(np.moveaxis(array, 1, -1)), dtype)
+        bits = last.data if isinstance(last, self._dnn.Array) else last
+        moved = self._dpnp.moveaxis(bits, -1, 1)
+        return self._dnn.Array(moved, last.dtype) if bits is not last else moved
 
     def _arguments(self, layer: Layer, arrays: list[Any], dtype: str) -> tuple[Any, Any]:
         if layer.function == "lstm":

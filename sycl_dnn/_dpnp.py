@@ -17,11 +17,15 @@ import dpctl.memory
 import numpy as np
 from dpctl.utils import SequentialOrderManager
 
+from sycl_dnn import _core
+
 __all__ = [
-    "FAULTS", "NEEDED", "address", "array_in", "array_maker", "array_of_class", "bits_as",
+    "FAULTS", "LARGE", "NEEDED", "address", "array_in", "array_maker", "array_of_class", "bits_as",
     "host_view", "in_dtype", "is_memory", "is_readable", "place", "usm_array", "view",
 ]  # fmt: skip
 
+#: Bytes below which memory does not move to huge pages.
+LARGE = 4 << 20
 #: Private name: what breaks without it.
 NEEDED: dict[str, str] = {
     "dpnp.ndarray._create_from_usm_ndarray": "no result can become a dpnp array",
@@ -152,14 +156,32 @@ def _is_narrow(dtype: Any) -> bool:
 
 
 def array_in(values: Any, dtype: Any, **kwargs: Any) -> Any:
-    """Return ``dpnp.asarray(values, dtype, **kwargs)``, with floats as for ``in_dtype``."""
+    """Return ``dpnp.asarray(values, dtype, **kwargs)``, with floats as for ``in_dtype``.
+
+    A large copy of a NumPy array on a CPU is in huge pages, as that array is.
+    """
     import dpnp
 
     if dtype is not None and _is_narrow(dtype):
         array = dpnp.asarray(values, **kwargs)
         if array.dtype.kind == "f":
             return in_dtype(array, dtype)
+    if _is_copied_whole(values, dtype) and kwargs.keys() <= {"sycl_queue", "device", "usm_type"}:
+        array = dpnp.empty(values.shape, dtype=values.dtype, **kwargs)
+        _core.use_huge_pages(array.sycl_queue, array.get_array().usm_data, is_fresh=True)
+        array[...] = values
+        return array
     return dpnp.asarray(values, dtype=dtype, **kwargs)
+
+
+def _is_copied_whole(values: Any, dtype: Any) -> bool:
+    """Whether ``dpnp.asarray`` copies the bytes of a large NumPy array, on any device."""
+    if type(values) is not np.ndarray or values.nbytes < LARGE or not values.flags.c_contiguous:
+        return False
+    if dtype is not None and np.dtype(dtype) != values.dtype:
+        return False
+    is_everywhere = values.dtype.kind in "iu" or values.dtype == np.float32
+    return is_everywhere and values.dtype.isnative
 
 
 class _OnHost:

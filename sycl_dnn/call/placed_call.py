@@ -34,10 +34,13 @@ class Plan:
         Repeats calls without Python, if possible.
     reverse : type or None
         ``reverse(plan, saved)`` returns the pullback for the values that a call saved.
+    is_remembered : bool
+        Whether a call of it has been remembered.
     """
 
     check: Check = staticmethod(nothing_captured)
     reverse: Any = None
+    is_remembered: bool = False
 
     def __init__(
         self,
@@ -129,6 +132,10 @@ class PlacedCall:
         # What guards compare may lead back to the plan.
         guard = None if plan.check is nothing_captured else weakref.ref(plan.check)
         arrays = self.call.arrays if arrays is None else arrays
+        if not plan.is_remembered:
+            # Arrays that make a new plan tend to come again, such as parameters.
+            allocation.move_to_huge_pages(arrays, self.queue)
+            plan.is_remembered = True
         plans.calls.remember(
             subject, args, kwargs, self.out, arrays, key, weakref.ref(plan),
             plan.call_plan, self.stream, pool_of(self.queue), guard, plan.reverse,

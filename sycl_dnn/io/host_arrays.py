@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import dpnp
 import numpy as np
 
+from sycl_dnn._dpnp import array_in
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.array import Array
 
@@ -41,7 +42,7 @@ def on_host(array: Any) -> Stored:
 
 def on_device(stored: Stored, queue: Any) -> Any:
     """Copy an array to a queue."""
-    array = dpnp.asarray(stored.values, sycl_queue=queue)
+    array = array_in(stored.values, None, sycl_queue=queue)
     return Array(array, stored.dtype) if stored.dtype in dtypes.CARRIED else array
 
 

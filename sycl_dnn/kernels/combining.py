@@ -3,8 +3,9 @@
 
 The state of a reduction is a list of registers. Floating-point sums are compensated: a second
 register accumulates rounding errors, so that the error does not grow with the number of elements.
-Extremes of floats have a second register, too: the last NaN. So the first one is the result of one
-instruction each time, which may lose a NaN, and not of several that wait for each other.
+Extremes of floats have a second register, too: the bits of whether there was a NaN. So the first
+one is the result of one instruction each time, which may lose a NaN, and not of several that wait
+for each other.
 """
 
 from __future__ import annotations
@@ -85,13 +86,14 @@ class Reduction:
         self._is_sum = term.operation == "sum" and _is_float(self._register)
         self._loses = self._is_sum and not is_block
         self._has_nan = term.operation in ("max", "min") and _is_float(self._register)
+        self._bits = f"i{TYPES[self._register][0]}"
 
     def start(self, width: int) -> State:
         """Return the state over no elements."""
         k = self._kernel
         state = [k.constant(_start(self._operation, self._register), self._register, width)]
         if self._has_nan:
-            state.append(k.constant(0, self._register, width))
+            state.append(k.constant(0, self._bits, width))
         return [*state, k.constant(_NOWHERE, "i32", width)] if self.has_places else state
 
     def total_start(self, width: int) -> State:
@@ -105,7 +107,9 @@ class Reduction:
         if self._operation in ("any", "all"):
             v = k.converted(v, "bool")
         state = [k.repeated(k.converted(v, self._register), width)]
-        state = state * 2 if self._has_nan else state
+        if self._has_nan:
+            bits = [k.constant(n, self._bits, width) for n in (-1, 0)]
+            state.append(k.select(k.call("isnan", state[0]), *bits))
         return state if place is None else [*state, k.repeated(k.converted(place, "i32"), width)]
 
     def masked(self, state: State, holds: Value) -> State:
@@ -121,9 +125,7 @@ class Reduction:
         if operation in ("max", "min"):
             wins = k.call("gt" if operation == "max" else "lt", a[0], b[0])
             best = k.select(wins, a[0], b[0])
-            if not self._has_nan:
-                return [best]
-            return [best, k.select(k.call("isnan", b[1]), b[1], a[1])]
+            return [best, *[k.call("or", a[1], b[1]) for _ in range(self._has_nan)]]
         return [k.call({"sum": "add", "prod": "mul", "any": "or", "all": "and"}[operation], *a, *b)]
 
     def _earlier(self, a: State, b: State) -> State:
@@ -182,13 +184,12 @@ class Reduction:
 
     def result(self, state: State) -> Value:
         """Return the register of the result."""
-        value = state[1] if self.has_places else state[0]
+        k, value = self._kernel, state[1] if self.has_places else state[0]
         if self._has_nan:
-            value = self._kernel.select(self._kernel.call("isnan", state[1]), state[1], state[0])
-        return rounded(
-            self._kernel, self._kernel.converted(value, REGISTERS[self._term.dtype]),
-            self._term.dtype,
-        )  # fmt: skip
+            nan = k.constant(math.nan, self._register, value.width)
+            has_none = k.call("eq", state[1], k.constant(0, self._bits, value.width))
+            value = k.select(has_none, value, nan)
+        return rounded(k, k.converted(value, REGISTERS[self._term.dtype]), self._term.dtype)
 
 
 def variables(kernel: Kernel, states: Sequence[State]) -> list[State]:

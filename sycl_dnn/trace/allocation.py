@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import dpnp.tensor
@@ -12,7 +12,7 @@ import numpy as np
 
 from sycl_dnn import _core
 from sycl_dnn._core import ResultPool
-from sycl_dnn._dpnp import array_maker, view
+from sycl_dnn._dpnp import LARGE, array_maker, view
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onednn.memory import KINDS, allocated
 from sycl_dnn.trace.layout import row_major_strides
@@ -104,6 +104,16 @@ def together(blanks: Sequence[Blank], queue: Any) -> list[Any]:
     memory = allocated(_DEVICE, starts[-1], queue, "packed constants")
     _core.use_huge_pages(queue, memory, is_fresh=True)
     return [_part(memory, *pair) for pair in zip(blanks, starts, strict=False)]
+
+
+def move_to_huge_pages(arrays: Iterable[Any], queue: Any) -> None:
+    """Move large usm_ndarrays on a CPU to huge pages, as NumPy has for its arrays.
+
+    A small part of an allocation does not move the rest.
+    """
+    for array in arrays:
+        if array.nbytes >= LARGE and array.usm_data.nbytes < 2 * array.nbytes:
+            _core.use_huge_pages(queue, array.usm_data, is_fresh=False)
 
 
 def _part(memory: Any, blank: Blank, start: int) -> Any:
