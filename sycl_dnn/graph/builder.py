@@ -198,10 +198,13 @@ class Graph(Operations, _core.OpGraph):
         """The results of a call, in order."""
         if self._marked:
             return list(self._marked)
+        inner = self._inner_ids()
+        return [v for node in self.nodes for v in node.outputs if v.id not in inner]
+
+    def _inner_ids(self) -> set[int]:
+        """Return the ids of the values that operations read and that have no ``End``."""
         read = {v.id for node in self.nodes for v in node.values if node.operation.name != "end"}
-        ended = {node.inputs["src"].id for node in self.nodes if node.operation.name == "end"}
-        results = [v for node in self.nodes for v in node.outputs]
-        return [v for v in results if v.id not in read or v.id in ended]
+        return read - {n.inputs["src"].id for n in self.nodes if n.operation.name == "end"}
 
     def _value(
         self, dtype: str, shape: Any, name: str, kind: str = "undef", data: Any = None
@@ -277,10 +280,9 @@ class Graph(Operations, _core.OpGraph):
                 super().finalize()
 
     def _end_results(self) -> None:
-        read = {v.id for node in self.nodes for v in node.values if node.operation.name != "end"}
-        ended = {node.inputs["src"].id for node in self.nodes if node.operation.name == "end"}
+        inner = self._inner_ids()
         for value in self._marked:
-            if value.id in read - ended:
+            if value.id in inner:
                 self.end(value)
 
     def partitions(self, policy: str = "fusion") -> list[_core.Partition]:

@@ -164,6 +164,16 @@ def sizes_of(groups: list[list], operand: int) -> tuple[int, ...]:
     return (1,) * (3 - len(sizes)) + tuple(sizes)
 
 
+def fast_grids(
+    a: Tensor, b: Tensor, shape: tuple[int, ...], order: tuple[int, ...]
+) -> tuple[Tensor, Tensor]:
+    """Return two operands over merged axes; the second is spread if no compiled kernel fits."""
+    if [p[1] for _, p in merged(shape, order, a, b)] not in FAST:
+        b = spread(b, shape, order)
+    groups = merged(shape, order, a, b)
+    return grid(a, sizes_of(groups, 0)), grid(b, sizes_of(groups, 1))
+
+
 def _negation() -> PrimitiveAttr:
     attr, ops = PrimitiveAttr(), PostOps()
     ops.append_eltwise(A.eltwise_linear, -1.0, 0.0)
@@ -214,12 +224,8 @@ def _computed(kind: algorithm, a: Tensor, b: Tensor, shape: tuple[int, ...], dty
             attr = _negation() if negative else None
         else:
             a = spread(a, shape, order)
-    if [p[1] for _, p in merged(shape, order, a, b)] not in FAST:
-        b = spread(b, shape, order)
-    groups = merged(shape, order, a, b)
-    sizes = sizes_of(groups, 0)
-    first, second = grid(a, sizes), grid(b, sizes_of(groups, 1))
-    result = _primitive(kind, first, second, Out(sizes, work_dtype), attr)
+    first, second = fast_grids(a, b, shape, order)
+    result = _primitive(kind, first, second, Out(first.shape, work_dtype), attr)
     if kind in (A.binary_max, A.binary_min):
         result = _with_nan_of(first, result)
     return shown(a.trace.convert(result, dtype), shape, order, dtype)

@@ -9,18 +9,7 @@ from sycl_dnn._core import algorithm
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.gradients import Grads, rule_for
-from sycl_dnn.trace.pointwise import (
-    FAST,
-    binary,
-    div,
-    linear_map,
-    merged,
-    mul,
-    shown,
-    sizes_of,
-    sub,
-    zeros,
-)
+from sycl_dnn.trace.pointwise import binary, div, fast_grids, linear_map, mul, shown, sub, zeros
 from sycl_dnn.trace.recording import OF_DOUBLES, Trace
 from sycl_dnn.trace.reductions import sum_to
 from sycl_dnn.trace.steps import Entry, Out
@@ -30,7 +19,6 @@ from sycl_dnn.trace.views import (
     broadcast_shape,
     expand_rank,
     filled,
-    grid,
     laid_out,
     spread,
     untaped,
@@ -60,14 +48,12 @@ def _selected(c: Tensor, a: Tensor, b: Tensor, shape: tuple[int, ...], dtype: st
     full = [t for t in (a, b, c) if t.shape == shape]
     order = axis_order(full[0] if full else None, len(shape))
     a, c, b = spread(a, shape, order), spread(c, shape, order), laid_out(b, order)
-    if [p[1] for _, p in merged(shape, order, a, b)] not in FAST:
-        b = spread(b, shape, order)
-    groups = merged(shape, order, a, b)
-    sizes = sizes_of(groups, 0)
+    first, second = fast_grids(a, b, shape, order)
+    sizes = first.shape
     flags = Tensor(c.trace, c.storage, layout.row_major(sizes, "int8"), "int8", sizes, c.offset)
     result = a.trace.primitive(
         "binary",
-        {"src_0": grid(a, sizes), "src_1": grid(b, sizes_of(groups, 1)), "src_2": flags},
+        {"src_0": first, "src_1": second, "src_2": flags},
         {"dst": Out(sizes, dtype)},
         algorithm=algorithm.binary_select,
     )["dst"]
