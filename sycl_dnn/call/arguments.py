@@ -87,19 +87,19 @@ _PLAIN = frozenset((int, float, bool, str, type(None)))
 _NO_ARRAY = "at least one argument must be a dpnp.ndarray"
 
 
-def told_apart(value: Any) -> Any:
+def constant_key(value: Any) -> Any:
     """Return the key of a constant: -0.0 equals 0.0 and True equals 1 but they are different."""
     kind = value.__class__
     if kind is tuple:
-        return tuple(map(told_apart, value))
+        return tuple(map(constant_key, value))
     if isinstance(value, (float, complex, np.inexact, range)):
         return (kind, repr(value))
     return value if kind is str else (kind, value)
 
 
-def told_apart_node(node: tree.Opened) -> Any:
+def container_key(node: tree.Opened) -> Any:
     """Return the key of a container: code that iterates over a dict sees the order of its keys."""
-    return (node.kind, told_apart(node.order or node.aux))
+    return (node.kind, constant_key(node.order or node.aux))
 
 
 class Collected:
@@ -129,7 +129,7 @@ class Collected:
             self.objects.append(value)
             return (array.shape, array.strides, array.dtype)
         if kind in _PLAIN:
-            return (kind, told_apart(value))
+            return (kind, constant_key(value))
         return self._rare_token(value, kind)
 
     def _rare_token(self, value: Any, kind: type) -> Any:
@@ -154,7 +154,7 @@ class Collected:
         node = tree.opened(value)
         if node is not None:
             self._note_held(tree.held_by(node))
-            return (told_apart_node(node), *[self.token(v) for v in node.children])
+            return (container_key(node), *[self.token(v) for v in node.children])
         return self._parameter_token(value, kind)
 
     def _note_held(self, held: Any) -> None:
@@ -174,7 +174,7 @@ class Collected:
                     "arrays must be dpnp.ndarray, got numpy.ndarray; dpnp.asarray copies it to "
                     "the device"
                 )
-            return (kind, told_apart(value.item()))
+            return (kind, constant_key(value.item()))
         if hasattr(value, "__dlpack__"):
             raise TypeError(
                 f"arrays must be dpnp.ndarray, got {kind_of(value)}; sycl_dnn.asarray copies it to "
@@ -184,7 +184,7 @@ class Collected:
             hash(value)
         except TypeError:
             raise TypeError(f"cannot take an argument of type {kind.__name__}") from None
-        return (kind, told_apart(value))
+        return (kind, constant_key(value))
 
     def _note(self, value: Any, array: Any) -> None:
         self.arrays.append(array)
@@ -240,7 +240,7 @@ class UserCall(Collected):
         if isinstance(value, np.floating):
             self.numbers.append(float(value))
             return float
-        if is_looked_into(value):
+        if is_inspected(value):
             self.others.append(value)
             return key_of(value)
         token = super()._parameter_token(value, kind)
@@ -249,7 +249,7 @@ class UserCall(Collected):
         return token
 
 
-def is_looked_into(value: Any) -> bool:
+def is_inspected(value: Any) -> bool:
     """Whether guards check an argument as they check captured objects."""
     if isinstance(value, (type, enum.Enum, np.dtype, np.generic, np.ndarray)):
         return False
@@ -263,7 +263,7 @@ def held_token(value: Any) -> Any:
     node = tree.opened(value)
     if node is None:
         return Collected().token(value)
-    return (told_apart_node(node), *[held_token(v) for v in node.children])
+    return (container_key(node), *[held_token(v) for v in node.children])
 
 
 def check_tensors(name: str, body: Any, args: Any, kwargs: Any) -> None:

@@ -234,7 +234,9 @@ def _pulled_back(
             seeds[id(leaf)] = seed if old is None else added(old, seed)
     differentiable = [t for t in inputs if t.is_float]
     input_grads = propagate(trace, part.entries, seeds, differentiable)
-    by_id = {id(t): _laid(trace, t, g) for t, g in zip(differentiable, input_grads, strict=True)}
+    by_id = {
+        id(t): _in_layout_of(trace, t, g) for t, g in zip(differentiable, input_grads, strict=True)
+    }
     return [by_id.get(id(t)) for t in inputs]
 
 
@@ -246,7 +248,7 @@ def _seed(trace: Trace, value: Any, leaf: Tensor) -> Tensor:
     return value
 
 
-def _laid(trace: Trace, tensor: Tensor, grad: Tensor | None) -> Tensor:
+def _in_layout_of(trace: Trace, tensor: Tensor, grad: Tensor | None) -> Tensor:
     """Return a gradient in the layout of its array, zeros if there is none."""
     if grad is None:
         return zeros_like(tensor)
@@ -257,7 +259,7 @@ def _laid(trace: Trace, tensor: Tensor, grad: Tensor | None) -> Tensor:
     return trace.view(grad, trace.reorder(grad, desc), lambda g: g)
 
 
-def _separate(tensors: list[Tensor]) -> list[Tensor]:
+def _with_own_gradients(tensors: list[Tensor]) -> list[Tensor]:
     """Return the same tensors again, so that each has its own gradient."""
     # An outer reverse pass follows the original tensor.
     return [t.trace.view(t, alias(t), lambda grad: grad) for t in tensors]
@@ -285,7 +287,7 @@ def inner_vjp(
         raise TypeError("vjp: a function compiled with its own dtype has no gradients inside")
     args = tree.map(lambda v: _traced(trace, v), tuple(args))
     tensors = [v for v in tree.leaves(args) if isinstance(v, Tensor)]
-    supply = iter(trace.logged(_separate, tensors))
+    supply = iter(trace.logged(_with_own_gradients, tensors))
     part = trace.tape_part(training=True)
     args = tree.map(lambda v: next(supply) if isinstance(v, Tensor) else v, args)
     refuse_inner(args)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sycl_dnn import tree
-from sycl_dnn.call.arguments import told_apart, told_apart_node
+from sycl_dnn.call.arguments import constant_key, container_key
 from sycl_dnn.call.capturing import Number
 from sycl_dnn.call.code_facts import is_library
 from sycl_dnn.call.recorded_tensor import Opaque, RecordedTensor
@@ -70,7 +70,7 @@ def _rare_token(recording: Any, value: Any, kind: type) -> Any:
         )
     node = tree.opened(value)
     if node is not None:
-        return (told_apart_node(node), *[token(recording, v) for v in node.children])
+        return (container_key(node), *[token(recording, v) for v in node.children])
     if isinstance(value, Tensor) or nested_arguments.is_array(value):
         raise Unknown
     return _constant_token(value, kind)
@@ -82,7 +82,7 @@ def _constant_token(value: Any, kind: type) -> Any:
         hash(value)
     except TypeError:
         raise Unknown from None
-    return (kind, told_apart(value))
+    return (kind, constant_key(value))
 
 
 def function_token(recording: Any, function: Any) -> Any:

@@ -63,8 +63,8 @@ class Captures:
         # A method's instance is not kept alive, unless what it holds refers to it.
         parts = isinstance(function, types.MethodType)
         roots = (function.__func__, function.__self__) if parts else (function,)
-        self._roots = tuple(map(_referring, roots))
-        self._others = tuple(map(_referring, others))
+        self._roots = tuple(map(_weakly, roots))
+        self._others = tuple(map(_weakly, others))
         self._reads = reads_of(*roots, tuple(others))
         self._structure = structure_of(self._reads)
 
@@ -82,7 +82,7 @@ class Captures:
         reads = reads_of(*roots, tuple(others))
         if not same(structure_of(reads), self._structure):
             return False
-        self._reads, self._others = reads, tuple(map(_referring, others))
+        self._reads, self._others = reads, tuple(map(_weakly, others))
         return True
 
     def named(self) -> list[str]:
@@ -199,12 +199,12 @@ class _Walk:
 
     def _read(self, read: Callable[[Any], Any], key: Any, value: Any) -> None:
         """Note a read, and follow what it gave."""
-        self.reads.append((read, key, _referring(value)))
+        self.reads.append((read, key, _weakly(value)))
         self._waiting.append(value)
 
     def _items(self, container: Any) -> None:
         items = tuple(container)
-        self.reads.append((tuple, container, tuple(map(_referring, items))))
+        self.reads.append((tuple, container, tuple(map(_weakly, items))))
         self._waiting.extend(items)
 
     def _follow(self, value: Any) -> None:
@@ -335,7 +335,7 @@ def _is_instance(value: Any) -> bool:
     return not is_code and kind.__weakrefoffset__ != 0 and not is_library(kind.__module__)
 
 
-def _referring(value: Any) -> Any:
+def _weakly(value: Any) -> Any:
     return weakref.ref(value) if _is_instance(value) else value
 
 

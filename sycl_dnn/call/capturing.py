@@ -268,13 +268,13 @@ class Tail:
             elif isinstance(entry, FromNumber):
                 arrays.append(entry.array(call.numbers, queue))
             else:
-                arrays.append(_usable(held[entry], call, len(arrays)))
+                arrays.append(_held_array(held[entry], call, len(arrays)))
         del call.objects[len(call.arrays) :]
         call.objects += [held[e] if isinstance(e, int) else None for e in entries]
         return arrays
 
 
-def _usable(value: Any, call: Any, index: int) -> Any:
+def _held_array(value: Any, call: Any, index: int) -> Any:
     if isinstance(value, Seed):
         return value.bytes()
     array = value.get_array() if hasattr(value, "get_array") else value

@@ -108,37 +108,37 @@ class custom_vjp:  # noqa: N801 - used as a decorator
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise TypeError(f"custom_vjp: forward of {name} must return (result, residuals)")
 
-        def entered(part: TapePart, args: Any, captured: Any) -> Any:
+        def record(part: TapePart, args: Any, captured: Any) -> Any:
             def pulled(residuals: Any, dy: Any) -> Any:
                 with running(trace):
                     return trace.hidden(backward(trace.shown(residuals), trace.shown(dy)))
 
-            return _entered(name, pulled, part, args, captured)
+            return _put_on_tape(name, pulled, part, args, captured)
 
         captured = tree.map(lambda v: _captured_by(trace, v), returned)
-        return trace.joined((self, trace.identity(backward)), entered, (part, args, captured), {})
+        return trace.joined((self, trace.identity(backward)), record, (part, args, captured), {})
 
 
 def _captured_by(trace: Any, value: Any) -> Any:
     return trace.capture(value) if nested_arguments.is_array(value) else value
 
 
-def _entered(
+def _put_on_tape(
     name: str, backward: Callable[..., Any], part: TapePart, args: Any, captured: tuple[Any, Any]
 ) -> Any:
     """Put the rule of a function on the tape; return its result."""
     trace, tape = part.trace, part.entries
     inputs = {str(i): t for i, t in enumerate(tree.leaves(args)) if isinstance(t, Tensor)}
-    result, residuals = (tree.map(_own, value) for value in captured)
+    result, residuals = (tree.map(_aliased, value) for value in captured)
     _put_residuals(trace, inputs, captured[1], residuals, tape)
     outputs = {str(i): t for i, t in enumerate(tree.leaves(result)) if isinstance(t, Tensor)}
 
     def rule(entry: Entry, grads: Grads) -> Grads:
         leaves, form = tree.flatten(result)
         output_grads = [
-            grads[str(i)] if str(i) in grads else _nothing(t) for i, t in enumerate(leaves)
+            grads[str(i)] if str(i) in grads else _zero_grad(t) for i, t in enumerate(leaves)
         ]
-        return _matched(name, args, backward(residuals, tree.unflatten(form, output_grads)))
+        return _checked_grads(name, args, backward(residuals, tree.unflatten(form, output_grads)))
 
     residual_tensors = [t for t in tree.leaves(residuals) if isinstance(t, Tensor)]
     inputs_and_residuals = inputs | {f"residual {i}": t for i, t in enumerate(residual_tensors)}
@@ -146,11 +146,11 @@ def _entered(
     return result
 
 
-def _own(x: Any) -> Any:
+def _aliased(x: Any) -> Any:
     return alias(x) if isinstance(x, Tensor) else x
 
 
-def _nothing(x: Any) -> Any:
+def _zero_grad(x: Any) -> Any:
     return zeros_like(x) if isinstance(x, Tensor) and x.is_float else None
 
 
@@ -177,7 +177,7 @@ def trace_of(entry: Entry) -> Trace:
     return next(iter(entry.outputs.values())).trace
 
 
-def _matched(name: str, args: tuple[Any, ...], grads: Any) -> Grads:
+def _checked_grads(name: str, args: tuple[Any, ...], grads: Any) -> Grads:
     """Return the gradients of the arguments' leaves by number, checked."""
     if not isinstance(grads, (tuple, list)) or len(grads) != len(args):
         raise TypeError(
@@ -198,12 +198,12 @@ def _matched(name: str, args: tuple[Any, ...], grads: Any) -> Grads:
                 )
         for leaf, part in zip(leaves, parts, strict=True):
             if isinstance(leaf, Tensor) and part is not None:
-                matched[str(number)] = _fitting(name, index, leaf, part)
+                matched[str(number)] = _checked_grad(name, index, leaf, part)
             number += 1
     return matched
 
 
-def _fitting(name: str, index: int, leaf: Tensor, grad: Any) -> Tensor:
+def _checked_grad(name: str, index: int, leaf: Tensor, grad: Any) -> Tensor:
     tensor = grad if isinstance(grad, Tensor) else leaf.trace.capture(grad)
     if tensor.shape != leaf.shape:
         raise ValueError(
@@ -273,7 +273,7 @@ def _recorded(trace: Any, body: Callable[[], Any], function: Callable[..., Any])
         trace.logged(TapePart.rejoin, part)
         return result
 
-    def entered(part: TapePart, results: list[Tensor]) -> list[Tensor]:
+    def record(part: TapePart, results: list[Tensor]) -> list[Tensor]:
         def again() -> list[Tensor]:
             with running(trace):  # so that arrays created inside are what the function sees, too
                 results = trace.hidden(body())
@@ -282,7 +282,7 @@ def _recorded(trace: Any, body: Callable[[], Any], function: Callable[..., Any])
         return _checkpointed(name, again, part, results)
 
     results = [t for t in tree.leaves(result) if isinstance(t, Tensor)]
-    fresh = iter(trace.joined("checkpoint", entered, (part, results), {}))
+    fresh = iter(trace.joined("checkpoint", record, (part, results), {}))
     return tree.map(lambda t: next(fresh) if isinstance(t, Tensor) else t, result)
 
 

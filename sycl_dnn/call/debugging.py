@@ -71,7 +71,7 @@ def kinds_in(values: Any) -> set[str]:
     return kinds
 
 
-def looked_at(
+def checked_for_nans(
     name: str,
     run: Callable[[], Any],
     arguments: Any,

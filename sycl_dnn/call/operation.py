@@ -157,9 +157,9 @@ class Operation:
         """Run the function on arrays; inside a trace, join it."""
         current = policy.current()
         if current.debug_nans:
-            from sycl_dnn.call.debugging import looked_at
+            from sycl_dnn.call.debugging import checked_for_nans
 
-            return looked_at(self.name, lambda: self(args, kwargs, out), (args, kwargs))
+            return checked_for_nans(self.name, lambda: self(args, kwargs, out), (args, kwargs))
         collected = Collected()
         key: list[Any] = [self, current]
         for value in args:

@@ -20,7 +20,7 @@ from sycl_dnn.call.cache import misses_of, specialised
 from sycl_dnn.call.call_paths import Point
 from sycl_dnn.call.capturing import CapturingTrace, Tail, numbered
 from sycl_dnn.call.code_facts import is_library
-from sycl_dnn.call.debugging import looked_at
+from sycl_dnn.call.debugging import checked_for_nans
 from sycl_dnn.call.operation import F, R
 from sycl_dnn.call.placed_call import PlacedCall
 from sycl_dnn.call.pullback import Differential, Pullback
@@ -120,7 +120,7 @@ def differentiated(
         if result is not NotImplemented:
             return result
     if policy.current().debug_nans:
-        return _looked_at(request)
+        return _checked_for_nans(request)
     return _differentiated(request)
 
 
@@ -149,7 +149,8 @@ def _differentiated(request: Request) -> tuple[Any, Any]:
         raise subjects.named_placement(error, shown_name, function, args, kwargs) from None
     whole = (*key, *placed.facts)
     try:
-        return (_of_user if isinstance(call, UserCall) else _of_operation)(request, placed, whole)
+        run = _run_user_function if isinstance(call, UserCall) else _run_operation
+        return run(request, placed, whole)
     except NeedsAnotherDevice as cause:
         from sycl_dnn.call.cpu_fallback import vjp_on_cpu
 
@@ -161,10 +162,10 @@ def _differentiated(request: Request) -> tuple[Any, Any]:
         return inner_vjp(mixed.traces[0], function, args, kwargs, wrt, has_aux)
 
 
-def _looked_at(request: Request) -> Any:
+def _checked_for_nans(request: Request) -> Any:
     """Return value and pullback that are checked for NaN, see ``debug_nans``."""
     args, kwargs = request.args, request.kwargs
-    y, pullback = looked_at(
+    y, pullback = checked_for_nans(
         request.shown_name,
         lambda: differentiated(*request),
         (args, kwargs),
@@ -174,12 +175,12 @@ def _looked_at(request: Request) -> Any:
 
     def searched(dy: Any = 1.0) -> Any:
         inputs = (args, kwargs, dy)
-        return looked_at(f"pullback of {request.shown_name}", lambda: pullback(dy), inputs)
+        return checked_for_nans(f"pullback of {request.shown_name}", lambda: pullback(dy), inputs)
 
     return y, searched
 
 
-def _of_operation(request: Request, placed: PlacedCall, key: Any) -> Any:
+def _run_operation(request: Request, placed: PlacedCall, key: Any) -> Any:
     """Run a function of the layer; return its result and its pullback."""
     _, function, args, kwargs, wrt, has_aux, check = request
     plan = cache.plans.get(key)
@@ -200,7 +201,7 @@ def _of_operation(request: Request, placed: PlacedCall, key: Any) -> Any:
     return result
 
 
-def _of_user(request: Request, placed: PlacedCall, key: Any) -> Any:
+def _run_user_function(request: Request, placed: PlacedCall, key: Any) -> Any:
     """Run a user's function, and the plan of what it did; return its result and its pullback."""
     call, paths = placed.call, cache.plans.paths(key)
     if not paths.is_checked:
@@ -212,13 +213,13 @@ def _of_user(request: Request, placed: PlacedCall, key: Any) -> Any:
 
     def build(static: frozenset[int]) -> Any:
         del numbers[n_numbers:]  # floats of the function's own that vary are added
-        return _run(request, placed, key, static, paths.start(static, numbers))
+        return _record_user_function(request, placed, key, static, paths.start(static, numbers))
 
     _, (plan, held, is_cached, changes) = specialised(key[1], call.numbers, build, paths.static)
-    return changes.done(_played(placed, key, plan, held, is_cached))
+    return changes.done(_run_plan(placed, key, plan, held, is_cached))
 
 
-def _played(
+def _run_plan(
     placed: PlacedCall, key: Any, plan: Differential, held: Sequence[Any], is_cached: bool
 ) -> Any:
     """Run the plan of a user's function."""
@@ -236,7 +237,7 @@ def _played(
     return result
 
 
-def _run(
+def _record_user_function(
     request: Request, placed: PlacedCall, key: Any, static: frozenset[int], start: Point
 ) -> tuple[Differential, Sequence[Any], bool, Changes]:
     """Run a user's function; return its plan, captures, whether it was cached, changes."""

@@ -11,7 +11,7 @@ from typing import Any, Generic, overload
 from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn.call import arguments
-from sycl_dnn.call.debugging import looked_at
+from sycl_dnn.call.debugging import checked_for_nans
 from sycl_dnn.call.operation import P, R
 from sycl_dnn.call.placed_call import PlacedCall
 from sycl_dnn.compiler.compiled_call import CompiledCall
@@ -49,7 +49,7 @@ class Compiled(Programs, Generic[P, R]):
         if found is not NotImplemented:
             return found
         if policy.current().debug_nans:
-            return looked_at(
+            return checked_for_nans(
                 self.__name__, lambda: self._undonated(*args, out=out, **kwargs), (args, kwargs),
                 lambda: self._subject()(*args, **kwargs),
             )  # fmt: skip

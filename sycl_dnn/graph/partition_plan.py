@@ -42,10 +42,10 @@ def why_wrong(
     """Return the known fault of a partition with these operations, or ""."""
     if _multiplies_integers(group) and saturates(engine):
         return "this CPU adds products of 8-bit integers in 16 bits, which do not hold them all"
-    return faults.why_wrong(_told(group, shapes, layouts), engine.kind.name)
+    return faults.why_wrong(_graph_ops(group, shapes, layouts), engine.kind.name)
 
 
-def _told(
+def _graph_ops(
     group: Sequence[Node], shapes: Mapping[int, Any], layouts: Mapping[int, _core.LogicalTensor]
 ) -> list[GraphOp]:
     """Describe operations for the fault register."""
@@ -301,8 +301,8 @@ class Plan:
     def _rows_for(self, group: Sequence[Node]) -> dict[int, _core.LogicalTensor]:
         """Return row-major layouts for the tensors that kernels require to be row-major."""
         is_gpu = self.engine.kind is not _core.engine_kind.cpu
-        told = _told(group, self.shapes, self.layouts)
-        return {v.id: self.row_major(v) for v in read_as_rows(group, told, self.shapes, is_gpu)}
+        ops = _graph_ops(group, self.shapes, self.layouts)
+        return {v.id: self.row_major(v) for v in read_as_rows(group, ops, self.shapes, is_gpu)}
 
     def _read_by_partitions(self, own: list[Any]) -> set[int]:
         """Return the tensors that are read only by supported partitions."""

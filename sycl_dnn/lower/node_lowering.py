@@ -117,7 +117,7 @@ def all_meaning(
     leaves = _leaves_of(operands)
     with untaped(operands[0].trace):
         tensors = record()
-    _noted(definition(*leaves), leaves, list(leaves), tensors, backward)
+    _put_on_tape(definition(*leaves), leaves, list(leaves), tensors, backward)
     return tensors
 
 
@@ -140,11 +140,11 @@ def recorded(
     nodes = [*results, *unrounded]
     with untaped(trace):
         tensors = Lowering(trace, existing, like or {}).tensors(nodes)
-    _noted(nodes, existing, leaves, tensors)
+    _put_on_tape(nodes, existing, leaves, tensors)
     return tensors[: len(results)]
 
 
-def _noted(
+def _put_on_tape(
     results: Sequence[Node],
     existing: NodeTensors,
     leaves: Sequence[Node],
@@ -181,7 +181,7 @@ def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gra
         with untaped(trace):
             grads = entry.params["backward"](entry, existing[seeds[0]], {name for name, _ in pairs})
         grad_tensors = [grads[name] for name, _ in pairs]
-        _noted(grad_nodes, existing, variables, grad_tensors)
+        _put_on_tape(grad_nodes, existing, variables, grad_tensors)
     else:
         like = {g: entry.inputs[name] for name, g in pairs}
         grad_tensors = recorded(grad_nodes, existing, variables, like)

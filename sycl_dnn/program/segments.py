@@ -333,7 +333,7 @@ def _conflicts(trace: Trace, target: Target) -> bool:
     return not (isinstance(only, Step) and only.primitive and only.primitive.name in IN_PLACE)
 
 
-def _seen_as(tensor: Tensor) -> Any:
+def _memory_in_layout(tensor: Tensor) -> Any:
     """Return the destination memory with the layout of a view."""
     memory = tensor.storage.memory
     if tensor.desc == memory.desc and not tensor.offset:
@@ -380,7 +380,7 @@ class Segment:
     def _value(self, tensor: Tensor) -> int:
         storage = tensor.storage
         if storage.memory is not None:
-            return self._add(("memory", _seen_as(tensor), 0, tensor.desc))
+            return self._add(("memory", _memory_in_layout(tensor), 0, tensor.desc))
         register = self._registers.get(id(storage))
         if register is None:
             offset = self._arena.offsets[id(storage)] + tensor.offset

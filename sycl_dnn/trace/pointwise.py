@@ -279,13 +279,13 @@ def binary(kind: algorithm, a: Tensor, b: Tensor, dtype: str | None = None) -> T
         if 0 in shape:
             result = zeros(trace, shape, dtype)
         else:
-            result = _computed(kind, _few(a, b, shape), b, shape, dtype)
+            result = _computed(kind, _unrepeated(a, b, shape), b, shape, dtype)
     inputs = {"src_0": a, "src_1": b}
     trace.tape.append(Entry("binary", inputs, {"dst": result}, {"algorithm": kind}))
     return result
 
 
-def _few(a: Tensor, b: Tensor, shape: tuple[int, ...]) -> Tensor:
+def _unrepeated(a: Tensor, b: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Return the elements that ``a`` repeats, if the other operand has the result's shape."""
     source = repeated(a) if b.shape == shape else None
     return a if source is None else expand_rank(source, len(shape))

@@ -309,7 +309,7 @@ class Replays:
         except _Unlike:
             return body(*args, **kwargs)
         if key not in self._templates:
-            return self._noted(key, trace, operands, is_taped, lambda: body(*args, **kwargs))
+            return self._recorded(key, trace, operands, is_taped, lambda: body(*args, **kwargs))
         self._templates.move_to_end(key)
         template = self._templates[key]
         if template is None:
@@ -317,7 +317,7 @@ class Replays:
         self.n_replayed += 1
         return template.replay(trace, operands)
 
-    def _noted(
+    def _recorded(
         self,
         key: Any,
         trace: Trace,
