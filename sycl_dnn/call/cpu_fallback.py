@@ -78,8 +78,8 @@ def _all_moved(args: Any, kwargs: Any, queue: Any) -> tuple[list[Any], dict[str,
     def move(value: Any) -> Any:
         return moved(value, queue)
 
-    named = {n: nested_arguments.replaced(v, move) for n, v in kwargs.items()}
-    return [nested_arguments.replaced(a, move) for a in args], named
+    moved_kwargs = {n: nested_arguments.replaced(v, move) for n, v in kwargs.items()}
+    return [nested_arguments.replaced(a, move) for a in args], moved_kwargs
 
 
 def _updated(body: Any, queue: Any, args: Any, kwargs: Any) -> tuple[int, ...]:
@@ -91,8 +91,8 @@ def _updated(body: Any, queue: Any, args: Any, kwargs: Any) -> tuple[int, ...]:
 
     def numbers() -> tuple[int, ...]:
         trace = Trace(place.engine)
-        swapped, named = arguments.traced(trace, args, kwargs)
-        body(*swapped, **named)
+        traced_args, traced_kwargs = arguments.traced(trace, args, kwargs)
+        body(*traced_args, **traced_kwargs)
         trace.end()
         written = [s.argument for s, _ in trace.written if s.argument is not None]
         return tuple(n for n in written if n < len(collected.arrays))
@@ -127,9 +127,9 @@ def run_on_cpu(
         The CPU's engine itself refused, or the policy is ``"error"``.
     """
     _announce(operation.name, cause, queue, _arrays(args, kwargs))
-    cpu_args, named = _all_moved(args, kwargs, default_queue("cpu"))
-    result = operation(tuple(cpu_args), named)
-    _write_back(operation.body, (args, kwargs), (cpu_args, named), queue)
+    cpu_args, cpu_kwargs = _all_moved(args, kwargs, default_queue("cpu"))
+    result = operation(tuple(cpu_args), cpu_kwargs)
+    _write_back(operation.body, (args, kwargs), (cpu_args, cpu_kwargs), queue)
     back = nested_arguments.replaced(result, lambda v: moved(v, queue))
     if out is None:
         return back
@@ -157,10 +157,10 @@ def vjp_on_cpu(
     """Take value and pullback with copies on the CPU; raises as ``run_on_cpu``."""
     _announce(getattr(function, "__name__", "vjp"), cause, queue, _arrays(args, kwargs))
     cpu = default_queue("cpu")
-    cpu_args, named = _all_moved(args, kwargs, cpu)
-    y, pullback = vjp(function, *cpu_args, **named)
+    cpu_args, cpu_kwargs = _all_moved(args, kwargs, cpu)
+    y, pullback = vjp(function, *cpu_args, **cpu_kwargs)
     operation = getattr(function, "operation", None)
     body = function if operation is None else operation.body
-    _write_back(body, (args, kwargs), (cpu_args, named), queue)
+    _write_back(body, (args, kwargs), (cpu_args, cpu_kwargs), queue)
     back = nested_arguments.replaced(y, lambda v: moved(v, queue))
     return back, CpuPullback(pullback, queue, cpu)

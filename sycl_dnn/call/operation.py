@@ -214,15 +214,15 @@ class Operation:
     ) -> Plan:
         """Trace the body for arguments like these."""
         trace = Trace(place.engine)
-        swapped, named = arguments.traced(trace, args, kwargs)
+        traced_args, traced_kwargs = arguments.traced(trace, args, kwargs)
         # A result given by the caller has a dtype already.
         body = self.body if out is None else getattr(self.body, "uncast", self.body)
         try:
             with running(trace):
-                result = body(*swapped, **named)
+                result = body(*traced_args, **traced_kwargs)
                 argument_writes.write_back(trace)
         except AttributeError:
-            arguments.check_tensors(self.name, self.body, swapped, named)
+            arguments.check_tensors(self.name, self.body, traced_args, traced_kwargs)
             raise
         leaves, form = nested_arguments.result_of(result, self.name, trace.capture)
         targets = {} if out is None else {0: self._target(leaves, out, args, kwargs)}
@@ -253,15 +253,15 @@ class Operation:
         values = (*args, *kwargs.values())
         if nested_arguments.is_flat(values):
             leaves: Sequence[Any] = values
-            trace, swapped, named = nested_arguments.trace_of_leaves(values), args, kwargs
+            trace = nested_arguments.trace_of_leaves(values)
         else:
             trace = nested_arguments.trace_of(values)
             leaves, swap = tree.leaves(values), trace.capture
-            swapped = tuple([nested_arguments.replaced(a, swap) for a in args])
-            named = {n: nested_arguments.replaced(v, swap) for n, v in kwargs.items()}
+            args = tuple([nested_arguments.replaced(a, swap) for a in args])
+            kwargs = {n: nested_arguments.replaced(v, swap) for n, v in kwargs.items()}
         for leaf in leaves:
             unspoilt(self.name, leaf)
-        result = trace.called(self, swapped, named)
+        result = trace.called(self, args, kwargs)
         if self.name not in _RETURNING and any(result is leaf for leaf in leaves):
             return clone_of(result)  # what is written to the result is not written to the argument
         return self.as_view(leaves[0], result)

@@ -189,9 +189,9 @@ def _run_operation(request: Request, placed: PlacedCall, key: Any) -> Any:
 
         def build() -> Differential:
             trace = CapturingTrace(placed.place.engine, training=True)
-            swapped, named = subjects.traced(trace, args, kwargs)
+            traced_args, traced_kwargs = subjects.traced(trace, args, kwargs)
             body = subjects.body_of(function)
-            both = Differentiated(trace, body, swapped, named, wrt, has_aux)
+            both = Differentiated(trace, body, traced_args, traced_kwargs, wrt, has_aux)
             return Differential(both, Tail({}, 0, 0))
 
         plan = cache.plans.make(key, build)
@@ -243,18 +243,18 @@ def _record_user_function(
     """Run a user's function; return its plan, captures, whether it was cached, changes."""
     recording = Recording(start, placed)
     try:
-        swapped, values = nested_arguments.replaced(
+        traced_args, values = nested_arguments.replaced(
             [list(request.args), list(request.kwargs.values())], recording.argument
         )
         if placed.call.numbers:
-            swapped, values = numbered(recording, [swapped, values], static)
-        named = dict(zip(request.kwargs, values, strict=True))
+            traced_args, values = numbered(recording, [traced_args, values], static)
+        traced_kwargs = dict(zip(request.kwargs, values, strict=True))
         argument_writes.refuse_differentiated(
-            swapped if request.wrt is None else [swapped[i] for i in request.wrt]
+            traced_args if request.wrt is None else [traced_args[i] for i in request.wrt]
         )
-        watch(recording, [*request.args, *request.kwargs.values()], [*swapped, *values])
+        watch(recording, [*request.args, *request.kwargs.values()], [*traced_args, *values])
         with running(recording):
-            result = recording.returned(request.function(*swapped, **named))
+            result = recording.returned(request.function(*traced_args, **traced_kwargs))
             argument_writes.write_back(recording)
         changes = Changes(recording, request.has_aux)
         if changes:
@@ -267,7 +267,7 @@ def _record_user_function(
                 misses_of(key[1]).note(subjects.name_of(request.function), tokens)
             plan = profile_notes.trace(
                 subjects.name_of(request.function),
-                lambda: _traced(request, recording, swapped, named, result),
+                lambda: _traced(request, recording, traced_args, traced_kwargs, result),
             )
             recording.keep(plan)
             cache.plans.missed(key)

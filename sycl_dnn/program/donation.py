@@ -117,7 +117,7 @@ def _is_whole_result(tensor: Tensor, uses: Uses) -> bool:
 
 
 def are_alone(
-    arrays: Sequence[Any], numbers: Collection[int], others: Iterable[tuple[int, int]]
+    arrays: Sequence[Any], indices: Collection[int], others: Iterable[tuple[int, int]]
 ) -> bool:
     """Whether the arrays with these indices are writable and overlap no others.
 
@@ -125,7 +125,7 @@ def are_alone(
     ----------
     arrays : list
         Arguments of a call: usm_ndarrays, and the bytes of seeds.
-    numbers : collection of int
+    indices : collection of int
     others : iterable of (int, int)
         Spans of more arrays.
     """
@@ -134,11 +134,11 @@ def are_alone(
     spans.sort()
     reached, reaching = -1, -1
     for start, end, i in spans:
-        if start < reached and (i in numbers or reaching in numbers):
+        if start < reached and (i in indices or reaching in indices):
             return False
         if end > reached:
             reached, reaching = end, i
-    return all(arrays[i].flags.writable for i in numbers)
+    return all(arrays[i].flags.writable for i in indices)
 
 
 def span(array: Any) -> tuple[int, int]:
