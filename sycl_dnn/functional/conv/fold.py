@@ -76,8 +76,8 @@ def _windows(
     )
 
 
-def _pair(name: str, argument: str, value: int | Sequence[int], least: int = 1) -> Pair:
-    first, second = per_axis(name, argument, value, 2, least)
+def _pair(name: str, argument: str, value: int | Sequence[int], minimum: int = 1) -> Pair:
+    first, second = per_axis(name, argument, value, 2, minimum)
     return first, second
 
 

@@ -34,7 +34,7 @@ def whole_number(value: Any) -> int | None:
         return None
 
 
-def per_axis(name: str, argument: str, value: Any, rank: int, least: int = 1) -> Sizes:
+def per_axis(name: str, argument: str, value: Any, rank: int, minimum: int = 1) -> Sizes:
     """Expand one number or a sequence to ``rank`` numbers.
 
     Raises
@@ -42,7 +42,7 @@ def per_axis(name: str, argument: str, value: Any, rank: int, least: int = 1) ->
     TypeError
         ``value`` is neither an integer nor a sequence of integers.
     ValueError
-        There are not 1 or ``rank`` numbers, or one is less than ``least``.
+        There are not 1 or ``rank`` numbers, or one is less than ``minimum``.
     """
     items = value if isinstance(value, (tuple, list)) else [value]
     numbers = [n for n in map(whole_number, items) if n is not None]
@@ -50,9 +50,9 @@ def per_axis(name: str, argument: str, value: Any, rank: int, least: int = 1) ->
         raise TypeError(f"{name}: {argument} must be an int or {rank} of them, got {value!r}")
     if len(numbers) == 1:
         numbers *= rank
-    if len(numbers) != rank or min(numbers) < least:
+    if len(numbers) != rank or min(numbers) < minimum:
         raise ValueError(
-            f"{name}: {argument} must be an int or {rank} of them, each at least {least}, "
+            f"{name}: {argument} must be an int or {rank} of them, each at least {minimum}, "
             f"got {value!r}"
         )
     return tuple(numbers)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import dpnp
 
 
-def checked_int(name: str, argument: str, value: Any, least: int | None = None) -> int:
+def checked_int(name: str, argument: str, value: Any, minimum: int | None = None) -> int:
     """Validate and return an integer argument.
 
     Raises
@@ -27,7 +27,7 @@ def checked_int(name: str, argument: str, value: Any, least: int | None = None) 
     TypeError
         ``value`` is not an integer.
     ValueError
-        It is less than ``least``.
+        It is less than ``minimum``.
     """
     try:
         number = operator.index(value)
@@ -35,8 +35,8 @@ def checked_int(name: str, argument: str, value: Any, least: int | None = None) 
         if isinstance(value, Tensor):
             raise  # a traced value, which has its own message
         raise TypeError(f"{name}: {argument} must be an int, got {value!r}") from None
-    if least is not None and number < least:
-        raise ValueError(f"{name}: {argument} must be at least {least}, got {number}")
+    if minimum is not None and number < minimum:
+        raise ValueError(f"{name}: {argument} must be at least {minimum}, got {number}")
     return number
 
 
