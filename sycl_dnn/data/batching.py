@@ -76,8 +76,8 @@ class Batches:
         self.epoch = 0
 
     def __len__(self) -> int:
-        whole, left = divmod(self.n_rows, self.batch_size)
-        return whole + bool(left and not self.drop_last)
+        n_full, remainder = divmod(self.n_rows, self.batch_size)
+        return n_full + bool(remainder and not self.drop_last)
 
     def _order(self) -> np.ndarray | None:
         epoch = self.epoch

@@ -179,9 +179,9 @@ class ShardedOptimizer:
         parts, state = self._moving.update(own, state, parts)
         new = list(leaves)
         for row in rows:
-            whole = all_gather(parts[row.name], group=self._group)
+            gathered = all_gather(parts[row.name], group=self._group)
             arrays = [leaves[i] for i in row.numbers]
-            for i, part in zip(row.numbers, parts_of(whole, arrays), strict=True):
+            for i, part in zip(row.numbers, parts_of(gathered, arrays), strict=True):
                 new[i] = part
         return tree.unflatten(form, new), state
 
@@ -232,9 +232,9 @@ class ShardedOptimizer:
             result[slot] = {}
             for name, part in by_row.items():
                 row = rows[name]
-                whole = all_gather(part, group=self._group)
+                gathered = all_gather(part, group=self._group)
                 arrays = [leaves[i] for i in row.numbers]
-                result[slot] |= dict(zip(row.names, parts_of(whole, arrays), strict=True))
+                result[slot] |= dict(zip(row.names, parts_of(gathered, arrays), strict=True))
         return result
 
     def own_state(self, state: State, params: Any) -> State:

@@ -75,9 +75,9 @@ def shared_sum(x: Any, group: Group | None = None) -> Any:
     return summed(x)
 
 
-def _share(n: int, group: Group, what: str) -> slice:
+def _share(n: int, group: Group, argument: str) -> slice:
     if n % group.size:
-        raise ValueError(f"{what} must be divisible by {group.size} ranks, got {n}")
+        raise ValueError(f"{argument} must be divisible by {group.size} ranks, got {n}")
     each = n // group.size
     return slice(group.rank * each, (group.rank + 1) * each)
 

@@ -49,10 +49,10 @@ class Attention(Module):
         for part in self.norms:
             self.register_module(part, norm(config, weights, f"{name}.{part}", dim))
 
-    def heads(self, x: Any, before: Module) -> list[Any]:
+    def heads(self, x: Any, input_norm: Module) -> list[Any]:
         """Return queries, keys and values (N, T, H, D) before their rotary embedding."""
         parts = self._modules
-        heads = products([parts[name] for name in self.inputs], x, before)
+        heads = products([parts[name] for name in self.inputs], x, input_norm)
         if len(heads) == 1:
             heads = list(F.split(heads[0], self.widths, -1))
         heads = [F.reshape(t, (*t.shape[:2], -1, self.config.head_dim)) for t in heads]
@@ -61,15 +61,15 @@ class Attention(Module):
         return heads
 
     def forward(
-        self, x: Any, before: Module, turns: list[Turn], mask: Any, places: Places | None = None,
-        cache: Any = None, residual: Any = None,
+        self, x: Any, input_norm: Module, turns: list[Turn], mask: Any,
+        places: Places | None = None, cache: Any = None, residual: Any = None,
     ) -> Any:  # fmt: skip
         """Map (N, T, hidden) to the same shape, and return the updated cache.
 
         Parameters
         ----------
         x : array (N, T, hidden)
-        before : Module
+        input_norm : Module
             Normalizes ``x``.
         turns : list of Turn
         mask : array or None
@@ -79,7 +79,7 @@ class Attention(Module):
         residual : array (N, T, hidden), optional
             Added to the result.
         """
-        heads, rotation = self.heads(x, before), self.layer.rotation
+        heads, rotation = self.heads(x, input_norm), self.layer.rotation
         turn = None if rotation is None else turns[rotation]
         if cache is None:
             attention = self._uncached(heads, turn, mask)
@@ -131,14 +131,14 @@ class MLP(Module):
                 weights, f"{name}.{part}", *size, config.mlp_bias, config.row.is_transposed
             ))  # fmt: skip
 
-    def forward(self, x: Any, before: Module, residual: Any = None) -> Any:
-        """Map ``before(x)`` (N, T, hidden) to the same shape, added to ``residual``."""
+    def forward(self, x: Any, input_norm: Module, residual: Any = None) -> Any:
+        """Map ``input_norm(x)`` (N, T, hidden) to the same shape, added to ``residual``."""
         parts = self._modules
         inputs = [parts[name] for name in self.inputs]
         if len(inputs) == 2:
-            hidden = gated_product(inputs, x, before, self.activation)
+            hidden = gated_product(inputs, x, input_norm, self.activation)
         else:
-            gate, *up = F.chunk(inputs[0](before(x)), 2 if self.is_gated else 1, -1)
+            gate, *up = F.chunk(inputs[0](input_norm(x)), 2 if self.is_gated else 1, -1)
             hidden = activated(gate, self.activation)
             hidden = F.mul(hidden, up[0]) if up else hidden
         return product_added(parts[self.down], hidden, residual)
@@ -155,7 +155,7 @@ class Block(Module):
             (names[f"before_{half}"], names[half], names.get(f"after_{half}", ""))
             for half in ("attention", "mlp")
         )
-        for before, part, after in self.halves:
+        for norm_before, part, norm_after in self.halves:
             path = f"{name}.{part}"
             module = (
                 Attention(config, weights, path, layer)
@@ -163,7 +163,7 @@ class Block(Module):
                 else MLP(config, weights, path)
             )
             self.register_module(part, module)
-            for norm_name in filter(None, (before, after)):
+            for norm_name in filter(None, (norm_before, norm_after)):
                 norm_layer = norm(config, weights, f"{name}.{norm_name}", config.hidden_size)
                 self.register_module(norm_name, norm_layer)
 
@@ -172,13 +172,15 @@ class Block(Module):
     ) -> Any:
         """Map (N, T, hidden) to the same shape, and return the updated cache."""
         parts = self._modules
-        for i, (before, part, after) in enumerate(self.halves):
-            residual = None if after else x
+        for i, (norm_before, part, norm_after) in enumerate(self.halves):
+            residual = None if norm_after else x
             if i == 0:
-                update, cache = parts[part](x, parts[before], turns, mask, places, cache, residual)
+                update, cache = parts[part](
+                    x, parts[norm_before], turns, mask, places, cache, residual
+                )
             else:
-                update = parts[part](x, parts[before], residual)
-            x = F.add(x, parts[after](update)) if after else update
+                update = parts[part](x, parts[norm_before], residual)
+            x = F.add(x, parts[norm_after](update)) if norm_after else update
         return x, cache
 
 
@@ -286,10 +288,10 @@ class Decoder(Module):
 
     def _logits(self, x: Any) -> Any:
         base = self._modules[self.base]
-        before = base._modules[base.last_norm_name]
+        last_norm = base._modules[base.last_norm_name]
         is_tied = self.config.is_tied
         head = base._modules[base.embedding_name] if is_tied else self._modules["lm_head"]
-        logits = F.astype(products([head], x, before)[0], "float32")
+        logits = F.astype(products([head], x, last_norm)[0], "float32")
         cap = self.config.final_softcap
         return logits if cap is None else F.mul(F.tanh(F.mul(logits, 1.0 / cap)), cap)
 

@@ -84,10 +84,10 @@ class GgufReader:
 
     def _consume(self, size: int) -> int:
         """Consume the next ``size`` bytes and return their position."""
-        at, self._at = self._at, self._at + size
+        start, self._at = self._at, self._at + size
         if self._at > len(self._bytes):
             raise self._damaged(f"it ends at byte {len(self._bytes)} of {self._at} or more")
-        return at
+        return start
 
     def _number(self, kind: str) -> Any:
         values = np.frombuffer(self._bytes, f"<{kind}", 1, self._consume(np.dtype(kind).itemsize))
@@ -95,9 +95,9 @@ class GgufReader:
 
     def _string(self) -> str:
         (size,) = struct.unpack_from("<Q", self._bytes, self._consume(8))
-        at = self._consume(size)
+        start = self._consume(size)
         try:
-            return self._bytes[at : at + size].decode()
+            return self._bytes[start : start + size].decode()
         except UnicodeDecodeError as error:
             raise self._damaged(str(error)) from None
 
@@ -111,8 +111,8 @@ class GgufReader:
         element_kind, count = self._number("u4"), self._number("u8")
         if element_kind in _NUMBERS:
             dtype = np.dtype(_NUMBERS[element_kind]).newbyteorder("<")
-            at = self._consume(count * dtype.itemsize)
-            return np.frombuffer(self._bytes, dtype, count, at).tolist()
+            start = self._consume(count * dtype.itemsize)
+            return np.frombuffer(self._bytes, dtype, count, start).tolist()
         if element_kind != _STRING:
             raise self._damaged(f"an array has elements of the type {element_kind}")
         return [self._string() for _ in range(count)]

@@ -74,14 +74,14 @@ def _multiplied(rows: Any, x: Any, weight: Any, scale: Any, bias: Any) -> Any:
     return F.reshape(result, (*x.shape[:-1], weight.shape[0]))
 
 
-def products(parts: Sequence[Any], x: Any, before: Any) -> list[Any]:
+def products(parts: Sequence[Any], x: Any, input_norm: Any) -> list[Any]:
     """Apply several projections, tables or replacement modules to one normalized input."""
     if _share_packed_kind(parts):
-        outputs = _packed(parts, x, before)
+        outputs = _packed(parts, x, input_norm)
         return [
             y if p.bias is None else F.add(y, p.bias) for y, p in zip(outputs, parts, strict=True)
         ]
-    x = before(x)
+    x = input_norm(x)
     is_whole = all(getattr(p, "weight_scale", None) is not None for p in parts)
     if len(parts) == 1 or not is_whole:
         return [p.product(x) if isinstance(p, Table) else p(x) for p in parts]
@@ -101,19 +101,21 @@ def _share_packed_kind(parts: Sequence[Any]) -> bool:
     return len(kinds) == 1 and all(kinds)
 
 
-def _packed(parts: Sequence[Any], x: Any, before: Any, gate: str = "") -> list[Any]:
+def _packed(parts: Sequence[Any], x: Any, input_norm: Any, gate: str = "") -> list[Any]:
     """Return the products of packed matrices without their biases."""
     matrices = [p.weight for p in parts], parts[0].packed_kind
-    if isinstance(before, RMSNorm):
-        return packed_linears(x, *matrices, norm=before.factors(), eps=before.eps, gate=gate)
-    return packed_linears(before(x), *matrices, gate=gate)
+    if isinstance(input_norm, RMSNorm):
+        return packed_linears(
+            x, *matrices, norm=input_norm.factors(), eps=input_norm.eps, gate=gate
+        )
+    return packed_linears(input_norm(x), *matrices, gate=gate)
 
 
-def gated_product(parts: Sequence[Any], x: Any, before: Any, activation: str) -> Any:
+def gated_product(parts: Sequence[Any], x: Any, input_norm: Any, activation: str) -> Any:
     """Apply two projections to one normalized input; multiply the activated first by the second."""
     if _share_packed_kind(parts) and all(p.bias is None for p in parts):
-        return _packed(parts, x, before, activation)[0]
-    gate, up = products(parts, x, before)
+        return _packed(parts, x, input_norm, activation)[0]
+    gate, up = products(parts, x, input_norm)
     return F.mul(activated(gate, activation), up)
 
 

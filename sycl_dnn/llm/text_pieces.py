@@ -51,13 +51,13 @@ class Pieces:
         if token in self._tokenizer.ends:
             return self.rest()
         self._ids.append(token)
-        before = self._tokenizer.decode(self._ids[: self._n_decoded])
+        context = self._tokenizer.decode(self._ids[: self._n_decoded])
         text = self._tokenizer.decode(self._ids)
         if text.endswith("\ufffd"):
             return ""  # an incomplete character
         # Earlier tokens cannot affect the following text.
         self._ids, self._n_decoded = self._ids[self._n_decoded :], len(self._ids) - self._n_decoded
-        return self._cut(text[len(before) :])
+        return self._cut(text[len(context) :])
 
     def _cut(self, new: str) -> str:
         """Return the text that is final, which ends before a stop string."""
@@ -78,8 +78,8 @@ class Pieces:
         if self.is_done:
             return ""
         self.is_done = True
-        before = self._tokenizer.decode(self._ids[: self._n_decoded])
-        text = self._held + self._tokenizer.decode(self._ids)[len(before) :]
+        context = self._tokenizer.decode(self._ids[: self._n_decoded])
+        text = self._held + self._tokenizer.decode(self._ids)[len(context) :]
         return text[: self._first_stop(text)]
 
     def _first_stop(self, text: str) -> int | None:

@@ -35,10 +35,12 @@ def turned(x: Any, cos: Any, sin: Any, n: int) -> Any:
 
     def body(x: Node, cos: Node, sin: Node) -> Node:
         wide = cast(x, cos.dtype)
-        other = roll(wide, n, 3)
+        swapped = roll(wide, n, 3)
         if 2 * n < x.shape[3]:
-            other = where(LT(iota(x.shape[3], 3, 4), number(n, "int32")), roll(wide, -n, 3), other)
-        return cast(wide * cos + other * sin, x.dtype)
+            swapped = where(
+                LT(iota(x.shape[3], 3, 4), number(n, "int32")), roll(wide, -n, 3), swapped
+            )
+        return cast(wide * cos + swapped * sin, x.dtype)
 
     return computed(body, x, cos, sin)
 
@@ -69,8 +71,8 @@ def _cos_and_sin(positions: Any, frequencies: Any, of_cos: Any, of_sin: Any) -> 
     positions = F.reshape(positions, (n, 1, length, 1))
     vectors = [F.reshape(v, (1, 1, 1, -1)) for v in (frequencies, of_cos, of_sin)]
 
-    def body(at: Node, frequency: Node, of_cos: Node, of_sin: Node) -> tuple[Node, Node]:
-        return COS(at * frequency) * of_cos, SIN(at * frequency) * of_sin
+    def body(position: Node, frequency: Node, of_cos: Node, of_sin: Node) -> tuple[Node, Node]:
+        return COS(position * frequency) * of_cos, SIN(position * frequency) * of_sin
 
     return all_computed(body, positions, *vectors)
 
