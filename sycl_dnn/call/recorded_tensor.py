@@ -103,9 +103,9 @@ class RecordedTensor(Tensor):
         if marks:
             self._recording.fresh[id(self)] = len(marks)
 
-    def nonzero(self) -> Any:
+    def nonzero(self, *, as_tuple: bool | None = None) -> Any:
         """As of the array: a tuple of indices; in modules as torch's, (k, number of axes)."""
-        return functions.nonzero(self, as_tuple=not is_torch())
+        return functions.nonzero(self, as_tuple=not is_torch() if as_tuple is None else as_tuple)
 
     def __repr__(self) -> str:
         return f"Tensor({self.shape}, {self.dtype})"

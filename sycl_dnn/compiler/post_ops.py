@@ -16,7 +16,7 @@ from sycl_dnn.compiler.relayout import same_places
 from sycl_dnn.compiler.step_graph import Node, Refusal, has_only_post_ops
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.shared_descriptors import post_ops_of
-from sycl_dnn.trace.pointwise import NO_SHIFT
+from sycl_dnn.trace.pointwise import NO_SHIFT, is_negative_zero
 from sycl_dnn.trace.values import Tensor
 
 A = algorithm
@@ -132,6 +132,8 @@ def _binary(node: Node, name: str) -> tuple[Op, ...] | Refusal:
         return (_with_operand(kind, b),)
     if kind not in MIRRORED:
         return Refusal(f"{kind.name} has it as its right operand")
+    if kind is A.binary_sub and scalar_of(a) == 0:
+        return Refusal("0 - x has other zeros than -x")
     kind, factor = MIRRORED[kind]
     return (_with_operand(kind, a), *(() if factor == 1 else (linear(factor),)))
 
@@ -139,7 +141,8 @@ def _binary(node: Node, name: str) -> tuple[Op, ...] | Refusal:
 def _with_operand(kind: algorithm, operand: Tensor) -> Op:
     number = scalar_of(operand)
     has_inverse = number is not None and 1e-30 < abs(number) < 1e30
-    if number is not None and kind in _LINEAR and (has_inverse or kind is not A.binary_div):
+    is_linear = number is not None and not is_negative_zero(number)
+    if is_linear and kind in _LINEAR and (has_inverse or kind is not A.binary_div):
         return linear(*_LINEAR[kind](number))
     return Op("binary", kind, operand=operand, desc=operand.desc)
 
@@ -242,8 +245,16 @@ def _looking(op: Op) -> Tensor:
 
 
 def is_moderate(op: Op) -> bool:
-    """Whether factors of a linear map can be multiplied without overflow."""
-    return all(v == 0 or 1e-12 < abs(v) < 1e12 for v in (op.alpha, op.beta))
+    """Whether factors of a linear map can be multiplied without overflow, or a loss of signs."""
+    # A product with 0 has the sign of what it is a product of.
+    return 1e-12 < abs(op.alpha) < 1e12 and (op.beta == 0 or 1e-12 < abs(op.beta) < 1e12)
+
+
+def _are_one(first: Op, op: Op) -> bool:
+    """Whether two consecutive linear maps are one: ``-(x + b)`` is -0 where ``-x - b`` is 0."""
+    return (
+        is_moderate(first) and is_moderate(op) and (op.alpha > 0 or not first.beta or op.beta != 0)
+    )
 
 
 def simplified(ops: tuple[Op, ...]) -> tuple[Op, ...]:
@@ -254,7 +265,7 @@ def simplified(ops: tuple[Op, ...]) -> tuple[Op, ...]:
             made.append(op)
             continue
         is_next = made and made[-1].algorithm is algorithm.eltwise_linear
-        if is_next and is_moderate(op) and is_moderate(made[-1]):
+        if is_next and _are_one(made[-1], op):
             first = made.pop()
             beta = op.alpha * first.beta + op.beta or NO_SHIFT
             op = replace(op, alpha=op.alpha * first.alpha, beta=beta)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -35,6 +36,11 @@ LARGEST = 3.4028234663852886e38
 
 #: The shift of a value that is only scaled: 0.0 would lose the sign of zeros.
 NO_SHIFT = -0.0
+
+
+def is_negative_zero(number: float) -> bool:
+    """Whether a number is -0.0, which oneDNN's cache of primitives takes for 0.0 as a factor."""
+    return number == 0 and math.copysign(1, number) < 0
 
 
 def scale(by: float, shift: float = NO_SHIFT) -> tuple[Any, ...]:

@@ -244,3 +244,11 @@ def test_windows_are_not_read_after_a_write(queue):
     for call in (changed, of_windows):
         with pytest.raises(RuntimeError, match="may share memory with one|is read after add_"):
             Called(call)(x, y)
+
+
+def test_indices_as_a_tuple(queue):
+    x, y = (dpnp.asarray(v, sycl_queue=queue) for v in (A, B))
+    for as_tuple in (False, True):
+        found = Called(lambda x, y, t=as_tuple: (x > y).nonzero(as_tuple=t))(x, y)
+        found = np.stack([v.asnumpy() for v in found], 1) if as_tuple else found.asnumpy()
+        np.testing.assert_array_equal(found, np.argwhere(A > B))

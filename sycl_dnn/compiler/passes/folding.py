@@ -11,7 +11,7 @@ import numpy as np
 from sycl_dnn._core import algorithm, normalization_flags
 from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.passes.fusing import on_target, primary, with_ops
-from sycl_dnn.compiler.post_ops import Chain, Op, chain_on, is_moderate
+from sycl_dnn.compiler.post_ops import Chain, Op, chain_on, is_moderate, scalar_of
 from sycl_dnn.compiler.rebuilding import origin, with_weights
 from sycl_dnn.compiler.relayout import same_span
 from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, moved
@@ -128,7 +128,8 @@ def _foldable(
     for op in ops:
         if op.kind == "binary" and op.algorithm in (A.binary_mul, A.binary_add):
             wide = [i for i, n in enumerate(op.desc.dims) if n > 1]
-            if wide not in ([], [channel]) or id(op.operand.storage) not in constants:
+            is_known = id(op.operand.storage) in constants and scalar_of(op.operand) != 0
+            if wide not in ([], [channel]) or not is_known:
                 break
         elif op.algorithm is not A.eltwise_linear or not is_moderate(op):
             break

@@ -28,7 +28,7 @@ from sycl_dnn.lower.appendable import Eltwise, applied
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
-from sycl_dnn.trace.pointwise import NO_SHIFT, binary, eltwise, linear_map
+from sycl_dnn.trace.pointwise import NO_SHIFT, binary, eltwise, is_negative_zero, linear_map
 from sycl_dnn.trace.values import Tensor
 
 A = algorithm
@@ -70,7 +70,9 @@ def _with_number(kind: algorithm, dtype: str, a: Any, b: Any) -> Tensor | None:
         A.binary_sub: (1.0, -number) if is_left else (-1.0, number),
         A.binary_mul: (number, NO_SHIFT),
     }.get(kind)
-    if scale_and_shift is None or not math.isfinite(number):
+    if scale_and_shift is None or not math.isfinite(number) or is_negative_zero(number):
+        return None
+    if number == 0 and kind is not A.binary_mul:  # as a shift it is NO_SHIFT for the cache, too
         return None
     return linear_map(converted(x, dtype), *scale_and_shift)
 
