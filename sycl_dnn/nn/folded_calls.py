@@ -33,8 +33,9 @@ class _Forward:
         """Return a key of the program, except for the weights; None if the class has none."""
         module = self._module()
         own = vars(type(module)).get("program_text")
+        text = None if own is None else own(module)
         names = module_tree.walked(module)[1].names
-        return None if own is None else own(module) + repr(names).encode()
+        return None if text is None else text + repr(names).encode()
 
     def leaves(self) -> list[Any]:
         """Return the weights."""

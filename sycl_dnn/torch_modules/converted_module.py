@@ -10,6 +10,8 @@ from sycl_dnn import functional as F
 from sycl_dnn.io import host_arrays, torch_format
 from sycl_dnn.nn.module import Module
 from sycl_dnn.torch_modules import exported_graph
+from sycl_dnn.trace.module_arrays import plain
+from sycl_dnn.trace.values import Tensor
 
 
 class Part(Module):
@@ -50,12 +52,14 @@ class Part(Module):
                 return self
         return part
 
-    def state_at(self, path: str) -> Any:
-        """Return the parameter or buffer at a path."""
+    def state_at(self, path: str, trace: Any) -> Any:
+        """Return the parameter or buffer at a path; a tensor in a trace."""
         owner, _, name = path.rpartition(".")
         part = self.part_at(owner)
         group = part._parameters if name in part._parameters else part._buffers
         value = part._handed(name, group[name])
+        if trace is not None and not isinstance(value, Tensor):
+            value = trace.capture(plain(value))  # what is made of it is recorded, not computed
         kind = dict(part._counts).get(name)
         return value if kind is None else F.astype(value, kind)
 
@@ -93,6 +97,22 @@ class Converted(Part):
         if text.startswith('"'):
             raise NotImplementedError(json.loads(text))
         return exported_graph.run(exported_graph.parsed(text), self, args, kwargs)
+
+    def program_text(self) -> bytes | None:
+        """Return what determines the programs of this module in inference mode but its weights.
+
+        None if it has no graph.
+        """
+        text = self._inference_graph
+        if text.startswith('"'):
+            return None
+        places = [path.rpartition(".")[::2] for path in exported_graph.parsed(text).states]
+        owners = [(self.part_at(owner), name) for owner, name in places]
+        arrays = [id({**part._parameters, **part._buffers}[name]) for part, name in owners]
+        # Tied weights, which have several names, have one number.
+        numbers = [arrays.index(array) for array in arrays]
+        kinds = [dict(part._counts).get(name) for part, name in owners]
+        return repr((type(self).__name__, numbers, kinds)).encode() + text.encode()
 
     def to_torch_state_dict(self) -> dict[str, Any]:
         """Return the state dict as tensors, for ``load_state_dict`` of the torch module.

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from sycl_dnn import functional as F
 from sycl_dnn.torch_modules import nested_values, operator_tables
+from sycl_dnn.trace.values import Tensor
 
 
 class Node(NamedTuple):
@@ -78,7 +79,8 @@ def run(graph: Graph, module: Any, args: Sequence[Any], kwargs: dict[str, Any]) 
     """Run a graph on the arrays of a module and the arguments of its forward."""
     inputs = nested_values.bound(graph.names, graph.arguments, args, kwargs)
     _check_inputs(graph, inputs)
-    values = [module.state_at(path) for path in graph.states]
+    trace = next((v.trace for v in inputs if isinstance(v, Tensor)), None)
+    values = [module.state_at(path, trace) for path in graph.states]
     values += inputs
     scope = _Scope(graph, module)
     scope.run(graph.nodes, values)

@@ -12,6 +12,7 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn.compiler import programs
 from sycl_dnn.torch_modules import exported_graph
 
 torch = pytest.importorskip("torch")
@@ -323,6 +324,37 @@ def test_a_pickled_module_needs_no_torch(tmp_path):
         "import sycl_dnn; assert callable(sycl_dnn.from_torch)\n"
     )
     subprocess.run([sys.executable, "-c", program, tmp_path], check=True)
+
+
+class Tied(nn.Module):
+    """Three products, two of whose weights may be one, and a function of a weight."""
+
+    def __init__(self, tied):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(8)
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(3))
+        self.factor = nn.Parameter(torch.randn(8))
+        for i, j in tied:
+            self.layers[i].weight = self.layers[j].weight
+
+    def forward(self, x):
+        x = self.norm(x)
+        for layer in self.layers:
+            x = layer(x)
+        return x * self.factor.exp()
+
+
+def test_programs_on_disk_serve_other_weights_but_no_other_ties(tmp_path, monkeypatch):
+    monkeypatch.setenv("SYCL_DNN_CACHE_DIR", str(tmp_path))
+    traces, traced = [], programs.traced
+    monkeypatch.setattr(programs, "traced", lambda *args: (traces.append(args), traced(*args))[1])
+    x = torch.randn(4, 8)
+    for seed in range(2):
+        torch.manual_seed(seed)
+        for tied in ([], [(2, 0)], [(2, 1)]):
+            net = Tied(tied).eval()
+            close(sycl_dnn.from_torch(net, x)(*arrays(x)), net(x))
+    assert len(traces) == 3
 
 
 def test_converted_parts_cannot_run_alone():
