@@ -45,9 +45,9 @@ class Compiled(Programs, Generic[P, R]):
         out : array or nest of arrays, optional
             Overwritten and returned; nested like the result.
         """
-        found = self._repeat(policy.SOURCES, args, kwargs, out)
-        if found is not NotImplemented:
-            return found
+        repeated = self._repeat(policy.SOURCES, args, kwargs, out)
+        if repeated is not NotImplemented:
+            return repeated
         if policy.current().debug_nans:
             return checked_for_nans(
                 self.__name__, lambda: self._undonated(*args, out=out, **kwargs), (args, kwargs),
@@ -71,8 +71,8 @@ class Compiled(Programs, Generic[P, R]):
                 raise
             plan = None
         if not isinstance(plan, Lowered):
-            made = self._subject()(*args, **kwargs)
-            return made if out is None else written(self.__name__, made, out)
+            eager_result = self._subject()(*args, **kwargs)
+            return eager_result if out is None else written(self.__name__, eager_result, out)
         result = placed.run(plan)
         if not self._donated:  # otherwise every call must be checked
             placed.remember(self._plans, policy.SOURCES, args, kwargs, key, plan)
@@ -93,13 +93,13 @@ class Compiled(Programs, Generic[P, R]):
         return self if instance is None else CompiledMethod(instance, self._of_instance(instance))
 
     def _of_instance(self, instance: Any) -> Compiled:
-        known = self._methods.get(id(instance))
-        if known is None:
-            known = _compiled_again(self._function, (*self._settings(), instance), self._extra)
-            self._methods[id(instance)] = known
+        bound = self._methods.get(id(instance))
+        if bound is None:
+            bound = _compiled_again(self._function, (*self._settings(), instance), self._extra)
+            self._methods[id(instance)] = bound
             # The instance is not kept alive; its programs are dropped with it.
             weakref.finalize(instance, self._methods.pop, id(instance), None)
-        return known
+        return bound
 
     def _settings(self) -> tuple[Any, ...]:
         return (
@@ -109,10 +109,10 @@ class Compiled(Programs, Generic[P, R]):
 
     def __reduce__(self) -> Any:
         module = sys.modules.get(getattr(self._function, "__module__", ""))
-        found: Any = module
+        attribute: Any = module
         for name in getattr(self._function, "__qualname__", "").split("."):
-            found = getattr(found, name, None)
-        if found is self:  # pickle looks decorated functions up by name
+            attribute = getattr(attribute, name, None)
+        if attribute is self:  # pickle looks decorated functions up by name
             return self._function.__qualname__
         return _compiled_again, (self._subject(), self._settings(), self._extra)
 
@@ -122,12 +122,12 @@ class Compiled(Programs, Generic[P, R]):
 
     def derived(self, *passes: Any) -> Compiled[P, R]:
         """Return a version compiled with additional passes."""
-        made: Compiled[P, R] = Compiled(
+        extended: Compiled[P, R] = Compiled(
             self._function, self._constants, self._dtype, self._most, self._fallback,
             self._switches, self._lowering, self._donated,
         )  # fmt: skip
-        made._extra = (*self._extra, *passes)
-        return made
+        extended._extra = (*self._extra, *passes)
+        return extended
 
     def run_once(self, args: tuple[Any, ...]) -> tuple[Lowered, list[Any]]:
         """Run and wait; return the program and everything it wrote.
@@ -220,9 +220,9 @@ class CompiledMethod:
 
 
 def _compiled_again(function: Any, settings: Any, extra: tuple[Any, ...]) -> Compiled:
-    made: Compiled = Compiled(function, *settings)
-    made._extra = extra
-    return made
+    compiled: Compiled = Compiled(function, *settings)
+    compiled._extra = extra
+    return compiled
 
 
 def _described(plan: Any) -> str:

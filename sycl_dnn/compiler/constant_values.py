@@ -78,12 +78,12 @@ class Keys:
 
     def number(self, storage: Storage) -> int:
         """Return the key of a storage's contents."""
-        found = self._numbers.get(id(storage))
-        if found is None:
+        known_number = self._numbers.get(id(storage))
+        if known_number is None:
             source = self._captured.get(id(storage), storage.memory)
             recipe = ("given", self._pool.hold(source))
-            found = self._numbers[id(storage)] = self._pool.number(recipe)
-        return found
+            known_number = self._numbers[id(storage)] = self._pool.number(recipe)
+        return known_number
 
 
 # --- Folding
@@ -95,16 +95,16 @@ def constant_ids(graph: Graph) -> frozenset[int]:
 
 
 def _constant_ids(graph: Graph) -> frozenset[int]:
-    found = set(graph.trace.constant_storages())
-    found -= {id(t.storage) for n in graph.nodes for t in n.outputs.values()}
-    found |= {id(t.storage) for n in graph.nodes for t in n.inputs.values() if t.storage.memory}
+    constants = set(graph.trace.constant_storages())
+    constants -= {id(t.storage) for n in graph.nodes for t in n.outputs.values()}
+    constants |= {id(t.storage) for n in graph.nodes for t in n.inputs.values() if t.storage.memory}
     # A storage with several writers is constant only if all are, which the last one decides.
     counted: dict[int, int] = {}
     for node in graph.nodes:
         if node.is_repeated:
             continue
         for tensor in node.inputs.values():
-            if id(tensor.storage) not in found:
+            if id(tensor.storage) not in constants:
                 break
         else:
             outputs = {id(t.storage): t.storage for t in node.outputs.values()}
@@ -113,24 +113,24 @@ def _constant_ids(graph: Graph) -> frozenset[int]:
             for key, storage in outputs.items():
                 counted[key] = counted.get(key, 0) + 1
                 if counted[key] == graph.n_writers(storage) and not graph.is_final(storage):
-                    found.add(key)
-    return frozenset(found)
+                    constants.add(key)
+    return frozenset(constants)
 
 
 def settle(graph: Graph, pool: Pool, queue: Any, stream: Any) -> list[Storage]:
     """Compute and drop constant nodes; return the captured storages that calls still need."""
-    standing = constant_ids(graph)
+    constants = constant_ids(graph)
     nodes = [
         n for n in graph.nodes if n.outputs and all(
-            id(t.storage) in standing for t in n.outputs.values()
+            id(t.storage) in constants for t in n.outputs.values()
         )
     ]  # fmt: skip
-    gone = set(nodes)
-    live = [n for n in graph.nodes if n not in gone]
-    made = {id(t.storage): t.storage for n in nodes for t in n.outputs.values()}
+    dropped = set(nodes)
+    live = [n for n in graph.nodes if n not in dropped]
+    computed = {id(t.storage): t.storage for n in nodes for t in n.outputs.values()}
     needed = {id(t.storage): t.storage for n in live for t in n.inputs.values()}
-    wanted = [s for key, s in made.items() if key in needed]
-    arrays = _computed(graph, nodes, wanted, pool, queue, stream)
+    needed_storages = [s for key, s in computed.items() if key in needed]
+    arrays = _computed(graph, nodes, needed_storages, pool, queue, stream)
     captured = {id(t.storage): v.get_array() for _, v, t in graph.trace.captured if _is_array(v)}
     graph.drop(nodes)
     _place(graph, arrays)
@@ -144,17 +144,17 @@ def _is_array(value: Any) -> bool:
 
 
 def _computed(
-    graph: Graph, nodes: list[Node], wanted: list[Storage], pool: Pool, queue: Any, stream: Any
+    graph: Graph, nodes: list[Node], storages: list[Storage], pool: Pool, queue: Any, stream: Any
 ) -> dict[int, Any]:
     """Return arrays, or raw memory, of the storages that constant nodes write."""
     keys = Keys(graph, nodes, pool)
-    numbers = {id(s): keys.number(s) for s in wanted}
-    missing = [s for s in wanted if numbers[id(s)] not in pool]
+    numbers = {id(s): keys.number(s) for s in storages}
+    missing = [s for s in storages if numbers[id(s)] not in pool]
     if missing:
         finals = _whole(graph, nodes, missing)
         for storage, array in zip(missing, _run(graph, nodes, finals, queue, stream), strict=True):
             pool[numbers[id(storage)]] = array
-    return {id(s): pool[numbers[id(s)]] for s in wanted}
+    return {id(s): pool[numbers[id(s)]] for s in storages}
 
 
 def _run(
@@ -167,8 +167,8 @@ def _run(
     arguments = [s for s in trace.arguments if s not in seeds]
     executable = Executable(trace, list(graph.steps(nodes)), finals, arguments)
     outs = dict(enumerate(allocation.together([allocation.blank_of(t) for t in finals], queue)))
-    given = [None] * len(arguments)
-    registers = executable.run(queue, stream, given, KINDS["device"], outs)
+    inputs = [None] * len(arguments)
+    registers = executable.run(queue, stream, inputs, KINDS["device"], outs)
     queue.wait()
     return [registers[r] for r in executable.results]
 
@@ -180,9 +180,9 @@ def _whole(graph: Graph, nodes: list[Node], storages: list[Storage]) -> list[Ten
         for tensor in node.outputs.values():
             outputs.setdefault(tensor.storage, tensor)
     return [
-        made if s.desc is None or made.desc == s.desc
-        else Tensor(graph.trace, s, s.desc, made.dtype, s.desc.dims)
-        for s, made in ((s, outputs[s]) for s in storages)
+        output if s.desc is None or output.desc == s.desc
+        else Tensor(graph.trace, s, s.desc, output.dtype, s.desc.dims)
+        for s, output in ((s, outputs[s]) for s in storages)
     ]  # fmt: skip
 
 
@@ -219,15 +219,15 @@ def _still_needed(graph: Graph, arrays: dict[int, Any]) -> list[Storage]:
     trace = graph.trace
     reading = [t for n in graph.nodes for t in n.inputs.values()]
     ids = {id(t.storage) for t in (*reading, *graph.finals)}
-    kept = [c for c in trace.captured if id(c[2].storage) in ids]
+    still_captured = [c for c in trace.captured if id(c[2].storage) in ids]
     for tensor in reading:
         storage = tensor.storage
         if id(storage) in arrays and storage.argument is None:
             storage.argument = len(trace.arguments)
             trace.arguments.append(storage)
-            kept.append((storage.argument, _Held(arrays[id(storage)]), tensor))
-    trace.captured = kept
-    return [t.storage for _, _, t in kept]
+            still_captured.append((storage.argument, _Held(arrays[id(storage)]), tensor))
+    trace.captured = still_captured
+    return [t.storage for _, _, t in still_captured]
 
 
 class _Held:

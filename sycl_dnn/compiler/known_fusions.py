@@ -36,8 +36,8 @@ def _key(node: Node, readers: Sequence[Node], tensors: list[Tensor]) -> Any:
             return None
         same = first.setdefault(storage, number)
         views.append((desc, desc.strides, t.shape, t.offset, same, storage.scalar, storage.memory))
-    known = [(n.pd, *n.inputs, tuple(n.fused), tuple(n.refused)) for n in nodes]
-    return (*known, tuple(views))
+    descriptors = [(n.pd, *n.inputs, tuple(n.fused), tuple(n.refused)) for n in nodes]
+    return (*descriptors, tuple(views))
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ class _Recipe:
     n_readers: int
 
     @classmethod
-    def of(cls, readers: Sequence[Node], made: Node, tensors: list[Tensor]) -> _Recipe | None:
+    def of(cls, readers: Sequence[Node], fused_node: Node, tensors: list[Tensor]) -> _Recipe | None:
         """Return the recipe of a node; None if it reads other tensors."""
         inputs = []
-        for name, t in made.inputs.items():
+        for name, t in fused_node.inputs.items():
             number = next((i for i, other in enumerate(tensors) if other is t), None)
             view = None
             if number is None:
@@ -66,12 +66,12 @@ class _Recipe:
             if number is None:
                 return None
             inputs.append((name, number, view))
-        dst, old = made.dst, readers[-1].dst
+        dst, old = fused_node.dst, readers[-1].dst
         if dst.storage is not old.storage or dst.offset != old.offset:
             return None
         result = (dst.desc, dst.dtype, dst.shape)
-        names = tuple(made.fused), tuple(made.refused)
-        return cls(made.pd, tuple(inputs), result, *names, len(readers))
+        names = tuple(fused_node.fused), tuple(fused_node.refused)
+        return cls(fused_node.pd, tuple(inputs), result, *names, len(readers))
 
     def node(self, node: Node, readers: Sequence[Node], tensors: list[Tensor]) -> Absorbed:
         """Build the fused node."""
@@ -114,17 +114,17 @@ class KnownFusions:
         key = _key(node, readers, tensors)
         if key is None:
             return find()
-        known = self._found.get(key)
-        if known is not None:
+        cached = self._found.get(key)
+        if cached is not None:
             self.n_known += 1
             self._found.move_to_end(key)
-            if isinstance(known, Refusal):
-                return known, 0
-            return known.node(node, readers, tensors)
-        made, n = find()
-        kept = made if isinstance(made, Refusal) else _Recipe.of(readers[:n], made, tensors)
-        if kept is not None:
-            self._found[key] = kept
+            if isinstance(cached, Refusal):
+                return cached, 0
+            return cached.node(node, readers, tensors)
+        fused, n = find()
+        recipe = fused if isinstance(fused, Refusal) else _Recipe.of(readers[:n], fused, tensors)
+        if recipe is not None:
+            self._found[key] = recipe
             while len(self._found) > self._capacity:
                 self._found.popitem(last=False)
-        return made, n
+        return fused, n

@@ -90,25 +90,25 @@ SWITCHES: dict[str, bool] = {
 
 def in_order(switches: Mapping[str, bool], extra: Sequence[Pass] = ()) -> tuple[Pass, ...]:
     """Return the enabled passes, including custom ones, in order."""
-    wanted = SWITCHES | dict(switches)
-    wanted["write_dense_parts"] = wanted["write_into_parts"]  # the other half of it
+    enabled = SWITCHES | dict(switches)
+    enabled["write_dense_parts"] = enabled["write_into_parts"]  # the other half of it
     chosen = (*PASSES, *extra, *LAST_PASSES)
-    return tuple(p for p in chosen if wanted.get(getattr(p, "__name__", ""), True))
+    return tuple(p for p in chosen if enabled.get(getattr(p, "__name__", ""), True))
 
 
 def check_switches(function: str, switches: Mapping[str, bool]) -> None:
     """Raise ValueError if a switch is unknown."""
     for name in switches:
         if name not in SWITCHES:
-            known = ", ".join(SWITCHES)
-            raise ValueError(f"{function}: passes must be among {known}, got {name!r}")
+            allowed = ", ".join(SWITCHES)
+            raise ValueError(f"{function}: passes must be among {allowed}, got {name!r}")
 
 
 # --- Destinations passed by callers
 
 
 def targets_of(
-    name: str, leaves: list[Tensor], out: Any, given: Collected
+    name: str, leaves: list[Tensor], out: Any, arguments: Collected
 ) -> dict[int, Target] | None:
     """Return the destination arrays by result index; None without ``out``.
 
@@ -120,7 +120,7 @@ def targets_of(
     if out is None:
         return None
     pairs = enumerate(_paired(name, leaves, out))
-    return {i: _target(name, tensor, array, given) for i, (tensor, array) in pairs}
+    return {i: _target(name, tensor, array, arguments) for i, (tensor, array) in pairs}
 
 
 def _paired(name: str, results: Sequence[Any], out: Any) -> list[tuple[Any, Any]]:
@@ -130,26 +130,26 @@ def _paired(name: str, results: Sequence[Any], out: Any) -> list[tuple[Any, Any]
     return list(zip(results, outs, strict=True))
 
 
-def _target(name: str, tensor: Tensor, out: Any, given: Collected) -> Target:
+def _target(name: str, tensor: Tensor, out: Any, arguments: Collected) -> Target:
     check_strides(name, out)
     _check_kind(name, tensor, out)
     array = out.get_array()
     desc = layout.strided(tensor.shape, tensor.dtype, array.strides)
-    return Target(desc, *sharing(array, given.arrays))
+    return Target(desc, *sharing(array, arguments.arrays))
 
 
 def _check_kind(name: str, result: Any, out: Any) -> None:
-    wanted, got = (str(getattr(a.dtype, "name", a.dtype)) for a in (result, out))
-    if out.shape != result.shape or got != wanted:
+    expected, actual = (str(getattr(a.dtype, "name", a.dtype)) for a in (result, out))
+    if out.shape != result.shape or actual != expected:
         raise ValueError(
-            f"{name}: out must have shape {result.shape} and dtype {wanted}, got {out.shape} and "
-            f"{got}"
+            f"{name}: out must have shape {result.shape} and dtype {expected}, got {out.shape} and "
+            f"{actual}"
         )
 
 
-def written(name: str, made: Any, out: Any) -> Any:
+def written(name: str, results: Any, out: Any) -> Any:
     """Copy results that no program wrote into the destination arrays; raises as `targets_of`."""
-    pairs = _paired(name, nested_arguments.arrays_of(made), out)
+    pairs = _paired(name, nested_arguments.arrays_of(results), out)
     for result, array in pairs:
         _check_kind(name, result, array)
     # A result may be a view of what is overwritten.
@@ -172,7 +172,7 @@ class Lowered(Plan):
     Parameters
     ----------
     trace : CompileTrace
-    made : Rewritten
+    rewritten_graph : Rewritten
         Its graph after all passes.
     pool : Pool
         Values computed from constants.
@@ -187,35 +187,37 @@ class Lowered(Plan):
     def __init__(
         self,
         trace: CompileTrace,
-        made: Rewritten,
+        rewritten_graph: Rewritten,
         pool: Pool,
         queue: Any,
         stream: Any,
         targets: dict[int, Any] | None = None,
         donated: Collection[int] = (),
     ) -> None:
-        self.graph = graph = made.graph
-        self.n_recorded = made.n_recorded
+        self.graph = graph = rewritten_graph.graph
+        self.n_recorded = rewritten_graph.n_recorded
         # On CPUs, another thread builds kernels while primitives are created here.
         kernels = [node.primitive for node in graph.nodes if is_kernel(node.primitive)]
         _core.Kernel.start_together(kernels)
         #: Queue of captured arrays; None if there are none.
         self._queue = queue if any(not isinstance(v, Seed) for _, v, _ in trace.captured) else None
-        given = trace.arguments[: made.n_given]
+        arguments = trace.arguments[: rewritten_graph.n_given]
         #: Conversions of the call's numbers, in the order of the program's arguments.
         self._numbers: list[FromNumber] = [trace.tail[i] for i in sorted(trace.tail)]
-        given += [trace.arguments[i] for i in sorted(trace.tail)]
+        arguments += [trace.arguments[i] for i in sorted(trace.tail)]
         #: Captured arrays, which must not overlap donated ones.
         self.held = [v for _, v, _ in trace.captured if donated and not isinstance(v, Seed)]
         self.held_spans = [span(usm_array(v)) for v in self.held]
         held = settle(graph, pool, queue, stream)
         overlaps = any(t.overlaps or t.in_place for t in (targets or {}).values())
         executable = Executable(
-            trace, list(graph.steps()), graph.finals, [*given, *held], keeps_order=overlaps,
-            donated=[given[i] for i in sorted(donated)],
+            trace, list(graph.steps()), graph.finals, [*arguments, *held], keeps_order=overlaps,
+            donated=[arguments[i] for i in sorted(donated)],
         )  # fmt: skip
         # A pass may have added results.
-        super().__init__(executable, made.form, not self._numbers, made.n_results)
+        super().__init__(
+            executable, rewritten_graph.form, not self._numbers, rewritten_graph.n_results
+        )
 
     def arrays(self, placed: PlacedCall, held: Sequence[Any] = ()) -> list[Any]:
         """Return the arrays of a call, followed by those created from its numbers.
@@ -308,8 +310,8 @@ def traced(
 
 def _sharing(finals: list[Tensor], targets: dict[int, Any] | None) -> list[Tensor]:
     """Return the results that share memory with an input of the call."""
-    found = targets or {}
-    return [t for i, t in enumerate(finals) if i in found and any(found[i][1:])]
+    by_index = targets or {}
+    return [t for i, t in enumerate(finals) if i in by_index and any(by_index[i][1:])]
 
 
 class Held:

@@ -39,8 +39,8 @@ def _linear(g: Any, x: Value, alpha: float, beta: float) -> Value:
     return x if beta == 0.0 else g.add(x, beta)
 
 
-def _is(alpha: float, beta: float, wanted: tuple[float, float]) -> None:
-    if abs(alpha - wanted[0]) + abs(beta - wanted[1]) > 1e-6:
+def _is(alpha: float, beta: float, expected: tuple[float, float]) -> None:
+    if abs(alpha - expected[0]) + abs(beta - expected[1]) > 1e-6:
         raise NoPartition(f"an activation has parameters {alpha}, {beta}")
 
 
@@ -124,15 +124,15 @@ class PartitionGraph:
     def add(self, node: Node) -> None:
         """Add the operations of a matmul or softmax with its post-ops."""
         result = node.dst.desc
-        made = getattr(self, f"_{node.row.removesuffix('_forward')}")(node)
+        value = getattr(self, f"_{node.row.removesuffix('_forward')}")(node)
         ops = post_ops_as_chain(node)
         if isinstance(ops, Refusal):
             raise NoPartition(ops.reason)
         for op in ops:
-            made = self._apply(op, made)
-        if made.dtype != (kind := result.data_type.name):
-            made = self._graph.type_cast(made, dtype=kind)
-        self._values[id(node.dst.storage), node.dst.offset, result] = made
+            value = self._apply(op, value)
+        if value.dtype != (kind := result.data_type.name):
+            value = self._graph.type_cast(value, dtype=kind)
+        self._values[id(node.dst.storage), node.dst.offset, result] = value
 
     def _matmul(self, node: Node) -> Value:
         names = ("src", "weights")
@@ -142,19 +142,19 @@ class PartitionGraph:
         self._told.append(GraphOp("matmul", dims, result=result, dtype=src.dtype))
         # Scores may be wider than the operands, starting with the product.
         kind = node.dst.desc.data_type.name
-        given = {} if kind == src.dtype else {"dtype": kind}
-        made = self._graph.matmul(src, weights, **given)
+        result_dtype = {} if kind == src.dtype else {"dtype": kind}
+        value = self._graph.matmul(src, weights, **result_dtype)
         if "bias" in node.inputs:
-            made = self._graph.add(made, self._value(node.inputs["bias"]))
-        return made
+            value = self._graph.add(value, self._value(node.inputs["bias"]))
+        return value
 
     def _softmax(self, node: Node) -> Value:
         axis = node.params["axis"]
         if node.params["algorithm"] is not A.softmax_accurate:
             raise NoPartition("it is the logarithm of a softmax")
         src, kind = self._value(node.inputs["src"]), node.dst.desc.data_type.name
-        given = {} if kind == src.dtype else {"dtype": kind}
-        return self._graph.softmax(src, axis=axis, **given)
+        result_dtype = {} if kind == src.dtype else {"dtype": kind}
+        return self._graph.softmax(src, axis=axis, **result_dtype)
 
     def _apply(self, op: Op, value: Value) -> Value:
         if op.kind == "eltwise" and op.label in ELTWISE:
@@ -202,11 +202,11 @@ class CompiledNodes:
         ]
         queue.wait()
         read = {p.id for p in partition.input_ports}
-        given = {i: _described(i, t) for i, t in graph.inputs.items() if i in read}
-        given |= {t.id: t.logical_tensor for t in self._constants}
+        descriptions = {i: _described(i, t) for i, t in graph.inputs.items() if i in read}
+        descriptions |= {t.id: t.logical_tensor for t in self._constants}
         try:
             self._compiled = partition.compile(
-                [given[p] for p in dict.fromkeys(p.id for p in partition.input_ports)],
+                [descriptions[p] for p in dict.fromkeys(p.id for p in partition.input_ports)],
                 [_described(last.id, result)],
                 engine,
             )
@@ -214,8 +214,8 @@ class CompiledNodes:
             words = str(error).splitlines()[0]
             raise NoPartition(f"oneDNN does not compile the partition ({words})") from None
         self._compiled.label = self.__qualname__
-        self._reads = [given[i] for i in self.inputs]
-        self._constants += [_standing(given[i], t, engine) for i, t in held.items()]
+        self._reads = [descriptions[i] for i in self.inputs]
+        self._constants += [_constant_tensor(descriptions[i], t, engine) for i, t in held.items()]
         self._writes = self._compiled.outputs[0]
 
     def run_into(
@@ -234,12 +234,14 @@ class CompiledNodes:
         self._compiled.execute(stream, [*tensors, *self._constants], [result])
 
 
-def _standing(wanted: _core.LogicalTensor, tensor: Tensor, engine: _core.Engine) -> Any:
+def _constant_tensor(
+    logical_tensor: _core.LogicalTensor, tensor: Tensor, engine: _core.Engine
+) -> Any:
     """Return a tensor over permanent memory."""
     owner = tensor.storage.memory.owner[0]
     array = owner.get_array() if hasattr(owner, "get_array") else owner
     memory, start = place(array)
-    return _core.GraphTensor(wanted, engine, memory, start + tensor.offset, array, False)
+    return _core.GraphTensor(logical_tensor, engine, memory, start + tensor.offset, array, False)
 
 
 # --- Timing of two alternatives
@@ -312,30 +314,32 @@ def lower(graph: Graph_of_graph, lowering: str, queue: Any, stream: Any) -> None
         return
     for group in list(_groups(graph)):
         try:
-            made, packing, after = _made(graph, group)
+            partition, packing, after = _partitioned(graph, group)
         except NoPartition as reason:
             group[0].refused.append(f"partition: {reason}")
             continue
         if lowering == "measured":
-            times = milliseconds(graph, group, [*packing, made, *after], queue, stream)
-            made.times = group[0].times = dict(zip(("primitives", "partition"), times, strict=True))
+            times = milliseconds(graph, group, [*packing, partition, *after], queue, stream)
+            partition.times = group[0].times = dict(
+                zip(("primitives", "partition"), times, strict=True)
+            )
             if times[1] >= CLEARLY * times[0]:
                 continue
-        nodes = [*packing, made, *after]
+        nodes = [*packing, partition, *after]
         graph.insert(nodes[:-1], before=group[-1])
         graph.replace(group[:-1], nodes[-1], at=group[-1])
 
 
 def _groups(graph: Graph_of_graph) -> Iterator[list[Node]]:
     """Yield groups that partitions may replace: attention, and products with post-ops."""
-    taken: set[int] = set()
+    grouped: set[int] = set()
     for node in graph.nodes:
         group = _attention(graph, node)
         if group:
-            taken |= {id(n) for n in group}
+            grouped |= {id(n) for n in group}
             yield group
     for node in graph.nodes:
-        if id(node) not in taken and _is_product(node) and len(node.post_ops):
+        if id(node) not in grouped and _is_product(node) and len(node.post_ops):
             yield [node]
 
 
@@ -360,7 +364,7 @@ def _attention(graph: Graph_of_graph, node: Node) -> list[Node]:
     return [] if any(is_overwritten(graph, n, node) for n in group[:-1]) else group
 
 
-def _made(graph: Graph_of_graph, group: list[Node]) -> tuple[Node, list[Node], list[Node]]:
+def _partitioned(graph: Graph_of_graph, group: list[Node]) -> tuple[Node, list[Node], list[Node]]:
     """Return the node of a partition, and the nodes before and after it.
 
     Raises
@@ -370,10 +374,10 @@ def _made(graph: Graph_of_graph, group: list[Node]) -> tuple[Node, list[Node], l
     try:
         return (*_partition(graph, group), [])
     except NoPartition:
-        found = _without_last_operand(graph, group[-1]) if len(group) > 1 else None
-        if found is None:
+        parts = _without_last_operand(graph, group[-1]) if len(group) > 1 else None
+        if parts is None:
             raise
-    bare, after = found
+    bare, after = parts
     return (*_partition(graph, [*group[:-1], bare]), after)
 
 
@@ -406,21 +410,21 @@ def _partition(graph: Graph_of_graph, group: Sequence[Node]) -> tuple[Node, list
     ------
     NoPartition
     """
-    made = PartitionGraph(graph.trace.engine)
+    partition = PartitionGraph(graph.trace.engine)
     packing: list[Node] = []
     for node in group:
         plain, nodes = _with_plain_weights(graph, node)
         packing += nodes
-        made.add(plain)
+        partition.add(plain)
     result = group[-1].dst
     if not result.desc.is_plain:
         raise NoPartition("the result is in a layout of oneDNN's own")
-    function: CompiledNodes = made.compiled(result)
+    function: CompiledNodes = partition.compiled(result)
     inputs = {str(i): t for i, t in function.inputs.items()}
-    found = Node(None, inputs, {"dst": result}, function=function)
-    found.fused = [text for n in group for text in n.fused]
-    found.refused = [text for n in group for text in n.refused]
-    return found, packing
+    replacement = Node(None, inputs, {"dst": result}, function=function)
+    replacement.fused = [text for n in group for text in n.fused]
+    replacement.refused = [text for n in group for text in n.refused]
+    return replacement, packing
 
 
 def _with_plain_weights(graph: Graph_of_graph, node: Node) -> tuple[Node, list[Node]]:

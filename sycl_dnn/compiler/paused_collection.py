@@ -10,16 +10,16 @@ import threading
 from collections.abc import Iterator
 
 _lock = threading.Lock()
-#: Number of compilations at this moment, and whether the first of them found the collector enabled.
+#: Number of compilations in progress, and whether the collector was enabled before the first.
 _depth, _was_enabled = 0, False
 
 
 @contextlib.contextmanager
 def paused_collection() -> Iterator[None]:
-    """Put off collections while thousands of nodes are made, nearly all without cycles.
+    """Defer garbage collection while thousands of nodes are created, nearly all without cycles.
 
-    They would be visited dozens of times, and one time in three so would all objects of the
-    process, which takes up to half as long as the compilation. A collector that is disabled stays
+    The collector would visit them dozens of times, and all objects of the process one time in
+    three, which takes up to half as long as the compilation. A collector that is disabled stays
     disabled.
     """
     global _depth, _was_enabled

@@ -104,15 +104,15 @@ def chain_on(node: Node, name: str) -> Chain | Refusal:
     source = node.inputs[name]
     if not same_places(source.desc, dst.desc):
         return Refusal(f"{node.row} changes the layout")
-    found = maker(node, name)
-    if isinstance(found, Refusal):
-        return found
+    ops = maker(node, name)
+    if isinstance(ops, Refusal):
+        return ops
     later = post_ops_as_chain(node)
     if isinstance(later, Refusal):
         return later
     if source.desc.data_type != dst.desc.data_type:
         later = (*later, Op("convert"))
-    return Chain(source, dst, (*found, *later))
+    return Chain(source, dst, (*ops, *later))
 
 
 def _eltwise(node: Node, name: str) -> tuple[Op, ...] | Refusal:
@@ -177,18 +177,18 @@ def _same_look(a: Tensor, b: Tensor) -> bool:
 
 def post_ops_as_chain(node: Node) -> tuple[Op, ...] | Refusal:
     """Return a node's post-ops as operations, or why that is impossible."""
-    made: list[Op] = []
+    ops: list[Op] = []
     post_ops = node.post_ops
     for i in range(len(post_ops)):
         name, args = post_ops[i]
         if name == "append_eltwise":
-            made.append(Op("eltwise", *args))
+            ops.append(Op("eltwise", *args))
         elif name == "append_binary" and args[2] is None:
             operand = node.inputs[f"attr_post_op_{i}_src_1"]
-            made.append(Op("binary", args[0], operand=operand, desc=operand.desc))
+            ops.append(Op("binary", args[0], operand=operand, desc=operand.desc))
         else:
             return Refusal(f"{node.row} has a post-op of another kind")
-    return tuple(made)
+    return tuple(ops)
 
 
 # --- Operations appended to a primitive's attribute
@@ -217,24 +217,24 @@ def attached(
 
 def _joined(first: _core.PostOps, ops: tuple[Op, ...]) -> tuple[_core.PostOps, tuple[Op, ...]]:
     """Return post-ops to append to, and the operations, with adjacent linear maps as one."""
-    made, n = _core.PostOps(), len(first)
+    joined, n = _core.PostOps(), len(first)
     if n and ops and ops[0].algorithm is first[n - 1][1][0] is A.eltwise_linear:
         n, ops = n - 1, simplified((Op("eltwise", *first[n - 1][1]), *ops))
     for i in range(n):
         name, args = first[i]
-        getattr(made, name)(*args)
-    return made, ops
+        getattr(joined, name)(*args)
+    return joined, ops
 
 
 def with_post_ops(attr: _core.PrimitiveAttr, post_ops: _core.PostOps) -> _core.PrimitiveAttr:
     """Return a copy of the attribute with other post-ops."""
-    made = _core.PrimitiveAttr()
+    copy = _core.PrimitiveAttr()
     for name, args in attr.calls:
         if name != "set_post_ops":
-            getattr(made, name)(*args)
+            getattr(copy, name)(*args)
     if len(post_ops):
-        made.set_post_ops(post_ops)
-    return made
+        copy.set_post_ops(post_ops)
+    return copy
 
 
 def _looking(op: Op) -> Tensor:
@@ -259,16 +259,16 @@ def _are_one(first: Op, op: Op) -> bool:
 
 def simplified(ops: tuple[Op, ...]) -> tuple[Op, ...]:
     """Remove identity maps and merge consecutive linear maps."""
-    made: list[Op] = []
+    merged: list[Op] = []
     for op in ops:
         if op.algorithm is not algorithm.eltwise_linear:
-            made.append(op)
+            merged.append(op)
             continue
-        is_next = made and made[-1].algorithm is algorithm.eltwise_linear
-        if is_next and _are_one(made[-1], op):
-            first = made.pop()
+        is_next = merged and merged[-1].algorithm is algorithm.eltwise_linear
+        if is_next and _are_one(merged[-1], op):
+            first = merged.pop()
             beta = op.alpha * first.beta + op.beta or NO_SHIFT
             op = replace(op, alpha=op.alpha * first.alpha, beta=beta)
         if (op.alpha, op.beta) != (1.0, 0.0):
-            made.append(op)
-    return tuple(made)
+            merged.append(op)
+    return tuple(merged)

@@ -173,9 +173,9 @@ class Programs:
     ) -> tuple[Any, Check]:
         """Return a program, or the missing device feature, and the guard of its values."""
         place, call = placed.place, placed.call
-        given = self._named(self._donated, args, kwargs) if donates else []
-        given_away = {id(usm_array(array)) for array in given}
-        donated = [i for i, array in enumerate(call.arrays) if id(array) in given_away]
+        donated_arrays = self._named(self._donated, args, kwargs) if donates else []
+        donated_ids = {id(usm_array(array)) for array in donated_arrays}
+        donated = [i for i, array in enumerate(call.arrays) if id(array) in donated_ids]
         args, kwargs = self._in_order(args, kwargs)
         trace = CompileTrace(
             place.engine, self._lowered_to(place.engine), self._replays, self._fusions
@@ -184,9 +184,11 @@ class Programs:
         trace.is_lowered = self._dtype is not None
         try:
             with policy.fallback(self._fallback):
-                made, targets = self._rewritten(trace, subject, args, kwargs, placed, static)
+                program_graph, targets = self._rewritten(
+                    trace, subject, args, kwargs, placed, static
+                )
             lowered = Lowered(
-                trace, made, self._pool, placed.queue, placed.stream, targets, donated
+                trace, program_graph, self._pool, placed.queue, placed.stream, targets, donated
             )
         except NeedsAnotherDevice as lack:
             if self._fallback == "error":
@@ -203,21 +205,21 @@ class Programs:
         """Return a function after all passes, and the destinations that a caller passed."""
         is_plain = placed.out is None and not (self._donated or self._extra or self._constants)
         settings = self._dtype, self._lowering, self._fallback, sorted(self._switches.items())
-        kept = kept_programs.Kept(
+        stored = kept_programs.Kept(
             subject if is_plain else None, placed.queue, args, kwargs, settings
         )
-        made = kept.load(trace)
-        if made is not None:
-            return made, None
+        rewritten_graph = stored.load(trace)
+        if rewritten_graph is not None:
+            return rewritten_graph, None
         call = placed.call
         leaves, form, n_given = traced(trace, subject, args, kwargs, self._numbered(call, static))
         targets = targets_of(self.__name__, leaves, placed.out, call)
-        made = rewritten(
+        rewritten_graph = rewritten(
             trace, leaves, form, n_given, placed.queue, placed.stream, targets, self._extra,
             self._switches, self._lowering,
         )  # fmt: skip
-        kept.keep(trace, made)
-        return made, targets
+        stored.keep(trace, rewritten_graph)
+        return rewritten_graph, targets
 
     def _in_order(self, args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
         """Return arguments in the order of the call's key, with the constants in ``Held``."""

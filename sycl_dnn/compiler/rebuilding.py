@@ -66,10 +66,10 @@ def _go_on(pd: Any, name: str) -> bool:
 def misfit(pd: Any, node: Node, inputs: dict[str, Any]) -> Refusal | None:
     """Return why the inputs do not match the layouts of a new descriptor; None if they do."""
     for name, tensor in inputs.items():
-        wanted = pd.desc_of(name)
-        if name == PACKABLE or not wanted or tensor.storage.scalar:
+        required = pd.desc_of(name)
+        if name == PACKABLE or not required or tensor.storage.scalar:
             continue
-        if tensor.desc != wanted:
+        if tensor.desc != required:
             return Refusal(f"{node.row} would require {name} in another layout")
     return None
 
@@ -116,12 +116,12 @@ def repacked(graph: Graph, node: Node) -> tuple[Node, list[Node]] | Refusal:
     """Return the node with weights in the descriptor's layout, and the node that packs them."""
     if PACKABLE not in node.inputs:
         return node, []
-    wanted, tensor = node.pd.desc_of(PACKABLE), node.inputs[PACKABLE]
-    if not wanted or tensor.desc == wanted:
+    required, tensor = node.pd.desc_of(PACKABLE), node.inputs[PACKABLE]
+    if not required or tensor.desc == required:
         return node, []
     source = origin(graph, tensor)
     is_packable = source is not tensor or id(source.storage) in constant_ids(graph)
-    if not is_packable or source.desc is None or source.desc.dims != wanted.dims:
+    if not is_packable or source.desc is None or source.desc.dims != required.dims:
         return Refusal(f"{node.row} would require its weights in another layout")
-    packed, nodes = graph.recorded(lambda: graph.trace.reorder(source, wanted))
+    packed, nodes = graph.recorded(lambda: graph.trace.reorder(source, required))
     return node.with_pd(node.pd, inputs={**node.inputs, PACKABLE: packed}), nodes

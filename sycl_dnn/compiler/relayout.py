@@ -102,15 +102,15 @@ def carried(operand: MemoryDesc, frame: MemoryDesc, target: MemoryDesc) -> Memor
     return layout.strided(dims, dtypes.NAMES[operand.data_type], strides)
 
 
-def relaid(made: MemoryDesc, src: MemoryDesc, dst: MemoryDesc, dtype: str) -> MemoryDesc | None:
-    """Return the layout that replaces ``made`` and its copy.
+def relaid(written: MemoryDesc, src: MemoryDesc, dst: MemoryDesc, dtype: str) -> MemoryDesc | None:
+    """Return the layout that replaces ``written`` and its copy.
 
     The copy reads the elements as ``src`` and writes them as ``dst``. None if the axes do not
     correspond.
     """
     left = [(n, s, t) for n, s, t in zip(src.dims, src.strides, dst.strides, strict=True) if n > 1]
     strides = []
-    for n, s in zip(made.dims, made.strides, strict=True):
+    for n, s in zip(written.dims, written.strides, strict=True):
         if n == 1:
             strides.append(0)
             continue
@@ -121,4 +121,4 @@ def relaid(made: MemoryDesc, src: MemoryDesc, dst: MemoryDesc, dtype: str) -> Me
         strides.append(match[2])
     if left:
         return None
-    return layout.strided(made.dims, dtype, strides)
+    return layout.strided(written.dims, dtype, strides)

@@ -40,8 +40,8 @@ class _Kept(Generic[T]):
         self.__doc__ = compute.__doc__
 
     def __get__(self, node: Any, owner: type) -> T:
-        made = node.__dict__[self._name] = self._compute(node)
-        return made
+        value = node.__dict__[self._name] = self._compute(node)
+        return value
 
 
 @dataclass(eq=False)
@@ -109,13 +109,13 @@ class Node:
 
     def with_pd(self, pd: Any, **changes: Any) -> Node:
         """Return the node with another descriptor, keeping report data."""
-        known = {
+        kept_fields = {
             "inputs": self.inputs,
             "outputs": self.outputs,
             "fused": self.fused,
             "refused": self.refused,
         }
-        return Node(pd, params=pd.parameters, **(known | changes))
+        return Node(pd, params=pd.parameters, **(kept_fields | changes))
 
 
 def node_of(step: Step | ArrayStep) -> Node:
@@ -273,11 +273,11 @@ class Graph:
 
     def fact(self, find: Callable[[Graph], T]) -> T:
         """Return ``find(graph)``, cached until the graph changes."""
-        known = self._facts.get(find)
-        if known is None or known[0] != self._revision:
-            known = self._facts[find] = self._revision, find(self)
-        found: T = known[1]
-        return found
+        cached = self._facts.get(find)
+        if cached is None or cached[0] != self._revision:
+            cached = self._facts[find] = self._revision, find(self)
+        value: T = cached[1]
+        return value
 
     def add_finals(self, tensors: Iterable[Tensor]) -> None:
         """Add tensors to the results of a call."""
@@ -287,19 +287,19 @@ class Graph:
 
     def _note(self, node: Node) -> None:
         self._revision += 1
-        for found, tensors in ((self._readers, node.inputs), (self._writers, node.outputs)):
+        for users, tensors in ((self._readers, node.inputs), (self._writers, node.outputs)):
             for tensor in tensors.values():
-                found.setdefault(tensor.storage, {})[node] = None
+                users.setdefault(tensor.storage, {})[node] = None
 
     def _forget(self, node: Node) -> None:
         self._revision += 1
-        for found, tensors in ((self._readers, node.inputs), (self._writers, node.outputs)):
+        for users_of, tensors in ((self._readers, node.inputs), (self._writers, node.outputs)):
             for tensor in tensors.values():
-                users = found.get(tensor.storage)
+                users = users_of.get(tensor.storage)
                 if users is not None:
                     users.pop(node, None)
                     if not users:
-                        del found[tensor.storage]
+                        del users_of[tensor.storage]
 
     def readers(self, storage: Storage) -> list[Node]:
         """Return the nodes that read a storage, in order."""
@@ -310,10 +310,10 @@ class Graph:
         return self._in_order(self._writers.get(storage, ()))
 
     def _in_order(self, nodes: Iterable[Node]) -> list[Node]:
-        found = list(nodes)
-        if len(found) > 1:
-            found.sort(key=self._order.place)
-        return found
+        ordered = list(nodes)
+        if len(ordered) > 1:
+            ordered.sort(key=self._order.place)
+        return ordered
 
     def n_writers(self, storage: Storage) -> int:
         """Return the number of nodes that write a storage."""
@@ -352,8 +352,8 @@ class Graph:
 
     def unsteady(self) -> set[Storage]:
         """Return the storages with several writers, and arguments that calls may overwrite."""
-        found = {s for s, n in self._writers.items() if len(n) > 1 or s.argument is not None}
-        return found | {s for s in self._readers if self._locked and s.argument is not None}
+        storages = {s for s, n in self._writers.items() if len(n) > 1 or s.argument is not None}
+        return storages | {s for s in self._readers if self._locked and s.argument is not None}
 
     def writer(self, tensor: Tensor) -> Node | None:
         """Return the only writer of an inner tensor, or None."""
@@ -408,8 +408,8 @@ class Graph:
         """Drop nodes that no result depends on, unless they write to an argument."""
         needed, dead = set(self._kept), []
         for node in reversed(self.nodes):
-            for made in node.outputs.values():
-                if made.storage in needed or made.storage.argument is not None:
+            for output in node.outputs.values():
+                if output.storage in needed or output.storage.argument is not None:
                     needed.update([t.storage for t in node.inputs.values()])
                     break
             else:
@@ -418,8 +418,8 @@ class Graph:
 
     def recorded(self, body: Callable[[], Any]) -> tuple[Any, list[Node]]:
         """Return the result of ``body`` and the nodes that it records."""
-        made, steps = self.trace.recorded_apart(body)
-        return made, [node_of(s) for s in steps]
+        result, steps = self.trace.recorded_apart(body)
+        return result, [node_of(s) for s in steps]
 
     def joined(self, function: Callable[..., Any], *args: Any, key: Any = None) -> Any:
         """Return the result of a function of tensors, reusing previously recorded steps.

@@ -130,12 +130,12 @@ def report(
 
 
 def _part(node: Node) -> Part:
-    made = next(iter(node.outputs.values()))
+    output = next(iter(node.outputs.values()))
     return Part(
         row=node.row,
         implementation=_called(node) if node.pd is None else _implementation(node.pd),
-        shape=tuple(made.shape),
-        dtype=made.dtype,
+        shape=tuple(output.shape),
+        dtype=output.dtype,
         fused=tuple(node.fused),
         refused=tuple(node.refused),
         way=node.row if node.function is not None else "primitive",

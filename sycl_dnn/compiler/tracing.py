@@ -90,7 +90,7 @@ class CompileTrace(Trace):
         kwargs: dict[str, Any],
         is_taped: bool = True,
     ) -> Any:
-        """Record a function, skipping its body if the result is already known."""
+        """Record a function, skipping its body if an equal call was recorded before."""
         if self._replays is None or self._repeated is not None:
             return body(*args, **kwargs)
         return self._replays.call(self, function, body, args, kwargs, is_taped)
@@ -99,11 +99,11 @@ class CompileTrace(Trace):
         """Convert a float32 tensor to the compute dtype of the function."""
         if self.dtype is None or tensor.dtype != "float32":
             return tensor
-        made = super().convert(tensor, self.dtype)
-        made.marks = tensor.marks
+        converted = super().convert(tensor, self.dtype)
+        converted.marks = tensor.marks
         if layout.is_dense(tensor.desc):
-            self._wider[id(made.storage)] = (made, tensor)
-        return made
+            self._wider[id(converted.storage)] = (converted, tensor)
+        return converted
 
     def convert(self, tensor: Tensor, dtype: str, inserted: bool = True) -> Tensor:
         """Convert to another dtype, using the original values of lowered tensors."""
@@ -112,13 +112,13 @@ class CompileTrace(Trace):
 
     def widened(self, tensor: Tensor) -> Tensor:
         """Return the same view of the values before lowering, if they were lowered."""
-        found = self._wider.get(id(tensor.storage))
-        if found is None or tensor.strides is None:
+        pair = self._wider.get(id(tensor.storage))
+        if pair is None or tensor.strides is None:
             return tensor
-        made, wide = found
-        if tensor.storage is not made.storage:
+        narrow, wide = pair
+        if tensor.storage is not narrow.storage:
             return tensor
-        ratio = wide.desc.get_size() // max(made.desc.get_size(), 1)
+        ratio = wide.desc.get_size() // max(narrow.desc.get_size(), 1)
         return Tensor(
             self,
             wide.storage,
@@ -131,8 +131,8 @@ class CompileTrace(Trace):
 
     def constant_storages(self) -> dict[int, Storage]:
         """Return the storages of captured arrays by id, except seeds."""
-        kept = [t.storage for _, v, t in self.captured if not isinstance(v, Seed)]
-        return {id(s): s for s in kept}
+        storages = [t.storage for _, v, t in self.captured if not isinstance(v, Seed)]
+        return {id(s): s for s in storages}
 
 
 # --- Errors in traced functions: source line and suggested replacement

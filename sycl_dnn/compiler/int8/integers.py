@@ -35,19 +35,23 @@ def staying_scales(
     ``passing`` has the ids of nodes that can process integers unchanged.
     """
     keys = {id(node.dst.storage): key for key, node in products.values()}
-    found: Found = {}
+    candidates: Found = {}
     for _, node in products.values():
         storage = node.dst.storage
         if _is_whole(node.dst) and graph.is_inner(storage):
-            found[id(storage)] = storage
-    _add_passed_on(graph, passing, found)
+            candidates[id(storage)] = storage
+    _add_passed_on(graph, passing, candidates)
     while True:
-        kept = {k: s for k, s in found.items() if _can_stay(graph, products, passing, s, found)}
-        if len(kept) == len(found):
+        staying = {
+            k: s
+            for k, s in candidates.items()
+            if _can_stay(graph, products, passing, s, candidates)
+        }
+        if len(staying) == len(candidates):
             break
-        found = kept
+        candidates = staying
     scales: dict[int, Scale] = {}
-    for group in _groups(graph, passing, found):
+    for group in _groups(graph, passing, candidates):
         covered = [ranges.range(keys[i], "dst") for i in group if i in keys]
         low, high = min(low for low, _ in covered), max(high for _, high in covered)
         scale = scale_of(low, high, may_be_signed)
@@ -61,30 +65,30 @@ def _is_whole(tensor: Tensor) -> bool:
 
 def passes_on(node: Node) -> bool:
     """Whether a node can pass integers through: pooling and concatenation."""
-    is_known = node.row in ("pooling_forward", "concat")
-    return is_known and node.has_dst and has_only_post_ops(node.attr) and not len(node.post_ops)
+    is_supported = node.row in ("pooling_forward", "concat")
+    return is_supported and node.has_dst and has_only_post_ops(node.attr) and not len(node.post_ops)
 
 
 def _sources(node: Node) -> list[Tensor]:
     return list(node.inputs.values())
 
 
-def _add_passed_on(graph: Graph, passing: Collection[int], found: Found) -> None:
+def _add_passed_on(graph: Graph, passing: Collection[int], candidates: Found) -> None:
     """Add values computed from integer candidates by passing nodes, in order to follow chains."""
     for node in graph.nodes:
         if id(node) not in passing:
             continue
         dst = node.dst.storage
-        are_known = all(id(t.storage) in found and _is_whole(t) for t in _sources(node))
-        if are_known and _is_whole(node.dst) and graph.is_inner(dst):
-            found[id(dst)] = dst
+        are_candidates = all(id(t.storage) in candidates and _is_whole(t) for t in _sources(node))
+        if are_candidates and _is_whole(node.dst) and graph.is_inner(dst):
+            candidates[id(dst)] = dst
 
 
-def _groups(graph: Graph, passing: Collection[int], found: Found) -> list[list[int]]:
+def _groups(graph: Graph, passing: Collection[int], candidates: Found) -> list[list[int]]:
     """Group the ids of values that must share a scale."""
-    group_of = {key: [key] for key in found}
+    group_of = {key: [key] for key in candidates}
     for node in graph.nodes:
-        if id(node) not in passing or id(node.dst.storage) not in found:
+        if id(node) not in passing or id(node.dst.storage) not in candidates:
             continue
         joined = group_of[id(node.dst.storage)]
         for tensor in _sources(node):
@@ -97,34 +101,34 @@ def _groups(graph: Graph, passing: Collection[int], found: Found) -> list[list[i
 
 
 def _can_stay(
-    graph: Graph, products: Products, passing: Collection[int], storage: Storage, found: Found
+    graph: Graph, products: Products, passing: Collection[int], storage: Storage, candidates: Found
 ) -> bool:
     writer = graph.writers(storage)[0]
-    if id(writer) in passing and any(id(t.storage) not in found for t in _sources(writer)):
+    if id(writer) in passing and any(id(t.storage) not in candidates for t in _sources(writer)):
         return False
     readers = graph.readers(storage)
-    taken = (_takes(graph, products, passing, n, storage, found) for n in readers)
-    return bool(readers) and all(taken)
+    support = (_reads_integers(graph, products, passing, n, storage, candidates) for n in readers)
+    return bool(readers) and all(support)
 
 
-def _takes(
+def _reads_integers(
     graph: Graph, products: Products, passing: Collection[int],
-    node: Node, storage: Storage, found: Found,
+    node: Node, storage: Storage, candidates: Found,
 ) -> bool:  # fmt: skip
     """Whether a node can read integers from a storage."""
     names = [n for n, t in node.inputs.items() if t.storage is storage]
     if len(names) != 1 or not _is_whole(node.inputs[names[0]]):
         return False
     if id(node) in passing:
-        return id(node.dst.storage) in found
+        return id(node.dst.storage) in candidates
     if id(node) not in products:
         return False
-    return names == ["src"] or _adds_in_place(graph, node, storage, found)
+    return names == ["src"] or _adds_in_place(graph, node, storage, candidates)
 
 
-def _adds_in_place(graph: Graph, node: Node, storage: Storage, found: Found) -> bool:
+def _adds_in_place(graph: Graph, node: Node, storage: Storage, candidates: Found) -> bool:
     """Whether a node can add in place to an integer residual without later readers."""
-    if id(node.dst.storage) not in found:
+    if id(node.dst.storage) not in candidates:
         return False
     last = graph.place(node)
     if any(graph.place(n) > last for n in graph.readers(storage)):
@@ -161,11 +165,11 @@ class Quantizer:
         refused: set[int] = set()
         weights: dict[int, tuple[Any, list[Node]]] = {}
         while True:
-            made = _Rewriting(graph, self._ranges, refused, weights).run()
-            if made is None:
+            refused_id = _Rewriting(graph, self._ranges, refused, weights).run()
+            if refused_id is None:
                 graph.drop_dead()
                 return
-            refused.add(made)
+            refused.add(refused_id)
 
 
 class _Rewriting:
@@ -204,7 +208,7 @@ class _Rewriting:
         self._scales = staying_scales(
             self._graph, self._products, self._passing, self._ranges, self._is_exact
         )
-        made: list[tuple[Node, list[Node], Node]] = []
+        rewritten: list[tuple[Node, list[Node], Node]] = []
         for node in list(self._graph.nodes):
             if id(node) in self._products:
                 key, _ = self._products[id(node)]
@@ -215,8 +219,8 @@ class _Rewriting:
                 continue
             if new is None:
                 return id(node)
-            made.append((node, node_copies, new))
-        for old, copies, new in made:
+            rewritten.append((node, node_copies, new))
+        for old, copies, new in rewritten:
             self._graph.insert(copies, before=old)
             self._graph.replace([], new, at=old)
         return None
@@ -290,20 +294,20 @@ class _Rewriting:
         copy = self._graph.writer(tensor)
         if copy is None or copy.row != "reorder" or len(copy.inputs) > 1 or copy.attr.calls:
             return tensor
-        source, made = copy.inputs["src"], copy.outputs["dst"]
-        is_it = made.desc == tensor.desc and made.offset == tensor.offset
+        source, copied = copy.inputs["src"], copy.outputs["dst"]
+        is_same = copied.desc == tensor.desc and copied.offset == tensor.offset
         # A caller's array may be modified in between.
         is_safe = source.storage.argument is None or not self._trace.written
-        return source if is_it and is_safe and source.desc.is_plain else tensor
+        return source if is_same and is_safe and source.desc.is_plain else tensor
 
     def _scaled(self, attr: Any, name: str, scale: Scale) -> dict[str, Tensor]:
         """Set scale and zero point of an argument; return their tensors."""
         attr.set_scales_mask(name, 0)
-        made = {f"attr_scales_{name}": filled(self._trace, scale.scale, (1,))}
+        tensors = {f"attr_scales_{name}": filled(self._trace, scale.scale, (1,))}
         if scale.zero:
             attr.set_zero_points_mask(name, 0)
-            made[f"attr_zero_points_{name}"] = filled(self._trace, scale.zero, (1,), "int32")
-        return made
+            tensors[f"attr_zero_points_{name}"] = filled(self._trace, scale.zero, (1,), "int32")
+        return tensors
 
     def _weights(self, node: Node) -> tuple[Tensor, Tensor]:
         """Return weights as int8, with one scale per output (O,)."""
@@ -346,8 +350,8 @@ class _Rewriting:
         inputs = {n: self._integers(t) for n, t in node.inputs.items()}
         dst = self._integers(node.dst)
         changes: dict[str, Any] = {"dst": dst.desc}
-        given = [t.desc for t in inputs.values()]
-        changes |= {"srcs": given} if "srcs" in node.params else {"src": given[0]}
+        descs = [t.desc for t in inputs.values()]
+        changes |= {"srcs": descs} if "srcs" in node.params else {"src": descs[0]}
         pd = rebuilt(self._trace.engine, node, node.attr, **changes)
         if isinstance(pd, Refusal):
             node.refused.append(f"integers: {pd}")

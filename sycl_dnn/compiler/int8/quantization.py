@@ -110,8 +110,8 @@ def quantize(
             f"quantize: {compiled.__name__} must have convolutions or products with constant "
             "weights, got none"
         )
-    made = compiled.derived(Quantizer(ranges))
-    return made, _compared(compiled, made, examples)
+    quantized = compiled.derived(Quantizer(ranges))
+    return quantized, _compared(compiled, quantized, examples)
 
 
 def _observe(compiled: Compiled, args: tuple[Any, ...], ranges: Ranges) -> None:
@@ -128,12 +128,12 @@ def _compared(
 ) -> list[Accuracy]:
     pairs: list[list[tuple[np.ndarray, np.ndarray]]] = []
     for args in examples:
-        wanted = nested_arguments.arrays_of(before(*args))
-        got = nested_arguments.arrays_of(after(*args))
-        pairs = pairs or [[] for _ in wanted]
-        for found, a, b in zip(pairs, wanted, got, strict=True):
-            found.append((_numpy(a), _numpy(b)))
-    return [_accuracy(found) for found in pairs]
+        expected = nested_arguments.arrays_of(before(*args))
+        actual = nested_arguments.arrays_of(after(*args))
+        pairs = pairs or [[] for _ in expected]
+        for samples, x, y in zip(pairs, expected, actual, strict=True):
+            samples.append((_numpy(x), _numpy(y)))
+    return [_accuracy(samples) for samples in pairs]
 
 
 def _numpy(array: Any) -> np.ndarray:

@@ -47,8 +47,8 @@ def integer_candidates(graph: Graph) -> dict[Any, Node]:
     """
     constants = constant_ids(graph)
     sources = {id(t.storage): v for _, v, t in graph.trace.captured}
-    met: dict[int, int] = {}
-    found: dict[Any, Node] = {}
+    uses: dict[int, int] = {}
+    candidates: dict[Any, Node] = {}
     for node in graph.nodes:
         if node.row not in ROWS or not node.has_dst:
             continue
@@ -60,9 +60,9 @@ def integer_candidates(graph: Graph) -> dict[Any, Node]:
             continue
         if not (node.inputs["src"].is_float and node.dst.is_float) or node.attr.get("set_scales"):
             continue
-        number = met[origin] = met.get(origin, -1) + 1
-        found[origin, number] = node
-    return found
+        use = uses[origin] = uses.get(origin, -1) + 1
+        candidates[origin, use] = node
+    return candidates
 
 
 def _source(graph: Graph, storage: Storage, sources: dict[int, Any]) -> int | None:
@@ -88,18 +88,18 @@ class Observer:
 
     def __call__(self, graph: Graph) -> None:
         """Add the values to the results of the graph."""
-        known: dict[int, int] = {}
+        positions: dict[int, int] = {}
         extra: list[Tensor] = []
         for key, node in integer_candidates(graph).items():
             for name, tensor in (("src", node.inputs["src"]), ("dst", node.dst)):
                 storage = tensor.storage
                 if storage.memory is not None or storage.desc is None:
                     continue
-                if id(storage) not in known:
-                    known[id(storage)] = len(extra)
+                if id(storage) not in positions:
+                    positions[id(storage)] = len(extra)
                     extra.append(_whole(graph, tensor))
                 place = (*key, name)
-                self.places[place] = known[id(storage)]
+                self.places[place] = positions[id(storage)]
         graph.add_finals(extra)
 
 
@@ -141,8 +141,8 @@ class Ranges:
 
     def range(self, key: Any, name: str) -> tuple[float, float]:
         """Return the observed minimum and maximum of a product's argument."""
-        found: tuple[Any, ...] = (*key, name)
-        return self._found[found]
+        place: tuple[Any, ...] = (*key, name)
+        return self._found[place]
 
     def __len__(self) -> int:
         return len(self._found)

@@ -91,7 +91,7 @@ def sliced_tensors(node: Node) -> dict[str, Tensor]:
     if names is None or set(node.outputs) != {"dst"} or not all(map(_is_even, node.attr.calls)):
         return {}
     batch = node.dst.desc.dims[0]
-    found = {}
+    tensors = {}
     for name, tensor in (*node.inputs.items(), *node.outputs.items()):
         if name not in names and not name.startswith(_POST_OP) or name in _DEPTHWISE:
             continue
@@ -101,8 +101,8 @@ def sliced_tensors(node: Node) -> dict[str, Tensor]:
             continue
         if not _is_outermost(tensor):
             return {}
-        found[name] = tensor
-    return found if batch > 1 else {}
+        tensors[name] = tensor
+    return tensors if batch > 1 else {}
 
 
 def _is_even(call: tuple[str, tuple[Any, ...]]) -> bool:
@@ -140,16 +140,18 @@ def sliced_node(node: Node, size: int) -> Node | Refusal:
     if isinstance(pd, Refusal):
         return pd
     for name, tensor in (*node.inputs.items(), *node.outputs.items()):
-        wanted = pd.desc_of(name)
-        if wanted and wanted != (part_desc(tensor.desc, size) if name in along else tensor.desc):
+        required = pd.desc_of(name)
+        if required and required != (
+            part_desc(tensor.desc, size) if name in along else tensor.desc
+        ):
             return Refusal(f"{node.row} would require {name} in another layout")
     return node.with_pd(pd)
 
 
 def _own(node: Node, parameter: str, tensor: Tensor) -> MemoryDesc:
     """Return the primitive's descriptor of a tensor; a fused convolution has its own result."""
-    given = node.params[parameter]
-    return given if given.dims != tensor.desc.dims else tensor.desc
+    desc = node.params[parameter]
+    return desc if desc.dims != tensor.desc.dims else tensor.desc
 
 
 def _with_parts(node: Node, along: dict[str, Tensor], size: int) -> Any:
@@ -169,10 +171,10 @@ def part_of(node: Node, primitive: Any, cut: Cut, number: int) -> Node:
     def parts(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         return {n: cut.tensor(t, number) if n in along else t for n, t in tensors.items()}
 
-    made = node.with_pd(node.pd, inputs=parts(node.inputs), outputs=parts(node.outputs))
-    made.primitive = primitive
-    made.part = (number, cut.count)
-    return made
+    piece = node.with_pd(node.pd, inputs=parts(node.inputs), outputs=parts(node.outputs))
+    piece.primitive = primitive
+    piece.part = (number, cut.count)
+    return piece
 
 
 # --- The pass
@@ -232,10 +234,10 @@ class _Runs:
     cache: int
 
     def __iter__(self) -> Iterator[list[Node]]:
-        standing = constant_ids(self.graph)
+        constants = constant_ids(self.graph)
         run: list[Node] = []
         for node in self.graph.nodes:
-            if all(id(t.storage) in standing for t in node.outputs.values()):
+            if all(id(t.storage) in constants for t in node.outputs.values()):
                 continue
             # A result that overwrites an input requires that all of it has been read.
             batch = None if self.graph.is_locked(node) else _batch_of(node)
@@ -247,21 +249,21 @@ class _Runs:
         yield from self._heavy(run)
 
     def _heavy(self, run: list[Node]) -> Iterator[list[Node]]:
-        found: list[int] = []
+        large: list[int] = []
         for i, node in enumerate(run):
             if not _is_bound_by_memory(node, self.cache):
                 continue
-            if found and i - found[-1] > _LONGEST_GAP + 1:
-                yield from self._worth(run, found)
-                found = []
-            found.append(i)
-        yield from self._worth(run, found)
+            if large and i - large[-1] > _LONGEST_GAP + 1:
+                yield from self._worth(run, large)
+                large = []
+            large.append(i)
+        yield from self._worth(run, large)
 
     @staticmethod
-    def _worth(run: list[Node], found: list[int]) -> Iterator[list[Node]]:
+    def _worth(run: list[Node], large: list[int]) -> Iterator[list[Node]]:
         """Yield subsequences from the first to the last large step, with neighbors."""
-        if len(found) > 1:
-            yield run[max(found[0] - 1, 0) : found[-1] + 2]
+        if len(large) > 1:
+            yield run[max(large[0] - 1, 0) : large[-1] + 2]
 
 
 def _batch_of(node: Node) -> int | None:
@@ -283,12 +285,12 @@ def _replace(graph: Graph, run: list[Node], cache: int) -> None:
                 node.refused.append(f"parts of the batch in turn: {piece}")
                 return
             pieces[size].append((piece, shared_descriptors.shared.primitive(piece.pd)))
-    made = [
+    parts = [
         part_of(*piece, cut, number)
         for number in range(cut.count)
         for piece in pieces[cut.size_of(number)]
     ]
-    graph.insert(made, before=run[-1])
+    graph.insert(parts, before=run[-1])
     graph.drop(run)
 
 

@@ -44,9 +44,9 @@ def _merge_equal(graph: Graph) -> bool:
             continue
         first = seen.setdefault(_key(node), node)
         if first is not node and all(graph.is_inner(t.storage) for t in node.outputs.values()):
-            made = [(t.storage, first.outputs[n].storage) for n, t in node.outputs.items()]
+            merged = [(t.storage, first.outputs[n].storage) for n, t in node.outputs.items()]
             graph.drop([node])
-            for old, new in made:
+            for old, new in merged:
                 graph.redirect(old, new)
             has_merged = True
     return has_merged
@@ -102,10 +102,10 @@ def _from_further(graph: Graph, node: Node, unsteady: set[Storage]) -> bool:
         return False
     if first.dtype != src.dtype and dst.dtype not in (src.dtype, first.dtype):
         return False
-    made, nodes = graph.recorded(lambda: graph.trace.reorder(first, dst.desc))
+    copy, nodes = graph.recorded(lambda: graph.trace.reorder(first, dst.desc))
     if len(nodes) != 1:
         return False
-    nodes[0].outputs = {"dst": moved(made, dst.storage, dst.offset)}
+    nodes[0].outputs = {"dst": moved(copy, dst.storage, dst.offset)}
     graph.replace([], nodes[0], at=node)
     return True
 
@@ -127,9 +127,9 @@ def merge_gates(graph: Graph) -> None:
             continue
         a, b = node.inputs["src_0"], node.inputs["src_1"]
         for value, gate in ((a, b), (b, a)):
-            made = _merged(graph, node, value, gate)
-            if made is not None:
-                graph.replace([], made, at=node)
+            merged = _merged(graph, node, value, gate)
+            if merged is not None:
+                graph.replace([], merged, at=node)
                 break
 
 
@@ -145,18 +145,18 @@ def _merged(graph: Graph, node: Node, value: Tensor, gate: Tensor) -> Node | Non
     attr = attached(_core.PrimitiveAttr(), ops, inputs)
     engine = graph.trace.engine
     # A maximum with itself: element-wise primitives have no fast post-ops.
-    given = {"algorithm": A.binary_max, "src0": value.desc, "src1": value.desc, "dst": dst.desc}
-    pd = shared_descriptors.shared.described(engine, "binary", given, attr)
+    params = {"algorithm": A.binary_max, "src0": value.desc, "src1": value.desc, "dst": dst.desc}
+    pd = shared_descriptors.shared.described(engine, "binary", params, attr)
     return Node(pd, inputs, {"dst": dst}, pd.parameters, fused=[ops[0].label])
 
 
 def _steps(graph: Graph, value: Tensor, gate: Tensor) -> tuple[Op, ...] | None:
     """Return the element-wise operations from the value to its gate; None if there are others."""
-    found: tuple[Op, ...] = ()
+    ops: tuple[Op, ...] = ()
     for _ in range(_LONGEST):
         if gate.storage is value.storage:
             is_it = gate.offset == value.offset and same_span(gate.desc, value.desc)
-            return found if is_it else None
+            return ops if is_it else None
         maker = graph.writer(gate)
         if maker is None or maker.row not in ELEMENTWISE or len(graph.readers(gate.storage)) > 1:
             return None
@@ -166,7 +166,7 @@ def _steps(graph: Graph, value: Tensor, gate: Tensor) -> tuple[Op, ...] | None:
             return None
         if not same_span(chain.result.desc, gate.desc) or chain.result.offset != gate.offset:
             return None
-        found, gate = (*chain.ops, *found), chain.source
+        ops, gate = (*chain.ops, *ops), chain.source
     return None
 
 

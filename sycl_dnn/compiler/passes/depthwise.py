@@ -91,28 +91,28 @@ def _fused(graph: Graph, first: Node, second: Node) -> Refusal | None:
         return Refusal("it would write another layout")
     if (refusal := misfit(pd, first, first.inputs)) is not None:
         return refusal
-    found = repacked(graph, first.with_pd(pd))
+    packed_node = repacked(graph, first.with_pd(pd))
     weights = _packed(graph, second.inputs["weights"], pd.desc_of(_WEIGHTS))
-    if isinstance(found, Refusal):
-        return found
+    if isinstance(packed_node, Refusal):
+        return packed_node
     if isinstance(weights, Refusal):
         return weights
-    made, nodes = found
-    made.inputs = {**made.inputs, _WEIGHTS: weights[0]}
+    fused, nodes = packed_node
+    fused.inputs = {**fused.inputs, _WEIGHTS: weights[0]}
     if "bias" in second.inputs:
-        made.inputs[_BIAS] = second.inputs["bias"]
-    made.outputs = second.outputs
-    made.fused = [*first.fused, "depthwise 3x3", *second.fused]
-    made.refused = [*first.refused, *second.refused]
+        fused.inputs[_BIAS] = second.inputs["bias"]
+    fused.outputs = second.outputs
+    fused.fused = [*first.fused, "depthwise 3x3", *second.fused]
+    fused.refused = [*first.refused, *second.refused]
     graph.insert([*nodes, *weights[1]], before=second)
-    graph.replace([first], made, at=second)
+    graph.replace([first], fused, at=second)
     return None
 
 
 def _post_ops(first: Node, second: Node) -> _core.PostOps:
-    made = first.post_ops.copy()
+    post_ops = first.post_ops.copy()
     bias = second.inputs.get("bias")
-    made.append_dw(
+    post_ops.append_dw(
         second.inputs["weights"].desc.data_type,
         data_type.undef if bias is None else bias.desc.data_type,
         second.dst.desc.data_type,
@@ -122,15 +122,15 @@ def _post_ops(first: Node, second: Node) -> _core.PostOps:
     )
     for i in range(len(second.post_ops)):
         name, args = second.post_ops[i]
-        getattr(made, name)(*args)
-    return made
+        getattr(post_ops, name)(*args)
+    return post_ops
 
 
-def _packed(graph: Graph, tensor: Tensor, wanted: Any) -> tuple[Tensor, list[Node]] | Refusal:
+def _packed(graph: Graph, tensor: Tensor, layout: Any) -> tuple[Tensor, list[Node]] | Refusal:
     """Return weights in the layout of the post-op, and the node that packs them."""
-    if tensor.desc == wanted:
+    if tensor.desc == layout:
         return tensor, []
     source = origin(graph, tensor)
-    if source is tensor or source.desc is None or source.desc.dims != wanted.dims:
+    if source is tensor or source.desc is None or source.desc.dims != layout.dims:
         return Refusal("the post-op would require its weights in another layout")
-    return graph.recorded(lambda: graph.trace.reorder(source, wanted))
+    return graph.recorded(lambda: graph.trace.reorder(source, layout))

@@ -31,22 +31,22 @@ def split_batch_norms(graph: Graph) -> None:
         if node.row != "batch_normalization_forward" or not node.has_dst:
             continue
         producer = graph.writer(node.inputs["src"])
-        uses_given = node.params["flags"] & normalization_flags.use_global_stats
-        if not uses_given or producer is None or producer.row not in ROWS:
+        has_statistics = node.params["flags"] & normalization_flags.use_global_stats
+        if not has_statistics or producer is None or producer.row not in ROWS:
             continue
         if len(graph.readers(node.inputs["src"].storage)) == 1:
             _split(graph, node)
 
 
 def _split(graph: Graph, node: Node) -> None:
-    given = node.inputs
-    stats = given["mean"], given["variance"], given.get("scale"), given.get("shift")
+    inputs = node.inputs
+    stats = inputs["mean"], inputs["variance"], inputs.get("scale"), inputs.get("shift")
     eps = node.params["epsilon"]
-    made, nodes = graph.recorded(
-        lambda: _scaled(given["src"], *graph.joined(_factor_and_offset, *stats, eps))
+    result, nodes = graph.recorded(
+        lambda: _scaled(inputs["src"], *graph.joined(_factor_and_offset, *stats, eps))
     )
     last = nodes[-1]
-    if made.storage is not last.dst.storage or not same_span(made.desc, node.dst.desc):
+    if result.storage is not last.dst.storage or not same_span(result.desc, node.dst.desc):
         return
     last.outputs = {"dst": moved(last.dst, node.dst.storage, node.dst.offset)}
     last.fused = ["batch_normalization_forward"]
@@ -97,9 +97,9 @@ def _folded_once(graph: Graph, node: Node, constants: set[int]) -> Node | None:
     if not node.has_dst or not graph.is_inner(node.dst.storage) or len(node.post_ops):
         return None
     dst = node.dst
-    given = [node.inputs[n] for n in ("weights", "bias") if n in node.inputs]
+    coefficients = [node.inputs[n] for n in ("weights", "bias") if n in node.inputs]
     readers = graph.readers(dst.storage)
-    if any(id(t.storage) not in constants for t in given) or len(readers) != 1:
+    if any(id(t.storage) not in constants for t in coefficients) or len(readers) != 1:
         return None
     name = None if readers[0].pd is None else primary(readers[0], dst)
     chain = None if name is None else chain_on(readers[0], name)
@@ -108,11 +108,11 @@ def _folded_once(graph: Graph, node: Node, constants: set[int]) -> Node | None:
     ops = on_target(dst.desc, chain.source.desc, chain)
     if isinstance(ops, Refusal) or chain.source.offset != dst.offset:
         return None
-    taken, rest = _foldable(ops, _channel(node), constants)
-    made = _with_folded(graph, node, readers[0], chain, taken, rest) if taken else None
-    if made is not None:
-        constants |= {id(made.inputs[n].storage) for n in ("weights", "bias") if n in made.inputs}
-    return made
+    folded, rest = _foldable(ops, _channel(node), constants)
+    new = _with_folded(graph, node, readers[0], chain, folded, rest) if folded else None
+    if new is not None:
+        constants |= {id(new.inputs[n].storage) for n in ("weights", "bias") if n in new.inputs}
+    return new
 
 
 def _channel(node: Node) -> int:
@@ -124,7 +124,7 @@ def _foldable(
     ops: tuple[Op, ...], channel: int, constants: set[int]
 ) -> tuple[list[Op], tuple[Op, ...]]:
     """Return the leading operations that weights can absorb, and the rest."""
-    taken: list[Op] = []
+    leading: list[Op] = []
     for op in ops:
         if op.kind == "binary" and op.algorithm in (A.binary_mul, A.binary_add):
             wide = [i for i, n in enumerate(op.desc.dims) if n > 1]
@@ -133,43 +133,43 @@ def _foldable(
                 break
         elif op.algorithm is not A.eltwise_linear or not is_moderate(op):
             break
-        taken.append(op)
-    return taken, ops[len(taken) :]
+        leading.append(op)
+    return leading, ops[len(leading) :]
 
 
 def _with_folded(
-    graph: Graph, node: Node, reader: Node, chain: Chain, taken: list[Op], rest: tuple[Op, ...]
+    graph: Graph, node: Node, reader: Node, chain: Chain, ops: list[Op], rest: tuple[Op, ...]
 ) -> Node | None:
     """Replace both nodes by one with new weights and bias, and the rest as post-ops."""
-    (weights, bias), new = graph.recorded(lambda: _coefficients(graph, node, taken))
+    (weights, bias), new = graph.recorded(lambda: _coefficients(graph, node, ops))
     changed = with_weights(graph, node, weights, bias)
     if isinstance(changed, Refusal):
         node.refused.append(f"{chain.label}: {changed}")
         return None
     folded, packing = changed
-    made = with_ops(graph, folded, reader, replace(chain, ops=rest), rest)
-    if isinstance(made, Refusal):
+    fused = with_ops(graph, folded, reader, replace(chain, ops=rest), rest)
+    if isinstance(fused, Refusal):
         return None
-    label = Chain(chain.source, chain.result, tuple(taken)).label
+    label = Chain(chain.source, chain.result, tuple(ops)).label
     after = [] if not rest else [replace(chain, ops=rest).label]
-    made.fused = [*node.fused, *reader.fused, f"{label} (in weights)", *after]
-    graph.replace([node], made, at=reader)
-    graph.insert([*new, *packing], before=made)
-    return made
+    fused.fused = [*node.fused, *reader.fused, f"{label} (in weights)", *after]
+    graph.replace([node], fused, at=reader)
+    graph.insert([*new, *packing], before=fused)
+    return fused
 
 
 #: Whether a product or a sum, and the vector or number.
 _Factor = tuple[bool, "Tensor | float"]
 
 
-def _coefficients(graph: Graph, node: Node, taken: list[Op]) -> tuple[Tensor, Tensor | None]:
+def _coefficients(graph: Graph, node: Node, ops: list[Op]) -> tuple[Tensor, Tensor | None]:
     """Return weights and bias with the operations folded in, in float32."""
     bias, weights = node.inputs.get("bias"), origin(graph, node.inputs["weights"])
-    factors = [factor for op in taken for factor in _factors(graph, op)]
+    factors = [factor for op in ops for factor in _factors(graph, op)]
     over = _over_weights(node, weights.shape)
     bias = None if bias is None else origin(graph, bias)
-    made: tuple[Tensor, Tensor | None] = graph.joined(_combined, weights, bias, factors, over)
-    return made
+    combined: tuple[Tensor, Tensor | None] = graph.joined(_combined, weights, bias, factors, over)
+    return combined
 
 
 def _factors(graph: Graph, op: Op) -> list[_Factor]:
@@ -178,8 +178,8 @@ def _factors(graph: Graph, op: Op) -> list[_Factor]:
         operand, dims = op.operand, op.desc.dims
         view = Tensor(graph.trace, operand.storage, op.desc, operand.dtype, dims, operand.offset)
         return [(op.algorithm is A.binary_mul, view)]
-    made = [(True, op.alpha, 1.0), (False, op.beta, 0.0)]
-    return [(is_product, v) for is_product, v, nothing in made if v != nothing]
+    factors = [(True, op.alpha, 1.0), (False, op.beta, 0.0)]
+    return [(is_product, v) for is_product, v, identity in factors if v != identity]
 
 
 def _combined(

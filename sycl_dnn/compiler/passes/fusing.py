@@ -66,14 +66,14 @@ def _fused_once(graph: Graph, node: Node) -> bool:
     readers = _readers(graph, node)
     if not readers:
         return False
-    known: KnownFusions | None = graph.trace.fusions
+    fusions: KnownFusions | None = graph.trace.fusions
     if is_overwritten(graph, node, readers[0]):
-        made: Absorbed = Refusal("an input is overwritten in between"), 0
-    elif known is None:
-        made = _absorbed(graph, node, readers)
+        absorbed: Absorbed = Refusal("an input is overwritten in between"), 0
+    elif fusions is None:
+        absorbed = _absorbed(graph, node, readers)
     else:
-        made = known.absorbed(node, readers, lambda: _absorbed(graph, node, readers))
-    fused, n = made
+        absorbed = fusions.absorbed(node, readers, lambda: _absorbed(graph, node, readers))
+    fused, n = absorbed
     if isinstance(fused, Refusal):
         node.refused.append(f"{readers[0].row}: {fused}")
         return False
@@ -85,7 +85,7 @@ def _fused_once(graph: Graph, node: Node) -> bool:
 
 def _readers(graph: Graph, node: Node) -> list[Node]:
     """Return the element-wise nodes that may be fused into a node, each the only reader."""
-    found: list[Node] = []
+    fusible: list[Node] = []
     last, is_rounded = node, node.is_rounded
     while last.has_dst and not is_rounded and graph.is_inner(last.dst.storage):
         readers = graph.readers(last.dst.storage)
@@ -94,13 +94,13 @@ def _readers(graph: Graph, node: Node) -> list[Node]:
         reader = readers[0]
         if reader.row not in ELEMENTWISE or graph.is_locked(reader):
             break
-        if found and (_moves(reader) or is_overwritten(graph, last, reader, node, *found)):
+        if fusible and (_moves(reader) or is_overwritten(graph, last, reader, node, *fusible)):
             break
-        found.append(reader)
+        fusible.append(reader)
         last, is_rounded = reader, _narrows(reader)
         if _moves(reader):
             break
-    return found
+    return fusible
 
 
 def _moves(reader: Node) -> bool:
@@ -130,7 +130,7 @@ def primary(node: Node, dst: Tensor) -> str | None:
 
 @dataclass
 class _Draft:
-    """A node with the work of its readers, before its descriptor is made."""
+    """A node with the work of its readers, before its descriptor is created."""
 
     node: Node
     row: str
@@ -150,9 +150,9 @@ class _Draft:
 def _absorbed(graph: Graph, node: Node, readers: Sequence[Node]) -> Absorbed:
     """Return one node that does the work of the first readers, or why there is none."""
     if _moves(readers[0]):
-        made = _relaid_node(graph, node, readers[0])
-        if not isinstance(made, Refusal):
-            return made, 1
+        fused = _relaid_node(graph, node, readers[0])
+        if not isinstance(fused, Refusal):
+            return fused, 1
     # Making a descriptor takes long, so all readers are tried at once before the first alone.
     for most in dict.fromkeys((len(readers), 1)):
         draft, n, refusal = _Draft.of(node), 0, None
@@ -160,26 +160,26 @@ def _absorbed(graph: Graph, node: Node, readers: Sequence[Node]) -> Absorbed:
             n += 1
         if not n:
             return refusal or Refusal(""), 0
-        made = _built(graph, draft, readers[n - 1])
-        if isinstance(made, Node):
-            _report(made, node, readers[:n], draft.own, draft.labels)
-            return made, n
-    return made, 0
+        fused = _built(graph, draft, readers[n - 1])
+        if isinstance(fused, Node):
+            _report(fused, node, readers[:n], draft.own, draft.labels)
+            return fused, n
+    return fused, 0
 
 
 def _report(
-    made: Node,
+    fused: Node,
     node: Node,
     readers: Sequence[Node],
     own: Sequence[str] | None,
     labels: Sequence[str],
 ) -> None:
     """Name the fusions of a fused node: the work of a node and of its readers."""
-    made.fused = list(node.fused if own is None else own)
-    made.refused = list(node.refused)
+    fused.fused = list(node.fused if own is None else own)
+    fused.refused = list(node.refused)
     for reader, label in zip(readers, labels, strict=True):
-        made.fused += [label] if label == _RELAID else [*reader.fused, label]
-        made.refused += reader.refused
+        fused.fused += [label] if label == _RELAID else [*reader.fused, label]
+        fused.refused += reader.refused
 
 
 def _extended(draft: _Draft, reader: Node) -> Refusal | None:
@@ -190,12 +190,12 @@ def _extended(draft: _Draft, reader: Node) -> Refusal | None:
     chain = chain_on(reader, name)
     if isinstance(chain, Refusal):
         return chain
-    shown = reader.inputs[name]
-    if shown.offset != dst.offset or not same_span(shown.desc, dst.desc):
+    source = reader.inputs[name]
+    if source.offset != dst.offset or not same_span(source.desc, dst.desc):
         return Refusal("it reads a part of the result")
     if chain.result.desc.data_type not in _FLOATS:
         return Refusal("the result has no floating-point dtype")
-    ops = on_target(dst.desc, shown.desc, chain)
+    ops = on_target(dst.desc, source.desc, chain)
     return ops if isinstance(ops, Refusal) else _with_work(draft, chain, ops)
 
 
@@ -207,16 +207,16 @@ def is_overwritten(graph: Graph, node: Node, reader: Node, *others: Node) -> boo
 
 def on_target(target: MemoryDesc, frame: MemoryDesc, chain: Chain) -> tuple[Op, ...] | Refusal:
     """Return the operations with operands arranged for ``target``."""
-    made = []
+    ops = []
     for op in chain.ops:
         if op.operand is None:
-            made.append(op)
+            ops.append(op)
             continue
         desc = carried(op.desc, frame, target)
         if desc is None:
             return Refusal(f"the operand of {op.label} does not match the result")
-        made.append(replace(op, desc=desc))
-    return tuple(made)
+        ops.append(replace(op, desc=desc))
+    return tuple(ops)
 
 
 def with_ops(
@@ -249,12 +249,12 @@ def _with_work(draft: _Draft, chain: Chain, ops: tuple[Op, ...]) -> Refusal | No
     return None
 
 
-def _result(dst: Tensor, wanted: Tensor) -> Tensor:
+def _result(dst: Tensor, target: Tensor) -> Tensor:
     """Return the destination of the reader's result with the axes of the node's."""
     desc = dst.desc
-    if desc.data_type != wanted.desc.data_type:
-        desc = layout.strided(dst.desc.dims, wanted.dtype, dst.desc.strides)
-    return Tensor(dst.trace, wanted.storage, desc, wanted.dtype, dst.shape, wanted.offset)
+    if desc.data_type != target.desc.data_type:
+        desc = layout.strided(dst.desc.dims, target.dtype, dst.desc.strides)
+    return Tensor(dst.trace, target.storage, desc, target.dtype, dst.shape, target.offset)
 
 
 def _built(graph: Graph, draft: _Draft, reader: Node) -> Node | Refusal:
@@ -275,13 +275,13 @@ def _built(graph: Graph, draft: _Draft, reader: Node) -> Node | Refusal:
     refusal = misfit(pd, node, draft.inputs)
     if refusal is not None:
         return refusal
-    made = node.with_pd(pd, inputs=draft.inputs, outputs={"dst": result})
-    packed = rebuilding.repacked(graph, made)
+    fused = node.with_pd(pd, inputs=draft.inputs, outputs={"dst": result})
+    packed = rebuilding.repacked(graph, fused)
     if isinstance(packed, Refusal):
         return packed
-    made, nodes = packed
+    fused, nodes = packed
     graph.insert(nodes, before=reader)
-    return made
+    return fused
 
 
 def _requested(node: Node, dst: MemoryDesc) -> MemoryDesc:
@@ -294,9 +294,9 @@ def _requested(node: Node, dst: MemoryDesc) -> MemoryDesc:
 def _as_binary(draft: _Draft) -> Node | Refusal:
     """Return an element-wise node and its readers as a single binary primitive."""
     src, dst = draft.inputs["src_0"].desc, draft.dst
-    given = {"src0": src, "src1": src, "dst": dst.desc, "algorithm": algorithm.binary_max}
+    parameters = {"src0": src, "src1": src, "dst": dst.desc, "algorithm": algorithm.binary_max}
     shared = shared_descriptors.shared
-    pd = shared.described_or_none(dst.trace.engine, "binary", given, draft.attr)
+    pd = shared.described_or_none(dst.trace.engine, "binary", parameters, draft.attr)
     if pd is None:
         return Refusal("binary has no implementation for it")
     if "ref" in pd.impl_info:
@@ -319,10 +319,10 @@ def _relaid_node(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
     result = Tensor(dst.trace, dst.storage, desc, dst.dtype, node.dst.shape, dst.offset)
     draft = _Draft.of(node)
     draft.dst = result
-    made = _built(graph, draft, reader)
-    if isinstance(made, Node):
-        _report(made, node, [reader], None, [_RELAID])
-    return made
+    fused = _built(graph, draft, reader)
+    if isinstance(fused, Node):
+        _report(fused, node, [reader], None, [_RELAID])
+    return fused
 
 
 # --- In-place addition of residuals: the ``sum`` post-op
@@ -380,11 +380,11 @@ def _summed(graph: Graph, node: Node, index: int) -> bool:
         return False
     if "weights" in inputs and pd.desc_of("weights") != inputs["weights"].desc:
         return False
-    made = node.with_pd(pd, inputs=inputs)
-    graph.replace([], made, at=node)
+    summed = node.with_pd(pd, inputs=inputs)
+    graph.replace([], summed, at=node)
     if graph.is_final(node.dst.storage):
         graph.redirect(residual.storage, node.dst.storage)
     else:
-        graph.rewire(made, outputs={"dst": moved(node.dst, residual.storage, 0)})
+        graph.rewire(summed, outputs={"dst": moved(node.dst, residual.storage, 0)})
         graph.redirect(node.dst.storage, residual.storage)
     return True

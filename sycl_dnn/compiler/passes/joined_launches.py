@@ -46,11 +46,11 @@ class _Bunch:
         self._last, self._freed, self._freed_last = -1, 0, 0
 
     def add(self, node: Node, ready: int, freed: int) -> bool:
-        """Add a node, unless too much would be kept alive; return whether it was added."""
+        """Add a node, unless too much memory would stay allocated; return whether it was added."""
         last = max(ready, self._last)
         freed_last = freed * (ready == last) + self._freed_last * (self._last == last)
-        kept = self._freed + freed - freed_last
-        if self.nodes and (len(self.nodes) == MOST_ROWS or kept > MOST_KEPT):
+        kept_bytes = self._freed + freed - freed_last
+        if self.nodes and (len(self.nodes) == MOST_ROWS or kept_bytes > MOST_KEPT):
             return False
         self.nodes.append(node)
         self._last, self._freed, self._freed_last = last, self._freed + freed, freed_last
@@ -71,13 +71,13 @@ class _Joining:
 
     def stretches(self) -> list[list[Node]]:
         """Return the longest sequences of kernels that may change places."""
-        found: list[list[Node]] = [[]]
+        runs: list[list[Node]] = [[]]
         for node in self._graph.nodes:
             if self._is_movable(node):
-                found[-1].append(node)
-            elif found[-1]:
-                found.append([])
-        return [stretch for stretch in found if len(stretch) > 1]
+                runs[-1].append(node)
+            elif runs[-1]:
+                runs.append([])
+        return [stretch for stretch in runs if len(stretch) > 1]
 
     def _is_movable(self, node: Node) -> bool:
         tensors = (*node.inputs.values(), *node.outputs.values())
@@ -98,43 +98,43 @@ class _Joining:
         bunches = [bunch for level in levels for bunch in self._bunches(level, keys)]
         if len(bunches) == len(stretch):
             return
-        made = [self._joined(bunch) for bunch in bunches]
-        self._graph.insert(made, before=stretch[-1])
+        launches = [self._joined(bunch) for bunch in bunches]
+        self._graph.insert(launches, before=stretch[-1])
         self._graph.drop(stretch)
 
     def _keys(self, stretch: Sequence[Node]) -> dict[Node, Any]:
         """Return what launches must share to be joined, by node that can be."""
-        found: dict[Node, Any] = {}
+        keys: dict[Node, Any] = {}
         for node in stretch:
             kernel = self._kernels[node] = self._as_kernel(node)
             launch = launch_of(kernel.primitive) if is_kernel(kernel.primitive) else None
             if launch is not None:
-                found[node] = (launch.form, *self._circumstances(node))
+                keys[node] = (launch.form, *self._circumstances(node))
         # A single element, such as a scalar parameter, is a short row.
-        rows = {(*of_row(form), *rest): form for form, *rest in found.values() if is_row(form)}
-        for node, (form, *rest) in found.items():
+        rows = {(*of_row(form), *rest): form for form, *rest in keys.values() if is_row(form)}
+        for node, (form, *rest) in keys.items():
             if is_single(form):
-                found[node] = (rows.get((*of_row(form), *rest), form), *rest)
-        return found
+                keys[node] = (rows.get((*of_row(form), *rest), form), *rest)
+        return keys
 
     def _bunches(self, level: Sequence[Node], keys: Mapping[Node, Any]) -> Iterator[list[Node]]:
         """Yield the nodes to join, of those that wait for nothing in between."""
-        found: dict[Any, _Bunch] = {}
+        bunches: dict[Any, _Bunch] = {}
         for number, node in enumerate(level):
             key = keys.get(node, number)
-            bunch = found.setdefault(key, _Bunch())
+            bunch = bunches.setdefault(key, _Bunch())
             if not bunch.add(node, self._ready[node], self._freed(node)):
                 yield bunch.nodes
-                bunch = found[key] = _Bunch()
+                bunch = bunches[key] = _Bunch()
                 bunch.add(node, self._ready[node], self._freed(node))
-        for bunch in found.values():
+        for bunch in bunches.values():
             yield bunch.nodes
 
     def _as_kernel(self, node: Node) -> Node:
         """Return a kernel for one of oneDNN's element-wise primitives, or the node."""
         unit = unit_of(self._graph, node) if node.row in _REPLACEABLE else None
-        made = None if unit is None else self._fusion.recorded(Group([unit], 0))
-        return made[0] if made is not None and len(made) == 1 else node
+        nodes = None if unit is None else self._fusion.recorded(Group([unit], 0))
+        return nodes[0] if nodes is not None and len(nodes) == 1 else node
 
     def _circumstances(self, node: Node) -> tuple[Any, ...]:
         """Return what launches must share besides their form."""
@@ -157,10 +157,15 @@ class _Joining:
         inputs = _by_row([kernel.inputs for kernel in kernels])
         outputs = _by_row([kernel.outputs for kernel in kernels])
         form = self._forms[bunch[0]][0]
-        made = joined_kernel(self._graph.trace, form, [kernel.primitive for kernel in kernels])
+        primitive = joined_kernel(self._graph.trace, form, [kernel.primitive for kernel in kernels])
         fused = [text for node in bunch for text in (node.fused or [node.row])]
         return Node(
-            None, inputs, outputs, primitive=made, fused=fused, is_repeated=bunch[0].is_repeated
+            None,
+            inputs,
+            outputs,
+            primitive=primitive,
+            fused=fused,
+            is_repeated=bunch[0].is_repeated,
         )
 
 
@@ -171,14 +176,14 @@ def _nbytes(storage: Storage) -> int:
 
 def _ready(graph: Graph) -> dict[Node, int]:
     """Return the place of the last node that makes a large value which each has to wait for."""
-    made: dict[Node, int] = {}
-    found: dict[Node, int] = {}
+    completion: dict[Node, int] = {}
+    ready: dict[Node, int] = {}
     for node in graph.nodes:
         writers = [w for t in node.inputs.values() for w in graph.writers(t.storage)]
-        found[node] = max([made.get(w, -1) for w in writers], default=-1)
+        ready[node] = max([completion.get(w, -1) for w in writers], default=-1)
         is_small = all(_nbytes(t.storage) <= _SMALL for t in node.outputs.values())
-        made[node] = found[node] if is_small else graph.place(node)
-    return found
+        completion[node] = ready[node] if is_small else graph.place(node)
+    return ready
 
 
 def _by_row(tensors: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
@@ -189,19 +194,19 @@ def _by_row(tensors: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
 
 def _before(stretch: Sequence[Node]) -> dict[Node, list[Node]]:
     """Return which others each node waits for."""
-    found: dict[Node, list[Node]] = {}
+    before: dict[Node, list[Node]] = {}
     written: dict[Any, Node] = {}
     read: dict[Any, list[Node]] = {}
     for node in stretch:
         inputs = {t.storage for t in node.inputs.values()}
         outputs = {t.storage for t in node.outputs.values()}
-        found[node] = [written[storage] for storage in inputs | outputs if storage in written]
-        found[node] += [reader for storage in outputs for reader in read.get(storage, ())]
+        before[node] = [written[storage] for storage in inputs | outputs if storage in written]
+        before[node] += [reader for storage in outputs for reader in read.get(storage, ())]
         for storage in outputs:
             written[storage], read[storage] = node, []
         for storage in inputs:
             read.setdefault(storage, []).append(node)
-    return found
+    return before
 
 
 def _ranges(before: Mapping[Node, Sequence[Node]]) -> dict[Node, range]:
@@ -231,14 +236,14 @@ def _levels(
     """
     n_levels = max(r.stop for r in ranges.values())
     after = dict.fromkeys(before, n_levels)
-    found: list[list[Node]] = [[] for _ in range(n_levels)]
+    levels: list[list[Node]] = [[] for _ in range(n_levels)]
     last: dict[tuple[int, Any], bool] = {}
     for node in sorted(ranges, key=lambda node: -ranges[node].start):
         key, level = keys.get(node), ranges[node].start
         later = range(after[node] - 1, level, -1)
         level = next((n for n in later if key is not None and (n, key) in last), level)
         last[level, key] = True
-        found[level].append(node)
+        levels[level].append(node)
         for other in before[node]:
             after[other] = min(after[other], level)
-    return [level for level in found if level]
+    return [level for level in levels if level]

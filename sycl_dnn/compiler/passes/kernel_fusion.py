@@ -117,15 +117,15 @@ class Fusion:
 
     def _neighbors(self, unit: Unit) -> list[Node]:
         """Return nodes of the groups that make what a unit reads, or reduce the same elements."""
-        found: list[Node] = []
+        neighbors: list[Node] = []
         for tensor in unit.inputs.values():
             writers = self._graph.writers(tensor.storage)
             # What more kernels read than one can contain has to be in memory before any of them.
             is_shared = len(self._graph.readers(tensor.storage)) > _MOST_ARRAYS
-            found += writers if len(writers) == 1 and not is_shared else ()
+            neighbors += writers if len(writers) == 1 and not is_shared else ()
             if unit.axes is not None and tensor.size * dtypes.bits_of(tensor.dtype) > 8 * _SMALL:
-                found += self._reductions_of(tensor)
-        return [node for node in found if node in self._groups]
+                neighbors += self._reductions_of(tensor)
+        return [node for node in neighbors if node in self._groups]
 
     def _reductions_of(self, tensor: Tensor) -> Iterator[Node]:
         """Yield the reductions that read all elements of a tensor."""
@@ -158,8 +158,8 @@ class Fusion:
             copies.append(copy)
         if not copies:
             return unit
-        made = Unit(unit.nodes, inputs, unit.outputs, unit.sources, copies)
-        return made if self._is_movable(made) else unit
+        direct = Unit(unit.nodes, inputs, unit.outputs, unit.sources, copies)
+        return direct if self._is_movable(direct) else unit
 
     def _register(self, group: Group) -> None:
         self._groups |= dict.fromkeys(group.nodes, group)
@@ -187,12 +187,12 @@ class Fusion:
         ):
             return None
         units = sorted([*before.units, *after.units], key=lambda u: self._graph.place(u.nodes[-1]))
-        made = Group(units, 0)
-        anchor = self._anchor_of(made)
-        if anchor is None or self._is_too_large(made):
+        joined = Group(units, 0)
+        anchor = self._anchor_of(joined)
+        if anchor is None or self._is_too_large(joined):
             return None
-        made.anchor = anchor
-        return made
+        joined.anchor = anchor
+        return joined
 
     def _fit(self, before: Group, after: Group) -> bool:
         """Whether one kernel computes both in fewer passes over memory."""
@@ -213,14 +213,14 @@ class Fusion:
 
     def _read_outside(self, group: Group, after: Group) -> list[Storage]:
         """Return what a group writes and others than ``after`` read."""
-        found = []
+        storages = []
         for storage in group.written:
             readers = self._graph.readers(storage)
             if not self._graph.is_inner(storage) or any(
                 r not in group.nodes and r not in after.nodes for r in readers
             ):
-                found.append(storage)
-        return found
+                storages.append(storage)
+        return storages
 
     def _is_too_large(self, group: Group) -> bool:
         n_written = len(self._read_outside(group, Group((), 0)))
@@ -281,53 +281,57 @@ class Fusion:
     def recorded(self, group: Group) -> list[Node] | None:
         """Return the nodes that compute a group; None if they write otherwise."""
         graph = self._graph
-        values, known = _values_of(group)
-        nothing = Group((), 0)
-        wanted = self._read_outside(group, nothing)
-        results = {values[s]: group.written[s] for s in wanted}
-        if len(results) < len(wanted) or not results or not known.keys().isdisjoint(results):
+        values, inputs = _values_of(group)
+        empty = Group((), 0)
+        storages = self._read_outside(group, empty)
+        results = {values[s]: group.written[s] for s in storages}
+        if len(results) < len(storages) or not results or not inputs.keys().isdisjoint(results):
             return None
 
-        leaves, found = list(known), tuple(results)
+        leaves, outputs = list(inputs), tuple(results)
 
-        def body(*given: Tensor) -> list[Tensor]:
-            tensors = dict(zip(leaves, given, strict=True))
-            return Lowering(graph.trace, tensors, {}).tensors(found)
+        def body(*operands: Tensor) -> list[Tensor]:
+            tensors = dict(zip(leaves, operands, strict=True))
+            return Lowering(graph.trace, tensors, {}).tensors(outputs)
 
         # Groups of repeated layers have the same nodes.
-        made, nodes = graph.recorded(
-            lambda: graph.joined(body, *known.values(), key=(Fusion.recorded, *leaves, found))
+        written, nodes = graph.recorded(
+            lambda: graph.joined(body, *inputs.values(), key=(Fusion.recorded, *leaves, outputs))
         )
-        if not _are_written(nodes, made, list(results.values())):
+        if not _are_written(nodes, written, list(results.values())):
             return None
         nodes[-1].fused = [node.row for node in group.nodes]
         return nodes
 
 
-def _are_written(nodes: Sequence[Node], made: Sequence[Tensor], wanted: Sequence[Tensor]) -> bool:
-    """Let nodes write into given tensors; return whether all are written, in the same layouts."""
-    found = dict(zip([t.storage for t in made], zip(made, wanted, strict=True), strict=True))
-    if len(found) < len(made) or any(a.desc != b.desc for a, b in found.values()):
+def _are_written(
+    nodes: Sequence[Node], tensors: Sequence[Tensor], targets: Sequence[Tensor]
+) -> bool:
+    """Let nodes write into the targets; return whether all are written, in the same layouts."""
+    replacements = dict(
+        zip([t.storage for t in tensors], zip(tensors, targets, strict=True), strict=True)
+    )
+    if len(replacements) < len(tensors) or any(a.desc != b.desc for a, b in replacements.values()):
         return False
     written = {t.storage for node in nodes for t in node.outputs.values()}
-    if not written.issuperset(found):
+    if not written.issuperset(replacements):
         return False
     for node in nodes:
-        node.inputs = {n: _instead(t, found) for n, t in node.inputs.items()}
-        node.outputs = {n: _instead(t, found) for n, t in node.outputs.items()}
+        node.inputs = {n: _redirected(t, replacements) for n, t in node.inputs.items()}
+        node.outputs = {n: _redirected(t, replacements) for n, t in node.outputs.items()}
     return True
 
 
-def _instead(tensor: Tensor, found: dict[Storage, tuple[Tensor, Tensor]]) -> Tensor:
-    pair = found.get(tensor.storage)
+def _redirected(tensor: Tensor, replacements: dict[Storage, tuple[Tensor, Tensor]]) -> Tensor:
+    pair = replacements.get(tensor.storage)
     if pair is None:
         return tensor
-    made, wanted = pair
-    if tensor is made:
-        return wanted
+    original, target = pair
+    if tensor is original:
+        return target
     return Tensor(
-        tensor.trace, wanted.storage, tensor.desc, tensor.dtype, tensor.shape,
-        wanted.offset + tensor.offset, tensor.strides,
+        tensor.trace, target.storage, tensor.desc, tensor.dtype, tensor.shape,
+        target.offset + tensor.offset, tensor.strides,
     )  # fmt: skip
 
 
@@ -335,9 +339,11 @@ def _are_edges(before: Group, after: Group) -> bool:
     """Whether ``after`` reads all that it reads of ``before`` element by element."""
     for unit in after.units:
         for value, tensor in unit.inputs.items():
-            made = before.written.get(tensor.storage)
-            if made is not None and (
-                value in unit.sources or value.shape != made.shape or not _is_same(tensor, made)
+            written = before.written.get(tensor.storage)
+            if written is not None and (
+                value in unit.sources
+                or value.shape != written.shape
+                or not _is_same(tensor, written)
             ):
                 return False
     return True
@@ -371,18 +377,18 @@ def _in_frame(group: Group, other: Group) -> Group:
 def _values_of(group: Group) -> tuple[dict[Storage, Value], dict[Value, Tensor]]:
     """Return the nodes of what a group writes, and the tensors of what it reads."""
     values: dict[Storage, Value] = {}
-    known: dict[Value, Tensor] = {}
+    inputs: dict[Value, Tensor] = {}
     numbers: dict[Any, int] = {}
     for unit in group.units:
         mapping: dict[Value, Value] = {}
         for value, tensor in unit.inputs.items():
-            made = values.get(tensor.storage)
-            if made is None:
+            source = values.get(tensor.storage)
+            if source is None:
                 place = (tensor.storage, tensor.offset, tensor.strides)
                 number = numbers.setdefault(place, len(numbers))
-                made = leaf(("array", number), value.shape, value.dtype)
-                known.setdefault(made, tensor)
-            mapping[value] = made
+                source = leaf(("array", number), value.shape, value.dtype)
+                inputs.setdefault(source, tensor)
+            mapping[value] = source
         for value, tensor in unit.outputs.items():
             values[tensor.storage] = rebuilt(value, mapping)
-    return values, known
+    return values, inputs

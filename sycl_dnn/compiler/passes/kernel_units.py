@@ -78,14 +78,14 @@ class Unit:
 
     def in_frame(self, like: Tensor) -> Unit | None:
         """Return an element-wise unit over the axes of another view of its result."""
-        made = next(iter(self.outputs.values()))
-        is_dense = layout.is_dense(made.desc) and layout.is_dense(like.desc)
-        if not is_dense or made.size != like.size:
+        result = next(iter(self.outputs.values()))
+        is_dense = layout.is_dense(result.desc) and layout.is_dense(like.desc)
+        if not is_dense or result.size != like.size:
             return None
         mapping: dict[Value, Value] = {}
         inputs: Values = {}
         for number, (value, tensor) in enumerate(self.inputs.items()):
-            desc = carried(_expanded(tensor, made.ndim).desc, made.desc, like.desc)
+            desc = carried(_expanded(tensor, result.ndim).desc, result.desc, like.desc)
             if desc is None:
                 return None
             mapping[value] = moved = leaf(("frame", number), desc.dims, value.dtype)
@@ -122,7 +122,7 @@ def _expanded(tensor: Tensor, rank: int) -> Tensor:
 def rebuilt(result: Value, mapping: dict[Value, Value]) -> Value:
     """Return a node over other inputs; ``mapping`` is extended by all nodes on the way."""
     for value in in_order([result], mapping):
-        inputs = tuple([mapping[given] for given in value.inputs])
+        inputs = tuple([mapping[operand] for operand in value.inputs])
         mapping[value] = node_of(value.operation, inputs, value.attributes)
     return mapping[result]
 
@@ -166,11 +166,11 @@ def _of_kernel(graph: Graph, node: Node) -> Unit | None:
             return None
         nodes.insert(0, first)
     inputs: Values = {}
-    for one in nodes:
-        found = _viewed(one.inputs, _meaning(one).inputs)
-        if found is None or (one is not node and _meaning(one).outputs):
+    for kernel in nodes:
+        views = _viewed(kernel.inputs, _meaning(kernel).inputs)
+        if views is None or (kernel is not node and _meaning(kernel).outputs):
             return None
-        inputs |= found
+        inputs |= views
     firsts = {name: values[:1] for name, values in _meaning(node).outputs.items()}
     outputs = _viewed(node.outputs, firsts)
     if not inputs or not outputs or len(outputs) < len(node.outputs):
@@ -191,7 +191,7 @@ def _viewed(
     tensors: Mapping[str, Tensor], values: Mapping[str, tuple[Value, ...]]
 ) -> Values | None:
     """Return tensors by node, without the axes of size 1 that a kernel puts in front."""
-    found: Values = {}
+    views: Values = {}
     for name, tensor in tensors.items():
         for value in values.get(name, ()):
             n = tensor.ndim - value.ndim
@@ -199,15 +199,15 @@ def _viewed(
                 return None
             if tensor.shape != (1,) * n + value.shape:
                 return None
-            found[value] = tensor.view(value.shape, tuple(tensor.strides[n:])) if n else tensor
-    return found
+            views[value] = tensor.view(value.shape, tuple(tensor.strides[n:])) if n else tensor
+    return views
 
 
 def _of_function(node: Node) -> Unit | None:
-    found = chain_of(node)
-    if found is None:
+    chain = chain_of(node)
+    if chain is None:
         return None
-    definition, operands = found
+    definition, operands = chain
     if not all(_is_readable(t) for t in operands):
         return None
     leaves = [leaf(("unit", i), t.shape, str(t.dtype)) for i, t in enumerate(operands)]
@@ -218,15 +218,15 @@ def _of_function(node: Node) -> Unit | None:
 def _of_slope(node: Node) -> Unit | None:
     kind, params = node.params["algorithm"], node.params
     name = "dst" if "dst" in node.inputs else "src"
-    data, given, made = node.inputs[name], node.inputs["diff_dst"], node.outputs["diff_src"]
+    data, diff_dst, diff_src = node.inputs[name], node.inputs["diff_dst"], node.outputs["diff_src"]
     if kind not in FUNCTIONS:
         return None
-    wide = dtypes.wide(made.dtype)
+    wide = dtypes.wide(diff_src.dtype)
     x, g, seen, seed = (
         leaf((role, "slope"), t.shape, dtype)
         for role, t, dtype in (
-            ("x", data, wide), ("g", given, wide), ("data", data, data.dtype),
-            ("seed", given, given.dtype),
+            ("x", data, wide), ("g", diff_dst, wide), ("data", data, data.dtype),
+            ("seed", diff_dst, diff_dst.dtype),
         )
     )  # fmt: skip
     y = FUNCTIONS[kind](x, params["alpha"], params["beta"])
@@ -236,12 +236,14 @@ def _of_slope(node: Node) -> Unit | None:
     mapping = {y if name == "dst" else x: cast(seen, wide), g: cast(seed, wide)}
     if x in in_order([slope], mapping):
         return None  # not a function of the result alone
-    return _unit(node, cast(rebuilt(slope, mapping), made.dtype), {seen: data, seed: given}, made)
+    return _unit(
+        node, cast(rebuilt(slope, mapping), diff_src.dtype), {seen: data, seed: diff_dst}, diff_src
+    )
 
 
-def _unit(node: Node, result: Value, inputs: Values, made: Tensor) -> Unit | None:
+def _unit(node: Node, result: Value, inputs: Values, dst: Tensor) -> Unit | None:
     (result,) = expanded([result], inputs)
-    if result.shape != made.shape or result in inputs:
+    if result.shape != dst.shape or result in inputs:
         return None
     used = {v for v in in_order([result]) if v.operation is LEAF}
-    return Unit([node], {v: t for v, t in inputs.items() if v in used}, {result: made}, set())
+    return Unit([node], {v: t for v, t in inputs.items() if v in used}, {result: dst}, set())

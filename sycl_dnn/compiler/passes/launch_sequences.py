@@ -18,31 +18,31 @@ _LEAST = 4
 
 
 def launch_sequences(graph: Graph) -> None:
-    """Launch kernels once that follow each other; what they write is kept until the end."""
+    """Launch consecutive kernels at once; their outputs stay allocated until the end."""
     for run in list(_runs(graph)):
-        made = _sequence(graph, run) if len(run) >= _LEAST else None
-        if made is not None:
-            graph.insert([made], before=run[0])
+        sequence = _sequence(graph, run) if len(run) >= _LEAST else None
+        if sequence is not None:
+            graph.insert([sequence], before=run[0])
             graph.drop(run)
 
 
 def _runs(graph: Graph) -> Iterator[list[Node]]:
     constant = constant_ids(graph)
     run: list[Node] = []
-    kept = 0
+    kept_bytes = 0
     #: Offset of what the run writes in each storage.
     offsets: dict[Storage, int] = {}
     for node in graph.nodes:
         fits = _fits(graph, node, constant)
         inner = [t.storage for t in node.outputs.values() if fits and graph.is_inner(t.storage)]
-        own = sum(storage.nbytes for storage in inner)
+        own_bytes = sum(storage.nbytes for storage in inner)
         are_whole = all(offsets.get(t.storage, t.offset) == t.offset for t in node.inputs.values())
-        if not fits or not are_whole or kept + own > MOST_KEPT:
+        if not fits or not are_whole or kept_bytes + own_bytes > MOST_KEPT:
             yield run
-            run, kept, offsets = [], 0, {}
+            run, kept_bytes, offsets = [], 0, {}
         if fits:
             run.append(node)
-            kept += own
+            kept_bytes += own_bytes
             offsets |= {t.storage: t.offset for t in node.outputs.values()}
     yield run
 
@@ -55,9 +55,9 @@ def _fits(graph: Graph, node: Node, constant: Collection[int]) -> bool:
     source, _, numbers, _, n_items, facts = recipe
     if not isinstance(source, str) or n_items != 1 or facts:
         return False
-    made = [t.storage for t in node.outputs.values()]
-    is_own = all(s.argument is None and graph.n_writers(s) == 1 for s in made)
-    is_steady = is_own and not any(id(s) in constant for s in made)
+    written = [t.storage for t in node.outputs.values()]
+    is_own = all(s.argument is None and graph.n_writers(s) == 1 for s in written)
+    is_steady = is_own and not any(id(s) in constant for s in written)
     return is_steady and all(isinstance(n, int) for n in numbers)
 
 

@@ -76,24 +76,24 @@ def _is_float(node: Node) -> bool:
 
 
 def _replace(graph: Graph, node: Node) -> None:
-    found = chain_of(node)
-    if found is None or graph.is_locked(node):
+    chain = chain_of(node)
+    if chain is None or graph.is_locked(node):
         return
-    definition, operands = found
+    definition, operands = chain
     dst = node.dst
 
-    def body(*given: Tensor) -> Tensor:
-        return computed(definition, *given)
+    def body(*args: Tensor) -> Tensor:
+        return computed(definition, *args)
 
     key = (_replace, *node.work)
     result, nodes = graph.recorded(lambda: graph.joined(body, *operands, key=key))
     written = nodes[-1].outputs if nodes else {}
-    made = {n: dst for n, t in written.items() if t.storage is result.storage}
-    if not made or {dst.desc} != {result.desc, *(written[n].desc for n in made)}:
+    results = {n: dst for n, t in written.items() if t.storage is result.storage}
+    if not results or {dst.desc} != {result.desc, *(written[n].desc for n in results)}:
         return
     graph.insert(nodes, before=node)
     graph.drop([node])
-    graph.rewire(nodes[-1], outputs={**written, **made})
+    graph.rewire(nodes[-1], outputs={**written, **results})
 
 
 def chain_of(node: Node) -> tuple[Callable[..., Value], list[Tensor]] | None:
@@ -109,7 +109,7 @@ def chain_of(node: Node) -> tuple[Callable[..., Value], list[Tensor]] | None:
     if isinstance(later, Refusal) or (is_pair and kind not in PAIRS):
         return None
     operands = [node.inputs[n] for n in _OPERANDS.get(node.row, ("src",))]
-    n_given = len(operands)
+    n_operands = len(operands)
     is_function = node.row == "eltwise_forward"
     first = ((kind, node.params["alpha"], node.params["beta"]),) if is_function else ()
     steps = (*first, *[(op.algorithm, op.alpha, op.beta) for op in later])
@@ -120,12 +120,12 @@ def chain_of(node: Node) -> tuple[Callable[..., Value], list[Tensor]] | None:
     ]
     dtype = node.dst.dtype
 
-    def definition(*given: Value) -> Value:
-        second = given[1] if is_pair else None
+    def definition(*values: Value) -> Value:
+        second = values[1] if is_pair else None
         wide = dtypes.wide(dtype)
-        x = cast(given[0], wide)
+        x = cast(values[0], wide)
         x = SOFTMAX(x, axis=node.params["axis"]) if is_softmax else x
-        x = PRELU(x, cast(given[1], wide)) if is_prelu else x
-        return cast(stepped(kind, x, second, steps, given[n_given:], wide), dtype)
+        x = PRELU(x, cast(values[1], wide)) if is_prelu else x
+        return cast(stepped(kind, x, second, steps, values[n_operands:], wide), dtype)
 
     return definition, operands

@@ -18,20 +18,20 @@ def read_in_place(graph: Graph) -> None:
     for node in graph.walk():
         for name in ("src", "weights"):
             if node.row == "matmul" and _KNOWN in node.pd.impl_info:
-                made = _without_copy(graph, node, name)
-                if made is not None:
-                    graph.replace([], made, at=node)
-                    node = made
+                replacement = _without_copy(graph, node, name)
+                if replacement is not None:
+                    graph.replace([], replacement, at=node)
+                    node = replacement
 
 
 def _without_copy(graph: Graph, node: Node, name: str) -> Node | None:
     copy = graph.writer(node.inputs[name])
     if copy is None or copy.row != "reorder" or len(copy.inputs) > 1 or copy.attr.calls:
         return None
-    source, made, seen = copy.inputs["src"], copy.outputs["dst"], node.inputs[name]
-    if made.desc != seen.desc or made.offset != seen.offset or not _is_by_rows(source):
+    source, copied, operand = copy.inputs["src"], copy.outputs["dst"], node.inputs[name]
+    if copied.desc != operand.desc or copied.offset != operand.offset or not _is_by_rows(source):
         return None
-    if source.dtype != made.dtype:
+    if source.dtype != copied.dtype:
         return None
     if graph.is_written_between(source.storage, copy, node):
         return None
@@ -104,17 +104,17 @@ def _tag_for(node: Node) -> str | None:
 
 def _pack(graph: Graph, node: Node, tag: str) -> None:
     trace, old = graph.trace, node.inputs[PACKABLE]
-    wanted = _core.MemoryDesc(old.desc.dims, old.desc.data_type, tag)
-    pd = rebuilt(trace.engine, node, node.attr, weights=wanted)
+    layout = _core.MemoryDesc(old.desc.dims, old.desc.data_type, tag)
+    pd = rebuilt(trace.engine, node, node.attr, weights=layout)
     if isinstance(pd, Refusal) or misfit(pd, node, node.inputs):
         return
     if pd.desc_of("dst") != node.dst.desc:
         return
     source = origin(graph, old)
-    if source.desc is None or source.desc.dims != wanted.dims:
+    if source.desc is None or source.desc.dims != layout.dims:
         return
-    packed, nodes = graph.recorded(lambda: trace.reorder(source, wanted))
-    made = node.with_pd(pd, inputs={**node.inputs, PACKABLE: packed})
-    made.fused = [*node.fused, f"weights as {tag}: few rows"]
-    graph.replace([], made, at=node)
-    graph.insert(nodes, before=made)
+    packed, nodes = graph.recorded(lambda: trace.reorder(source, layout))
+    packed_node = node.with_pd(pd, inputs={**node.inputs, PACKABLE: packed})
+    packed_node.fused = [*node.fused, f"weights as {tag}: few rows"]
+    graph.replace([], packed_node, at=node)
+    graph.insert(nodes, before=packed_node)

@@ -20,8 +20,8 @@ def _replace(graph: Graph, node: Node) -> None:
     src, dst = node.inputs["src"], node.dst
     if graph.trace.policy.kernels == "never" or src.shape != dst.shape:
         return
-    made, nodes = graph.recorded(lambda: turned_copy(src, dst.desc))
-    if made is None:
+    result, nodes = graph.recorded(lambda: turned_copy(src, dst.desc))
+    if result is None:
         return
     (copy,) = nodes
     copy.is_repeated, copy.fused, copy.refused = node.is_repeated, node.fused, node.refused

@@ -64,8 +64,8 @@ class Place:
         if any(end >= n for end, (n, _, _) in zip(ends, self.axes, strict=True)):
             return None
         shift = sum(start // s % n * t for n, s, t in self.axes)
-        made = layout.strided(desc.dims, dtypes.NAMES[desc.data_type], strides)
-        return moved(tensor, self.storage, (self.offset + shift) * size, made)
+        new_desc = layout.strided(desc.dims, dtypes.NAMES[desc.data_type], strides)
+        return moved(tensor, self.storage, (self.offset + shift) * size, new_desc)
 
 
 def place(old: MemoryDesc, storage: Storage, strides: Sequence[int], offset: int) -> Place:
@@ -88,10 +88,10 @@ def with_places(node: Node, places: dict[int, Place]) -> Node | Refusal:
     """
     views: dict[str, Tensor] = {}
     for name, tensor in (*node.inputs.items(), *node.outputs.items()):
-        found = places.get(id(tensor.storage))
-        if found is None:
+        new_place = places.get(id(tensor.storage))
+        if new_place is None:
             continue
-        moved_view = found.of(tensor)
+        moved_view = new_place.of(tensor)
         if moved_view is None:
             return Refusal(f"{node.row} reads across the parts")
         views[name] = moved_view
@@ -110,8 +110,8 @@ def with_places(node: Node, places: dict[int, Place]) -> Node | Refusal:
     if isinstance(pd, Refusal):
         return pd
     for name, tensor in (*inputs.items(), *outputs.items()):
-        wanted = pd.desc_of(name)
-        if wanted and not tensor.storage.scalar and tensor.desc != wanted:
+        required = pd.desc_of(name)
+        if required and not tensor.storage.scalar and tensor.desc != required:
             return Refusal(f"{node.row} would require {name} in another layout")
     return node.with_pd(pd, inputs=inputs, outputs=outputs)
 
@@ -154,8 +154,8 @@ def join_products(graph: Graph) -> None:
 def _is_candidate(graph: Graph, node: Node, constants: AbstractSet[int]) -> bool:
     if node.row != "matmul" or not node.has_dst or node.is_rounded:
         return False
-    given = [t for n, t in node.inputs.items() if n != "src"]
-    if set(node.inputs) - _OPERANDS or any(id(t.storage) not in constants for t in given):
+    coefficients = [t for n, t in node.inputs.items() if n != "src"]
+    if set(node.inputs) - _OPERANDS or any(id(t.storage) not in constants for t in coefficients):
         return False
     dst = node.dst
     whole = layout.row_major(dst.desc.dims, dst.dtype)
@@ -174,16 +174,16 @@ def _joined(graph: Graph, group: list[Node]) -> list[Node]:
     places = _places(group, wide)
     readers: dict[Node, Node] = {}
     for node in group:
-        made = _read_as_parts(graph, node, places)
-        if isinstance(made, Refusal):
-            node.refused.append(f"one product for several: {made}")
+        part_readers = _read_as_parts(graph, node, places)
+        if isinstance(part_readers, Refusal):
+            node.refused.append(f"one product for several: {part_readers}")
             return [n for n in group if n is not node]
-        readers |= made
-    found = _product(graph, group, wide)
-    if isinstance(found, Refusal):
-        group[0].refused.append(f"one product for several: {found}")
+        readers |= part_readers
+    merged = _product(graph, group, wide)
+    if isinstance(merged, Refusal):
+        group[0].refused.append(f"one product for several: {merged}")
         return []
-    product, nodes = found
+    product, nodes = merged
     for old in sorted(readers, key=graph.place):
         graph.replace([], readers[old], at=old)
     later = _makers_after(graph, group[0], nodes)
@@ -195,14 +195,14 @@ def _joined(graph: Graph, group: list[Node]) -> list[Node]:
 
 def _makers_after(graph: Graph, first: Node, nodes: Sequence[Node]) -> list[Node]:
     """Return what nodes of constants need of what is computed after ``first``."""
-    found: set[Node] = set()
+    makers: set[Node] = set()
     stack = list(nodes)
     while stack:
         read = [t.storage for t in stack.pop().inputs.values()]
-        made = {w for s in read for w in graph.writers(s) if graph.place(w) > graph.place(first)}
-        stack += made - found
-        found |= made
-    return sorted(found, key=graph.place)
+        writers = {w for s in read for w in graph.writers(s) if graph.place(w) > graph.place(first)}
+        stack += writers - makers
+        makers |= writers
+    return sorted(makers, key=graph.place)
 
 
 def _wide_result(group: list[Node]) -> Tensor:
@@ -225,13 +225,13 @@ def _read_as_parts(
     graph: Graph, node: Node, places: dict[int, Place]
 ) -> dict[Node, Node] | Refusal:
     """Return the readers of a result with their replacements, or why one cannot be replaced."""
-    found: dict[Node, Node] = {}
+    replacements: dict[Node, Node] = {}
     for reader in graph.readers(node.dst.storage):
-        made = with_places(reader, places)
-        if isinstance(made, Refusal):
-            return made
-        found[reader] = made
-    return found
+        replacement = with_places(reader, places)
+        if isinstance(replacement, Refusal):
+            return replacement
+        replacements[reader] = replacement
+    return replacements
 
 
 def _product(graph: Graph, group: list[Node], wide: Tensor) -> tuple[Node, list[Node]] | Refusal:
@@ -245,10 +245,10 @@ def _product(graph: Graph, group: list[Node], wide: Tensor) -> tuple[Node, list[
     changed = with_weights(graph, node, weights, bias)
     if isinstance(changed, Refusal):
         return changed
-    made, packing = changed
+    product, packing = changed
     sizes = ", ".join(str(n.dst.desc.dims[1]) for n in group)
-    made.fused = [*first.fused, f"{len(group)} products of one source ({sizes} outputs)"]
-    return made, [*new, *packing]
+    product.fused = [*first.fused, f"{len(group)} products of one source ({sizes} outputs)"]
+    return product, [*new, *packing]
 
 
 def _operands(graph: Graph, group: list[Node]) -> tuple[Tensor, Tensor | None]:
@@ -349,19 +349,19 @@ def _moved(graph: Graph, node: Node, name: str, offset: int) -> Refusal | None:
         return Refusal("it is a part of another value")
     if sum(t.storage is src.storage for t in node.inputs.values()) > 1:
         return Refusal("it is an input twice")
-    found = place(src.desc, dst.storage, dst.desc.strides, offset)
+    target = place(src.desc, dst.storage, dst.desc.strides, offset)
     users = [*writers, *(n for n in graph.readers(src.storage) if n not in (node, *writers))]
-    made: list[Node] = []
+    moved_users: list[Node] = []
     for user in users:
-        one = with_places(user, {id(src.storage): found})
-        if isinstance(one, Refusal):
-            return one
-        if one.row == "concat" and _is_torn(one):
+        moved_user = with_places(user, {id(src.storage): target})
+        if isinstance(moved_user, Refusal):
+            return moved_user
+        if moved_user.row == "concat" and _is_torn(moved_user):
             return Refusal("oneDNN's concatenation on GPUs assumes that separated rows are dense")
-        made.append(one)
-    for old, new in zip(users, made, strict=True):
+        moved_users.append(moved_user)
+    for old, new in zip(users, moved_users, strict=True):
         graph.replace([], new, at=old)
-    made[0].fused.append("writes its part of a concatenation")
+    moved_users[0].fused.append("writes its part of a concatenation")
     return None
 
 
