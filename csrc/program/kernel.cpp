@@ -90,12 +90,15 @@ Kernel make_copy(const std::string &from, const std::string &to,
 void bind_kernel(py::module_ &m) {
     py::class_<ProgramBuild, std::shared_ptr<ProgramBuild>>(
         m, "ProgramBuild",
-        "A program of SPIR-V kernels for an OpenCL device, which another thread is building.")
-        .def(py::init([](const py::object &queue, const py::bytes &module, const py::object &find,
-                         const py::object &keep) {
-                 return std::make_shared<ProgramBuild>(queue_of(queue), module, find, keep);
+        "A program of kernels for an OpenCL device, which another thread is building.")
+        .def(py::init([](const py::object &queue, const std::string &module, const py::object &find,
+                         const py::object &keep, const std::optional<std::string> &options) {
+                 return std::make_shared<ProgramBuild>(queue_of(queue), module, find, keep,
+                                                       options);
              }),
              py::arg("queue"), py::arg("module"), py::arg("find"), py::arg("keep"),
+             py::arg("options") = std::nullopt,
+             "``module`` is SPIR-V, or OpenCL C if ``options`` of its compiler are given. "
              "``find(build)`` is called when it is started, and returns a key, and what the driver "
              "made of the module before: bytes, empty if there are none, or another build whose "
              "bytes have it, too. They are executed: only bytes that nobody else can have written. "

@@ -77,9 +77,9 @@ struct opencl_target {
 };
 
 program_bundle build(const sycl::queue &queue, const opencl_target &target,
-                     const owned_program &program) {
+                     const owned_program &program, const std::string &options = {}) {
     cl_device_id device = target.device.get();
-    check_cl(CL(clBuildProgram)(program.get(), 1, &device, nullptr, nullptr, nullptr),
+    check_cl(CL(clBuildProgram)(program.get(), 1, &device, options.c_str(), nullptr, nullptr),
              "clBuildProgram");
     return sycl::make_kernel_bundle<opencl, sycl::bundle_state::executable>(program.get(),
                                                                             queue.get_context());
@@ -132,6 +132,18 @@ program_bundle program_of_spirv(const sycl::queue &queue, const std::vector<std:
     check_cl(status, "clLinkProgram");
     return sycl::make_kernel_bundle<opencl, sycl::bundle_state::executable>(program.get(),
                                                                             queue.get_context());
+}
+
+program_bundle program_of_source(const sycl::queue &queue, const std::string &source,
+                                 const std::string &options) {
+    const opencl_target target(queue);
+    const char *text = source.c_str();
+    cl_int status = CL_SUCCESS;
+    const auto program =
+        owned(CL(clCreateProgramWithSource)(target.context.get(), 1, &text, nullptr, &status),
+              CL(clReleaseProgram));
+    check_cl(status, "clCreateProgramWithSource");
+    return build(queue, target, program, options);
 }
 
 std::string bytes_of(const program_bundle &bundle, const sycl::device &device) {

@@ -12,8 +12,10 @@
 namespace sycl_dnn {
 
 // Programs for a queue's OpenCL device; these throw if the driver refuses. Call without the GIL.
-// Kernels of several modules must have different names.
+// Kernels of several SPIR-V modules must have different names.
 program_bundle program_of_spirv(const sycl::queue &queue, const std::vector<std::string> &modules);
+program_bundle program_of_source(const sycl::queue &queue, const std::string &source,
+                                 const std::string &options);
 program_bundle program_of_bytes(const sycl::queue &queue, const std::string &binary);
 // The driver's binary for a device; empty if there is none.
 std::string bytes_of(const program_bundle &bundle, const sycl::device &device);

@@ -22,6 +22,7 @@ struct ProgramBuild::Work {
     std::string binary;
     std::vector<std::string> modules;
     std::vector<std::string> kernels, keys;  // of the modules, which are dropped at the end
+    std::optional<std::string> options;      // the only module is OpenCL C
     bool is_begun = false;
     bool done = false;  // this and what follows: under the guard of the builder
     std::optional<program_bundle> bundle = {};
@@ -53,7 +54,9 @@ void build(const work_ptr &work) {
         if (work->modules.empty()) {
             bundle = program_of_bytes(work->queue, work->binary);
         } else {
-            bundle = program_of_spirv(work->queue, work->modules);
+            bundle = work->options
+                         ? program_of_source(work->queue, work->modules[0], *work->options)
+                         : program_of_spirv(work->queue, work->modules);
             made = bytes_of(*bundle, work->queue.get_device());
         }
     } catch (const std::exception &) {
@@ -111,7 +114,7 @@ constexpr size_t most_together = 32;
 
 bool can_join(const ProgramBuild::Work &work, const sycl::queue &queue, const std::string &kernel) {
     const auto &names = work.kernels;
-    return !names.empty() && names.size() < most_together &&
+    return !work.options && !names.empty() && names.size() < most_together &&
            work.queue.get_context() == queue.get_context() &&
            work.queue.get_device() == queue.get_device() &&
            std::find(names.begin(), names.end(), kernel) == names.end();
@@ -120,8 +123,12 @@ bool can_join(const ProgramBuild::Work &work, const sycl::queue &queue, const st
 }  // namespace
 
 ProgramBuild::ProgramBuild(const sycl::queue &queue, std::string module, py::object find,
-                           py::object keep)
-    : queue(queue), module(std::move(module)), find(std::move(find)), keep(std::move(keep)) {
+                           py::object keep, std::optional<std::string> options)
+    : queue(queue),
+      module(std::move(module)),
+      find(std::move(find)),
+      keep(std::move(keep)),
+      options(std::move(options)) {
     refuse_after_fork();
     watch_for_fork();
 }
@@ -138,7 +145,7 @@ void ProgramBuild::look() {
 std::shared_ptr<ProgramBuild::Work> ProgramBuild::known_work() {
     if (other) return std::exchange(other, nullptr)->work;
     if (binary.empty()) return nullptr;
-    return std::make_shared<Work>(Work{queue, std::exchange(binary, {}), {}, {}, {}});
+    return std::make_shared<Work>(Work{queue, std::exchange(binary, {}), {}, {}, {}, {}});
 }
 
 void ProgramBuild::start_together(const std::vector<named> &builds) {
@@ -152,11 +159,14 @@ void ProgramBuild::start_together(const std::vector<named> &builds) {
         if (build->work) continue;
         build->work = build->known_work();
         if (!build->work) {
-            const auto fits = [&](const work_ptr &w) { return can_join(*w, build->queue, kernel); };
+            const auto fits = [&](const work_ptr &w) {
+                return !build->options && can_join(*w, build->queue, kernel);
+            };
             const auto with = std::find_if(wanted.begin(), wanted.end(), fits);
-            build->work = with == wanted.end()
-                              ? std::make_shared<Work>(Work{build->queue, {}, {}, {}, {}})
-                              : *with;
+            build->work =
+                with == wanted.end()
+                    ? std::make_shared<Work>(Work{build->queue, {}, {}, {}, {}, build->options})
+                    : *with;
             build->work->modules.push_back(build->module);
             build->work->kernels.push_back(kernel);
             build->work->keys.push_back(build->key);
@@ -197,7 +207,7 @@ std::optional<sycl::kernel> ProgramBuild::kernel(const named &wanted) {
         // A binary, or modules of which any may be what the driver refuses: now this one alone.
         if (its.work != work) continue;
         const auto alone = its.work = std::make_shared<Work>(
-            Work{its.queue, {}, {its.module}, {wanted.kernel}, {its.key}, true});
+            Work{its.queue, {}, {its.module}, {wanted.kernel}, {its.key}, its.options, true});
         const ReleasedGil nogil;
         begin(alone);
     }

@@ -11,15 +11,18 @@
 
 namespace sycl_dnn {
 
-// A SPIR-V module of one kernel for an OpenCL device that another thread builds while the caller
-// goes on. One thread for all: Intel's CPU driver holds one mutex of the process while it builds.
-// Modules that are started together are one build, since each build takes 20 ms in any case.
+// OpenCL C, or a SPIR-V module of one kernel, for an OpenCL device that another thread builds while
+// the caller goes on. One thread for all: Intel's CPU driver holds one mutex of the process while
+// it builds. SPIR-V modules that are started together are one build, since each build takes 20 ms
+// in any case.
 class ProgramBuild : public std::enable_shared_from_this<ProgramBuild> {
   public:
     // `find` is called with this when it is started, and returns a key, and what the driver made of
     // the module before: bytes, empty if there are none, or another build whose bytes have it, too.
     // `keep` is called with the keys of what was built together, and the bytes made of it.
-    ProgramBuild(const sycl::queue &queue, std::string module, py::object find, py::object keep);
+    // `options` are those of the compiler for OpenCL C; SPIR-V has none.
+    ProgramBuild(const sycl::queue &queue, std::string module, py::object find, py::object keep,
+                 std::optional<std::string> options);
 
     struct named {
         std::shared_ptr<ProgramBuild> build;
@@ -45,6 +48,7 @@ class ProgramBuild : public std::enable_shared_from_this<ProgramBuild> {
     const sycl::queue queue;
     const std::string module;
     py::object find, keep;
+    const std::optional<std::string> options;
     std::string key, binary;  // what `find` returned, until it is started
     std::shared_ptr<ProgramBuild> other;
     std::shared_ptr<Work> work;  // what builds it, once started; under the GIL

@@ -45,6 +45,7 @@ float score(__global const float *row, int label, int classes, bool is_read) {
     return exists || !is_read ? row[clamp(label, 0, classes - 1)] : NAN;
 }
 
+ONE_ITEM
 __kernel void alignments_forward(PARAMETERS, __global float *losses, __global float *sums,
                                  NUMBERS) {
     BEGIN
@@ -79,6 +80,7 @@ __kernel void alignments_forward(PARAMETERS, __global float *losses, __global fl
 }
 
 // As in torch, assumes a preceding softmax.
+ONE_ITEM
 __kernel void alignments_backward(PARAMETERS, __global const float *losses,
                                   __global const float *sums, __global const float *dy,
                                   __global float *dx, __global float *later, NUMBERS) {

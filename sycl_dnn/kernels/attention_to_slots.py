@@ -70,6 +70,7 @@ void added(float *scores, int count, __global const element *v, float *most, flo
 }
 
 /* y (N, T, HEADS * GROUP, D); keys and values (N, HEADS, n_slots, D). */
+ONE_ITEM
 __kernel void attention_to_slots(
     __global const element *queries, __global const element *new_k, __global const element *new_v,
     __global const int *place, __global const int *starts, __global const element *keys,

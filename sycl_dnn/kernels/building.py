@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compilation of kernels, cached per context and source; failures are cached too.
 
-SPIR-V for OpenCL CPUs is compiled by another thread, while a trace goes on, and the kernels of a
+Kernels for OpenCL CPUs are compiled by another thread, while a trace goes on, and the SPIR-V of a
 compiled function together.
 """
 
@@ -67,10 +67,11 @@ def compiled(queue: Any, source: str | bytes, name: str) -> Any:
 
 def _built(queue: Any, source: str | bytes) -> Any:
     is_opencl = queue.backend == dpctl.backend_type.opencl
-    if is_opencl and isinstance(source, bytes):
-        find = functools.partial(_found, queue, source)
-        return _core.ProgramBuild(queue, source, find, kept_binaries.keep_together)
     text = source if isinstance(source, str) else source.hex()
+    if is_opencl and (isinstance(source, bytes) or _is_cpu_with_compiler(queue, source)):
+        find = functools.partial(_found, queue, text)
+        options = _OPTIONS if isinstance(source, str) else None
+        return _core.ProgramBuild(queue, source, find, kept_binaries.keep_together, options)
     name = kept_binaries.key(queue, text, _OPTIONS) if is_opencl else ""
     binary = kept_binaries.load(name)
     program = None if binary is None else _core.Kernel.program_of_binary(queue, binary)
@@ -84,9 +85,24 @@ def _built(queue: Any, source: str | bytes) -> Any:
     return program
 
 
-def _found(queue: Any, module: bytes, build: Any) -> tuple[str, Any]:
+#: OpenCL C that every compiler accepts.
+_PROBE = "__kernel void nothing(__global int *x) {}"
+_with_compiler: dict[Any, bool] = {}
+
+
+def _is_cpu_with_compiler(queue: Any, source: str) -> bool:
+    """Whether the device is a CPU for which OpenCL C is compiled."""
+    device = queue.sycl_device
+    if not device.is_cpu or source is _PROBE:
+        return False
+    if device not in _with_compiler:
+        _with_compiler[device] = _built(queue, _PROBE) is not None
+    return _with_compiler[device]
+
+
+def _found(queue: Any, text: str, build: Any) -> tuple[str, Any]:
     """Return the key of a module, and its binary: bytes, or a build of the file that has it."""
-    name = kept_binaries.key(queue, module.hex(), _OPTIONS)
+    name = kept_binaries.key(queue, text, _OPTIONS)
     content = kept_binaries.load(name) or b""
     file = kept_binaries.file_in(content)
     if not file:
@@ -110,9 +126,10 @@ def _from_compiler(queue: Any, source: str | bytes) -> Any:
 
 def _forget() -> None:
     """Drop objects of the parent process's devices without destroying them."""
-    global _made, _of_files, _lock
-    _of_parent.extend((_made, _of_files))
+    global _made, _of_files, _with_compiler, _lock
+    _of_parent.extend((_made, _of_files, _with_compiler))
     _made, _of_files, _lock = OrderedDict(), weakref.WeakValueDictionary(), threading.Lock()
+    _with_compiler = {}
 
 
 _of_parent: list[Any] = []

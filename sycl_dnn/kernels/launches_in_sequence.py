@@ -17,7 +17,7 @@ from typing import NamedTuple
 #: OpenCL C: what defines a macro, a type, a kernel and a function at the beginning of a line.
 _MACRO = re.compile(r"^#define (\w+)", re.MULTILINE)
 _TYPE = re.compile(r"^typedef [^;]*?(\w+)(?: __attribute__[^;]*)?;", re.MULTILINE)
-_KERNEL = re.compile(r"^__kernel void (\w+)\(", re.MULTILINE)
+_KERNEL = re.compile(r"^(?:ONE_ITEM\n)?__kernel void (\w+)\(", re.MULTILINE)
 _FUNCTION = re.compile(r"^[A-Za-z_][^\n;={#]*?\b(\w+)\([^(){};]*\) \{", re.MULTILINE)
 
 NAME = "launches_in_sequence"

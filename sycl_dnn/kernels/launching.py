@@ -159,11 +159,9 @@ def joined_kernel(
 
 def sequence_kernel(
     trace: Any, launches: Sequence[sequences.Launch], n_groups: int
-) -> _core.Kernel | None:
-    """Return one kernel for launches that run after each other; None if it does not compile."""
+) -> _core.Kernel:
+    """Return one kernel for launches that run after each other."""
     source = sequences.sequence_source(sequences.sources_of(launches))
-    if compiled(trace.engine.sycl_queue, source, sequences.NAME) is None:
-        return None
     return _of_facts(trace, source, sequences.NAME, n_groups, 1, sequences.facts_of(launches))
 
 

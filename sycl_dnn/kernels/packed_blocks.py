@@ -115,6 +115,7 @@ _KERNELS = """
     if (w == w##last && row >= n##last) { row -= n##last; w = w##i; y = y##i; of = n##i; }
 
 /* y (M, n) = x (M, k) times the transposed weights (n, k), for several matrices. */
+ONE_ITEM
 __kernel void packed_products(__global const element *x, NORM WEIGHTS ADDED RESULTS int k, NUMBERS
                               int n, int each) {
     GROUP_MEMORY;
@@ -183,6 +184,7 @@ __kernel void packed_products(__global const element *x, NORM WEIGHTS ADDED RESU
 }
 
 /* The weights (n, k); parts are counted over all rows. */
+ONE_ITEM
 __kernel void packed_rows(__global const uchar *w, __global element *y, int total, int each) {
     const int first = (int)get_group_id(0) * each;
     for (int part = first + ITEM; part < min(first + each, total); part += L) {

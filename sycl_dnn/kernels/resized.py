@@ -31,6 +31,7 @@ int first_read(int at, float scale, int size, float *weight) {
 // A column of two rows.
 #define COLUMN(w) MIX(LOAD((w) * channels, p), LOAD((w) * channels, q), down)
 
+ONE_ITEM
 __kernel void resized_forward(__global const element *x, __global element *y, int rows, int each,
                               int height, int width, int channels, int out_height, int out_width) {
     const int start = get_group_id(0) * each;
@@ -74,6 +75,7 @@ int readers(int at, int size, int count, int *first, float *weights) {
     return n;
 }
 
+ONE_ITEM
 __kernel void resized_backward(__global const element *dy, __global element *dx, int rows, int each,
                                int height, int width, int channels, int out_height, int out_width) {
     const int start = get_group_id(0) * each;

@@ -42,6 +42,7 @@ float max_of(__global const element *p, int k) {
     return found + other + sum(strange);
 }
 
+ONE_ITEM
 __kernel void rows_split(__global const element *x, __global char *parts, __global float *scale,
                          int m, int k, int each) {
     const int first = ((int)get_group_id(0) * L + ITEM) * each;
@@ -66,6 +67,7 @@ __kernel void rows_split(__global const element *x, __global char *parts, __glob
 """
 
 _SUM = """
+ONE_ITEM
 __kernel void parts_added(__global const float *products, __global const float *scale,
                           __global const float *bias, __global float *y, int m, int n, int each) {
     const int first = (int)get_group_id(0) * each, last = min(first + each, m * n);

@@ -64,9 +64,12 @@ float sum(vector v) { return sum8(v.lo + v.hi); }
 float sum(vector v) { return sum8(v); }
 #endif
 #if L == 1
+/* Else the driver also makes kernels of several groups at once, which takes it seconds. */
+#define ONE_ITEM __attribute__((intel_reqd_sub_group_size(1)))
 #define GROUP_MEMORY
 #define group_sum(v) (v)
 #else
+#define ONE_ITEM
 #define GROUP_MEMORY __local float shared[L]
 #define group_sum(v) sum_of_group(v, shared)
 float sum_of_group(float v, __local float *shared) {

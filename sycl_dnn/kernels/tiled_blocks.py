@@ -149,6 +149,7 @@ void of_tile(__global const uchar *tile, const int *pairs, const float *scale, c
     { tile -= n##last / 16; w = w##i; y = y##i; of = n##i; }
 
 /* y (M, n) = x (M, K) times the transposed weights (n, K), for several matrices. */
+ONE_ITEM
 __kernel void tiled_products(__global const element *x, NORM WEIGHTS ADDED RESULTS NUMBERS
                              int n_tiles, int each) {
     int pairs[M * K / 2];
@@ -208,6 +209,7 @@ _COLUMNS = """
 #endif
 
 /* The transposed weights (k, n). */
+ONE_ITEM
 __kernel void tiled_columns(__global const uchar *w, __global element *y, int n, int n_blocks,
                             int each) {
     const int first = (int)get_group_id(0) * each, last = min(first + each, n / 16);

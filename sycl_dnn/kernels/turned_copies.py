@@ -42,6 +42,7 @@ void turn(row *r) {
     }
 }
 
+ONE_ITEM
 __kernel void turned_copy(__global const FROM *x, __global TO *y, int n_rows, int n_columns,
                           int from_step, int to_step, int n_inner, int from_outer, int to_outer,
                           int from_inner, int to_inner, int n_units, int each) {

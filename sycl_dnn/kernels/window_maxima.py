@@ -24,6 +24,7 @@ _SOURCE = """
 #define LEAST(at, size, stride) max(0, ((at) - (size) + (stride)) / (stride))
 
 // As PyTorch: the first of the largest, or the last NaN.
+ONE_ITEM
 __kernel void maxima_forward(__global const element *x, __global element *y,
 #ifdef TAKEN
                              __global uchar *taken,
@@ -61,6 +62,7 @@ __kernel void maxima_forward(__global const element *x, __global element *y,
     }
 }
 
+ONE_ITEM
 __kernel void maxima_backward(__global const element *dy, __global const uchar *taken,
                               __global element *dx, int rows, int each, int height, int width,
                               int channels, int out_height, int out_width, int top, int left) {
@@ -107,6 +109,7 @@ void rows_done(__global float *band, __global element *q, int done, int kept) {
     } \\
     base = next;
 
+ONE_ITEM
 __kernel void maxima_backward_rows(
     __global const element *restrict dy, __global const uchar *restrict taken,
     __global element *restrict dx, __global float *restrict bands, int parts, int each,

@@ -263,3 +263,39 @@ os.wait()
 """
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert run.stdout == "refused\n", run.stderr
+
+
+OPENCL_C = """__kernel void ones(__global float *x) { vstore16((float16)1, 0, x); }
+__kernel void twos(__global float *x) { vstore16((float16)2, 0, x); }
+"""
+
+
+def test_opencl_c_is_built_when_a_kernel_is_used(queue, folder, written):
+    kernels = {n: launch(building.compiled(queue, OPENCL_C, n), n) for n in ("ones", "twos")}
+    assert written == []
+    assert values(queue, kernels) == [1, 2]
+    assert written == [1]
+    forget()
+    assert values(queue, started(queue, dict.fromkeys(kernels, OPENCL_C))) == [1, 2]
+    assert written == [1]
+
+
+def test_opencl_c_is_not_linked_with_other_modules(queue, folder, written):
+    kernels = started(queue, {"ones": OPENCL_C, "filled": module(3), "twos": OPENCL_C + "\n"})
+    assert values(queue, kernels) == [1, 3, 2]
+    assert written == [1, 1, 1]
+
+
+def test_opencl_c_that_is_rejected_raises_an_error_when_it_is_used(queue, folder):
+    kernel = launch(building.compiled(queue, "__kernel void ones(", "ones"), "ones")
+    with pytest.raises(sycl_dnn.Unimplemented, match="ones: the device's compiler refuses"):
+        filled(queue, kernel)
+
+
+def test_without_a_compiler_of_opencl_c_there_is_no_kernel(queue, folder, monkeypatch):
+    def fails(*args):
+        raise building.SyclProgramCompilationError("no compiler")
+
+    monkeypatch.setattr(building, "_with_compiler", {})
+    monkeypatch.setattr(building, "create_program_from_source", fails)
+    assert building.compiled(queue, OPENCL_C, "ones") is None

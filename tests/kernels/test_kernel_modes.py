@@ -4,8 +4,6 @@
 import re
 from pathlib import Path
 
-import dpctl
-import dpctl.program
 import numpy as np
 import pytest
 from kernel_cases import host, kernels_of, placed
@@ -116,6 +114,7 @@ def test_without_a_compiler(queue, monkeypatch, clean_cache):
     with sycl_dnn.kernel_mode("never"):
         expected = host(_pooled(x))
     monkeypatch.setattr(building, "_OPTIONS", "-no-such-option")
+    monkeypatch.setattr(building, "_with_compiler", {})
     monkeypatch.setattr(building, "_made", type(building._made)())
     monkeypatch.setattr(policy, "_warned", set())
     with pytest.warns(policy.FallbackWarning, match="cannot compile"):
@@ -132,7 +131,7 @@ def test_the_program_cache_is_bounded(queue, monkeypatch):
         assert building.compiled(queue, source, "f") is not None
     assert len(building._made) == 2
     kept = next(reversed(building._made.values()))
-    assert isinstance(building.compiled(queue, sources[2], "f"), dpctl.program.SyclKernel)
+    assert building.compiled(queue, sources[2], "f") is not None
     assert next(reversed(building._made.values())) is kept
 
 

@@ -20,9 +20,8 @@ _LEAST = 4
 def launch_sequences(graph: Graph) -> None:
     """Launch consecutive kernels at once; their outputs stay allocated until the end."""
     for run in list(_runs(graph)):
-        sequence = _sequence(graph, run) if len(run) >= _LEAST else None
-        if sequence is not None:
-            graph.insert([sequence], before=run[0])
+        if len(run) >= _LEAST:
+            graph.insert([_sequence(graph, run)], before=run[0])
             graph.drop(run)
 
 
@@ -61,8 +60,8 @@ def _fits(graph: Graph, node: Node, constant: Collection[int]) -> bool:
     return is_steady and all(isinstance(n, int) for n in numbers)
 
 
-def _sequence(graph: Graph, run: Sequence[Node]) -> Node | None:
-    """Return one node for a run; None if the device does not compile its kernel."""
+def _sequence(graph: Graph, run: Sequence[Node]) -> Node:
+    """Return one node for a run."""
     outputs = {f"{i}:{name}": t for i, node in enumerate(run) for name, t in node.outputs.items()}
     written = {t.storage: name for name, t in outputs.items()}
     inputs = {
@@ -81,7 +80,5 @@ def _sequence(graph: Graph, run: Sequence[Node]) -> Node | None:
             Launch(Source(text, name, len(arrays), len(numbers)), arrays, numbers, n_groups)
         )
     kernel = sequence_kernel(graph.trace, launches, units(next(iter(outputs.values()))))
-    if kernel is None:
-        return None
     fused = [text for node in run for text in (node.fused or [node.row])]
     return Node(None, inputs, outputs, primitive=kernel, fused=fused)

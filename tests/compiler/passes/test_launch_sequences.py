@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels of OpenCL C that follow each other are launched once, and compute the same."""
 
+from collections import OrderedDict
+
 import dpnp
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from in_threads import in_threads
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn.compiler.passes import launch_sequences
-from sycl_dnn.kernels import launches_in_sequence
+from sycl_dnn.kernels import building, launches_in_sequence, launching
 from sycl_dnn.kernels.attention_to_slots import Scores
 from sycl_dnn.kernels.launches_in_sequence import Launch, Source, facts_of, sequence_source
 from sycl_dnn.llm.cached_attention import cached_attention
@@ -178,3 +180,23 @@ def test_sources_with_the_same_names():
     assert "void run_1" not in made  # a macro renames it
     assert "#define run run_1" in made
     assert facts_of(launches) == [2, 6, 0, 0, 0, 3, 0, 12, 1, 6, 0, 14, 0, 5, 1, 5]
+
+
+def test_kernels_in_a_sequence_are_not_built_alone(matrices, tmp_path, monkeypatch):
+    monkeypatch.setenv("SYCL_DNN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(building, "_made", OrderedDict())
+    monkeypatch.setattr(building, "_with_compiler", {})
+    monkeypatch.setattr(launching, "_launches", {})
+    names = []
+
+    def noted(queue, text, build):
+        names.extend(n for n in (launches_in_sequence.NAME, "packed_products") if n in text)
+        return "", b""
+
+    monkeypatch.setattr(building, "_found", noted)
+    x = F.randn(3, 64)
+    one, many = compiled(), compiled(False)
+    found, wanted = one(x, matrices), many(x, matrices)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(dpnp.asnumpy(a), dpnp.asnumpy(b))
+    assert names == [launches_in_sequence.NAME, "packed_products", "packed_products"]
