@@ -122,7 +122,7 @@ class Alignments:
 
     Parameters
     ----------
-    given : list of Tensor
+    tensors : list of Tensor
         Log-probabilities, targets (N, S) or (sum of lengths,), numbers of steps (N,), lengths (N,);
         all but the first of int32.
     n_states, blank : int
@@ -130,10 +130,10 @@ class Alignments:
         Whether the gradients of infinite losses are 0.
     """
 
-    def __init__(self, given: list[Tensor], n_states: int, blank: int, is_zeroed: bool) -> None:
-        scores, targets = given[:2]
+    def __init__(self, tensors: list[Tensor], n_states: int, blank: int, is_zeroed: bool) -> None:
+        scores, targets = tensors[:2]
         names = ("scores", "targets", "n_steps", "lengths")
-        self._given = {n: dense(t) for n, t in zip(names, given, strict=True)}
+        self._given = {n: dense(t) for n, t in zip(names, tensors, strict=True)}
         is_flat = targets.ndim == 1
         defined = [f"IS_FLAT {int(is_flat)}", f"IS_ZEROED {int(is_zeroed)}"]
         self._kernels = Kernels(scores.trace, _SOURCE, "float32", 8, defined)
@@ -151,13 +151,13 @@ class Alignments:
         outs = {"losses": Out((n,), "float32"), "sums": Out((steps, n, self._n_states), "float32")}
         return self._kernels.record("alignments_forward", self._given, outs, self._numbers, n)
 
-    def gradient(self, made: Tensors, dy: Tensor) -> Tensor:
+    def gradient(self, forward_outputs: Tensors, dy: Tensor) -> Tensor:
         """Return the gradient of the log-probabilities, given what ``forward`` returned."""
         n = self._scores.shape[1]
         outs = {"dx": Out(self._scores.shape, "float32"),
                 "later": Out((n, 3, self._n_states), "float32")}  # fmt: skip
-        given = {**self._given, **made, "dy": dense(dy)}
-        return self._kernels.record("alignments_backward", given, outs, self._numbers, n)["dx"]
+        inputs = {**self._given, **forward_outputs, "dy": dense(dy)}
+        return self._kernels.record("alignments_backward", inputs, outs, self._numbers, n)["dx"]
 
 
 def can_align(scores: Tensor) -> bool:

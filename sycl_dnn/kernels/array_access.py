@@ -50,8 +50,8 @@ class ArrayAccess:
 
     def of_single_elements(self) -> ArrayAccess:
         """Return the access to single elements along the axis of vectors."""
-        given = self._pointers, self._strides, self._indexed, 1, self.passed
-        return ArrayAccess(self.kernel, self._form, *given)
+        args = self._pointers, self._strides, self._indexed, 1, self.passed
+        return ArrayAccess(self.kernel, self._form, *args)
 
     def __len__(self) -> int:
         return len(self._pointers)
@@ -133,11 +133,11 @@ class ArrayAccess:
             start = k.call("add", start, k.converted(total, "i64"))
             return from_memory(k, self.bits(number, start, at), dtype)
         along = self.coordinate(number, k.constant(0, "i64"), at)
-        made = indexed_elements.loaded_lanes(
+        elements = indexed_elements.loaded_lanes(
             k, self._address(number), start, k.call("add", total, along),
             in_one=self._form.schedule.n_items == 1,
         )  # fmt: skip
-        return from_memory(k, made, dtype)
+        return from_memory(k, elements, dtype)
 
 
 class Scope:
@@ -205,14 +205,14 @@ class Scope:
 
     def _term(self, term: Term) -> Value:
         arrays, expression = self.arrays, self.arrays.expression
-        operands = [self.values[given] for given in term.operands]
+        operands = [self.values[operand] for operand in term.operands]
         if term.operation in INDEXED:
             number = expression.array_of(term)
             start = self._starts[number]
             if term.operation == "gather":
                 return arrays.gathered(number, start, self._at, operands)
-            made = arrays.coordinate(number, start, self._at)
-            return arrays.kernel.converted(made, REGISTERS[term.dtype])
+            coordinate = arrays.coordinate(number, start, self._at)
+            return arrays.kernel.converted(coordinate, REGISTERS[term.dtype])
         return write(arrays.kernel, term, operands, arrays.passed)
 
     def store(self, results: Iterable[int]) -> None:

@@ -223,5 +223,5 @@ def attention_to_slots(
     of_cache = Out(cache.keys.shape, query.dtype)
     out = {"y": Out(query.shape, query.dtype), "new_keys": of_cache, "new_values": of_cache}
     inputs = {name: dense(t) for name, t in inputs.items()}
-    made = kernels.record("attention_to_slots", inputs, out, [n_slots, step], n * heads)
-    return made["y"], made["new_keys"], made["new_values"]
+    results = kernels.record("attention_to_slots", inputs, out, [n_slots, step], n * heads)
+    return results["y"], results["new_keys"], results["new_values"]

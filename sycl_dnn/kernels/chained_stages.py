@@ -53,8 +53,8 @@ def chain_module(form: ChainForm) -> bytes:
     arrays, (each, n_slabs, *values) = k.parameters[: len(types)], k.parameters[len(types) :]
     writers = []
     for stage, numbers in zip(form.stages, form.arrays, strict=True):
-        given, values = values[: n_numbers(stage)], values[n_numbers(stage) :]
-        writers.append(ReductionWriter(stage, k, [*[arrays[n] for n in numbers], *given]))
+        stage_numbers, values = values[: n_numbers(stage)], values[n_numbers(stage) :]
+        writers.append(ReductionWriter(stage, k, [*[arrays[n] for n in numbers], *stage_numbers]))
     first = k.call("mul", k.number_of("group"), each)
     last = k.call("min", k.call("add", first, each), n_slabs)
     with k.loop(first, last, k.constant(1, "i32")) as slab:

@@ -62,18 +62,18 @@ def chosen(family: str, x: Tensor) -> str | None:
     x : Tensor (N, C, *S)
     """
     mode = x.trace.policy.kernels
-    found = _layout(x) if x.dtype in DTYPES and 0 < x.size < _MOST else None
-    if found is None or mode == "never" or mode == "always":
-        return None if mode == "never" else found
+    memory_layout = _layout(x) if x.dtype in DTYPES and 0 < x.size < _MOST else None
+    if memory_layout is None or mode == "never" or mode == "always":
+        return None if mode == "never" else memory_layout
     if x.trace.engine.kind is not _core.engine_kind.cpu:
         return None  # performance on GPUs is unknown
     rule = RULES[family]
-    least = rule.row_major if found == "row_major" else rule.channels_last
+    least = rule.row_major if memory_layout == "row_major" else rule.channels_last
     if least is None or x.desc.get_size() < least:
         return None
-    if found == "row_major" and x.size // (x.shape[0] * x.shape[1]) < rule.positions:
+    if memory_layout == "row_major" and x.size // (x.shape[0] * x.shape[1]) < rule.positions:
         return None
-    return found
+    return memory_layout
 
 
 def _layout(x: Tensor) -> str | None:

@@ -138,8 +138,8 @@ class Reduction:
             is_nan = k.call("isnan", y)
             better = k.call("or", better, k.call("and", is_nan, k.call("eq", x, x)))
             same = k.call("or", same, k.call("and", is_nan, k.call("isnan", x)))
-        taken = k.call("or", better, k.call("and", same, k.call("lt", j, i)))
-        return [k.select(taken, y, x), k.select(taken, j, i)]
+        is_second = k.call("or", better, k.call("and", same, k.call("lt", j, i)))
+        return [k.select(is_second, y, x), k.select(is_second, j, i)]
 
     def gathered(self, total: State, block: State) -> State:
         """Add a block to the state of all blocks."""

@@ -320,16 +320,16 @@ def _pow(k: Kernel, a: Value, b: Value) -> Value:
         return k.call("pow", a, b)
     bits, kind = TYPES[a.type]
     zero, one = _constant(k, 0, a), _constant(k, 1, a)
-    made, square = one, a
+    power, square = one, a
     for bit in range(bits - (kind == "i")):
         digit = k.call("and", k.call("shr", b, _constant(k, bit, b)), one)
-        made = k.select(k.call("eq", digit, zero), made, k.call("mul", made, square))
+        power = k.select(k.call("eq", digit, zero), power, k.call("mul", power, square))
         square = k.call("mul", square, square)
     if kind == "u":
-        return made
+        return power
     # Negative exponents: the powers of 1 and -1 follow from the last bit, others are below 1.
     is_unit = k.call("or", k.call("eq", a, one), k.call("eq", a, _constant(k, -1, a)))
-    return k.select(k.call("or", is_unit, k.call("ge", b, zero)), made, zero)
+    return k.select(k.call("or", is_unit, k.call("ge", b, zero)), power, zero)
 
 
 def _square(k: Kernel, x: Value) -> Value:
@@ -402,9 +402,9 @@ def write(k: Kernel, term: Term, operands: Sequence[Value], passed: Sequence[Val
     register = REGISTERS[term.dtype]
     attributes = {name: number_of(value) for name, value in term.attributes}
     if "passed" in attributes:
-        given = passed[attributes["passed"]]
+        number = passed[attributes["passed"]]
         is_float = register == "f32"
-        return k.reinterpreted(given, register) if is_float else k.converted(given, register)
+        return k.reinterpreted(number, register) if is_float else k.converted(number, register)
     if term.operation == "number":
         return rounded(k, k.constant(attributes["value"], register), term.dtype)
     if term.operation == "cast":
@@ -412,8 +412,8 @@ def write(k: Kernel, term: Term, operands: Sequence[Value], passed: Sequence[Val
     writer = WRITERS[term.operation]
     if writer is None:
         raise TypeError(f"{term.operation}: there is no instruction for it")
-    made = writer(k, *operands, **attributes)
-    return made if term.operation in _EXACT else rounded(k, made, term.dtype)
+    result = writer(k, *operands, **attributes)
+    return result if term.operation in _EXACT else rounded(k, result, term.dtype)
 
 
 def _cast(k: Kernel, v: Value, dtype: str) -> Value:

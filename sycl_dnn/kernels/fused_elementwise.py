@@ -83,23 +83,23 @@ class Grid(NamedTuple):
 
 def grid_of(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> Grid:
     """Return the grid for arrays with these strides; drop axes of size 1 and merge others."""
-    kept: list[int] = []
+    merged_sizes: list[int] = []
     of_arrays: list[list[int]] = [[] for _ in strides]
     for axis, size in enumerate(sizes):
         if size == 1:
             continue
         along = [array[axis] for array in strides]
-        if kept and all(of[-1] == s * size for of, s in zip(of_arrays, along, strict=True)):
-            kept[-1] *= size
+        if merged_sizes and all(of[-1] == s * size for of, s in zip(of_arrays, along, strict=True)):
+            merged_sizes[-1] *= size
             for of, s in zip(of_arrays, along, strict=True):
                 of[-1] = s
         else:
-            kept.append(size)
+            merged_sizes.append(size)
             for of, s in zip(of_arrays, along, strict=True):
                 of.append(s)
-    if not kept:
+    if not merged_sizes:
         return Grid((1,), tuple((0,) for _ in strides))
-    return Grid(tuple(kept), tuple(map(tuple, of_arrays)))
+    return Grid(tuple(merged_sizes), tuple(map(tuple, of_arrays)))
 
 
 class Form(NamedTuple):
@@ -316,8 +316,8 @@ class ElementwiseWriter:
             start = k.call("add", start, k.converted(total, "i64"))
             return from_memory(k, self._loaded(number, start, place, width), dtype)
         along = self._along_axis(number, place, width, k.constant(0, "i64"))
-        made = indexed_elements.loaded_lanes(
+        elements = indexed_elements.loaded_lanes(
             k, self._pointers[number], start, k.call("add", total, along),
             in_one=self._schedule.n_items == 1,
         )  # fmt: skip
-        return from_memory(k, made, dtype)
+        return from_memory(k, elements, dtype)

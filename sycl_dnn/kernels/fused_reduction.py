@@ -57,15 +57,15 @@ class ReductionWriter(KeptPoints):
     def _at_points(self, scopes: list[Scope]) -> None:
         passes = self._passes
         for number in range(passes.count):
-            wanted, written = passes.reductions[number], passes.full[number]
-            if not (wanted or written):
+            reductions, written = passes.reductions[number], passes.full[number]
+            if not (reductions or written):
                 continue
             for scope in scopes:
                 scope.compute(passes.constant_before[number])
-            totals = [self._variables(wanted, is_total=True) for _ in scopes]
+            totals = [self._variables(reductions, is_total=True) for _ in scopes]
             self._nest(self._outer(), scopes, totals, number)
             for scope, of_scope in zip(scopes, totals, strict=True):
-                self._finish(scope, wanted, of_scope)
+                self._finish(scope, reductions, of_scope)
         for scope in scopes:
             scope.compute(passes.constant_after)
         if self._is_rows and self._schedule.n_items > 1:
@@ -75,9 +75,9 @@ class ReductionWriter(KeptPoints):
             for scope in scopes:
                 scope.store(passes.once)
 
-    def _variables(self, wanted: Sequence[int], *, is_total: bool = False) -> list[State]:
+    def _variables(self, numbers: Sequence[int], *, is_total: bool = False) -> list[State]:
         width = self._schedule.width
-        starts = [self._reductions[n] for n in wanted]
+        starts = [self._reductions[n] for n in numbers]
         states = [r.total_start(width) if is_total else r.start(width) for r in starts]
         return variables(self._kernel, states)
 
@@ -110,32 +110,32 @@ class ReductionWriter(KeptPoints):
     def _along_columns(self, scopes: list[Scope], totals: list[list[State]], number: int) -> None:
         """Generate the inner loops over the last reduced axis, a block of rows at a time."""
         k, axis = self._kernel, self._axes.looped[-1]
-        wanted = self._passes.reductions[number]
+        reductions = self._passes.reductions[number]
         with self._blocks(self._axes.high[axis], 1) as (first, last):
-            sums = [self._variables(wanted) for _ in scopes]
+            sums = [self._variables(reductions) for _ in scopes]
             with k.loop(first, last, self._constant(1)) as row:
                 for scope, states in zip(scopes, sums, strict=True):
                     here = scope.moved({axis: row})
                     self._absorb(here, states, number)
             for states, total in zip(sums, totals, strict=True):
-                self._gather(wanted, total, states)
+                self._gather(reductions, total, states)
 
     def _along_rows(self, scopes: list[Scope], totals: list[list[State]], number: int) -> None:
         """Generate the inner loops: unrolled over several vectors, then over the rest."""
         k, schedule, (scope,), (total,) = self._kernel, self._schedule, scopes, totals
-        axis, wanted = schedule.lanes, self._passes.reductions[number]
+        axis, reductions = schedule.lanes, self._passes.reductions[number]
         high, step = self._axes.high[axis], self._constant(schedule.step)
         whole = k.call("sub", high, k.call("rem", high, step))
         mine = k.call("mul", self._item, self._constant(schedule.width))
         with self._blocks(whole, schedule.step) as (first, last):
-            sums = [self._variables(wanted) for _ in range(schedule.unroll)]
+            sums = [self._variables(reductions) for _ in range(schedule.unroll)]
             with k.loop(self._added(first, mine), last, step) as at:
                 for n, states in enumerate(sums):
                     shift = self._constant(n * schedule.width * schedule.n_items)
                     self._absorb(scope.at(self._added(at, shift)), states, number)
             for states in sums[1:]:
-                self._merge(wanted, sums[0], states)
-            self._gather(wanted, total, sums[0])
+                self._merge(reductions, sums[0], states)
+            self._gather(reductions, total, sums[0])
         one = self._constant(schedule.width * schedule.n_items)
         with k.loop(self._added(whole, mine), high, one) as at:
             self._rest(scope, total, number, at, high)
@@ -147,9 +147,9 @@ class ReductionWriter(KeptPoints):
         here = scope.at(start)
         places = self._added(k.repeated(start, width), k.counting("i32", width))
         fresh = k.call("ge", places, k.repeated(at, width))
-        wanted = self._passes.reductions[number]
+        reductions = self._passes.reductions[number]
         elements = self._elements(here, number, fresh)
-        for n, state, element in zip(wanted, total, elements, strict=True):
+        for n, state, element in zip(reductions, total, elements, strict=True):
             reduction = self._reductions[n]
             element = reduction.masked(element, fresh)
             assign(k, state, reduction.gathered(current(k, state), element))
@@ -162,14 +162,14 @@ class ReductionWriter(KeptPoints):
         passes, width = self._passes, self._schedule.width
         self._compute(scope, number, fresh)
         scope.store(passes.full[number])
-        made = []
+        states = []
         for n in passes.reductions[number]:
             operand, *place = self._expression.terms[n - len(self._expression.inputs)].operands
             reduction, index = self._reductions[n], None
             if reduction.has_places:
                 index = scope.values[place[0]] if place else scope.counted()
-            made.append(reduction.element(scope.values[operand], index, width))
-        return made
+            states.append(reduction.element(scope.values[operand], index, width))
+        return states
 
     def _compute(self, scope: Scope, number: int, fresh: Value | None) -> None:
         """Compute a vector's terms, from those that an earlier pass left in memory."""
@@ -181,9 +181,9 @@ class ReductionWriter(KeptPoints):
         for term, place in self._passes.kept[number].items():
             if fresh is not None and is_again:
                 # What it was computed of is overwritten where it was kept before.
-                made = self._kernel.repeated(scope.values[term], self._schedule.width)
+                recomputed = self._kernel.repeated(scope.values[term], self._schedule.width)
                 scope.read_back(term, place, self._row)
-                scope.values[term] = self._kernel.select(fresh, made, scope.values[term])
+                scope.values[term] = self._kernel.select(fresh, recomputed, scope.values[term])
             scope.keep(term, place, self._row)
         for term, place in read_back:
             if fresh is not None and place is not None:
@@ -199,19 +199,19 @@ class ReductionWriter(KeptPoints):
             merged = self._reductions[n].merged(current(self._kernel, state), element)
             assign(self._kernel, state, merged)
 
-    def _merge(self, wanted: Sequence[int], into: list[State], more: list[State]) -> None:
+    def _merge(self, reductions: Sequence[int], sums: list[State], more: list[State]) -> None:
         k = self._kernel
-        for n, a, b in zip(wanted, into, more, strict=True):
+        for n, a, b in zip(reductions, sums, more, strict=True):
             assign(k, a, self._reductions[n].merged(current(k, a), current(k, b)))
 
-    def _gather(self, wanted: Sequence[int], total: list[State], block: list[State]) -> None:
+    def _gather(self, reductions: Sequence[int], total: list[State], block: list[State]) -> None:
         k = self._kernel
-        for n, a, b in zip(wanted, total, block, strict=True):
+        for n, a, b in zip(reductions, total, block, strict=True):
             assign(k, a, self._reductions[n].gathered(current(k, a), current(k, b)))
 
-    def _finish(self, scope: Scope, wanted: Sequence[int], totals: list[State]) -> None:
+    def _finish(self, scope: Scope, reductions: Sequence[int], totals: list[State]) -> None:
         """Store the results of reductions in the scope."""
-        for n, total in zip(wanted, totals, strict=True):
+        for n, total in zip(reductions, totals, strict=True):
             reduction = self._reductions[n]
             state = current(self._kernel, total)
             if self._is_rows and self._schedule.n_items == 1:

@@ -96,23 +96,23 @@ class _Writing(KeptPoints):
 
     def _absorb(self, so_far: list[State], states: list[State]) -> list[State]:
         """Write the change of variables to the states with more elements; return these."""
-        k, made = self._kernel, []
+        k, merged_states = self._kernel, []
         for scan, variable, state in zip(self._scans.values(), so_far, states, strict=True):
-            made.append(scan.merged(current(k, variable), state))
-            assign(k, variable, made[-1])
-        return made
+            merged_states.append(scan.merged(current(k, variable), state))
+            assign(k, variable, merged_states[-1])
+        return merged_states
 
     # --- Along the axis
 
     def _elements(self, scope: Scope) -> list[State]:
         """Return the states of the elements of a vector."""
         scope.compute(self._before)
-        made = []
+        states = []
         for n, scan in self._scans.items():
-            operands = [scope.values[given] for given in self._expression.operands_of(n)]
+            operands = [scope.values[operand] for operand in self._expression.operands_of(n)]
             place = scope.counted() if scan.has_places else None
-            made.append(scan.element(operands, place, scope.arrays.width))
-        return made
+            states.append(scan.element(operands, place, scope.arrays.width))
+        return states
 
     def _finish(self, scope: Scope, states: list[State]) -> None:
         """Write the results of scans, and what is computed of them."""
@@ -176,7 +176,7 @@ class _Writing(KeptPoints):
 
     def _combined(self, so_far: list[State], elements: list[State], width: int) -> list[State]:
         """Return the states up to each element of a vector; note that of all."""
-        k, made = self._kernel, []
+        k, states = self._kernel, []
         for number, (scan, variable, state) in enumerate(
             zip(self._scans.values(), so_far, elements, strict=True)
         ):
@@ -187,9 +187,9 @@ class _Writing(KeptPoints):
             if self._schedule.n_items > 1:
                 others, whole = self._of_items(scan, whole, number)
                 start = scan.merged(before, others)
-            made.append(scan.merged(start, state))
+            states.append(scan.merged(start, state))
             assign(k, variable, scan.merged(before, whole))
-        return made
+        return states
 
     def _up_to_each_lane(self, scan: Scan, state: State, width: int) -> State:
         """Return the state of twice, four times... as many lanes before each."""

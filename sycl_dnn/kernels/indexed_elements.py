@@ -69,13 +69,13 @@ def loaded_lanes(k: Kernel, pointer: Value, start: Value, offsets: Value, *, in_
     steps, row = k.counting("i32", width), k.repeated(first, width)
     is_row = k.holds_in_all(k.call("eq", offsets, k.call("add", row, steps)))
     is_back = k.holds_in_all(k.call("eq", offsets, k.call("sub", row, steps)))
-    made = k.variable(k.constant(0, pointer.type, width))
+    elements = k.variable(k.constant(0, pointer.type, width))
     for holds, lowest in ((is_row, first), (is_back, last)):
         with k.when(holds):
             index = k.call("add", start, k.converted(lowest, "i64"))
-            found = k.load(pointer, index, width)
-            k.assign(made, found if holds is is_row else k.turned(found))
+            row_elements = k.load(pointer, index, width)
+            k.assign(elements, row_elements if holds is is_row else k.turned(row_elements))
     is_either = k.call("or", is_row, is_back)
     with k.when(k.select(is_either, k.constant(0, "bool"), k.constant(1, "bool"))):
-        k.assign(made, joined())
-    return k.current(made)
+        k.assign(elements, joined())
+    return k.current(elements)

@@ -41,12 +41,12 @@ def folder() -> Path | None:
     pathlib.Path or None
         None if the variable is empty or the user has no home directory: nothing is cached.
     """
-    given = os.environ.get(_VARIABLE)
-    if given is None:
+    path = os.environ.get(_VARIABLE)
+    if path is None:
         cache = os.environ.get("XDG_CACHE_HOME", "")
         cache = cache if os.path.isabs(cache) else os.path.expanduser("~/.cache")
-        given = os.path.join(cache, "sycl_dnn") if os.path.isabs(cache) else ""
-    return Path(given, "kernels") if given else None
+        path = os.path.join(cache, "sycl_dnn") if os.path.isabs(cache) else ""
+    return Path(path, "kernels") if path else None
 
 
 def key(queue: Any, source: str, options: str) -> str:
@@ -152,15 +152,15 @@ def _opened(create: bool = False) -> Iterator[int]:
 
 
 def _drop_oldest(where: int) -> None:
-    found = []
+    files = []
     with os.scandir(where) as entries:
         for entry in entries:
             if entry.name.endswith((_KEPT, _UNFINISHED)):
                 with contextlib.suppress(FileNotFoundError):
                     facts = entry.stat(follow_symlinks=False)
-                    found.append((facts.st_mtime_ns, facts.st_size, entry.name))
-    too_much = sum(size for _, size, _ in found) - _LIMIT
-    for _, size, name in sorted(found):
+                    files.append((facts.st_mtime_ns, facts.st_size, entry.name))
+    too_much = sum(size for _, size, _ in files) - _LIMIT
+    for _, size, name in sorted(files):
         if too_much <= 0:
             return
         with contextlib.suppress(FileNotFoundError):
@@ -177,11 +177,11 @@ def _device_facts(queue: Any) -> list[str]:
 @functools.cache
 def _processor() -> str:
     """Return the first processor's model and features; empty if unavailable."""
-    found = []
+    lines = []
     with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
         for line in file:
             if not line.strip():
                 break
             if line.startswith(_OF_PROCESSOR):
-                found.append(line)
-    return "".join(found)
+                lines.append(line)
+    return "".join(lines)

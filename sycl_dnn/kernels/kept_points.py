@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kernels along axes share: parameters, and the loop over the points of the kept axes."""
+"""Shared by kernels along axes: their parameters, and the loop over points of the kept axes."""
 
 from __future__ import annotations
 
@@ -137,16 +137,16 @@ class KeptPoints(abc.ABC):
     def _coordinates_of(self, rest: Value) -> dict[int, Value]:
         """Return the coordinates along the kept axes, of which vectors have their own."""
         k = self._kernel
-        kept = [a for a, kind in enumerate(self._kinds) if kind == "k"]
-        kept = [a for a in kept if a != self._schedule.lanes]
-        found = {}
-        for axis in reversed(kept):
-            if axis == kept[0]:
-                found[axis] = rest
+        axes = [a for a, kind in enumerate(self._kinds) if kind == "k"]
+        axes = [a for a in axes if a != self._schedule.lanes]
+        coordinates = {}
+        for axis in reversed(axes):
+            if axis == axes[0]:
+                coordinates[axis] = rest
             else:
-                found[axis] = k.call("rem", rest, self._sizes[axis])
+                coordinates[axis] = k.call("rem", rest, self._sizes[axis])
                 rest = k.call("div", rest, self._sizes[axis])
-        return found
+        return coordinates
 
     def _lanes(self, start: Value) -> list[Value]:
         """Return where vectors along a kept axis begin; the last ones overlap."""
@@ -163,8 +163,8 @@ class KeptPoints(abc.ABC):
 
     def _memory(self, name: str, number: int) -> Value:
         if (name, number) not in self._shared:
-            made = self._kernel.group_memory(name, self._schedule.n_items)
-            self._shared[name, number] = made
+            memory = self._kernel.group_memory(name, self._schedule.n_items)
+            self._shared[name, number] = memory
         return self._shared[name, number]
 
     def _share(self, memory: list[Value], state: list[Value]) -> None:

@@ -2,9 +2,9 @@
 """One kernel for launches that run after each other on a CPU.
 
 A launch costs more than many a kernel does: threads wake up, and wait for each other. Here one
-group for each processor takes the groups of all launches, in their order, each once those of the
-launch before are finished. Those that are not have been taken by groups that are running, so a
-waiting group can rely on them, and it may end: they take what is left.
+group per processor runs the groups of all launches in order, each after those of the previous
+launch are finished. Unfinished ones belong to running groups, so a waiting group can rely on them,
+and may end: the running groups do the rest.
 """
 
 from __future__ import annotations
@@ -132,5 +132,5 @@ def _renamed(text: str, number: int) -> str:
 def _call(source: Source, number: int) -> str:
     arrays = [f"(__global void *)addresses[p[{i}]]" for i in range(source.n_arrays)]
     numbers = [f"p[{source.n_arrays + i}]" for i in range(source.n_numbers)]
-    given = ", ".join(["taken - first", *arrays, *numbers])
-    return f"        case {number}: {source.name}_{number}({given}); break;"
+    args = ", ".join(["taken - first", *arrays, *numbers])
+    return f"        case {number}: {source.name}_{number}({args}); break;"

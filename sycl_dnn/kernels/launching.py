@@ -76,9 +76,9 @@ class Kernels:
         it at each call even if its inputs are constant.
         """
         kernel = kernel_of(self._trace, self._source, name, numbers, n_groups, self.n_items)
-        made = {n: _new(self._trace, out) for n, out in outputs.items()}
-        self._trace.add_step(Step(kernel, dict(inputs), made), is_repeated)
-        return made
+        results = {n: _new(self._trace, out) for n, out in outputs.items()}
+        self._trace.add_step(Step(kernel, dict(inputs), results), is_repeated)
+        return results
 
 
 def launched(
@@ -106,13 +106,15 @@ def launched(
         The device's compiler rejects the module.
     """
     kernel = kernel_of(trace, module, name, numbers, n_groups, n_items, form)
-    made = new_results(trace, outs)
+    results = new_results(trace, outs)
     named = {f"elements_{n}" if n < n_elementwise else f"src_{n}": t for n, t in enumerate(inputs)}
-    results = {f"new_elements_{n}" if n_elementwise else f"dst_{n}": t for n, t in enumerate(made)}
+    named_results = {
+        f"new_elements_{n}" if n_elementwise else f"dst_{n}": t for n, t in enumerate(results)
+    }
     if replaced is not None:
-        results = {f"new_src_{replaced}": made[0]} | dict(list(results.items())[1:])
-    trace.add_step(Step(kernel, named, results))
-    return made
+        named_results = {f"new_src_{replaced}": results[0]} | dict(list(named_results.items())[1:])
+    trace.add_step(Step(kernel, named, named_results))
+    return results
 
 
 #: By device, name and numbers: equal launches are one object, so constants are computed once.
@@ -122,7 +124,7 @@ os.register_at_fork(after_in_child=_launches.clear)
 _of_forms: weakref.WeakKeyDictionary[_core.Kernel, Launch] = weakref.WeakKeyDictionary()
 
 
-#: Arguments of the functions that made kernels, to make them again in another process.
+#: Arguments of the functions that built kernels, to build them again in another process.
 _recipes: weakref.WeakKeyDictionary[_core.Kernel, tuple[Any, ...]] = weakref.WeakKeyDictionary()
 
 
@@ -184,7 +186,7 @@ def kernel_of(
 
     A compiled function may join launches whose ``form`` is given.
 
-    In a compiled function it is built once it is known that no other kernel replaces it.
+    A compiled function builds it after the passes that may replace it by another kernel.
     """
     queue = trace.engine.sycl_queue
     # Names of modules differ where their contents do.
@@ -231,14 +233,14 @@ def of_image(sizes: Sequence[int], missing: int = 1) -> Sequence[int]:
     return (*(missing for _ in range(2 - len(sizes))), *sizes)
 
 
-def in_layout(tensor: Tensor, wanted: MemoryDesc) -> Tensor:
+def in_layout(tensor: Tensor, desc: MemoryDesc) -> Tensor:
     """Return the tensor in the layout that a kernel requires, copied if necessary."""
-    if tensor.desc == wanted:
+    if tensor.desc == desc:
         return tensor
-    made = tensor.trace.reorder(tensor, wanted)
+    copy = tensor.trace.reorder(tensor, desc)
     # The copy must be differentiable.
-    tensor.trace.tape.append(Entry("convert", {"src": tensor}, {"dst": made}))
-    return made
+    tensor.trace.tape.append(Entry("convert", {"src": tensor}, {"dst": copy}))
+    return copy
 
 
 def dense(tensor: Tensor) -> Tensor:

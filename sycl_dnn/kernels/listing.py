@@ -33,10 +33,10 @@ def write(name: str, source: str | bytes) -> None:
 
     ``name.cl`` has OpenCL C; ``name.spv`` has SPIR-V, and ``name.txt`` its listing.
     """
-    given = os.environ.get(_VARIABLE)
-    if not given:
+    path = os.environ.get(_VARIABLE)
+    if not path:
         return
-    folder = Path(given)
+    folder = Path(path)
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(source, str):
         (folder / f"{name}.cl").write_text(source)
@@ -102,7 +102,7 @@ class _Listing:
             return f"    {name} {' '.join(values)}".rstrip()
         if opcode == 248:
             return f"  {self._value(words[0])}:"
-        kind, made, *rest = words
+        kind, result, *rest = words
         if opcode == 12:
             name, rest = _FUNCTIONS[rest[1]], rest[2:]
         numbers = {61: 1, 79: 2, 81: 1, 59: 0}.get(opcode, len(rest))
@@ -110,7 +110,7 @@ class _Listing:
         operands += map(str, rest[numbers:] if opcode in (79, 81) else ())
         if opcode in (44, 80) and len(set(operands)) == 1:
             operands = [f"{operands[0]} in all"]
-        return f"    {self._types[kind]} %{made} = {name} {' '.join(operands)}".rstrip()
+        return f"    {self._types[kind]} %{result} = {name} {' '.join(operands)}".rstrip()
 
 
 def _number(kind: str, words: tuple[int, ...]) -> str:

@@ -54,7 +54,7 @@ class Reads(NamedTuple):
     places: list[Node]
 
 
-def reads_of(results: Sequence[Node], known: Container[Node]) -> Reads:
+def reads_of(results: Sequence[Node], inputs: Container[Node]) -> Reads:
     """Return the inputs of element-wise nodes, without duplicates."""
     reached, reads = set[Node](), Reads([], [], [])
     stack = list(reversed(results))
@@ -63,7 +63,7 @@ def reads_of(results: Sequence[Node], known: Container[Node]) -> Reads:
         if node in reached:
             continue
         reached.add(node)
-        if node in known:
+        if node in inputs:
             reads.inputs.append(node)
             continue
         if node.operation.name == "gather":
@@ -89,17 +89,17 @@ def expression_of(results: Sequence[Node], inputs: Sequence[Node]) -> Expression
         if name == "broadcast_to":
             numbers[node] = numbers[node.inputs[0]]
             continue
-        operands = tuple([numbers[given] for given in read_through(node)])
+        operands = tuple([numbers[operand] for operand in read_through(node)])
         numbers[node] = len(inputs) + len(terms)
         terms.append(Term(name, node.dtype, operands, _attributes(node, sources, places)))
-    made = Expression(
+    expression = Expression(
         tuple([node.dtype for node in inputs]),
         tuple(terms),
         tuple([numbers[node] for node in results]),
         tuple([Source(node.dtype, len(node.inputs) - 1) for node in sources]),
         len(places),
     )
-    return _as_bits(made) if made.n_places or made.sources else made
+    return _as_bits(expression) if expression.n_places or expression.sources else expression
 
 
 def _in_order(results: Sequence[Node], ends: Container[Node]) -> Iterator[Node]:
@@ -157,8 +157,8 @@ def _attributes(
         return (("source", sources[node]),)
     if node in places:
         return (("place", places[node]),)
-    kept = {} if node.operation.name in (*REDUCTIONS, *SCANS) else node.attributes
-    return tuple([(n, _exact(v)) for n, v in kept.items()])
+    attributes = {} if node.operation.name in (*REDUCTIONS, *SCANS) else node.attributes
+    return tuple([(n, _exact(v)) for n, v in attributes.items()])
 
 
 def _exact(value: Any) -> Any:

@@ -239,7 +239,7 @@ class Around(NamedTuple):
         def each(form: str, first: int = 0, last: int = 1 if self.gate else n_matrices) -> str:
             return " ".join(form.format(i, i - 1) for i in range(first, last))
 
-        made = [
+        lines = [
             f"M {m}", f"CHOSEN {each('NEXT({0}, {1})', 1)}",
             f"WEIGHTS {each('__global const uchar *w{0},', 0, n_matrices)}",
             f"RESULTS {each('__global float *y{0},')}", f"NUMBERS {each('int n{0},')}",
@@ -247,21 +247,21 @@ class Around(NamedTuple):
             f"ADDED {'__global const float *added,' * is_added}",
             f"FACTOR(v) {'* v' * is_normed}", f"PLUS(v) {'+ v' * is_added}",
         ]  # fmt: skip
-        made += [f"EPS {self.eps!r}f"] * is_normed
-        return [*made, f"GATED {GATES[self.gate]}"] if self.gate else made
+        lines += [f"EPS {self.eps!r}f"] * is_normed
+        return [*lines, f"GATED {GATES[self.gate]}"] if self.gate else lines
 
 
 def _kernels(
-    given: Tensor, kind: str, dtype: str, rows: int = 1, n: int = 1, around: Around | None = None
+    operand: Tensor, kind: str, dtype: str, rows: int = 1, n: int = 1, around: Around | None = None
 ) -> Kernels:
     """Return the kernels for ``n`` matrices of a type."""
     block, around = BLOCKS[kind], around or Around()
     macros = around.macros(rows, n)
     macros += [f"PARTS {block.n_elements // 32}", f"BYTES {block.n_bytes}"]
-    macros += [f"K {given.shape[1]}"] * (around.norm is not None)
-    is_cpu = given.trace.engine.kind is _core.engine_kind.cpu
+    macros += [f"K {operand.shape[1]}"] * (around.norm is not None)
+    is_cpu = operand.trace.engine.kind is _core.engine_kind.cpu
     macros.append(f"ROWS {2 if around.gate or (is_cpu and rows <= 2) else 1}")
-    return Kernels(given.trace, _DECODE + block.decoding + _KERNELS, dtype, 16, macros)
+    return Kernels(operand.trace, _DECODE + block.decoding + _KERNELS, dtype, 16, macros)
 
 
 def width(data: Tensor, kind: str) -> int:
@@ -309,9 +309,9 @@ def recorded_products(
     n_groups: int,
 ) -> list[Tensor]:
     """Record a kernel of products; return a result (m, size) in float32 for each of ``sizes``."""
-    given = {"x": x, "norm": around.norm} | {f"w{i}": w for i, w in enumerate(matrices)}
-    given |= {"added": around.added}
-    inputs = {name: dense(t) for name, t in given.items() if t is not None}
+    arrays = {"x": x, "norm": around.norm} | {f"w{i}": w for i, w in enumerate(matrices)}
+    arrays |= {"added": around.added}
+    inputs = {name: dense(t) for name, t in arrays.items() if t is not None}
     out = {f"y{i}": Out((x.shape[0], size), "float32") for i, size in enumerate(sizes)}
     return list(kernels.record(name, inputs, out, numbers, n_groups).values())
 
@@ -325,6 +325,6 @@ def packed_rows(data: Tensor, kind: str, dtype: str) -> Tensor | None:
     each, n_groups = shares(data, n * k // 32)
     if kernels.n_items > 1:
         each, n_groups = kernels.n_items, -(-(n * k // 32) // kernels.n_items)
-    given, out, numbers = {"w": dense(data)}, {"dst": Out((n, k), dtype)}, [n * k // 32, each]
+    inputs, out, numbers = {"w": dense(data)}, {"dst": Out((n, k), dtype)}, [n * k // 32, each]
     # At each call: kept, it would need the memory that the blocks save.
-    return kernels.record("packed_rows", given, out, numbers, n_groups, is_repeated=True)["dst"]
+    return kernels.record("packed_rows", inputs, out, numbers, n_groups, is_repeated=True)["dst"]

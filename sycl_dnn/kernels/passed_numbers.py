@@ -53,9 +53,9 @@ def _bits_of(term: Term, *, is_indexed: bool) -> int | None:
     value = number_of(attributes["value"])
     if term.dtype == "float32":
         with np.errstate(over="ignore"):
-            made = np.float32(value)
-        is_simple = abs(made) <= _MOST_SIMPLE and float(made) * _SIMPLE % 1 == 0
-        return None if is_simple or not np.isfinite(made) else int(made.view(np.int32))
+            number = np.float32(value)
+        is_simple = abs(number) <= _MOST_SIMPLE and float(number) * _SIMPLE % 1 == 0
+        return None if is_simple or not np.isfinite(number) else int(number.view(np.int32))
     if is_indexed and term.dtype in ("int32", "int64") and -(1 << 31) <= value < 1 << 31:
         return int(value)
     return None

@@ -25,7 +25,7 @@ class ReductionSchedule(NamedTuple):
         The axis that counts parts of the reduced axis after it (the last part may be shorter); -1
         if there is none.
     row : int
-        At most how many elements the only reduced axis has; 0 if it is not known.
+        Maximum number of elements of the only reduced axis; 0 if unknown.
     block : int
         Vectors, or rows of vectors, whose sum is not compensated; sums of blocks are. 0 if there is
         one block.

@@ -69,29 +69,29 @@ def reduction_grid(
     sizes: Sequence[int], kinds: str, strides: Sequence[Sequence[int]]
 ) -> ReductionGrid:
     """Return the grid of axes, outermost first; drop axes of size 1 and merge others."""
-    kept: list[int] = []
-    of_kept = ""
+    merged_sizes: list[int] = []
+    merged_kinds = ""
     of_arrays: list[list[int]] = [[] for _ in strides]
     for axis, size in enumerate(sizes):
         if size == 1:
             continue
         along = [array[axis] for array in strides]
         pairs = zip(of_arrays, along, strict=True)
-        if of_kept.endswith(kinds[axis]) and all(of[-1] == s * size for of, s in pairs):
-            kept[-1] *= size
+        if merged_kinds.endswith(kinds[axis]) and all(of[-1] == s * size for of, s in pairs):
+            merged_sizes[-1] *= size
             for of, s in zip(of_arrays, along, strict=True):
                 of[-1] = s
             continue
-        kept.append(size)
-        of_kept += kinds[axis]
+        merged_sizes.append(size)
+        merged_kinds += kinds[axis]
         for of, s in zip(of_arrays, along, strict=True):
             of.append(s)
-    if "r" not in of_kept:
-        kept.insert(0, 1)
-        of_kept = f"r{of_kept}"
+    if "r" not in merged_kinds:
+        merged_sizes.insert(0, 1)
+        merged_kinds = f"r{merged_kinds}"
         for of in of_arrays:
             of.insert(0, 0)
-    return ReductionGrid(tuple(kept), of_kept, tuple(map(tuple, of_arrays)))
+    return ReductionGrid(tuple(merged_sizes), merged_kinds, tuple(map(tuple, of_arrays)))
 
 
 def _lanes(grid: ReductionGrid, short: int) -> int:
@@ -113,8 +113,8 @@ def _width(size: int, most: int) -> int:
 
 def longest_kept(grid: ReductionGrid) -> int | None:
     """Return the longest kept axis, of equal ones the innermost; None without one."""
-    kept = [a for a, kind in enumerate(grid.kinds) if kind == "k"]
-    return max(kept, key=lambda a: (grid.sizes[a], a)) if kept else None
+    axes = [a for a, kind in enumerate(grid.kinds) if kind == "k"]
+    return max(axes, key=lambda a: (grid.sizes[a], a)) if axes else None
 
 
 def whole_schedule(
@@ -204,9 +204,9 @@ def in_parts(
     n_parts = -(-grid.sizes[axis] // span)
     sizes = (*grid.sizes[:axis], n_parts, span, *grid.sizes[axis + 1 :])
     kinds = f"{grid.kinds[:axis]}k{grid.kinds[axis:]}"
-    n_inputs, kept = len(grid.strides) - n_results, grid.count("k")
+    n_inputs, n_kept = len(grid.strides) - n_results, grid.count("k")
     strides = tuple(
-        (*of[:axis], of[axis] * span if n < n_inputs else kept, *of[axis:])
+        (*of[:axis], of[axis] * span if n < n_inputs else n_kept, *of[axis:])
         for n, of in enumerate(grid.strides)
     )
     lanes = schedule.lanes + (schedule.lanes >= axis)
@@ -225,8 +225,8 @@ def _row_of(expression: Expression, grid: ReductionGrid, schedule: ReductionSche
     """
     is_row = grid.kinds[schedule.lanes] == "r" and grid.kinds.count("r") == 1
     is_narrow = any(expression.dtype_of(n) in NARROW for n in expression.results)
-    is_kept = is_row and is_narrow and is_costly(expression) and schedule.n_items == 1
-    return _KEPT if is_kept and grid.sizes[schedule.lanes] <= _KEPT else 0
+    keeps_row = is_row and is_narrow and is_costly(expression) and schedule.n_items == 1
+    return _KEPT if keeps_row and grid.sizes[schedule.lanes] <= _KEPT else 0
 
 
 def _is_block(grid: ReductionGrid, schedule: ReductionSchedule) -> bool:

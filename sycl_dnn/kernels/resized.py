@@ -160,11 +160,11 @@ class _Way:
         return self._recorded("backward", {"diff_dst": dy}, "diff_src", self._x.shape)
 
     def _recorded(
-        self, direction: str, given: dict[str, Tensor], name: str, shape: tuple[int, ...]
+        self, direction: str, inputs: dict[str, Tensor], name: str, shape: tuple[int, ...]
     ) -> Tensor:
         rows = shape[0] * of_image(shape[2:])[0]
         each, n_groups = shares(self._x, rows)
         sizes = [*of_image(self._x.shape[2:]), self._x.shape[1], *of_image(self._sizes)]
         out = {name: Out(shape, self._x.dtype, "channels_last")}
         numbers = [rows, each, *sizes]
-        return self._kernels.record(f"resized_{direction}", given, out, numbers, n_groups)[name]
+        return self._kernels.record(f"resized_{direction}", inputs, out, numbers, n_groups)[name]

@@ -96,8 +96,8 @@ def split_rows(x: Tensor, composed: Callable[[], Any]) -> Any:
         return composed()
     each, n_groups = shares(x, m) if kernels.n_items == 1 else (1, -(-m // kernels.n_items))
     out = {"parts": Out((2 * m, k), "int8"), "scale": Out((m,), "float32")}
-    made = kernels.record("rows_split", {"x": dense(x)}, out, [m, k, each], n_groups)
-    return made["parts"], made["scale"]
+    results = kernels.record("rows_split", {"x": dense(x)}, out, [m, k, each], n_groups)
+    return results["parts"], results["scale"]
 
 
 def added_parts(
@@ -124,7 +124,7 @@ def added_parts(
     if not kernels.can_run("parts_added"):
         return composed()
     each, n_groups = shares(products, m * n)
-    given = {"products": dense(products), "scale": dense(scale)}
-    given["bias"] = dense(scale if bias is None else bias)
+    inputs = {"products": dense(products), "scale": dense(scale)}
+    inputs["bias"] = dense(scale if bias is None else bias)
     out = {"dst": Out((m, n), "float32")}
-    return kernels.record("parts_added", given, out, [m, n, each], n_groups)["dst"]
+    return kernels.record("parts_added", inputs, out, [m, n, each], n_groups)["dst"]

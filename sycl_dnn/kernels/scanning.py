@@ -125,14 +125,14 @@ class _Extreme(Scan):
 
     def merged(self, a: State, b: State) -> State:
         k = self._kernel
-        taken = k.call("ge" if self._is_max else "le", b[0], a[0])
+        is_second = k.call("ge" if self._is_max else "le", b[0], a[0])
         if self._is_float:
             # Comparisons with NaN fail: the first one's stays.
-            taken = k.call("or", taken, k.call("isnan", b[0]))
+            is_second = k.call("or", is_second, k.call("isnan", b[0]))
         if self.has_places:
             exists = k.call("ge", b[1], k.constant(0, "i32", b[1].width))
-            taken = k.call("and", taken, exists)
-        return [k.select(taken, y, x) for x, y in zip(a, b, strict=True)]
+            is_second = k.call("and", is_second, exists)
+        return [k.select(is_second, y, x) for x, y in zip(a, b, strict=True)]
 
     def _value(self, state: State) -> Value:
         return state[-1]

@@ -92,14 +92,14 @@ def scatter_plan(
     n_outer = 1
     for size in outer:
         n_outer *= size
-    wanted = -(-(4 if is_cpu else 16) * n_processors // n_outer)
-    n_blocks = max(1, min(wanted, inner // _FEWEST))
+    n_wanted = -(-(4 if is_cpu else 16) * n_processors // n_outer)
+    n_blocks = max(1, min(n_wanted, inner // _FEWEST))
     block = -(-inner // n_blocks)
     block += -block % 16
     n_blocks = -(-inner // block)
     n_parts = 1
     if classes[0][-1] == "0" and (by_rows or inner >= _FEWEST // 4):
-        n_parts = max(1, min(-(-wanted // n_blocks), n))
+        n_parts = max(1, min(-(-n_wanted // n_blocks), n))
     rows = -(-n // n_parts)
     n_parts = -(-n // rows)
     n_units = n_outer * n_blocks * n_parts

@@ -111,13 +111,13 @@ class Kernel:
         if key not in self._types:
             self._capabilities.add(_NEEDS.get(name, _KERNEL))
             element = self._type(name) if width > 1 else 0
-            made = self._types[key] = self._new()
+            new_id = self._types[key] = self._new()
             if width > 1:
-                self._globals.append([23, made, element, width])
+                self._globals.append([23, new_id, element, width])
             elif kind == "b":
-                self._globals.append([20, made])
+                self._globals.append([20, new_id])
             else:
-                self._globals.append([22, made, bits] if kind == "f" else [21, made, bits, 0])
+                self._globals.append([22, new_id, bits] if kind == "f" else [21, new_id, bits, 0])
         return self._types[key]
 
     def _pointer_type(self, storage: int, name: str, width: int = 1) -> int:
@@ -139,14 +139,14 @@ class Kernel:
         key = (self._type(name, width), content)
         if key not in self._constants:
             lane = self.constant(value, name).id if width > 1 else 0
-            made = self._constants[key] = self._new()
+            new_id = self._constants[key] = self._new()
             if width > 1:
-                self._globals.append([44, key[0], made, *[lane] * width])
+                self._globals.append([44, key[0], new_id, *[lane] * width])
             elif kind == "b":
-                self._globals.append([41 if value else 42, key[0], made])
+                self._globals.append([41 if value else 42, key[0], new_id])
             else:
                 words = struct.unpack(f"<{len(content) // 4}I", content)
-                self._globals.append([43, key[0], made, *words])
+                self._globals.append([43, key[0], new_id, *words])
         return Value(self._constants[key], name, width)
 
     def counting(self, name: str, width: int) -> Value:
@@ -163,9 +163,9 @@ class Kernel:
     # --- Arithmetic
 
     def _emit(self, opcode: int, name: str, width: int, *operands: int) -> Value:
-        made = self._new()
-        self._code.append([opcode, self._type(name, width), made, *operands])
-        return Value(made, name, width)
+        result_id = self._new()
+        self._code.append([opcode, self._type(name, width), result_id, *operands])
+        return Value(result_id, name, width)
 
     def call(self, instruction: str, *operands: Value) -> Value:
         """Emit a named instruction and return its result; scalars are broadcast to lanes."""
@@ -255,12 +255,12 @@ class Kernel:
     # --- Memory
 
     def _address(self, pointer: Value, index: Value, width: int) -> int:
-        made, kind = self._new(), self._pointer_type(_GLOBAL, pointer.type)
-        self._code.append([70, kind, made, pointer.id, index.id])
+        element, kind = self._new(), self._pointer_type(_GLOBAL, pointer.type)
+        self._code.append([70, kind, element, pointer.id, index.id])
         if width == 1:
-            return made
+            return element
         vector = self._new()
-        self._code.append([124, self._pointer_type(_GLOBAL, pointer.type, width), vector, made])
+        self._code.append([124, self._pointer_type(_GLOBAL, pointer.type, width), vector, element])
         return vector
 
     def number_of_address(self, pointer: Value) -> Value:
@@ -269,9 +269,9 @@ class Kernel:
 
     def pointer_of(self, address: Value, name: str) -> Value:
         """Return a pointer to elements of a type at an address, u64."""
-        made = self._new()
-        self._code.append([120, self._pointer_type(_GLOBAL, name), made, address.id])
-        return Value(made, name, 0)
+        pointer_id = self._new()
+        self._code.append([120, self._pointer_type(_GLOBAL, name), pointer_id, address.id])
+        return Value(pointer_id, name, 0)
 
     def load(self, pointer: Value, index: Value, width: int = 1) -> Value:
         """Load elements, starting at an index."""
@@ -285,11 +285,11 @@ class Kernel:
 
     def variable(self, start: Value) -> Value:
         """Declare a private variable and initialize it."""
-        made = self._new()
+        variable_id = self._new()
         kind = self._pointer_type(_FUNCTION, start.type, start.width)
-        self._variables.append([59, kind, made, _FUNCTION])
-        self.assign(Value(made, start.type, start.width), start)
-        return Value(made, start.type, start.width)
+        self._variables.append([59, kind, variable_id, _FUNCTION])
+        self.assign(Value(variable_id, start.type, start.width), start)
+        return Value(variable_id, start.type, start.width)
 
     def assign(self, variable: Value, v: Value) -> None:
         """Assign to a variable."""
@@ -302,21 +302,21 @@ class Kernel:
     def group_memory(self, name: str, length: int) -> Value:
         """Declare an array in local memory, shared by the group."""
         size = self.constant(length, "u32").id
-        kind, pointer, made = self._new(), self._new(), self._new()
+        kind, pointer, variable_id = self._new(), self._new(), self._new()
         self._globals.append([28, kind, self._type(name), size])
         self._globals.append([32, pointer, _WORKGROUP, kind])
-        self._globals.append([59, pointer, made, _WORKGROUP])
-        return Value(made, name, 0)
+        self._globals.append([59, pointer, variable_id, _WORKGROUP])
+        return Value(variable_id, name, 0)
 
     def _shared_address(self, memory: Value, index: Value, width: int) -> int:
-        made = self._new()
+        element = self._new()
         kind = self._pointer_type(_WORKGROUP, memory.type)
-        self._code.append([66, kind, made, memory.id, index.id])
+        self._code.append([66, kind, element, memory.id, index.id])
         if width == 1:
-            return made
+            return element
         vector = self._new()
         kind = self._pointer_type(_WORKGROUP, memory.type, width)
-        self._code.append([124, kind, vector, made])
+        self._code.append([124, kind, vector, element])
         return vector
 
     def shared(self, memory: Value, index: Value, width: int = 1) -> Value:
@@ -344,8 +344,8 @@ class Kernel:
             # Given an index, Intel's CPU compiler would vectorize over items that do not exist.
             return self.constant(0, "i32")
         if what not in self._built_in:
-            made = self._built_in[what] = self._new()
-            self._globals.append([59, self._pointer_type(_INPUT, "u64", 3), made, _INPUT])
+            variable_id = self._built_in[what] = self._new()
+            self._globals.append([59, self._pointer_type(_INPUT, "u64", 3), variable_id, _INPUT])
         all_axes = self._emit(61, "u64", 3, self._built_in[what])
         return self.converted(self.lane(all_axes, 0), "i32")
 

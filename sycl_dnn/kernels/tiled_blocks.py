@@ -308,7 +308,7 @@ def tiled_columns(data: Tensor, kind: str, dtype: str) -> Tensor | None:
     if not kernels.can_run("tiled_columns"):
         return None
     each, n_groups = shares(data, n // TILE)
-    given, out = {"w": dense(data)}, {"dst": Out(shape, dtype, layout)}
+    inputs, out = {"w": dense(data)}, {"dst": Out(shape, dtype, layout)}
     numbers = [n, n_blocks, each]
     # At each call: kept, it would need the memory that the blocks save.
-    return kernels.record("tiled_columns", given, out, numbers, n_groups, is_repeated=True)["dst"]
+    return kernels.record("tiled_columns", inputs, out, numbers, n_groups, is_repeated=True)["dst"]

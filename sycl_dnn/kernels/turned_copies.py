@@ -99,55 +99,57 @@ def turn_of(src: MemoryDesc, dst: MemoryDesc) -> Turn | None:
 
 def _merged(axes: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     """Return axes, of which those that are one in both layouts are merged."""
-    found: list[tuple[int, int, int]] = []
+    merged: list[tuple[int, int, int]] = []
     for size, a, b in axes:
-        if found and found[-1][1:] == (a * size, b * size):
-            size *= found.pop()[0]
-        found.append((size, a, b))
-    return found
+        if merged and merged[-1][1:] == (a * size, b * size):
+            size *= merged.pop()[0]
+        merged.append((size, a, b))
+    return merged
 
 
-def turned_copy(tensor: Tensor, wanted: MemoryDesc) -> Tensor | None:
+def turned_copy(tensor: Tensor, desc: MemoryDesc) -> Tensor | None:
     """Return a tensor in another layout, None if no kernel is faster than oneDNN's reorder.
 
     Parameters
     ----------
     tensor : Tensor
-    wanted : MemoryDesc
+    desc : MemoryDesc
         Of the same shape; of the same dtype, or bfloat16 of float32, or float32 of bfloat16.
     """
-    trace, made = tensor.trace, dtypes.NAMES[wanted.data_type]
-    given = str(tensor.dtype)
-    is_known = (given == made and given in _BITS) or (given, made) in _CONVERTED
+    trace, new_dtype = tensor.trace, dtypes.NAMES[desc.data_type]
+    dtype = str(tensor.dtype)
+    is_supported = (dtype == new_dtype and dtype in _BITS) or (dtype, new_dtype) in _CONVERTED
     is_cpu = trace.engine.kind is _core.engine_kind.cpu
-    if not (is_known and is_cpu and _LEAST <= tensor.size < _MOST):
+    if not (is_supported and is_cpu and _LEAST <= tensor.size < _MOST):
         return None
     vector = 16 if cpu_has_avx512() else 8
-    if vector == 16 and _BITS[given] == _BITS[made] == 32:  # oneDNN's is as fast
+    if vector == 16 and _BITS[dtype] == _BITS[new_dtype] == 32:  # oneDNN's is as fast
         return None
-    turn = turn_of(tensor.desc, wanted)
+    turn = turn_of(tensor.desc, desc)
     if turn is None or min(turn[:2]) < vector:
         return None
-    kernels = Kernels(trace, _SOURCE, "bfloat16", vector, _macros(given, made))
+    kernels = Kernels(trace, _SOURCE, "bfloat16", vector, _macros(dtype, new_dtype))
     if not kernels.can_run("turned_copy"):
         return None
     (n_outer, *outer), (n_inner, *inner) = turn.batches
     n_units = n_outer * n_inner * -(-turn.n_rows // _BLOCK) * -(-turn.n_columns // _BLOCK)
     each = -(-n_units // (4 * units(tensor)))
     numbers = [*turn[:4], n_inner, *outer, *inner, n_units, each]
-    out = {"dst": Out(tensor.shape, made, wanted)}
+    out = {"dst": Out(tensor.shape, new_dtype, desc)}
     return kernels.record("turned_copy", {"src": tensor}, out, numbers, -(-n_units // each))["dst"]
 
 
-def _macros(given: str, made: str) -> list[str]:
+def _macros(dtype: str, new_dtype: str) -> list[str]:
     """Return what differs between dtypes; the narrower of two is transposed."""
-    of_given, of_made = (f"u{'int' if _BITS[d] == 32 else 'short'}" for d in (given, made))
+    type_read, type_written = (
+        f"u{'int' if _BITS[d] == 32 else 'short'}" for d in (dtype, new_dtype)
+    )
     read, written = "JOIN(vload, V)(0, p)", "v"
-    if _BITS[given] > _BITS[made]:
+    if _BITS[dtype] > _BITS[new_dtype]:
         read = f"narrow(JOIN(as_float, V)({read}))"
-    if _BITS[given] < _BITS[made]:
+    if _BITS[dtype] < _BITS[new_dtype]:
         written = "JOIN(convert_uint, V)(v) << 16"
     return [
-        f"BLOCK {_BLOCK}", f"UNIT {max(of_given, of_made)}", f"FROM {of_given}",
-        f"TO {of_made}", f"READ(p) {read}", f"WRITE(v, p) JOIN(vstore, V)({written}, 0, p)",
+        f"BLOCK {_BLOCK}", f"UNIT {max(type_read, type_written)}", f"FROM {type_read}",
+        f"TO {type_written}", f"READ(p) {read}", f"WRITE(v, p) JOIN(vstore, V)({written}, 0, p)",
     ]  # fmt: skip

@@ -171,7 +171,7 @@ __kernel void maxima_backward_rows(
 
 
 def maxima(
-    x: Tensor, shape: tuple[int, ...], params: dict[str, Any], is_taken: bool,
+    x: Tensor, shape: tuple[int, ...], params: dict[str, Any], needs_workspace: bool,
     primitive: Callable[[], dict[str, Tensor]],
 ) -> dict[str, Tensor]:  # fmt: skip
     """Return the maxima of (N, C, *S) as ``dst``, and optionally their ``workspace``.
@@ -183,53 +183,57 @@ def maxima(
         Of the maxima.
     params : dict
         Of the primitive: ``kernel``, ``strides``, ``padding_l``.
-    is_taken : bool
+    needs_workspace : bool
         Whether the workspace is needed for a gradient or for indices.
     primitive : callable
         Records oneDNN's primitive, which is slower on CPUs without AVX-512.
     """
-    found = chosen("max_pool", x) if x.ndim <= 4 else None
-    way, known = _Windows(x, shape, params), len(x.trace.tape)
+    input_layout = chosen("max_pool", x) if x.ndim <= 4 else None
+    windows, n_entries = _Windows(x, shape, params), len(x.trace.tape)
     is_numbered = math.prod(params["kernel"]) <= 256
-    is_asked = found == "channels_last" and is_numbered and beats_primitives(x)
-    own = way.maxima(is_taken) if is_asked else None
-    made = own or primitive()
+    uses_kernel = input_layout == "channels_last" and is_numbered and beats_primitives(x)
+    by_kernel = windows.maxima(needs_workspace) if uses_kernel else None
+    pooled = by_kernel or primitive()
     # The gradient of widened values requires no conversions.
-    is_widened = found == "row_major" and is_missing(x) and is_taken
-    if own is None and not (is_widened and way.has_rows and _is_known(made["workspace"], shape)):
-        return made
-    del x.trace.tape[known:]
+    is_widened = input_layout == "row_major" and is_missing(x) and needs_workspace
+    if by_kernel is None and not (
+        is_widened and windows.has_rows and _is_readable(pooled["workspace"], shape)
+    ):
+        return pooled
+    del x.trace.tape[n_entries:]
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
-        grad = maxima_gradient(x, dy, made["workspace"], params)
+        grad = maxima_gradient(x, dy, pooled["workspace"], params)
         assert grad is not None  # it was checked that both layouts compile
         return {"src": grad}
 
-    x.trace.closed({"src": x}, lambda: made["dst"], rule, lambda: primitive()["dst"])
-    return made
+    x.trace.closed({"src": x}, lambda: pooled["dst"], rule, lambda: primitive()["dst"])
+    return pooled
 
 
-def _is_known(taken: Tensor, shape: tuple[int, ...]) -> bool:
-    return taken.desc == layout.channels_last(shape, "uint8")
+def _is_readable(workspace: Tensor, shape: tuple[int, ...]) -> bool:
+    return workspace.desc == layout.channels_last(shape, "uint8")
 
 
-def maxima_gradient(x: Tensor, dy: Tensor, taken: Tensor, params: dict[str, Any]) -> Tensor | None:
+def maxima_gradient(
+    x: Tensor, dy: Tensor, workspace: Tensor, params: dict[str, Any]
+) -> Tensor | None:
     """Return the gradient of (N, C, *S) in the layout of ``x``; None to use oneDNN.
 
     Parameters
     ----------
     x, dy : Tensor (N, C, *S), (N, C, *T)
         The pooled tensor, row-major or channels-last, and the gradient of the maxima.
-    taken : Tensor
+    workspace : Tensor
         The workspace of oneDNN's primitive or of ``maxima``.
     params : dict
         Of the primitive: ``kernel``, ``strides``, ``padding_l``.
     """
-    wanted = chosen("max_pool", x)
-    if wanted is None or x.ndim > 4 or not _is_known(taken, dy.shape):
+    input_layout = chosen("max_pool", x)
+    if input_layout is None or x.ndim > 4 or not _is_readable(workspace, dy.shape):
         return None
-    way = _Windows(x, dy.shape, params)
-    return (way.rows if wanted == "row_major" else way.columns)(dy, taken)
+    windows = _Windows(x, dy.shape, params)
+    return (windows.rows if input_layout == "row_major" else windows.columns)(dy, workspace)
 
 
 class _Windows:
@@ -257,30 +261,30 @@ class _Windows:
         numbers = [rows, each, *self._numbers]
         return kernels.record("maxima_forward", {"src": self._x}, outs, numbers, n_groups)
 
-    def columns(self, dy: Tensor, taken: Tensor) -> Tensor | None:
+    def columns(self, dy: Tensor, workspace: Tensor) -> Tensor | None:
         """Return the gradient in channels-last memory; None without a compiler."""
         rows = self._x.shape[0] * self._sizes[0]
         each, n_groups = shares(self._x, rows)
         kernels, numbers = self._kernels(self._vector), [rows, each, *self._numbers]
-        return self._recorded(kernels, "maxima_backward", dy, taken, numbers, n_groups)
+        return self._recorded(kernels, "maxima_backward", dy, workspace, numbers, n_groups)
 
-    def rows(self, dy: Tensor, taken: Tensor) -> Tensor | None:
+    def rows(self, dy: Tensor, workspace: Tensor) -> Tensor | None:
         """Return the gradient in row-major memory; None without a compiler."""
         height, width = self._sizes
-        kept = min(max(-(-_KEPT // width), 2 * self._kernel[0]), height)
-        parts, wanted = self._x.shape[0] * -(-self._x.shape[1] // _CHANNELS), units(self._x) * 4
+        band_rows = min(max(-(-_KEPT // width), 2 * self._kernel[0]), height)
+        parts, n_wanted = self._x.shape[0] * -(-self._x.shape[1] // _CHANNELS), units(self._x) * 4
         # Parts of an image share the windows at their borders.
-        per_image = min(max(wanted // parts, 1), max(height // (4 * self._kernel[0]), 1))
+        per_image = min(max(n_wanted // parts, 1), max(height // (4 * self._kernel[0]), 1))
         rows = -(-height // per_image)
         per_image = -(-height // rows)
         parts *= per_image
         each, n_groups = shares(self._x, parts)
         kernels = self._kernels(16)
-        pitch = (kept + 1) * width + 16
-        numbers = [parts, each, per_image, rows, kept, *self._numbers]
+        pitch = (band_rows + 1) * width + 16
+        numbers = [parts, each, per_image, rows, band_rows, *self._numbers]
         bands = {"bands": Out((n_groups * kernels.n_items, _CHANNELS, pitch), "float32")}
         name = "maxima_backward_rows"
-        return self._recorded(kernels, name, dy, taken, numbers, n_groups, bands)
+        return self._recorded(kernels, name, dy, workspace, numbers, n_groups, bands)
 
     @property
     def has_rows(self) -> bool:
@@ -300,14 +304,14 @@ class _Windows:
         return Kernels(self._x.trace, _SOURCE, self._x.dtype, vector, [*macros, *defined])
 
     def _recorded(
-        self, kernels: Kernels, name: str, dy: Tensor, taken: Tensor, numbers: list[int],
+        self, kernels: Kernels, name: str, dy: Tensor, workspace: Tensor, numbers: list[int],
         n_groups: int, bands: dict[str, Out] | None = None,
     ) -> Tensor | None:  # fmt: skip
         if not kernels.can_run(name):
             return None
         x = self._x
         dy = in_layout(dy, layout.channels_last(dy.shape, x.dtype))
-        given = {"diff_dst": dy, "workspace": taken}
-        wanted = "channels_last" if bands is None else "row_major"
-        out = {"diff_src": Out(x.shape, x.dtype, wanted), **(bands or {})}
-        return kernels.record(name, given, out, numbers, n_groups)["diff_src"]
+        inputs = {"diff_dst": dy, "workspace": workspace}
+        dx_layout = "channels_last" if bands is None else "row_major"
+        outputs = {"diff_src": Out(x.shape, x.dtype, dx_layout), **(bands or {})}
+        return kernels.record(name, inputs, outputs, numbers, n_groups)["diff_src"]
