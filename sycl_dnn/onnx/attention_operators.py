@@ -36,44 +36,44 @@ def _allowed(call: Call, n_queries: int, n_keys: int, n_past: int, valid: Any) -
         if left < 0 and right < 0:
             return None
         distance = n_past + np.arange(n_queries)[:, None] - keys
-        made = np.ones(distance.shape, bool)
-        made &= (distance <= left) | (left < 0)
-        return call.device(made & ((-distance <= right) | (right < 0)))
+        mask = np.ones(distance.shape, bool)
+        mask &= (distance <= left) | (left < 0)
+        return call.device(mask & ((-distance <= right) | (right < 0)))
     lengths = F.reshape(F.astype(valid, "int64"), (-1, 1, 1, 1))
-    made = F.lt(call.device(keys), lengths)
+    mask = F.lt(call.device(keys), lengths)
     distance = lengths + call.device(np.arange(n_queries)[:, None] - n_queries - keys)
     if left >= 0:
-        made = F.logical_and(made, F.le(distance, left))
+        mask = F.logical_and(mask, F.le(distance, left))
     if right >= 0:
-        made = F.logical_and(made, F.ge(distance, -right))
-    return made
+        mask = F.logical_and(mask, F.ge(distance, -right))
+    return mask
 
 
 def _bias(call: Call, mask: Any, allowed: Any, dtype: str, n_keys: int) -> Any:
     """Return an additive mask; None if there is nothing to mask."""
     blank = call.device(np.zeros((), np.float32))
-    made = None
+    bias = None
     if mask is not None:
         if mask.shape[-1] < n_keys:
             pads = (0, n_keys - mask.shape[-1])
             mask = F.pad(mask, pads, value=-math.inf if is_float(mask) else 0)
-        made = mask if is_float(mask) else F.where(mask, blank, blank - math.inf)
-        made = F.astype(made, dtype)
+        bias = mask if is_float(mask) else F.where(mask, blank, blank - math.inf)
+        bias = F.astype(bias, dtype)
     if allowed is not None:
         hidden = F.astype(F.where(allowed, blank, blank - math.inf), dtype)
-        made = hidden if made is None else made + hidden
-    return made
+        bias = hidden if bias is None else bias + hidden
+    return bias
 
 
 def _probabilities(scores: Any, bias: Any, precision: str) -> Any:
     """Return the softmax over keys; zeros for fully masked queries."""
-    given = scores if bias is None else scores + bias
+    biased = scores if bias is None else scores + bias
     if bias is None:
-        return F.astype(F.softmax(F.astype(given, precision), -1), name_of(scores))
+        return F.astype(F.softmax(F.astype(biased, precision), -1), name_of(scores))
     is_hidden = F.eq(F.amax(bias, -1, True), -math.inf)
-    given = F.where(is_hidden, F.full_like(given, 0.0), given)
-    made = F.astype(F.softmax(F.astype(given, precision), -1), name_of(scores))
-    return F.where(is_hidden, F.full_like(made, 0.0), made)
+    biased = F.where(is_hidden, F.full_like(biased, 0.0), biased)
+    probabilities = F.astype(F.softmax(F.astype(biased, precision), -1), name_of(scores))
+    return F.where(is_hidden, F.full_like(probabilities, 0.0), probabilities)
 
 
 def _is_plain(call: Call, bias: Any) -> bool:
@@ -99,20 +99,20 @@ def _attention(
     scale = call.get("scale") or 1 / math.sqrt(q.shape[3])
     if _is_plain(call, bias):
         grouped = q.shape[1] != k.shape[1]
-        made = F.scaled_dot_product_attention(q, k, v, scale=scale, enable_gqa=grouped)
-        return (_joined(made) if is_flat else made, *present)
+        output = F.scaled_dot_product_attention(q, k, v, scale=scale, enable_gqa=grouped)
+        return (_joined(output) if is_flat else output, *present)
     if q.shape[1] != k.shape[1]:
         k, v = (F.repeat_interleave(x, q.shape[1] // x.shape[1], 1) for x in (k, v))
     root = math.sqrt(scale)
-    scores = shown = F.matmul(q * root, F.transpose(k * root, 2, 3))
+    scores = qk_output = F.matmul(q * root, F.transpose(k * root, 2, 3))
     cap, mode = call.get("softcap", 0.0), call.get("qk_matmul_output_mode", 0)
     if cap:
         scores = F.tanh(scores / cap) * cap
     precision = call.get("softmax_precision")
     probabilities = _probabilities(scores, bias, dtype_name(precision) if precision else dtype)
-    shown = (shown, scores, scores if bias is None else scores + bias, probabilities)[mode]
-    made = F.matmul(probabilities, v)
-    return (_joined(made) if is_flat else made, *present, shown)
+    qk_output = (qk_output, scores, scores if bias is None else scores + bias, probabilities)[mode]
+    output = F.matmul(probabilities, v)
+    return (_joined(output) if is_flat else output, *present, qk_output)
 
 
 def _joined(x: Any) -> Any:
@@ -141,14 +141,14 @@ def _linear_attention(
         if decay is not None:
             state = state * F.unsqueeze(F.select(decay, 2, t), 3)
         if beta is not None:
-            kept = F.matmul(F.transpose(key, 2, 3), state)
-            value = (value - kept) * F.unsqueeze(F.select(beta, 2, t), 3)
+            remembered = F.matmul(F.transpose(key, 2, 3), state)
+            value = (value - remembered) * F.unsqueeze(F.select(beta, 2, t), 3)
         state = state + key * value
         read = state if n == n_kv else F.repeat_interleave(state, n // n_kv, 1)
         query = F.unsqueeze(F.select(q, 2, t), 2)
         rows.append(F.matmul(query * scale, read))
-    made = F.astype(_joined(F.cat(rows, 2)), dtype)
-    return made, F.astype(state, dtype if past is None else name_of(past))
+    output = F.astype(_joined(F.cat(rows, 2)), dtype)
+    return output, F.astype(state, dtype if past is None else name_of(past))
 
 
 @operator("RotaryEmbedding", 23)
@@ -169,10 +169,10 @@ def _rotary(call: Call, x: Any, cos: Any, sin: Any, positions: Any = None) -> An
     else:
         first, second = F.chunk(turned, 2, 3)
     parts = [first * cos - second * sin, first * sin + second * cos]
-    made = F.reshape(F.stack(parts, 4), tuple(turned.shape)) if call.get("interleaved", 0) else \
+    rotated = F.reshape(F.stack(parts, 4), tuple(turned.shape)) if call.get("interleaved", 0) else \
         F.cat(parts, 3)  # fmt: skip
-    made = F.cat([made, rest], 3) if rest.shape[3] else made
-    return _joined(made) if is_flat else made
+    rotated = F.cat([rotated, rest], 3) if rest.shape[3] else rotated
+    return _joined(rotated) if is_flat else rotated
 
 
 @operator("RotaryEmbedding", domain=MICROSOFT)

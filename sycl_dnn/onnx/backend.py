@@ -23,9 +23,9 @@ class PreparedModel(BackendRep):
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[np.ndarray, ...]:
         """Return the outputs for NumPy arrays, passed by position or name."""
-        made = self.model(inputs) if isinstance(inputs, dict) else self.model(*inputs)
-        made = made if isinstance(made, tuple) else (made,)
-        return tuple(v if is_host(v) else to_host(v) for v in made)
+        outputs = self.model(inputs) if isinstance(inputs, dict) else self.model(*inputs)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        return tuple(v if is_host(v) else to_host(v) for v in outputs)
 
 
 class Backend(_Backend):
@@ -50,15 +50,15 @@ class Backend(_Backend):
     ) -> tuple[np.ndarray, ...]:  # fmt: skip
         """Run a single node."""
         helper = onnx.helper
-        given = dict(zip(node.input, inputs, strict=True))
+        inputs_by_name = dict(zip(node.input, inputs, strict=True))
         described = [
             helper.make_tensor_value_info(
                 n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape
-            ) for n, v in given.items()
+            ) for n, v in inputs_by_name.items()
         ]  # fmt: skip
         results = [onnx.ValueInfoProto(name=name) for name in node.output]
         graph = helper.make_graph([node], "node", described, results)
-        return cls.run_model(helper.make_model(graph), list(given.values()), device)
+        return cls.run_model(helper.make_model(graph), list(inputs_by_name.values()), device)
 
     @classmethod
     def supports_device(cls, device: str) -> bool:

@@ -15,12 +15,12 @@ from sycl_dnn.onnx.operator_registry import Call, F, operator
 _MOST_TURNS = 10_000
 
 
-def _run(call: Call, name: str, known: dict[str, Any], inputs: list[Any]) -> list[Any]:
+def _run(call: Call, name: str, scope: dict[str, Any], inputs: list[Any]) -> list[Any]:
     graph = call.node.graphs[name]
     names = [v.name for v in graph.inputs]
     if len(inputs) > len(names):
         raise ValueError(f"{name} must have {len(inputs)} inputs, got {len(names)}")
-    return list(call.run.evaluate(graph, {**known, **dict(zip(names, inputs, strict=False))}))
+    return list(call.run.evaluate(graph, {**scope, **dict(zip(names, inputs, strict=False))}))
 
 
 def _stacked(call: Call, values: list[Any], axis: int = 0, declared: Any = None) -> Any:
@@ -38,13 +38,13 @@ def _stacked(call: Call, values: list[Any], axis: int = 0, declared: Any = None)
 
 
 @operator("If", host=(0,))
-def _if(call: Call, known: dict[str, Any], condition: Any) -> Any:
+def _if(call: Call, scope: dict[str, Any], condition: Any) -> Any:
     is_true = bool(np.asarray(call.host(condition)).all())
-    return tuple(_run(call, "then_branch" if is_true else "else_branch", known, []))
+    return tuple(_run(call, "then_branch" if is_true else "else_branch", scope, []))
 
 
 @operator("Loop", host=(0, 1))
-def _loop(call: Call, known: dict[str, Any], most: Any, condition: Any, *state: Any) -> Any:
+def _loop(call: Call, scope: dict[str, Any], most: Any, condition: Any, *state: Any) -> Any:
     limit = None if most is None else int(call.host(most).item())
     is_on = condition is None or bool(call.host(condition).item())
     carried, turn = list(state), 0
@@ -53,11 +53,11 @@ def _loop(call: Call, known: dict[str, Any], most: Any, condition: Any, *state: 
     while is_on and (limit is None or turn < limit):
         if turn >= _MOST_TURNS:
             call.refuse(f"a loop must have at most {_MOST_TURNS} turns")
-        given = [np.array(turn, np.int64), np.array(True), *carried]
-        on, *made = _run(call, "body", known, given)
+        inputs = [np.array(turn, np.int64), np.array(True), *carried]
+        on, *outputs = _run(call, "body", scope, inputs)
         is_on = bool(call.host(on).item()) if call.node.inputs[1:2] != ("",) else True
-        carried = made[: len(carried)]
-        for row, value in zip(rows, made[len(carried) :], strict=True):
+        carried = outputs[: len(carried)]
+        for row, value in zip(rows, outputs[len(carried) :], strict=True):
             row.append(value)
         turn += 1
     stacked = [_stacked(call, row, 0, out) for row, out in zip(rows, declared, strict=True)]
@@ -65,7 +65,7 @@ def _loop(call: Call, known: dict[str, Any], most: Any, condition: Any, *state: 
 
 
 @operator("Scan", 9)
-def _scan(call: Call, known: dict[str, Any], *inputs: Any) -> Any:
+def _scan(call: Call, scope: dict[str, Any], *inputs: Any) -> Any:
     n_scanned = call.need("num_scan_inputs")
     n_state = len(inputs) - n_scanned
     declared = call.node.graphs["body"].outputs[n_state:]
@@ -80,9 +80,9 @@ def _scan(call: Call, known: dict[str, Any], *inputs: Any) -> Any:
             F.select(x, axis, turns - 1 - turn if is_back else turn)
             for x, axis, is_back in zip(scanned, axes, backwards, strict=True)
         ]
-        made = _run(call, "body", known, [*carried, *slices])
-        carried = made[:n_state]
-        for row, value in zip(rows, made[n_state:], strict=True):
+        outputs = _run(call, "body", scope, [*carried, *slices])
+        carried = outputs[:n_state]
+        for row, value in zip(rows, outputs[n_state:], strict=True):
             row.append(value)
     out_axes = call.get("scan_output_axes", [0] * n_out)
     out_backwards = call.get("scan_output_directions", [0] * n_out)
@@ -94,11 +94,11 @@ def _scan(call: Call, known: dict[str, Any], *inputs: Any) -> Any:
 
 
 @operator("Scan", 8)
-def _batched_scan(call: Call, known: dict[str, Any], lengths: Any, *inputs: Any) -> Any:
+def _batched_scan(call: Call, scope: dict[str, Any], lengths: Any, *inputs: Any) -> Any:
     if lengths is not None:
         call.refuse("sequence_lens must be absent")
     samples = [
-        _scan(call, known, *(F.select(call.device(x), 0, i) for x in inputs))
+        _scan(call, scope, *(F.select(call.device(x), 0, i) for x in inputs))
         for i in range(inputs[0].shape[0])
     ]
     return tuple(_stacked(call, list(values)) for values in zip(*samples, strict=True))

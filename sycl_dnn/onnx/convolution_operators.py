@@ -34,22 +34,22 @@ def windows(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> Windows:
     kernel = tuple(call.get("kernel_shape", kernel))
     strides = tuple(call.get("strides", [1] * rank))
     dilations = tuple(call.get("dilations", [1] * rank))
-    given = call.get("pads", [0] * 2 * rank)
-    if not len(kernel) == len(strides) == len(dilations) == len(given) // 2 == rank:
+    pads = call.get("pads", [0] * 2 * rank)
+    if not len(kernel) == len(strides) == len(dilations) == len(pads) // 2 == rank:
         raise ValueError(f"kernel_shape, strides, dilations and pads must be for {rank} axes")
     if min((*strides, *dilations, *kernel), default=1) < 1:
         raise ValueError("kernel_shape, strides and dilations must be at least 1")
-    made = Windows(kernel, strides, dilations, list(zip(given[:rank], given[rank:], strict=True)))
+    result = Windows(kernel, strides, dilations, list(zip(pads[:rank], pads[rank:], strict=True)))
     mode = call.get("auto_pad", "NOTSET")
     if mode == "VALID":
-        return made._replace(pads=[(0, 0)] * rank)
+        return result._replace(pads=[(0, 0)] * rank)
     if mode.startswith("SAME"):
         totals = [
             max((-(-n // s) - 1) * s + e - n, 0)
-            for n, s, e in zip(sizes, strides, made.extents, strict=True)
+            for n, s, e in zip(sizes, strides, result.extents, strict=True)
         ]
-        return made._replace(pads=halves(totals, mode == "SAME_UPPER"))
-    return made
+        return result._replace(pads=halves(totals, mode == "SAME_UPPER"))
+    return result
 
 
 def halves(totals: Sequence[int], more_after: bool) -> Pairs:
@@ -100,8 +100,8 @@ def _conv_transpose(call: Call, x: Any, w: Any, bias: Any = None) -> Any:
     ]
     pads, mode = over.pads, call.get("auto_pad", "NOTSET")
     if "output_shape" in call.node.attributes or mode.startswith("SAME"):
-        wanted = call.get("output_shape", [n * s for n, s in zip(sizes, over.strides, strict=True)])
-        totals = [a - b for a, b in zip(whole, wanted[-rank:], strict=True)]
+        target = call.get("output_shape", [n * s for n, s in zip(sizes, over.strides, strict=True)])
+        totals = [a - b for a, b in zip(whole, target[-rank:], strict=True)]
         pads = halves([max(t, 0) for t in totals], mode == "SAME_UPPER")
         extra = [o + max(-t, 0) for o, t in zip(extra, totals, strict=True)]
     function = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[rank - 1]
@@ -110,10 +110,10 @@ def _conv_transpose(call: Call, x: Any, w: Any, bias: Any = None) -> Any:
     if all(a == b for a, b in pads) and all(o < max(s, d) for o, s, d in bounds):
         before = tuple(a for a, _ in pads)
         return function(x, w, bias, over.strides, before, tuple(extra), groups, over.dilations)
-    made = function(x, w, None, over.strides, 0, 0, groups, over.dilations)
+    output = function(x, w, None, over.strides, 0, 0, groups, over.dilations)
     cut = [(-a, o - b) for (a, b), o in zip(pads, extra, strict=True)]
-    made = F.pad(made, widths(cut))
-    return made if bias is None else made + F.reshape(bias, (-1,) + (1,) * rank)
+    output = F.pad(output, widths(cut))
+    return output if bias is None else output + F.reshape(bias, (-1,) + (1,) * rank)
 
 
 @operator("Col2Im", 18, host=(1, 2))
@@ -130,9 +130,9 @@ def _col2im(call: Call, x: Any, image: Any, block: Any) -> Any:
     blank = F.full((n, channels, size), 0.0, device=call.run.queue)
     index = np.broadcast_to(places.reshape(-1), (n, channels, places.size))
     rows = F.reshape(x, (n, channels, places.size))
-    made = F.scatter_add(blank, 2, call.device(np.ascontiguousarray(index)), rows)
+    sums = F.scatter_add(blank, 2, call.device(np.ascontiguousarray(index)), rows)
     padded = [s + a + b for s, (a, b) in zip(sizes, over.pads, strict=True)]
-    return F.pad(F.reshape(made, (n, channels, *padded)), widths([(-a, -b) for a, b in over.pads]))
+    return F.pad(F.reshape(sums, (n, channels, *padded)), widths([(-a, -b) for a, b in over.pads]))
 
 
 def _places(sizes: Sequence[int], over: Windows) -> np.ndarray:
@@ -156,7 +156,7 @@ def _places(sizes: Sequence[int], over: Windows) -> np.ndarray:
 def _causal_conv(call: Call, x: Any, w: Any, bias: Any = None, state: Any = None) -> Any:
     length = w.shape[-1]
     whole = F.pad(x, (length - 1, 0)) if state is None else F.cat([state, x], 2)
-    made = F.conv1d(whole, w, bias, groups=x.shape[1])
+    output = F.conv1d(whole, w, bias, groups=x.shape[1])
     if call.get("activation", "none").lower() in ("silu", "swish"):
-        made = F.silu(made)
-    return made, F.narrow(whole, 2, whole.shape[2] - length + 1, length - 1)
+        output = F.silu(output)
+    return output, F.narrow(whole, 2, whole.shape[2] - length + 1, length - 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that are not computed before it is known in which form they are read."""
+"""Values that are computed when an operator reads them, in the form in which it reads them."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Product(Delayed):
         self.quantized = quantized
 
 
-def as_written(call: Any, *given: Any) -> Callable[[], Any]:
+def as_written(call: Any, *inputs: Any) -> Callable[[], Any]:
     """Return what computes the operator as the model has it."""
     body = call.node.operator.body
-    return lambda: opened(body(call, *map(opened, given)))
+    return lambda: opened(body(call, *map(opened, inputs)))
 
 
 def opened(value: Any) -> Any:

@@ -43,8 +43,8 @@ _UNARY |= {"Not": F.logical_not, "BitwiseNot": F.bitwise_not, "Identity": lambda
 
 @operator(_UNARY)
 def _unary(call: Call, x: Any) -> Any:
-    made = _UNARY[call.op](x)
-    return made if name_of(made) in ("bool", name_of(x)) else F.astype(made, name_of(x))
+    result = _UNARY[call.op](x)
+    return result if name_of(result) in ("bool", name_of(x)) else F.astype(result, name_of(x))
 
 
 @operator("Identity", 14, mixed=True)
@@ -60,8 +60,8 @@ def _softplus(call: Call, x: Any) -> Any:
 @operator("IsInf")
 def _is_inf(call: Call, x: Any) -> Any:
     signs = (math.inf, call.get("detect_positive", 1)), (-math.inf, call.get("detect_negative", 1))
-    found = [F.eq(x, value) for value, is_detected in signs if is_detected]
-    return functools.reduce(F.logical_or, found) if found else F.ne(x, x) & F.eq(x, x)
+    tests = [F.eq(x, value) for value, is_detected in signs if is_detected]
+    return functools.reduce(F.logical_or, tests) if tests else F.ne(x, x) & F.eq(x, x)
 
 
 # --- Activations with parameters
@@ -106,8 +106,8 @@ def _shrink(call: Call, x: Any) -> Any:
     bound, bias = call.get("lambd", 0.5), call.get("bias", 0.0)
     wide = x if is_float(x) else F.astype(x, "float32")
     zero = F.full_like(wide, 0.0)
-    made = F.where(F.lt(wide, -bound), wide + bias, F.where(F.gt(wide, bound), wide - bias, zero))
-    return F.astype(made, name_of(x))
+    shrunk = F.where(F.lt(wide, -bound), wide + bias, F.where(F.gt(wide, bound), wide - bias, zero))
+    return F.astype(shrunk, name_of(x))
 
 
 @operator("PRelu")
@@ -210,8 +210,8 @@ def _mod(call: Call, x: Any, y: Any) -> Any:
 @operator(["Max", "Min", "Sum", "Mean"])
 def _over_all(call: Call, *xs: Any) -> Any:
     function = {"Max": F.maximum, "Min": F.minimum}.get(call.op, F.add)
-    made = functools.reduce(function, xs)
-    return made / len(xs) if call.op == "Mean" else made
+    combined = functools.reduce(function, xs)
+    return combined / len(xs) if call.op == "Mean" else combined
 
 
 @operator("BitShift")
@@ -298,8 +298,8 @@ def _power_of_two(call: Call, x: np.ndarray, target: np.dtype) -> np.ndarray:
     bound = {"up": 0.5, "down": 1.0}.get(call.get("round_mode", "up"))
     is_up = mantissa >= 0.75 if bound is None else mantissa > bound
     power = np.where(x == 0, -127, exponent - 1 + is_up)
-    made = np.exp2(np.clip(power, -127, 127).astype(np.float64))
-    return np.where(np.isfinite(x), made, np.nan).astype(target)
+    powers = np.exp2(np.clip(power, -127, 127).astype(np.float64))
+    return np.where(np.isfinite(x), powers, np.nan).astype(target)
 
 
 @operator("Cast", mixed=True)

@@ -92,16 +92,16 @@ class Evaluation:
             return to_device(value, self.queue)
         content = (value.dtype.name, value.shape, value.tobytes()) if is_small else id(value)
         key = (self.queue, content)
-        found = self.graph.on_device.get(key)
-        if found is None:
-            found = self.graph.on_device[key] = to_device(value, self.queue)
-        return found
+        array = self.graph.on_device.get(key)
+        if array is None:
+            array = self.graph.on_device[key] = to_device(value, self.queue)
+        return array
 
     def once(self, what: str, sources: Sequence[np.ndarray], make: Callable[[], np.ndarray]) -> Any:
-        """Return an array on the device that is made of constants, the same one each time."""
-        known = self.graph.constant_ids
+        """Return a device array computed from constants, cached for later calls."""
+        constants = self.graph.constant_ids
         key = (self.queue, what, *(
-            id(v) if id(v) in known else (v.dtype.name, v.shape, v.tobytes()) for v in sources
+            id(v) if id(v) in constants else (v.dtype.name, v.shape, v.tobytes()) for v in sources
         ))  # fmt: skip
         if key not in self.graph.on_device:
             self.graph.on_device[key] = to_device(make(), self.queue)
@@ -122,49 +122,49 @@ class Evaluation:
 
     def evaluate(self, graph: Graph, values: Mapping[str, Any]) -> list[Any]:
         """Return a graph's outputs, given its inputs and the values of enclosing graphs."""
-        known: dict[str, Any] = {**values, **graph.constants}
-        known[""] = None
+        scope: dict[str, Any] = {**values, **graph.constants}
+        scope[""] = None
         for node in graph.nodes:
             with _named(node):
-                results = self._results(node, known)
-            known.update((o, v) for o, v in zip(node.outputs, results, strict=False) if o)
+                results = self._results(node, scope)
+            scope.update((o, v) for o, v in zip(node.outputs, results, strict=False) if o)
             for name in node.last_reads:
-                known.pop(name, None)
+                scope.pop(name, None)
         for output in graph.outputs:
-            value = _made(known, output.name)
+            value = _value_in(scope, output.name)
             if isinstance(value, Delayed):
                 with _named(graph.maker(output.name)):
-                    known[output.name] = opened(value)
-        return [known[o.name] for o in graph.outputs]
+                    scope[output.name] = opened(value)
+        return [scope[o.name] for o in graph.outputs]
 
-    def _results(self, node: Node, known: dict[str, Any]) -> tuple[Any, ...]:
+    def _results(self, node: Node, scope: dict[str, Any]) -> tuple[Any, ...]:
         call = Call(node, self)
         if node.operator is None:
             call.refuse("the operator is not supported")
         if node.graphs:
-            known.update((name, opened(value)) for name, value in list(known.items()))
-        inputs = [_made(known, name) for name in node.inputs]
+            scope.update((name, opened(value)) for name, value in list(scope.items()))
+        inputs = [_value_in(scope, name) for name in node.inputs]
         if not node.domain and any(isinstance(v, Delayed) for v in inputs):
-            made = in_delayed_form(node.op, call, *inputs)
-            if made is not None:
-                return (made,)
+            results = in_delayed_form(node.op, call, *inputs)
+            if results is not None:
+                return (results,)
         inputs = [opened(v) for v in inputs]
         if node.graphs:
-            return tuple(node.operator.body(call, known, *inputs))
+            return tuple(node.operator.body(call, scope, *inputs))
         fold = FOLDED.get(node.op) if not node.domain else None
         if fold is not None and all(v is None or is_host(v) for v in inputs):
-            made = fold(call, *inputs)
-            if made is not NotImplemented:
-                made = made if isinstance(made, tuple) else (made,)
-                return tuple(np.asarray(v) for v in made)
+            results = fold(call, *inputs)
+            if results is not NotImplemented:
+                results = results if isinstance(results, tuple) else (results,)
+                return tuple(np.asarray(v) for v in results)
         operator = node.operator
-        given = [
+        operands = [
             v if v is None else self.host(v, call) if i in operator.host
             else v if operator.mixed else self.device(v)
             for i, v in enumerate(inputs)
         ]  # fmt: skip
-        made = operator.body(call, *given)
-        return made if isinstance(made, tuple) else (made,)
+        results = operator.body(call, *operands)
+        return results if isinstance(results, tuple) else (results,)
 
 
 @contextlib.contextmanager
@@ -182,10 +182,10 @@ def _named(node: Node) -> Iterator[None]:
         ) from error
 
 
-def _made(known: Mapping[str, Any], name: str) -> Any:
-    if name not in known:
+def _value_in(scope: Mapping[str, Any], name: str) -> Any:
+    if name not in scope:
         raise InvalidArguments(f"OnnxModel: value {name!r} must be a result of its node")
-    return known[name]
+    return scope[name]
 
 
 def to_device(value: np.ndarray, queue: Any) -> Any:

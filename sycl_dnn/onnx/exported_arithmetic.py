@@ -51,8 +51,8 @@ _SAME = {
 
 
 def _same(op: str) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
-        return g.node(op, g.cast(a.input, made[0].dtype))
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
+        return g.node(op, g.cast(a.input, outputs[0].dtype))
 
     return write
 
@@ -79,8 +79,8 @@ _FORMULAS: dict[str, Callable[..., Any]] = {
 
 
 def _formula(function: Callable[..., Any]) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
-        dtype = made[0].dtype
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
+        dtype = outputs[0].dtype
         return function(g, g.cast(a.input, dtype), lambda value: g.number(value, dtype))
 
     return write
@@ -99,90 +99,90 @@ _WITH_ATTRIBUTES = {
 
 
 def _with_attributes(op: str, names: dict[str, str]) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
-        given: dict[str, Any] = {ours: getattr(a, name) for ours, name in names.items()}
-        given = {n: v if isinstance(v, str) else float(v) for n, v in given.items()}
-        return g.node(op, a.input, **given)
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
+        attributes: dict[str, Any] = {ours: getattr(a, name) for ours, name in names.items()}
+        attributes = {n: v if isinstance(v, str) else float(v) for n, v in attributes.items()}
+        return g.node(op, a.input, **attributes)
 
     return write
 
 
-ROWS |= {name: _with_attributes(*given) for name, given in _WITH_ATTRIBUTES.items()}
+ROWS |= {name: _with_attributes(*args) for name, args in _WITH_ATTRIBUTES.items()}
 
 
 def _is(op: str) -> Row:
-    return lambda g, a, made: g.node(op, a.input)
+    return lambda g, a, outputs: g.node(op, a.input)
 
 
 ROWS |= {"isnan": _is("IsNaN"), "isinf": _is("IsInf")}
 
 
 @row("isfinite")
-def _is_finite(g: Recording, a: Any, made: list[Value]) -> Any:
+def _is_finite(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.node("Not", g.node("Or", g.node("IsNaN", a.input), g.node("IsInf", a.input)))
 
 
 @row("hardsigmoid")
-def _hardsigmoid(g: Recording, a: Any, made: list[Value]) -> Any:
+def _hardsigmoid(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.node("HardSigmoid", a.input, alpha=1 / 6, beta=0.5)
 
 
 @row("round")
-def _round(g: Recording, a: Any, made: list[Value]) -> Any:
+def _round(g: Recording, a: Any, outputs: list[Value]) -> Any:
     if not a.decimals:
         return g.node("Round", a.input)
-    scale = g.number(10.0**a.decimals, made[0].dtype)
+    scale = g.number(10.0**a.decimals, outputs[0].dtype)
     return g.node("Div", g.node("Round", g.node("Mul", a.input, scale)), scale)
 
 
 @row("softplus")
-def _softplus(g: Recording, a: Any, made: list[Value]) -> Any:
+def _softplus(g: Recording, a: Any, outputs: list[Value]) -> Any:
     if a.beta == 1:
         return g.node("Softplus", a.input)
-    beta = g.number(a.beta, made[0].dtype)
+    beta = g.number(a.beta, outputs[0].dtype)
     return g.node("Div", g.node("Softplus", g.node("Mul", a.input, beta)), beta)
 
 
 @row("hardtanh")
-def _hardtanh(g: Recording, a: Any, made: list[Value]) -> Any:
-    dtype = made[0].dtype
+def _hardtanh(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    dtype = outputs[0].dtype
     return g.node("Clip", a.input, g.number(a.min_val, dtype), g.number(a.max_val, dtype))
 
 
 @row("clamp")
-def _clamp(g: Recording, a: Any, made: list[Value]) -> Any:
-    return _clamped(g, a.input, a.min, a.max, made[0].dtype)
+def _clamp(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    return _clamped(g, a.input, a.min, a.max, outputs[0].dtype)
 
 
 @row("clamp_min")
-def _clamp_min(g: Recording, a: Any, made: list[Value]) -> Any:
-    return _clamped(g, a.input, a.min, None, made[0].dtype)
+def _clamp_min(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    return _clamped(g, a.input, a.min, None, outputs[0].dtype)
 
 
 @row("clamp_max")
-def _clamp_max(g: Recording, a: Any, made: list[Value]) -> Any:
-    return _clamped(g, a.input, None, a.max, made[0].dtype)
+def _clamp_max(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    return _clamped(g, a.input, None, a.max, outputs[0].dtype)
 
 
 def _clamped(g: Recording, x: Value, low: Any, high: Any, dtype: str) -> Any:
-    made: Any = g.cast(x, dtype)
+    clamped: Any = g.cast(x, dtype)
     limits = [v if v is None else operand(g, v, dtype) for v in (low, high)]
     if not any(isinstance(v, Value) for v in (low, high)):
-        return g.node("Clip", made, *limits)
+        return g.node("Clip", clamped, *limits)
     for op, limit in zip(("Max", "Min"), limits, strict=True):
-        made = made if limit is None else g.node(op, made, limit)
-    return made
+        clamped = clamped if limit is None else g.node(op, clamped, limit)
+    return clamped
 
 
 @row("threshold")
-def _threshold(g: Recording, a: Any, made: list[Value]) -> Any:
-    dtype = made[0].dtype
+def _threshold(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    dtype = outputs[0].dtype
     above = g.node("Greater", a.input, g.number(a.threshold, dtype))
     return g.node("Where", above, a.input, g.number(a.value, dtype))
 
 
 @row("prelu")
-def _prelu(g: Recording, a: Any, made: list[Value]) -> Any:
+def _prelu(g: Recording, a: Any, outputs: list[Value]) -> Any:
     slope = a.weight
     if slope.shape and slope.shape[0] > 1:
         slope = g.node("Unsqueeze", slope, Ints(range(1, a.input.ndim - 1)))
@@ -190,18 +190,18 @@ def _prelu(g: Recording, a: Any, made: list[Value]) -> Any:
 
 
 @row("glu")
-def _glu(g: Recording, a: Any, made: list[Value]) -> Any:
+def _glu(g: Recording, a: Any, outputs: list[Value]) -> Any:
     first, second = g.node("Split", a.input, outputs=2, axis=a.dim, num_outputs=2)
     return g.node("Mul", first, g.node("Sigmoid", second))
 
 
 @row("_astype")
-def _astype(g: Recording, a: Any, made: list[Value]) -> Any:
-    return g.cast(a.input, made[0].dtype)
+def _astype(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    return g.cast(a.input, outputs[0].dtype)
 
 
 @row("stop_gradient")
-def _unchanged(g: Recording, a: Any, made: list[Value]) -> Any:
+def _unchanged(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.node("Identity", a.input)
 
 
@@ -214,8 +214,8 @@ _BINARY = {
 
 
 def _binary(op: str, first: str = "input", second: str = "other") -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
-        dtype, right = made[0].dtype, getattr(a, second)
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
+        dtype, right = outputs[0].dtype, getattr(a, second)
         right = operand(g, right, dtype)
         if getattr(a, "alpha", 1) != 1:
             right = g.node("Mul", right, g.number(a.alpha, dtype))
@@ -231,7 +231,7 @@ _COMPARISONS = {"eq": "Equal", "gt": "Greater", "ge": "GreaterOrEqual", "lt": "L
 
 
 def _comparison(op: str) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
         dtype = common(a.input, a.other)
         return g.node(op, operand(g, a.input, dtype), operand(g, a.other, dtype))
 
@@ -242,13 +242,13 @@ ROWS |= {name: _comparison(op) for name, op in _COMPARISONS.items()}
 
 
 @row("ne")
-def _ne(g: Recording, a: Any, made: list[Value]) -> Any:
-    return g.node("Not", ROWS["eq"](g, a, made))
+def _ne(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    return g.node("Not", ROWS["eq"](g, a, outputs))
 
 
 @row("div")
-def _div(g: Recording, a: Any, made: list[Value]) -> Any:
-    dtype = made[0].dtype
+def _div(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    dtype = outputs[0].dtype
     quotient = g.node("Div", operand(g, a.input, dtype), operand(g, a.other, dtype))
     if a.rounding_mode is None:
         return quotient
@@ -256,8 +256,8 @@ def _div(g: Recording, a: Any, made: list[Value]) -> Any:
 
 
 @row("floor_divide")
-def _floor_divide(g: Recording, a: Any, made: list[Value]) -> Any:
-    dtype = made[0].dtype
+def _floor_divide(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    dtype = outputs[0].dtype
     quotient = g.node("Div", operand(g, a.input, dtype), operand(g, a.other, dtype))
     return _rounded_quotient(g, quotient, "floor", dtype, "floor_divide")
 
@@ -274,14 +274,14 @@ def _rounded_quotient(g: Recording, quotient: Any, mode: str, dtype: str, name: 
 
 
 @row("fmod")
-def _fmod(g: Recording, a: Any, made: list[Value]) -> Any:
-    dtype = made[0].dtype
+def _fmod(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    dtype = outputs[0].dtype
     return g.node("Mod", operand(g, a.input, dtype), operand(g, a.other, dtype), fmod=1)
 
 
 @row("remainder")
-def _remainder(g: Recording, a: Any, made: list[Value]) -> Any:
-    dtype = made[0].dtype
+def _remainder(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    dtype = outputs[0].dtype
     x, y = operand(g, a.input, dtype), operand(g, a.other, dtype)
     if not dtypes.is_float(dtype):
         return g.node("Mod", x, y)
@@ -289,29 +289,29 @@ def _remainder(g: Recording, a: Any, made: list[Value]) -> Any:
 
 
 @row("where")
-def _where(g: Recording, a: Any, made: list[Value]) -> Any:
-    dtype = made[0].dtype
+def _where(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    dtype = outputs[0].dtype
     condition = operand(g, a.condition, "bool")
     return g.node("Where", condition, operand(g, a.input, dtype), operand(g, a.other, dtype))
 
 
 @row("masked_fill")
-def _masked_fill(g: Recording, a: Any, made: list[Value]) -> Any:
-    dtype = made[0].dtype
+def _masked_fill(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    dtype = outputs[0].dtype
     return g.node("Where", a.mask, operand(g, a.value, dtype), g.cast(a.input, dtype))
 
 
 @row("lerp")
-def _lerp(g: Recording, a: Any, made: list[Value]) -> Any:
+def _lerp(g: Recording, a: Any, outputs: list[Value]) -> Any:
     way = g.node("Sub", a.end, a.input)
-    return g.node("Add", a.input, g.node("Mul", way, operand(g, a.weight, made[0].dtype)))
+    return g.node("Add", a.input, g.node("Mul", way, operand(g, a.weight, outputs[0].dtype)))
 
 
 def _add_scaled(op: str) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
         change = g.node(op, a.tensor1, a.tensor2)
         if a.value != 1:
-            change = g.node("Mul", change, g.number(a.value, made[0].dtype))
+            change = g.node("Mul", change, g.number(a.value, outputs[0].dtype))
         return g.node("Add", a.input, change)
 
     return write

@@ -13,8 +13,8 @@ from sycl_dnn.onnx import (
 )
 from sycl_dnn.onnx.written_graph import Row
 
-#: By name of the function: ``row(graph, arguments, made)`` writes its nodes and returns the names
-#: of the results, whose shapes and dtypes ``made`` has.
+#: By function name: ``row(graph, arguments, outputs)`` writes its nodes and returns the names
+#: of the results, whose shapes and dtypes ``outputs`` has.
 ROWS: dict[str, Row] = {
     **exported_arithmetic.ROWS, **exported_layers.ROWS, **exported_recurrence.ROWS,
     **exported_reductions.ROWS, **exported_shapes.ROWS, **exported_windows.ROWS,

@@ -21,9 +21,9 @@ def _last_two(x: Any, ndim: int, g: Recording) -> Any:
 
 
 @row("linear")
-def _linear(g: Recording, a: Any, made: list[Value]) -> Any:
+def _linear(g: Recording, a: Any, outputs: list[Value]) -> Any:
     x, weight, bias = a.input, a.weight, a.bias
-    bias = None if bias is None else g.cast(bias, made[0].dtype)
+    bias = None if bias is None else g.cast(bias, outputs[0].dtype)
     if x.ndim == weight.ndim == 2:
         return g.node("Gemm", x, weight, bias, transB=1)
     turned = _last_two(weight, 2, g) if weight.ndim == 2 else weight
@@ -32,48 +32,48 @@ def _linear(g: Recording, a: Any, made: list[Value]) -> Any:
 
 
 @row("matmul")
-def _matmul(g: Recording, a: Any, made: list[Value]) -> Any:
+def _matmul(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.node("MatMul", a.input, a.other)
 
 
 @row("mm", "bmm")
-def _mm(g: Recording, a: Any, made: list[Value]) -> Any:
+def _mm(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.node("MatMul", a.input, a.mat2)
 
 
 @row("mv")
-def _mv(g: Recording, a: Any, made: list[Value]) -> Any:
+def _mv(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.node("MatMul", a.input, a.vec)
 
 
 @row("dot")
-def _dot(g: Recording, a: Any, made: list[Value]) -> Any:
+def _dot(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.node("MatMul", a.input, a.tensor)
 
 
 @row("outer")
-def _outer(g: Recording, a: Any, made: list[Value]) -> Any:
+def _outer(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.node("Mul", g.node("Unsqueeze", a.input, Ints((1,))), a.vec2)
 
 
 @row("addmm")
-def _addmm(g: Recording, a: Any, made: list[Value]) -> Any:
+def _addmm(g: Recording, a: Any, outputs: list[Value]) -> Any:
     if not a.beta:
         return g.node("Gemm", a.mat1, a.mat2, alpha=float(a.alpha))
     return g.node("Gemm", a.mat1, a.mat2, a.input, alpha=float(a.alpha), beta=float(a.beta))
 
 
 @row("baddbmm")
-def _baddbmm(g: Recording, a: Any, made: list[Value]) -> Any:
+def _baddbmm(g: Recording, a: Any, outputs: list[Value]) -> Any:
     def scaled(x: Any, by: float) -> Any:
-        return x if by == 1 else g.node("Mul", x, g.number(by, made[0].dtype))
+        return x if by == 1 else g.node("Mul", x, g.number(by, outputs[0].dtype))
 
     product = scaled(g.node("MatMul", a.batch1, a.batch2), a.alpha)
     return g.node("Add", scaled(a.input, a.beta), product) if a.beta else product
 
 
 @row("einsum")
-def _einsum(g: Recording, a: Any, made: list[Value]) -> Any:
+def _einsum(g: Recording, a: Any, outputs: list[Value]) -> Any:
     equation, *operands = a.args
     if not isinstance(equation, str):
         raise unsupported("einsum", "the first argument must be an equation")
@@ -83,19 +83,19 @@ def _einsum(g: Recording, a: Any, made: list[Value]) -> Any:
 
 
 @row("bilinear")
-def _bilinear(g: Recording, a: Any, made: list[Value]) -> Any:
-    found = g.node("Einsum", a.input1, a.weight, a.input2, equation="...i,oij,...j->...o")
-    return found if a.bias is None else g.node("Add", found, a.bias)
+def _bilinear(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    product = g.node("Einsum", a.input1, a.weight, a.input2, equation="...i,oij,...j->...o")
+    return product if a.bias is None else g.node("Add", product, a.bias)
 
 
 # --- Attention
 
 
 @row("scaled_dot_product_attention")
-def _attention(g: Recording, a: Any, made: list[Value]) -> Any:
+def _attention(g: Recording, a: Any, outputs: list[Value]) -> Any:
     if a.dropout_p:
         raise unsupported("scaled_dot_product_attention", "dropout_p must be 0")
-    q, dtype = a.query, made[0].dtype
+    q, dtype = a.query, outputs[0].dtype
     k, v = (_as_many_heads(g, x, q, a.enable_gqa) for x in (a.key, a.value))
     scale = q.shape[-1] ** -0.5 if a.scale is None else a.scale
     scores = g.node("MatMul", q, _last_two(k, a.key.ndim, g))
@@ -131,12 +131,12 @@ def _as_many_heads(g: Recording, x: Value, q: Value, is_grouped: bool) -> Any:
 # --- Normalization
 
 
-def _filled(g: Recording, given: Value | None, value: float, n: Any, dtype: str) -> Any:
-    return g.number(np.full(n, value), dtype) if given is None else g.cast(given, dtype)
+def _filled(g: Recording, array: Value | None, value: float, n: Any, dtype: str) -> Any:
+    return g.number(np.full(n, value), dtype) if array is None else g.cast(array, dtype)
 
 
 @row("layer_norm")
-def _layer_norm(g: Recording, a: Any, made: list[Value]) -> Any:
+def _layer_norm(g: Recording, a: Any, outputs: list[Value]) -> Any:
     dtype, shape = a.input.dtype, tuple(_sizes(a.normalized_shape))
     weight = _filled(g, a.weight, 1, shape, dtype)
     bias = None if a.bias is None else g.cast(a.bias, dtype)
@@ -148,52 +148,52 @@ def _sizes(shape: Any) -> list[int]:
 
 
 @row("rms_norm")
-def _rms_norm(g: Recording, a: Any, made: list[Value]) -> Any:
+def _rms_norm(g: Recording, a: Any, outputs: list[Value]) -> Any:
     dtype, axes = a.input.dtype, Ints(range(-len(_sizes(a.normalized_shape)), 0))
     eps = np.finfo(np.float32 if dtype == "bfloat16" else dtype).eps if a.eps is None else a.eps
     square = g.node("ReduceMean", g.node("Mul", a.input, a.input), axes)
     root = g.node("Sqrt", g.node("Add", square, g.number(eps, dtype)))
-    found = g.node("Div", a.input, root)
-    return found if a.weight is None else g.node("Mul", found, g.cast(a.weight, dtype))
+    normalized = g.node("Div", a.input, root)
+    return normalized if a.weight is None else g.node("Mul", normalized, g.cast(a.weight, dtype))
 
 
 @row("group_norm")
-def _group_norm(g: Recording, a: Any, made: list[Value]) -> Any:
+def _group_norm(g: Recording, a: Any, outputs: list[Value]) -> Any:
     x, dtype = a.input, a.input.dtype
     size = int(np.prod(x.shape[1:])) // a.num_groups
     rows = g.node("Reshape", x, Ints((x.shape[0], a.num_groups, size)))
     ones, zeros = (g.number(np.full(a.num_groups, v), dtype) for v in (1, 0))
-    found = g.node("InstanceNormalization", rows, ones, zeros, epsilon=a.eps)
-    found = g.node("Reshape", found, Ints(x.shape))
-    for op, given in (("Mul", a.weight), ("Add", a.bias)):
-        if given is not None:
-            by = g.node("Unsqueeze", g.cast(given, dtype), Ints(range(1, x.ndim - 1)))
-            found = g.node(op, found, by)
-    return found
+    normalized = g.node("InstanceNormalization", rows, ones, zeros, epsilon=a.eps)
+    normalized = g.node("Reshape", normalized, Ints(x.shape))
+    for op, parameter in (("Mul", a.weight), ("Add", a.bias)):
+        if parameter is not None:
+            by = g.node("Unsqueeze", g.cast(parameter, dtype), Ints(range(1, x.ndim - 1)))
+            normalized = g.node(op, normalized, by)
+    return normalized
 
 
 @row("instance_norm")
-def _instance_norm(g: Recording, a: Any, made: list[Value]) -> Any:
+def _instance_norm(g: Recording, a: Any, outputs: list[Value]) -> Any:
     if not a.use_input_stats:
         a.training = False
-        return _batch_norm(g, a, made)
+        return _batch_norm(g, a, outputs)
     if a.running_mean is not None:
         raise unsupported("instance_norm", "it must not update running statistics; call eval()")
     n, dtype = a.input.shape[1], a.input.dtype
-    given = _filled(g, a.weight, 1, n, dtype), _filled(g, a.bias, 0, n, dtype)
-    return g.node("InstanceNormalization", a.input, *given, epsilon=a.eps)
+    affine = _filled(g, a.weight, 1, n, dtype), _filled(g, a.bias, 0, n, dtype)
+    return g.node("InstanceNormalization", a.input, *affine, epsilon=a.eps)
 
 
 @row("batch_norm")
-def _batch_norm(g: Recording, a: Any, made: list[Value]) -> Any:
+def _batch_norm(g: Recording, a: Any, outputs: list[Value]) -> Any:
     if a.training or a.running_mean is None:
         raise unsupported("batch_norm", "it must not use the batch's statistics; call eval()")
     n, dtype = a.input.shape[1], a.input.dtype
-    given = _filled(g, a.weight, 1, n, dtype), _filled(g, a.bias, 0, n, dtype)
-    return g.node("BatchNormalization", a.input, *given, a.running_mean, a.running_var,
+    affine = _filled(g, a.weight, 1, n, dtype), _filled(g, a.bias, 0, n, dtype)
+    return g.node("BatchNormalization", a.input, *affine, a.running_mean, a.running_var,
                   epsilon=a.eps)  # fmt: skip
 
 
 @row("local_response_norm")
-def _local_response_norm(g: Recording, a: Any, made: list[Value]) -> Any:
+def _local_response_norm(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.node("LRN", a.input, size=a.size, alpha=a.alpha, beta=a.beta, bias=float(a.k))

@@ -39,21 +39,21 @@ def _layer(
     if len(params[0]) == 4:
         rows = [[_gates(g, b, order) for b in p[2:]] for p in params]
         bias = _directions(g, [g.node("Concat", *both, axis=0) for both in rows])
-    given: dict[str, Any] = {"hidden_size": hidden}
+    attributes: dict[str, Any] = {"hidden_size": hidden}
     if n == 2:
-        given["direction"] = "bidirectional"
+        attributes["direction"] = "bidirectional"
     if op == "GRU":
-        given["linear_before_reset"] = 1
+        attributes["linear_before_reset"] = 1
     if activation is not None:
-        given["activations"] = [activation] * n
+        attributes["activations"] = [activation] * n
     n_states = 2 if op == "LSTM" else 1
-    made, *last = g.node(op, x, w, r, bias, None, *state, outputs=1 + n_states, **given)
-    turned = g.node("Transpose", made, perm=[0, 2, 1, 3])
+    output, *last = g.node(op, x, w, r, bias, None, *state, outputs=1 + n_states, **attributes)
+    turned = g.node("Transpose", output, perm=[0, 2, 1, 3])
     return g.node("Reshape", turned, Ints((0, 0, -1))), last
 
 
 def _network(name: str) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
         n = 2 if a.bidirectional else 1
         each = 4 if a.bias else 2
         if len(a.params) != a.num_layers * n * each:
@@ -92,13 +92,13 @@ def _states(g: Recording, a: Any, n: int) -> list[list[Any]]:
     """Return the first states, for each layer."""
     if a.hx is None:
         return []
-    given = list(a.hx) if isinstance(a.hx, (tuple, list)) else [a.hx]
+    states = list(a.hx) if isinstance(a.hx, (tuple, list)) else [a.hx]
     if a.input.ndim == 2:
-        given = [g.node("Unsqueeze", s, Ints((1,))) for s in given]
+        states = [g.node("Unsqueeze", s, Ints((1,))) for s in states]
     if a.num_layers == 1:
-        return [[s] for s in given]
+        return [[s] for s in states]
     sizes = Ints([n] * a.num_layers)
-    return [list(g.node("Split", s, sizes, outputs=a.num_layers, axis=0)) for s in given]
+    return [list(g.node("Split", s, sizes, outputs=a.num_layers, axis=0)) for s in states]
 
 
 ROWS: dict[str, Row] = {name: _network(name) for name in _KINDS}

@@ -17,8 +17,8 @@ ROWS: dict[str, Row] = {}
 
 def axes_of(x: Value, dim: Any) -> tuple[int, ...]:
     """Return the axes that ``dim`` names, all for None."""
-    given = range(x.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
-    return tuple(d % max(x.ndim, 1) for d in given) or tuple(range(x.ndim))
+    dims = range(x.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
+    return tuple(d % max(x.ndim, 1) for d in dims) or tuple(range(x.ndim))
 
 
 def reduced(g: Recording, op: str, x: Any, axes: Any, keepdim: bool = False) -> Any:
@@ -27,8 +27,8 @@ def reduced(g: Recording, op: str, x: Any, axes: Any, keepdim: bool = False) -> 
 
 
 def _reduction(op: str) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
-        x = g.cast(a.input, made[0].dtype)
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
+        x = g.cast(a.input, outputs[0].dtype)
         return reduced(g, op, x, axes_of(a.input, a.dim), a.keepdim)
 
     return write
@@ -41,10 +41,10 @@ ROWS |= {name: _reduction(op) for name, op in {
 
 
 def _logical(op: str) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
         whole = g.node("Cast", g.cast(a.input, "bool"), to=6)
-        found = reduced(g, op, whole, axes_of(a.input, a.dim), a.keepdim)
-        return g.node("Cast", found, to=9)
+        result = reduced(g, op, whole, axes_of(a.input, a.dim), a.keepdim)
+        return g.node("Cast", result, to=9)
 
     return write
 
@@ -53,12 +53,12 @@ ROWS |= {"all": _logical("ReduceMin"), "any": _logical("ReduceMax")}
 
 
 def _arg(op: str) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
         if a.dim is not None:
             return g.node(op, a.input, axis=a.dim, keepdims=int(a.keepdim))
         flat = g.node("Reshape", a.input, Ints((-1,)))
-        found = g.node(op, flat, axis=0, keepdims=0)
-        return g.node("Reshape", found, Ints((1,) * a.input.ndim)) if a.keepdim else found
+        index = g.node(op, flat, axis=0, keepdims=0)
+        return g.node("Reshape", index, Ints((1,) * a.input.ndim)) if a.keepdim else index
 
     return write
 
@@ -67,9 +67,9 @@ ROWS |= {"argmax": _arg("ArgMax"), "argmin": _arg("ArgMin")}
 
 
 def _extreme(reduction: str, arg: str) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
         values = reduced(g, reduction, a.input, axes_of(a.input, a.dim), a.keepdim)
-        if len(made) == 1:
+        if len(outputs) == 1:
             return values
         return values, g.node(arg, a.input, axis=a.dim, keepdims=int(a.keepdim))
 
@@ -80,19 +80,19 @@ ROWS |= {"max": _extreme("ReduceMax", "ArgMax"), "min": _extreme("ReduceMin", "A
 
 
 def _spread(names: tuple[str, ...]) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
-        x, axes, dtype = a.input, axes_of(a.input, a.dim), made[0].dtype
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
+        x, axes, dtype = a.input, axes_of(a.input, a.dim), outputs[0].dtype
         mean = reduced(g, "ReduceMean", x, axes, True)
-        off = g.node("Sub", x, mean)
-        found = reduced(g, "ReduceMean", g.node("Mul", off, off), axes, a.keepdim)
+        deviation = g.node("Sub", x, mean)
+        spread = reduced(g, "ReduceMean", g.node("Mul", deviation, deviation), axes, a.keepdim)
         n = math.prod(x.shape[i] for i in axes)
         if a.correction:
             rest = n - a.correction
-            found = g.node("Mul", found, g.number(n / rest if rest > 0 else math.nan, dtype))
-        found = g.node("Sqrt", found) if names[0] == "std" else found
+            spread = g.node("Mul", spread, g.number(n / rest if rest > 0 else math.nan, dtype))
+        spread = g.node("Sqrt", spread) if names[0] == "std" else spread
         if len(names) == 1:
-            return found
-        return found, mean if a.keepdim else g.node("Squeeze", mean, Ints(axes))
+            return spread
+        return spread, mean if a.keepdim else g.node("Squeeze", mean, Ints(axes))
 
     return write
 
@@ -117,53 +117,53 @@ def _row(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @_row
-def _norm_(g: Recording, a: Any, made: list[Value]) -> Any:
+def _norm_(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return _norm(g, "norm", a.input, a.p, axes_of(a.input, a.dim), a.keepdim)
 
 
 @_row
-def _normalize(g: Recording, a: Any, made: list[Value]) -> Any:
+def _normalize(g: Recording, a: Any, outputs: list[Value]) -> Any:
     length = _norm(g, "normalize", a.input, a.p, axes_of(a.input, a.dim), True)
-    least = g.node("Max", length, g.number(a.eps, made[0].dtype))
+    least = g.node("Max", length, g.number(a.eps, outputs[0].dtype))
     return g.node("Div", a.input, least)
 
 
 @_row
-def _cosine_similarity(g: Recording, a: Any, made: list[Value]) -> Any:
-    axes, eps = (a.dim,), g.number(a.eps, made[0].dtype)
+def _cosine_similarity(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    axes, eps = (a.dim,), g.number(a.eps, outputs[0].dtype)
     product = reduced(g, "ReduceSum", g.node("Mul", a.x1, a.x2), axes)
     lengths = [g.node("Max", reduced(g, "ReduceL2", x, axes), eps) for x in (a.x1, a.x2)]
     return g.node("Div", product, g.node("Mul", *lengths))
 
 
 @_row
-def _cumsum(g: Recording, a: Any, made: list[Value]) -> Any:
-    return g.node("CumSum", g.cast(a.input, made[0].dtype), np.asarray(a.dim, np.int64))
+def _cumsum(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    return g.node("CumSum", g.cast(a.input, outputs[0].dtype), np.asarray(a.dim, np.int64))
 
 
 @_row
-def _topk(g: Recording, a: Any, made: list[Value]) -> Any:
+def _topk(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.node("TopK", a.input, Ints((a.k,)), outputs=2, axis=a.dim, largest=int(a.largest),
                   sorted=int(a.sorted))  # fmt: skip
 
 
 @_row
-def _sort(g: Recording, a: Any, made: list[Value]) -> Any:
+def _sort(g: Recording, a: Any, outputs: list[Value]) -> Any:
     n = Ints((a.input.shape[a.dim],))
     return g.node("TopK", a.input, n, outputs=2, axis=a.dim, largest=int(a.descending))
 
 
 @_row
-def _argsort(g: Recording, a: Any, made: list[Value]) -> Any:
-    return _sort(g, a, made)[1]
+def _argsort(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    return _sort(g, a, outputs)[1]
 
 
 # --- Softmax and losses
 
 
 def _softmax(op: str, is_negative: bool = False) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
-        x = g.cast(a.input, made[0].dtype)
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
+        x = g.cast(a.input, outputs[0].dtype)
         x = g.node("Neg", x) if is_negative else x
         dim = (0 if a.input.ndim in (0, 1, 3) else 1) if a.dim is None else a.dim
         return g.node(op, x, axis=dim)
@@ -175,16 +175,16 @@ ROWS |= {"softmax": _softmax("Softmax"), "log_softmax": _softmax("LogSoftmax"),
          "softmin": _softmax("Softmax", True)}  # fmt: skip
 
 
-def _mean_of(g: Recording, a: Any, made: Any, like: Value) -> Any:
+def _mean_of(g: Recording, a: Any, losses: Any, like: Value) -> Any:
     """Reduce a loss as its ``reduction`` says."""
     if a.reduction == "none":
-        return made
+        return losses
     op = "ReduceMean" if a.reduction == "mean" else "ReduceSum"
-    return g.node(op, made, keepdims=0)
+    return g.node(op, losses, keepdims=0)
 
 
 def _regression(name: str) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
         if a.weight is not None or a.size_average is not None or a.reduce is not None:
             raise unsupported(name, "weight, size_average and reduce must be None")
         off = g.node("Sub", a.input, a.target)
@@ -198,7 +198,7 @@ ROWS |= {name: _regression(name) for name in ("mse_loss", "l1_loss")}
 
 
 def _classes(name: str, op: str) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
         if getattr(a, "label_smoothing", 0) or a.input.ndim < 2 or a.target.ndim == a.input.ndim:
             raise unsupported(name, "it must have a batch, classes and no label_smoothing")
         if a.size_average is not None or a.reduce is not None:

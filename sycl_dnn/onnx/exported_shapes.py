@@ -23,24 +23,24 @@ def sliced(g: Recording, x: Any, axis: int, start: int, stop: int, step: int = 1
 
 
 @row("reshape", "flatten", "unflatten")
-def _reshape(g: Recording, a: Any, made: list[Value]) -> Any:
-    return g.node("Reshape", a.input, Ints(made[0].shape))
+def _reshape(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    return g.node("Reshape", a.input, Ints(outputs[0].shape))
 
 
 @row("squeeze")
-def _squeeze(g: Recording, a: Any, made: list[Value]) -> Any:
+def _squeeze(g: Recording, a: Any, outputs: list[Value]) -> Any:
     x, dim = a.input, a.dim
-    given = range(x.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
-    return g.node("Squeeze", x, Ints(d % x.ndim for d in given if x.shape[d] == 1))
+    axes = range(x.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
+    return g.node("Squeeze", x, Ints(d % x.ndim for d in axes if x.shape[d] == 1))
 
 
 @row("unsqueeze")
-def _unsqueeze(g: Recording, a: Any, made: list[Value]) -> Any:
+def _unsqueeze(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.node("Unsqueeze", a.input, Ints((a.dim,)))
 
 
 @row("permute")
-def _permute(g: Recording, a: Any, made: list[Value]) -> Any:
+def _permute(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.node("Transpose", a.input, perm=[d % a.input.ndim for d in a.dims])
 
 
@@ -51,28 +51,28 @@ def _exchanged(g: Recording, x: Value, first: int, second: int) -> Any:
 
 
 @row("transpose")
-def _transpose(g: Recording, a: Any, made: list[Value]) -> Any:
+def _transpose(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return _exchanged(g, a.input, a.dim0, a.dim1)
 
 
 @row("swapaxes")
-def _swapaxes(g: Recording, a: Any, made: list[Value]) -> Any:
+def _swapaxes(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return _exchanged(g, a.input, a.axis0, a.axis1)
 
 
 @row("movedim")
-def _movedim(g: Recording, a: Any, made: list[Value]) -> Any:
+def _movedim(g: Recording, a: Any, outputs: list[Value]) -> Any:
     numbered = np.moveaxis(np.empty(range(1, a.input.ndim + 1)), a.source, a.destination)
     return g.node("Transpose", a.input, perm=[n - 1 for n in numbered.shape])
 
 
 @row("expand", "broadcast_to")
-def _expand(g: Recording, a: Any, made: list[Value]) -> Any:
-    return g.node("Expand", a.input, Ints(made[0].shape))
+def _expand(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    return g.node("Expand", a.input, Ints(outputs[0].shape))
 
 
 @row("tile")
-def _tile(g: Recording, a: Any, made: list[Value]) -> Any:
+def _tile(g: Recording, a: Any, outputs: list[Value]) -> Any:
     counts = tuple(a.dims)
     lead = len(counts) - a.input.ndim
     x = g.node("Unsqueeze", a.input, Ints(range(lead))) if lead > 0 else a.input
@@ -80,7 +80,7 @@ def _tile(g: Recording, a: Any, made: list[Value]) -> Any:
 
 
 @row("flip")
-def _flip(g: Recording, a: Any, made: list[Value]) -> Any:
+def _flip(g: Recording, a: Any, outputs: list[Value]) -> Any:
     dims = a.dims if isinstance(a.dims, (tuple, list)) else (a.dims,)
     n = len(dims)
     return g.node("Slice", a.input, Ints((-1,) * n), Ints((_BEFORE,) * n), Ints(dims),
@@ -88,7 +88,7 @@ def _flip(g: Recording, a: Any, made: list[Value]) -> Any:
 
 
 @row("roll")
-def _roll(g: Recording, a: Any, made: list[Value]) -> Any:
+def _roll(g: Recording, a: Any, outputs: list[Value]) -> Any:
     if a.dims is None:
         raise unsupported("roll", "dims must be given")
     pairs = [v if isinstance(v, (tuple, list)) else (v,) for v in (a.shifts, a.dims)]
@@ -102,13 +102,13 @@ def _roll(g: Recording, a: Any, made: list[Value]) -> Any:
 
 
 @row("narrow")
-def _narrow(g: Recording, a: Any, made: list[Value]) -> Any:
+def _narrow(g: Recording, a: Any, outputs: list[Value]) -> Any:
     start = a.start % max(a.input.shape[a.dim], 1)
     return sliced(g, a.input, a.dim, start, start + a.length)
 
 
 @row("select")
-def _select(g: Recording, a: Any, made: list[Value]) -> Any:
+def _select(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.node("Gather", a.input, np.asarray(a.index, np.int64), axis=a.dim)
 
 
@@ -119,32 +119,32 @@ def _split(g: Recording, x: Value, dim: int, sizes: Sequence[int]) -> tuple[Any,
 
 
 @row("chunk", "split")
-def _parts(g: Recording, a: Any, made: list[Value]) -> Any:
+def _parts(g: Recording, a: Any, outputs: list[Value]) -> Any:
     x = a.input if hasattr(a, "input") else a.tensor
-    return _split(g, x, a.dim, [m.shape[a.dim] for m in made])
+    return _split(g, x, a.dim, [m.shape[a.dim] for m in outputs])
 
 
 @row("unbind")
-def _unbind(g: Recording, a: Any, made: list[Value]) -> Any:
-    parts = _split(g, a.input, a.dim, [1] * len(made))
+def _unbind(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    parts = _split(g, a.input, a.dim, [1] * len(outputs))
     return tuple(g.node("Squeeze", part, Ints((a.dim,))) for part in parts)
 
 
 @row("cat")
-def _cat(g: Recording, a: Any, made: list[Value]) -> Any:
-    given = [g.cast(t, made[0].dtype) for t in a.tensors if t.shape != (0,)]
-    return g.node("Concat", *given, axis=a.dim)
+def _cat(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    arrays = [g.cast(t, outputs[0].dtype) for t in a.tensors if t.shape != (0,)]
+    return g.node("Concat", *arrays, axis=a.dim)
 
 
 @row("stack")
-def _stack(g: Recording, a: Any, made: list[Value]) -> Any:
-    axis = a.dim % made[0].ndim
-    given = [g.node("Unsqueeze", g.cast(t, made[0].dtype), Ints((axis,))) for t in a.tensors]
-    return g.node("Concat", *given, axis=axis)
+def _stack(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    axis = a.dim % outputs[0].ndim
+    arrays = [g.node("Unsqueeze", g.cast(t, outputs[0].dtype), Ints((axis,))) for t in a.tensors]
+    return g.node("Concat", *arrays, axis=axis)
 
 
 def _trilu(upper: int) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
         return g.node("Trilu", a.input, np.asarray(a.diagonal, np.int64), upper=upper)
 
     return write
@@ -154,33 +154,33 @@ ROWS |= {"tril": _trilu(0), "triu": _trilu(1)}
 
 
 @row("pixel_shuffle")
-def _pixel_shuffle(g: Recording, a: Any, made: list[Value]) -> Any:
+def _pixel_shuffle(g: Recording, a: Any, outputs: list[Value]) -> Any:
     if a.input.ndim != 4:
         raise unsupported("pixel_shuffle", f"input must have 4 axes, got {a.input.ndim}")
     return g.node("DepthToSpace", a.input, blocksize=a.upscale_factor, mode="CRD")
 
 
 @row("pixel_unshuffle")
-def _pixel_unshuffle(g: Recording, a: Any, made: list[Value]) -> Any:
+def _pixel_unshuffle(g: Recording, a: Any, outputs: list[Value]) -> Any:
     *lead, c, h, w = a.input.shape
     n, r = len(lead), a.downscale_factor
     apart = g.node("Reshape", a.input, Ints((*lead, c, h // r, r, w // r, r)))
     order = [*range(n), *(n + i for i in (0, 2, 4, 1, 3))]
-    return g.node("Reshape", g.node("Transpose", apart, perm=order), Ints(made[0].shape))
+    return g.node("Reshape", g.node("Transpose", apart, perm=order), Ints(outputs[0].shape))
 
 
 @row("channel_shuffle")
-def _channel_shuffle(g: Recording, a: Any, made: list[Value]) -> Any:
+def _channel_shuffle(g: Recording, a: Any, outputs: list[Value]) -> Any:
     n, c, *sizes = a.input.shape
     apart = g.node("Reshape", a.input, Ints((n, a.groups, c // a.groups, *sizes)))
     order = [0, 2, 1, *range(3, 3 + len(sizes))]
-    return g.node("Reshape", g.node("Transpose", apart, perm=order), Ints(made[0].shape))
+    return g.node("Reshape", g.node("Transpose", apart, perm=order), Ints(outputs[0].shape))
 
 
 def _like(value: float) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
         number = getattr(a, "fill_value", value)
-        return g.node("Expand", g.number(number, made[0].dtype), Ints(made[0].shape))
+        return g.node("Expand", g.number(number, outputs[0].dtype), Ints(outputs[0].shape))
 
     return write
 
@@ -193,7 +193,7 @@ ROWS |= {"zeros_like": _like(0), "ones_like": _like(1), "empty_like": _like(0),
 
 
 @row("taken_from")
-def _taken(g: Recording, a: Any, made: list[Value]) -> Any:
+def _taken(g: Recording, a: Any, outputs: list[Value]) -> Any:
     """Write ``x[key]``: slices first, then numbers and one array, then new axes."""
     items, x = [i for i in a.items if i is not None], a.x
     ranges = [(axis, i) for axis, i in enumerate(items)
@@ -228,37 +228,39 @@ def _limits(item: slice) -> tuple[int, int, int]:
 
 
 @row("embedding")
-def _embedding(g: Recording, a: Any, made: list[Value]) -> Any:
+def _embedding(g: Recording, a: Any, outputs: list[Value]) -> Any:
     if a.max_norm is not None:
         raise unsupported("embedding", "max_norm must be None")
     return g.node("Gather", a.weight, a.input, axis=0)
 
 
 @row("index_select")
-def _index_select(g: Recording, a: Any, made: list[Value]) -> Any:
+def _index_select(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.node("Gather", a.input, a.index, axis=a.dim)
 
 
 @row("gather")
-def _gather(g: Recording, a: Any, made: list[Value]) -> Any:
+def _gather(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.node("GatherElements", a.input, a.index, axis=a.dim)
 
 
 @row("take_along_dim")
-def _take_along(g: Recording, a: Any, made: list[Value]) -> Any:
+def _take_along(g: Recording, a: Any, outputs: list[Value]) -> Any:
     if a.dim is None or a.input.ndim != a.indices.ndim:
         raise unsupported("take_along_dim", "dim must be given, and ranks must be equal")
     dim = a.dim % a.input.ndim
-    shape = [n if i != dim else a.input.shape[dim] for i, n in enumerate(made[0].shape)]
+    shape = [n if i != dim else a.input.shape[dim] for i, n in enumerate(outputs[0].shape)]
     x = g.node("Expand", a.input, Ints(shape))
-    return g.node("GatherElements", x, g.node("Expand", a.indices, Ints(made[0].shape)), axis=dim)
+    return g.node(
+        "GatherElements", x, g.node("Expand", a.indices, Ints(outputs[0].shape)), axis=dim
+    )
 
 
 def _scatter(reduction: str | None) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
         values = a.src
         if not isinstance(values, Value):
-            values = g.node("Expand", operand(g, values, made[0].dtype), Ints(a.index.shape))
+            values = g.node("Expand", operand(g, values, outputs[0].dtype), Ints(a.index.shape))
         elif values.shape != a.index.shape:
             n = a.index.ndim
             values = g.node("Slice", values, Ints((0,) * n), Ints(a.index.shape), Ints(range(n)))

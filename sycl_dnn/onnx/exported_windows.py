@@ -14,8 +14,8 @@ _RANKS = (1, 2, 3)
 
 
 def _each(value: Any, n: int) -> list[int]:
-    given = list(value) if isinstance(value, (tuple, list)) else [value]
-    return given * n if len(given) == 1 else given
+    values = list(value) if isinstance(value, (tuple, list)) else [value]
+    return values * n if len(values) == 1 else values
 
 
 def _batched(g: Recording, x: Value, rank: int, write: Callable[[Any], Any]) -> Any:
@@ -27,27 +27,27 @@ def _batched(g: Recording, x: Value, rank: int, write: Callable[[Any], Any]) -> 
 
 def _pads(a: Any, kernel: Sequence[int], dilations: Sequence[int]) -> list[int]:
     """Return how much is added before each axis, then after."""
-    n, given = len(kernel), a.padding
-    if given == "valid":
+    n, padding = len(kernel), a.padding
+    if padding == "valid":
         pairs = [(0, 0)] * n
-    elif given == "same":
+    elif padding == "same":
         totals = [d * (k - 1) for k, d in zip(kernel, dilations, strict=True)]
         pairs = [(t // 2, t - t // 2) for t in totals]
     else:
-        pairs = [p if isinstance(p, (tuple, list)) else (p, p) for p in _each(given, n)]
+        pairs = [p if isinstance(p, (tuple, list)) else (p, p) for p in _each(padding, n)]
     return [p[0] for p in pairs] + [p[1] for p in pairs]
 
 
 def _convolution(rank: int, op: str) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
         kernel, dilations = a.weight.shape[2:], _each(a.dilation, rank)
-        given = {"kernel_shape": list(kernel), "strides": _each(a.stride, rank),
+        attributes = {"kernel_shape": list(kernel), "strides": _each(a.stride, rank),
                  "dilations": dilations, "pads": _pads(a, kernel, dilations),
                  "group": a.groups}  # fmt: skip
         if op == "ConvTranspose":
-            given["output_padding"] = _each(a.output_padding, rank)
+            attributes["output_padding"] = _each(a.output_padding, rank)
         bias = None if a.bias is None else g.cast(a.bias, a.input.dtype)
-        return _batched(g, a.input, rank, lambda x: g.node(op, x, a.weight, bias, **given))
+        return _batched(g, a.input, rank, lambda x: g.node(op, x, a.weight, bias, **attributes))
 
     return write
 
@@ -56,7 +56,7 @@ ROWS |= {f"conv{n}d": _convolution(n, "Conv") for n in _RANKS}
 ROWS |= {f"conv_transpose{n}d": _convolution(n, "ConvTranspose") for n in _RANKS}
 
 
-def _windows(name: str, a: Any, made: Value, rank: int) -> dict[str, Any]:
+def _windows(name: str, a: Any, output: Value, rank: int) -> dict[str, Any]:
     """Return the attributes of a pool, if ONNX's windows are the same."""
     kernel = _each(a.kernel_size, rank)
     stride = kernel if a.stride in (None, ()) else _each(a.stride, rank)
@@ -65,40 +65,40 @@ def _windows(name: str, a: Any, made: Value, rank: int) -> dict[str, Any]:
     if a.ceil_mode:
         for i, size in enumerate(a.input.shape[-rank:]):
             left = size + 2 * padding[i] - dilations[i] * (kernel[i] - 1) - 1
-            if math.ceil(left / stride[i]) + 1 != made.shape[made.ndim - rank + i]:
+            if math.ceil(left / stride[i]) + 1 != output.shape[output.ndim - rank + i]:
                 raise unsupported(name, "with ceil_mode a window would start in the padding")
     return {"kernel_shape": kernel, "strides": stride, "pads": padding * 2,
             "ceil_mode": int(a.ceil_mode), "dilations": dilations}  # fmt: skip
 
 
 def _max_pool(rank: int) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
         if a.return_indices:
             raise unsupported(f"max_pool{rank}d", "return_indices must be False")
-        given = _windows(f"max_pool{rank}d", a, made[0], rank)
-        return _batched(g, a.input, rank, lambda x: g.node("MaxPool", x, **given))
+        attributes = _windows(f"max_pool{rank}d", a, outputs[0], rank)
+        return _batched(g, a.input, rank, lambda x: g.node("MaxPool", x, **attributes))
 
     return write
 
 
 def _average_pool(rank: int) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
         if getattr(a, "divisor_override", None) is not None:
             raise unsupported(f"avg_pool{rank}d", "divisor_override must be None")
-        given = _windows(f"avg_pool{rank}d", a, made[0], rank)
-        given["count_include_pad"] = int(a.count_include_pad)
-        return _batched(g, a.input, rank, lambda x: g.node("AveragePool", x, **given))
+        attributes = _windows(f"avg_pool{rank}d", a, outputs[0], rank)
+        attributes["count_include_pad"] = int(a.count_include_pad)
+        return _batched(g, a.input, rank, lambda x: g.node("AveragePool", x, **attributes))
 
     return write
 
 
 def _lp_pool(rank: int) -> Row:
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
         if a.norm_type % 2:
             raise unsupported(f"lp_pool{rank}d", f"norm_type must be even, got {a.norm_type}")
-        given = _windows(f"lp_pool{rank}d", a, made[0], rank)
+        attributes = _windows(f"lp_pool{rank}d", a, outputs[0], rank)
         p = int(a.norm_type)
-        return _batched(g, a.input, rank, lambda x: g.node("LpPool", x, p=p, **given))
+        return _batched(g, a.input, rank, lambda x: g.node("LpPool", x, p=p, **attributes))
 
     return write
 
@@ -106,18 +106,18 @@ def _lp_pool(rank: int) -> Row:
 def _adaptive(rank: int, kind: str) -> Row:
     name = f"adaptive_{'avg' if kind == 'Average' else 'max'}_pool{rank}d"
 
-    def write(g: Recording, a: Any, made: list[Value]) -> Any:
+    def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
         if getattr(a, "return_indices", False):
             raise unsupported(name, "return_indices must be False")
-        sizes, wanted = a.input.shape[-rank:], made[0].shape[-rank:]
-        if set(wanted) == {1}:
+        sizes, output_sizes = a.input.shape[-rank:], outputs[0].shape[-rank:]
+        if set(output_sizes) == {1}:
             return _batched(g, a.input, rank, lambda x: g.node(f"Global{kind}Pool", x))
-        if any(n % m for n, m in zip(sizes, wanted, strict=True)):
-            raise unsupported(name, f"output_size must divide {sizes}, got {wanted}")
-        kernel = [n // m for n, m in zip(sizes, wanted, strict=True)]
+        if any(n % m for n, m in zip(sizes, output_sizes, strict=True)):
+            raise unsupported(name, f"output_size must divide {sizes}, got {output_sizes}")
+        kernel = [n // m for n, m in zip(sizes, output_sizes, strict=True)]
         op = f"{kind}Pool"
-        given: dict[str, Any] = {"kernel_shape": kernel, "strides": kernel}
-        return _batched(g, a.input, rank, lambda x: g.node(op, x, **given))
+        attributes: dict[str, Any] = {"kernel_shape": kernel, "strides": kernel}
+        return _batched(g, a.input, rank, lambda x: g.node(op, x, **attributes))
 
     return write
 
@@ -130,12 +130,12 @@ for _n in _RANKS:
     }  # fmt: skip
 
 
-def _pad(g: Recording, a: Any, made: list[Value]) -> Any:
+def _pad(g: Recording, a: Any, outputs: list[Value]) -> Any:
     modes = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
     pairs = list(zip(a.pad[::2], a.pad[1::2], strict=True))[::-1]
     first = a.input.ndim - len(pairs)
     widths = [*(p[0] for p in pairs), *(p[1] for p in pairs)]
-    value = None if a.mode != "constant" else g.number(a.value or 0, made[0].dtype)
+    value = None if a.mode != "constant" else g.number(a.value or 0, outputs[0].dtype)
     return g.node("Pad", a.input, Ints(widths), value, Ints(range(first, a.input.ndim)),
                   mode=modes[a.mode])  # fmt: skip
 
@@ -143,14 +143,14 @@ def _pad(g: Recording, a: Any, made: list[Value]) -> Any:
 ROWS["pad"] = _pad
 
 
-def _fold(g: Recording, a: Any, made: list[Value]) -> Any:
-    given = {"strides": a.stride, "dilations": a.dilation, "pads": a.padding}
-    attributes: dict[str, Any] = {name: _each(v, 2) for name, v in given.items()}
+def _fold(g: Recording, a: Any, outputs: list[Value]) -> Any:
+    arguments = {"strides": a.stride, "dilations": a.dilation, "pads": a.padding}
+    attributes: dict[str, Any] = {name: _each(v, 2) for name, v in arguments.items()}
     attributes["pads"] *= 2
     sizes = Ints(_each(a.output_size, 2)), Ints(_each(a.kernel_size, 2))
     x = a.input if a.input.ndim == 3 else g.node("Unsqueeze", a.input, Ints((0,)))
-    found = g.node("Col2Im", x, *sizes, **attributes)
-    return found if a.input.ndim == 3 else g.node("Squeeze", found, Ints((0,)))
+    image = g.node("Col2Im", x, *sizes, **attributes)
+    return image if a.input.ndim == 3 else g.node("Squeeze", image, Ints((0,)))
 
 
 ROWS["fold"] = _fold
@@ -163,12 +163,12 @@ _RESIZED = {
 }  # fmt: skip
 
 
-def _interpolate(g: Recording, a: Any, made: list[Value]) -> Any:
+def _interpolate(g: Recording, a: Any, outputs: list[Value]) -> Any:
     if a.mode not in _RESIZED:
         raise unsupported("interpolate", f"mode must be one of {', '.join(_RESIZED)}, got {a.mode}")
     mode, coordinates, rounding = _RESIZED[a.mode]
     coordinates = "align_corners" if a.align_corners else coordinates
-    given: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "mode": mode, "coordinate_transformation_mode": coordinates, "nearest_mode": rounding,
         "cubic_coeff_a": -0.75 if mode == "cubic" else None,
         "antialias": 1 if a.antialias else None, "exclude_outside": 1 if a.antialias else None,
@@ -176,20 +176,20 @@ def _interpolate(g: Recording, a: Any, made: list[Value]) -> Any:
     rank = a.input.ndim - 2
     if a.scale_factor is not None and not a.recompute_scale_factor and not a.align_corners:
         scales = g.number([1.0, 1.0, *_each(a.scale_factor, rank)], "float32")
-        return g.node("Resize", a.input, None, scales, **given)
-    return g.node("Resize", a.input, None, None, Ints(made[0].shape), **given)
+        return g.node("Resize", a.input, None, scales, **attributes)
+    return g.node("Resize", a.input, None, None, Ints(outputs[0].shape), **attributes)
 
 
 ROWS["interpolate"] = _interpolate
 
 
-def _grid_sample(g: Recording, a: Any, made: list[Value]) -> Any:
+def _grid_sample(g: Recording, a: Any, outputs: list[Value]) -> Any:
     mode = {"bilinear": "linear", "nearest": "nearest", "bicubic": "cubic"}[a.mode]
     return g.node("GridSample", a.input, a.grid, mode=mode, padding_mode=a.padding_mode,
                   align_corners=int(bool(a.align_corners)))  # fmt: skip
 
 
-def _affine_grid(g: Recording, a: Any, made: list[Value]) -> Any:
+def _affine_grid(g: Recording, a: Any, outputs: list[Value]) -> Any:
     return g.node("AffineGrid", a.theta, Ints(a.size), align_corners=int(bool(a.align_corners)))
 
 

@@ -42,8 +42,8 @@ def scaled(x: Any, factor: float, make: Callable[[], Any]) -> Any:
     return Scaled(make, x, factor) if is_part else make()
 
 
-def _is(value: float | None, wanted: float) -> bool:
-    return value is not None and math.isclose(value, wanted, rel_tol=1e-6)
+def _is(value: float | None, expected: float) -> bool:
+    return value is not None and math.isclose(value, expected, rel_tol=1e-6)
 
 
 def _number(value: Any) -> float | None:

@@ -33,8 +33,8 @@ def _plain(function: Callable[..., Any]) -> Body:
         if any(v.dtype.kind not in "fiub" for v in inputs) or _size(*inputs) > MOST:
             return NotImplemented
         with np.errstate(all="ignore"):
-            made = np.asarray(function(*inputs))
-        return made if made.dtype == bool else made.astype(inputs[0].dtype)
+            result = np.asarray(function(*inputs))
+        return result if result.dtype == bool else result.astype(inputs[0].dtype)
 
     return body
 
@@ -113,8 +113,8 @@ def _(call: Call, x: np.ndarray, index: np.ndarray) -> Any:
 
 
 def _axes(call: Call, axes: np.ndarray | None) -> tuple[int, ...] | None:
-    found = call.get("axes", axes)
-    return None if found is None else tuple(call.ints(found))
+    requested = call.get("axes", axes)
+    return None if requested is None else tuple(call.ints(requested))
 
 
 @_fold("Unsqueeze")
@@ -144,10 +144,10 @@ def _(call: Call, start: np.ndarray, limit: np.ndarray, step: np.ndarray) -> Any
 
 def _reduced(function: Callable[..., Any]) -> Body:
     def body(call: Call, x: np.ndarray, axes: np.ndarray | None = None) -> Any:
-        found = _axes(call, axes)
-        if x.dtype.kind not in "iu" or not found and call.get("noop_with_empty_axes", 0):
+        dims = _axes(call, axes)
+        if x.dtype.kind not in "iu" or not dims and call.get("noop_with_empty_axes", 0):
             return NotImplemented
-        return function(x, found or None, keepdims=bool(call.get("keepdims", 1))).astype(x.dtype)
+        return function(x, dims or None, keepdims=bool(call.get("keepdims", 1))).astype(x.dtype)
 
     return body
 

@@ -45,18 +45,18 @@ def _gather_elements(call: Call, x: Any, index: Any) -> Any:
 
 def _reducing(call: Call) -> tuple[str, Any]:
     name = call.get("reduction", "none")
-    found = {"none": None, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
-    if name not in found:
-        call.refuse(f"reduction must be one of {', '.join(found)}, got {name}")
-    return name, found[name]
+    ufuncs = {"none": None, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+    if name not in ufuncs:
+        call.refuse(f"reduction must be one of {', '.join(ufuncs)}, got {name}")
+    return name, ufuncs[name]
 
 
 def by_numpy(function: Callable[..., Any], call: Call, *arrays: Any, shape: Any = None) -> Any:
     """Record a NumPy function on host copies as a step of a program."""
 
-    def step(*given: Any) -> Any:
-        made = function(*map(dpnp.asnumpy, given))
-        return dpnp.asarray(made, sycl_queue=given[0].sycl_queue)
+    def step(*inputs: Any) -> Any:
+        result = function(*map(dpnp.asnumpy, inputs))
+        return dpnp.asarray(result, sycl_queue=inputs[0].sycl_queue)
 
     first = arrays[0]
     shape = first.shape if shape is None else shape
@@ -74,10 +74,10 @@ def _scatter_elements(call: Call, x: Any, index: Any, updates: Any) -> Any:
         return F.scatter_add(x, axis, index, updates)
 
     def step(x: Any, index: Any, updates: Any) -> Any:
-        made, places = x.copy(), list(np.indices(index.shape))
+        result, places = x.copy(), list(np.indices(index.shape))
         places[axis] = index
-        reduce.at(made, tuple(places), updates)
-        return made
+        reduce.at(result, tuple(places), updates)
+        return result
 
     return by_numpy(step, call, x, index, updates)
 
@@ -107,9 +107,9 @@ def _scatter_nd(call: Call, x: Any, index: Any, updates: Any) -> Any:
         return F.index_put(x, _columns(index, x), updates, accumulate=name == "add")
 
     def step(x: Any, index: Any, updates: Any) -> Any:
-        made = x.copy()
-        reduce.at(made, tuple(np.moveaxis(index, -1, 0)), updates)
-        return made
+        result = x.copy()
+        reduce.at(result, tuple(np.moveaxis(index, -1, 0)), updates)
+        return result
 
     return by_numpy(step, call, x, index, updates)
 
@@ -194,20 +194,20 @@ def _nms(
     chosen = [
         (n, c, int(i))
         for n, c in np.ndindex(*values.shape[:2])
-        for i in _kept(low[n], high[n], values[n, c], count, bound, least)
+        for i in _selected(low[n], high[n], values[n, c], count, bound, least)
     ]
     return call.device(np.array(chosen, np.int64).reshape(-1, 3))
 
 
-def _kept(low: Any, high: Any, scores: Any, count: int, bound: float, least: Any) -> list[int]:
+def _selected(low: Any, high: Any, scores: Any, count: int, bound: float, least: Any) -> list[int]:
     """Return the indices of boxes that no better one overlaps."""
-    kept: list[int] = []
+    selected: list[int] = []
     areas = np.prod(high - low, -1)
     for i in np.argsort(-scores, kind="stable"):
-        if len(kept) == count or (least is not None and scores[i] <= least.item()):
+        if len(selected) == count or (least is not None and scores[i] <= least.item()):
             break
-        shared = np.minimum(high[i], high[kept]) - np.maximum(low[i], low[kept])
+        shared = np.minimum(high[i], high[selected]) - np.maximum(low[i], low[selected])
         shared = np.prod(np.maximum(shared, 0), -1)
-        if not np.any(shared > bound * (areas[i] + areas[kept] - shared)):
-            kept.append(int(i))
-    return kept
+        if not np.any(shared > bound * (areas[i] + areas[selected] - shared)):
+            selected.append(int(i))
+    return selected

@@ -46,15 +46,15 @@ def weights_in_int8(call: Call, x: Any, w: Any, x_zero: Any, w_zero: Any, shape:
         return None
     if not is_host(w) or not (w_zero is None or is_host(w_zero)):
         return (w, None) if w_zero is None and name_of(w) == "int8" else None
-    given = [w] if w_zero is None else [w, w_zero]
+    constants = [w] if w_zero is None else [w, w_zero]
     wide = w.astype(np.int16)
     zero = np.zeros((), np.int16) if w_zero is None else w_zero.astype(np.int16)
     zero = zero.reshape(shape if zero.size > 1 else ())
     if (wide - zero).min() >= -128 and (wide - zero).max() <= 127:
-        return call.run.once("int8", given, lambda: (wide - zero).astype(np.int8)), None
-    by = 128 if w.dtype == np.uint8 else 0
-    rest = call.run.once("rest", given, lambda: (zero - by).astype(np.int32))
-    return call.run.once("less 128", given, lambda: (wide - by).astype(np.int8)), rest
+        return call.run.once("int8", constants, lambda: (wide - zero).astype(np.int8)), None
+    shift = 128 if w.dtype == np.uint8 else 0
+    rest = call.run.once("rest", constants, lambda: (zero - shift).astype(np.int32))
+    return call.run.once("less 128", constants, lambda: (wide - shift).astype(np.int8)), rest
 
 
 def _whole(call: Call, zero: Any) -> Any:
@@ -73,11 +73,11 @@ def _ones(call: Call, shape: tuple[int, ...]) -> Any:
 
 def _shifted(x: Any, zero: Any, shape: tuple[int, ...] = ()) -> Any:
     """Return integers of 8 bits without their zero point, as float32, which is exact."""
-    made = F.astype(x, "float32")
+    shifted = F.astype(x, "float32")
     if zero is None:
-        return made
+        return shifted
     zero = F.astype(zero, "float32")
-    return made - (F.reshape(zero, shape) if shape and math.prod(zero.shape) > 1 else zero)
+    return shifted - (F.reshape(zero, shape) if shape and math.prod(zero.shape) > 1 else zero)
 
 
 def _columns(zero: Any) -> tuple[int, ...]:
@@ -101,12 +101,12 @@ def _total(parts: list[Any]) -> Any:
 def _matmul_in_floats(a: Any, b: Any) -> Any:
     """Multiply matrices of whole numbers below 256, given as float32; exact, as int32."""
     last = len(a.shape) - 1
-    made = [
+    partial_sums = [
         F.astype(F.matmul(F.narrow(a, last, i, n), F.narrow(b, max(len(b.shape) - 2, 0), i, n)),
                  "int32")
         for i, n in _parts(a.shape[-1])
     ]  # fmt: skip
-    return _total(made)
+    return _total(partial_sums)
 
 
 def _convolution_in_floats(call: Call, x: Any, w: Any) -> Any:
@@ -116,12 +116,12 @@ def _convolution_in_floats(call: Call, x: Any, w: Any) -> Any:
     if len(parts) == 1:
         return F.astype(convolve(call, x, w), "int32")
     grouped = F.reshape(x, (x.shape[0], groups, channels, *x.shape[2:]))
-    made = []
+    partial_sums = []
     for start, n in parts:
         part = F.narrow(grouped, 2, start, n)
         part = F.reshape(part, (x.shape[0], groups * n, *x.shape[2:]))
-        made.append(F.astype(convolve(call, part, F.narrow(w, 1, start, n)), "int32"))
-    return _total(made)
+        partial_sums.append(F.astype(convolve(call, part, F.narrow(w, 1, start, n)), "int32"))
+    return _total(partial_sums)
 
 
 # --- Products
@@ -142,17 +142,17 @@ def _exact(call: Call, product: Callable[..., Any], x: Any, zero: Any, n: int) -
 @operator("MatMulInteger", 10, mixed=True)
 def _product(call: Call, a: Any, b: Any, a_zero: Any = None, b_zero: Any = None) -> Any:
     a, a_zero = call.device(a), _whole(call, a_zero)
-    found = weights_in_int8(call, a, b, a_zero, b_zero, (1, -1))
-    if found is None:
+    integers = weights_in_int8(call, a, b, a_zero, b_zero, (1, -1))
+    if integers is None:
         b, b_zero = call.device(b), call.device(b_zero)
         return _matmul_in_floats(_shifted(a, a_zero, _columns(a_zero)), _shifted(b, b_zero))
-    weight, rest = found
+    weight, rest = integers
     rows = F.reshape(a, (-1, a.shape[-1])) if b.ndim == 2 else a
-    made = _matmul(call, rows, weight, a_zero)
+    product = _matmul(call, rows, weight, a_zero)
     if rest is not None:
         ones = _ones(call, (b.shape[-2], 1))
-        made = less(made, rest, _matmul(call, rows, ones, a_zero))
-    return F.reshape(made, (*a.shape[:-1], b.shape[-1])) if b.ndim == 2 else made
+        product = less(product, rest, _matmul(call, rows, ones, a_zero))
+    return F.reshape(product, (*a.shape[:-1], b.shape[-1])) if b.ndim == 2 else product
 
 
 def _matmul(call: Call, a: Any, b: Any, zero: Any) -> Any:
@@ -163,11 +163,11 @@ def _matmul(call: Call, a: Any, b: Any, zero: Any) -> Any:
 def _convolution(call: Call, x: Any, w: Any, x_zero: Any = None, w_zero: Any = None) -> Any:
     x, x_zero = call.device(x), _whole(call, x_zero)
     shape = (-1,) + (1,) * (len(w.shape) - 1)
-    found, over = weights_in_int8(call, x, w, x_zero, w_zero, shape), placed_windows(call, x, w)
-    if found is None or over is None:
+    integers, over = weights_in_int8(call, x, w, x_zero, w_zero, shape), placed_windows(call, x, w)
+    if integers is None or over is None:
         w, w_zero = call.device(w), call.device(w_zero)
         return _convolution_in_floats(call, _shifted(x, x_zero), _shifted(w, w_zero, shape))
-    (weight, rest), groups = found, call.get("group", 1)
+    (weight, rest), groups = integers, call.get("group", 1)
 
     def convolved(weight: Any) -> Any:
         def product(x: Any, zero: Any) -> Any:
@@ -175,13 +175,13 @@ def _convolution(call: Call, x: Any, w: Any, x_zero: Any = None, w_zero: Any = N
 
         return _exact(call, product, x, x_zero, math.prod(w.shape[1:]))
 
-    made = convolved(weight)
+    result = convolved(weight)
     if rest is None:
-        return made
+        return result
     sums = convolved(_ones(call, (groups, *w.shape[1:])))
     if groups > 1:
         sums = F.repeat_interleave(sums, w.shape[0] // groups, 1)
-    return less(made, F.reshape(rest, shape[:-1]) if rest.ndim else rest, sums)
+    return less(result, F.reshape(rest, shape[:-1]) if rest.ndim else rest, sums)
 
 
 @operator("QLinearConv", 10, mixed=True, constants=(1, 4, 6))
@@ -193,11 +193,11 @@ def _qlinear_conv(
     fused = _fused(call, "Conv", *sides, bias, y_scale, y_zero)
     if fused is not None:
         return fused
-    made = _convolution(call, x, w, x_zero, w_zero)
+    total = _convolution(call, x, w, x_zero, w_zero)
     shape = (-1,) + (1,) * (len(w.shape) - 2)
     factor = _factor(call, x_scale, w_scale, y_scale, shape)
     bias = None if bias is None else F.reshape(call.device(bias), shape)
-    return rescaled(made, factor, call.device(y_zero), bias, name_of(y_zero))
+    return rescaled(total, factor, call.device(y_zero), bias, name_of(y_zero))
 
 
 def _fused(
@@ -208,11 +208,11 @@ def _fused(
     scales = a[1], b[1], y_scale
     if not all(map(is_host, scales)) or y_scale.size > 1 or not (bias is None or is_host(bias)):
         return None
-    given: list[Any] = [Dequantized(_unread, *a, 1), Dequantized(_unread, *b)]
+    operands: list[Any] = [Dequantized(_unread, *a, 1), Dequantized(_unread, *b)]
     if bias is not None:
-        given.append((bias.astype(np.float32) * (a[1] * b[1]).astype(np.float32)).reshape(-1))
-    made = in_delayed_form(name, call, *given)
-    return None if made is None else made.quantized(y_scale, y_zero, name_of(y_zero))
+        operands.append((bias.astype(np.float32) * (a[1] * b[1]).astype(np.float32)).reshape(-1))
+    product = in_delayed_form(name, call, *operands)
+    return None if product is None else product.quantized(y_scale, y_zero, name_of(y_zero))
 
 
 def _unread() -> Any:
@@ -222,11 +222,11 @@ def _unread() -> Any:
 def _factor(call: Call, a: Any, b: Any, y: Any, shape: Any) -> Any:
     """Return ``a * b / y`` in float32, in a shape that broadcasts to the result."""
     if all(map(is_host, (a, b, y))):
-        made = a.astype(np.float32) * b.astype(np.float32) / y.astype(np.float32)
-        return call.device(np.asarray(made).reshape(shape if made.size > 1 else ()))
+        factor = a.astype(np.float32) * b.astype(np.float32) / y.astype(np.float32)
+        return call.device(np.asarray(factor).reshape(shape if factor.size > 1 else ()))
     a, b, y = (F.astype(call.device(v), "float32") for v in (a, b, y))
-    made = a * b / y
-    return F.reshape(made, shape) if math.prod(made.shape) > 1 else F.reshape(made, ())
+    factor = a * b / y
+    return F.reshape(factor, shape) if math.prod(factor.shape) > 1 else F.reshape(factor, ())
 
 
 @operator("QLinearMatMul", 10, mixed=True, constants=(1, 4, 6))
@@ -238,15 +238,15 @@ def _qlinear_matmul(
     fused = _fused(call, "MatMul", *sides, None, y_scale, y_zero)
     if fused is not None:
         return fused
-    made = _product(call, a, b, a_zero, b_zero)
+    total = _product(call, a, b, a_zero, b_zero)
     if len(a_scale.shape) == 1 and a_scale.shape[0] > 1:
         column = a_scale.reshape(-1, 1) if is_host(a_scale) else F.reshape(a_scale, (-1, 1))
-        given = (F.astype(call.device(v), "float32") for v in (column, b_scale, y_scale))
-        rows, columns, y = given
+        scales = (F.astype(call.device(v), "float32") for v in (column, b_scale, y_scale))
+        rows, columns, y = scales
         factor = rows * columns / y
     else:
         factor = _factor(call, a_scale, b_scale, y_scale, (-1,))
-    return rescaled(made, factor, call.device(y_zero), None, name_of(y_zero))
+    return rescaled(total, factor, call.device(y_zero), None, name_of(y_zero))
 
 
 # --- Microsoft's
@@ -258,8 +258,8 @@ def _matmul_to_float(
     b_zero: Any = None, bias: Any = None,
 ) -> Any:  # fmt: skip
     scales = call.device(a_scale) * call.device(b_scale)
-    made = F.astype(_product(call, a, b, a_zero, b_zero), "float32") * scales
-    return made if bias is None else made + call.device(bias)
+    product = F.astype(_product(call, a, b, a_zero, b_zero), "float32") * scales
+    return product if bias is None else product + call.device(bias)
 
 
 @operator("QGemm", domain=MICROSOFT, mixed=True, constants=(1, 4, 7))
@@ -277,13 +277,13 @@ def _qgemm(
         return fused
     if call.get("transB", 0):
         b = np.ascontiguousarray(b.T) if is_host(b) else F.transpose(b, 0, 1)
-    made = _product(call, a, b, a_zero, b_zero)
+    total = _product(call, a, b, a_zero, b_zero)
     bias = None if bias is None else call.device(bias)
     if y_scale is not None:
         factor = _factor(call, a_scale, b_scale, y_scale, (-1,))
-        return rescaled(made, factor, call.device(y_zero), bias, name_of(y_zero))
-    made = made if bias is None else made + bias
-    return F.astype(made, "float32") * (call.device(a_scale) * call.device(b_scale))
+        return rescaled(total, factor, call.device(y_zero), bias, name_of(y_zero))
+    total = total if bias is None else total + bias
+    return F.astype(total, "float32") * (call.device(a_scale) * call.device(b_scale))
 
 
 @operator("DynamicQuantizeMatMul", domain=MICROSOFT, mixed=True, constants=(2,))
@@ -294,12 +294,12 @@ def _dynamic_matmul(
     return _matmul_to_float(call, values, b, scale, b_scale, zero, b_zero, bias)
 
 
-def _wide(given: Sides) -> Any:
-    return dequantized(*given)
+def _wide(quantized: Sides) -> Any:
+    return dequantized(*quantized)
 
 
-def _narrow(made: Any, scale: Any, zero: Any, like: Any) -> Any:
-    return rounded(made, scale, zero, name_of(like if zero is None else zero))
+def _narrow(result: Any, scale: Any, zero: Any, like: Any) -> Any:
+    return rounded(result, scale, zero, name_of(like if zero is None else zero))
 
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -308,8 +308,8 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @operator(_BINARY, domain=MICROSOFT)
-def _qlinear_binary(call: Call, *given: Any) -> Any:
-    a, b, (scale, zero) = given[:3], given[3:6], (*given[6:], None)[:2]
+def _qlinear_binary(call: Call, *operands: Any) -> Any:
+    a, b, (scale, zero) = operands[:3], operands[3:6], (*operands[6:], None)[:2]
     return _narrow(_BINARY[call.op](_wide(a), _wide(b)), scale, zero, a[0])
 
 
@@ -322,14 +322,14 @@ _UNARY: dict[str, Callable[[Call, Any], Any]] = {
 
 
 @operator(_UNARY, domain=MICROSOFT)
-def _qlinear_unary(call: Call, *given: Any) -> Any:
+def _qlinear_unary(call: Call, *operands: Any) -> Any:
     if call.get("channels_last", 0):
         call.refuse("channels_last must be 0")
-    scale, zero = (*given[3:], None)[:2]
-    return _narrow(_UNARY[call.op](call, _wide(given[:3])), scale, zero, given[0])
+    scale, zero = (*operands[3:], None)[:2]
+    return _narrow(_UNARY[call.op](call, _wide(operands[:3])), scale, zero, operands[0])
 
 
 @operator("QLinearConcat", domain=MICROSOFT)
-def _qlinear_concat(call: Call, scale: Any, zero: Any, *given: Any) -> Any:
-    parts = [_wide(given[i : i + 3]) for i in range(0, len(given), 3)]
-    return _narrow(F.cat(parts, call.need("axis")), scale, zero, given[0])
+def _qlinear_concat(call: Call, scale: Any, zero: Any, *operands: Any) -> Any:
+    parts = [_wide(operands[i : i + 3]) for i in range(0, len(operands), 3)]
+    return _narrow(F.cat(parts, call.need("axis")), scale, zero, operands[0])

@@ -79,20 +79,20 @@ def integer_convolution(
         )["dst"]
 
 
-def _integers(made: Node, zero: Node | None, dtype: str) -> Node:
+def _integers(values: Node, zero: Node | None, dtype: str) -> Node:
     """Round halves to even, add the zero point, saturate."""
     low, high = LIMITS[dtype]
-    made = ROUND(made)
+    values = ROUND(values)
     if zero is not None:
-        made = made + cast(zero, made.dtype)
-    return cast(cast(CLAMP(made, low=float(low), high=float(high)), "int32"), dtype)
+        values = values + cast(zero, values.dtype)
+    return cast(cast(CLAMP(values, low=float(low), high=float(high)), "int32"), dtype)
 
 
 @operation
 def rounded(x: Any, scale: Any, zero: Any, dtype: str) -> Tensor:
     """Return ``x / scale + zero`` as integers of 8 bits, in one pass."""
-    given = [x, scale] if zero is None else [x, scale, zero]
-    return computed(lambda x, s, *z: _integers(x / s, z[0] if z else None, dtype), *given)
+    operands = [x, scale] if zero is None else [x, scale, zero]
+    return computed(lambda x, s, *z: _integers(x / s, z[0] if z else None, dtype), *operands)
 
 
 @operation
@@ -104,13 +104,13 @@ def less(total: Any, zero: Any, sums: Any) -> Tensor:
 @operation
 def rescaled(total: Any, factor: Any, zero: Any, bias: Any, dtype: str) -> Tensor:
     """Return ``(total + bias) * factor + zero`` as integers of 8 bits, from int32."""
-    given = [total, factor, zero] if bias is None else [total, factor, zero, bias]
+    operands = [total, factor, zero] if bias is None else [total, factor, zero, bias]
 
     def definition(total: Node, factor: Node, zero: Node, *bias: Node) -> Node:
         whole = cast(total + bias[0] if bias else total, "float32")
         return _integers(whole * factor, zero, dtype)
 
-    return computed(definition, *given)
+    return computed(definition, *operands)
 
 
 @operation
@@ -118,9 +118,9 @@ def dequantized(x: Any, scale: Any, zero: Any) -> Tensor:
     """Return ``(x - zero) * scale`` in the dtype of the scale, in one pass."""
 
     def definition(x: Node, scale: Node, *zero: Node) -> Node:
-        made = cast(x, "int32")
-        made = made - cast(zero[0], "int32") if zero else made
-        return cast(made, scale.dtype) * scale
+        wide = cast(x, "int32")
+        wide = wide - cast(zero[0], "int32") if zero else wide
+        return cast(wide, scale.dtype) * scale
 
     return computed(definition, x, scale, *([] if zero is None else [zero]))
 
@@ -140,5 +140,5 @@ def dynamically_quantized(x: Any) -> tuple[Tensor, Tensor, Tensor]:
         offset = _integers(low * -1.0 / scale, None, "uint8")
         return _integers(x / scale, offset, "uint8"), scale, offset
 
-    made, scale, zero = all_computed(definition, flat)
-    return reshape(made, x.shape), reshape(scale, ()), reshape(zero, ())
+    quantized, scale, zero = all_computed(definition, flat)
+    return reshape(quantized, x.shape), reshape(scale, ()), reshape(zero, ())

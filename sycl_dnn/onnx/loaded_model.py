@@ -153,11 +153,11 @@ class OnnxModel(Module):
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Run the model as one program, or node by node if shapes depend on values."""
         self._check_supported()
-        given = self._bound(args, named)
-        if "_is_traced" in self.__dict__ or any(isinstance(v, Tensor) for v in given.values()):
-            return super().__call__(given)
-        queue = self._queue_of(given)
-        values, static = self._placed(given, queue)
+        inputs = self._bound(args, named)
+        if "_is_traced" in self.__dict__ or any(isinstance(v, Tensor) for v in inputs.values()):
+            return super().__call__(inputs)
+        queue = self._queue_of(inputs)
+        values, static = self._placed(inputs, queue)
         can_trace = not (static.keys() - self._static_names) and values
         if self._structure not in _call_by_call and can_trace and not self._graph.has_steps:
             try:
@@ -184,11 +184,11 @@ class OnnxModel(Module):
         OnnxModel
             This model.
         """
-        for given in shapes:
-            named = given if isinstance(given, dict) else {i.name: given for i in self.inputs[:1]}
+        for shape in shapes:
+            named = shape if isinstance(shape, dict) else {i.name: shape for i in self.inputs[:1]}
             dtypes_of = {i.name: i.dtype for i in self.inputs}
-            made = self(**{n: _blank(n, v, dtypes_of) for n, v in named.items()})
-            for value in tree.leaves(made):
+            results = self(**{n: _blank(n, v, dtypes_of) for n, v in named.items()})
+            for value in tree.leaves(results):
                 if nested_arguments.is_array(value):
                     value.sycl_queue.wait()
         return self
@@ -206,17 +206,17 @@ class OnnxModel(Module):
         if queue is None:
             queue = self._queue_of(values) if traced is None else traced.trace.queue
         run = Evaluation(graph, queue, self, self._float)
-        if traced is not None:  # so that what is made of weights is recorded, not computed now
+        if traced is not None:  # so that functions of weights are recorded, not computed now
             weights = {
                 name: w if isinstance(w, Tensor) else traced.trace.capture(w)
                 for name, w in weights.items()
             }
-        made = run.evaluate(graph, {**values, **weights})
-        made = [run.device(v) if is_host(v) and fits_device(v.dtype) else v for v in made]
-        if traced is not None and any(map(is_host, made)):
+        outputs = run.evaluate(graph, {**values, **weights})
+        outputs = [run.device(v) if is_host(v) and fits_device(v.dtype) else v for v in outputs]
+        if traced is not None and any(map(is_host, outputs)):
             rule = "results that no array on a device holds cannot be those of a program"
             raise NeedsValue.of("graph", model_file.NEWEST, "", rule)
-        return made[0] if len(made) == 1 else tuple(made)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _check_supported(self) -> None:
         missing = self.missing
@@ -227,9 +227,9 @@ class OnnxModel(Module):
                 raise UnsupportedOperator.of(node.title, node.version, node.name, rule)
             raise UnsupportedOperator.of("graph", model_file.NEWEST, "", rule)
 
-    def _queue_of(self, given: dict[str, Any]) -> Any:
+    def _queue_of(self, inputs: dict[str, Any]) -> Any:
         weights = (self._weight(path) for _, path in self._paths)
-        for value in itertools.chain(given.values(), weights):
+        for value in itertools.chain(inputs.values(), weights):
             queue = getattr(value.data if isinstance(value, Array) else value, "sycl_queue", None)
             if queue is not None:
                 return queue
@@ -248,39 +248,39 @@ class OnnxModel(Module):
         names = [i.name for i in inputs]
         if len(args) > len(names):
             raise InvalidArguments(f"OnnxModel: at most {len(names)} inputs, got {len(args)}")
-        given = {**dict(zip(names, args, strict=False)), **named}
-        if set(given) != set(names):
-            raise InvalidArguments(f"OnnxModel: inputs must be {names}, got {sorted(given)}")
-        for wanted in inputs:
-            self._check(wanted, given[wanted.name])
-        return {n: given[n] for n in names}
+        values = {**dict(zip(names, args, strict=False)), **named}
+        if set(values) != set(names):
+            raise InvalidArguments(f"OnnxModel: inputs must be {names}, got {sorted(values)}")
+        for expected in inputs:
+            self._check(expected, values[expected.name])
+        return {n: values[n] for n in names}
 
-    def _check(self, wanted: ModelInput, value: Any) -> None:
+    def _check(self, model_input: ModelInput, value: Any) -> None:
         if not hasattr(value, "shape"):
             return
         shape, dtype = tuple(value.shape), dtypes.name_of(value.dtype)
-        expected = self._float if wanted.dtype == "float32" else wanted.dtype
-        fits = wanted.shape is None or (
-            len(shape) == len(wanted.shape)
+        expected = self._float if model_input.dtype == "float32" else model_input.dtype
+        fits = model_input.shape is None or (
+            len(shape) == len(model_input.shape)
             and all(not isinstance(w, int) or w == s
-                    for w, s in zip(wanted.shape, shape, strict=True))
+                    for w, s in zip(model_input.shape, shape, strict=True))
         )  # fmt: skip
         if not fits:
             raise InvalidArguments(
-                f"OnnxModel: {wanted.name} must have shape {wanted.shape}, got {shape}"
+                f"OnnxModel: {model_input.name} must have shape {model_input.shape}, got {shape}"
             )
-        if dtypes.name_of(expected) != dtype and dtype not in (expected, wanted.dtype):
+        if dtypes.name_of(expected) != dtype and dtype not in (expected, model_input.dtype):
             raise InvalidArguments(
-                f"OnnxModel: {wanted.name} must have dtype {expected}, got {dtype}"
+                f"OnnxModel: {model_input.name} must have dtype {expected}, got {dtype}"
             )
 
     def _placed(
-        self, given: dict[str, Any], queue: Any
+        self, arguments: dict[str, Any], queue: Any
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return the arrays on the device, and those that remain on the host."""
         static_names, inputs = self._static_names, {i.name: i for i in self.inputs}
         values, static = {}, {}
-        for name, value in given.items():
+        for name, value in arguments.items():
             is_array = nested_arguments.is_array(value)
             if not is_array:
                 value = np.asarray(value, None if is_host(value) else inputs[name].dtype)
@@ -305,13 +305,13 @@ def _inputs_of(structure: bytes, places: str) -> tuple[ModelInput, ...]:
     return tuple(i for i in graph_of(structure).inputs if i.name not in weights)
 
 
-def _blank(name: str, given: Any, wanted: dict[str, str]) -> Any:
+def _blank(name: str, shape: Any, dtypes_of: dict[str, str]) -> Any:
     """Return an array of zeros of a shape; arrays as they are."""
-    if hasattr(given, "dtype"):
-        return given
-    if name not in wanted:
-        raise InvalidArguments(f"warmup: inputs must be among {list(wanted)}, got {name!r}")
-    return np.zeros(given, ml_dtypes.bfloat16 if wanted[name] == "bfloat16" else wanted[name])
+    if hasattr(shape, "dtype"):
+        return shape
+    if name not in dtypes_of:
+        raise InvalidArguments(f"warmup: inputs must be among {list(dtypes_of)}, got {name!r}")
+    return np.zeros(shape, ml_dtypes.bfloat16 if dtypes_of[name] == "bfloat16" else dtypes_of[name])
 
 
 def _encoded(item: tuple[str, np.ndarray]) -> Static:
@@ -406,7 +406,7 @@ def load(
         raise TypeError(f"onnx.load: dtype must be a floating-point type, got {name}")
     queue = device if hasattr(device, "sycl_device") else default_queue(device)
     with paused_collection():
-        made = OnnxModel(model_file.read(source), name, queue)
-    made.eval()
-    folded_calls.owns_arrays(made)
-    return made
+        model = OnnxModel(model_file.read(source), name, queue)
+    model.eval()
+    folded_calls.owns_arrays(model)
+    return model

@@ -75,7 +75,7 @@ def read(source: Any) -> ModelFile:
             for attribute in node.attribute:
                 if attribute.type == onnx.AttributeProto.TENSOR:
                     _resolve(attribute.t, folder)
-    parameters, buffers = _weights_taken(model)
+    parameters, buffers = _extracted_weights(model)
     return ModelFile(_checked(model).SerializeToString(deterministic=True), parameters, buffers)
 
 
@@ -147,11 +147,11 @@ def _resolve(tensor: TensorProto, folder: Path | None) -> None:
         raise wrong(
             f"tensor {tensor.name!r} must be in a file of the model's folder, got {info.location!r}"
         )
-    start, wanted = int(info.offset or 0), _nbytes(tensor)
-    length = wanted if info.length is None else int(info.length)
-    if start < 0 or length != wanted or start + length > path.stat().st_size:
+    start, n_bytes = int(info.offset or 0), _nbytes(tensor)
+    length = n_bytes if info.length is None else int(info.length)
+    if start < 0 or length != n_bytes or start + length > path.stat().st_size:
         raise wrong(
-            f"tensor {tensor.name!r} must have {wanted} bytes in {info.location!r}, got {length} "
+            f"tensor {tensor.name!r} must have {n_bytes} bytes in {info.location!r}, got {length} "
             f"from {start} of {path.stat().st_size}"
         )
     with path.open("rb") as file:
@@ -194,7 +194,7 @@ def to_array(tensor: TensorProto) -> np.ndarray:
         raise wrong(f"tensor {tensor.name!r}: {error}") from None
 
 
-def _weights_taken(
+def _extracted_weights(
     model: onnx.ModelProto,
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Turn floating-point initializers into graph inputs, and return them."""
@@ -206,10 +206,10 @@ def _weights_taken(
     names = [t.name for t in graph.initializer]
     if len(set(names)) != len(names) or "" in names:
         raise wrong("initializers must have names, each its own")
-    parameters, buffers, kept = {}, {}, []
+    parameters, buffers, remaining = {}, {}, []
     for tensor in graph.initializer:
         if not _is_weight(tensor) or tensor.name in on_host:
-            kept.append(tensor)
+            remaining.append(tensor)
         elif tensor.name in statistics:
             buffers[tensor.name] = to_array(tensor)
         else:
@@ -222,7 +222,7 @@ def _weights_taken(
     ]  # fmt: skip
     # Before version 4, initializers had to be inputs, which could override them.
     model.ir_version = max(model.ir_version, 4)
-    constants = [TensorProto.FromString(t.SerializeToString()) for t in kept]
+    constants = [TensorProto.FromString(t.SerializeToString()) for t in remaining]
     inputs = [onnx.ValueInfoProto.FromString(i.SerializeToString()) for i in inputs]
     del graph.initializer[:], graph.input[:]
     graph.initializer.extend(constants)
@@ -244,9 +244,9 @@ def _lift_constants(graph: onnx.GraphProto) -> None:
         is_constant = node.op_type == "Constant" and node.domain in ("", "ai.onnx")
         tensors = [a.t for a in node.attribute if a.name == "value"] if is_constant else []
         if len(tensors) == 1 and _is_weight(tensors[0]) and math.prod(tensors[0].dims) > 1:
-            made = graph.initializer.add()
-            made.CopyFrom(tensors[0])
-            made.name = next(iter(node.output), "")
+            initializer = graph.initializer.add()
+            initializer.CopyFrom(tensors[0])
+            initializer.name = next(iter(node.output), "")
             del graph.node[i]
 
 
@@ -256,10 +256,10 @@ def _roles(graph: onnx.GraphProto, versions: dict[str, int]) -> tuple[set[str], 
     for inner in _graphs(graph):
         for node in inner.node:
             domain = "" if node.domain == "ai.onnx" else node.domain
-            found = find(domain, node.op_type, versions.get(node.domain, 1))
-            if found is not None:
-                kept = found.host | found.constants
-                on_host |= {node.input[i] for i in kept if i < len(node.input)}
+            registered = find(domain, node.op_type, versions.get(node.domain, 1))
+            if registered is not None:
+                fixed = registered.host | registered.constants
+                on_host |= {node.input[i] for i in fixed if i < len(node.input)}
             if node.op_type == "BatchNormalization" and not domain:
                 statistics |= {*node.input[slice(*_BATCH_NORM_STATISTICS)], *node.input[4:5]}
     return on_host, statistics

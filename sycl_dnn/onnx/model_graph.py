@@ -98,12 +98,12 @@ def _dense(sparse: onnx.SparseTensorProto) -> np.ndarray:
     values, indices = model_file.to_array(sparse.values), model_file.to_array(sparse.indices)
     shape = tuple(sparse.dims)
     check_size(shape)
-    made = np.zeros(shape, values.dtype)
+    dense = np.zeros(shape, values.dtype)
     if indices.ndim == 1:
-        made.reshape(-1)[indices] = values
+        dense.reshape(-1)[indices] = values
     else:
-        made[tuple(indices.T)] = values
-    return made
+        dense[tuple(indices.T)] = values
+    return dense
 
 
 def check_size(shape: Any) -> None:
@@ -125,17 +125,17 @@ class Graph:
         self.constants |= {
             s.values.name: _dense(s) for s in proto.sparse_initializer if s.values.name
         }
-        wanted = {o.name for o in self.outputs}
+        needed = {o.name for o in self.outputs}
         nodes = []
         for proto_node in reversed(proto.node):
-            if wanted & set(proto_node.output):
+            if needed & set(proto_node.output):
                 nodes.append(Node(proto_node, versions))
-                wanted |= nodes[-1].reads
+                needed |= nodes[-1].reads
         self.nodes: list[Node] = nodes[::-1]
         own = {i.name for i in self.inputs} | set(self.constants)
-        made = {o for n in self.nodes for o in n.outputs}
+        computed = {o for n in self.nodes for o in n.outputs}
         #: Values from enclosing graphs.
-        self.captured: frozenset[str] = frozenset(wanted - own - made)
+        self.captured: frozenset[str] = frozenset(needed - own - computed)
         self._note_last_reads()
         #: Whether values are needed on the host, so that the graph cannot be one program.
         self.has_steps = any(n.operator and n.operator.is_step for n in self.all_nodes())
@@ -182,14 +182,14 @@ class Graph:
     @functools.cached_property
     def static_inputs(self) -> set[str]:
         """Return the names of the inputs whose values determine shapes."""
-        wanted: set[str] = set()
+        needed: set[str] = set()
         for node in reversed(self.nodes):
             if node.operator is None:
                 continue
-            wanted |= {n for i, n in enumerate(node.inputs) if n and i in node.operator.host}
-            if node.op in PASSED and wanted & set(node.outputs):
-                wanted |= set(node.inputs)
-        return wanted & {i.name for i in self.inputs}
+            needed |= {n for i, n in enumerate(node.inputs) if n and i in node.operator.host}
+            if node.op in PASSED and needed & set(node.outputs):
+                needed |= set(node.inputs)
+        return needed & {i.name for i in self.inputs}
 
 
 def _described(value: onnx.ValueInfoProto) -> ModelInput:

@@ -20,9 +20,9 @@ def _batch_norm(call: Call, x: Any, scale: Any, bias: Any, mean: Any, var: Any) 
     eps, momentum = call.get("epsilon", 1e-5), call.get("momentum", 0.9)
     narrow = name_of(x) == "float16"
     if call.get("training_mode", 0):
-        found, average = _statistics(x, (0, *range(2, len(x.shape))))
-        made = F.batch_norm(x, None, None, scale, bias, True, eps=eps)
-        return made, _mixed(mean, average, momentum), _mixed(var, found, momentum)
+        variance, average = _statistics(x, (0, *range(2, len(x.shape))))
+        normalized = F.batch_norm(x, None, None, scale, bias, True, eps=eps)
+        return normalized, _mixed(mean, average, momentum), _mixed(var, variance, momentum)
     if call.run.training and call.node.n_outputs == 1:
         return F.batch_norm(x, mean, var, scale, bias, True, 1 - momentum, eps)
     if narrow and name_of(scale) == "float32":
@@ -43,13 +43,13 @@ def _layer_norm(call: Call, x: Any, scale: Any, bias: Any = None) -> Any:
     axis, eps = _axis(call, x), call.get("epsilon", 1e-5)
     shape = tuple(x.shape[axis:])
     scale, bias = (v if v is None else F.broadcast_to(v, shape) for v in (scale, bias))
-    made = F.layer_norm(x, shape, scale, bias, eps)
+    normalized = F.layer_norm(x, shape, scale, bias, eps)
     if call.n_outputs == 1:
-        return made
+        return normalized
     axes = tuple(range(axis, len(x.shape)))
     wide = F.astype(x, "float32") if name_of(x) != "float64" else x
     mean, var = F.mean(wide, axes, True), F.var(wide, axes, correction=0, keepdim=True)
-    return made, mean, F.rsqrt(var + eps)
+    return normalized, mean, F.rsqrt(var + eps)
 
 
 operator("LayerNormalization", domain=MICROSOFT)(_layer_norm)
@@ -75,9 +75,9 @@ def _skip_layer_norm(call: Call, x: Any, skip: Any, *weights: Any) -> Any:
     if rest and rest[0] is not None:
         total = total + rest[0]
     shape, eps = tuple(x.shape[-1:]), call.get("epsilon", 1e-12)
-    made = F.rms_norm(total, shape, gamma, eps) if is_simple else \
+    normalized = F.rms_norm(total, shape, gamma, eps) if is_simple else \
         F.layer_norm(total, shape, gamma, beta, eps)  # fmt: skip
-    return made, None, None, total
+    return normalized, None, None, total
 
 
 @operator("InstanceNormalization")
@@ -134,5 +134,5 @@ def _dropped(call: Call, x: Any, ratio: float, training: bool) -> Any:
         return x, ones
     if call.n_outputs == 1:
         return F.dropout(x, ratio)
-    kept = F.dropout(F.full_like(x, 1.0), ratio)
-    return x * kept, F.ne(kept, 0.0)
+    factors = F.dropout(F.full_like(x, 1.0), ratio)
+    return x * factors, F.ne(factors, 0.0)

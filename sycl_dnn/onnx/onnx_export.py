@@ -68,16 +68,16 @@ class ExportTrace(Trace):
 
     def capture(self, value: Any) -> Tensor:
         """Return the tensor of an array that the function refers to: a weight or a constant."""
-        made = super().capture(value)
-        if id(made) not in self._values and not isinstance(value, Seed) and not self._is_inside:
-            bare = value.data if isinstance(value, Frozen) else value
-            name = self._names.get(id(bare))
+        tensor = super().capture(value)
+        if id(tensor) not in self._values and not isinstance(value, Seed) and not self._is_inside:
+            array = value.data if isinstance(value, Frozen) else value
+            name = self._names.get(id(array))
             if name is None:
-                self.note(made, "", to_host(bare))
+                self.note(tensor, "", to_host(array))
             else:
-                self.weights[name] = bare
-                self.note(made, name)
-        return made
+                self.weights[name] = array
+                self.note(tensor, name)
+        return tensor
 
     def note(self, tensor: Tensor, name: str, array: np.ndarray | None = None) -> None:
         """Note the name of a tensor in the graph, or that it is a constant."""
@@ -89,11 +89,11 @@ class ExportTrace(Trace):
             self.graph.shapes[name] = value.shape
 
     def value_of(self, tensor: Tensor, reader: str) -> Value:
-        """Return what a tensor is in the graph."""
-        found = self._values.get(id(tensor)) or self._views.get(_elements(tensor))
-        if found is None:
+        """Return the value in the graph that a tensor stands for."""
+        value = self._values.get(id(tensor)) or self._views.get(_elements(tensor))
+        if value is None:
             raise unsupported(reader, "it reads an array that none of the layer's functions made")
-        return found
+        return value
 
     def joined(
         self, function: Any, body: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
@@ -112,29 +112,29 @@ class ExportTrace(Trace):
             result = body(*args, **kwargs)
         finally:
             self._is_inside = False
-        made = [v for v in tree.leaves(result) if isinstance(v, Tensor)]
-        if any(id(v) not in self._values for v in made):
-            self._write(name, row, function, args, kwargs, made)
+        results = [v for v in tree.leaves(result) if isinstance(v, Tensor)]
+        if any(id(v) not in self._values for v in results):
+            self._write(name, row, function, args, kwargs, results)
         return result
 
     def _check_known(self, name: str, result: Any) -> None:
         for leaf in tree.leaves(result):
-            known = id(leaf) in self._values or not isinstance(leaf, Tensor)
-            if not known and _elements(leaf) not in self._views:
+            is_recorded = id(leaf) in self._values or not isinstance(leaf, Tensor)
+            if not is_recorded and _elements(leaf) not in self._views:
                 raise unsupported(name.strip("_"), "there is no rule for this function")
 
     def _write(
-        self, name: str, row: Any, function: Any, args: Any, kwargs: Any, made: list[Tensor]
+        self, name: str, row: Any, function: Any, args: Any, kwargs: Any, tensors: list[Tensor]
     ) -> None:
         parameters = getattr(function, "parameters", None) or inspect.signature(function).parameters
         signature = inspect.Signature(list(parameters.values()))
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        given = {n: self._in_graph(v, name) for n, v in bound.arguments.items()}
-        results = [Value("", tuple(t.shape), str(t.dtype)) for t in made]
-        names = row(self.graph, SimpleNamespace(**given), results)
+        values = {n: self._in_graph(v, name) for n, v in bound.arguments.items()}
+        results = [Value("", tuple(t.shape), str(t.dtype)) for t in tensors]
+        names = row(self.graph, SimpleNamespace(**values), results)
         names = [names] if isinstance(names, str) else names
-        for tensor, result in zip(made, names, strict=True):
+        for tensor, result in zip(tensors, names, strict=True):
             if isinstance(result, Value):
                 self.note(tensor, result.name, result.array)
             else:
@@ -166,8 +166,8 @@ def _weight_names(function: Any) -> dict[int, str]:
     inner = inspect.unwrap(function)
     if not inspect.isfunction(inner):
         return {}
-    found = inspect.getclosurevars(inner)
-    held = {**found.globals, **found.nonlocals}
+    closure = inspect.getclosurevars(inner)
+    held = {**closure.globals, **closure.nonlocals}
     return {i: n for name, value in held.items() for i, n in _named(value, f"{name}.")}
 
 
@@ -189,7 +189,9 @@ def _state(module: Module) -> list[tuple[str, Any]]:
     return [(n, v.data if isinstance(v, Frozen) else v) for n, v in named]
 
 
-def _input_names(function: Any, examples: Sequence[Any], given: Sequence[str] | None) -> list[str]:
+def _input_names(
+    function: Any, examples: Sequence[Any], requested: Sequence[str] | None
+) -> list[str]:
     """Return a name for each array among the examples."""
     called = function.forward if isinstance(function, Module) else function
     parameters = list(inspect.signature(called).parameters.values())
@@ -200,12 +202,12 @@ def _input_names(function: Any, examples: Sequence[Any], given: Sequence[str] | 
         n = len(nested_arguments.arrays_of(example))
         is_one = nested_arguments.is_array(example)
         names += [name] if is_one else [f"{name}_{k}" for k in range(n)]
-    if given is not None:
-        if len(given) != len(names) or len(set(given)) != len(given):
+    if requested is not None:
+        if len(requested) != len(names) or len(set(requested)) != len(requested):
             raise InvalidArguments(
-                f"export: inputs must be {len(names)} different names, got {list(given)}"
+                f"export: inputs must be {len(names)} different names, got {list(requested)}"
             )
-        names = list(given)
+        names = list(requested)
     return names
 
 
@@ -217,18 +219,18 @@ def _axes(dynamic: Any, names: Sequence[str], arrays: Sequence[Any]) -> list[Dyn
     unknown = sorted(set(dynamic) - set(names))
     if unknown:
         raise InvalidArguments(f"export: dynamic must have names of inputs, {names}, got {unknown}")
-    made: list[Dynamic] = []
+    axes: list[Dynamic] = []
     for name, array in zip(names, arrays, strict=True):
-        wanted = dict(dynamic.get(name, {}))
-        for axis, symbol in wanted.items():
+        symbols = dict(dynamic.get(name, {}))
+        for axis, symbol in symbols.items():
             if not (isinstance(symbol, str) and symbol.isidentifier()):
                 raise InvalidArguments(f"export: a symbolic size must be a name, got {symbol!r}")
             if not 0 <= axis < array.ndim:
                 raise InvalidArguments(
                     f"export: axes of {name} in dynamic must be in [0, {array.ndim}), got {axis}"
                 )
-        made.append(wanted)
-    return made
+        axes.append(symbols)
+    return axes
 
 
 # --- Recordings
@@ -272,27 +274,27 @@ class _Recorder:
 
     def _fitting(self, symbol: str) -> tuple[int, int, int]:
         """Return three sizes that the function accepts for a symbol."""
-        found, error = [], None
+        accepted, error = [], None
         for size in candidates(self.sizes[symbol]):
             try:
                 self.record({**{s: max(n, 2) for s, n in self.sizes.items()}, symbol: size})
-                found.append(size)
+                accepted.append(size)
             except (ValueError, TypeError, IndexError) as raised:
                 error = raised
-            if len(found) == 3:
-                return found[0], found[1], found[2]
+            if len(accepted) == 3:
+                return accepted[0], accepted[1], accepted[2]
         raise InvalidArguments(
-            f"export: {symbol} must be a size that can change, got {found} as those that the "
+            f"export: {symbol} must be a size that can change, got {accepted} as those that the "
             f"function accepts"
         ) from error
 
     def record(self, sizes: Mapping[str, int]) -> tuple[ExportTrace, list[Tensor]]:
         """Return the trace of the function for inputs of these sizes, and its results."""
         arrays = iter(self._sized(sizes))
-        given = nested_arguments.replaced(tuple(self.examples), lambda _: next(arrays))
+        args = nested_arguments.replaced(tuple(self.examples), lambda _: next(arrays))
         queue = self.arrays[0].sycl_queue
         trace = ExportTrace(place_of(queue)[0].engine, self.weight_names)
-        swapped, _ = arguments.traced(trace, given, {})
+        swapped, _ = arguments.traced(trace, args, {})
         tensors = [v for v in tree.leaves(swapped) if isinstance(v, Tensor)]
         for tensor, name in zip(tensors, self.names, strict=True):
             trace.note(tensor, name)
@@ -303,33 +305,33 @@ class _Recorder:
         return trace, _results(trace, result)
 
     def _sized(self, sizes: Mapping[str, int]) -> list[Any]:
-        made = []
+        resized = []
         for array, symbols in zip(self.arrays, self.axes, strict=True):
             shape = [sizes.get(symbols.get(i, ""), n) for i, n in enumerate(array.shape)]
             if tuple(shape) == tuple(array.shape):
-                made.append(array)
+                resized.append(array)
                 continue
             dtype = str(array.dtype)
             zeros = dpnp.zeros(shape, dtype="float32" if dtype == "bfloat16" else dtype,
                                sycl_queue=array.sycl_queue)  # fmt: skip
-            made.append(F.astype(zeros, dtype))
-        return made
+            resized.append(F.astype(zeros, dtype))
+        return resized
 
 
 def _results(trace: ExportTrace, result: Any) -> list[Tensor]:
-    made = []
+    tensors = []
     for leaf in tree.leaves(result):
         if isinstance(leaf, Tensor):
-            made.append(leaf)
+            tensors.append(leaf)
         elif nested_arguments.is_array(leaf):
-            made.append(trace.capture(leaf))
+            tensors.append(trace.capture(leaf))
         elif leaf is not None:
             raise InvalidArguments(
                 f"export: the function must return arrays, got {type(leaf).__name__}"
             )
-    if not made:
+    if not tensors:
         raise InvalidArguments("export: the function must return an array")
-    return made
+    return tensors
 
 
 # --- The model
@@ -364,26 +366,26 @@ def _described(name: str, dtype: str, columns: Sequence[Sequence[int]], symbols:
     return helper.make_tensor_value_info(name, type_number(dtype), shape)
 
 
-def _output_names(given: Sequence[str] | None, n: int) -> list[str]:
-    if given is None:
+def _output_names(names: Sequence[str] | None, n: int) -> list[str]:
+    if names is None:
         return ["output"] if n == 1 else [f"output_{i}" for i in range(n)]
-    if len(given) != n or len(set(given)) != n:
-        raise InvalidArguments(f"export: outputs must be {n} different names, got {list(given)}")
-    return list(given)
+    if len(names) != n or len(set(names)) != n:
+        raise InvalidArguments(f"export: outputs must be {n} different names, got {list(names)}")
+    return list(names)
 
 
 def _returned(
-    nodes: list[Node], values: Sequence[Value], names: Sequence[str], taken: set[str]
+    nodes: list[Node], values: Sequence[Value], names: Sequence[str], reserved: set[str]
 ) -> list[Node]:
     """Return the nodes, with the results under the names of the outputs."""
-    clash = sorted(taken.intersection(names))
+    clash = sorted(reserved.intersection(names))
     if clash:
         raise InvalidArguments(f"export: outputs must have their own names, got {clash}")
     renamed: dict[str, str] = {}
     copies = []
     for value, name in zip(values, names, strict=True):
-        is_made = value.array is None and value.name not in taken
-        if is_made and value.name not in renamed:
+        is_computed = value.array is None and value.name not in reserved
+        if is_computed and value.name not in renamed:
             renamed[value.name] = name
         else:
             source = value.array if value.array is not None else renamed.get(value.name, value.name)
@@ -459,8 +461,8 @@ def export(
     nodes = merged([t.graph for t in traces], symbols)
     nodes = _returned(nodes, values, outputs, {*names, *trace.weights})
     protos = _Protos()
-    made = [protos.of(n) for n in nodes]
-    read = {name for node in made for name in node.input}
+    ops = [protos.of(n) for n in nodes]
+    read = {name for node in ops for name in node.input}
     rows = [
         [t.graph.shapes[name] for t in traces] for name in names
     ] + [[r[i].shape for _, r in recorded] for i in range(len(results))]  # fmt: skip
@@ -474,7 +476,7 @@ def export(
     ]
     title = arguments.name_of(f).strip("<>")
     graph = helper.make_graph(
-        [*protos.constants, *made], title, described[: len(names)], described[len(names) :], weights
+        [*protos.constants, *ops], title, described[: len(names)], described[len(names) :], weights
     )
     opsets = [helper.make_opsetid("", OPSET)]
     model = helper.make_model(

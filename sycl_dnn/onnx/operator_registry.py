@@ -82,8 +82,8 @@ def delayed_form(name: str) -> Callable[[Body], Body]:
 
 def in_delayed_form(name: str, call: Call, *inputs: Any) -> Any:
     """Return the result of the first form that fits ``Delayed`` inputs; None if none does."""
-    found = (body(call, *inputs) for body in _DELAYED_FORMS.get(name, ()))
-    return next((made for made in found if made is not None), None)
+    results = (body(call, *inputs) for body in _DELAYED_FORMS.get(name, ()))
+    return next((result for result in results if result is not None), None)
 
 
 def find(domain: str, name: str, version: int) -> Operator | None:
@@ -150,9 +150,9 @@ class Call:
     def step(self, function: Callable[..., Any], *arrays: Any, shape: Any, dtype: str) -> Any:
         """Record a function over dpnp arrays as a step; its errors name the node."""
 
-        def run(*given: Any) -> Any:
+        def run(*inputs: Any) -> Any:
             try:
-                return function(*given)
+                return function(*inputs)
             except (ArithmeticError, LookupError, TypeError, ValueError) as error:
                 title, name = f"{self.node.title}-{self.node.version}", self.node.name
                 raise InvalidArguments(f"{title} (node {name!r}): {error}") from error
@@ -173,7 +173,7 @@ def checked_axis(call: Call, axis: int, rank: int) -> int:
 
 def checked_axes(call: Call, axes: Sequence[int], rank: int) -> tuple[int, ...]:
     """Return axes counted from the front, each once."""
-    made = tuple(checked_axis(call, int(axis), rank) for axis in axes)
-    if len(set(made)) != len(made):
+    checked = tuple(checked_axis(call, int(axis), rank) for axis in axes)
+    if len(set(checked)) != len(checked):
         raise ValueError(f"axes must differ, got {list(axes)}")
-    return made
+    return checked

@@ -42,13 +42,13 @@ def _pooled(call: Call, x: Any) -> tuple[int, Windows, list[int]]:
 
 def _symmetric(over: Windows, sizes: Any) -> tuple[int, ...] | None:
     """Return torch's symmetric padding for the same windows; None if there is none."""
-    made = []
+    padding = []
     for (low, high), k, s in zip(over.pads, over.kernel, over.strides, strict=True):
         # A remainder of less than a stride is not covered by any window.
         if not (high <= low < high + s and 2 * low <= k):
             return None
-        made.append(low)
-    return tuple(made)
+        padding.append(low)
+    return tuple(padding)
 
 
 @operator("MaxPool")
@@ -63,8 +63,8 @@ def _max_pool(call: Call, x: Any) -> Any:
     pool, rest = _MAX[rank - 1], (over.kernel, over.strides, before, over.dilations)
     if call.n_outputs == 1:
         return F.astype(pool(wide, *rest), dtype)
-    made, index = pool(wide, *rest, return_indices=True)
-    return F.astype(made, dtype), _flat_index(call, index, x.shape, wide.shape[2:], pads)
+    maxima, index = pool(wide, *rest, return_indices=True)
+    return F.astype(maxima, dtype), _flat_index(call, index, x.shape, wide.shape[2:], pads)
 
 
 def _flat_index(call: Call, index: Any, shape: Any, padded: Any, pads: Any) -> Any:
@@ -80,10 +80,10 @@ def _flat_index(call: Call, index: Any, shape: Any, padded: Any, pads: Any) -> A
         places = places[::-1]
     n = math.prod(shape[:2])
     flat = (np.arange(n) * math.prod(shape[2:])).reshape(*shape[:2], *(1,) * len(sizes))
-    made, step = call.device(flat.astype(np.int64)), 1
+    flat_index, step = call.device(flat.astype(np.int64)), 1
     for place, size in zip(places, sizes, strict=True):
-        made, step = made + place * step, step * size
-    return made
+        flat_index, step = flat_index + place * step, step * size
+    return flat_index
 
 
 def _sums(call: Call, x: Any, rank: int, over: Windows) -> Any:
@@ -103,14 +103,14 @@ def _average_pool(call: Call, x: Any) -> Any:
     if before is not None and max(over.dilations) == 1 and not call.get("ceil_mode", 0):
         return _AVERAGE[rank - 1](x, over.kernel, over.strides, before, False, with_pads)
     whole = windows(call, x.shape[2:], over.kernel).pads
-    made = np.ones((), np.int64)
+    n_summed = np.ones((), np.int64)
     for axis in range(rank):
         starts = np.arange(counts[axis]) * over.strides[axis] - over.pads[axis][0]
         places = starts[:, None] + np.arange(over.kernel[axis]) * over.dilations[axis]
         low, high = whole[axis] if with_pads else (0, 0)
         inside = ((places >= -low) & (places < x.shape[2 + axis] + high)).sum(1)
-        made = made[..., None] * inside
-    return _sums(call, x, rank, over) / call.device(made.astype(name_of(x)))
+        n_summed = n_summed[..., None] * inside
+    return _sums(call, x, rank, over) / call.device(n_summed.astype(name_of(x)))
 
 
 @operator("LpPool")
@@ -129,13 +129,13 @@ def _max_unpool(call: Call, x: Any, index: Any, shape: Any = None) -> Any:
         (s - 1) * t - low - high + k
         for s, t, k, (low, high) in zip(sizes, over.strides, over.kernel, over.pads, strict=True)
     ]
-    wanted = own if shape is None else call.ints(shape)[2:]
+    output_sizes = own if shape is None else call.ints(shape)[2:]
     blank = F.full((n * channels * math.prod(own),), 0.0, device=call.run.queue)
     # Indices refer to the size that the pooling had.
     flat = F.reshape(F.astype(index, "int64"), (-1,))
-    made = F.reshape(F.scatter(blank, 0, flat, F.reshape(x, (-1,))), (n, channels, *own))
-    more = [(0, b - a) for a, b in zip(own, wanted, strict=True)]
-    return F.pad(made, widths(more)) if any(map(any, more)) else made
+    unpooled = F.reshape(F.scatter(blank, 0, flat, F.reshape(x, (-1,))), (n, channels, *own))
+    more = [(0, b - a) for a, b in zip(own, output_sizes, strict=True)]
+    return F.pad(unpooled, widths(more)) if any(map(any, more)) else unpooled
 
 
 def _spatial(x: Any) -> tuple[int, ...]:

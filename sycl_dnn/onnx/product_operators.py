@@ -24,31 +24,31 @@ def _turned(x: Any, is_turned: Any) -> Any:
 def _gemm(call: Call, a: Any, b: Any, c: Any = None) -> Any:
     alpha, beta = call.get("alpha", 1.0), call.get("beta", 1.0)
     a, b = _turned(a, call.get("transA", 0)), _turned(b, call.get("transB", 0))
-    made = F.matmul(a, b)
+    product = F.matmul(a, b)
     if alpha != 1:
-        made = made * (alpha if is_float(made) else int(alpha))
+        product = product * (alpha if is_float(product) else int(alpha))
     if c is None:
-        return made
-    return made + (c if beta == 1 else c * (beta if is_float(c) else int(beta)))
+        return product
+    return product + (c if beta == 1 else c * (beta if is_float(c) else int(beta)))
 
 
 @operator(["FusedMatMul", "TransposeMatMul"], domain=MICROSOFT)
 def _fused_matmul(call: Call, a: Any, b: Any) -> Any:
     if call.get("transBatchA", 0) or call.get("transBatchB", 0):
         call.refuse("transBatchA and transBatchB must be 0")
-    made = F.matmul(_turned(a, call.get("transA", 0)), _turned(b, call.get("transB", 0)))
-    return made * call.get("alpha", 1.0) if call.get("alpha", 1.0) != 1 else made
+    product = F.matmul(_turned(a, call.get("transA", 0)), _turned(b, call.get("transB", 0)))
+    return product * call.get("alpha", 1.0) if call.get("alpha", 1.0) != 1 else product
 
 
 @operator("FusedGemm", domain=MICROSOFT)
 def _fused_gemm(call: Call, a: Any, b: Any, c: Any = None) -> Any:
-    made, activation = _gemm(call, a, b, c), call.get("activation", "")
+    product, activation = _gemm(call, a, b, c), call.get("activation", "")
     alpha = call.get("activation_alpha", 0.01)
-    found = {"": lambda x: x, "Relu": F.relu, "Sigmoid": F.sigmoid, "Tanh": F.tanh,
+    activations = {"": lambda x: x, "Relu": F.relu, "Sigmoid": F.sigmoid, "Tanh": F.tanh,
              "LeakyRelu": lambda x: F.leaky_relu(x, alpha)}  # fmt: skip
-    if activation not in found:
-        call.refuse(f"activation must be one of {', '.join(found)}, got {activation}")
-    return found[activation](made)
+    if activation not in activations:
+        call.refuse(f"activation must be one of {', '.join(activations)}, got {activation}")
+    return activations[activation](product)
 
 
 @operator("Einsum", 12)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers as quantized integers and back: by given scales, and by those of the values."""
+"""Quantization to integers and back, by scales in the model or by the range of the values."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def _along(call: Call, value: Any, x: Any) -> Any:
     return value.reshape(shape) if is_host(value) else F.reshape(value, shape)
 
 
-def _rounded_wide(made: Any, zero: Any, dtype: str) -> Any:
+def _rounded_wide(scaled: Any, zero: Any, dtype: str) -> Any:
     """Return floats as integers of a type: halves to even, then the zero point, saturated."""
     low, high = _WIDE_LIMITS[dtype]
-    made = F.round(made)
+    scaled = F.round(scaled)
     if zero is not None:
-        made = made + F.astype(zero, name_of(made))
-    return F.astype(F.astype(F.clamp(made, float(low), float(high)), "int32"), dtype)
+        scaled = scaled + F.astype(zero, name_of(scaled))
+    return F.astype(F.astype(F.clamp(scaled, float(low), float(high)), "int32"), dtype)
 
 
 @operator("QuantizeLinear", mixed=True, constants=(1,))
@@ -67,14 +67,14 @@ def _quantize(call: Call, x: Any, scale: Any, zero: Any = None) -> Any:
 
 def _quantize_on_host(call: Call, x: Any, scale: Any, zero: Any, dtype: str) -> Any:
     """Quantize to types that the device lacks: floats of 8 and 4 bits, integers of 4 and 2."""
-    made = x.astype(np.float32) / _along(call, scale.astype(np.float32), x)
+    scaled = x.astype(np.float32) / _along(call, scale.astype(np.float32), x)
     if "float" in dtype:
-        return cast(call, made, dtype)
+        return cast(call, scaled, dtype)
     bits, is_signed = int(dtype.lstrip("uint")), dtype.startswith("i")
     low = -(2 ** (bits - 1)) if is_signed else 0
     shift = 0 if zero is None else _along(call, call.host(zero).astype(np.float32), x)
-    made = np.clip(np.rint(made) + shift, low, low + 2**bits - 1)
-    return made.astype(np.int8).astype(numpy_dtype(dtype))
+    scaled = np.clip(np.rint(scaled) + shift, low, low + 2**bits - 1)
+    return scaled.astype(np.int8).astype(numpy_dtype(dtype))
 
 
 @operator("DequantizeLinear", mixed=True, constants=(1,))
@@ -91,11 +91,11 @@ def _floats(call: Call, x: Any, scale: Any, zero: Any) -> Any:
     """Return integers, or narrow floats, in their scale; constants are converted once."""
     dtype = call.get("output_dtype", 0)
     target = call.dtype(dtype) if dtype else name_of(scale)
-    given = [x, scale] if zero is None else [x, scale, zero]
-    if all(map(is_host, given)):
-        return call.run.once("DequantizeLinear", given, lambda: _on_host(call, target, *given))
+    args = [x, scale] if zero is None else [x, scale, zero]
+    if all(map(is_host, args)):
+        return call.run.once("DequantizeLinear", args, lambda: _on_host(call, target, *args))
     if target == "float8_e8m0fnu" or (is_host(x) and not fits_device(x.dtype)):
-        return call.device(_on_host(call, target, *map(call.host, given)))
+        return call.device(_on_host(call, target, *map(call.host, args)))
     x = call.device(x)
     scale, zero = (v if v is None else _along(call, call.device(v), x) for v in (scale, zero))
     if name_of(x) not in LIMITS:
@@ -104,10 +104,10 @@ def _floats(call: Call, x: Any, scale: Any, zero: Any) -> Any:
 
 
 def _on_host(call: Call, target: str, x: Any, scale: Any, zero: Any = None) -> Any:
-    made = x.astype(np.float32)
+    values = x.astype(np.float32)
     if zero is not None:
-        made = made - _along(call, zero.astype(np.float32), x)
-    return cast(call, made * _along(call, scale.astype(np.float32), x), target)
+        values = values - _along(call, zero.astype(np.float32), x)
+    return cast(call, values * _along(call, scale.astype(np.float32), x), target)
 
 
 @operator("DynamicQuantizeLinear", 11)

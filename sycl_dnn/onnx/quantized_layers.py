@@ -47,15 +47,15 @@ def _operands(call: Call, x: Any, w: Any, bias: Any, axis: int) -> _Operands | N
     if not is_single or (several and (w.axis % parts != axis or w.scale.shape != (n,))):
         return None
     shape = tuple(-1 if i == axis else 1 for i in range(parts))
-    found = weights_in_int8(call, values, w.x, x.zero, w.zero, shape)
-    if found is None or found[1] is not None:
+    integers = weights_in_int8(call, values, w.x, x.zero, w.zero, shape)
+    if integers is None or integers[1] is not None:
         return None
     zero = None if x.zero is None else _number(call, x.zero, "int32")
     scale = F.reshape(call.device(w.scale), (-1,)) if several else _number(call, w.scale, "float32")
-    given = F.QuantizedTensor(values, _number(call, x.scale, "float32"), zero)
-    weight = F.QuantizedTensor(found[0], scale, None, axis if several else None)
+    quantized_x = F.QuantizedTensor(values, _number(call, x.scale, "float32"), zero)
+    weight = F.QuantizedTensor(integers[0], scale, None, axis if several else None)
     bias = opened(bias)
-    return _Operands(given, weight, None if bias is None else call.device(bias))
+    return _Operands(quantized_x, weight, None if bias is None else call.device(bias))
 
 
 def _product(call: Call, function: Callable[..., Any]) -> Product:
@@ -71,48 +71,48 @@ def _product(call: Call, function: Callable[..., Any]) -> Product:
 
 @delayed_form("Conv")
 def _convolution(call: Call, x: Any, w: Any, bias: Any = None) -> Product | None:
-    found = _operands(call, x, w, bias, 0)
-    over = None if found is None else placed_windows(call, found.x.data, found.weight.data)
-    if found is None or over is None:
+    operands = _operands(call, x, w, bias, 0)
+    over = None if operands is None else placed_windows(call, operands.x.data, operands.weight.data)
+    if operands is None or over is None:
         return None
     function = (F.quantized_conv1d, F.quantized_conv2d, F.quantized_conv3d)[len(over[0]) - 1]
-    given = (*found, *over, call.get("group", 1))
-    return _product(call, lambda **out: function(*given, **out))
+    args = (*operands, *over, call.get("group", 1))
+    return _product(call, lambda **out: function(*args, **out))
 
 
 @delayed_form("MatMul")
 def _matmul(call: Call, x: Any, w: Any) -> Product | None:
-    is_known = isinstance(w, Dequantized)
-    found = _operands(call, x, w, None, len(w.x.shape) - 1) if is_known else None
-    if found is None or found.weight.data.ndim != 2:
+    is_quantized = isinstance(w, Dequantized)
+    operands = _operands(call, x, w, None, len(w.x.shape) - 1) if is_quantized else None
+    if operands is None or operands.weight.data.ndim != 2:
         return None
-    return _product(call, lambda **out: _rows(found.x, found.weight, out))
+    return _product(call, lambda **out: _rows(operands.x, operands.weight, out))
 
 
 def _rows(x: Any, weight: Any, out: dict[str, Any]) -> Any:
     """Multiply all rows of an array of any rank at once."""
     *lead, k = x.data.shape
-    made = F.quantized_matmul(x._replace(data=F.reshape(x.data, (-1, k))), weight, **out)
+    product = F.quantized_matmul(x._replace(data=F.reshape(x.data, (-1, k))), weight, **out)
     shape = (*lead, weight.data.shape[1])
     if out:
-        return made._replace(data=F.reshape(made.data, shape))
-    return F.reshape(made, shape)
+        return product._replace(data=F.reshape(product.data, shape))
+    return F.reshape(product, shape)
 
 
 @delayed_form("Gemm")
 def _gemm(call: Call, x: Any, w: Any, bias: Any = None) -> Product | None:
     plain = call.get("alpha", 1.0) == call.get("beta", 1.0) == 1 and not call.get("transA", 0)
-    found = _operands(call, x, w, bias, 0) if plain and call.get("transB", 0) else None
-    if found is None or (found.bias is not None and found.bias.ndim != 1):
+    operands = _operands(call, x, w, bias, 0) if plain and call.get("transB", 0) else None
+    if operands is None or (operands.bias is not None and operands.bias.ndim != 1):
         return None
-    return _product(call, lambda **out: F.quantized_linear(*found, **out))
+    return _product(call, lambda **out: F.quantized_linear(*operands, **out))
 
 
 @delayed_form("QuantizeLinear")
 def _quantize(call: Call, x: Any, scale: Any, zero: Any = None) -> Any:
     dtype = "uint8" if zero is None else name_of(zero)
-    given = [v for v in (scale, zero) if v is not None]
-    single = all(isinstance(v, np.ndarray) and v.size == 1 for v in given)
+    parameters = [v for v in (scale, zero) if v is not None]
+    single = all(isinstance(v, np.ndarray) and v.size == 1 for v in parameters)
     if not (isinstance(x, Product) and single and dtype in LIMITS) or name_of(scale) != "float32":
         return None
     if zero is None and call.get("output_dtype", 0):

@@ -60,7 +60,7 @@ class Weights(NamedTuple):
 def _activations(call: Call, kind: Kind, n: int) -> list[Activation]:
     names = [a.lower() for a in call.get("activations", kind.activations * n)]
     alphas, betas = iter(call.get("activation_alpha", [])), iter(call.get("activation_beta", []))
-    made: list[Activation] = []
+    activations: list[Activation] = []
     for name in names:
         if name not in _ACTIVATIONS:
             call.refuse(f"activation {name} is not supported")
@@ -70,8 +70,8 @@ def _activations(call: Call, kind: Kind, n: int) -> list[Activation]:
         if name in ("affine", "scaledtanh", "hardsigmoid"):
             b = next(betas, b)
         clip = call.get("clip")
-        made.append(_clipped(_ACTIVATIONS[name], a, b, clip))
-    return made
+        activations.append(_clipped(_ACTIVATIONS[name], a, b, clip))
+    return activations
 
 
 def _clipped(function: Any, a: float, b: float, clip: float | None) -> Activation:
@@ -93,21 +93,21 @@ def _whole(call: Call, kind: Kind, x: Any, weights: list[Weights], state: list[A
     """Run all directions by torch's function; return (T, D, N, H) and the last states."""
     params = []
     hidden = call.need("hidden_size")
-    for one in weights:
-        params += [_rows(one.input, kind.order), _rows(one.state, kind.order)]
-        if one.bias is None:
-            one = one._replace(bias=F.full_like(F.reshape(F.narrow(
-                F.cat([one.state, one.state], 0), 1, 0, 1), (-1,)), 0.0))  # fmt: skip
-        params += [_rows(b, kind.order) for b in F.chunk(one.bias, 2, 0)]
+    for direction in weights:
+        params += [_rows(direction.input, kind.order), _rows(direction.state, kind.order)]
+        if direction.bias is None:
+            direction = direction._replace(bias=F.full_like(F.reshape(F.narrow(
+                F.cat([direction.state, direction.state], 0), 1, 0, 1), (-1,)), 0.0))  # fmt: skip
+        params += [_rows(b, kind.order) for b in F.chunk(direction.bias, 2, 0)]
     is_relu = call.get("activations", ["tanh"])[0].lower() == "relu"
     function: Any = {"LSTM": F.lstm, "GRU": F.gru, "RNN": F.rnn_relu if is_relu else F.rnn_tanh}[
         call.op.removeprefix("DynamicQuantize")
     ]
-    given = (state[0], state[1]) if kind.gates == 4 else state[0]
-    made, last = function(x, given, params, bidirectional=len(weights) == 2)
+    initial = (state[0], state[1]) if kind.gates == 4 else state[0]
+    output, last = function(x, initial, params, bidirectional=len(weights) == 2)
     steps, n = x.shape[:2]
-    made = F.permute(F.reshape(made, (steps, n, len(weights), hidden)), (0, 2, 1, 3))
-    return made, list(last) if isinstance(last, tuple) else [last]
+    output = F.permute(F.reshape(output, (steps, n, len(weights), hidden)), (0, 2, 1, 3))
+    return output, list(last) if isinstance(last, tuple) else [last]
 
 
 def _lstm_step(x: Any, h: Any, c: Any, one: Weights, act: list[Activation], call: Call) -> Any:
@@ -201,23 +201,23 @@ def run(call: Call, kind: Kind, x: Any, weights: list[Weights], lengths: Any, st
     blank = F.full((len(weights), n, hidden), 0.0, device=call.run.queue)
     state = [F.astype(blank, x.dtype) if s is None else s for s in state]
     if _is_standard(call, kind, lengths, weights):
-        made, last = _whole(call, kind, x, weights, state)
+        output, last = _whole(call, kind, x, weights, state)
     else:
         act = _activations(call, kind, len(weights))
         each = len(act) // len(weights)
-        found = [
+        by_direction = [
             _direction(
                 call, kind, x, one, [F.select(s, 0, d) for s in state], lengths,
                 d == 1 or call.get("direction", "forward") == "reverse",
                 act[d * each : (d + 1) * each],
             ) for d, one in enumerate(weights)
         ]  # fmt: skip
-        made = F.stack([rows for rows, _ in found], 1)
-        last = [F.stack(list(s), 0) for s in zip(*(s for _, s in found), strict=True)]
+        output = F.stack([rows for rows, _ in by_direction], 1)
+        last = [F.stack(list(s), 0) for s in zip(*(s for _, s in by_direction), strict=True)]
     if layout:
-        made = F.permute(made, (2, 0, 1, 3))
+        output = F.permute(output, (2, 0, 1, 3))
         last = [F.transpose(s, 0, 1) for s in last]
-    return (made, *last)
+    return (output, *last)
 
 
 def _network(call: Call, kind: Kind, x: Any, lengths: Any, state: list[Any], *every: Any) -> Any:
@@ -245,30 +245,30 @@ def _quantized_lstm(
     r_scale: Any = None, r_zero: Any = None,
 ) -> Any:  # fmt: skip
     """Weights are (directions, channels, 4 * hidden) of 8 bits; products are in floats."""
-    given = [call.device(v) for v in (x, lengths, h, c, bias, peepholes)]
-    x, lengths, h, c, bias, peepholes = given
+    operands = [call.device(v) for v in (x, lengths, h, c, bias, peepholes)]
+    x, lengths, h, c, bias, peepholes = operands
     weights = (_wide_weights(call, w, w_scale, w_zero), _wide_weights(call, r, r_scale, r_zero))
-    given = [x, h, c, *weights, bias, peepholes]
+    operands = [x, h, c, *weights, bias, peepholes]
     if name_of(x) == "float32" and are_exact(call.run.queue) and halves(call.run.queue):
         # Half the memory to read; 8 bits of a mantissa are no fewer than the weights have.
-        given = [v if v is None else F.astype(v, "bfloat16") for v in given]
-    x, h, c, *rest = given
-    made = _network(call, _KINDS["LSTM"], x, lengths, [h, c], *rest)
-    return tuple(F.astype(v, "float32") for v in made)
+        operands = [v if v is None else F.astype(v, "bfloat16") for v in operands]
+    x, h, c, *rest = operands
+    outputs = _network(call, _KINDS["LSTM"], x, lengths, [h, c], *rest)
+    return tuple(F.astype(v, "float32") for v in outputs)
 
 
 def _wide_weights(call: Call, values: Any, scale: Any, zero: Any) -> Any:
     """Return weights of 8 bits in float32, (directions, 4 * hidden, channels)."""
-    given = [v for v in (values, scale, zero) if v is not None]
+    operands = [v for v in (values, scale, zero) if v is not None]
     shape = (scale.shape[0], 1, -1) if len(scale.shape) else (1, 1, 1)
 
     def wide(values: np.ndarray, scale: np.ndarray, zero: Any = None) -> Any:
-        made = values.astype(np.float32)
-        made = made if zero is None else made - zero.astype(np.float32).reshape(shape)
-        return np.swapaxes(made * scale.reshape(shape), 1, 2)
+        floats = values.astype(np.float32)
+        floats = floats if zero is None else floats - zero.astype(np.float32).reshape(shape)
+        return np.swapaxes(floats * scale.reshape(shape), 1, 2)
 
-    if all(map(is_host, given)):
-        return call.run.once("DynamicQuantizeLSTM", given, lambda: wide(*given))
-    values, scale, *zeros = map(call.device, given)
+    if all(map(is_host, operands)):
+        return call.run.once("DynamicQuantizeLSTM", operands, lambda: wide(*operands))
+    values, scale, *zeros = map(call.device, operands)
     zero = F.reshape(zeros[0], shape) if zeros else None
     return F.transpose(dequantized(values, F.reshape(scale, shape), zero), 1, 2)

@@ -45,8 +45,8 @@ def _of_nothing(x: Any, axes: tuple[int, ...], keepdim: bool, is_least: bool) ->
 
 def _mean(x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
     if is_float(x) and len(x.shape) > 3 and sorted(axes) == [*range(2, len(x.shape))]:
-        made = mean_of_images(x)
-        return made if keepdim else F.reshape(made, tuple(x.shape[:2]))
+        mean = mean_of_images(x)
+        return mean if keepdim else F.reshape(mean, tuple(x.shape[:2]))
     if is_float(x):
         return F.mean(x, axes, keepdim)
     n = math.prod(x.shape[a] for a in axes)
@@ -79,16 +79,16 @@ _REDUCTIONS: dict[str, Reduction] = {
 
 @operator(_REDUCTIONS, host=(1,))
 def _reduce(call: Call, x: Any, axes: Any = None) -> Any:
-    given, reduction = call.get("axes", axes), _REDUCTIONS[call.op]
-    rank, found = len(x.shape), [] if given is None else call.ints(given)
-    if not found:
+    requested, reduction = call.get("axes", axes), _REDUCTIONS[call.op]
+    rank, numbers = len(x.shape), [] if requested is None else call.ints(requested)
+    if not numbers:
         if call.get("noop_with_empty_axes", 0):
             # Each element is reduced by itself.
             return reduction(F.unsqueeze(x, -1), (rank,), False)
-        found = list(range(rank))
+        numbers = list(range(rank))
     if not rank:
         return reduction(F.reshape(x, (1,)), (0,), False)
-    return reduction(x, checked_axes(call, found, rank), bool(call.get("keepdims", 1)))
+    return reduction(x, checked_axes(call, numbers, rank), bool(call.get("keepdims", 1)))
 
 
 @operator(["ArgMax", "ArgMin"])
@@ -96,9 +96,9 @@ def _arg(call: Call, x: Any) -> Any:
     axis = checked_axis(call, call.get("axis", 0), len(x.shape))
     function = F.argmax if call.op == "ArgMax" else F.argmin
     is_last = call.get("select_last_index", 0)
-    made = function(F.flip(x, axis) if is_last else x, axis, bool(call.get("keepdims", 1)))
-    made = F.astype(made, "int64")
-    return x.shape[axis] - 1 - made if is_last else made
+    index = function(F.flip(x, axis) if is_last else x, axis, bool(call.get("keepdims", 1)))
+    index = F.astype(index, "int64")
+    return x.shape[axis] - 1 - index if is_last else index
 
 
 def _flat(function: Callable[..., Any], x: Any, axis: int) -> Any:
@@ -110,8 +110,8 @@ def _flat(function: Callable[..., Any], x: Any, axis: int) -> Any:
 
 def _hardmax(x: Any, axis: int) -> Any:
     n, rank = x.shape[axis], len(x.shape)
-    made = F.astype(F.one_hot(F.astype(F.argmax(x, axis), "int64"), n), name_of(x))
-    return F.movedim(made, rank - 1, axis % rank)
+    one_hot = F.astype(F.one_hot(F.astype(F.argmax(x, axis), "int64"), n), name_of(x))
+    return F.movedim(one_hot, rank - 1, axis % rank)
 
 
 _SOFT = {"Softmax": F.softmax, "LogSoftmax": F.log_softmax, "Hardmax": _hardmax}
@@ -136,5 +136,5 @@ def _cumulative(call: Call, x: Any, axis: Any) -> Any:
     if call.get("exclusive", 0):
         first = F.full_like(F.narrow(x, place, 0, 1), 0 if is_sum else 1)
         x = F.cat([first, F.narrow(x, place, 0, x.shape[place] - 1)], place)
-    made = F.astype((F.cumsum if is_sum else F.cumprod)(x, place), name_of(x))
-    return F.flip(made, place) if call.get("reverse", 0) else made
+    cumulated = F.astype((F.cumsum if is_sum else F.cumprod)(x, place), name_of(x))
+    return F.flip(cumulated, place) if call.get("reverse", 0) else cumulated

@@ -93,16 +93,16 @@ def _weights(call: Call, axis: Stretch, places: np.ndarray) -> np.ndarray:
     reach = (1 if is_linear else 2) / shrink
     taps = np.floor(places)[:, None] + np.arange(-math.ceil(reach), math.ceil(reach) + 2)
     distance = np.abs(taps - places[:, None]) * shrink
-    made = np.maximum(1 - distance, 0) if is_linear else \
+    tap_weights = np.maximum(1 - distance, 0) if is_linear else \
         _cubic(distance, call.get("cubic_coeff_a", -0.75))  # fmt: skip
     outside = (taps < 0) | (taps >= axis.size)
     if call.get("exclude_outside", 0):
-        made = np.where(outside, 0.0, made)
+        tap_weights = np.where(outside, 0.0, tap_weights)
     if call.get("exclude_outside", 0) or call.get("antialias", 0):
-        made = made / made.sum(1, keepdims=True)
+        tap_weights = tap_weights / tap_weights.sum(1, keepdims=True)
     weights = np.zeros((axis.new, axis.size))
     rows = np.broadcast_to(np.arange(axis.new)[:, None], taps.shape)
-    np.add.at(weights, (rows, np.clip(taps, 0, axis.size - 1).astype(int)), made)
+    np.add.at(weights, (rows, np.clip(taps, 0, axis.size - 1).astype(int)), tap_weights)
     return weights
 
 
@@ -165,12 +165,12 @@ def _along(call: Call, x: Any, axis: int, stretch: Stretch, places: Any, mode: s
     wide = dtype if dtype == "float64" else "float32"
     weights = _weights(call, stretch, places).T.astype(wide)
     moved = F.movedim(F.astype(x, wide), axis, -1)
-    made = F.matmul(moved, call.device(np.ascontiguousarray(weights)))
-    made = F.movedim(made, -1, axis)
+    resized = F.matmul(moved, call.device(np.ascontiguousarray(weights)))
+    resized = F.movedim(resized, -1, axis)
     if "int" in dtype:
         info = np.iinfo(dtype)
-        made = F.clamp(F.round(made), float(info.min), float(info.max))
-    return F.astype(made, dtype)
+        resized = F.clamp(F.round(resized), float(info.min), float(info.max))
+    return F.astype(resized, dtype)
 
 
 def _extrapolated(call: Call, x: Any, outside: list[tuple[int, np.ndarray]]) -> Any:
@@ -184,10 +184,10 @@ def _extrapolated(call: Call, x: Any, outside: list[tuple[int, np.ndarray]]) -> 
 
 @operator("Upsample", host=(1,))
 def _upsample(call: Call, x: Any, scales: Any = None) -> Any:
-    given = call.get("scales", scales)
-    if given is None:
-        given = [1.0, 1.0, call.need("height_scale"), call.need("width_scale")]
-    return _resized(call, x, None, given, None, "asymmetric")
+    factors = call.get("scales", scales)
+    if factors is None:
+        factors = [1.0, 1.0, call.need("height_scale"), call.need("width_scale")]
+    return _resized(call, x, None, factors, None, "asymmetric")
 
 
 @operator("Resize", 10, host=(1,))

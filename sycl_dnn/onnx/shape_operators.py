@@ -35,15 +35,15 @@ def reshaped(x: Any, shape: Sequence[int]) -> Any:
 
 @operator("Reshape", host=(1,), mixed=True)
 def _reshape(call: Call, x: Any, shape: Any = None) -> Any:
-    wanted = call.ints(call.get("shape", shape))
+    sizes = call.ints(call.get("shape", shape))
     if not call.get("allowzero", 0):
-        if any(n == 0 and i >= len(x.shape) for i, n in enumerate(wanted)):
+        if any(n == 0 and i >= len(x.shape) for i, n in enumerate(sizes)):
             raise ValueError(f"shape must not copy an axis that {tuple(x.shape)} lacks")
-        wanted = [x.shape[i] if n == 0 else n for i, n in enumerate(wanted)]
-    if wanted.count(-1) == 1:
-        rest = -math.prod(wanted)
-        wanted[wanted.index(-1)] = math.prod(x.shape) // rest if rest else 0
-    return reshaped(x, wanted)
+        sizes = [x.shape[i] if n == 0 else n for i, n in enumerate(sizes)]
+    if sizes.count(-1) == 1:
+        rest = -math.prod(sizes)
+        sizes[sizes.index(-1)] = math.prod(x.shape) // rest if rest else 0
+    return reshaped(x, sizes)
 
 
 @operator("Flatten", mixed=True)
@@ -61,10 +61,10 @@ def _transpose(call: Call, x: Any) -> Any:
 
 @operator("Squeeze", host=(1,), mixed=True)
 def _squeeze(call: Call, x: Any, axes: Any = None) -> Any:
-    found = call.get("axes", axes)
-    if found is None:
+    requested = call.get("axes", axes)
+    if requested is None:
         return reshaped(x, [n for n in x.shape if n != 1])
-    dropped = checked_axes(call, call.ints(found), len(x.shape))
+    dropped = checked_axes(call, call.ints(requested), len(x.shape))
     if any(x.shape[i] != 1 for i in dropped):
         raise ValueError(f"axes must have size 1, got {dropped} of shape {tuple(x.shape)}")
     return reshaped(x, [n for i, n in enumerate(x.shape) if i not in dropped])
@@ -72,9 +72,9 @@ def _squeeze(call: Call, x: Any, axes: Any = None) -> Any:
 
 @operator("Unsqueeze", host=(1,), mixed=True)
 def _unsqueeze(call: Call, x: Any, axes: Any = None) -> Any:
-    found = call.ints(call.get("axes", axes))
-    rank = len(x.shape) + len(found)
-    new, sizes = checked_axes(call, found, rank), iter(x.shape)
+    requested = call.ints(call.get("axes", axes))
+    rank = len(x.shape) + len(requested)
+    new, sizes = checked_axes(call, requested, rank), iter(x.shape)
     return reshaped(x, [1 if i in new else next(sizes) for i in range(rank)])
 
 
@@ -90,9 +90,9 @@ def _concat(call: Call, *xs: Any) -> Any:
 @operator("Split", host=(1,))
 def _split(call: Call, x: Any, sizes: Any = None) -> Any:
     axis = checked_axis(call, call.get("axis", 0), len(x.shape))
-    given, n = call.get("split", sizes), x.shape[axis]
-    if given is not None:
-        parts = call.ints(given)
+    requested, n = call.get("split", sizes), x.shape[axis]
+    if requested is not None:
+        parts = call.ints(requested)
         if sum(parts) != n or min(parts, default=0) < 0:
             raise ValueError(f"split must add up to {n}, got {parts}")
     else:
@@ -156,9 +156,9 @@ def _sliced(call: Call, x: Any, index: list[Any]) -> Any:
 
 @operator("Expand", host=(1,))
 def _expand(call: Call, x: Any, shape: Any) -> Any:
-    wanted = np.broadcast_shapes(tuple(x.shape), tuple(call.ints(shape)))
-    check_size(wanted)
-    return F.broadcast_to(x, wanted)
+    new_shape = np.broadcast_shapes(tuple(x.shape), tuple(call.ints(shape)))
+    check_size(new_shape)
+    return F.broadcast_to(x, new_shape)
 
 
 @operator("Tile", host=(1,))
@@ -181,13 +181,13 @@ def widths(pairs: Sequence[tuple[int, int]]) -> list[int]:
 @operator("Pad", host=(1, 2, 3))
 def _pad(call: Call, x: Any, pads: Any = None, value: Any = None, axes: Any = None) -> Any:
     rank = len(x.shape)
-    given = call.ints(call.get("pads", call.get("paddings", pads)))
+    amounts = call.ints(call.get("pads", call.get("paddings", pads)))
     places = range(rank) if axes is None else checked_axes(call, call.ints(axes), rank)
-    if len(given) != 2 * len(places):
-        raise ValueError(f"pads must have {2 * len(places)} numbers, got {len(given)}")
+    if len(amounts) != 2 * len(places):
+        raise ValueError(f"pads must have {2 * len(places)} numbers, got {len(amounts)}")
     pairs = [(0, 0)] * rank
     for i, axis in enumerate(places):
-        pairs[axis] = (given[i], given[i + len(places)])
+        pairs[axis] = (amounts[i], amounts[i + len(places)])
     check_size([n + low + high for n, (low, high) in zip(x.shape, pairs, strict=True)])
     mode = call.get("mode", "constant")
     if mode == "constant":

@@ -28,10 +28,10 @@ def _window(call: Call, size: Any) -> Any:
     check_size((n,))
     period = n if call.get("periodic", 1) else n - 1
     angle = 2 * np.pi * np.arange(n) / max(period, 1)
-    made = np.zeros(n)
+    window = np.zeros(n)
     for i, factor in enumerate(_WINDOWS[call.op]):
-        made += (-1) ** i * factor * np.cos(i * angle)
-    return made.astype(call.dtype(call.get("output_datatype", 1)))
+        window += (-1) ** i * factor * np.cos(i * angle)
+    return window.astype(call.dtype(call.get("output_datatype", 1)))
 
 
 @operator("MelWeightMatrix", 17, host=range(5))
@@ -43,16 +43,16 @@ def _mel_weights(call: Call, bins: Any, length: Any, rate: Any, low: Any, high: 
     step = (edges[1] - edges[0]) / (n + 2)
     mel = np.arange(n + 2) * step + edges[0]
     places = np.floor((size + 1) * (700 * (10 ** (mel / 2595) - 1)) / sample_rate).astype(int)
-    made = np.zeros((columns, n))
+    weights = np.zeros((columns, n))
     for i in range(n):
         first, middle, last = places[i : i + 3]
         if middle == first:
-            made[middle, i] = 1
+            weights[middle, i] = 1
         else:
-            made[first : middle + 1, i] = np.arange(middle + 1 - first) / (middle - first)
+            weights[first : middle + 1, i] = np.arange(middle + 1 - first) / (middle - first)
         if last != middle:
-            made[middle:last, i] = (last - np.arange(middle, last)) / (last - middle)
-    return made.astype(call.dtype(call.get("output_datatype", 1)))
+            weights[middle:last, i] = (last - np.arange(middle, last)) / (last - middle)
+    return weights.astype(call.dtype(call.get("output_datatype", 1)))
 
 
 def _transformed(call: Call, x: Any, n: int, axis: int, inverse: bool, onesided: bool) -> Any:
@@ -62,13 +62,13 @@ def _transformed(call: Call, x: Any, n: int, axis: int, inverse: bool, onesided:
     shape[axis] = n // 2 + 1 if onesided and not inverse else n
     is_real_result = onesided and inverse
 
-    def step(given: Any) -> Any:
-        z = given[..., 0] + 1j * given[..., 1] if given.shape[-1] == 2 else given[..., 0]
+    def step(array: Any) -> Any:
+        z = array[..., 0] + 1j * array[..., 1] if array.shape[-1] == 2 else array[..., 0]
         if is_real_result:
             return in_dtype(dpnp.expand_dims(dpnp.fft.irfft(z, n, axis), -1), dtype)
-        made = dpnp.fft.ifft(z, n, axis) if inverse else dpnp.fft.fft(z, n, axis)
-        made = dpnp.moveaxis(dpnp.moveaxis(made, axis, 0)[: shape[axis]], 0, axis)
-        return in_dtype(dpnp.stack([made.real, made.imag], axis=-1), dtype)
+        spectrum = dpnp.fft.ifft(z, n, axis) if inverse else dpnp.fft.fft(z, n, axis)
+        spectrum = dpnp.moveaxis(dpnp.moveaxis(spectrum, axis, 0)[: shape[axis]], 0, axis)
+        return in_dtype(dpnp.stack([spectrum.real, spectrum.imag], axis=-1), dtype)
 
     last = 1 if is_real_result else 2
     return call.step(step, x, shape=(*shape, last), dtype=dtype)

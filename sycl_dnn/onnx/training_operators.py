@@ -39,8 +39,8 @@ def _for_each(n_states: int) -> Callable[[Callable[..., Any]], Callable[..., Any
     def decorate(rule: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:
         def body(call: Call, rate: Any, step: Any, *groups: Any) -> Any:
             n = len(groups) // (2 + n_states)
-            made = [rule(call, rate, step, *groups[i::n]) for i in range(n)]
-            return tuple(v for values in zip(*made, strict=True) for v in values)
+            updated = [rule(call, rate, step, *groups[i::n]) for i in range(n)]
+            return tuple(v for values in zip(*updated, strict=True) for v in values)
 
         return body
 

@@ -63,15 +63,15 @@ def _deform_conv(
     grid = F.flip(F.permute(places, (0, 1, 2, 4, 5, 3)), 5)
     grid = F.reshape(grid, (n * parts, taps * rows, columns, 2))
     image = F.reshape(x, (n * parts, channels // parts, height, width))
-    found = F.grid_sample(image, grid, "bilinear", "zeros", True)
-    found = F.reshape(found, (n, parts, channels // parts, taps, rows, columns))
+    samples = F.grid_sample(image, grid, "bilinear", "zeros", True)
+    samples = F.reshape(samples, (n, parts, channels // parts, taps, rows, columns))
     if mask is not None:
-        found = found * F.reshape(mask, (n, parts, 1, taps, rows, columns))
+        samples = samples * F.reshape(mask, (n, parts, 1, taps, rows, columns))
     each = channels // groups
-    found = F.reshape(found, (n, groups, each * taps, rows * columns))
+    samples = F.reshape(samples, (n, groups, each * taps, rows * columns))
     weights = F.reshape(w, (groups, w.shape[0] // groups, each * taps))
-    made = F.reshape(F.matmul(weights, found), (n, w.shape[0], rows, columns))
-    return made if bias is None else made + F.reshape(bias, (-1, 1, 1))
+    output = F.reshape(F.matmul(weights, samples), (n, w.shape[0], rows, columns))
+    return output if bias is None else output + F.reshape(bias, (-1, 1, 1))
 
 
 def _starts(over: Windows, axis: int, n: int) -> np.ndarray:
@@ -80,25 +80,25 @@ def _starts(over: Windows, axis: int, n: int) -> np.ndarray:
 
 def _first_places(over: Windows, tops: Any, lefts: Any, rows: int, columns: int) -> np.ndarray:
     """Return each tap's position without offsets, (taps, 2, rows, columns)."""
-    made = np.empty((int(tops.size), 2, rows, columns))
-    made[:, 0] = tops.reshape(-1, 1, 1) + _starts(over, 0, rows)[:, None]
-    made[:, 1] = lefts.reshape(-1, 1, 1) + _starts(over, 1, columns)
-    return made
+    positions = np.empty((int(tops.size), 2, rows, columns))
+    positions[:, 0] = tops.reshape(-1, 1, 1) + _starts(over, 0, rows)[:, None]
+    positions[:, 1] = lefts.reshape(-1, 1, 1) + _starts(over, 1, columns)
+    return positions
 
 
 @operator("MaxRoiPool", host=(1,))
 def _max_roi_pool(call: Call, x: Any, rois: Any) -> Any:
     height, width = call.need("pooled_shape")
     scale = call.get("spatial_scale", 1.0)
-    made = []
+    pooled = []
     for batch, *box in rois:
         left, top, right, bottom = (int(np.floor(v * scale + 0.5)) for v in box)
         image = F.select(x, 0, int(batch))
         rows = _cells(top, bottom, height, x.shape[2])
         columns = _cells(left, right, width, x.shape[3])
         cells = [[_peak(image, r, c) for c in columns] for r in rows]
-        made.append(F.stack([F.stack(row, 1) for row in cells], 1))
-    return F.stack(made, 0)
+        pooled.append(F.stack([F.stack(row, 1) for row in cells], 1))
+    return F.stack(pooled, 0)
 
 
 def _cells(first: int, last: int, n: int, size: int) -> list[range]:

@@ -67,13 +67,13 @@ class Recording:
     Parameters
     ----------
     prefix : str
-        What the numbers in names begin with.
+        Prefix of the numbers in names.
     """
 
     def __init__(self, prefix: str = "") -> None:
         self._prefix = prefix
         self.nodes: list[Node] = []
-        #: By name of a value, where it is known.
+        #: Known shapes, by name of the value.
         self.shapes: dict[str, tuple[int, ...]] = {}
         self._counts: Counter[str] = Counter()
 
@@ -86,11 +86,11 @@ class Recording:
         self._counts[op] += 1
         name = f"{op}:{self._prefix}{self._counts[op]}"
         names = (name, *(f"{name}:{i}" for i in range(1, outputs)))
-        given = [_operand(v) for v in inputs]
-        while given and isinstance(given[-1], str) and not given[-1]:
-            given.pop()
-        kept = {n: v for n, v in attributes.items() if v is not None}
-        self.nodes.append(Node(op, tuple(given), names, kept))
+        operands = [_operand(v) for v in inputs]
+        while operands and isinstance(operands[-1], str) and not operands[-1]:
+            operands.pop()
+        present = {n: v for n, v in attributes.items() if v is not None}
+        self.nodes.append(Node(op, tuple(operands), names, present))
         return names if outputs > 1 else name
 
     def number(self, value: Any, dtype: str) -> np.ndarray:
@@ -117,10 +117,10 @@ def type_number(dtype: str) -> int:
     from onnx import TensorProto
 
     names = {"float32": "FLOAT", "float64": "DOUBLE"}
-    found = getattr(TensorProto, names.get(dtype, dtype.upper()), None)
-    if found is None:
+    number = getattr(TensorProto, names.get(dtype, dtype.upper()), None)
+    if number is None:
         raise unsupported(f"the data type {dtype}", "ONNX has no such type")
-    return int(found)
+    return int(number)
 
 
 # --- Sizes that are symbols: the same function recorded for several sizes
@@ -146,17 +146,17 @@ class Symbols:
     def linear(self, values: Sequence[int]) -> Terms | None:
         """Return factors by symbol, and a whole summand, that give a number in each setting."""
         first = self.settings[0]
-        made: Terms = {}
+        terms: Terms = {}
         for symbol, setting, value in zip(
             self.sources, self.settings[1:], values[1:], strict=False
         ):
-            made[symbol,] = Fraction(value - values[0], setting[symbol] - first[symbol])
-        rest = values[0] - sum(f * first[s] for (s,), f in made.items())
-        last = rest + sum(f * self.settings[-1][s] for (s,), f in made.items())
+            terms[symbol,] = Fraction(value - values[0], setting[symbol] - first[symbol])
+        rest = values[0] - sum(f * first[s] for (s,), f in terms.items())
+        last = rest + sum(f * self.settings[-1][s] for (s,), f in terms.items())
         if last != values[-1] or rest.denominator != 1:
             return None
-        made[()] = Fraction(rest)
-        return {names: f for names, f in made.items() if f}
+        terms[()] = Fraction(rest)
+        return {names: f for names, f in terms.items() if f}
 
     def product(self, values: Sequence[int]) -> Terms | None:
         """Return symbols whose product, with a factor, is a number in each setting."""
@@ -195,11 +195,11 @@ class Symbols:
         return parts[0] if len(parts) == 1 else graph.node("Concat", *parts, axis=0)
 
     def _expression(self, graph: Recording, values: Sequence[int], what: str) -> Any:
-        found = self.linear(values) or self.product(values)
-        if found is None:
+        expression = self.linear(values) or self.product(values)
+        if expression is None:
             raise unsupported(what, f"a number is {list(values)} for sizes {self.settings}")
         terms: list[Any] = []
-        for names, factor in found.items():
+        for names, factor in expression.items():
             term: Any = Ints((factor.numerator,))
             for i, symbol in enumerate(names):
                 size = self.size(graph, symbol)
@@ -215,18 +215,18 @@ class Symbols:
 
 def merged(recordings: Sequence[Recording], symbols: Symbols) -> list[Node]:
     """Return the nodes of a function for all sizes, from those for each setting of them."""
-    made = Recording("size")
+    graph = Recording("size")
     for nodes in zip(*(r.nodes for r in recordings), strict=False):
         first = nodes[0]
         if any(n[2:] != first[2:] or _named(n) != _named(first) for n in nodes):
             raise unsupported(first.outputs[0], f"its form depends on the sizes {symbols.settings}")
         inputs = [
-            _input(made, recordings, nodes, i, symbols) for i in range(len(first.inputs))
+            _input(graph, recordings, nodes, i, symbols) for i in range(len(first.inputs))
         ]  # fmt: skip
-        made.nodes.append(first._replace(inputs=tuple(inputs)))
+        graph.nodes.append(first._replace(inputs=tuple(inputs)))
     if len({len(r.nodes) for r in recordings}) > 1:
         raise unsupported("the function", f"its form depends on the sizes {symbols.settings}")
-    return made.nodes
+    return graph.nodes
 
 
 def _named(node: Node) -> tuple[Any, ...]:
@@ -234,7 +234,7 @@ def _named(node: Node) -> tuple[Any, ...]:
 
 
 def _input(
-    made: Recording, recordings: Sequence[Recording], nodes: Sequence[Node], at: int,
+    graph: Recording, recordings: Sequence[Recording], nodes: Sequence[Node], at: int,
     symbols: Symbols,
 ) -> Any:  # fmt: skip
     """Return an input of a node, with numbers that depend on sizes computed in the graph."""
@@ -242,7 +242,7 @@ def _input(
     if isinstance(values[0], str) or all(_same(v, values[0]) for v in values):
         return values[0]
     if isinstance(values[0], np.ndarray):
-        return _constant(made, values, symbols, what)
+        return _constant(graph, values, symbols, what)
     if len({len(v) for v in values}) > 1:
         raise unsupported(what, f"it has other axes for sizes {symbols.settings}")
     columns = list(zip(*values, strict=True))
@@ -250,7 +250,7 @@ def _input(
         source = nodes[0].inputs[0]
         shapes = [r.shapes.get(source, ()) for r in recordings]
         columns = _kept_sizes(columns, shapes)
-    return symbols.ints(made, columns, what)
+    return symbols.ints(graph, columns, what)
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -275,32 +275,32 @@ def _kept_sizes(
     return columns
 
 
-def _constant(made: Recording, values: Sequence[np.ndarray], symbols: Symbols, what: str) -> Any:
+def _constant(graph: Recording, values: Sequence[np.ndarray], symbols: Symbols, what: str) -> Any:
     """Return a constant whose size depends on symbols: of one number, or counting."""
     flat = [v.ravel() for v in values]
     longest = max(flat, key=len)
     if longest.size and len({v.ndim for v in values}) == 1:
         if all((v == longest[0]).all() for v in flat):
-            shape = symbols.ints(made, list(zip(*(v.shape for v in values), strict=True)), what)
-            return made.node("Expand", longest[:1].reshape(()), shape)
+            shape = symbols.ints(graph, list(zip(*(v.shape for v in values), strict=True)), what)
+            return graph.node("Expand", longest[:1].reshape(()), shape)
         start, step = (int(v) for v in (longest[0], longest[1] - longest[0]))
         counted = start + step * np.arange(longest.size)
         if values[0].ndim == 1 and all((v == counted[: v.size]).all() for v in flat):
-            end = symbols.ints(made, [[start + step * v.size for v in flat]], what)
+            end = symbols.ints(graph, [[start + step * v.size for v in flat]], what)
             first, by = (np.asarray(v, np.int64) for v in (start, step))
-            whole = made.node("Range", first, made.node("Squeeze", end, Ints((0,))), by)
-            return made.node("Cast", whole, to=type_number(longest.dtype.name))
+            whole = graph.node("Range", first, graph.node("Squeeze", end, Ints((0,))), by)
+            return graph.node("Cast", whole, to=type_number(longest.dtype.name))
     raise unsupported(what, f"a constant depends on sizes, {symbols.settings}")
 
 
 def without_unused(nodes: Sequence[Node], outputs: Sequence[str]) -> list[Node]:
     """Return the nodes that the outputs need."""
-    needed, kept = set(outputs), []
+    needed, used = set(outputs), []
     for node in reversed(nodes):
         if needed.intersection(node.outputs):
-            kept.append(node)
+            used.append(node)
             needed.update(v for v in node.inputs if isinstance(v, str))
-    return kept[::-1]
+    return used[::-1]
 
 
 def candidates(size: int) -> Iterator[int]:
@@ -311,12 +311,12 @@ def candidates(size: int) -> Iterator[int]:
         yield from (size - 1, math.ceil(size / 2))
 
 
-#: ``row(graph, **arguments, made)`` writes the nodes of a function and returns its results' names.
+#: ``row(graph, arguments, outputs)`` writes a function's nodes and returns its results' names.
 Row = Callable[..., Any]
 
 
 class Rows(dict[str, Row]):
-    """What writes functions, by their names."""
+    """Writers of functions, by name."""
 
     def row(self, *names: str) -> Callable[[Row], Row]:
         """Register a function for these names."""
