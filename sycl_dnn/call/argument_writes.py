@@ -35,8 +35,8 @@ class ArgumentMarks(OfCaller):
         super().__init__()
         self.number, self.strides, self.has_gradient = number, strides, False
 
-    def written(self, value: Any, writer: str, made: Any) -> Any:
-        """Return the result of a function that writes ``made`` over an argument, or a view of one.
+    def written(self, value: Any, writer: str, result: Any) -> Any:
+        """Return the result of a function that writes ``result`` over an argument or a view of it.
 
         Raises
         ------
@@ -53,7 +53,7 @@ class ArgumentMarks(OfCaller):
         replace = getattr(trace, "replace", None)
         if replace is not None:
             trace.rewritten.setdefault(number, (argument.as_it_is(), argument))
-            replace(value, made, writer)
+            replace(value, result, writer)
             return value
         if self or value.shape != argument.shape or value.strides != self.strides:
             raise NeedsArrays(
@@ -61,9 +61,9 @@ class ArgumentMarks(OfCaller):
                 "write to the whole argument, or to a copy of it"
             )
         self.append(writer)
-        made.marks = ArgumentMarks(number, made.strides)
-        trace.rewritten[number] = (argument, made)
-        return made
+        result.marks = ArgumentMarks(number, result.strides)
+        trace.rewritten[number] = (argument, result)
+        return result
 
 
 class InnerArgumentMarks(OfCaller):
@@ -71,7 +71,7 @@ class InnerArgumentMarks(OfCaller):
 
     __slots__ = ()
 
-    def written(self, value: Any, writer: str, made: Any) -> Any:
+    def written(self, value: Any, writer: str, result: Any) -> Any:
         """Raise TypeError."""
         raise TypeError(
             f"{writer}: an argument of a differentiated function cannot be written to inside of a "
@@ -79,11 +79,11 @@ class InnerArgumentMarks(OfCaller):
         )
 
 
-def marked(trace: Any, shown: Any, argument: Any) -> Any:
+def marked(trace: Any, seen: Any, argument: Any) -> Any:
     """Return what a function sees of an argument, with marks that say so."""
-    shown.marks = ArgumentMarks(len(trace.given), shown.strides)
+    seen.marks = ArgumentMarks(len(trace.given), seen.strides)
     trace.given.append(argument)
-    return shown
+    return seen
 
 
 def refuse_differentiated(args: Iterable[Any]) -> None:
@@ -105,5 +105,5 @@ def write_back(trace: Any) -> None:
     """Update the memory of the arguments that a function has written to; it has returned."""
     rewritten, trace.rewritten = trace.rewritten, {}
     for argument, value in rewritten.values():
-        made = trace.convert(value, str(argument.dtype))
-        trace.update(argument, made, _WORDS, is_alone=True)
+        converted = trace.convert(value, str(argument.dtype))
+        trace.update(argument, converted, _WORDS, is_alone=True)

@@ -406,8 +406,8 @@ def traced(trace: Trace, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, A
     """Return the arguments of a call with a tensor for each array."""
 
     def swap(value: Any) -> Tensor:
-        made = trace.described(argument_of(trace, value))
-        return argument_writes.marked(trace, made, made)
+        tensor = trace.described(argument_of(trace, value))
+        return argument_writes.marked(trace, tensor, tensor)
 
     return (
         [replaced(a, swap) for a in args],

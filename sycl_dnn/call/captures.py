@@ -88,8 +88,8 @@ class Captures:
     def named(self) -> list[str]:
         """Return the constants, arrays and objects that code reads, as text with their names."""
         names = [(_name(read, key), value) for read, key, value in self._reads]
-        shown = [_shown(name, value) for name, value in names if name and not _is_code(value)]
-        return list(dict.fromkeys(shown))
+        texts = [_shown(name, value) for name, value in names if name and not _is_code(value)]
+        return list(dict.fromkeys(texts))
 
 
 def _name(read: Any, key: Any) -> str:

@@ -144,13 +144,13 @@ class Recording(RecordedRun):
 
     def argument(self, value: Any) -> RecordedTensor:
         """Return the value of the next array of the call."""
-        made = self.shown_as(described(value))
+        recorded = self.shown_as(described(value))
         self._given.append(value)
-        return argument_writes.marked(self, made, made)
+        return argument_writes.marked(self, recorded, recorded)
 
-    def replace(self, tensor: RecordedTensor, made: RecordedTensor, writer: str) -> None:
+    def replace(self, tensor: RecordedTensor, result: RecordedTensor, writer: str) -> None:
         """Let a value, and what it is a view of, stand for the result of a write from now on."""
-        written_views.write(self, tensor, made, writer)
+        written_views.write(self, tensor, result, writer)
 
     def assign(self, tensor: RecordedTensor, key: Any, value: Any) -> None:
         """Do as ``tensor[key] = value``."""
@@ -169,9 +169,9 @@ class Recording(RecordedRun):
     def shown_as(self, description: Any) -> Any:
         """Return the next value; None describes one that is no tensor."""
         number = len(self.seen)
-        made: Any = RecordedTensor(self, number, *description) if description else Opaque(number)
-        self.seen.append(made)
-        return made
+        value: Any = RecordedTensor(self, number, *description) if description else Opaque(number)
+        self.seen.append(value)
+        return value
 
     def checked(self, tensor: RecordedTensor) -> Recording:
         """Return the recording of a value, unless its function has returned."""
@@ -212,9 +212,9 @@ class Recording(RecordedRun):
     def _leaf(self, value: Any) -> Any:
         if value.__class__ in PLAIN or isinstance(value, (float, np.generic)):
             return value
-        known = self._numbers.get(id(value))
-        if known is not None:
-            return KnownValue(known)
+        number = self._numbers.get(id(value))
+        if number is not None:
+            return KnownValue(number)
         self._note(value)
         if not isinstance(value, Tensor):
             return NewValue(None)
@@ -249,12 +249,12 @@ class Recording(RecordedRun):
 
     def _called(self, body: Any, args: Any, kwargs: Any, settings: Any) -> Any:
         assert self.traced is not None
-        known = self.traced.holds_others
+        held_others = self.traced.holds_others
         with running(self.traced), policy.restored(settings):
-            made = body(*self._all_hidden(args), **self._all_hidden(kwargs))
-        if self.traced.holds_others and not known:
+            result = body(*self._all_hidden(args), **self._all_hidden(kwargs))
+        if self.traced.holds_others and not held_others:
             self.point = None
-        return made
+        return result
 
     def _all_hidden(self, values: Any) -> Any:
         if isinstance(values, dict):
@@ -281,17 +281,17 @@ class Recording(RecordedRun):
                 self.point = point = None
         if self.traced is None:
             if point is not None:
-                found = point.next.get(key)
-                if found is not None:
-                    results, self.point = found
+                known_step = point.next.get(key)
+                if known_step is not None:
+                    results, self.point = known_step
                     self.calls.append((body, args, kwargs, settings, len(self.seen)))
                     return self._noted(results)
             _ = self.trace
         self.calls.append((body, args, kwargs, settings, len(self.seen)))
         results = self._results(self._called(body, args, kwargs, settings))
         if self.point is not None:
-            _, after = found = self.point.next.get(key) or (results, Point())
-            self.point.next[key], self.point = found, after
+            _, after = known_step = self.point.next.get(key) or (results, Point())
+            self.point.next[key], self.point = known_step, after
         return self._noted(results)
 
     def _noted(self, results: Results) -> Any:
@@ -306,46 +306,46 @@ class Recording(RecordedRun):
 
     def _with_numbers(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Return arguments in which floats that vary from run to run are values of the program."""
-        given = [*args, *kwargs.values()]
-        places = [i for i, v in enumerate(given) if type(v) in (float, np.float64)]
-        if not places or self.point is None or not takes_numbers(function.name, given):
+        values = [*args, *kwargs.values()]
+        places = [i for i, v in enumerate(values) if type(v) in (float, np.float64)]
+        if not places or self.point is None or not takes_numbers(function.name, values):
             return args, kwargs
         try:
-            rest = [None if i in places else token(self, v) for i, v in enumerate(given)]
+            rest = [None if i in places else token(self, v) for i, v in enumerate(values)]
         except (Unknown, RecursionError):
             return args, kwargs
-        floats = tuple([float(given[i]) for i in places])
-        known = self.point.floats.setdefault((function, *kwargs, *rest), [])
-        if floats in known or len(known) < _MOST_FLOATS:
-            if floats not in known:
-                known.append(floats)
+        floats = tuple([float(values[i]) for i in places])
+        seen_floats = self.point.floats.setdefault((function, *kwargs, *rest), [])
+        if floats in seen_floats or len(seen_floats) < _MOST_FLOATS:
+            if floats not in seen_floats:
+                seen_floats.append(floats)
             return args, kwargs
         numbers: Any = self._placed.call.numbers
         for column, (place, value) in enumerate(zip(places, floats, strict=True)):
-            if any(value != other[column] for other in known):
-                given[place] = Number.of_call(self, len(numbers))
+            if any(value != other[column] for other in seen_floats):
+                values[place] = Number.of_call(self, len(numbers))
                 numbers.append(value)
         n = len(args)
-        return in_arrays(function.name, given[:n], dict(zip(kwargs, given[n:], strict=True)))
+        return in_arrays(function.name, values[:n], dict(zip(kwargs, values[n:], strict=True)))
 
     def run(self, function: Any, args: tuple[Any, ...], kwargs: Any, out: Any) -> Any:
         """Run a function of the layer that the table of calls does not know here."""
         if out is None and any(type(v) is dpnp.ndarray for v in args):
             args = tuple([self.capture(v) if type(v) is dpnp.ndarray else v for v in args])
-            found = cache.plans.calls.call(function.subject(), args, kwargs, None)
-            if found is not NotImplemented:
-                return found
+            known_result = cache.plans.calls.call(function.subject(), args, kwargs, None)
+            if known_result is not NotImplemented:
+                return known_result
         before, n_before = self.point, self._n_calls
-        made = function.run(args, kwargs, out)
+        result = function.run(args, kwargs, out)
         results = self._last
         if before is None or self.point is None or out is not None or results is None:
-            return made
+            return result
         if self._n_calls == n_before + 1:
             cache.plans.calls.remember_run(
                 before, function.subject(), args, kwargs, function.repeated, policy.current(),
                 results.single, results, function.is_view, self.point,
             )  # fmt: skip
-        return made
+        return result
 
     def logged(self, body: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function over tensors of the trace."""
@@ -356,8 +356,8 @@ class Recording(RecordedRun):
         if isinstance(value, Seed) and type(value) is not Seed:  # evaluated when the program runs
             kind = ("seed", type(value), value.dtype)
             return self.joined(kind, lambda: self.trace.capture(value), (), {})
-        found = self._captured.get(id(value))
-        if found is None:
+        captured = self._captured.get(id(value))
+        if captured is None:
             array = value.get_array() if hasattr(value, "get_array") else value
             if getattr(array, "sycl_queue", self.queue) != self.queue:
                 raise placement_error(array.sycl_queue, self.queue)
@@ -374,9 +374,9 @@ class Recording(RecordedRun):
                 assert self.traced is not None
                 return self.traced.held(value, number)
 
-            found = self._captured[id(value)] = self.joined(("capture", kind), body, (), {})
-            found.marks = OfCapture()
-        return found
+            captured = self._captured[id(value)] = self.joined(("capture", kind), body, (), {})
+            captured.marks = OfCapture()
+        return captured
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not callable(getattr(CapturingTrace, name, None)):
@@ -469,7 +469,7 @@ class Recording(RecordedRun):
             return object()
 
 
-def _without_updates(trace: Trace, wanted: Tensor, name: str) -> list[Any]:
+def _without_updates(trace: Trace, tensor: Tensor, name: str) -> list[Any]:
     """Return the steps so far but those that update arrays, which are for the whole call.
 
     Raises
@@ -482,7 +482,7 @@ def _without_updates(trace: Trace, wanted: Tensor, name: str) -> list[Any]:
         for step in trace.steps
         if any(t.storage.argument is not None for t in step.outputs.values())
     }
-    steps = live_steps([s for s in trace.steps if id(s) not in updates], [wanted.storage])
+    steps = live_steps([s for s in trace.steps if id(s) not in updates], [tensor.storage])
     live, updated = {id(step) for step in steps}, set[Any]()
     for step in trace.steps:
         updated |= updates.get(id(step), set())

@@ -60,8 +60,8 @@ def _found_origin(recording: Any, tensor: RecordedTensor) -> Origin | None:
     return None
 
 
-def write(recording: Any, tensor: RecordedTensor, made: RecordedTensor, writer: str) -> None:
-    """Let a tensor stand for ``made``, and what it is a view of for the result of that write.
+def write(recording: Any, tensor: RecordedTensor, result: RecordedTensor, writer: str) -> None:
+    """Let a tensor stand for ``result``, and what it is a view of for the result of that write.
 
     What it may be a copy of in torch, or was detached from, cannot be read any more.
 
@@ -71,19 +71,19 @@ def write(recording: Any, tensor: RecordedTensor, made: RecordedTensor, writer: 
         Elements of the view are one in memory, or the tensor was there before a function that is
         run apart.
     """
-    chain = [(tensor, made)]
+    chain = [(tensor, result)]
     while (origin := origin_of(recording, tensor)) and _shares_memory(recording, origin, tensor):
         if origin.name in _REPEATING:
             raise RuntimeError(
                 f"{writer}: more than one element of the written tensor of shape {tensor.shape} is "
                 f"a single one in memory ({origin.name}); clone() it first"
             )
-        made = recording.joined(
+        result = recording.joined(
             _put_back, _put_back,
-            (origin.source, made, origin.body, list(origin.args), origin.place), origin.kwargs,
+            (origin.source, result, origin.body, list(origin.args), origin.place), origin.kwargs,
         )  # fmt: skip
         tensor = origin.source
-        chain.append((tensor, made))
+        chain.append((tensor, result))
     if any(written.number < recording.n_fixed for written, _ in chain):
         raise RuntimeError(
             f"{writer}: a function given to checkpoint or custom_vjp cannot write to a tensor that "
@@ -106,9 +106,9 @@ def unwritten(trace: Any) -> Iterator[None]:
         trace.n_fixed = before
 
 
-def renew(recording: Any, tensor: RecordedTensor, made: RecordedTensor) -> None:
+def renew(recording: Any, tensor: RecordedTensor, result: RecordedTensor) -> None:
     """Let a tensor stand for another value; views of it are taken again."""
-    stand_for(recording, tensor, made)
+    stand_for(recording, tensor, result)
     if id(tensor.marks) in recording.viewed:
         tensor.marks.append(ASSIGNMENT)
         recording.fresh[id(tensor)] = len(tensor.marks)
@@ -130,22 +130,22 @@ def _put_back(
     named = {k: numbers if v is source else v for k, v in kwargs.items()}
     places = tree.leaves(body(*swapped, **named))[place]
     flat = functions.reshape(source, (source.size,))
-    made = functions.index_put(
+    updated = functions.index_put(
         flat, [functions.reshape(places, (places.size,))],
         functions.reshape(value, (places.size,)),
     )  # fmt: skip
-    return functions.reshape(made, source.shape)
+    return functions.reshape(updated, source.shape)
 
 
-def stand_for(recording: Any, tensor: RecordedTensor, made: RecordedTensor) -> None:
-    """Let a tensor stand for ``made``, which nothing else refers to."""
+def stand_for(recording: Any, tensor: RecordedTensor, result: RecordedTensor) -> None:
+    """Let a tensor stand for ``result``, which nothing else refers to."""
     origin_of(recording, tensor)  # known by its number, which changes
     before = (tensor.shape, tensor.dtype, tensor.strides)
     seen = recording.seen
     seen[tensor.number] = RecordedTensor(recording, tensor.number, *before)
-    recording.calls.append((None, (tensor, tensor.number, made.number), {}, None, len(seen)))
-    tensor.number, tensor.strides = made.number, made.strides
-    seen[made.number] = tensor
+    recording.calls.append((None, (tensor, tensor.number, result.number), {}, None, len(seen)))
+    tensor.number, tensor.strides = result.number, result.strides
+    seen[result.number] = tensor
 
 
 def refresh(recording: Any, tensor: RecordedTensor, reader: str) -> None:
@@ -168,11 +168,11 @@ def refresh(recording: Any, tensor: RecordedTensor, reader: str) -> None:
         )
     unspoilt(reader, origin.source)
     n_known = len(recording.seen)
-    made = recording.joined(origin.body, origin.body, origin.args, origin.kwargs)
-    made = tree.leaves(made)[origin.place]
-    if made.number < n_known:  # the source itself
-        made = clone_of(made)
-    stand_for(recording, tensor, made)
+    view = recording.joined(origin.body, origin.body, origin.args, origin.kwargs)
+    view = tree.leaves(view)[origin.place]
+    if view.number < n_known:  # the source itself
+        view = clone_of(view)
+    stand_for(recording, tensor, view)
     recording.fresh[id(tensor)] = n_writes
 
 

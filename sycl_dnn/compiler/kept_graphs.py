@@ -41,7 +41,7 @@ class Rewritten(NamedTuple):
 class _Written:
     """A graph as numbered storages and tensors, and nodes over them."""
 
-    def __init__(self, trace: CompileTrace, made: Rewritten, leaves: Sequence[Any]) -> None:
+    def __init__(self, trace: CompileTrace, rewritten: Rewritten, leaves: Sequence[Any]) -> None:
         self._storages: dict[int, int] = {}
         self._tensors: dict[int, int] = {}
         #: By identity: a descriptor's number, what ``_Unpacked`` makes in place of it, and the
@@ -55,7 +55,7 @@ class _Written:
         self._primitives: list[tuple[bytes, str, dict[str, int]]] = []
         self.storages: list[Any] = []
         self.tensors: list[Any] = []
-        if trace.written or trace.tail or made.graph._locked:
+        if trace.written or trace.tail or rewritten.graph._locked:
             raise NotKept
         self.arguments = [self._storage(s) for s in trace.arguments]
         weights = kept_arrays.Weights(leaves)
@@ -63,17 +63,20 @@ class _Written:
             (number, weights.reference(value), self._tensor(t))
             for number, value, t in trace.captured
         ]
-        self.finals = [self._tensor(t) for t in made.graph.finals]
-        self.nodes = [self._node(node) for node in made.graph.nodes]
-        if not made.form.is_single and made.form.structure != _flat(made.n_results).structure:
+        self.finals = [self._tensor(t) for t in rewritten.graph.finals]
+        self.nodes = [self._node(node) for node in rewritten.graph.nodes]
+        if (
+            not rewritten.form.is_single
+            and rewritten.form.structure != _flat(rewritten.n_results).structure
+        ):
             raise NotKept
 
-    def content(self, made: Rewritten) -> bytes:
+    def content(self, rewritten: Rewritten) -> bytes:
         """Return the graph as bytes."""
-        counts = made.n_results, made.n_given, made.n_recorded
+        counts = rewritten.n_results, rewritten.n_given, rewritten.n_recorded
         data, _ = self._dumped((
             self.storages, self.tensors, self.arguments, self.captured, self.finals, self.nodes,
-            made.form.is_single, counts,
+            rewritten.form.is_single, counts,
         ))  # fmt: skip
         descs = [self._source(desc, number) for desc, number in self._descs.items()]
         return zlib.compress(pickle.dumps((descs, self._primitives, data), protocol=5), 1)
@@ -100,17 +103,17 @@ class _Written:
         return self._descs.setdefault(desc, len(self._descs))
 
     def _described(self, pd: Any) -> tuple[int, Any, set[int]]:
-        found = self._pds.get(id(pd))
-        if found is None:
+        description = self._pds.get(id(pd))
+        if description is None:
             self._held.append(pd)
             again = shared_descriptors.shared.again(pd)
             if again.impl_info != pd.impl_info:
                 raise NotKept
             params, attr = dict(pd.parameters), shared_descriptors.shared.attr(pd)
             content, used = self._dumped((pd.name, params, attr))
-            found = self._pds[id(pd)] = len(self._primitives), again, used
+            description = self._pds[id(pd)] = len(self._primitives), again, used
             self._primitives.append((content, pd.impl_info, {}))
-        return found
+        return description
 
     def _primitive(self, node: Node) -> int:
         number, again, used = self._described(node.pd)
@@ -151,10 +154,10 @@ class _Written:
         return tuple((name, self._tensor(t)) for name, t in tensors.items())
 
     def _node(self, node: Node) -> tuple[Any, ...]:
-        given, made = self._named(node.inputs), self._named(node.outputs)
+        inputs, outputs = self._named(node.inputs), self._named(node.outputs)
         report = node.fused, node.refused, node.times
         traits = node.is_rounded, node.part, node.inserted, node.is_repeated
-        return (self._work(node), given, made, report, traits)
+        return (self._work(node), inputs, outputs, report, traits)
 
     def _work(self, node: Node) -> Any:
         if node.function is not None:
@@ -195,10 +198,10 @@ def _desc(number: int) -> Any:
 
 def _replayed(kind: str, calls: Any) -> Any:
     """Return an attribute or post-ops, set by the same calls."""
-    made = getattr(_core, kind)()
+    replayed = getattr(_core, kind)()
     for name, arguments in calls:
-        getattr(made, name)(*arguments)
-    return made
+        getattr(replayed, name)(*arguments)
+    return replayed
 
 
 def _plain(value: Any) -> Any:
@@ -266,7 +269,7 @@ class _Reader(pickle.Unpickler):
 
 
 class _Unpacked:
-    """Layouts and descriptors of a kept graph, each made when it is first needed."""
+    """Layouts and descriptors of a kept graph, each created when first needed."""
 
     def __init__(self, content: bytes, engine: Any) -> None:
         self._sources, self._contents, data = _Reader(zlib.decompress(content), {}).load()
@@ -284,35 +287,37 @@ class _Unpacked:
 
     def desc(self, number: int) -> Any:
         """Return a layout."""
-        found = self._descs[number]
+        layout = self._descs[number]
         source = self._sources[number]
-        if found is None and source:
+        if layout is None and source:
             if isinstance(source, bytes):
-                found = _core.MemoryDesc.from_blob(source)
+                layout = _core.MemoryDesc.from_blob(source)
             else:
-                found = self.primitive(source[0]).desc_of(source[1])
-            self._descs[number] = found
-        return found
+                layout = self.primitive(source[0]).desc_of(source[1])
+            self._descs[number] = layout
+        return layout
 
     def primitive(self, number: int) -> Any:
         """Return a descriptor."""
-        found = self._pds[number]
-        if found is None:
+        descriptor = self._pds[number]
+        if descriptor is None:
             content, impl_info, layouts = self._contents[number]
             row, params, attr = self._loaded(content)
-            found = shared_descriptors.shared.described(self._engine, row, params, attr)
-            self._pds[number] = found
-            wanted = {name: self.desc(desc) for name, desc in layouts.items()}
-            if found.impl_info != impl_info or any(found.desc_of(n) != wanted[n] for n in wanted):
+            descriptor = shared_descriptors.shared.described(self._engine, row, params, attr)
+            self._pds[number] = descriptor
+            expected = {name: self.desc(desc) for name, desc in layouts.items()}
+            if descriptor.impl_info != impl_info or any(
+                descriptor.desc_of(n) != expected[n] for n in expected
+            ):
                 raise NotKept
-        return found
+        return descriptor
 
 
-def _read(kept: _Unpacked, trace: CompileTrace, leaves: Sequence[Any], queue: Any) -> Rewritten:
-    kept_storages, kept_tensors, arguments, captured, finals, nodes, is_single, counts = kept.data
+def _read(unpacked: _Unpacked, trace: CompileTrace, leaves: Sequence[Any], queue: Any) -> Rewritten:
+    storage_rows, tensor_rows, arguments, captured, finals, nodes, is_single, counts = unpacked.data
     trace.queue, trace.has_queue = queue, True
-    storages = [_storage(trace, kept.desc(desc), *rest) for desc, *rest in kept_storages]
-    tensors = [Tensor(trace, storages[s], kept.desc(d), *rest) for s, d, *rest in kept_tensors]
+    storages = [_storage(trace, unpacked.desc(desc), *rest) for desc, *rest in storage_rows]
+    tensors = [Tensor(trace, storages[s], unpacked.desc(d), *rest) for s, d, *rest in tensor_rows]
     trace.arguments = [storages[i] for i in arguments]
 
     def array(reference: Any) -> Any:
@@ -321,39 +326,39 @@ def _read(kept: _Unpacked, trace: CompileTrace, leaves: Sequence[Any], queue: An
         return kept_arrays.array_of(reference, queue)
 
     trace.captured = [(n, array(reference), tensors[t]) for n, reference, t in captured]
-    made = [_node(trace, kept, tensors.__getitem__, *facts) for facts in nodes]
-    graph = Graph(trace, [tensors[t] for t in finals], nodes=made)
+    graph_nodes = [_node(trace, unpacked, tensors.__getitem__, *facts) for facts in nodes]
+    graph = Graph(trace, [tensors[t] for t in finals], nodes=graph_nodes)
     form = nested_arguments.Form(tree.flatten(0)[1], [nested_arguments.ARRAY])
     return Rewritten(graph, form if is_single else _flat(counts[0]), *counts)
 
 
 def _storage(trace: CompileTrace, desc: Any, content: Any, facts: tuple[Any, ...]) -> Storage:
     argument, constant, scalar, repeat, is_shared = facts
-    made = Storage(desc, argument=argument, scalar=scalar)
+    storage = Storage(desc, argument=argument, scalar=scalar)
     if content is not None:
         array = kept_arrays.array_of(content, trace.engine.sycl_queue)
-        made.memory = Memory(desc, trace.engine, array)
-    made.constant, made.repeat, made.is_shared = constant, repeat, is_shared
-    return made
+        storage.memory = Memory(desc, trace.engine, array)
+    storage.constant, storage.repeat, storage.is_shared = constant, repeat, is_shared
+    return storage
 
 
 def _node(
-    trace: CompileTrace, kept: _Unpacked, tensor: Callable[[int], Tensor], work: Any, given: Any,
-    made: Any, report: Any, traits: Any,
+    trace: CompileTrace, unpacked: _Unpacked, tensor: Callable[[int], Tensor], work: Any,
+    reads: Any, writes: Any, report: Any, traits: Any,
 ) -> Node:  # fmt: skip
-    inputs, outputs = ({n: tensor(t) for n, t in group} for group in (given, made))
+    inputs, outputs = ({n: tensor(t) for n, t in group} for group in (reads, writes))
     node = Node(None, inputs, outputs)
     node.fused, node.refused, node.times = report
     node.is_rounded, node.part, node.inserted, node.is_repeated = traits
     if work is not None and work[0] == "kernel":
         node.primitive = launching.rebuilt(trace, work[1])
     elif work is not None:
-        node.pd = kept.primitive(work[1])
+        node.pd = unpacked.primitive(work[1])
         node.params = node.pd.parameters
     return node
 
 
-def written(trace: CompileTrace, made: Rewritten, leaves: Sequence[Any]) -> bytes:
+def written(trace: CompileTrace, rewritten: Rewritten, leaves: Sequence[Any]) -> bytes:
     """Return a graph as bytes.
 
     Raises
@@ -361,7 +366,7 @@ def written(trace: CompileTrace, made: Rewritten, leaves: Sequence[Any]) -> byte
     NotKept
         A part of it is not data.
     """
-    return _Written(trace, made, leaves).content(made)
+    return _Written(trace, rewritten, leaves).content(rewritten)
 
 
 def read(content: bytes, trace: CompileTrace, leaves: Sequence[Any], queue: Any) -> Rewritten:

@@ -53,22 +53,22 @@ class Kept:
         if content is None or not _is_text([list(args), kwargs]):
             return
         self._leaves = function.leaves()
-        given = nested_arguments.replaced([list(args), kwargs], _seen)
+        arguments = nested_arguments.replaced([list(args), kwargs], _seen)
         names = {n for n in os.environ if n.startswith(_SETTINGS)}.difference(_OTHERS)
         variables = [(n, os.environ[n]) for n in sorted(names)]
         units = queue.sycl_device.max_compute_units
-        facts = [given, settings, policy.current(), list(map(_seen, self._leaves)), _package()]
+        facts = [arguments, settings, policy.current(), list(map(_seen, self._leaves)), _package()]
         text = repr([*facts, variables, units])
         self._name = kept_binaries.key(
             queue, hashlib.sha256(content).hexdigest(), hashlib.sha256(text.encode()).hexdigest()
         )
 
-    def keep(self, trace: CompileTrace, made: Rewritten) -> None:
+    def keep(self, trace: CompileTrace, rewritten: Rewritten) -> None:
         """Write a graph, if it can be."""
         if not self._name:
             return
         try:
-            content = kept_graphs.written(trace, made, self._leaves)
+            content = kept_graphs.written(trace, rewritten, self._leaves)
         except _NO_DATA:
             return
         kept_binaries.keep(self._name, content)
@@ -85,9 +85,9 @@ class Kept:
             return None
 
 
-def _is_text(given: Any) -> bool:
+def _is_text(arguments: Any) -> bool:
     """Whether arguments are arrays, and values that their text tells apart."""
-    leaves = tree.leaves(given, lambda value: value is None)
+    leaves = tree.leaves(arguments, lambda value: value is None)
     return all(type(v) in _TEXT or nested_arguments.is_array(v) for v in leaves)
 
 

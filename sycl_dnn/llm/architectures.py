@@ -159,7 +159,7 @@ class Config(NamedTuple):
         return ARCHITECTURES[self.architecture]
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Config:
+    def of(cls, settings: Mapping[str, Any]) -> Config:
         """Read the contents of Hugging Face's ``config.json``.
 
         Raises
@@ -167,12 +167,12 @@ class Config(NamedTuple):
         ValueError
             The architecture or a required feature is unsupported, or a key is missing.
         """
-        kind = given.get("model_type")
+        kind = settings.get("model_type")
         if kind not in ARCHITECTURES:
             supported = ", ".join(sorted(ARCHITECTURES))
             raise ValueError(f"llm: the architecture must be one of {supported}, got {kind!r}")
         row = ARCHITECTURES[kind]
-        read = _Keys(given, row)
+        read = _Keys(settings, row)
         hidden, heads = read.size("hidden_size"), read.size("num_attention_heads")
         head_dim, key_heads = read("head_dim") or hidden // heads, read("num_key_value_heads")
         if head_dim < 1 or not 0 < (key_heads or heads) <= heads or heads % (key_heads or heads):

@@ -41,7 +41,7 @@ class BufferMarks(OfOthers):
         self.module, self.name = module, name
 
     def written(self, value: Tensor, writer: str, result: Tensor) -> Tensor:
-        """Return the result of a function that writes ``made`` over a buffer, or a view of one.
+        """Return the result of a function that writes ``result`` over a buffer or a view of it.
 
         Raises
         ------

@@ -64,28 +64,28 @@ def _has_attributes(kind: Any) -> bool:
 def _attributes(value: Any) -> _Attributes:
     own = getattr(value, "__dict__", {})
     slots = [s for owner in type(value).__mro__ for s in slots_of(owner) if hasattr(value, s)]
-    found = _Attributes({s: getattr(value, s) for s in slots})
-    found.update({} if own is value else own)
-    return found
+    attributes = _Attributes({s: getattr(value, s) for s in slots})
+    attributes.update({} if own is value else own)
+    return attributes
 
 
 def contents_of(value: Any) -> list[Any]:
     """Return shallow copies of what a value holds: items, numbers, a state, attributes."""
-    found: list[Any] = []
+    contents: list[Any] = []
     if isinstance(value, OrderedDict):
-        found.append(OrderedDict(value))
+        contents.append(OrderedDict(value))
     elif isinstance(value, _CONTAINERS):
         base = next(kind for kind in _CONTAINERS if isinstance(value, kind))
-        found.append(base(value))
+        contents.append(base(value))
     elif isinstance(value, np.ndarray):
-        found.append(value.copy())
+        contents.append(value.copy())
     elif isinstance(value, random.Random):
-        found.append(_State(pickle.dumps(value.getstate())))
+        contents.append(_State(pickle.dumps(value.getstate())))
     elif isinstance(value, np.random.Generator):
-        found.append(_State(pickle.dumps(value.bit_generator.state)))
+        contents.append(_State(pickle.dumps(value.bit_generator.state)))
     if is_object(value):
-        found.append(_attributes(value))
-    return found
+        contents.append(_attributes(value))
+    return contents
 
 
 def fill(value: Any, contents: list[Any]) -> None:
@@ -109,11 +109,11 @@ def fill(value: Any, contents: list[Any]) -> None:
                 (base.update if isinstance(part, set) else base.extend)(value, part)
 
 
-def _set_attributes(value: Any, wanted: dict[str, Any]) -> None:
+def _set_attributes(value: Any, attributes: dict[str, Any]) -> None:
     own = getattr(value, "__dict__", {})
-    for name in _attributes(value).keys() - wanted.keys():
+    for name in _attributes(value).keys() - attributes.keys():
         own.pop(name) if name in own else object.__delattr__(value, name)
-    for name, item in wanted.items():
+    for name, item in attributes.items():
         if name in own or not hasattr(type(value), name):
             own[name] = item
         else:
@@ -177,57 +177,57 @@ def _children(value: Any) -> list[tuple[Any, Any]]:
         own = value.__dict__
         plain = [(n, v) for n, v in own.items() if n not in module_tree.OWN]
         return plain + [((n,), v) for n, v in own["_modules"].items()]
-    found: list[tuple[Any, Any]] = []
+    children: list[tuple[Any, Any]] = []
     if isinstance(value, types.MethodType):
-        found.append(("self", value.__self__))
+        children.append(("self", value.__self__))
     elif isinstance(value, dict):
-        found += value.items()
+        children += value.items()
     elif isinstance(value, (list, tuple, deque)):
-        found += enumerate(value)
+        children += enumerate(value)
     elif isinstance(value, (set, frozenset)):
-        found += [(id(v), v) for v in value]
+        children += [(id(v), v) for v in value]
     if is_object(value):
-        found += [(("attribute", n), v) for n, v in _attributes(value).items()]
-    return found
+        children += [(("attribute", n), v) for n, v in _attributes(value).items()]
+    return children
 
 
 def kept(module: Any) -> list[Kept]:
     """Return what a module and its parts hold that a forward may change in place."""
-    found: list[Kept] = []
-    _keep_parts(module, found, set())
-    return found
+    entries: list[Kept] = []
+    _keep_parts(module, entries, set())
+    return entries
 
 
-def _keep_parts(module: Any, found: list[Kept], seen: set[int]) -> None:
+def _keep_parts(module: Any, entries: list[Kept], seen: set[int]) -> None:
     seen.add(id(module))
     for name, value in module.__dict__.items():
         if type(value) not in _SIMPLE and name not in module_tree.OWN:
-            _keep(value, module, name, found, seen)
+            _keep(value, module, name, entries, seen)
     for part in module.__dict__["_modules"].values():
         if part is not None and id(part) not in seen:
-            _keep_parts(part, found, seen)
+            _keep_parts(part, entries, seen)
 
 
-def _keep(value: Any, part: Any, name: str, found: list[Kept], seen: set[int]) -> None:
+def _keep(value: Any, part: Any, name: str, entries: list[Kept], seen: set[int]) -> None:
     kind = type(value)
     if kind in _SIMPLE or id(value) in seen or isinstance(value, Tensor):
         return
     if held_objects.is_module(value):
-        _keep_parts(value, found, seen)
+        _keep_parts(value, entries, seen)
         return
     if nested_arguments.is_array(value):
         return
     contents = contents_of(value)
     if contents:
         seen.add(id(value))
-        shown = contents
+        visible = contents
         if any(map(_holds_arrays, contents)):
-            shown = replaced(contents, handed)
-            fill(value, shown)
-        found.append(Kept(part, name, value, contents, shown))
+            visible = replaced(contents, handed)
+            fill(value, visible)
+        entries.append(Kept(part, name, value, contents, visible))
     for _, child in _children(value):
         if type(child) not in _SIMPLE:
-            _keep(child, part, name, found, seen)
+            _keep(child, part, name, entries, seen)
 
 
 def replaced(contents: list[Any], swap: Callable[[Any], Any]) -> list[Any]:
@@ -248,21 +248,21 @@ def _holds_arrays(part: Any) -> bool:
 
 def paired(original: Any, copy: Any) -> dict[int, Any]:
     """Return by id of what a copy of a module holds: what the original has in its place."""
-    found: dict[int, Any] = {}
-    _pair(original, copy, found)
-    return found
+    pairs: dict[int, Any] = {}
+    _pair(original, copy, pairs)
+    return pairs
 
 
-def _pair(original: Any, copy: Any, found: dict[int, Any]) -> None:
-    if type(copy) in _SIMPLE or original is copy or id(copy) in found:
+def _pair(original: Any, copy: Any, pairs: dict[int, Any]) -> None:
+    if type(copy) in _SIMPLE or original is copy or id(copy) in pairs:
         return
     if isinstance(copy, Tensor):
-        found[id(copy)] = original
+        pairs[id(copy)] = original
         return
     if type(original) is not type(copy) or nested_arguments.is_array(copy):
         return
-    found[id(copy)] = original
+    pairs[id(copy)] = original
     copies = dict(_children(copy))
     for name, child in _children(original):
         if name in copies:
-            _pair(child, copies[name], found)
+            _pair(child, copies[name], pairs)

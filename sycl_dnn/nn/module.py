@@ -193,8 +193,8 @@ class Module(ModuleState):
         if is_traced and not isinstance(old, Tensor):
             old = value.trace.capture(old)
         if is_traced:
-            made = value.trace.convert(value, str(old.dtype))
-            value.trace.update(old, made, f"{type(self).__name__}.{name}")
+            converted = value.trace.convert(value, str(old.dtype))
+            value.trace.update(old, converted, f"{type(self).__name__}.{name}")
         else:
             old[...] = functions.astype(value, str(old.dtype))
 
@@ -402,9 +402,9 @@ class Module(ModuleState):
             for path, module in self.named_modules(remove_duplicate=False)
             for n, array in module._parameters.items()
         ]
-        found = {id(array) for n, array in named if chosen is None or chosen(n)}
+        array_ids = {id(array) for n, array in named if chosen is None or chosen(n)}
         for module in self.modules():
-            names = {n for n, array in module._parameters.items() if id(array) in found}
+            names = {n for n, array in module._parameters.items() if id(array) in array_ids}
             old = module.__dict__["_frozen"]
             module.__dict__["_frozen"] = old | names if is_frozen else old - names
         module_tree.form_changed()

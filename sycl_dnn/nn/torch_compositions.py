@@ -402,8 +402,8 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[
     if not 1 <= k <= input.shape[dim]:
         raise ValueError(f"kthvalue: k must be in [1, {input.shape[dim]}], got {k}")
     pair = F.sort(input, dim)
-    found = [F.narrow(v, dim, k - 1, 1) for v in pair]
-    return type(pair)(*(found if keepdim else [F.squeeze(v, dim) for v in found]))
+    kth = [F.narrow(v, dim, k - 1, 1) for v in pair]
+    return type(pair)(*(kth if keepdim else [F.squeeze(v, dim) for v in kth]))
 
 
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
@@ -435,8 +435,8 @@ def scatter_reduce(
     src = F.astype(src, str(input.dtype))
     zeros, ones = F.zeros_like(input), F.ones_like(src)
     counts = F.scatter_add(zeros, dim, index, ones)
-    kept = input if include_self else F.where(F.eq(counts, 0), input, zeros)
-    total = F.scatter_add(kept, dim, index, src)
+    initial = input if include_self else F.where(F.eq(counts, 0), input, zeros)
+    total = F.scatter_add(initial, dim, index, src)
     if reduce == "sum":
         return total
     counts = counts + 1 if include_self else F.clamp(counts, min=1)

@@ -52,14 +52,14 @@ class Change(NamedTuple):
 
     def tensors(self) -> list[Tensor]:
         """Return the tensors in the value, in order."""
-        found: list[Tensor] = []
+        collected: list[Tensor] = []
 
         def noted(tensor: Tensor) -> Tensor:
-            found.append(tensor)
+            collected.append(tensor)
             return tensor
 
         self._mapped(noted)
-        return found
+        return collected
 
     def apply(self, arrays: Iterator[Any]) -> None:
         """Do it; ``arrays`` are those of the tensors in the value, in order."""
@@ -87,16 +87,16 @@ class Change(NamedTuple):
                 if id(value) not in seen:
                     seen.add(id(value))
                     contents = kept_contents.contents_of(value)
-                    kept_contents.fill(value, kept_contents.replaced(contents, made))
+                    kept_contents.fill(value, kept_contents.replaced(contents, mapped))
                 return value
             return NotImplemented
 
-        def made(value: Any) -> Any:
+        def mapped(value: Any) -> Any:
             return copied(value, instead)
 
         if self.changed is self.module:
-            return made(self.value)
-        return kept_contents.replaced(self.value, made)
+            return mapped(self.value)
+        return kept_contents.replaced(self.value, mapped)
 
 
 class Watched:
@@ -111,7 +111,7 @@ class Watched:
                 if nested_arguments.is_array(value):
                     part.__dict__[name] = trace.capture(plain(value))
         self._kept = kept_contents.kept(copy)
-        shared = {id(kept.value): kept.value for kept in self._kept}
+        shared = {id(entry.value): entry.value for entry in self._kept}
         self._pairs = shared | kept_contents.paired(original, copy) if shared else {}
 
     def note(self, module: Any, name: str) -> bool:
@@ -123,11 +123,11 @@ class Watched:
 
     def is_changed(self) -> bool:
         """Whether the function did something to the copy."""
-        return bool(self._assigned) or any(kept.is_changed() for kept in self._kept)
+        return bool(self._assigned) or any(entry.is_changed() for entry in self._kept)
 
     def changes(self) -> list[Change]:
         """Return what the function did to the copy, and to objects that the copy shares."""
-        changed = [kept for kept in self._kept if kept.is_changed()]
+        changed = [entry for entry in self._kept if entry.is_changed()]
         if not changed and not self._assigned:
             return []
         parts = map(module_tree.registered_modules, (self.original, self.copy))
@@ -144,9 +144,9 @@ class Watched:
 
     def restore(self) -> None:
         """Undo what the function did to objects that the copy shares with the module."""
-        for kept in reversed(self._kept):
-            if self._pairs[id(kept.value)] is kept.value:
-                kept.restore()
+        for entry in reversed(self._kept):
+            if self._pairs[id(entry.value)] is entry.value:
+                entry.restore()
 
 
 def watch(trace: Any, original: Any, copy: Any, is_captured: bool = False) -> None:
@@ -188,14 +188,14 @@ def unchanged(module: Any, trace: Any) -> Iterator[None]:
     if getattr(trace, "watched", None):
         yield
         return
-    kept, drawn = kept_contents.kept(module), _drawn()
+    entries, drawn = kept_contents.kept(module), _drawn()
     changed: list[Kept] = []
     try:
         yield
     finally:
         is_drawn = drawn != _drawn() and _may_draw(module)
-        changed += [k for k in reversed(kept) if k.is_changed()]
-        for k in reversed(kept):
+        changed += [k for k in reversed(entries) if k.is_changed()]
+        for k in reversed(entries):
             k.restore()
         if is_drawn:
             random.setstate(drawn[0])

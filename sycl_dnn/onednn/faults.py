@@ -49,9 +49,9 @@ for _fault in FAULTS:
 
 def _matching(pd: Any, met: str) -> Fault | None:
     """Return the first fault of its device with this handling whose rule matches ``pd``."""
-    for found, rule in _WATCHED.get((pd.name, met, pd.engine.kind), ()):
+    for candidate, rule in _WATCHED.get((pd.name, met, pd.engine.kind), ()):
         if rule(pd):
-            return found
+            return candidate
     return None
 
 

@@ -102,11 +102,11 @@ def _logical(name: str) -> Any:
 
 def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Return the indices of the axes that ``axis`` names."""
-    given = range(ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
-    for number in given:
+    axes = range(ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    for number in axes:
         if not -ndim <= number < ndim:
             raise ValueError(f"axis must be in [{-ndim}, {ndim}), got {number}")
-    return tuple(number % ndim for number in given)
+    return tuple(number % ndim for number in axes)
 
 
 def _called(
@@ -294,8 +294,8 @@ class ArrayMethods(Reductions):
             return _called(lambda a: dpnp.round(a, decimals), self, self.shape, str(self.dtype))
         zero = lambda entry, grads: {"0": functions.mul(grads["0"], 0.0)}  # noqa: E731
         wide = "float32" if self.dtype in dtypes.CARRIED else str(self.dtype)
-        made = _called(lambda a: dpnp.round(a, decimals), self, self.shape, wide, zero)
-        return functions.astype(made, self.dtype)
+        rounded = _called(lambda a: dpnp.round(a, decimals), self, self.shape, wide, zero)
+        return functions.astype(rounded, self.dtype)
 
     def reshape(self, *sizes: Any, shape: Any = None, order: str = "C", copy: Any = None) -> Any:
         """Return the elements in another shape; one size may be -1."""
@@ -306,8 +306,8 @@ class ArrayMethods(Reductions):
 
     def transpose(self, *axes: Any) -> Any:
         """Return a view with permuted axes, reversed by default."""
-        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        return functions.permute(self, given or tuple(range(len(self.shape)))[::-1])
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        return functions.permute(self, order or tuple(range(len(self.shape)))[::-1])
 
     @property
     def T(self) -> Any:  # noqa: N802
@@ -400,8 +400,8 @@ class ArrayMethods(Reductions):
         first = np.arange(length) + max(-offset, 0)
         rest = [i for i in range(self.ndim) if i not in _axes((axis1, axis2), self.ndim)]
         turned = functions.permute(self, (*_axes((axis1, axis2), self.ndim), *rest))
-        made = turned[first, first + offset]
-        return functions.permute(made, (*range(1, made.ndim), 0))
+        elements = turned[first, first + offset]
+        return functions.permute(elements, (*range(1, elements.ndim), 0))
 
     def repeat(self, repeats: int, axis: int | None = None) -> Any:
         """Return each element ``repeats`` times, along an axis or of all."""

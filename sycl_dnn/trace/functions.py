@@ -32,8 +32,8 @@ def add_methods(methods: dict[str, Any]) -> None:
 
 def method(name: str) -> Any:
     """Return the function for a method of torch's; None if there is none."""
-    found = _methods.get(name)
-    return getattr(_layer, name, None) if found is None else found
+    function = _methods.get(name)
+    return getattr(_layer, name, None) if function is None else function
 
 
 def __getattr__(name: str) -> Any:

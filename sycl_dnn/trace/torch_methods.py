@@ -43,8 +43,8 @@ class OfOthers(list):  # type: ignore[type-arg]
 
     __slots__ = ()
 
-    def written(self, value: Any, writer: str, made: Any) -> Any:
-        """Return the result of a function that writes ``made`` over ``value``."""
+    def written(self, value: Any, writer: str, result: Any) -> Any:
+        """Return the result of a function that writes ``result`` over ``value``."""
         raise NotImplementedError
 
 
@@ -59,7 +59,7 @@ class OfCapture(OfCaller):
 
     __slots__ = ()
 
-    def written(self, value: Any, writer: str, made: Any) -> Any:
+    def written(self, value: Any, writer: str, result: Any) -> Any:
         """Raise TypeError."""
         raise _captured(writer)
 
@@ -76,7 +76,7 @@ def is_torch() -> bool:
     return _manner.depth > 0
 
 
-def overwritten(value: Any, writer: str, made: Any) -> Any:
+def overwritten(value: Any, writer: str, result: Any) -> Any:
     """Return the result of a function that torch writes over a traced value.
 
     While ``vjp`` runs a function the value stands for the result from now on; else it is noted.
@@ -89,12 +89,12 @@ def overwritten(value: Any, writer: str, made: Any) -> Any:
     if not hasattr(value, "marks"):
         raise _captured(writer)
     if isinstance(value.marks, OfOthers):
-        return value.marks.written(value, writer, made)
+        return value.marks.written(value, writer, result)
     replace = getattr(value.trace, "replace", None)
     if replace is None:
         value.marks.append(writer)
-        return made
-    replace(value, made, writer)
+        return result
+    replace(value, result, writer)
     return value
 
 
@@ -128,11 +128,11 @@ VIEWS = frozenset((
 ))  # fmt: skip
 
 
-def alias(source: Any, made: Any) -> Any:
+def alias(source: Any, view: Any) -> Any:
     """Return a view of ``source``: torch's writes to the one are noted for the other, too."""
-    if hasattr(source, "marks") and hasattr(made, "marks"):
-        made.share_marks(source.marks)
-    return made
+    if hasattr(source, "marks") and hasattr(view, "marks"):
+        view.share_marks(source.marks)
+    return view
 
 
 @contextlib.contextmanager
@@ -161,9 +161,9 @@ class Size(int):
         return self.shape if dim is None else self.shape[dim]
 
 
-def _sizes(given: tuple[Any, ...]) -> tuple[int, ...]:
+def _sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
     """Return the sizes of ``f(2, 3)`` and of ``f((2, 3))``."""
-    return tuple(given[0]) if len(given) == 1 and not isinstance(given[0], int) else given
+    return tuple(args[0]) if len(args) == 1 and not isinstance(args[0], int) else args
 
 
 def _reduction(name: str) -> Callable[..., Any]:
@@ -201,9 +201,9 @@ def _transpose(x: Any, dim0: int, dim1: int) -> Any:
 
 
 def _expand(x: Any, *sizes: Any, size: Any = None) -> Any:
-    wanted = _sizes(sizes) if size is None else tuple(size)
-    lead = len(wanted) - x.ndim
-    full = tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(wanted))
+    requested = _sizes(sizes) if size is None else tuple(size)
+    lead = len(requested) - x.ndim
+    full = tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(requested))
     if full == x.shape:
         return x
     return functions.expand(x, full)
@@ -284,8 +284,8 @@ def clone_of(x: Any) -> Any:
 
 
 def _cloned(x: Any) -> Any:
-    made = type(x)(x.trace, x.storage, x.desc, x.dtype, x.shape, x.offset, x.strides)
-    return x.trace.view(x, made, lambda grad: grad)
+    clone = type(x)(x.trace, x.storage, x.desc, x.dtype, x.shape, x.offset, x.strides)
+    return x.trace.view(x, clone, lambda grad: grad)
 
 
 def _new(x: Any, size: tuple[Any, ...], value: Any, dtype: Any) -> Any:
@@ -325,8 +325,8 @@ def _new_full(
 
 
 def _copied(x: Any, src: Any, non_blocking: bool = False) -> Any:
-    made = functions.broadcast_to(functions.astype(src, x.dtype), x.shape)
-    return clone_of(made) if hasattr(made, "marks") else made
+    copy = functions.broadcast_to(functions.astype(src, x.dtype), x.shape)
+    return clone_of(copy) if hasattr(copy, "marks") else copy
 
 
 def _value(x: Any, value: Any) -> Any:
@@ -371,8 +371,8 @@ def _writing(name: str) -> Callable[..., Any] | None:
     return method
 
 
-def written(x: Any, name: str, made: Any) -> Any:
-    """Return the result of a method or an operator that writes ``made`` over a traced value.
+def written(x: Any, name: str, result: Any) -> Any:
+    """Return the result of a method or an operator that writes ``result`` over a traced value.
 
     Raises
     ------
@@ -381,13 +381,13 @@ def written(x: Any, name: str, made: Any) -> Any:
     TypeError
         It has floating-point numbers, and ``x`` has none.
     """
-    shown = name if name in OPERATORS else f"{name}()"
-    if made.shape != x.shape:
-        raise ValueError(f"{shown}: the result must have shape {x.shape}, got {made.shape}")
-    if made.is_float and not x.is_float:
-        raise TypeError(f"{shown}: the result must have dtype {x.dtype}, got {made.dtype}")
-    made = functions.astype(made, x.dtype)
-    return overwritten(x, name, clone_of(made) if made.marks is x.marks else made)
+    label = name if name in OPERATORS else f"{name}()"
+    if result.shape != x.shape:
+        raise ValueError(f"{label}: the result must have shape {x.shape}, got {result.shape}")
+    if result.is_float and not x.is_float:
+        raise TypeError(f"{label}: the result must have dtype {x.dtype}, got {result.dtype}")
+    result = functions.astype(result, x.dtype)
+    return overwritten(x, name, clone_of(result) if result.marks is x.marks else result)
 
 
 def _itself(x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -474,18 +474,18 @@ class TorchMethods:
     def data(self, value: Any) -> None:
         if not _manner.depth:
             raise AttributeError("data: elements of a traced array are set by x[...] = value")
-        made = clone_of(_value(self, value))
-        written(self, "data", _detach(made))
+        value_copy = clone_of(_value(self, value))
+        written(self, "data", _detach(value_copy))
 
     def __getattr__(self, name: str) -> Any:
         if _manner.depth and name in _FACTS:
             return _FACTS[name](self)
         if _manner.depth and not name.startswith("_"):
-            found = ADDED.get(name)
-            if found is None:
-                found = functions.method(name) or _writing(name)
-            if found is not None:
-                return lambda *args, **kwargs: found(self, *args, **kwargs)
+            function = ADDED.get(name)
+            if function is None:
+                function = functions.method(name) or _writing(name)
+            if function is not None:
+                return lambda *args, **kwargs: function(self, *args, **kwargs)
         return super().__getattr__(name)  # type: ignore[misc]
 
 
@@ -494,7 +494,7 @@ def viewed(x: Any, shape: tuple[Any, ...]) -> Any:
     sizes = _sizes(shape)
     if not all(isinstance(n, int) for n in sizes):
         raise TypeError(f"view(): sizes must be integers, got {shape}")
-    made = functions.reshape(x, sizes)
-    if made is not x and hasattr(made, "marks"):
-        made.note_view()
-    return made
+    view = functions.reshape(x, sizes)
+    if view is not x and hasattr(view, "marks"):
+        view.note_view()
+    return view

@@ -121,11 +121,11 @@ def roofline(figures: list[tuple[Figures, str]], roof: Roof, title: str):
     """
     from matplotlib.figure import Figure
 
-    shown = [(f, t) for f, t in figures if f.flops and not f.refusal]
-    low, high = _extent(shown, roof)
+    drawn = [(f, t) for f, t in figures if f.flops and not f.refusal]
+    low, high = _extent(drawn, roof)
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
-    types = list(dict.fromkeys([*roof.peaks, *(t for _, t in shown)]))
+    types = list(dict.fromkeys([*roof.peaks, *(t for _, t in drawn)]))
     for number, dtype in enumerate(types):
         color = f"C{number}"
         if dtype in roof.peaks:
@@ -134,7 +134,7 @@ def roofline(figures: list[tuple[Figures, str]], roof: Roof, title: str):
             x = [low, corner, high]
             label = f"{dtype}: {peak:.3g} GFLOP/s"
             axes.plot(x, [low * roof.bandwidth, peak, peak], color=color, label=label)
-        points = [(f.intensity, f.gflops(f.median_ms), f.name) for f, t in shown if t == dtype]
+        points = [(f.intensity, f.gflops(f.median_ms), f.name) for f, t in drawn if t == dtype]
         axes.plot(*([p[i] for p in points] for i in (0, 1)), "o", color=color)
         for x_, y_, name in points:
             axes.annotate(name, (x_, y_), fontsize=7, xytext=(3, 3), textcoords="offset points")

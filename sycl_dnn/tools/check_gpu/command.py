@@ -213,8 +213,8 @@ def _backends(devices: list[dict[str, Any]]) -> list[dict[str, str]]:
     """Return a table of the GPUs visible to each backend."""
     rows = []
     for backend in _BACKENDS:
-        shown = [d for d in devices if d["kind"] == "gpu" and d["backend"] == backend]
-        names = [f"{d['name']}{'' if d['engine'] else ', refused: ' + d['refusal']}" for d in shown]
+        gpus = [d for d in devices if d["kind"] == "gpu" and d["backend"] == backend]
+        names = [f"{d['name']}{'' if d['engine'] else ', refused: ' + d['refusal']}" for d in gpus]
         rows.append({"backend": backend, "GPUs": "; ".join(names) or "none"})
     return rows
 

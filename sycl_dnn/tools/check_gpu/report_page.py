@@ -129,15 +129,15 @@ def _curve(values: list[float]) -> str:
 
 
 def _section(result: dict[str, Any]) -> str:
-    figures, shown = result["figures"], list(result["rows"])
+    figures, rows = result["figures"], list(result["rows"])
     parts = [f"<p>{escape(result['summary'])} ({result['seconds']:g} s)</p>"]
     if figures.get("losses"):
         parts.append(_curve(figures["losses"]))
     if "last lines" in figures:
         parts.append(f"<pre>{escape(figures['last lines'])}</pre>")
-    inner = table(shown)
-    if len(shown) > 20:
-        inner = f"<details><summary>{len(shown)} rows</summary>{inner}</details>"
+    inner = table(rows)
+    if len(rows) > 20:
+        inner = f"<details><summary>{len(rows)} rows</summary>{inner}</details>"
     title = f"{result['check']} on {result['device']}: {result['status']}"
     return (
         f'<h2 class="mark {escape(result["status"])}">{escape(title)}</h2>{"".join(parts)}{inner}'

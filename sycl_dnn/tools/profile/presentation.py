@@ -296,11 +296,11 @@ def parts_by_name(records: Sequence[Record]) -> dict[str, list[float]]:
             number = next(i for i, (_, _, fits) in enumerate(PARTS) if fits(record))
             parts.setdefault(record.name, [0.0] * len(PARTS))[number] += spent / 1e6
     longest = sorted(parts.items(), key=lambda item: -sum(item[1]))
-    shown, rest = longest[:_MOST], longest[_MOST:]
+    largest, rest = longest[:_MOST], longest[_MOST:]
     if rest:
         sums = [sum(values) for values in zip(*(v for _, v in rest), strict=True)]
-        shown.append((f"({len(rest)} more)", sums))
-    return dict(shown)
+        largest.append((f"({len(rest)} more)", sums))
+    return dict(largest)
 
 
 def plot(records: Sequence[Record], path: str | os.PathLike[str]) -> None:
