@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that kept graphs refer to, as data."""
+"""Arrays of stored graphs, as data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _in_files: set[str] = set()
 
 
 class NotKept(Exception):
-    """A graph has a part that is not data, or that is not as it was."""
+    """A graph cannot be stored as data, or a stored one is out of date."""
 
 
 class Weights:

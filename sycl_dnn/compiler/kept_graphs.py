@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs after all passes as bytes: numbers, text, primitives by parameters, kernels by source."""
+"""Serialization of graphs after all passes: primitives by their parameters, kernels by source."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Rewritten(NamedTuple):
     """A function after all passes."""
 
     graph: Graph
-    #: How its results are nested, how many there are, and the number of arrays of a call.
+    #: Structure and number of the results, and number of arrays passed by a call.
     form: Any
     n_results: int
     n_given: int
@@ -82,14 +82,14 @@ class _Written:
         return zlib.compress(pickle.dumps((descs, self._primitives, data), protocol=5), 1)
 
     def _dumped(self, value: Any) -> tuple[bytes, set[int]]:
-        """Return data as bytes, and the numbers of its layouts."""
+        """Serialize data; return the bytes and the numbers of the layouts that it refers to."""
         file = io.BytesIO()
         writer = _Writer(file, self._descs)
         writer.dump(value)
         return file.getvalue(), writer.used
 
     def _source(self, desc: Any, number: int) -> bytes | tuple[int, str]:
-        """Return a layout as bytes; those without a name are what a primitive says."""
+        """Return a layout as bytes, or the primitive that defines an opaque one."""
         if desc is None:
             return b""
         blob = _blob_of(desc)
@@ -174,7 +174,7 @@ class _Written:
 
 @functools.lru_cache(4096)
 def _blob_of(desc: Any) -> bytes | None:
-    """Return a layout as bytes; None if they do not say all about it."""
+    """Return a layout as bytes; None if they do not describe it completely."""
     blob = bytes(desc.blob)
     try:
         return blob if _core.MemoryDesc.from_blob(blob) == desc else None
@@ -189,11 +189,11 @@ def _flat(n: int) -> Any:
 
 
 def _engine() -> Any:
-    """Stand for the engine of the program in a pickle."""
+    """Represent the engine of the program in a pickle."""
 
 
 def _desc(number: int) -> Any:
-    """Stand for a layout in a pickle."""
+    """Represent a layout in a pickle."""
 
 
 def _replayed(kind: str, calls: Any) -> Any:
@@ -205,7 +205,7 @@ def _replayed(kind: str, calls: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number that was NumPy's, or of another subclass."""
+    """Return a plain number in place of a NumPy scalar or another subclass."""
     return value
 
 
@@ -214,12 +214,12 @@ def _member(kind: str, value: int) -> Any:
     return getattr(_core, kind)(value)
 
 
-#: What a pickle names.
+#: The functions that a pickle may refer to.
 _STANDING = (_engine, _desc, _replayed, _member, _plain)
 
 
 class _Writer(pickle.Pickler):
-    """Writes data; layouts and members of enumerations by their numbers."""
+    """Pickles data, with layouts and enumeration members as numbers."""
 
     def __init__(self, file: Any, descs: dict[Any, int]) -> None:
         super().__init__(file, protocol=5)
@@ -227,7 +227,7 @@ class _Writer(pickle.Pickler):
         self.used: set[int] = set()
 
     def reducer_override(self, value: Any) -> Any:
-        """Return what stands for an object of oneDNN."""
+        """Return the reduced form of an object of oneDNN."""
         if isinstance(value, _core.MemoryDesc):
             number = self._descs.setdefault(value, len(self._descs))
             self.used.add(number)
@@ -249,14 +249,14 @@ class _Writer(pickle.Pickler):
 
 
 class _Reader(pickle.Unpickler):
-    """Reads data, and objects of oneDNN: no name in a file is looked up."""
+    """Unpickles data and objects of oneDNN; never imports a name from a file."""
 
     def __init__(self, content: bytes, special: dict[str, Any]) -> None:
         super().__init__(io.BytesIO(content))
         self._special = special
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return what a function of this module stands for.
+        """Return the function of this module that a name refers to.
 
         Raises
         ------
@@ -359,22 +359,22 @@ def _node(
 
 
 def written(trace: CompileTrace, rewritten: Rewritten, leaves: Sequence[Any]) -> bytes:
-    """Return a graph as bytes.
+    """Serialize a graph.
 
     Raises
     ------
     NotKept
-        A part of it is not data.
+        A part of it cannot be stored as data.
     """
     return _Written(trace, rewritten, leaves).content(rewritten)
 
 
 def read(content: bytes, trace: CompileTrace, leaves: Sequence[Any], queue: Any) -> Rewritten:
-    """Return the graph of bytes, over a new trace and the same leaves.
+    """Deserialize a graph over a new trace and the same leaves.
 
     Raises
     ------
     NotKept, DnnlError, UnpicklingError, zlib.error, EOFError
-        The bytes are damaged, or oneDNN would make other primitives now.
+        The bytes are damaged, or oneDNN would select other primitives now.
     """
     return _read(_Unpacked(content, trace.engine), trace, leaves, queue)

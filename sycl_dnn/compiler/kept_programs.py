@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of imported models on disk: another process need not trace and fuse.
 
-Only models whose files determine what they compute are kept: a function with ``content()``, bytes
-that say all about it but the values of ``leaves()``, its weights, which are in no file. A graph
-whose primitives oneDNN would make otherwise now is made anew.
+Only functions with ``content()`` are stored, such as models from files: bytes that determine the
+function except for the values of ``leaves()``, its weights, which are not stored. A graph is
+compiled again if oneDNN would now select other primitives.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TEXT = (str, bytes, int, float, bool, type(None))
 
 
 class Kept:
-    """The file of one program; nothing if the function cannot be kept.
+    """The file of one program; without effect if the function cannot be stored.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Kept:
         )
 
     def keep(self, trace: CompileTrace, rewritten: Rewritten) -> None:
-        """Write a graph, if it can be."""
+        """Store a graph if that is possible."""
         if not self._name:
             return
         try:
@@ -74,7 +74,7 @@ class Kept:
         kept_binaries.keep(self._name, content)
 
     def load(self, trace: CompileTrace) -> Rewritten | None:
-        """Return a kept graph over a new trace; None if there is none that is still right."""
+        """Return the stored graph over a new trace; None if there is none that is up to date."""
         content = kept_binaries.load(self._name)
         if content is None:
             return None
@@ -86,7 +86,7 @@ class Kept:
 
 
 def _is_text(arguments: Any) -> bool:
-    """Whether arguments are arrays, and values that their text tells apart."""
+    """Whether arguments are arrays, or values that are equal if their texts are."""
     leaves = tree.leaves(arguments, lambda value: value is None)
     return all(type(v) in _TEXT or nested_arguments.is_array(v) for v in leaves)
 
@@ -108,7 +108,7 @@ def _seen(array: Any) -> str:
 
 @functools.cache
 def _package() -> str:
-    """Return what changes with any file of the package, and the version of oneDNN."""
+    """Return a digest of the package's files and the version of oneDNN."""
     root = str(Path(__file__).parents[1])
     facts = sorted(_files(root, len(root)))
     return hashlib.sha256(repr((facts, _core.version())).encode()).hexdigest()

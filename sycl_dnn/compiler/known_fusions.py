@@ -13,7 +13,7 @@ from sycl_dnn.compiler.step_graph import Node, Refusal
 from sycl_dnn.trace.values import Tensor
 
 _MOST = 2048
-#: A node that does the work of others, or why there is none, and the number of those others.
+#: The fused node, or why there is none, and the number of readers that it replaces.
 Absorbed = tuple[Node | Refusal, int]
 
 
@@ -49,7 +49,7 @@ class _Recipe:
     result: tuple[Any, ...]
     fused: tuple[str, ...]
     refused: tuple[str, ...]
-    #: Number of readers whose work it does.
+    #: Number of readers that it replaces.
     n_readers: int
 
     @classmethod
@@ -108,7 +108,7 @@ class KnownFusions:
     def absorbed(
         self, node: Node, readers: Sequence[Node], find: Callable[[], Absorbed]
     ) -> Absorbed:
-        """Return the cached outcome of ``find()`` for a node and readers that follow each other."""
+        """Return the cached outcome of ``find()`` for a node and a chain of its readers."""
         self.n_asked += 1
         tensors = _tensors(node, readers)
         key = _key(node, readers, tensors)

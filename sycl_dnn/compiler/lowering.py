@@ -152,7 +152,7 @@ def written(name: str, results: Any, out: Any) -> Any:
     pairs = _paired(name, nested_arguments.arrays_of(results), out)
     for result, array in pairs:
         _check_kind(name, result, array)
-    # A result may be a view of what is overwritten.
+    # A result may be a view of a destination.
     copies = [dpnp.copy(_plain(result)) for result, _ in pairs]
     for copy, (_, array) in zip(copies, pairs, strict=True):
         _plain(array)[...] = copy

@@ -55,7 +55,7 @@ class CompileTrace(Trace):
         self._wider: dict[int, tuple[Tensor, Tensor]] = {}
 
     def end(self) -> None:
-        """Note that the function has returned, and drop what it recorded: nodes replace it."""
+        """Note that the function has returned, and drop its steps, which nodes replace."""
         super().end()
         self.steps, self.tape = [], []
         self._wider = {}

@@ -148,12 +148,12 @@ class _Draft:
 
 
 def _absorbed(graph: Graph, node: Node, readers: Sequence[Node]) -> Absorbed:
-    """Return one node that does the work of the first readers, or why there is none."""
+    """Return one node that replaces a node and its first readers, or why there is none."""
     if _moves(readers[0]):
         fused = _relaid_node(graph, node, readers[0])
         if not isinstance(fused, Refusal):
             return fused, 1
-    # Making a descriptor takes long, so all readers are tried at once before the first alone.
+    # Creating a descriptor is slow, so all readers are tried at once before the first alone.
     for most in dict.fromkeys((len(readers), 1)):
         draft, n, refusal = _Draft.of(node), 0, None
         while n < most and (refusal := _extended(draft, readers[n])) is None:
@@ -258,7 +258,7 @@ def _result(dst: Tensor, target: Tensor) -> Tensor:
 
 
 def _built(graph: Graph, draft: _Draft, reader: Node) -> Node | Refusal:
-    """Return the node of a draft; insert what packs its weights before the last reader."""
+    """Return the node of a draft; insert the packing of its weights before the last reader."""
     node, result, engine = draft.node, draft.dst, draft.dst.trace.engine
     if fault := faults.spoils(draft.row, result.desc, post_ops_of(draft.attr)):
         return Refusal(f"oneDNN computes this post-op of {draft.row} wrongly ({fault.name})")
@@ -285,7 +285,7 @@ def _built(graph: Graph, draft: _Draft, reader: Node) -> Node | Refusal:
 
 
 def _requested(node: Node, dst: MemoryDesc) -> MemoryDesc:
-    """Return the layout to request for a result: any one if the node left it to oneDNN."""
+    """Return the layout to request for a result: "any" if the node left it to oneDNN."""
     first = node.params.get("dst")
     is_open = first is not None and first.format_kind is format_kind.any
     return layout.any_layout(dst.dims, dtypes.NAMES[dst.data_type]) if is_open else dst

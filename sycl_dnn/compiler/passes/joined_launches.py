@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launches of one kernel over different arrays, such as all parameters of a tree, joined."""
+"""Joining of launches of one kernel over different arrays, such as all parameters of a tree."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LIGHT = (*_REPLACEABLE, "concat", "zeros")
 
 
 def join_launches(graph: Graph) -> None:
-    """Launch kernels once that do the same with different arrays, between other steps."""
+    """Replace launches of the same kernel over different arrays by a single launch."""
     joining = _Joining(graph)
     for stretch in joining.stretches():
         joining.rewrite(stretch)
@@ -38,7 +38,7 @@ def join_launches(graph: Graph) -> None:
 class _Bunch:
     """Nodes to be joined.
 
-    A node that could run before the others do keeps alive what it would free.
+    A node that waits for the others keeps alive the values that it would have freed.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class _Bunch:
 
 
 class _Joining:
-    """Which launches of a graph become one."""
+    """Selects the launches of a graph that are joined."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -70,7 +70,7 @@ class _Joining:
         self._forms: dict[Node, Any] = {}
 
     def stretches(self) -> list[list[Node]]:
-        """Return the longest sequences of kernels that may change places."""
+        """Return the longest sequences of kernels that may be reordered."""
         runs: list[list[Node]] = [[]]
         for node in self._graph.nodes:
             if self._is_movable(node):
@@ -86,7 +86,7 @@ class _Joining:
         return is_free and (is_kernel(node.primitive) or node.row in _LIGHT)
 
     def rewrite(self, stretch: Sequence[Node]) -> None:
-        """Replace equal launches of which none reads what others write."""
+        """Join equal launches that are independent of each other."""
         before = _before(stretch)
         ranges = _ranges(before)
         # What is constant is launched once.
@@ -103,7 +103,7 @@ class _Joining:
         self._graph.drop(stretch)
 
     def _keys(self, stretch: Sequence[Node]) -> dict[Node, Any]:
-        """Return what launches must share to be joined, by node that can be."""
+        """Return the key that launches must share to be joined, by node."""
         keys: dict[Node, Any] = {}
         for node in stretch:
             kernel = self._kernels[node] = self._as_kernel(node)
@@ -118,7 +118,7 @@ class _Joining:
         return keys
 
     def _bunches(self, level: Sequence[Node], keys: Mapping[Node, Any]) -> Iterator[list[Node]]:
-        """Yield the nodes to join, of those that wait for nothing in between."""
+        """Yield the nodes of a level to join; they do not depend on each other."""
         bunches: dict[Any, _Bunch] = {}
         for number, node in enumerate(level):
             key = keys.get(node, number)
@@ -137,7 +137,7 @@ class _Joining:
         return nodes[0] if nodes is not None and len(nodes) == 1 else node
 
     def _circumstances(self, node: Node) -> tuple[Any, ...]:
-        """Return what launches must share besides their form."""
+        """Return the rest of the key: what launches must share besides their form."""
         repeats = frozenset(t.storage.repeat for t in node.outputs.values())
         return node.is_repeated, repeats
 
@@ -170,12 +170,12 @@ class _Joining:
 
 
 def _nbytes(storage: Storage) -> int:
-    """Return the size of a value; 0 for arrays of dtypes that only dpnp has, which it allocates."""
+    """Return the size of a value; 0 for dtypes that only dpnp has, since dpnp allocates those."""
     return 0 if storage.desc is None else storage.nbytes
 
 
 def _ready(graph: Graph) -> dict[Node, int]:
-    """Return the place of the last node that makes a large value which each has to wait for."""
+    """Return for each node the place of the last large value that it depends on."""
     completion: dict[Node, int] = {}
     ready: dict[Node, int] = {}
     for node in graph.nodes:
@@ -187,13 +187,13 @@ def _ready(graph: Graph) -> dict[Node, int]:
 
 
 def _by_row(tensors: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Return the tensors of all launches, each by its name after the number of the launch."""
+    """Return the tensors of all launches, each named by the number of the launch and its name."""
     pairs = [(f"{n}:{name}", t) for n, own in enumerate(tensors) for name, t in own.items()]
     return dict(pairs)
 
 
 def _before(stretch: Sequence[Node]) -> dict[Node, list[Node]]:
-    """Return which others each node waits for."""
+    """Return the dependencies of each node within the sequence."""
     before: dict[Node, list[Node]] = {}
     written: dict[Any, Node] = {}
     read: dict[Any, list[Node]] = {}
@@ -210,7 +210,7 @@ def _before(stretch: Sequence[Node]) -> dict[Node, list[Node]]:
 
 
 def _ranges(before: Mapping[Node, Sequence[Node]]) -> dict[Node, range]:
-    """Return the levels that each node may be in: it waits for those of lower levels only."""
+    """Return the levels that each node may be in: it depends on lower levels only."""
     earliest: dict[Node, int] = {}
     for node, others in before.items():
         earliest[node] = max([earliest[other] for other in others], default=-1) + 1
@@ -222,7 +222,7 @@ def _ranges(before: Mapping[Node, Sequence[Node]]) -> dict[Node, range]:
 
 
 def _with_company(ranges: Mapping[Node, range]) -> list[Node]:
-    """Return the nodes that may be in a level with another one."""
+    """Return the nodes that may share a level with another one."""
     n_nodes = Counter(level for levels in ranges.values() for level in levels)
     return [node for node, levels in ranges.items() if any(n_nodes[n] > 1 for n in levels)]
 
@@ -230,9 +230,9 @@ def _with_company(ranges: Mapping[Node, range]) -> list[Node]:
 def _levels(
     before: Mapping[Node, Sequence[Node]], ranges: Mapping[Node, range], keys: Mapping[Node, Any]
 ) -> list[list[Node]]:
-    """Return nodes in sequence, of which those of a level do not depend on each other.
+    """Return the nodes by level, in order; those of a level do not depend on each other.
 
-    A node is in the level after those that it waits for, or later, with others of its key.
+    A node is in the level after its dependencies, or in a later one with others of its key.
     """
     n_levels = max(r.stop for r in ranges.values())
     after = dict.fromkeys(before, n_levels)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fusion of kernels that a function recorded one after another into fewer kernels."""
+"""Fusion of generated kernels with each other."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from sycl_dnn.trace.values import Storage, Tensor
 #: Limits of one kernel: arrays that it reads and writes, and operations.
 _MOST_ARRAYS = 16
 _MOST_TERMS = 96
-#: Number of bytes that a kernel reads and writes in any order in less time than a launch takes.
+#: Bytes that a kernel accesses in any order in less time than a launch takes.
 _SMALL = 1 << 15
 
 
 def fuse_kernels(graph: Graph) -> None:
-    """Compute what kernels read from each other in one kernel, where the order of steps allows."""
+    """Fuse kernels that read each other's results where the order of steps allows it."""
     fusion = Fusion(graph)
     for node in graph.nodes:
         unit = unit_of(graph, node)
@@ -34,7 +34,7 @@ def fuse_kernels(graph: Graph) -> None:
 
 
 class Group:
-    """Units that become one kernel, or few.
+    """Units that become one kernel, or a few.
 
     Attributes
     ----------
@@ -71,12 +71,12 @@ class Group:
 
     @property
     def n_bytes(self) -> int:
-        """The size of all that is read or written."""
+        """Size in bytes of the arrays that are read or written."""
         tensors = [t for u in self.units for t in (*u.inputs.values(), *u.outputs.values())]
         return sum(t.size * dtypes.bits_of(t.dtype) // 8 for t in tensors)
 
     def whole(self) -> Iterator[Tensor]:
-        """Yield the arrays over all its axes, and over all that are not reduced."""
+        """Yield the arrays over all axes, and those over all kept axes."""
         shapes = (self.shape, self.kept)
         for unit in self.units:
             for value, tensor in (*unit.outputs.items(), *unit.inputs.items()):
@@ -92,7 +92,7 @@ class Group:
 
 
 class Fusion:
-    """Which units are computed together."""
+    """Groups units that one kernel computes."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -100,7 +100,7 @@ class Fusion:
         self._groups: dict[Node, Group] = {}
 
     def add(self, unit: Unit) -> None:
-        """Add a unit: to the groups of what it reads, or as a group of its own."""
+        """Add a unit to the groups that it reads from, or as a new group."""
         unit = self._through_copies(unit)
         group = Group([unit], self._graph.place(unit.nodes[-1]))
         self._register(group)
@@ -116,11 +116,11 @@ class Fusion:
                 self._register(group)
 
     def _neighbors(self, unit: Unit) -> list[Node]:
-        """Return nodes of the groups that make what a unit reads, or reduce the same elements."""
+        """Return the grouped nodes that a unit reads, or that reduce the same elements."""
         neighbors: list[Node] = []
         for tensor in unit.inputs.values():
             writers = self._graph.writers(tensor.storage)
-            # What more kernels read than one can contain has to be in memory before any of them.
+            # A value with more readers than one kernel can contain must be in memory.
             is_shared = len(self._graph.readers(tensor.storage)) > _MOST_ARRAYS
             neighbors += writers if len(writers) == 1 and not is_shared else ()
             if unit.axes is not None and tensor.size * dtypes.bits_of(tensor.dtype) > 8 * _SMALL:
@@ -138,7 +138,7 @@ class Fusion:
                     yield node
 
     def _through_copies(self, unit: Unit) -> Unit:
-        """Return a unit that reads small values themselves, not their copies in other layouts."""
+        """Return a unit that reads small values directly, not their copies in other layouts."""
         graph, copies = self._graph, []
         inputs = dict(unit.inputs)
         for value, tensor in unit.inputs.items():
@@ -212,7 +212,7 @@ class Fusion:
         return not (is_costly and is_nested) and not self._read_outside(before, after)
 
     def _read_outside(self, group: Group, after: Group) -> list[Storage]:
-        """Return what a group writes and others than ``after`` read."""
+        """Return the storages of a group that nodes outside of it and of ``after`` read."""
         storages = []
         for storage in group.written:
             readers = self._graph.readers(storage)
@@ -230,8 +230,7 @@ class Fusion:
     def _anchor_of(self, group: Group) -> int | None:
         """Return a place where a group may run, if there is one.
 
-        It stays after all that comes before one of its units and makes what this reads, or uses
-        what this writes, and before all of that kind which comes later.
+        Its order relative to nodes that its units depend on, or that depend on them, is preserved.
         """
         graph = self._graph
         low, high = -1, None
@@ -261,7 +260,7 @@ class Fusion:
         return group.anchor
 
     def rewrite(self) -> None:
-        """Replace the units of each group of several by the kernels of all of them."""
+        """Replace the units of each group with several by their common kernels."""
         graph = self._graph
         groups = {id(g): g for g in self._groups.values() if len(g.units) > 1 or g.copies}.values()
         order = sorted(graph.nodes, key=graph.place)
@@ -279,7 +278,7 @@ class Fusion:
         graph.drop([copy for copy in copies if not graph.readers(copy.dst.storage)])
 
     def recorded(self, group: Group) -> list[Node] | None:
-        """Return the nodes that compute a group; None if they write otherwise."""
+        """Return the nodes that compute a group; None if they would write other layouts."""
         graph = self._graph
         values, inputs = _values_of(group)
         empty = Group((), 0)
@@ -336,7 +335,7 @@ def _redirected(tensor: Tensor, replacements: dict[Storage, tuple[Tensor, Tensor
 
 
 def _are_edges(before: Group, after: Group) -> bool:
-    """Whether ``after`` reads all that it reads of ``before`` element by element."""
+    """Whether ``after`` reads the results of ``before`` only element by element."""
     for unit in after.units:
         for value, tensor in unit.inputs.items():
             written = before.written.get(tensor.storage)
@@ -375,7 +374,7 @@ def _in_frame(group: Group, other: Group) -> Group:
 
 
 def _values_of(group: Group) -> tuple[dict[Storage, Value], dict[Value, Tensor]]:
-    """Return the nodes of what a group writes, and the tensors of what it reads."""
+    """Return the values that a group writes by storage, and the tensors that it reads by value."""
     values: dict[Storage, Value] = {}
     inputs: dict[Value, Tensor] = {}
     numbers: dict[Any, int] = {}

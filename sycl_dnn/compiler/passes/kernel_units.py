@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel, or one of oneDNN's element-wise primitives, computes: nodes over tensors."""
+"""``Unit``: the computation of a kernel or an element-wise primitive, as values over tensors."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _expanded(tensor: Tensor, rank: int) -> Tensor:
 
 
 def rebuilt(result: Value, mapping: dict[Value, Value]) -> Value:
-    """Return a node over other inputs; ``mapping`` is extended by all nodes on the way."""
+    """Return a value over other inputs; ``mapping`` is extended by all values in between."""
     for value in in_order([result], mapping):
         inputs = tuple([mapping[operand] for operand in value.inputs])
         mapping[value] = node_of(value.operation, inputs, value.attributes)
@@ -131,7 +131,7 @@ def rebuilt(result: Value, mapping: dict[Value, Value]) -> Value:
 
 
 def unit_of(graph: Graph, node: Node) -> Unit | None:
-    """Return what a step computes, together with those before that only it reads; None if unknown.
+    """Return the computation of a step and of the earlier steps that only it reads, or None.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def _meaning(node: Node) -> Meaning:
 def _viewed(
     tensors: Mapping[str, Tensor], values: Mapping[str, tuple[Value, ...]]
 ) -> Values | None:
-    """Return tensors by node, without the axes of size 1 that a kernel puts in front."""
+    """Return tensors by value, without the leading axes of size 1 that a kernel adds."""
     views: Values = {}
     for name, tensor in tensors.items():
         for value in values.get(name, ()):

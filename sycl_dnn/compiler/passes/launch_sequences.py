@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of OpenCL C that run after each other on a CPU, launched once."""
+"""Sequences of OpenCL C kernels on a CPU as a single launch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _runs(graph: Graph) -> Iterator[list[Node]]:
     constant = constant_ids(graph)
     run: list[Node] = []
     kept_bytes = 0
-    #: Offset of what the run writes in each storage.
+    #: Offset of the run's output in each storage.
     offsets: dict[Storage, int] = {}
     for node in graph.nodes:
         fits = _fits(graph, node, constant)
@@ -61,7 +61,7 @@ def _fits(graph: Graph, node: Node, constant: Collection[int]) -> bool:
 
 
 def _sequence(graph: Graph, run: Sequence[Node]) -> Node:
-    """Return one node for a run."""
+    """Return a single node for a run."""
     outputs = {f"{i}:{name}": t for i, node in enumerate(run) for name, t in node.outputs.items()}
     written = {t.storage: name for name, t in outputs.items()}
     inputs = {

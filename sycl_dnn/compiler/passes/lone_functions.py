@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that are neither appended nor part of attention, as kernels that keep NaN."""
+"""Replacement of unfused element-wise functions and softmax by kernels that propagate NaN."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OPERANDS = {"binary": ("src_0", "src_1"), "prelu_forward": ("src", "weights")}
 
 
 def keep_nan(graph: Graph) -> None:
-    """Replace element-wise nodes and softmax by kernels where oneDNN would lose NaN."""
+    """Replace element-wise nodes and softmax by kernels where oneDNN would not propagate NaN."""
     for node in graph.walk():
         if node.row in ("eltwise_forward", "binary"):
             is_wrong = _is_float(node) and not _LOSING.isdisjoint(_algorithms(node))
@@ -97,10 +97,10 @@ def _replace(graph: Graph, node: Node) -> None:
 
 
 def chain_of(node: Node) -> tuple[Callable[..., Value], list[Tensor]] | None:
-    """Return what a primitive and its post-ops compute, of nodes, and the tensors of these.
+    """Return the definition of a primitive with its post-ops over values, and their tensors.
 
-    None for others than element-wise functions, prelu and softmax, and for what has no such
-    definition.
+    None for primitives other than element-wise functions, prelu and softmax, and for operations
+    without a definition.
     """
     later = post_ops_as_chain(node)
     kind: Any = node.params.get("algorithm")

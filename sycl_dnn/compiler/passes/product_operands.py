@@ -59,7 +59,7 @@ def _is_by_rows(tensor: Tensor) -> bool:
 
 # --- Packing of constant weights for products with one or two rows
 
-#: With more rows, oneDNN's choice is as fast; see docs/compile.md.
+#: With more rows, the layout that oneDNN chooses is as fast; see docs/compile.md.
 _MOST_ROWS = 2
 #: Size of float32 weights in bytes below which packing does not pay.
 _LEAST_BYTES = 4 << 20

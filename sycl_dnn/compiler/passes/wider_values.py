@@ -117,7 +117,7 @@ def with_places(node: Node, places: dict[int, Place]) -> Node | Refusal:
 
 
 def _with_views(node: Node, inputs: dict[str, Tensor], outputs: dict[str, Tensor]) -> Any:
-    """Return a kernel over tensors at other positions, or why they would be other views."""
+    """Return a kernel over relocated tensors, or why their views would differ."""
     if not is_kernel(node.primitive):
         return Refusal(f"{node.row} reads whole arrays")
     pairs = [(node.inputs[n], t) for n, t in inputs.items()]
@@ -194,7 +194,7 @@ def _joined(graph: Graph, group: list[Node]) -> list[Node]:
 
 
 def _makers_after(graph: Graph, first: Node, nodes: Sequence[Node]) -> list[Node]:
-    """Return what nodes of constants need of what is computed after ``first``."""
+    """Return the nodes after ``first`` that the given nodes depend on."""
     makers: set[Node] = set()
     stack = list(nodes)
     while stack:
@@ -284,7 +284,7 @@ def write_into_parts(graph: Graph) -> None:
 def write_dense_parts(graph: Graph) -> None:
     """Let primitives and kernels write into concatenation results.
 
-    Kernels write such parts as they write arrays, so they are fused before.
+    Runs after kernels are fused, since kernels write such parts like whole arrays.
     """
     _write_parts(graph, lambda node: is_free(graph, node))
 
