@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of ``ctc_loss``, forward and gradient: a group's work is one sequence."""
+"""Kernels of ``ctc_loss``, forward and gradient, with one sequence per group."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class Alignments:
 
 
 def can_align(scores: Tensor) -> bool:
-    """Whether the kernels run for these log-probabilities; otherwise dpnp does the work."""
+    """Whether the kernels support these log-probabilities; otherwise dpnp is used."""
     is_opencl = scores.trace.engine.sycl_queue.backend == dpctl.backend_type.opencl
     is_used = scores.trace.policy.kernels != "never"
     return is_opencl and is_used and scores.dtype == "float32" and 0 < scores.size < 1 << 31

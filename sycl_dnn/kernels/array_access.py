@@ -15,7 +15,7 @@ Strides = Sequence[Sequence[Value | None]]
 
 
 class ArrayAccess:
-    """How a kernel reads and writes its arrays: inputs, sources, coordinates, results, any others.
+    """Accesses of a kernel to its arrays: inputs, sources, coordinates, results, any others.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class ArrayAccess:
     pointers : sequence of (Value or None)
         None for coordinates, which no array holds.
     strides : sequence of sequence of (Value or None)
-        Of each array along each axis; None where the class says it.
+        Of each array along each axis; None where the stride class determines it.
     indexed : sequence of sequence of (Value, Value)
         Of each source, size and stride of each axis that an index names.
     width : int
@@ -87,7 +87,7 @@ class ArrayAccess:
         return [k.call("add", start, self._scaled(lane, stride)) for lane in lanes]  # type: ignore[arg-type]
 
     def bits(self, number: int, start: Value, at: Value | None) -> Value:
-        """Return elements as memory has them, one if they do not change along the vector."""
+        """Load elements in their memory type; a single one if they are equal along the vector."""
         k, pointer = self.kernel, self._address(number)
         indices = self._indices(number, start, at)
         is_vector = self._classes[number][self._lanes] == "1" and at is not None
@@ -96,7 +96,7 @@ class ArrayAccess:
         return k.joined([k.load(pointer, index) for index in indices])
 
     def put(self, number: int, start: Value, at: Value | None, bits: Value) -> None:
-        """Write elements as memory has them, one if the array's class along the vector is 0."""
+        """Store elements in their memory type; a single one if the stride class is 0."""
         k, pointer = self.kernel, self._address(number)
         indices = self._indices(number, start, at)
         if self._classes[number][self._lanes] != "0" and at is not None:
@@ -182,7 +182,7 @@ class Scope:
         return Scope(arrays, self._axes, self._starts, self._counted, self._at, self.values)
 
     def counted(self) -> Value:
-        """Return the places of the elements among those that are reduced, as i32."""
+        """Return the indices of the elements among the reduced ones, as i32."""
         k, axis = self.arrays.kernel, self._axes.lanes
         if axis not in self._axes.looped:
             assert self._counted is not None
@@ -193,7 +193,7 @@ class Scope:
         return self._axes.counted(self._counted, axis, lanes)
 
     def compute(self, numbers: Iterable[int]) -> None:
-        """Write inputs and terms, in order; what they need is computed before them."""
+        """Generate inputs and terms in order, each after its operands."""
         n_inputs = len(self.arrays.expression.inputs)
         for n in numbers:
             if n in self.values:
@@ -216,7 +216,7 @@ class Scope:
         return write(arrays.kernel, term, operands, arrays.passed)
 
     def store(self, results: Iterable[int]) -> None:
-        """Write results, by their places among the results."""
+        """Store results, given by their indices."""
         expression = self.arrays.expression
         for place in results:
             number = expression.first_result + place
@@ -224,7 +224,7 @@ class Scope:
             self.arrays.stored(number, self._starts[number], self._at, value)
 
     def keep(self, term: int, place: int | None, row: Value | None) -> None:
-        """Write a term to the memory of a result, or to local memory."""
+        """Store a term in the memory of a result, or in local memory."""
         arrays = self.arrays
         if place is not None:
             number = arrays.expression.first_result + place
@@ -235,7 +235,7 @@ class Scope:
             )
 
     def read_back(self, term: int, place: int | None, row: Value | None) -> None:
-        """Read what ``keep`` wrote."""
+        """Load a term that ``keep`` stored."""
         arrays = self.arrays
         if place is not None:
             number = arrays.expression.first_result + place
@@ -245,9 +245,9 @@ class Scope:
             self.values[term] = arrays.kernel.shared(row, self._at, arrays.width)
 
     def bits(self, number: int) -> Value:
-        """Return elements of an array as memory has them."""
+        """Load elements of an array in their memory type."""
         return self.arrays.bits(number, self._starts[number], self._at)
 
     def put(self, number: int, bits: Value) -> None:
-        """Write elements of an array as memory has them."""
+        """Store elements of an array in their memory type."""
         self.arrays.put(number, self._starts[number], self._at, bits)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of a few new positions to a cache, whose slots it writes: one kernel for CPUs.
+"""Attention of a few new positions to a cache, including the update of its slots: a CPU kernel.
 
-A group has one head of keys and its queries: it turns them by their rotary embedding, writes keys
-and values to their slots, and reads the slots that the queries may see, and no others.
+A group processes one head of keys with its queries: it applies their rotary embedding, writes keys
+and values to their slots, and reads only the slots that the queries may attend to.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from sycl_dnn.kernels.launching import Kernels, dense
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
-#: New positions that one kernel processes.
+#: Maximum number of new positions.
 MOST_POSITIONS = 8
-#: Elements of the queries of a group, which are in its own memory.
+#: Maximum number of elements of a group's queries, which private memory holds.
 _MOST_OF_GROUP = 1 << 14
 #: Kernels count elements in 32 bits.
 _MOST = 1 << 31
@@ -136,7 +136,7 @@ __kernel void attention_to_slots(
 
 
 class Scores(NamedTuple):
-    """How scores are computed.
+    """Parameters of the scores.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class Scores(NamedTuple):
     cap : float, optional
         Scores are ``cap * tanh(score / cap)``.
     window : int, optional
-        How many positions are seen, including the position itself.
+        Number of visible positions, including the position itself.
     """
 
     scale: float

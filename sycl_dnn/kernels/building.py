@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compilation of kernels, cached per context and source; failures are cached too.
 
-Kernels for OpenCL CPUs are compiled by another thread, while a trace goes on, and the SPIR-V of a
-compiled function together.
+Kernels for OpenCL CPUs are compiled by another thread during tracing; the SPIR-V modules of a
+compiled function are compiled together.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST = 256
 _OPTIONS = "-cl-std=CL2.0 -cl-mad-enable"
 _lock = threading.Lock()
 _made: OrderedDict[Any, Any] = OrderedDict()
-#: By context, device and file: what was built of a binary of several kernels.
+#: Programs built from a binary of several kernels, by context, device and file.
 _of_files: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 
 

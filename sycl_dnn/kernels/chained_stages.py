@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated kernels of several stages, of which each reads what those before have written.
+"""Generated kernels of several stages, each of which reads results of the previous ones.
 
 All stages are computed for one slab, such as a group of channels of a sample, before the next
-slab begins: what a stage has read or written is still in the cache when the next one reads it.
+slab begins: the arrays of a stage are still in the cache when the next stage reads them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ChainForm(NamedTuple):
 
     @property
     def expression(self) -> Expression:
-        """What the last stage computes."""
+        """The expression of the last stage."""
         return self.stages[-1].expression
 
 
@@ -41,8 +41,8 @@ class ChainForm(NamedTuple):
 def chain_module(form: ChainForm) -> bytes:
     """Return the SPIR-V of a kernel.
 
-    Its parameters: arrays; slabs of each group, and how many slabs there are; the numbers of each
-    stage, with the units of a slab instead of those of a group.
+    Its parameters: arrays; slabs per group and number of slabs; the numbers of each stage, with the
+    units of a slab instead of those of a group.
     """
     types: dict[int, str] = {}
     for stage, numbers in zip(form.stages, form.arrays, strict=True):

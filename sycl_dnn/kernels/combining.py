@@ -3,9 +3,8 @@
 
 The state of a reduction is a list of registers. Floating-point sums are compensated: a second
 register accumulates rounding errors, so that the error does not grow with the number of elements.
-Extremes of floats have a second register, too: the bits of whether there was a NaN. So the first
-one is the result of one instruction each time, which may lose a NaN, and not of several that wait
-for each other.
+Extremes of floats also have a second register, with bits that note NaN. The first one is then
+updated by a single instruction, which may lose a NaN, instead of several dependent ones.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def _start(operation: str, name: str) -> float:
 
 
 def two_sum(k: Kernel, a: Value, b: Value) -> tuple[Value, Value]:
-    """Return the rounded sum, and exactly what rounding took from it (Knuth)."""
+    """Return the rounded sum and its exact rounding error (Knuth's TwoSum)."""
     total = k.call("add", a, b)
     part = k.call("sub", total, a)
     first = k.call("sub", a, k.call("sub", total, part))
@@ -156,7 +155,7 @@ class Reduction:
         return [self._kernel.call("add", total[0], self._rest_of(total))]
 
     def _rest_of(self, total: State) -> Value:
-        """Return what rounding took from a sum; the error of an infinite one is NaN."""
+        """Return the rounding error of a sum; that of an infinite one is NaN."""
         k, lost = self._kernel, total[1]
         return k.select(k.call("eq", lost, lost), lost, k.constant(0, lost.type, lost.width))
 

@@ -17,12 +17,12 @@ REGISTERS = {
 }  # fmt: skip
 #: Supported reductions; their axes are properties of the kernel, not of the expression.
 REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
-#: Scans: what is computed of all elements up to each along an axis, which the kernel knows.
+#: Supported scans; their axis is a property of the kernel.
 SCANS = (
     "cumsum", "cumprod", "cummax", "cummin", "cummax_index", "cummin_index", "logcumsumexp",
     "linear_recurrence",
 )  # fmt: skip
-#: Operations that read the place of an element: its coordinate, an element somewhere else.
+#: Operations that depend on the position of an element.
 INDEXED = ("iota", "gather")
 #: Memory type if it differs from the register type.
 IN_MEMORY = {"float16": "f16", "bfloat16": "u16", "bool": "u8"}
@@ -71,16 +71,16 @@ class Expression(NamedTuple):
 
     @property
     def first_result(self) -> int:
-        """Number of the first result among a kernel's arrays: inputs, sources, coordinates, it."""
+        """Index of the first result among a kernel's arrays, after inputs, sources, coordinates."""
         return len(self.inputs) + len(self.sources) + self.n_places
 
     @property
     def n_indices(self) -> int:
-        """How many indices all gathers have."""
+        """Total number of indices of all gathers."""
         return sum(source.n_indices for source in self.sources)
 
     def array_of(self, term: Term) -> int:
-        """Return the number, among a kernel's arrays, of what a term of ``INDEXED`` reads."""
+        """Return the index of the array that a term of ``INDEXED`` reads."""
         attributes = dict(term.attributes)
         if term.operation == "gather":
             return len(self.inputs) + int(attributes["source"])
@@ -232,7 +232,7 @@ def _extreme(instruction: str) -> Writer:
 
 
 def _safe(k: Kernel, b: Value) -> tuple[Value, Value, Value | None]:
-    """Return a divisor that does not trap, where it is 0, and where it is -1."""
+    """Return a divisor that does not trap, and where the original is 0 and -1."""
     is_zero = k.call("eq", b, _constant(k, 0, b))
     one = _constant(k, 1, b)
     if TYPES[b.type][1] == "u":
@@ -398,7 +398,7 @@ _EXACT = ("abs", "maximum", "minimum", "neg", "stop_gradient", "where")
 
 
 def write(k: Kernel, term: Term, operands: Sequence[Value], passed: Sequence[Value] = ()) -> Value:
-    """Generate code for one term, perhaps a number that is passed; return its register."""
+    """Generate code for one term, which may be a number passed at launch; return its register."""
     register = REGISTERS[term.dtype]
     attributes = {name: number_of(value) for name, value in term.attributes}
     if "passed" in attributes:

@@ -28,7 +28,7 @@ def reduction_module(form: ReductionForm) -> bytes:
 
 
 class ReductionWriter(KeptPoints):
-    """A kernel, or a part of one, that is being written."""
+    """The code generator of a kernel, or of a part of one."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class ReductionWriter(KeptPoints):
     ) -> None:
         super().__init__(form, kernel=kernel, parameters=parameters)
         expression = form.expression
-        # Other items, and vectors along a kept axis, write elements again that they share.
+        # Several items, or vectors along a kept axis, would overwrite elements that they share.
         keeps = self._is_rows and form.schedule.n_items == 1
         has_row = form.schedule.row > 0
         self._passes = Passes(expression, form.kinds, form.classes, keeps=keeps, has_row=has_row)
@@ -180,7 +180,7 @@ class ReductionWriter(KeptPoints):
         is_again = fresh is not None and any(place is not None for _, place in read_back)
         for term, place in self._passes.kept[number].items():
             if fresh is not None and is_again:
-                # What it was computed of is overwritten where it was kept before.
+                # Its operands are overwritten where it was stored before.
                 recomputed = self._kernel.repeated(scope.values[term], self._schedule.width)
                 scope.read_back(term, place, self._row)
                 scope.values[term] = self._kernel.select(fresh, recomputed, scope.values[term])

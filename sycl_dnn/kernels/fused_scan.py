@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels of scans along an axis, with the element-wise terms before and after them.
 
-Vectors lie along the axis: their elements are combined in as many steps as their number has bits,
-and then with the state of all before. Or they lie along a kept axis: each lane is a scan of its
-own. If there are fewer rows than processors, one kernel computes the states of parts of the axis,
-and another one, which begins each part with those before it, the results.
+Vectors extend along the axis: their elements are combined in a logarithmic number of steps, then
+with the state of all previous elements. Or they extend along a kept axis, with a separate scan in
+each lane. If there are fewer rows than processors, one kernel computes the states of parts of the
+axis, and a second one the results, starting each part from the states of the previous ones.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def scan_module(form: ScanForm) -> bytes:
 
 
 class _Writing(KeptPoints):
-    """A kernel that is being written."""
+    """The code generator of a kernel."""
 
     def __init__(self, form: ScanForm) -> None:
         expression, self._stage = form.expression, form.stage
@@ -72,7 +72,7 @@ class _Writing(KeptPoints):
     # --- The states that parts begin with
 
     def _begun(self, scope: Scope, width: int) -> list[State]:
-        """Return variables with the states of all before this part."""
+        """Return variables with the states of all elements before this part."""
         k, zero, one = self._kernel, self._constant(0), self._constant(1)
         so_far = variables(k, [scan.nothing(width) for scan in self._scans.values()])
         if self._stage != "parts":
@@ -95,7 +95,7 @@ class _Writing(KeptPoints):
         return states
 
     def _absorb(self, so_far: list[State], states: list[State]) -> list[State]:
-        """Write the change of variables to the states with more elements; return these."""
+        """Update variables with the states of more elements; return the new states."""
         k, merged_states = self._kernel, []
         for scan, variable, state in zip(self._scans.values(), so_far, states, strict=True):
             merged_states.append(scan.merged(current(k, variable), state))
@@ -115,7 +115,7 @@ class _Writing(KeptPoints):
         return states
 
     def _finish(self, scope: Scope, states: list[State]) -> None:
-        """Write the results of scans, and what is computed of them."""
+        """Store the results of scans and of the terms that depend on them."""
         if self._stage == "states":
             return
         for (n, scan), state in zip(self._scans.items(), states, strict=True):
@@ -134,7 +134,7 @@ class _Writing(KeptPoints):
                 self._finish(here, self._absorb(states, self._elements(here)))
 
     def _along_rows(self, scope: Scope, so_far: list[State]) -> None:
-        """Write the loops over vectors, then over single elements."""
+        """Generate the loops over vectors, then over single elements."""
         k, schedule, zero = self._kernel, self._schedule, self._constant(0)
         width, n_items = schedule.width, schedule.n_items
         high, whole = self._axes.high[schedule.lanes], zero
@@ -151,7 +151,7 @@ class _Writing(KeptPoints):
             self._single(single, so_far, self._added(first, self._item))
 
     def _at(self, place: Value, width: int) -> Value:
-        """Return the first coordinate of the vector that comes at a place."""
+        """Return the first coordinate of the vector at a position of the scan."""
         if not self._is_reversed:
             return place
         k = self._kernel
@@ -159,7 +159,7 @@ class _Writing(KeptPoints):
         return k.call("sub", end, place)
 
     def _single(self, scope: Scope, so_far: list[State], place: Value) -> None:
-        """Write one element of each item; items without one take part, since all wait for all."""
+        """Generate one element per item; items without one take part because of barriers."""
         k, high = self._kernel, self._axes.high[self._schedule.lanes]
         if self._schedule.n_items == 1:
             here = scope.at(self._at(place, 1))
@@ -175,7 +175,7 @@ class _Writing(KeptPoints):
             self._finish(here, states)
 
     def _combined(self, so_far: list[State], elements: list[State], width: int) -> list[State]:
-        """Return the states up to each element of a vector; note that of all."""
+        """Return the states up to each element of a vector; update that of all elements."""
         k, states = self._kernel, []
         for number, (scan, variable, state) in enumerate(
             zip(self._scans.values(), so_far, elements, strict=True)
@@ -192,7 +192,7 @@ class _Writing(KeptPoints):
         return states
 
     def _up_to_each_lane(self, scan: Scan, state: State, width: int) -> State:
-        """Return the state of twice, four times... as many lanes before each."""
+        """Combine each lane with the lanes before it, doubling their number in each step."""
         nothing, reach = scan.nothing(width), 1
         while reach < width:
             by = -reach if self._is_reversed else reach
@@ -202,7 +202,7 @@ class _Writing(KeptPoints):
         return state
 
     def _of_items(self, scan: Scan, state: State, number: int) -> tuple[State, State]:
-        """Return the state of the items before this one, and that of all."""
+        """Return the state of the items before this one, and that of all items."""
         k, n_items, zero = self._kernel, self._schedule.n_items, self._constant(0)
         memory = [self._memory(v.type, 8 * number + n) for n, v in enumerate(state)]
         self._share(memory, state)

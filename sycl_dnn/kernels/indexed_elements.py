@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coordinates of elements, and elements that indices name, in kernels that are being written."""
+"""Code generation for coordinates of elements and for gathered elements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sycl_dnn.kernels.spirv import Kernel, Value
 def coordinates(
     k: Kernel, kind: str, stride: Value | None, start: Value, at: Value | None, width: int
 ) -> Value:
-    """Return how far elements are from an array's start, as i32; no array has 2**31.
+    """Return the offsets of elements from an array's start, as i32; no array has 2**31 elements.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ def coordinates(
 
 
 def offset_of(k: Kernel, indices: Sequence[Value], axes: Sequence[tuple[Value, Value]]) -> Value:
-    """Return how far from an array's start indices lead, as i32.
+    """Return the offset of indexed elements from an array's start, as i32.
 
-    Those outside count as the nearest. ``axes`` has size and stride of each axis that is named.
+    Indices are clamped to the array. ``axes`` has size and stride of each indexed axis.
     """
     total, one = k.constant(0, "i32"), k.constant(1, "i32")
     for index, (size, stride) in zip(indices, axes, strict=True):
@@ -52,7 +52,7 @@ def offset_of(k: Kernel, indices: Sequence[Value], axes: Sequence[tuple[Value, V
 def loaded_lanes(k: Kernel, pointer: Value, start: Value, offsets: Value, *, in_one: bool) -> Value:
     """Return elements at different offsets.
 
-    ``in_one`` access where they are neighbors, in the order of memory or in the opposite one.
+    With ``in_one``, neighbors in ascending or descending order are loaded in one access.
     """
     width, first = offsets.width, k.lane(offsets, 0)
 

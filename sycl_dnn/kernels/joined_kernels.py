@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that do in one launch what equal launches would do with different arrays.
+"""Kernels that combine equal launches over different arrays into one.
 
 A tree of parameters has more arrays than drivers accept as parameters of a kernel, so the addresses
 are in an array themselves.
@@ -36,17 +36,17 @@ def is_row(form: Form | ReductionForm) -> bool:
 
 
 def is_single(form: Form | ReductionForm) -> bool:
-    """Whether a form is that of a single element."""
+    """Whether a form has a single element."""
     return isinstance(form, Form) and set(form.classes) == {"0"}
 
 
 def of_row(form: Form | ReductionForm) -> tuple[Any, ...]:
-    """Return what forms of rows and of single elements must share to be launched as one."""
+    """Return the key that forms of rows and of single elements must share to be joined."""
     return form.expression, form.schedule
 
 
 def facts_of(launches: Sequence[Launch]) -> list[int]:
-    """Return what a joined kernel reads besides addresses.
+    """Return the integers that a joined kernel reads besides addresses.
 
     The number of launches; the first group of each; their scalar arguments.
     """

@@ -23,7 +23,7 @@ _VARIABLE = "SYCL_DNN_CACHE_DIR"
 _MAGIC = b"sycl_dnn kernel 1\n"
 _HEAD = len(_MAGIC) + hashlib.sha256().digest_size
 _KEPT, _UNFINISHED = ".kernel", ".part"
-#: Begins a file that says which file has the kernel, with others.
+#: Prefix of a file that refers to a file with the binary of several kernels.
 _ELSEWHERE = b"in "
 #: Maximum total size in bytes; the least recently used files are deleted.
 _LIMIT = 64 << 20
@@ -100,7 +100,7 @@ def keep(name: str, binary: bytes) -> None:
 
 
 def keep_together(names: Sequence[str], binary: bytes) -> None:
-    """Write a binary of several kernels, and where it is for each."""
+    """Write a binary of several kernels, and a reference to it for each."""
     if len(names) == 1:
         keep(names[0], binary)
     elif all(names):
@@ -111,7 +111,7 @@ def keep_together(names: Sequence[str], binary: bytes) -> None:
 
 
 def file_in(content: bytes) -> str:
-    """Return the name of the file that has a binary; empty if these bytes are one."""
+    """Return the file name that a reference contains; empty if these bytes are a binary."""
     has = content.startswith(_ELSEWHERE)
     return content[len(_ELSEWHERE) :].decode("ascii", "replace") if has else ""
 

@@ -26,7 +26,7 @@ def array_types(
 
 
 def n_numbers(form: ReductionForm | ScanForm) -> int:
-    """Return how many numbers a kernel is passed."""
+    """Return the number of scalar arguments of a kernel."""
     n_strides = sum(kinds.count("n") for kinds in form.classes)
     n_sizes = len(form.kinds) + (form.schedule.part >= 0)
     n_others = form.expression.n_passed + 2 * form.expression.n_indices
@@ -34,7 +34,7 @@ def n_numbers(form: ReductionForm | ScanForm) -> int:
 
 
 class KeptPoints(abc.ABC):
-    """A kernel that is being written.
+    """The code generator of a kernel with kept axes.
 
     Its parameters: inputs, sources, any others, results; what each group computes, how many units
     there are, the whole size of an axis that is in parts, the sizes of the axes, strides of class
@@ -47,7 +47,7 @@ class KeptPoints(abc.ABC):
     others : sequence of str
         Types of elements of other arrays.
     has_results : bool
-        Whether the results of the expression are written.
+        Whether the results of the expression are stored.
     kernel : Kernel, optional
         One that does more than this, with these ``parameters``.
     """
@@ -97,7 +97,7 @@ class KeptPoints(abc.ABC):
         return self._kernel.call("add", a, b)
 
     def module(self) -> bytes:
-        """Write the loop over the units of a group."""
+        """Generate the loop over the units of a group."""
         k = self._kernel
         first = k.call("mul", k.number_of("group"), self._each)
         last = k.call("min", self._added(first, self._each), self._n_units)
@@ -106,14 +106,14 @@ class KeptPoints(abc.ABC):
         return k.module()
 
     def at_slab(self, slab: Value) -> None:
-        """Write the loop over the units of one of equal slabs, which make up the whole."""
+        """Generate the loop over the units of a slab; slabs are equal parts of the whole."""
         k = self._kernel
         first = k.call("mul", slab, self._each)
         with k.loop(first, self._added(first, self._each), self._constant(1)) as unit:
             self._unit(unit)
 
     def _unit(self, unit: Value) -> None:
-        """Write what is computed of one point of the kept axes, or of vectors of them."""
+        """Generate the code for one point of the kept axes, or for vectors of points."""
         k, schedule = self._kernel, self._schedule
         rest, start = unit, None
         if not self._is_rows:
@@ -132,10 +132,10 @@ class KeptPoints(abc.ABC):
 
     @abc.abstractmethod
     def _at_points(self, scopes: list[Scope]) -> None:
-        """Write what is computed at one point, or at vectors of points."""
+        """Generate the computation at one point, or at vectors of points."""
 
     def _coordinates_of(self, rest: Value) -> dict[int, Value]:
-        """Return the coordinates along the kept axes, of which vectors have their own."""
+        """Return the coordinates along the kept axes, except the vectorized one."""
         k = self._kernel
         axes = [a for a, kind in enumerate(self._kinds) if kind == "k"]
         axes = [a for a in axes if a != self._schedule.lanes]
@@ -149,7 +149,7 @@ class KeptPoints(abc.ABC):
         return coordinates
 
     def _lanes(self, start: Value) -> list[Value]:
-        """Return where vectors along a kept axis begin; the last ones overlap."""
+        """Return the first coordinates of vectors along a kept axis; the last ones overlap."""
         k, schedule = self._kernel, self._schedule
         width, n_items = schedule.width, schedule.n_items
         last = k.call("sub", self._sizes[schedule.lanes], self._constant(width))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One kernel for launches that run after each other on a CPU.
+"""One kernel for consecutive launches on a CPU.
 
 A launch costs more than many a kernel does: threads wake up, and wait for each other. Here one
 group per processor runs the groups of all launches in order, each after those of the previous
@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-#: OpenCL C: what defines a macro, a type, a kernel and a function at the beginning of a line.
+#: OpenCL C: beginnings of lines that define a macro, a type, a kernel and a function.
 _MACRO = re.compile(r"^#define (\w+)", re.MULTILINE)
 _TYPE = re.compile(r"^typedef [^;]*?(\w+)(?: __attribute__[^;]*)?;", re.MULTILINE)
 _KERNEL = re.compile(r"^(?:ONE_ITEM\n)?__kernel void (\w+)\(", re.MULTILINE)
@@ -25,7 +25,7 @@ NAME = "launches_in_sequence"
 #: those that were taken, and processors' groups that have ended. And of each launch: its source,
 #: groups of it and of all before, groups that are finished, the place of its parameters.
 _HEAD, _ROW = 4, 4
-#: How often a group looks whether those before are finished, until it ends.
+#: Number of times that a group polls for the completion of previous ones before it ends.
 _PATIENCE = 20000
 _DRIVER = f"""
 #define COUNTER(i) ((volatile __global atomic_int *)(facts + (i)))
@@ -94,7 +94,7 @@ class Launch(NamedTuple):
 
 
 def facts_of(launches: Sequence[Launch]) -> list[int]:
-    """Return what the kernel reads besides addresses, and counts in."""
+    """Return the integers that the kernel reads besides addresses, including its counters."""
     sources = sources_of(launches)
     rows: list[int] = []
     parameters: list[int] = []
@@ -120,7 +120,7 @@ def sequence_source(sources: tuple[Source, ...]) -> str:
 
 
 def _renamed(text: str, number: int) -> str:
-    """Return a source whose names differ from those of others, its kernels as functions."""
+    """Return a source with unique names, and with its kernels as functions."""
     own = dict.fromkeys([*_TYPE.findall(text), *_FUNCTION.findall(text)])
     text = _KERNEL.sub(r"__attribute__((noinline)) void \1(const int of_launch, ", text)
     text = text.replace("get_group_id(0)", "of_launch")

@@ -129,7 +129,7 @@ _recipes: weakref.WeakKeyDictionary[_core.Kernel, tuple[Any, ...]] = weakref.Wea
 
 
 def recipe_of(kernel: _core.Kernel) -> tuple[Any, ...] | None:
-    """Return data that ``rebuilt`` makes the same kernel of; None if there is none."""
+    """Return data from which ``rebuilt`` creates the same kernel; None if there is none."""
     return _recipes.get(kernel)
 
 
@@ -142,7 +142,7 @@ def rebuilt(trace: Any, recipe: tuple[Any, ...]) -> _core.Kernel:
 
 
 def launch_of(kernel: _core.Kernel) -> Launch | None:
-    """Return what a kernel launches; None if it cannot be joined with others."""
+    """Return the launch of a kernel; None if it cannot be joined with others."""
     return _of_forms.get(kernel)
 
 
@@ -151,7 +151,7 @@ def joined_kernel(
 ) -> _core.Kernel:
     """Return one kernel for the launches of several of one form.
 
-    Its values are the inputs of all launches, in order, and then the results of all.
+    Its arguments are the inputs of all launches in order, then the results of all.
     """
     launches = [_of_forms[kernel] for kernel in kernels]
     n_groups = sum(launch.n_groups for launch in launches)
@@ -162,7 +162,7 @@ def joined_kernel(
 def sequence_kernel(
     trace: Any, launches: Sequence[sequences.Launch], n_groups: int
 ) -> _core.Kernel:
-    """Return one kernel for launches that run after each other."""
+    """Return one kernel for consecutive launches."""
     source = sequences.sequence_source(sequences.sources_of(launches))
     return _of_facts(trace, source, sequences.NAME, n_groups, 1, sequences.facts_of(launches))
 
@@ -189,7 +189,7 @@ def kernel_of(
     A compiled function builds it after the passes that may replace it by another kernel.
     """
     queue = trace.engine.sycl_queue
-    # Names of modules differ where their contents do.
+    # Module names are unique.
     text = source if isinstance(source, str) else ""
     key = (queue.sycl_context, queue.sycl_device, name, text, *numbers, n_groups, n_items)
     kernel = _launches.get(key)
@@ -208,7 +208,7 @@ def kernel_of(
 
 
 def new_results(trace: Any, outs: Sequence[Out]) -> list[Tensor]:
-    """Return the tensors that a step is to write."""
+    """Return new tensors for the outputs of a step."""
     return [_new(trace, out) for out in outs]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels as files to read, for debugging: SPIR-V or OpenCL C, and a listing of SPIR-V."""
+"""Kernel dumps for debugging: SPIR-V or OpenCL C, and a listing of SPIR-V."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def write(name: str, source: str | bytes) -> None:
 
 
 def lines_of(module: bytes) -> Iterator[str]:
-    """Yield the instructions of a module as text, one a line, with constants as their values."""
+    """Yield the instructions of a module, one per line, with the values of constants."""
     listing = _Listing()
     for opcode, words in _instructions(module):
         line = listing.line(opcode, words)
@@ -74,7 +74,7 @@ class _Listing:
         return self._values.get(number, f"%{number}")
 
     def line(self, opcode: int, words: tuple[int, ...]) -> str:
-        """Return the text of one instruction; empty for what is only declared."""
+        """Return the text of one instruction; empty for declarations."""
         if opcode in (20, 21, 22, 23, 28, 32):
             self._types[words[0]] = self._type(opcode, words[1:])
         elif opcode in (41, 42, 43):

@@ -27,7 +27,7 @@ def is_elementwise(node: Node) -> bool:
 
 
 def is_indexed(node: Node) -> bool:
-    """Whether the node depends on where an element is."""
+    """Whether the node depends on the position of an element."""
     return node.operation.name in INDEXED
 
 
@@ -103,7 +103,7 @@ def expression_of(results: Sequence[Node], inputs: Sequence[Node]) -> Expression
 
 
 def _in_order(results: Sequence[Node], ends: Container[Node]) -> Iterator[Node]:
-    """Yield the nodes before results, each after what it reads.
+    """Yield the nodes that results depend on, each after its inputs.
 
     The order depends on structure alone, not on which nodes were created first: equal computations
     are one kernel.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products with matrices whose rows are blocks of narrow numbers, as files of language models have.
+"""Products with block-quantized matrices, as in files of language models.
 
-A kernel decodes 32 weights into registers, multiplies them with a few rows of the other matrix, and
-adds up in float32: it reads nothing but the blocks. Source of the blocks: ggml, ggml-quants.c.
+A kernel decodes 32 weights into registers, multiplies them by a few rows of the other matrix and
+accumulates in float32, so it reads only the blocks. Source of the formats: ggml, ggml-quants.c.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from sycl_dnn.kernels.launching import Kernels, dense, shares
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
-#: Rows of the other matrix that one kernel multiplies; each has sums in registers.
+#: Maximum number of rows of the other matrix; the sums of each are in registers.
 MOST_ROWS = 8
-#: Elements of the rows that a work-item normalizes in its own memory.
+#: Maximum number of elements that a work-item normalizes in private memory.
 _MOST_NORMED = 1 << 16
-#: Activations in OpenCL C, of a ``gated`` number or vector.
+#: Activations of a ``gated`` number or vector in OpenCL C.
 GATES = {
     "silu": "gate / (1.0f + exp(-gate))",
     "gelu": "0.5f * gate * (1.0f + erf(gate * 0.70710678f))",
@@ -33,9 +33,9 @@ _MOST = 1 << 31
 
 
 class Block(NamedTuple):
-    """A type of blocks."""
+    """A block format."""
 
-    #: How many weights a block has, a multiple of 32.
+    #: Weights per block, a multiple of 32.
     n_elements: int
     n_bytes: int
     #: OpenCL C: the 32 weights with the number ``j`` of the block at ``p``, into ``*lo``, ``*hi``.
@@ -199,7 +199,7 @@ __kernel void packed_rows(__global const uchar *w, __global element *y, int tota
 
 
 class Around(NamedTuple):
-    """What a kernel computes beside the products.
+    """Operations fused with the products.
 
     Attributes
     ----------
@@ -229,10 +229,10 @@ class Around(NamedTuple):
         return is_cpu and is_float and 0 < x.shape[0] <= MOST_ROWS and x.size <= _MOST_NORMED
 
     def macros(self, m: int, n_matrices: int) -> list[str]:
-        """Return the macros of a kernel's parameters, and of what it computes beside products.
+        """Return the macros for a kernel's parameters and fused operations.
 
-        Its source defines ``NEXT(i, last)``: choose matrix ``i`` if what is to be computed is
-        beyond matrix ``last``.
+        The source defines ``NEXT(i, last)``: continue with matrix ``i`` after the rows of matrix
+        ``last``.
         """
         is_normed, is_added = self.norm is not None, self.added is not None
 
@@ -265,7 +265,7 @@ def _kernels(
 
 
 def width(data: Tensor, kind: str) -> int:
-    """Return how many weights a row has."""
+    """Return the number of weights of a row."""
     block = BLOCKS[kind]
     return data.shape[1] // block.n_bytes * block.n_elements
 
@@ -326,5 +326,5 @@ def packed_rows(data: Tensor, kind: str, dtype: str) -> Tensor | None:
     if kernels.n_items > 1:
         each, n_groups = kernels.n_items, -(-(n * k // 32) // kernels.n_items)
     inputs, out, numbers = {"w": dense(data)}, {"dst": Out((n, k), dtype)}, [n * k // 32, each]
-    # At each call: kept, it would need the memory that the blocks save.
+    # Repeated at each call: a cached result would take the memory that the blocks save.
     return kernels.record("packed_rows", inputs, out, numbers, n_groups, is_repeated=True)["dst"]

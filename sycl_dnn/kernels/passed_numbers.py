@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of an expression that are arguments of a launch, so that others need no other kernel.
+"""Numbers of an expression as arguments of a launch, so that kernels can be reused for others.
 
-Compiling a kernel takes a twentieth of a second to a fifth, which networks with a scale in each
-layer would need for each.
+Compiling a kernel takes 50 to 200 ms, which networks with a scale in each layer would spend on
+every one of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from sycl_dnn.kernels.expression import Expression, Term, number_of
 
-#: Operations that are as fast with numbers of a launch as with constants.
+#: Operations that are as fast with launch arguments as with constants.
 _TAKING_INTEGERS = frozenset(
     ("add", "sub", "lt", "le", "gt", "ge", "eq", "ne", "maximum", "minimum", "where")
 )

@@ -93,7 +93,7 @@ class Passes:
         self.constant_after = expression.needed([results[p] for p in self.once], reductions)
 
     def _keep(self, number: int) -> None:
-        """Find what results of a pass need of an earlier one: once, rather than computed again."""
+        """Select a costly term of an earlier pass to be stored rather than computed again."""
         expression, reductions = self._expression, self._expression.reductions
         for place in self.full[number]:
             result = expression.results[place]
@@ -109,7 +109,7 @@ class Passes:
             if not costly or term not in expression.needed(roots, reductions):
                 continue
             dtypes = expression.dtype_of(term), expression.dtype_of(result)
-            # Beside another result, the last vector would compute that of what is overwritten.
+            # With a second result, the last vector would compute it from overwritten elements.
             if dtypes == ("float32", "float32") and len(self.full[number]) == 1:
                 self.kept[before].setdefault(term, place)
                 self.read_back[number].setdefault(term, place)

@@ -65,7 +65,7 @@ class ReductionForm(NamedTuple):
 
 
 class ScanForm(NamedTuple):
-    """What a kernel is compiled for: as ``ReductionForm``, the reduced axis is the one along.
+    """Compile-time properties of a scan kernel, as ``ReductionForm``; scans run along axis "r".
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class ScanForm(NamedTuple):
     wide : str
         The type that floats are combined in.
     stage : {"whole", "states", "parts"}
-        Whether the axis has parts; then whether to write their states, or to begin with them.
+        Whether the axis is split; then whether the kernel stores the states of parts or reads them.
     """
 
     expression: Expression

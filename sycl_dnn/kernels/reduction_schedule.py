@@ -15,8 +15,8 @@ from sycl_dnn.kernels.reduction_form import ReductionForm, ReductionSchedule
 _LEAST, _WORTH_PARTS = 1 << 13, 1 << 15
 #: Elements that a processor's cache holds.
 _CACHED = 1 << 18
-#: Rows shorter than this are not vectorized along themselves; several passes read those of a vector
-#: faster than columns of which each element is a load.
+#: Rows shorter than the first are not vectorized along themselves; with several passes on a CPU,
+#: only those shorter than the second, since columns would take one load per element and pass.
 SHORT, _VECTOR = 32, 16
 #: Maximum number of terms for unrolling, limited by registers.
 _FEW_TERMS = 9
@@ -120,7 +120,7 @@ def longest_kept(grid: ReductionGrid) -> int | None:
 def whole_schedule(
     grid: ReductionGrid, n_terms: int, *, is_cpu: bool, lanes: int | None = None, n_passes: int = 1
 ) -> ReductionSchedule:
-    """Return how to go over a grid, not in parts; vectors may have to lie along an axis."""
+    """Return the schedule of a grid that is not split; ``lanes`` may require a vectorized axis."""
     if lanes is None:
         lanes = _lanes(grid, _VECTOR if is_cpu and n_passes > 1 else SHORT)
     size, is_rows = grid.sizes[lanes], grid.kinds[lanes] == "r"
@@ -131,7 +131,7 @@ def whole_schedule(
         n_items = 64
         width = _width(size, 4) if is_dense and size >= 4 * n_items else 1
     unroll = 1
-    # Vectors of elements that lie apart are many loads: unrolled, compiling them takes 0.2 s.
+    # Strided vectors take one load per element: compiling them unrolled takes 0.2 s.
     is_apart = any(along[lanes] > 1 for along in grid.strides)
     if n_terms <= _FEW_TERMS and not is_apart and (is_cpu or is_rows):
         n_vectors = size // (width * n_items)
@@ -149,7 +149,7 @@ def n_units_of(grid: ReductionGrid, schedule: ReductionSchedule) -> int:
 
 
 def is_far_apart(grid: ReductionGrid, schedule: ReductionSchedule) -> bool:
-    """Whether units read columns of an array that no cache holds."""
+    """Whether units read columns of an array that exceeds the caches."""
     return grid.kinds[schedule.lanes] == "k" and math.prod(grid.sizes) > _CACHED
 
 
@@ -158,7 +158,7 @@ def n_parts_of(
 ) -> int:
     """Return the number of parts for the longest reduced axis; 1 if the device is busy anyway.
 
-    ``is_cheap`` is whether a processor is done with what its cache holds before others have woken.
+    ``is_cheap`` is whether one processor finishes what its cache holds before others wake up.
     """
     n_units, n_elements = n_units_of(grid, schedule), math.prod(grid.sizes)
     if is_far_apart(grid, schedule):
@@ -219,9 +219,9 @@ def is_costly(expression: Expression) -> bool:
 
 
 def _row_of(expression: Expression, grid: ReductionGrid, schedule: ReductionSchedule) -> int:
-    """Return the bound for rows of which a CPU keeps a costly term; 0 if there is none to keep.
+    """Return the maximum length of rows of a stored costly term on a CPU; 0 if there is none.
 
-    Rows of float32 are kept where the results go.
+    Rows of float32 are stored in the memory of the results.
     """
     is_row = grid.kinds[schedule.lanes] == "r" and grid.kinds.count("r") == 1
     is_narrow = any(expression.dtype_of(n) in NARROW for n in expression.results)
@@ -230,9 +230,9 @@ def _row_of(expression: Expression, grid: ReductionGrid, schedule: ReductionSche
 
 
 def _is_block(grid: ReductionGrid, schedule: ReductionSchedule) -> bool:
-    """Whether rows are one block, of whose elements there is no sum of sums.
+    """Whether a row is a single block, whose sum is not compensated.
 
-    A single row costs too little to have another kernel than longer ones.
+    A single row is too cheap to justify a different kernel than that of longer ones.
     """
     is_rows = grid.kinds[schedule.lanes] == "r" and "k" in grid.kinds
     return is_rows and grid.count("r") <= schedule.block * schedule.step

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How scans combine elements: what they know of the elements so far, and what results of it.
+"""The combination of elements by scans: states and their results.
 
-The state of a scan is a list of registers, and the states of neighbors combine to that of both. On
-CPUs floats are combined in float64, as torch does; elsewhere what sums lose is added up apart.
+The state of a scan is a list of registers; the states of adjacent ranges are merged into that of
+both. On CPUs floats are combined in float64, as in torch; elsewhere rounding errors of sums are
+accumulated separately.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Scan(abc.ABC):
 
     @abc.abstractmethod
     def merged(self, a: State, b: State) -> State:
-        """Return the state of the elements of both, of which the first one's come before."""
+        """Return the state of two ranges; the first one comes before the second."""
 
     def element(self, operands: Sequence[Value], place: Value | None, width: int) -> State:
         """Return the state of one element of each lane."""
@@ -55,7 +56,7 @@ class Scan(abc.ABC):
         return [k.repeated(k.converted(v, self.register), width) for v in operands]
 
     def masked(self, state: State, holds: Value) -> State:
-        """Return a state that is one of no elements in the lanes where a condition fails."""
+        """Return a state reset to no elements in lanes where a condition is false."""
         nothing = self.nothing(holds.width)
         return [self._kernel.select(holds, v, n) for v, n in zip(state, nothing, strict=True)]
 
@@ -93,7 +94,7 @@ class _Sum(Scan):
         if self.register != "f32":
             return state[0]
         k, (so_far, lost) = self._kernel, state
-        # What infinite sums lose is NaN.
+        # The rounding error of an infinite sum is NaN.
         lost = k.select(k.call("eq", lost, lost), lost, self._constant(0, lost.width))
         return k.call("add", so_far, lost)
 
@@ -107,7 +108,7 @@ class _Product(Scan):
 
 
 class _Extreme(Scan):
-    """As torch: of equal elements the last one counts, of several NaN as well."""
+    """As in torch, the last one of equal elements, or of several NaN, counts."""
 
     def __init__(self, kernel: Kernel, term: Term, dtype: str, wide: str) -> None:
         # Extremes are elements: nothing is rounded.
@@ -139,7 +140,7 @@ class _Extreme(Scan):
 
 
 class _LogSumExp(Scan):
-    """The largest element, and the sum of exponentials of what the others differ from it."""
+    """The largest element, and the sum of exponentials of the differences from it."""
 
     def nothing(self, width: int) -> State:
         return [self._constant(least(self.register), width), self._constant(0, width)]
@@ -183,20 +184,20 @@ _KINDS: dict[str, type[Scan]] = {
 
 
 def scan_of(kernel: Kernel, term: Term, dtype: str, wide: str) -> Scan:
-    """Return the scan of a term, whose operands have a dtype."""
+    """Return the scan of a term with operands of a dtype."""
     return _KINDS.get(term.operation, _Extreme)(kernel, term, dtype, wide)
 
 
 def scan_register(dtype: str, wide: str) -> str:
-    """Return the type that elements of a dtype are combined in."""
+    """Return the type in which elements of a dtype are combined."""
     register = "u8" if dtype == "bool" else REGISTERS[dtype]
     return wide if register == "f32" else register
 
 
 def is_in_order(operation: str, dtype: str) -> bool:
-    """Whether elements are combined one after another only.
+    """Whether elements must be combined sequentially.
 
-    Products of elements further on may be infinite where the whole is not.
+    Products of later elements may be infinite even if the whole product is not.
     """
     is_float = TYPES[REGISTERS[dtype]][1] == "f"
     return is_float and operation in ("cumprod", "linear_recurrence")

@@ -47,8 +47,8 @@ EXTENDED = {
     "sinh": (59, 0, 0), "sqrt": (61, 0, 0), "tan": (62, 0, 0), "tanh": (63, 0, 0),
     "trunc": (66, 0, 0),
 }  # fmt: skip
-#: Extremes of integers as tests of whether they are the first operand: functions of OpenCL.std
-#: take the CPU's compiler milliseconds each.
+#: Comparisons that select the first operand as the extreme of integers: functions of OpenCL.std
+#: cost milliseconds each in the CPU's compiler.
 _EXTREMES = {"max": "gt", "min": "lt"}
 _KINDS = "fiub"
 _INPUT, _WORKGROUP, _GLOBAL, _FUNCTION = 1, 4, 5, 7
@@ -219,7 +219,7 @@ class Kernel:
         return self._emit(79, v.type, n, v.id, v.id, *lanes)
 
     def shifted(self, v: Value, fill: Value, by: int) -> Value:
-        """Return the lanes ``by`` further on, or back if negative; ``fill`` where there is none."""
+        """Shift lanes by ``by``, backward if negative; ``fill`` replaces missing lanes."""
         lanes = [lane - by if 0 <= lane - by < v.width else v.width for lane in range(v.width)]
         return self._emit(79, v.type, v.width, v.id, fill.id, *lanes)
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products with blocks of narrow numbers in tiles of 16 matrix rows, for CPUs.
 
-A tile has 2 bytes of each of its rows beside each other. A vector holds pairs of weights of all 16
-rows, which one instruction multiplies with a pair of numbers of 16 bits and adds up (``vpmaddwd``,
-``vpdpwssd``); nothing is added across a vector. Numbers of the other matrix are rounded to 16 bits
-with a scale for each block, 1/65534 of its largest.
+A tile interleaves its rows by 2 bytes. A vector holds pairs of weights of all 16 rows, which one
+instruction multiplies by a pair of 16-bit integers and adds (``vpmaddwd``, ``vpdpwssd``), so no
+sums across a vector are needed. Elements of the other matrix are rounded to 16 bits with a scale
+for each block, 1/65534 of its largest element.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sycl_dnn.trace.values import Tensor
 TILE = 16
 #: The type of the blocks, by that of the tiles.
 TILED = {f"{kind} in tiles": kind for kind in ("Q4_0", "Q4_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K")}
-#: Elements of the other matrix that a work-item keeps.
+#: Maximum number of elements of the other matrix in private memory.
 _MOST_KEPT = 1 << 17
 _MOST = 1 << 31
 #: Columns of the blocks of oneDNN's layouts for AMX, the fastest ones first.
@@ -236,7 +236,7 @@ __kernel void tiled_columns(__global const uchar *w, __global element *y, int n,
 
 
 def in_tiles(data: Any, kind: str) -> Any:
-    """Return the rows (n, bytes) of a NumPy array in tiles, of the same shape."""
+    """Return the rows (n, bytes) of a NumPy array in tiles, in the same shape."""
     half = BLOCKS[kind].n_bytes // 2
     units = (
         np.ascontiguousarray(data)
@@ -310,5 +310,5 @@ def tiled_columns(data: Tensor, kind: str, dtype: str) -> Tensor | None:
     each, n_groups = shares(data, n // TILE)
     inputs, out = {"w": dense(data)}, {"dst": Out(shape, dtype, layout)}
     numbers = [n, n_blocks, each]
-    # At each call: kept, it would need the memory that the blocks save.
+    # Repeated at each call: a cached result would take the memory that the blocks save.
     return kernels.record("tiled_columns", inputs, out, numbers, n_groups, is_repeated=True)["dst"]

@@ -82,7 +82,7 @@ class Turn(NamedTuple):
 
 
 def turn_of(src: MemoryDesc, dst: MemoryDesc) -> Turn | None:
-    """Return how to copy one layout to another; None unless other axes are the innermost."""
+    """Return the transposition between two layouts; None if the same axis is innermost."""
     if not (src.is_plain and dst.is_plain):
         return None
     axes = [a for a in zip(src.dims, src.strides, dst.strides, strict=True) if a[0] > 1]
@@ -98,7 +98,7 @@ def turn_of(src: MemoryDesc, dst: MemoryDesc) -> Turn | None:
 
 
 def _merged(axes: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Return axes, of which those that are one in both layouts are merged."""
+    """Merge axes that are contiguous in both layouts."""
     merged: list[tuple[int, int, int]] = []
     for size, a, b in axes:
         if merged and merged[-1][1:] == (a * size, b * size):
@@ -140,7 +140,7 @@ def turned_copy(tensor: Tensor, desc: MemoryDesc) -> Tensor | None:
 
 
 def _macros(dtype: str, new_dtype: str) -> list[str]:
-    """Return what differs between dtypes; the narrower of two is transposed."""
+    """Return the macros for two dtypes; elements of the narrower one are transposed."""
     type_read, type_written = (
         f"u{'int' if _BITS[d] == 32 else 'short'}" for d in (dtype, new_dtype)
     )

@@ -13,7 +13,7 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
-#: Channels per part of a row-major gradient, and elements of each kept as sums.
+#: Channels per part of a row-major gradient, and elements of a channel that a band holds.
 _CHANNELS, _KEPT = 16, 1024
 
 #: Maxima are channels-last; ``taken`` has the index of each maximum in its window. In the
@@ -204,7 +204,7 @@ def maxima(
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
         grad = maxima_gradient(x, dy, pooled["workspace"], params)
-        assert grad is not None  # it was checked that both layouts compile
+        assert grad is not None  # both layouts compile, as checked above
         return {"src": grad}
 
     x.trace.closed({"src": x}, lambda: pooled["dst"], rule, lambda: primitive()["dst"])

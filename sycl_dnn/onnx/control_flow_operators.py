@@ -24,7 +24,7 @@ def _run(call: Call, name: str, scope: dict[str, Any], inputs: list[Any]) -> lis
 
 
 def _stacked(call: Call, values: list[Any], axis: int = 0, declared: Any = None) -> Any:
-    """Stack the results of all turns; without a turn, their shape is that which is declared."""
+    """Stack the results of all iterations; without iterations, the declared shape is used."""
     if not values:
         shape = None if declared is None else declared.shape
         if shape is None or not all(isinstance(size, int) for size in shape):

@@ -67,7 +67,7 @@ def rank_of(call: Call, x: Any) -> int:
 
 
 def placed_windows(call: Call, x: Any, w: Any) -> tuple[Any, Any, Any] | None:
-    """Return strides, padding and dilations as functions take them; None if some are cut off."""
+    """Return strides, padding and dilations for ``functional``; None if windows are cropped."""
     rank_of(call, x)
     over = windows(call, x.shape[2:], w.shape[2:])
     if min(map(min, over.pads)) < 0:

@@ -37,11 +37,11 @@ class Product(Delayed):
 
 
 def as_written(call: Any, *inputs: Any) -> Callable[[], Any]:
-    """Return what computes the operator as the model has it."""
+    """Return a function that computes the operator as written in the model."""
     body = call.node.operator.body
     return lambda: opened(body(call, *map(opened, inputs)))
 
 
 def opened(value: Any) -> Any:
-    """Return a value, computed if it was not."""
+    """Return a value, computing it first if it is delayed."""
     return value.value() if isinstance(value, Delayed) else value

@@ -39,7 +39,7 @@ def common(*values: Any) -> str:
 
 # --- Of one value
 
-#: Operators of ONNX that mean the same.
+#: Equivalent operators of ONNX.
 _SAME = {
     "abs": "Abs", "acos": "Acos", "acosh": "Acosh", "asin": "Asin", "asinh": "Asinh",
     "atan": "Atan", "atanh": "Atanh", "ceil": "Ceil", "cos": "Cos", "cosh": "Cosh", "erf": "Erf",
@@ -60,7 +60,7 @@ def _same(op: str) -> Row:
 ROWS |= {name: _same(op) for name, op in _SAME.items()}
 
 
-#: Formulas over a value ``x`` and ``n``, which makes a number of its dtype.
+#: Formulas of a value ``x``; ``n(number)`` is a constant of its dtype.
 _FORMULAS: dict[str, Callable[..., Any]] = {
     "erfc": lambda g, x, n: g.node("Sub", n(1), g.node("Erf", x)),
     "exp2": lambda g, x, n: g.node("Pow", n(2), x),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How each function of the layer is written in ONNX's operators."""
+"""The table of exported functions."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def _gates(g: Recording, weight: Any, order: tuple[int, ...]) -> Any:
 
 
 def _directions(g: Recording, weights: list[Any]) -> Any:
-    """Return the weights of all directions as one."""
+    """Stack the weights of all directions."""
     parts = [g.node("Unsqueeze", w, Ints((0,))) for w in weights]
     return parts[0] if len(parts) == 1 else g.node("Concat", *parts, axis=0)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions, orders and losses as ONNX's operators."""
+"""Reductions, sorting and losses as ONNX's operators."""
 
 from __future__ import annotations
 

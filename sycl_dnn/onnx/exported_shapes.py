@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes, slices and elements by index as ONNX's operators."""
+"""Shapes, slicing and indexing as ONNX's operators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sycl_dnn.onnx.written_graph import Ints, Recording, Row, Rows, Value, unsup
 
 ROWS = Rows()
 row = ROWS.row
-#: Beyond any size; ONNX clamps limits of slices as Python does.
+#: Larger than any size; ONNX clamps the limits of slices like Python.
 _END, _BEFORE = 2**63 - 1, -(2**63)
 
 

@@ -19,14 +19,14 @@ def _each(value: Any, n: int) -> list[int]:
 
 
 def _batched(g: Recording, x: Value, rank: int, write: Callable[[Any], Any]) -> Any:
-    """Write nodes over a batch, also if the input is a single image."""
+    """Write nodes over a batch; a single image is a batch of one."""
     if x.ndim > rank + 1:
         return write(x)
     return g.node("Squeeze", write(g.node("Unsqueeze", x, Ints((0,)))), Ints((0,)))
 
 
 def _pads(a: Any, kernel: Sequence[int], dilations: Sequence[int]) -> list[int]:
-    """Return how much is added before each axis, then after."""
+    """Return the padding before each axis, then the padding after each axis."""
     n, padding = len(kernel), a.padding
     if padding == "valid":
         pairs = [(0, 0)] * n

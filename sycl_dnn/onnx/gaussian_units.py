@@ -37,7 +37,7 @@ class _Weighted(Delayed):
 
 
 def scaled(x: Any, factor: float, make: Callable[[], Any]) -> Any:
-    """Return what ``make()`` computes, ``x * factor``, delayed if that may be a part of GELU."""
+    """Return ``make()``, which computes ``x * factor``; delayed if it may be part of GELU."""
     is_part = not is_host(x) and any(_is(factor, of) for of in (0.5, math.sqrt(0.5)))
     return Scaled(make, x, factor) if is_part else make()
 

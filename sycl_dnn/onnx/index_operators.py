@@ -200,7 +200,7 @@ def _nms(
 
 
 def _selected(low: Any, high: Any, scores: Any, count: int, bound: float, least: Any) -> list[int]:
-    """Return the indices of boxes that no better one overlaps."""
+    """Return the indices of the boxes that non-maximum suppression keeps."""
     selected: list[int] = []
     areas = np.prod(high - low, -1)
     for i in np.argsort(-scores, kind="stable"):

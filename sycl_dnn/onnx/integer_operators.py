@@ -27,7 +27,7 @@ from sycl_dnn.onnx.quantization_operators import dynamic_quantize
 
 #: Integers, their scale and their zero point.
 Sides = tuple[Any, Any, Any]
-#: Whole numbers up to here are exact in float32.
+#: Integers up to this one are exact in float32.
 _EXACT = 2**24
 
 
@@ -35,9 +35,9 @@ _EXACT = 2**24
 
 
 def weights_in_int8(call: Call, x: Any, w: Any, x_zero: Any, w_zero: Any, shape: Any) -> Any:
-    """Return weights in int8, and a zero point that is left; None if floats must be multiplied.
+    """Return weights in int8 and the remaining zero point; None if floats must be multiplied.
 
-    ``shape`` is that of zero points which differ.
+    ``shape`` is that of several zero points.
     """
     is_single = x_zero is None or math.prod(x_zero.shape) == 1
     if not (is_single and min(x.ndim, w.ndim) > 1 and math.prod((*x.shape, *w.shape))):
@@ -58,7 +58,7 @@ def weights_in_int8(call: Call, x: Any, w: Any, x_zero: Any, w_zero: Any, shape:
 
 
 def _whole(call: Call, zero: Any) -> Any:
-    """Return a zero point as oneDNN reads it."""
+    """Return a zero point in the form that oneDNN requires."""
     if is_host(zero):
         return call.device(zero.astype(np.int32))
     return zero if zero is None else F.astype(zero, "int32")
@@ -99,7 +99,7 @@ def _total(parts: list[Any]) -> Any:
 
 
 def _matmul_in_floats(a: Any, b: Any) -> Any:
-    """Multiply matrices of whole numbers below 256, given as float32; exact, as int32."""
+    """Return the exact int32 product of float32 matrices of integers below 256."""
     last = len(a.shape) - 1
     partial_sums = [
         F.astype(F.matmul(F.narrow(a, last, i, n), F.narrow(b, max(len(b.shape) - 2, 0), i, n)),

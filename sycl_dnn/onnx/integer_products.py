@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact sums of products of 8-bit integers, and the steps between floats and integers."""
+"""Exact products of 8-bit integers, and conversions between floats and integers."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, expand_rank, reshape, untaped
 
-#: Least and greatest numbers of the types that floats are rounded to.
+#: Limits of the quantized data types.
 LIMITS = {"int8": (-128, 127), "uint8": (0, 255)}
 
 
 def are_exact(queue: Any) -> bool:
-    """Whether a device adds up products of 8-bit integers without saturation."""
+    """Whether a device accumulates products of 8-bit integers without saturation."""
     return not saturates(place_of(queue or default_queue())[0].engine)
 
 
@@ -36,7 +36,7 @@ def halves(queue: Any) -> bool:
 
 
 def _shift(attr: PrimitiveAttr, zero: Tensor | None) -> dict[str, Tensor]:
-    """Set the zero point of the source; return what the execution needs."""
+    """Set the zero point of the source; return the additional execution arguments."""
     if zero is None:
         return {}
     attr.set_zero_points_mask("src", 0)
@@ -97,7 +97,7 @@ def rounded(x: Any, scale: Any, zero: Any, dtype: str) -> Tensor:
 
 @operation
 def less(total: Any, zero: Any, sums: Any) -> Tensor:
-    """Return ``total - zero * sums``: products without what the weights' zero points add."""
+    """Return ``total - zero * sums``: products without the part of the weights' zero points."""
     return computed(lambda total, zero, sums: total - zero * sums, total, zero, sums)
 
 
@@ -127,7 +127,7 @@ def dequantized(x: Any, scale: Any, zero: Any) -> Tensor:
 
 @operation
 def dynamically_quantized(x: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """Return an array as uint8, its scale and its zero point: 0 and its numbers span 255 steps."""
+    """Return an array as uint8, its scale and zero point; the range of the values includes 0."""
     flat = reshape(x, (1,)) if not x.ndim else x
 
     def definition(x: Node) -> tuple[Node, Node, Node]:

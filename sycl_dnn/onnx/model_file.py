@@ -31,7 +31,7 @@ NEWEST = 28
 #: Maximum nesting of graphs and functions.
 _DEPTH = 32
 _BATCH_NORM_STATISTICS = (3, 4)
-#: Types whose raw data are those of an array.
+#: Types whose raw data is that of an array.
 _PLAIN: dict[int, str] = {
     TensorProto.FLOAT: "<f4",
     TensorProto.DOUBLE: "<f8",

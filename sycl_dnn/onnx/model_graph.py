@@ -107,7 +107,7 @@ def _dense(sparse: onnx.SparseTensorProto) -> np.ndarray:
 
 
 def check_size(shape: Any) -> None:
-    """Refuse an array that exceeds any memory, before it is allocated."""
+    """Reject an array that would exceed any memory before it is allocated."""
     n = 1
     for size in shape:
         n *= int(size)
@@ -156,7 +156,7 @@ class Graph:
         return frozenset((*map(id, own), *nested))
 
     def maker(self, name: str) -> Node:
-        """Return the node that makes a value."""
+        """Return the node that computes a value."""
         return next(n for n in self.nodes if name in n.outputs)
 
     def all_nodes(self) -> Iterator[Node]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of one-hot values and a matrix, as exporters write embeddings: rows of the matrix."""
+"""Embeddings written as products of one-hot values and a matrix: they select rows of the matrix."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class OneHot(Delayed):
 
 
 def equal(a: Any, b: Any, make: Callable[[], Any]) -> Any:
-    """Return what ``make()`` computes, ``a == b``, delayed if it compares an index with a range."""
+    """Return ``make()``, which computes ``a == b``; delayed if it compares an index to a range."""
     for index, steps in ((a, b), (b, a)):
         if is_host(index) or not is_host(steps) or not steps.ndim:
             continue
@@ -58,7 +58,7 @@ def _matmul(call: Call, a: Any, b: Any) -> Any:
         return None
     is_row = F.logical_and(F.ge(a.index, 0), F.lt(a.index, a.size))
     rows = F.cat([b, F.full_like(F.narrow(b, 0, 0, 1), 0.0)], 0)
-    # NaN and infinity in other rows of a column, times 0, make a sum NaN.
+    # NaN or infinity in other rows, multiplied by 0, makes the sum NaN.
     is_wrong = F.astype(F.logical_not(F.isfinite(rows)), rows.dtype)
     others = F.sum(is_wrong, 0, keepdim=True) - is_wrong
     rows = F.where(F.gt(others, 0.0), F.full_like(rows, math.nan), rows)

@@ -45,7 +45,7 @@ Dynamic = Mapping[int, str]
 
 
 class ExportTrace(Trace):
-    """A trace that also writes what functions of the layer compute as ONNX's operators.
+    """A trace that also writes functions of the layer as ONNX's operators.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class ExportTrace(Trace):
         self, function: Any, body: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
         is_taped: bool = True,
     ) -> Any:  # fmt: skip
-        """Record a function, and write its operators unless they are a part of another's."""
+        """Record a function, and write its operators unless it is part of another function."""
         name = getattr(function, "name", None) or function.__name__
         row = ROWS.get(name)
         if self._is_inside or row is None:
@@ -249,7 +249,7 @@ class _Recorder:
         clash = sorted(set(names).intersection(self.weight_names.values()))
         if clash:
             raise InvalidArguments(f"export: inputs must not have names of weights, got {clash}")
-        #: By symbol: where it is first, and the size of the example.
+        #: By symbol: its first occurrence, and the size in the example.
         self.sources: dict[str, tuple[str, int]] = {}
         self.sizes: dict[str, int] = {}
         for name, array, symbols in zip(names, self.arrays, axes, strict=True):
@@ -262,7 +262,7 @@ class _Recorder:
                     )
 
     def settings(self) -> list[dict[str, int]]:
-        """Return sizes by symbol: some, each changed alone, and all changed."""
+        """Return sizes by symbol: a base, one variant for each symbol, and one with all changed."""
         if not self.sizes:
             return [{}]
         first, others, last = {}, [], {}
@@ -377,7 +377,7 @@ def _output_names(names: Sequence[str] | None, n: int) -> list[str]:
 def _returned(
     nodes: list[Node], values: Sequence[Value], names: Sequence[str], reserved: set[str]
 ) -> list[Node]:
-    """Return the nodes, with the results under the names of the outputs."""
+    """Rename the results to the names of the outputs; return the nodes that they need."""
     clash = sorted(reserved.intersection(names))
     if clash:
         raise InvalidArguments(f"export: outputs must have their own names, got {clash}")
@@ -407,8 +407,8 @@ def export(
 ) -> onnx.ModelProto:  # fmt: skip
     """Return a function or module as a model in ONNX's format.
 
-    The function is traced once, with the examples; each function of the layer becomes the operators
-    that mean the same: ``conv2d`` a ``Conv``, ``lstm`` an ``LSTM``.
+    The function is traced once, with the examples; each function of the layer becomes equivalent
+    operators: ``conv2d`` a ``Conv``, ``lstm`` an ``LSTM``.
 
     Parameters
     ----------
@@ -416,7 +416,7 @@ def export(
         A module in the mode in which it is exported, mostly ``eval()``; or a function of
         ``sycl_dnn.functional``'s functions.
     *examples : array or nested arrays
-        What ``f`` is called with. Arrays become inputs; everything else is a constant.
+        Arguments of ``f``. Arrays become inputs; everything else is a constant.
     dynamic : dict, optional
         Symbolic sizes by axis, of the first input: ``{0: "N"}``; or by name of an input:
         ``{"x": {0: "N"}, "y": {0: "N"}}``. The function is then traced for several sizes, and

@@ -29,7 +29,7 @@ class Operator(NamedTuple):
     mixed: bool
     #: Whether the result shape depends on input values.
     is_step: bool
-    #: Inputs that are constants, not parameters, where the file has them: scales.
+    #: Inputs that remain constants, not parameters, if the file contains them, such as scales.
     constants: frozenset[int]
 
 
@@ -56,8 +56,8 @@ def operator(
         Whether the result shape depends on values, so that it cannot be traced.
     domain : str
     constants : collection of int
-        Numbers of the inputs that are constants of the model where the file has them, as scales of
-        quantized weights are; not parameters.
+        Indices of the inputs that remain constants, not parameters, if the file contains them, such
+        as scales of quantized weights.
     """
 
     def add(body: Body) -> Body:

@@ -16,7 +16,7 @@ from sycl_dnn.onnx.shape_operators import widths
 
 _MAX = (F.max_pool1d, F.max_pool2d, F.max_pool3d)
 _AVERAGE = (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)
-#: Largest images whose means are oneDNN's, which adds up one by one, but is faster for few.
+#: Images up to this size are averaged by oneDNN, which sums sequentially but is faster for them.
 _MOST_POOLED = 8192
 _CONV = (F.conv1d, F.conv2d, F.conv3d)
 
@@ -131,7 +131,7 @@ def _max_unpool(call: Call, x: Any, index: Any, shape: Any = None) -> Any:
     ]
     output_sizes = own if shape is None else call.ints(shape)[2:]
     blank = F.full((n * channels * math.prod(own),), 0.0, device=call.run.queue)
-    # Indices refer to the size that the pooling had.
+    # Indices refer to the input size of the pooling.
     flat = F.reshape(F.astype(index, "int64"), (-1,))
     unpooled = F.reshape(F.scatter(blank, 0, flat, F.reshape(x, (-1,))), (n, channels, *own))
     more = [(0, b - a) for a, b in zip(own, output_sizes, strict=True)]
@@ -139,14 +139,14 @@ def _max_unpool(call: Call, x: Any, index: Any, shape: Any = None) -> Any:
 
 
 def _spatial(x: Any) -> tuple[int, ...]:
-    """Return the axes after those of the batch and the channels."""
+    """Return the spatial axes."""
     if len(x.shape) < 3:
         raise ValueError(f"the input must have at least 3 axes, got {len(x.shape)}")
     return tuple(range(2, len(x.shape)))
 
 
 def mean_of_images(x: Any) -> Any:
-    """Return the mean over all axes but the first two, which remain with one element."""
+    """Return the mean over the spatial axes, which remain with one element."""
     axes, sizes = _spatial(x), tuple(x.shape[2:])
     is_pooled = len(axes) <= 3 and is_float(x) and name_of(x) != "float64"
     if is_pooled and 0 < math.prod(sizes) <= _MOST_POOLED and math.prod(x.shape):

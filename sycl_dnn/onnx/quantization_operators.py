@@ -40,7 +40,7 @@ def _along(call: Call, value: Any, x: Any) -> Any:
 
 
 def _rounded_wide(scaled: Any, zero: Any, dtype: str) -> Any:
-    """Return floats as integers of a type: halves to even, then the zero point, saturated."""
+    """Round floats half to even, add the zero point, and saturate to an integer type."""
     low, high = _WIDE_LIMITS[dtype]
     scaled = F.round(scaled)
     if zero is not None:
@@ -88,7 +88,7 @@ def _dequantize(call: Call, x: Any, scale: Any, zero: Any = None) -> Any:
 
 
 def _floats(call: Call, x: Any, scale: Any, zero: Any) -> Any:
-    """Return integers, or narrow floats, in their scale; constants are converted once."""
+    """Dequantize integers or narrow floats; constants are converted once."""
     dtype = call.get("output_dtype", 0)
     target = call.dtype(dtype) if dtype else name_of(scale)
     args = [x, scale] if zero is None else [x, scale, zero]
@@ -112,7 +112,7 @@ def _on_host(call: Call, target: str, x: Any, scale: Any, zero: Any = None) -> A
 
 @operator("DynamicQuantizeLinear", 11)
 def dynamic_quantize(call: Call, x: Any) -> Any:
-    """Return an array as uint8, and the scale and zero point that its numbers need."""
+    """Return an array as uint8, and the scale and zero point for its range."""
     return dynamically_quantized(x)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers between ``DequantizeLinear`` and ``QuantizeLinear``, as products of integers."""
+"""Layers between ``DequantizeLinear`` and ``QuantizeLinear`` as integer products."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sycl_dnn.onnx.operator_registry import Call, F, delayed_form
 
 
 class _Operands(NamedTuple):
-    """Operands as functions of quantized arrays take them."""
+    """Operands of functions of quantized arrays."""
 
     x: Any
     weight: Any
@@ -34,7 +34,7 @@ def _number(call: Call, value: Any, dtype: str) -> Any:
 
 
 def _operands(call: Call, x: Any, w: Any, bias: Any, axis: int) -> _Operands | None:
-    """Return operands that integers multiply; None if there are none such.
+    """Return the operands of an integer product; None if there is none.
 
     ``axis`` is that of the weights' outputs.
     """

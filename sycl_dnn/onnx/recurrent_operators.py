@@ -90,7 +90,7 @@ def _rows(x: Any, order: tuple[int, ...]) -> Any:
 
 
 def _whole(call: Call, kind: Kind, x: Any, weights: list[Weights], state: list[Any]) -> Any:
-    """Run all directions by torch's function; return (T, D, N, H) and the last states."""
+    """Run all directions by ``functional``; return (T, D, N, H) and the last states."""
     params = []
     hidden = call.need("hidden_size")
     for direction in weights:
@@ -250,7 +250,7 @@ def _quantized_lstm(
     weights = (_wide_weights(call, w, w_scale, w_zero), _wide_weights(call, r, r_scale, r_zero))
     operands = [x, h, c, *weights, bias, peepholes]
     if name_of(x) == "float32" and are_exact(call.run.queue) and halves(call.run.queue):
-        # Half the memory to read; 8 bits of a mantissa are no fewer than the weights have.
+        # Half the memory traffic; bfloat16 has as many significant bits as the weights.
         operands = [v if v is None else F.astype(v, "bfloat16") for v in operands]
     x, h, c, *rest = operands
     outputs = _network(call, _KINDS["LSTM"], x, lengths, [h, c], *rest)

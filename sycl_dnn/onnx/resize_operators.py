@@ -15,7 +15,7 @@ from sycl_dnn.onnx.operator_registry import Call, F, checked_axes, operator
 
 
 class Stretch(NamedTuple):
-    """How one axis is resized."""
+    """The resizing of one axis."""
 
     size: int
     new: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph of ONNX's operators while it is written, and sizes that are symbols in it."""
+"""Graphs of ONNX's operators during export, and symbolic sizes in them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import numpy as np
 
 from sycl_dnn.errors import UnsupportedOperator
 
-#: Factors by the symbols whose product they multiply.
+#: Terms of a polynomial: factors by the symbols that they multiply.
 Terms = dict[tuple[str, ...], Fraction]
-#: The operator set that exported models state.
+#: The operator set of exported models.
 OPSET = 20
 
 
 def unsupported(name: str, rule: str) -> UnsupportedOperator:
-    """Return the error for a function, or a use of one, that has no form in the operator set."""
+    """Return the error for a function, or a use of it, that the operator set cannot express."""
     error = UnsupportedOperator(
         f"export: {name} has no form in ONNX's operator set {OPSET}: {rule}"
     )
@@ -47,7 +47,7 @@ class Value:
 
 
 class Ints(tuple[int, ...]):
-    """Whole numbers as an input of a node: a shape, axes, limits."""
+    """Integers as an input of a node: a shape, axes, limits."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ class Node(NamedTuple):
 
 
 class Recording:
-    """The nodes that a function needs for inputs of some sizes.
+    """The nodes of a function for inputs of certain sizes.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ class Recording:
     def node(self, op: str, *inputs: Any, outputs: int = 1, **attributes: Any) -> Any:
         """Add a node; return the name of its output, or a tuple of several.
 
-        Inputs are values or their names, ``Ints``, arrays of NumPy's, or None if absent. Attributes
-        that are None are left out.
+        Inputs are values or their names, ``Ints``, NumPy arrays, or None if absent. Attributes of
+        None are omitted.
         """
         self._counts[op] += 1
         name = f"{op}:{self._prefix}{self._counts[op]}"
@@ -127,7 +127,7 @@ def type_number(dtype: str) -> int:
 
 
 class Symbols:
-    """Symbolic sizes, and the settings of them that a function was recorded for.
+    """Symbolic sizes, and their settings for which a function was recorded.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class Symbols:
         self._sizes: dict[str, str] = {}
 
     def linear(self, values: Sequence[int]) -> Terms | None:
-        """Return factors by symbol, and a whole summand, that give a number in each setting."""
+        """Return a linear expression of the symbols with these values in the settings, or None."""
         first = self.settings[0]
         terms: Terms = {}
         for symbol, setting, value in zip(
@@ -159,7 +159,7 @@ class Symbols:
         return {names: f for names, f in terms.items() if f}
 
     def product(self, values: Sequence[int]) -> Terms | None:
-        """Return symbols whose product, with a factor, is a number in each setting."""
+        """Return a product of symbols and a factor with these values in the settings, or None."""
         for n in range(2, len(self.sources) + 1):
             for names in itertools.combinations(self.sources, n):
                 products = [math.prod(setting[s] for s in names) for setting in self.settings]
@@ -169,21 +169,21 @@ class Symbols:
         return None
 
     def symbol(self, values: Sequence[int]) -> str | None:
-        """Return the symbol that a size is in every setting."""
+        """Return the symbol that equals a size in every setting."""
         for symbol in self.sources:
             if list(values) == [setting[symbol] for setting in self.settings]:
                 return symbol
         return None
 
     def size(self, graph: Recording, symbol: str) -> str:
-        """Return the size of a symbol in the graph, with one axis."""
+        """Return the size of a symbol as a value of the graph with one axis."""
         if symbol not in self._sizes:
             name, axis = self.sources[symbol]
             self._sizes[symbol] = graph.node("Shape", name, start=axis, end=axis + 1)
         return self._sizes[symbol]
 
     def ints(self, graph: Recording, columns: Sequence[Sequence[int]], what: str) -> Any:
-        """Return numbers, each a sequence of what it is in every setting."""
+        """Return integers as an input of a node; each is a sequence of its values by setting."""
         parts: list[Any] = []
         for values in columns:
             if len(set(values)) > 1:
@@ -214,7 +214,7 @@ class Symbols:
 
 
 def merged(recordings: Sequence[Recording], symbols: Symbols) -> list[Node]:
-    """Return the nodes of a function for all sizes, from those for each setting of them."""
+    """Merge the nodes recorded for each setting into nodes for all sizes."""
     graph = Recording("size")
     for nodes in zip(*(r.nodes for r in recordings), strict=False):
         first = nodes[0]
@@ -262,7 +262,7 @@ def _same(a: Any, b: Any) -> bool:
 def _kept_sizes(
     columns: list[tuple[int, ...]], shapes: Sequence[tuple[int, ...]]
 ) -> list[tuple[int, ...]]:
-    """Return a shape with 0 for sizes that are those of the input, and -1 for one other."""
+    """Return a shape with 0 for sizes copied from the input, and -1 for one other size."""
     n = len(shapes)
     for i, values in enumerate(columns):
         if len(set(values)) > 1 and all(
@@ -276,7 +276,7 @@ def _kept_sizes(
 
 
 def _constant(graph: Recording, values: Sequence[np.ndarray], symbols: Symbols, what: str) -> Any:
-    """Return a constant whose size depends on symbols: of one number, or counting."""
+    """Return a constant whose size depends on symbols: a repeated number, or a range."""
     flat = [v.ravel() for v in values]
     longest = max(flat, key=len)
     if longest.size and len({v.ndim for v in values}) == 1:
@@ -294,7 +294,7 @@ def _constant(graph: Recording, values: Sequence[np.ndarray], symbols: Symbols, 
 
 
 def without_unused(nodes: Sequence[Node], outputs: Sequence[str]) -> list[Node]:
-    """Return the nodes that the outputs need."""
+    """Return the nodes that the outputs depend on."""
     needed, used = set(outputs), []
     for node in reversed(nodes):
         if needed.intersection(node.outputs):
@@ -304,7 +304,7 @@ def without_unused(nodes: Sequence[Node], outputs: Sequence[str]) -> list[Node]:
 
 
 def candidates(size: int) -> Iterator[int]:
-    """Yield sizes that a symbol may have instead of that of the example."""
+    """Yield other sizes to try for a symbol than that of the example."""
     size = max(size, 2)
     yield from (size, 2 * size, 3 * size, size + 1, size + 2)
     if size > 3:
@@ -319,7 +319,7 @@ class Rows(dict[str, Row]):
     """Writers of functions, by name."""
 
     def row(self, *names: str) -> Callable[[Row], Row]:
-        """Register a function for these names."""
+        """Register the writer of functions with these names."""
 
         def add(function: Row) -> Row:
             self.update(dict.fromkeys(names, function))
