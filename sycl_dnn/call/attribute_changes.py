@@ -17,7 +17,9 @@ class Changes:
     """
 
     def __init__(self, recording: Recording, has_aux: bool) -> None:
-        self._changes = _apart([change for w in recording.watched for change in w.changes()])
+        self._changes = _distinct_changes(
+            [change for w in recording.watched for change in w.changes()]
+        )
         self._has_aux = has_aux
         self._tensors = tuple([t for change in self._changes for t in change.tensors()])
 
@@ -43,7 +45,7 @@ class Changes:
         return result, pullback
 
 
-def _apart(changes: list[Any]) -> list[Any]:
+def _distinct_changes(changes: list[Any]) -> list[Any]:
     """Return one change for each changed attribute.
 
     Raises

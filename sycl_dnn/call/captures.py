@@ -88,7 +88,7 @@ class Captures:
     def named(self) -> list[str]:
         """Return the constants, arrays and objects that code reads, as text with their names."""
         names = [(_name(read, key), value) for read, key, value in self._reads]
-        texts = [_shown(name, value) for name, value in names if name and not _is_code(value)]
+        texts = [_value_text(name, value) for name, value in names if name and not _is_code(value)]
         return list(dict.fromkeys(texts))
 
 
@@ -104,7 +104,7 @@ def _is_code(value: Any) -> bool:
     return isinstance(value, (types.FunctionType, type, types.ModuleType, *_PARTS))
 
 
-def _shown(name: str, value: Any) -> str:
+def _value_text(name: str, value: Any) -> str:
     value = value() if value.__class__ is weakref.ref else value
     if is_held(value):
         return f"{name}: {value.dtype} {tuple(value.shape)}"

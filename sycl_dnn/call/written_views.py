@@ -43,11 +43,11 @@ class Origin(NamedTuple):
 def origin_of(recording: Any, tensor: RecordedTensor) -> Origin | None:
     """Return how a tensor was taken as a view of another; None if it is no view."""
     if id(tensor) not in recording.origins:
-        recording.origins[id(tensor)] = _found_origin(recording, tensor)
+        recording.origins[id(tensor)] = _find_origin(recording, tensor)
     return recording.origins[id(tensor)]  # type: ignore[no-any-return]
 
 
-def _found_origin(recording: Any, tensor: RecordedTensor) -> Origin | None:
+def _find_origin(recording: Any, tensor: RecordedTensor) -> Origin | None:
     if id(tensor.marks) not in recording.viewed:
         return None
     at = bisect.bisect_right(recording.calls, tensor.number, key=lambda call: call[4]) - 1

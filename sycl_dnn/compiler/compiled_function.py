@@ -167,7 +167,7 @@ class Compiled(Programs, Generic[P, R]):
         lines = [f"{self.__name__}: {self._plans.size} programs"]
         for key, plans in self._plans.items():
             shapes = " ".join(shapes_in(key)) or "no arrays"
-            lines += [f"  {shapes}: {_described(plan)}" for plan in plans]
+            lines += [f"  {shapes}: {_plan_summary(plan)}" for plan in plans]
         return "\n".join(lines)
 
     def warmup(self, *args: Any, **kwargs: Any) -> Compiled:
@@ -225,7 +225,7 @@ def _compiled_again(function: Any, settings: Any, extra: tuple[Any, ...]) -> Com
     return compiled
 
 
-def _described(plan: Any) -> str:
+def _plan_summary(plan: Any) -> str:
     if not isinstance(plan, Lowered):
         return f"operation by operation, the device has no {plan.row}"
     arena = sum(p.arena_bytes for p in plan.executable.programs)

@@ -130,11 +130,11 @@ def settle(graph: Graph, pool: Pool, queue: Any, stream: Any) -> list[Storage]:
     computed = {id(t.storage): t.storage for n in nodes for t in n.outputs.values()}
     needed = {id(t.storage): t.storage for n in live for t in n.inputs.values()}
     needed_storages = [s for key, s in computed.items() if key in needed]
-    arrays = _computed(graph, nodes, needed_storages, pool, queue, stream)
+    arrays = _compute_constants(graph, nodes, needed_storages, pool, queue, stream)
     captured = {id(t.storage): v.get_array() for _, v, t in graph.trace.captured if _is_array(v)}
     graph.drop(nodes)
-    _place(graph, arrays)
-    for array in _place(graph, captured):
+    _bind_constants(graph, arrays)
+    for array in _bind_constants(graph, captured):
         _core.use_huge_pages(queue, array.usm_data, is_fresh=False)
     return _still_needed(graph, arrays)
 
@@ -143,7 +143,7 @@ def _is_array(value: Any) -> bool:
     return hasattr(value, "get_array")
 
 
-def _computed(
+def _compute_constants(
     graph: Graph, nodes: list[Node], storages: list[Storage], pool: Pool, queue: Any, stream: Any
 ) -> dict[int, Any]:
     """Return arrays, or raw memory, of the storages that constant nodes write."""
@@ -151,13 +151,15 @@ def _computed(
     numbers = {id(s): keys.number(s) for s in storages}
     missing = [s for s in storages if numbers[id(s)] not in pool]
     if missing:
-        finals = _whole(graph, nodes, missing)
-        for storage, array in zip(missing, _run(graph, nodes, finals, queue, stream), strict=True):
+        finals = _covering_tensors(graph, nodes, missing)
+        for storage, array in zip(
+            missing, _run_nodes(graph, nodes, finals, queue, stream), strict=True
+        ):
             pool[numbers[id(storage)]] = array
     return {id(s): pool[numbers[id(s)]] for s in storages}
 
 
-def _run(
+def _run_nodes(
     graph: Graph, nodes: list[Node], finals: list[Tensor], queue: Any, stream: Any
 ) -> list[Any]:
     """Run constant nodes and wait for the results."""
@@ -173,7 +175,7 @@ def _run(
     return [registers[r] for r in executable.results]
 
 
-def _whole(graph: Graph, nodes: list[Node], storages: list[Storage]) -> list[Tensor]:
+def _covering_tensors(graph: Graph, nodes: list[Node], storages: list[Storage]) -> list[Tensor]:
     """Return tensors that cover the storages written by the nodes."""
     outputs: dict[Storage, Tensor] = {}
     for node in nodes:
@@ -186,7 +188,7 @@ def _whole(graph: Graph, nodes: list[Node], storages: list[Storage]) -> list[Ten
     ]  # fmt: skip
 
 
-def _place(graph: Graph, arrays: dict[int, Any]) -> list[Any]:
+def _bind_constants(graph: Graph, arrays: dict[int, Any]) -> list[Any]:
     """Let primitives read constants from memories instead of storages; return the arrays used."""
     used: dict[int, Any] = {}
     storages: dict[Any, Storage] = {}
@@ -200,7 +202,7 @@ def _place(graph: Graph, arrays: dict[int, Any]) -> list[Any]:
                 continue
             key = (id(t.storage), t.offset, t.desc)
             if key not in storages:
-                memory = _memory(graph.trace.engine, array, t)
+                memory = _memory_of_array(graph.trace.engine, array, t)
                 storages[key] = Storage(t.desc, memory=memory)
             inputs[name] = moved(t, storages[key], 0)
             used[id(array)] = array
@@ -208,7 +210,7 @@ def _place(graph: Graph, arrays: dict[int, Any]) -> list[Any]:
     return list(used.values())
 
 
-def _memory(engine: Any, array: Any, tensor: Tensor) -> Any:
+def _memory_of_array(engine: Any, array: Any, tensor: Tensor) -> Any:
     buffer, start = place(array)
     spans = [(buffer, start + tensor.offset)]
     return _core.Memory(tensor.desc, engine, spans, [array], False, False)

@@ -53,11 +53,17 @@ class Kept:
         if content is None or not _is_text([list(args), kwargs]):
             return
         self._leaves = function.leaves()
-        arguments = nested_arguments.replaced([list(args), kwargs], _seen)
+        arguments = nested_arguments.replaced([list(args), kwargs], _array_text)
         names = {n for n in os.environ if n.startswith(_SETTINGS)}.difference(_OTHERS)
         variables = [(n, os.environ[n]) for n in sorted(names)]
         units = queue.sycl_device.max_compute_units
-        facts = [arguments, settings, policy.current(), list(map(_seen, self._leaves)), _package()]
+        facts = [
+            arguments,
+            settings,
+            policy.current(),
+            list(map(_array_text, self._leaves)),
+            _package(),
+        ]
         text = repr([*facts, variables, units])
         self._name = kept_binaries.key(
             queue, hashlib.sha256(content).hexdigest(), hashlib.sha256(text.encode()).hexdigest()
@@ -101,7 +107,7 @@ def _files(folder: str, start: int) -> Iterator[tuple[str, int, int]]:
                 yield entry.path[start:], facts.st_size, facts.st_mtime_ns
 
 
-def _seen(array: Any) -> str:
+def _array_text(array: Any) -> str:
     raw = array.get_array() if hasattr(array, "get_array") else array
     return f"<{type(array).__name__} {array.dtype} {raw.shape} {raw.strides}>"
 

@@ -77,15 +77,15 @@ class _Recipe:
         """Build the fused node."""
         last = readers[self.n_readers - 1]
         inputs = {
-            name: tensors[i] if view is None else _seen(tensors[i], view)
+            name: tensors[i] if view is None else _retyped_view(tensors[i], view)
             for name, i, view in self.inputs
         }
-        outputs = {"dst": _seen(last.dst, self.result)}
+        outputs = {"dst": _retyped_view(last.dst, self.result)}
         names = {"fused": list(self.fused), "refused": list(self.refused)}
         return node.with_pd(self.pd, inputs=inputs, outputs=outputs, **names), self.n_readers
 
 
-def _seen(tensor: Tensor, view: tuple[Any, ...]) -> Tensor:
+def _retyped_view(tensor: Tensor, view: tuple[Any, ...]) -> Tensor:
     desc, dtype, shape = view
     return Tensor(tensor.trace, tensor.storage, desc, dtype, shape, tensor.offset)
 

@@ -39,13 +39,13 @@ def _linear(g: Any, x: Value, alpha: float, beta: float) -> Value:
     return x if beta == 0.0 else g.add(x, beta)
 
 
-def _is(alpha: float, beta: float, expected: tuple[float, float]) -> None:
+def _check_parameters(alpha: float, beta: float, expected: tuple[float, float]) -> None:
     if abs(alpha - expected[0]) + abs(beta - expected[1]) > 1e-6:
         raise NoPartition(f"an activation has parameters {alpha}, {beta}")
 
 
 def _hard_swish(g: Any, x: Value, alpha: float, beta: float) -> Value:
-    _is(alpha, beta, (1 / 6, 0.5))
+    _check_parameters(alpha, beta, (1 / 6, 0.5))
     return g.hard_swish(x)
 
 
@@ -176,7 +176,7 @@ class PartitionGraph:
         return CompiledNodes(self, self._graph, partitions[0], self._engine, last, result)
 
 
-def _described(id: int, tensor: Tensor) -> _core.LogicalTensor:
+def _logical_tensor(id: int, tensor: Tensor) -> _core.LogicalTensor:
     desc = tensor.desc
     return _core.LogicalTensor(id, desc.data_type.name, desc.dims, strides=desc.strides)
 
@@ -202,12 +202,12 @@ class CompiledNodes:
         ]
         queue.wait()
         read = {p.id for p in partition.input_ports}
-        descriptions = {i: _described(i, t) for i, t in graph.inputs.items() if i in read}
+        descriptions = {i: _logical_tensor(i, t) for i, t in graph.inputs.items() if i in read}
         descriptions |= {t.id: t.logical_tensor for t in self._constants}
         try:
             self._compiled = partition.compile(
                 [descriptions[p] for p in dict.fromkeys(p.id for p in partition.input_ports)],
-                [_described(last.id, result)],
+                [_logical_tensor(last.id, result)],
                 engine,
             )
         except errors.DnnlError as error:
@@ -435,11 +435,11 @@ def _with_plain_weights(graph: Graph_of_graph, node: Node) -> tuple[Node, list[N
     source = origin(graph, weights)
     if source is weights or source.desc is None or source.desc.dims != weights.desc.dims:
         raise NoPartition("the weights are in a layout of oneDNN's own")
-    plain, nodes = graph.recorded(lambda: _as(graph, source, weights.dtype))
+    plain, nodes = graph.recorded(lambda: _row_major_copy(graph, source, weights.dtype))
     return node.with_pd(node.pd, inputs={**node.inputs, "weights": plain}), nodes
 
 
-def _as(graph: Graph_of_graph, source: Tensor, dtype: str) -> Tensor:
+def _row_major_copy(graph: Graph_of_graph, source: Tensor, dtype: str) -> Tensor:
     if source.dtype == dtype and source.desc.is_plain:
         return source
     return graph.trace.reorder(source, layout.row_major(source.shape, dtype))

@@ -124,7 +124,7 @@ def _binary(node: Node, name: str) -> tuple[Op, ...] | Refusal:
     kind, (a, b) = node.params["algorithm"], (node.inputs["src_0"], node.inputs["src_1"])
     if kind is A.binary_select:
         return Refusal("select takes three operands")
-    if _same_look(a, b):
+    if _are_same_view(a, b):
         # A maximum with itself only carries post-ops.
         is_itself = kind in (A.binary_max, A.binary_min)
         return () if is_itself else Refusal("both operands are one value")
@@ -171,7 +171,7 @@ _MAKERS = {
 ELEMENTWISE = frozenset(_MAKERS)
 
 
-def _same_look(a: Tensor, b: Tensor) -> bool:
+def _are_same_view(a: Tensor, b: Tensor) -> bool:
     return a.storage is b.storage and a.offset == b.offset and a.desc == b.desc
 
 
@@ -198,7 +198,7 @@ def attached(
     attr: _core.PrimitiveAttr, ops: tuple[Op, ...], inputs: dict[str, Tensor]
 ) -> _core.PrimitiveAttr:
     """Return the attribute with additional post-ops, and add their operands to the inputs."""
-    post_ops, ops = _joined(post_ops_of(attr), ops)
+    post_ops, ops = _joined_post_ops(post_ops_of(attr), ops)
     for op in ops:
         index = len(post_ops)
         if op.kind == "eltwise":
@@ -208,14 +208,16 @@ def attached(
         elif op.kind == "prelu":
             dims = op.desc.dims
             post_ops.append_prelu(sum(1 << i for i, n in enumerate(dims) if n > 1))
-            inputs[f"attr_post_op_{index}_weights"] = _looking(op)
+            inputs[f"attr_post_op_{index}_weights"] = _operand_view(op)
         elif op.kind == "binary":
             post_ops.append_binary(op.algorithm, op.desc)
-            inputs[f"attr_post_op_{index}_src_1"] = _looking(op)
+            inputs[f"attr_post_op_{index}_src_1"] = _operand_view(op)
     return with_post_ops(attr, post_ops)
 
 
-def _joined(first: _core.PostOps, ops: tuple[Op, ...]) -> tuple[_core.PostOps, tuple[Op, ...]]:
+def _joined_post_ops(
+    first: _core.PostOps, ops: tuple[Op, ...]
+) -> tuple[_core.PostOps, tuple[Op, ...]]:
     """Return post-ops to append to, and the operations, with adjacent linear maps as one."""
     joined, n = _core.PostOps(), len(first)
     if n and ops and ops[0].algorithm is first[n - 1][1][0] is A.eltwise_linear:
@@ -237,7 +239,7 @@ def with_post_ops(attr: _core.PrimitiveAttr, post_ops: _core.PostOps) -> _core.P
     return copy
 
 
-def _looking(op: Op) -> Tensor:
+def _operand_view(op: Op) -> Tensor:
     t, desc = op.operand, op.desc
     if t.desc == desc:
         return t
@@ -250,7 +252,7 @@ def is_moderate(op: Op) -> bool:
     return 1e-12 < abs(op.alpha) < 1e12 and (op.beta == 0 or 1e-12 < abs(op.beta) < 1e12)
 
 
-def _are_one(first: Op, op: Op) -> bool:
+def _can_merge(first: Op, op: Op) -> bool:
     """Whether two consecutive linear maps are one: ``-(x + b)`` is -0 where ``-x - b`` is 0."""
     return (
         is_moderate(first) and is_moderate(op) and (op.alpha > 0 or not first.beta or op.beta != 0)
@@ -265,7 +267,7 @@ def simplified(ops: tuple[Op, ...]) -> tuple[Op, ...]:
             merged.append(op)
             continue
         is_next = merged and merged[-1].algorithm is algorithm.eltwise_linear
-        if is_next and _are_one(merged[-1], op):
+        if is_next and _can_merge(merged[-1], op):
             first = merged.pop()
             beta = op.alpha * first.beta + op.beta or NO_SHIFT
             op = replace(op, alpha=op.alpha * first.alpha, beta=beta)

@@ -125,7 +125,7 @@ class Programs:
     def _plan_for(self, key: Any, placed: PlacedCall, args: Any, kwargs: Any) -> Any:
         """Return the program for a call; a donating one if its arrays may be overwritten."""
         # A program knows a donated argument by its place, which an array in two of them hides.
-        if self._donated and placed.out is None and _are_different(placed.call.arrays):
+        if self._donated and placed.out is None and _are_distinct(placed.call.arrays):
             plan = self._made((*key, "donate"), placed, args, kwargs, donates=True)
             if not isinstance(plan, Lowered):
                 return plan
@@ -291,7 +291,7 @@ class Programs:
             self._fusions = KnownFusions()
 
 
-def _are_different(arrays: Sequence[Any]) -> bool:
+def _are_distinct(arrays: Sequence[Any]) -> bool:
     return len({id(array) for array in arrays}) == len(arrays)
 
 

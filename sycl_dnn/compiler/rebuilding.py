@@ -49,13 +49,13 @@ def rebuilt(engine: Any, node: Node, attr: Any, least: str | None = None, **chan
     # A slow implementation was deliberately preferred to oneDNN's choice.
     if _slow_parts(least) and pd.impl_info != least:
         own = getattr(_core, node.row)(engine, **params, attr=attr)
-        pd = own if _go_on(own, least) else pd
+        pd = own if _advance_to(own, least) else pd
     if is_slower(pd.impl_info, least):
         return Refusal(f"{node.row} would run as {pd.impl_info} instead of {least}")
     return pd
 
 
-def _go_on(pd: Any, name: str) -> bool:
+def _advance_to(pd: Any, name: str) -> bool:
     """Advance a descriptor to the named implementation."""
     while pd.impl_info != name:
         if not pd.next_impl():

@@ -133,7 +133,7 @@ def _part(node: Node) -> Part:
     output = next(iter(node.outputs.values()))
     return Part(
         row=node.row,
-        implementation=_called(node) if node.pd is None else _implementation(node.pd),
+        implementation=_step_name(node) if node.pd is None else _implementation(node.pd),
         shape=tuple(output.shape),
         dtype=output.dtype,
         fused=tuple(node.fused),
@@ -149,7 +149,7 @@ def _implementation(pd: _core.PrimitiveDesc) -> str:
     return pd.impl_info if host_copy(pd) is None else "host"
 
 
-def _called(node: Node) -> str:
+def _step_name(node: Node) -> str:
     if node.function is None:
         return "memset" if node.primitive is None else "opencl"
     function = getattr(node.function, "func", node.function)
@@ -160,10 +160,10 @@ def shapes_in(key: Any) -> list[str]:
     """Return descriptions of the arrays in a key."""
     if not isinstance(key, tuple):
         return []
-    if len(key) == 3 and all(_is_sizes(k) for k in key[:2]):
+    if len(key) == 3 and all(_is_shape(k) for k in key[:2]):
         return [f"{key[2]}{list(key[0])}"]
     return [text for part in key for text in shapes_in(part)]
 
 
-def _is_sizes(value: Any) -> bool:
+def _is_shape(value: Any) -> bool:
     return isinstance(value, tuple) and all(isinstance(n, int) for n in value)

@@ -70,14 +70,14 @@ def load(name: str) -> bytes | None:
     """Read a cached binary; None if there is no intact file."""
     if not name:
         return None
-    with contextlib.suppress(OSError), _opened() as where:
+    with contextlib.suppress(OSError), _open_folder() as where:
         path = os.open(name + _KEPT, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=where)
         with open(path, "rb") as file:
             content = file.read(_LIMIT)
             with contextlib.suppress(OSError):
                 os.utime(file.fileno())  # marks it as recently used
         binary = content[_HEAD:]
-        return binary if content[:_HEAD] == _head(name, binary) else None
+        return binary if content[:_HEAD] == _header(name, binary) else None
     return None
 
 
@@ -85,18 +85,18 @@ def keep(name: str, binary: bytes) -> None:
     """Write a binary atomically, and delete the least recently used files."""
     if not name or not 0 < len(binary) < _LIMIT - _HEAD:
         return
-    with contextlib.suppress(OSError), _opened(create=True) as where:
+    with contextlib.suppress(OSError), _open_folder(create=True) as where:
         unfinished = f"{name}.{secrets.token_hex(8)}{_UNFINISHED}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         path = os.open(unfinished, flags, 0o600, dir_fd=where)
         try:
             with open(path, "wb") as file:
-                file.write(_head(name, binary) + binary)
+                file.write(_header(name, binary) + binary)
             os.rename(unfinished, name + _KEPT, src_dir_fd=where, dst_dir_fd=where)
         except BaseException:
             os.unlink(unfinished, dir_fd=where)
             raise
-        _kept(len(binary), where)
+        _check_total_size(len(binary), where)
 
 
 def keep_together(names: Sequence[str], binary: bytes) -> None:
@@ -120,7 +120,7 @@ def file_in(content: bytes) -> str:
 _written = 0
 
 
-def _kept(size: int, where: int) -> None:
+def _check_total_size(size: int, where: int) -> None:
     """Check the total size after every hundredth of the limit, since there may be many files."""
     global _written
     _written += size
@@ -129,12 +129,12 @@ def _kept(size: int, where: int) -> None:
         _drop_oldest(where)
 
 
-def _head(name: str, binary: bytes) -> bytes:
+def _header(name: str, binary: bytes) -> bytes:
     return _MAGIC + hashlib.sha256(name.encode() + binary).digest()
 
 
 @contextlib.contextmanager
-def _opened(create: bool = False) -> Iterator[int]:
+def _open_folder(create: bool = False) -> Iterator[int]:
     """Open the folder; the descriptor pins the folder whose owner was checked."""
     path = folder()
     if path is None:

@@ -76,7 +76,7 @@ class Kernels:
         it at each call even if its inputs are constant.
         """
         kernel = kernel_of(self._trace, self._source, name, numbers, n_groups, self.n_items)
-        results = {n: _new(self._trace, out) for n, out in outputs.items()}
+        results = {n: _new_tensor(self._trace, out) for n, out in outputs.items()}
         self._trace.add_step(Step(kernel, dict(inputs), results), is_repeated)
         return results
 
@@ -137,7 +137,7 @@ def rebuilt(trace: Any, recipe: tuple[Any, ...]) -> _core.Kernel:
     """Return the kernel of a recipe."""
     source, name, numbers, n_groups, n_items, facts = recipe
     if facts:
-        return _of_facts(trace, source, name, n_groups, n_items, facts)
+        return _kernel_of_facts(trace, source, name, n_groups, n_items, facts)
     return kernel_of(trace, source, name, numbers, n_groups, n_items)
 
 
@@ -156,7 +156,7 @@ def joined_kernel(
     launches = [_of_forms[kernel] for kernel in kernels]
     n_groups = sum(launch.n_groups for launch in launches)
     name, n_items = joined_name(form), form.schedule.n_items
-    return _of_facts(trace, joined_module(form), name, n_groups, n_items, facts_of(launches))
+    return _kernel_of_facts(trace, joined_module(form), name, n_groups, n_items, facts_of(launches))
 
 
 def sequence_kernel(
@@ -164,10 +164,12 @@ def sequence_kernel(
 ) -> _core.Kernel:
     """Return one kernel for consecutive launches."""
     source = sequences.sequence_source(sequences.sources_of(launches))
-    return _of_facts(trace, source, sequences.NAME, n_groups, 1, sequences.facts_of(launches))
+    return _kernel_of_facts(
+        trace, source, sequences.NAME, n_groups, 1, sequences.facts_of(launches)
+    )
 
 
-def _of_facts(
+def _kernel_of_facts(
     trace: Any, module: str | bytes, name: str, n_groups: int, n_items: int, facts: Sequence[int]
 ) -> _core.Kernel:
     handle = compiled(trace.engine.sycl_queue, module, name)
@@ -209,10 +211,10 @@ def kernel_of(
 
 def new_results(trace: Any, outs: Sequence[Out]) -> list[Tensor]:
     """Return new tensors for the outputs of a step."""
-    return [_new(trace, out) for out in outs]
+    return [_new_tensor(trace, out) for out in outs]
 
 
-def _new(trace: Any, out: Out) -> Tensor:
+def _new_tensor(trace: Any, out: Out) -> Tensor:
     desc = out.desc()
     return Tensor(trace, Storage(desc), desc, out.dtype, out.shape)
 

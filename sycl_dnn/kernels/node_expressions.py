@@ -140,12 +140,12 @@ def _as_bits(e: Expression) -> Expression:
         if term.operation == "number" and term.dtype in _NARROW:
             bits = pattern(number_of(dict(attributes)["value"]), term.dtype).view("uint16")
             attributes = (("value", int(bits)), ("dtype", "uint16"))
-        terms.append(term._replace(dtype=_moved(term.dtype), attributes=attributes))
-    sources = tuple([s._replace(dtype=_moved(s.dtype)) for s in e.sources])
-    return e._replace(inputs=tuple(map(_moved, e.inputs)), terms=tuple(terms), sources=sources)
+        terms.append(term._replace(dtype=_bits_dtype(term.dtype), attributes=attributes))
+    sources = tuple([s._replace(dtype=_bits_dtype(s.dtype)) for s in e.sources])
+    return e._replace(inputs=tuple(map(_bits_dtype, e.inputs)), terms=tuple(terms), sources=sources)
 
 
-def _moved(dtype: str) -> str:
+def _bits_dtype(dtype: str) -> str:
     return _NARROW.get(dtype, dtype)
 
 
@@ -158,9 +158,9 @@ def _attributes(
     if node in places:
         return (("place", places[node]),)
     attributes = {} if node.operation.name in (*REDUCTIONS, *SCANS) else node.attributes
-    return tuple([(n, _exact(v)) for n, v in attributes.items()])
+    return tuple([(n, _exact_key(v)) for n, v in attributes.items()])
 
 
-def _exact(value: Any) -> Any:
+def _exact_key(value: Any) -> Any:
     """Return a key that distinguishes signed zeros, and in which NaN equals itself."""
     return ("hex", value.hex()) if type(value) is float else value

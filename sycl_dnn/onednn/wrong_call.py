@@ -188,7 +188,7 @@ def _expected(annotation: str, function: str, value: Any) -> str:
     return " or ".join(words)
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     text = repr(value)
     if len(text) > 120:
         text = text[:117] + "..."
@@ -246,7 +246,7 @@ def _wrong_value(name: str, p: Parameter, value: Any) -> Exception:
     near = _near(_enumeration(p.annotation), operation, value) if is_name else []
     hint = f"; did you mean {near[0]}?" if near else ""
     rule = _expected(p.annotation, operation, value)
-    return cls(f"{name}: {p.name} must be {rule}, got {_shown(value)}{hint}")
+    return cls(f"{name}: {p.name} must be {rule}, got {_value_text(value)}{hint}")
 
 
 def _problem(

@@ -26,7 +26,7 @@ def _windows(call: Call) -> tuple[int, int]:
     return call.get("left_window_size", -1), call.get("right_window_size", -1)
 
 
-def _allowed(call: Call, n_queries: int, n_keys: int, n_past: int, valid: Any) -> Any:
+def _visible_keys(call: Call, n_queries: int, n_keys: int, n_past: int, valid: Any) -> Any:
     """Return a mask of visible keys by position, (S, L) or (B, 1, S, L); None if all are."""
     left, right = _windows(call)
     left, right = (left, 0 if right < 0 else min(right, 0)) if call.get("is_causal", 0) else \
@@ -94,13 +94,13 @@ def _attention(
         k, v = F.cat([past_k, k], 2), F.cat([past_v, v], 2)
     present = k, v
     bias = _bias(
-        call, mask, _allowed(call, q.shape[2], k.shape[2], n_past, valid), dtype, k.shape[2]
+        call, mask, _visible_keys(call, q.shape[2], k.shape[2], n_past, valid), dtype, k.shape[2]
     )
     scale = call.get("scale") or 1 / math.sqrt(q.shape[3])
     if _is_plain(call, bias):
         grouped = q.shape[1] != k.shape[1]
         output = F.scaled_dot_product_attention(q, k, v, scale=scale, enable_gqa=grouped)
-        return (_joined(output) if is_flat else output, *present)
+        return (_merge_heads(output) if is_flat else output, *present)
     if q.shape[1] != k.shape[1]:
         k, v = (F.repeat_interleave(x, q.shape[1] // x.shape[1], 1) for x in (k, v))
     root = math.sqrt(scale)
@@ -112,10 +112,10 @@ def _attention(
     probabilities = _probabilities(scores, bias, dtype_name(precision) if precision else dtype)
     qk_output = (qk_output, scores, scores if bias is None else scores + bias, probabilities)[mode]
     output = F.matmul(probabilities, v)
-    return (_joined(output) if is_flat else output, *present, qk_output)
+    return (_merge_heads(output) if is_flat else output, *present, qk_output)
 
 
-def _joined(x: Any) -> Any:
+def _merge_heads(x: Any) -> Any:
     """Merge heads: (B, n, S, D) to (B, S, n * D)."""
     b, n, s, d = x.shape
     return F.reshape(F.transpose(x, 1, 2), (b, s, n * d))
@@ -147,7 +147,7 @@ def _linear_attention(
         read = state if n == n_kv else F.repeat_interleave(state, n // n_kv, 1)
         query = F.unsqueeze(F.select(q, 2, t), 2)
         rows.append(F.matmul(query * scale, read))
-    output = F.astype(_joined(F.cat(rows, 2)), dtype)
+    output = F.astype(_merge_heads(F.cat(rows, 2)), dtype)
     return output, F.astype(state, dtype if past is None else name_of(past))
 
 
@@ -172,7 +172,7 @@ def _rotary(call: Call, x: Any, cos: Any, sin: Any, positions: Any = None) -> An
     rotated = F.reshape(F.stack(parts, 4), tuple(turned.shape)) if call.get("interleaved", 0) else \
         F.cat(parts, 3)  # fmt: skip
     rotated = F.cat([rotated, rest], 3) if rest.shape[3] else rotated
-    return _joined(rotated) if is_flat else rotated
+    return _merge_heads(rotated) if is_flat else rotated
 
 
 @operator("RotaryEmbedding", domain=MICROSOFT)

@@ -15,7 +15,7 @@ from sycl_dnn.onnx.operator_registry import Call, F, operator
 _MOST_TURNS = 10_000
 
 
-def _run(call: Call, name: str, scope: dict[str, Any], inputs: list[Any]) -> list[Any]:
+def _run_graph(call: Call, name: str, scope: dict[str, Any], inputs: list[Any]) -> list[Any]:
     graph = call.node.graphs[name]
     names = [v.name for v in graph.inputs]
     if len(inputs) > len(names):
@@ -23,7 +23,7 @@ def _run(call: Call, name: str, scope: dict[str, Any], inputs: list[Any]) -> lis
     return list(call.run.evaluate(graph, {**scope, **dict(zip(names, inputs, strict=False))}))
 
 
-def _stacked(call: Call, values: list[Any], axis: int = 0, declared: Any = None) -> Any:
+def _stack_iterations(call: Call, values: list[Any], axis: int = 0, declared: Any = None) -> Any:
     """Stack the results of all iterations; without iterations, the declared shape is used."""
     if not values:
         shape = None if declared is None else declared.shape
@@ -40,7 +40,7 @@ def _stacked(call: Call, values: list[Any], axis: int = 0, declared: Any = None)
 @operator("If", host=(0,))
 def _if(call: Call, scope: dict[str, Any], condition: Any) -> Any:
     is_true = bool(np.asarray(call.host(condition)).all())
-    return tuple(_run(call, "then_branch" if is_true else "else_branch", scope, []))
+    return tuple(_run_graph(call, "then_branch" if is_true else "else_branch", scope, []))
 
 
 @operator("Loop", host=(0, 1))
@@ -54,13 +54,15 @@ def _loop(call: Call, scope: dict[str, Any], most: Any, condition: Any, *state: 
         if turn >= _MOST_TURNS:
             call.refuse(f"a loop must have at most {_MOST_TURNS} turns")
         inputs = [np.array(turn, np.int64), np.array(True), *carried]
-        on, *outputs = _run(call, "body", scope, inputs)
+        on, *outputs = _run_graph(call, "body", scope, inputs)
         is_on = bool(call.host(on).item()) if call.node.inputs[1:2] != ("",) else True
         carried = outputs[: len(carried)]
         for row, value in zip(rows, outputs[len(carried) :], strict=True):
             row.append(value)
         turn += 1
-    stacked = [_stacked(call, row, 0, out) for row, out in zip(rows, declared, strict=True)]
+    stacked = [
+        _stack_iterations(call, row, 0, out) for row, out in zip(rows, declared, strict=True)
+    ]
     return (*carried, *stacked)
 
 
@@ -80,14 +82,14 @@ def _scan(call: Call, scope: dict[str, Any], *inputs: Any) -> Any:
             F.select(x, axis, turns - 1 - turn if is_back else turn)
             for x, axis, is_back in zip(scanned, axes, backwards, strict=True)
         ]
-        outputs = _run(call, "body", scope, [*carried, *slices])
+        outputs = _run_graph(call, "body", scope, [*carried, *slices])
         carried = outputs[:n_state]
         for row, value in zip(rows, outputs[n_state:], strict=True):
             row.append(value)
     out_axes = call.get("scan_output_axes", [0] * n_out)
     out_backwards = call.get("scan_output_directions", [0] * n_out)
     stacked = [
-        _stacked(call, row[::-1] if is_back else row, axis, out)
+        _stack_iterations(call, row[::-1] if is_back else row, axis, out)
         for row, axis, is_back, out in zip(rows, out_axes, out_backwards, declared, strict=True)
     ]
     return (*carried, *stacked)
@@ -101,4 +103,4 @@ def _batched_scan(call: Call, scope: dict[str, Any], lengths: Any, *inputs: Any)
         _scan(call, scope, *(F.select(call.device(x), 0, i) for x in inputs))
         for i in range(inputs[0].shape[0])
     ]
-    return tuple(_stacked(call, list(values)) for values in zip(*samples, strict=True))
+    return tuple(_stack_iterations(call, list(values)) for values in zip(*samples, strict=True))

@@ -125,7 +125,7 @@ def _col2im(call: Call, x: Any, image: Any, block: Any) -> Any:
     if rank == 2 and all(a == b for a, b in over.pads):
         before = tuple(a for a, _ in over.pads)
         return F.fold(x, tuple(sizes), tuple(kernel), over.dilations, before, over.strides)
-    places = _places(sizes, over)
+    places = _block_positions(sizes, over)
     size = int(np.prod([s + a + b for s, (a, b) in zip(sizes, over.pads, strict=True)]))
     blank = F.full((n, channels, size), 0.0, device=call.run.queue)
     index = np.broadcast_to(places.reshape(-1), (n, channels, places.size))
@@ -135,7 +135,7 @@ def _col2im(call: Call, x: Any, image: Any, block: Any) -> Any:
     return F.pad(F.reshape(sums, (n, channels, *padded)), widths([(-a, -b) for a, b in over.pads]))
 
 
-def _places(sizes: Sequence[int], over: Windows) -> np.ndarray:
+def _block_positions(sizes: Sequence[int], over: Windows) -> np.ndarray:
     """Return the flat index in the padded image of each element of each block."""
     padded = [s + a + b for s, (a, b) in zip(sizes, over.pads, strict=True)]
     axes = [

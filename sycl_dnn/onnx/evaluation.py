@@ -125,7 +125,7 @@ class Evaluation:
         scope: dict[str, Any] = {**values, **graph.constants}
         scope[""] = None
         for node in graph.nodes:
-            with _named(node):
+            with _name_errors(node):
                 results = self._results(node, scope)
             scope.update((o, v) for o, v in zip(node.outputs, results, strict=False) if o)
             for name in node.last_reads:
@@ -133,7 +133,7 @@ class Evaluation:
         for output in graph.outputs:
             value = _value_in(scope, output.name)
             if isinstance(value, Delayed):
-                with _named(graph.maker(output.name)):
+                with _name_errors(graph.maker(output.name)):
                     scope[output.name] = opened(value)
         return [scope[o.name] for o in graph.outputs]
 
@@ -168,7 +168,7 @@ class Evaluation:
 
 
 @contextlib.contextmanager
-def _named(node: Node) -> Iterator[None]:
+def _name_errors(node: Node) -> Iterator[None]:
     """Let errors name a node."""
     try:
         yield

@@ -50,14 +50,14 @@ _SAME = {
 }  # fmt: skip
 
 
-def _same(op: str) -> Row:
+def _same_operator(op: str) -> Row:
     def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
         return g.node(op, g.cast(a.input, outputs[0].dtype))
 
     return write
 
 
-ROWS |= {name: _same(op) for name, op in _SAME.items()}
+ROWS |= {name: _same_operator(op) for name, op in _SAME.items()}
 
 
 #: Formulas of a value ``x``; ``n(number)`` is a constant of its dtype.
@@ -110,11 +110,11 @@ def _with_attributes(op: str, names: dict[str, str]) -> Row:
 ROWS |= {name: _with_attributes(*args) for name, args in _WITH_ATTRIBUTES.items()}
 
 
-def _is(op: str) -> Row:
+def _direct(op: str) -> Row:
     return lambda g, a, outputs: g.node(op, a.input)
 
 
-ROWS |= {"isnan": _is("IsNaN"), "isinf": _is("IsInf")}
+ROWS |= {"isnan": _direct("IsNaN"), "isinf": _direct("IsInf")}
 
 
 @row("isfinite")

@@ -13,7 +13,7 @@ ROWS: dict[str, Row] = {}
 _RANKS = (1, 2, 3)
 
 
-def _each(value: Any, n: int) -> list[int]:
+def _per_axis(value: Any, n: int) -> list[int]:
     values = list(value) if isinstance(value, (tuple, list)) else [value]
     return values * n if len(values) == 1 else values
 
@@ -34,18 +34,18 @@ def _pads(a: Any, kernel: Sequence[int], dilations: Sequence[int]) -> list[int]:
         totals = [d * (k - 1) for k, d in zip(kernel, dilations, strict=True)]
         pairs = [(t // 2, t - t // 2) for t in totals]
     else:
-        pairs = [p if isinstance(p, (tuple, list)) else (p, p) for p in _each(padding, n)]
+        pairs = [p if isinstance(p, (tuple, list)) else (p, p) for p in _per_axis(padding, n)]
     return [p[0] for p in pairs] + [p[1] for p in pairs]
 
 
 def _convolution(rank: int, op: str) -> Row:
     def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
-        kernel, dilations = a.weight.shape[2:], _each(a.dilation, rank)
-        attributes = {"kernel_shape": list(kernel), "strides": _each(a.stride, rank),
+        kernel, dilations = a.weight.shape[2:], _per_axis(a.dilation, rank)
+        attributes = {"kernel_shape": list(kernel), "strides": _per_axis(a.stride, rank),
                  "dilations": dilations, "pads": _pads(a, kernel, dilations),
                  "group": a.groups}  # fmt: skip
         if op == "ConvTranspose":
-            attributes["output_padding"] = _each(a.output_padding, rank)
+            attributes["output_padding"] = _per_axis(a.output_padding, rank)
         bias = None if a.bias is None else g.cast(a.bias, a.input.dtype)
         return _batched(g, a.input, rank, lambda x: g.node(op, x, a.weight, bias, **attributes))
 
@@ -58,10 +58,10 @@ ROWS |= {f"conv_transpose{n}d": _convolution(n, "ConvTranspose") for n in _RANKS
 
 def _windows(name: str, a: Any, output: Value, rank: int) -> dict[str, Any]:
     """Return the attributes of a pool, if ONNX's windows are the same."""
-    kernel = _each(a.kernel_size, rank)
-    stride = kernel if a.stride in (None, ()) else _each(a.stride, rank)
-    dilations = _each(getattr(a, "dilation", 1), rank)
-    padding = _each(getattr(a, "padding", 0), rank)
+    kernel = _per_axis(a.kernel_size, rank)
+    stride = kernel if a.stride in (None, ()) else _per_axis(a.stride, rank)
+    dilations = _per_axis(getattr(a, "dilation", 1), rank)
+    padding = _per_axis(getattr(a, "padding", 0), rank)
     if a.ceil_mode:
         for i, size in enumerate(a.input.shape[-rank:]):
             left = size + 2 * padding[i] - dilations[i] * (kernel[i] - 1) - 1
@@ -145,9 +145,9 @@ ROWS["pad"] = _pad
 
 def _fold(g: Recording, a: Any, outputs: list[Value]) -> Any:
     arguments = {"strides": a.stride, "dilations": a.dilation, "pads": a.padding}
-    attributes: dict[str, Any] = {name: _each(v, 2) for name, v in arguments.items()}
+    attributes: dict[str, Any] = {name: _per_axis(v, 2) for name, v in arguments.items()}
     attributes["pads"] *= 2
-    sizes = Ints(_each(a.output_size, 2)), Ints(_each(a.kernel_size, 2))
+    sizes = Ints(_per_axis(a.output_size, 2)), Ints(_per_axis(a.kernel_size, 2))
     x = a.input if a.input.ndim == 3 else g.node("Unsqueeze", a.input, Ints((0,)))
     image = g.node("Col2Im", x, *sizes, **attributes)
     return image if a.input.ndim == 3 else g.node("Squeeze", image, Ints((0,)))
@@ -175,7 +175,7 @@ def _interpolate(g: Recording, a: Any, outputs: list[Value]) -> Any:
     }  # fmt: skip
     rank = a.input.ndim - 2
     if a.scale_factor is not None and not a.recompute_scale_factor and not a.align_corners:
-        scales = g.number([1.0, 1.0, *_each(a.scale_factor, rank)], "float32")
+        scales = g.number([1.0, 1.0, *_per_axis(a.scale_factor, rank)], "float32")
         return g.node("Resize", a.input, None, scales, **attributes)
     return g.node("Resize", a.input, None, None, Ints(outputs[0].shape), **attributes)
 

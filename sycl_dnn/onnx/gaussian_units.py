@@ -38,11 +38,11 @@ class _Weighted(Delayed):
 
 def scaled(x: Any, factor: float, make: Callable[[], Any]) -> Any:
     """Return ``make()``, which computes ``x * factor``; delayed if it may be part of GELU."""
-    is_part = not is_host(x) and any(_is(factor, of) for of in (0.5, math.sqrt(0.5)))
+    is_part = not is_host(x) and any(_is_close(factor, of) for of in (0.5, math.sqrt(0.5)))
     return Scaled(make, x, factor) if is_part else make()
 
 
-def _is(value: float | None, expected: float) -> bool:
+def _is_close(value: float | None, expected: float) -> bool:
     return value is not None and math.isclose(value, expected, rel_tol=1e-6)
 
 
@@ -52,7 +52,7 @@ def _number(value: Any) -> float | None:
 
 @delayed_form("Erf")
 def _erf(call: Call, x: Any) -> Any:
-    if isinstance(x, Scaled) and _is(x.factor, math.sqrt(0.5)):
+    if isinstance(x, Scaled) and _is_close(x.factor, math.sqrt(0.5)):
         return _Erf(as_written(call, x), x.x)
     return None
 
@@ -60,7 +60,7 @@ def _erf(call: Call, x: Any) -> Any:
 @delayed_form("Add")
 def _add(call: Call, a: Any, b: Any) -> Any:
     for erf, one in ((a, b), (b, a)):
-        if isinstance(erf, _Erf) and _is(_number(one), 1.0):
+        if isinstance(erf, _Erf) and _is_close(_number(one), 1.0):
             return _Weighted(as_written(call, a, b), erf.x, 1.0, False)
     return None
 
@@ -83,6 +83,6 @@ def _product(weight: _Weighted, other: Any, make: Callable[[], Any]) -> Any:
         factor, has_x = factor * other.factor, True
     else:
         return None
-    if has_x and _is(factor, 0.5):
+    if has_x and _is_close(factor, 0.5):
         return F.gelu(weight.x)
     return _Weighted(make, weight.x, factor, has_x)

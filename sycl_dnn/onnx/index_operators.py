@@ -43,7 +43,7 @@ def _gather_elements(call: Call, x: Any, index: Any) -> Any:
     return F.gather(x, axis, positive(index, x.shape[axis]))
 
 
-def _reducing(call: Call) -> tuple[str, Any]:
+def _reduction_of(call: Call) -> tuple[str, Any]:
     name = call.get("reduction", "none")
     ufuncs = {"none": None, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
     if name not in ufuncs:
@@ -67,7 +67,7 @@ def by_numpy(function: Callable[..., Any], call: Call, *arrays: Any, shape: Any 
 def _scatter_elements(call: Call, x: Any, index: Any, updates: Any) -> Any:
     axis = checked_axis(call, call.get("axis", 0), len(x.shape))
     index = positive(index, x.shape[axis])
-    name, reduce = _reducing(call)
+    name, reduce = _reduction_of(call)
     if name == "none":
         return F.scatter(x, axis, index, updates)
     if name == "add":
@@ -82,7 +82,7 @@ def _scatter_elements(call: Call, x: Any, index: Any, updates: Any) -> Any:
     return by_numpy(step, call, x, index, updates)
 
 
-def _columns(index: Any, x: Any, first: int = 0) -> tuple[Any, ...]:
+def _index_per_axis(index: Any, x: Any, first: int = 0) -> tuple[Any, ...]:
     """Split the last axis of an index into one index per axis of ``x``."""
     n = index.shape[-1]
     return tuple(positive(F.select(index, -1, i), x.shape[first + i]) for i in range(n))
@@ -92,19 +92,19 @@ def _columns(index: Any, x: Any, first: int = 0) -> tuple[Any, ...]:
 def _gather_nd(call: Call, x: Any, index: Any) -> Any:
     n = call.get("batch_dims", 0)
     if not n:
-        return x[_columns(index, x)]
+        return x[_index_per_axis(index, x)]
     batch, rest = tuple(x.shape[:n]), index.shape[n:-1]
     grid = np.indices(batch).reshape(n, *batch, *(1,) * len(rest))
     places = [call.device(np.ascontiguousarray(np.broadcast_to(g, (*batch, *rest)))) for g in grid]
-    every = (*places, *_columns(index, x, n))
+    every = (*places, *_index_per_axis(index, x, n))
     return x[every]
 
 
 @operator("ScatterND")
 def _scatter_nd(call: Call, x: Any, index: Any, updates: Any) -> Any:
-    name, reduce = _reducing(call)
+    name, reduce = _reduction_of(call)
     if name in ("none", "add"):
-        return F.index_put(x, _columns(index, x), updates, accumulate=name == "add")
+        return F.index_put(x, _index_per_axis(index, x), updates, accumulate=name == "add")
 
     def step(x: Any, index: Any, updates: Any) -> Any:
         result = x.copy()

@@ -57,7 +57,7 @@ def weights_in_int8(call: Call, x: Any, w: Any, x_zero: Any, w_zero: Any, shape:
     return call.run.once("less 128", constants, lambda: (wide - shift).astype(np.int8)), rest
 
 
-def _whole(call: Call, zero: Any) -> Any:
+def _zero_point_operand(call: Call, zero: Any) -> Any:
     """Return a zero point in the form that oneDNN requires."""
     if is_host(zero):
         return call.device(zero.astype(np.int32))
@@ -71,7 +71,7 @@ def _ones(call: Call, shape: tuple[int, ...]) -> Any:
 # --- Products in float32, for CPUs that saturate, and weights that int8 does not hold
 
 
-def _shifted(x: Any, zero: Any, shape: tuple[int, ...] = ()) -> Any:
+def _without_zero_point(x: Any, zero: Any, shape: tuple[int, ...] = ()) -> Any:
     """Return integers of 8 bits without their zero point, as float32, which is exact."""
     shifted = F.astype(x, "float32")
     if zero is None:
@@ -80,12 +80,12 @@ def _shifted(x: Any, zero: Any, shape: tuple[int, ...] = ()) -> Any:
     return shifted - (F.reshape(zero, shape) if shape and math.prod(zero.shape) > 1 else zero)
 
 
-def _columns(zero: Any) -> tuple[int, ...]:
+def _row_zero_shape(zero: Any) -> tuple[int, ...]:
     """Return the shape of a zero point of a matrix's rows, for the first operand."""
     return () if zero is None or len(zero.shape) != 1 else (-1, 1)
 
 
-def _parts(n: int, others: int = 1) -> list[tuple[int, int]]:
+def _exact_parts(n: int, others: int = 1) -> list[tuple[int, int]]:
     """Divide a sum over ``n`` times ``others`` products so that each part is exact."""
     step = max(_EXACT // (255 * 255 * others), 1)
     return [(i, min(step, n - i)) for i in range(0, n, step)]
@@ -104,7 +104,7 @@ def _matmul_in_floats(a: Any, b: Any) -> Any:
     partial_sums = [
         F.astype(F.matmul(F.narrow(a, last, i, n), F.narrow(b, max(len(b.shape) - 2, 0), i, n)),
                  "int32")
-        for i, n in _parts(a.shape[-1])
+        for i, n in _exact_parts(a.shape[-1])
     ]  # fmt: skip
     return _total(partial_sums)
 
@@ -112,7 +112,7 @@ def _matmul_in_floats(a: Any, b: Any) -> Any:
 def _convolution_in_floats(call: Call, x: Any, w: Any) -> Any:
     """Convolve exactly: channels in parts whose sums fit float32."""
     groups, channels = call.get("group", 1), w.shape[1]
-    parts = _parts(channels, math.prod(w.shape[2:]))
+    parts = _exact_parts(channels, math.prod(w.shape[2:]))
     if len(parts) == 1:
         return F.astype(convolve(call, x, w), "int32")
     grouped = F.reshape(x, (x.shape[0], groups, channels, *x.shape[2:]))
@@ -141,11 +141,13 @@ def _exact(call: Call, product: Callable[..., Any], x: Any, zero: Any, n: int) -
 
 @operator("MatMulInteger", 10, mixed=True)
 def _product(call: Call, a: Any, b: Any, a_zero: Any = None, b_zero: Any = None) -> Any:
-    a, a_zero = call.device(a), _whole(call, a_zero)
+    a, a_zero = call.device(a), _zero_point_operand(call, a_zero)
     integers = weights_in_int8(call, a, b, a_zero, b_zero, (1, -1))
     if integers is None:
         b, b_zero = call.device(b), call.device(b_zero)
-        return _matmul_in_floats(_shifted(a, a_zero, _columns(a_zero)), _shifted(b, b_zero))
+        return _matmul_in_floats(
+            _without_zero_point(a, a_zero, _row_zero_shape(a_zero)), _without_zero_point(b, b_zero)
+        )
     weight, rest = integers
     rows = F.reshape(a, (-1, a.shape[-1])) if b.ndim == 2 else a
     product = _matmul(call, rows, weight, a_zero)
@@ -161,12 +163,14 @@ def _matmul(call: Call, a: Any, b: Any, zero: Any) -> Any:
 
 @operator("ConvInteger", 10, mixed=True)
 def _convolution(call: Call, x: Any, w: Any, x_zero: Any = None, w_zero: Any = None) -> Any:
-    x, x_zero = call.device(x), _whole(call, x_zero)
+    x, x_zero = call.device(x), _zero_point_operand(call, x_zero)
     shape = (-1,) + (1,) * (len(w.shape) - 1)
     integers, over = weights_in_int8(call, x, w, x_zero, w_zero, shape), placed_windows(call, x, w)
     if integers is None or over is None:
         w, w_zero = call.device(w), call.device(w_zero)
-        return _convolution_in_floats(call, _shifted(x, x_zero), _shifted(w, w_zero, shape))
+        return _convolution_in_floats(
+            call, _without_zero_point(x, x_zero), _without_zero_point(w, w_zero, shape)
+        )
     (weight, rest), groups = integers, call.get("group", 1)
 
     def convolved(weight: Any) -> Any:
@@ -190,7 +194,7 @@ def _qlinear_conv(
     y_scale: Any, y_zero: Any, bias: Any = None,
 ) -> Any:  # fmt: skip
     sides = (x, x_scale, x_zero), (w, w_scale, w_zero, 0)
-    fused = _fused(call, "Conv", *sides, bias, y_scale, y_zero)
+    fused = _fused_product(call, "Conv", *sides, bias, y_scale, y_zero)
     if fused is not None:
         return fused
     total = _convolution(call, x, w, x_zero, w_zero)
@@ -200,7 +204,7 @@ def _qlinear_conv(
     return rescaled(total, factor, call.device(y_zero), bias, name_of(y_zero))
 
 
-def _fused(
+def _fused_product(
     call: Call, name: str, a: Sides, b: tuple[Any, Any, Any, int], bias: Any, y_scale: Any,
     y_zero: Any,
 ) -> Any:  # fmt: skip
@@ -235,7 +239,7 @@ def _qlinear_matmul(
     y_scale: Any, y_zero: Any,
 ) -> Any:  # fmt: skip
     sides = (a, a_scale, a_zero), (b, b_scale, b_zero, b.ndim - 1)
-    fused = _fused(call, "MatMul", *sides, None, y_scale, y_zero)
+    fused = _fused_product(call, "MatMul", *sides, None, y_scale, y_zero)
     if fused is not None:
         return fused
     total = _product(call, a, b, a_zero, b_zero)
@@ -272,7 +276,7 @@ def _qgemm(
     fused = None
     if call.get("transB", 0) and y_scale is not None:
         sides = (a, a_scale, a_zero), (b, b_scale, b_zero, 0)
-        fused = _fused(call, "Gemm", *sides, bias, y_scale, y_zero)
+        fused = _fused_product(call, "Gemm", *sides, bias, y_scale, y_zero)
     if fused is not None:
         return fused
     if call.get("transB", 0):
@@ -294,11 +298,11 @@ def _dynamic_matmul(
     return _matmul_to_float(call, values, b, scale, b_scale, zero, b_zero, bias)
 
 
-def _wide(quantized: Sides) -> Any:
+def _dequantized_operand(quantized: Sides) -> Any:
     return dequantized(*quantized)
 
 
-def _narrow(result: Any, scale: Any, zero: Any, like: Any) -> Any:
+def _requantized(result: Any, scale: Any, zero: Any, like: Any) -> Any:
     return rounded(result, scale, zero, name_of(like if zero is None else zero))
 
 
@@ -310,7 +314,9 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
 @operator(_BINARY, domain=MICROSOFT)
 def _qlinear_binary(call: Call, *operands: Any) -> Any:
     a, b, (scale, zero) = operands[:3], operands[3:6], (*operands[6:], None)[:2]
-    return _narrow(_BINARY[call.op](_wide(a), _wide(b)), scale, zero, a[0])
+    return _requantized(
+        _BINARY[call.op](_dequantized_operand(a), _dequantized_operand(b)), scale, zero, a[0]
+    )
 
 
 _UNARY: dict[str, Callable[[Call, Any], Any]] = {
@@ -326,10 +332,12 @@ def _qlinear_unary(call: Call, *operands: Any) -> Any:
     if call.get("channels_last", 0):
         call.refuse("channels_last must be 0")
     scale, zero = (*operands[3:], None)[:2]
-    return _narrow(_UNARY[call.op](call, _wide(operands[:3])), scale, zero, operands[0])
+    return _requantized(
+        _UNARY[call.op](call, _dequantized_operand(operands[:3])), scale, zero, operands[0]
+    )
 
 
 @operator("QLinearConcat", domain=MICROSOFT)
 def _qlinear_concat(call: Call, scale: Any, zero: Any, *operands: Any) -> Any:
-    parts = [_wide(operands[i : i + 3]) for i in range(0, len(operands), 3)]
-    return _narrow(F.cat(parts, call.need("axis")), scale, zero, operands[0])
+    parts = [_dequantized_operand(operands[i : i + 3]) for i in range(0, len(operands), 3)]
+    return _requantized(F.cat(parts, call.need("axis")), scale, zero, operands[0])

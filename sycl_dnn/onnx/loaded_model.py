@@ -187,7 +187,7 @@ class OnnxModel(Module):
         for shape in shapes:
             named = shape if isinstance(shape, dict) else {i.name: shape for i in self.inputs[:1]}
             dtypes_of = {i.name: i.dtype for i in self.inputs}
-            results = self(**{n: _blank(n, v, dtypes_of) for n, v in named.items()})
+            results = self(**{n: _zeros_of(n, v, dtypes_of) for n, v in named.items()})
             for value in tree.leaves(results):
                 if nested_arguments.is_array(value):
                     value.sycl_queue.wait()
@@ -305,7 +305,7 @@ def _inputs_of(structure: bytes, places: str) -> tuple[ModelInput, ...]:
     return tuple(i for i in graph_of(structure).inputs if i.name not in weights)
 
 
-def _blank(name: str, shape: Any, dtypes_of: dict[str, str]) -> Any:
+def _zeros_of(name: str, shape: Any, dtypes_of: dict[str, str]) -> Any:
     """Return an array of zeros of a shape; arrays as they are."""
     if hasattr(shape, "dtype"):
         return shape

@@ -160,18 +160,18 @@ def _elements(tensor: Tensor) -> Any:
 def _weight_names(function: Any) -> dict[int, str]:
     """Return the names of the arrays that a function holds, by identity."""
     if isinstance(function, Module):
-        return dict(_named(function, ""))
+        return dict(_named_arrays(function, ""))
     if isinstance(getattr(function, "__self__", None), Module):
-        return dict(_named(function.__self__, ""))
+        return dict(_named_arrays(function.__self__, ""))
     inner = inspect.unwrap(function)
     if not inspect.isfunction(inner):
         return {}
     closure = inspect.getclosurevars(inner)
     held = {**closure.globals, **closure.nonlocals}
-    return {i: n for name, value in held.items() for i, n in _named(value, f"{name}.")}
+    return {i: n for name, value in held.items() for i, n in _named_arrays(value, f"{name}.")}
 
 
-def _named(value: Any, prefix: str) -> Iterator[tuple[int, str]]:
+def _named_arrays(value: Any, prefix: str) -> Iterator[tuple[int, str]]:
     """Yield the arrays in a module or in nested dicts and lists, with their names."""
     if isinstance(value, Module):
         for name, v in _state(value):
@@ -181,7 +181,7 @@ def _named(value: Any, prefix: str) -> Iterator[tuple[int, str]]:
     elif isinstance(value, (dict, list, tuple)):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for key, v in items:
-            yield from _named(v, f"{prefix}{key}.")
+            yield from _named_arrays(v, f"{prefix}{key}.")
 
 
 def _state(module: Module) -> list[tuple[str, Any]]:
@@ -374,7 +374,7 @@ def _output_names(names: Sequence[str] | None, n: int) -> list[str]:
     return list(names)
 
 
-def _returned(
+def _with_output_names(
     nodes: list[Node], values: Sequence[Value], names: Sequence[str], reserved: set[str]
 ) -> list[Node]:
     """Rename the results to the names of the outputs; return the nodes that they need."""
@@ -459,7 +459,7 @@ def export(
     values = [trace.value_of(t, "the result") for t in results]
     outputs = _output_names(outputs, len(results))
     nodes = merged([t.graph for t in traces], symbols)
-    nodes = _returned(nodes, values, outputs, {*names, *trace.weights})
+    nodes = _with_output_names(nodes, values, outputs, {*names, *trace.weights})
     protos = _Protos()
     ops = [protos.of(n) for n in nodes]
     read = {name for node in ops for name in node.input}

@@ -40,7 +40,7 @@ def _pooled(call: Call, x: Any) -> tuple[int, Windows, list[int]]:
     return rank, over._replace(pads=pads), counts
 
 
-def _symmetric(over: Windows, sizes: Any) -> tuple[int, ...] | None:
+def _symmetric_padding(over: Windows, sizes: Any) -> tuple[int, ...] | None:
     """Return torch's symmetric padding for the same windows; None if there is none."""
     padding = []
     for (low, high), k, s in zip(over.pads, over.kernel, over.strides, strict=True):
@@ -56,7 +56,7 @@ def _max_pool(call: Call, x: Any) -> Any:
     rank, over, _ = _pooled(call, x)
     dtype = name_of(x)
     wide = x if is_float(x) else F.astype(x, "float32")
-    before, pads = _symmetric(over, x.shape[2:]), [(0, 0)] * rank
+    before, pads = _symmetric_padding(over, x.shape[2:]), [(0, 0)] * rank
     if before is None:
         low = -math.inf if is_float(x) else float(np.iinfo(dtype).min)
         wide, before, pads = F.pad(wide, widths(over.pads), value=low), (0,) * rank, over.pads
@@ -86,7 +86,7 @@ def _flat_index(call: Call, index: Any, shape: Any, padded: Any, pads: Any) -> A
     return flat_index
 
 
-def _sums(call: Call, x: Any, rank: int, over: Windows) -> Any:
+def _window_sums(call: Call, x: Any, rank: int, over: Windows) -> Any:
     """Return the sum of each window."""
     padded = F.pad(x, widths(over.pads)) if any(map(any, over.pads)) else x
     if max(over.dilations) == 1:
@@ -99,7 +99,7 @@ def _sums(call: Call, x: Any, rank: int, over: Windows) -> Any:
 def _average_pool(call: Call, x: Any) -> Any:
     rank, over, counts = _pooled(call, x)
     with_pads = bool(call.get("count_include_pad", 0))
-    before = _symmetric(over, x.shape[2:])
+    before = _symmetric_padding(over, x.shape[2:])
     if before is not None and max(over.dilations) == 1 and not call.get("ceil_mode", 0):
         return _AVERAGE[rank - 1](x, over.kernel, over.strides, before, False, with_pads)
     whole = windows(call, x.shape[2:], over.kernel).pads
@@ -110,14 +110,14 @@ def _average_pool(call: Call, x: Any) -> Any:
         low, high = whole[axis] if with_pads else (0, 0)
         inside = ((places >= -low) & (places < x.shape[2 + axis] + high)).sum(1)
         n_summed = n_summed[..., None] * inside
-    return _sums(call, x, rank, over) / call.device(n_summed.astype(name_of(x)))
+    return _window_sums(call, x, rank, over) / call.device(n_summed.astype(name_of(x)))
 
 
 @operator("LpPool")
 def _lp_pool(call: Call, x: Any) -> Any:
     rank, over, _ = _pooled(call, x)
     p = float(call.get("p", 2))
-    return F.pow(_sums(call, F.pow(F.abs(x), p), rank, over), 1 / p)
+    return F.pow(_window_sums(call, F.pow(F.abs(x), p), rank, over), 1 / p)
 
 
 @operator("MaxUnpool", 9, host=(2,))
@@ -138,7 +138,7 @@ def _max_unpool(call: Call, x: Any, index: Any, shape: Any = None) -> Any:
     return F.pad(unpooled, widths(more)) if any(map(any, more)) else unpooled
 
 
-def _spatial(x: Any) -> tuple[int, ...]:
+def _spatial_axes(x: Any) -> tuple[int, ...]:
     """Return the spatial axes."""
     if len(x.shape) < 3:
         raise ValueError(f"the input must have at least 3 axes, got {len(x.shape)}")
@@ -147,7 +147,7 @@ def _spatial(x: Any) -> tuple[int, ...]:
 
 def mean_of_images(x: Any) -> Any:
     """Return the mean over the spatial axes, which remain with one element."""
-    axes, sizes = _spatial(x), tuple(x.shape[2:])
+    axes, sizes = _spatial_axes(x), tuple(x.shape[2:])
     is_pooled = len(axes) <= 3 and is_float(x) and name_of(x) != "float64"
     if is_pooled and 0 < math.prod(sizes) <= _MOST_POOLED and math.prod(x.shape):
         return _AVERAGE[len(axes) - 1](x, sizes)
@@ -161,10 +161,10 @@ def _global_average(call: Call, x: Any) -> Any:
 
 @operator("GlobalMaxPool")
 def _global_max(call: Call, x: Any) -> Any:
-    return F.amax(x, _spatial(x), True)
+    return F.amax(x, _spatial_axes(x), True)
 
 
 @operator("GlobalLpPool")
 def _global_lp(call: Call, x: Any) -> Any:
     p = float(call.get("p", 2))
-    return F.pow(F.sum(F.pow(F.abs(x), p), _spatial(x), True), 1 / p)
+    return F.pow(F.sum(F.pow(F.abs(x), p), _spatial_axes(x), True), 1 / p)

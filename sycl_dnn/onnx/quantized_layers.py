@@ -86,10 +86,10 @@ def _matmul(call: Call, x: Any, w: Any) -> Product | None:
     operands = _operands(call, x, w, None, len(w.x.shape) - 1) if is_quantized else None
     if operands is None or operands.weight.data.ndim != 2:
         return None
-    return _product(call, lambda **out: _rows(operands.x, operands.weight, out))
+    return _product(call, lambda **out: _multiply_rows(operands.x, operands.weight, out))
 
 
-def _rows(x: Any, weight: Any, out: dict[str, Any]) -> Any:
+def _multiply_rows(x: Any, weight: Any, out: dict[str, Any]) -> Any:
     """Multiply all rows of an array of any rank at once."""
     *lead, k = x.data.shape
     product = F.quantized_matmul(x._replace(data=F.reshape(x.data, (-1, k))), weight, **out)

@@ -81,7 +81,7 @@ def _clipped(function: Any, a: float, b: float, clip: float | None) -> Activatio
     return activation
 
 
-def _rows(x: Any, order: tuple[int, ...]) -> Any:
+def _permuted_rows(x: Any, order: tuple[int, ...]) -> Any:
     """Permute blocks of the first axis."""
     if len(order) == 1:
         return x
@@ -89,16 +89,19 @@ def _rows(x: Any, order: tuple[int, ...]) -> Any:
     return F.cat([parts[i] for i in order], 0)
 
 
-def _whole(call: Call, kind: Kind, x: Any, weights: list[Weights], state: list[Any]) -> Any:
+def _run_whole(call: Call, kind: Kind, x: Any, weights: list[Weights], state: list[Any]) -> Any:
     """Run all directions by ``functional``; return (T, D, N, H) and the last states."""
     params = []
     hidden = call.need("hidden_size")
     for direction in weights:
-        params += [_rows(direction.input, kind.order), _rows(direction.state, kind.order)]
+        params += [
+            _permuted_rows(direction.input, kind.order),
+            _permuted_rows(direction.state, kind.order),
+        ]
         if direction.bias is None:
             direction = direction._replace(bias=F.full_like(F.reshape(F.narrow(
                 F.cat([direction.state, direction.state], 0), 1, 0, 1), (-1,)), 0.0))  # fmt: skip
-        params += [_rows(b, kind.order) for b in F.chunk(direction.bias, 2, 0)]
+        params += [_permuted_rows(b, kind.order) for b in F.chunk(direction.bias, 2, 0)]
     is_relu = call.get("activations", ["tanh"])[0].lower() == "relu"
     function: Any = {"LSTM": F.lstm, "GRU": F.gru, "RNN": F.rnn_relu if is_relu else F.rnn_tanh}[
         call.op.removeprefix("DynamicQuantize")
@@ -201,7 +204,7 @@ def run(call: Call, kind: Kind, x: Any, weights: list[Weights], lengths: Any, st
     blank = F.full((len(weights), n, hidden), 0.0, device=call.run.queue)
     state = [F.astype(blank, x.dtype) if s is None else s for s in state]
     if _is_standard(call, kind, lengths, weights):
-        output, last = _whole(call, kind, x, weights, state)
+        output, last = _run_whole(call, kind, x, weights, state)
     else:
         act = _activations(call, kind, len(weights))
         each = len(act) // len(weights)

@@ -25,13 +25,13 @@ def _extreme(function: Callable[..., Any]) -> Reduction:
         if name_of(x) == "bool":
             return F.astype(reduce(F.astype(x, "uint8"), axes, keepdim), "bool")
         if 0 in [x.shape[a] for a in axes]:
-            return _of_nothing(x, axes, keepdim, function is F.amin)
+            return _identity_element(x, axes, keepdim, function is F.amin)
         return function(x, axes, keepdim)
 
     return reduce
 
 
-def _of_nothing(x: Any, axes: tuple[int, ...], keepdim: bool, is_least: bool) -> Any:
+def _identity_element(x: Any, axes: tuple[int, ...], keepdim: bool, is_least: bool) -> Any:
     """Return the identity element of minimum or maximum."""
     shape = [1 if i in axes else n for i, n in enumerate(x.shape) if keepdim or i not in axes]
     info = np.finfo if is_float(x) else np.iinfo

@@ -56,7 +56,7 @@ def _deform_conv(
         *(np.arange(k) * d for k, d in zip(over.kernel, over.dilations, strict=True)),
         indexing="ij",
     )
-    start = _first_places(over, tops, lefts, rows, columns)
+    start = _tap_positions(over, tops, lefts, rows, columns)
     places = offset + call.device(start.astype(name_of(x)))
     sizes = np.array([height, width], name_of(x)).reshape(2, 1, 1)
     places = places * call.device(2 / np.maximum(sizes - 1, 1)) - 1.0
@@ -78,7 +78,7 @@ def _starts(over: Windows, axis: int, n: int) -> np.ndarray:
     return np.arange(n) * over.strides[axis] - over.pads[axis][0]
 
 
-def _first_places(over: Windows, tops: Any, lefts: Any, rows: int, columns: int) -> np.ndarray:
+def _tap_positions(over: Windows, tops: Any, lefts: Any, rows: int, columns: int) -> np.ndarray:
     """Return each tap's position without offsets, (taps, 2, rows, columns)."""
     positions = np.empty((int(tops.size), 2, rows, columns))
     positions[:, 0] = tops.reshape(-1, 1, 1) + _starts(over, 0, rows)[:, None]

@@ -249,7 +249,7 @@ def _input(
     if nodes[0].op == "Reshape" and 0 not in values[0]:
         source = nodes[0].inputs[0]
         shapes = [r.shapes.get(source, ()) for r in recordings]
-        columns = _kept_sizes(columns, shapes)
+        columns = _copied_sizes(columns, shapes)
     return symbols.ints(graph, columns, what)
 
 
@@ -259,7 +259,7 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def _kept_sizes(
+def _copied_sizes(
     columns: list[tuple[int, ...]], shapes: Sequence[tuple[int, ...]]
 ) -> list[tuple[int, ...]]:
     """Return a shape with 0 for sizes copied from the input, and -1 for one other size."""

@@ -74,7 +74,7 @@ def _full_key(items: list[Any], ndim: int) -> list[Any]:
     """Return a key with one item for each axis, not counting None."""
     n_axes = sum(i is not None and i is not Ellipsis for i in items)
     if n_axes > ndim or sum(i is Ellipsis for i in items) > 1:
-        listed = ", ".join(map(_shown, items))
+        listed = ", ".join(map(_item_text, items))
         raise IndexError(f"index: there must be at most {ndim} items and one ..., got [{listed}]")
     rest = [slice(None)] * (ndim - n_axes)
     ellipsis_at = next((p for p, i in enumerate(items) if i is Ellipsis), None)
@@ -85,7 +85,7 @@ def _full_key(items: list[Any], ndim: int) -> list[Any]:
     )
 
 
-def _shown(item: Any) -> str:
+def _item_text(item: Any) -> str:
     return f"an array of shape {item.shape}" if _is_array(item) else repr(item)
 
 

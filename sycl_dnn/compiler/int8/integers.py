@@ -69,7 +69,7 @@ def passes_on(node: Node) -> bool:
     return is_supported and node.has_dst and has_only_post_ops(node.attr) and not len(node.post_ops)
 
 
-def _sources(node: Node) -> list[Tensor]:
+def _input_tensors(node: Node) -> list[Tensor]:
     return list(node.inputs.values())
 
 
@@ -79,7 +79,9 @@ def _add_passed_on(graph: Graph, passing: Collection[int], candidates: Found) ->
         if id(node) not in passing:
             continue
         dst = node.dst.storage
-        are_candidates = all(id(t.storage) in candidates and _is_whole(t) for t in _sources(node))
+        are_candidates = all(
+            id(t.storage) in candidates and _is_whole(t) for t in _input_tensors(node)
+        )
         if are_candidates and _is_whole(node.dst) and graph.is_inner(dst):
             candidates[id(dst)] = dst
 
@@ -91,7 +93,7 @@ def _groups(graph: Graph, passing: Collection[int], candidates: Found) -> list[l
         if id(node) not in passing or id(node.dst.storage) not in candidates:
             continue
         joined = group_of[id(node.dst.storage)]
-        for tensor in _sources(node):
+        for tensor in _input_tensors(node):
             other = group_of[id(tensor.storage)]
             if other is not joined:
                 joined += other
@@ -104,7 +106,9 @@ def _can_stay(
     graph: Graph, products: Products, passing: Collection[int], storage: Storage, candidates: Found
 ) -> bool:
     writer = graph.writers(storage)[0]
-    if id(writer) in passing and any(id(t.storage) not in candidates for t in _sources(writer)):
+    if id(writer) in passing and any(
+        id(t.storage) not in candidates for t in _input_tensors(writer)
+    ):
         return False
     readers = graph.readers(storage)
     support = (_reads_integers(graph, products, passing, n, storage, candidates) for n in readers)
@@ -235,7 +239,7 @@ class _Rewriting:
         if storage is None:
             storage = Storage(layout.like(tensor.storage.desc, scale.dtype))
             self._narrow[id(tensor.storage)] = storage
-        return _look(tensor, storage, scale.dtype)
+        return _retyped_view(tensor, storage, scale.dtype)
 
     def _product(self, node: Node, key: Any) -> tuple[Node | None, list[Node]]:
         """Return an integer product, and the nodes that compute its operands."""
@@ -343,7 +347,7 @@ class _Rewriting:
         # The result overwrites the residual.
         storage = self._integers(at).storage
         self._narrow[id(node.dst.storage)] = storage
-        return _look(node.dst, storage, dst.dtype)
+        return _retyped_view(node.dst, storage, dst.dtype)
 
     def _passed_on(self, node: Node) -> Node | None:
         """Return integer pooling or concatenation."""
@@ -360,7 +364,7 @@ class _Rewriting:
         return node.with_pd(pd, inputs=inputs, outputs={"dst": dst}, fused=fused)
 
 
-def _look(tensor: Tensor, storage: Storage, dtype: str) -> Tensor:
+def _retyped_view(tensor: Tensor, storage: Storage, dtype: str) -> Tensor:
     """Return a whole tensor as a view of a storage with another dtype."""
     desc = layout.strided(tensor.desc.dims, dtype, tensor.desc.strides)
     return Tensor(tensor.trace, storage, desc, dtype, tensor.shape)

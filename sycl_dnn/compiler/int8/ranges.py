@@ -55,7 +55,7 @@ def integer_candidates(graph: Graph) -> dict[Any, Node]:
         weights = node.inputs["weights"]
         if id(weights.storage) not in constants or not weights.is_float:
             continue
-        origin = _source(graph, weights.storage, sources)
+        origin = _largest_source(graph, weights.storage, sources)
         if origin is None:
             continue
         if not (node.inputs["src"].is_float and node.dst.is_float) or node.attr.get("set_scales"):
@@ -65,7 +65,7 @@ def integer_candidates(graph: Graph) -> dict[Any, Node]:
     return candidates
 
 
-def _source(graph: Graph, storage: Storage, sources: dict[int, Any]) -> int | None:
+def _largest_source(graph: Graph, storage: Storage, sources: dict[int, Any]) -> int | None:
     """Return the id of the largest captured array that a constant derives from."""
     seen, todo, best = set(), [storage], None
     while todo:
@@ -97,13 +97,13 @@ class Observer:
                     continue
                 if id(storage) not in positions:
                     positions[id(storage)] = len(extra)
-                    extra.append(_whole(graph, tensor))
+                    extra.append(_whole_storage(graph, tensor))
                 place = (*key, name)
                 self.places[place] = positions[id(storage)]
         graph.add_finals(extra)
 
 
-def _whole(graph: Graph, tensor: Tensor) -> Tensor:
+def _whole_storage(graph: Graph, tensor: Tensor) -> Tensor:
     storage = tensor.storage
     return Tensor(graph.trace, storage, storage.desc, tensor.dtype, storage.desc.dims)
 

@@ -129,7 +129,9 @@ def sliced_node(node: Node, size: int) -> Node | Refusal:
     along = sliced_tensors(node)
     names = _ALONG[node.row]
     changes: dict[str, Any] = {
-        names[n]: part_desc(_own(node, names[n], t), size) for n, t in along.items() if n in names
+        names[n]: part_desc(_primitive_desc(node, names[n], t), size)
+        for n, t in along.items()
+        if n in names
     }
     for name in ("weights", "bias"):
         if name in node.inputs:
@@ -148,7 +150,7 @@ def sliced_node(node: Node, size: int) -> Node | Refusal:
     return node.with_pd(pd)
 
 
-def _own(node: Node, parameter: str, tensor: Tensor) -> MemoryDesc:
+def _primitive_desc(node: Node, parameter: str, tensor: Tensor) -> MemoryDesc:
     """Return the primitive's descriptor of a tensor; a fused convolution has its own result."""
     desc = node.params[parameter]
     return desc if desc.dims != tensor.desc.dims else tensor.desc
@@ -198,10 +200,10 @@ def slice_batches(graph: Graph) -> None:
         if not any(_is_large(n, cache) and _is_bound_by_memory(n, cache) for n in graph.nodes):
             return
         for run in list(_Runs(graph, cache)):
-            _replace(graph, run, cache)
+            _slice_run(graph, run, cache)
 
 
-def _touched(node: Node) -> list[Tensor]:
+def _batch_tensors(node: Node) -> list[Tensor]:
     """Return the tensors of a step along the batch, each storage once."""
     return list({id(t.storage): t for t in sliced_tensors(node).values()}.values())
 
@@ -212,18 +214,18 @@ def _is_large(node: Node, cache: int) -> bool:
     return sum(t.desc.get_size() for t in tensors if t.desc is not None) > cache * _TOO_MUCH
 
 
-def _bytes(node: Node) -> int:
-    return sum(t.desc.get_size() for t in _touched(node))
+def _n_bytes(node: Node) -> int:
+    return sum(t.desc.get_size() for t in _batch_tensors(node))
 
 
 def _is_bound_by_memory(node: Node, cache: int) -> bool:
-    if _bytes(node) <= cache * _TOO_MUCH:
+    if _n_bytes(node) <= cache * _TOO_MUCH:
         return False
     if "weights" not in node.inputs:
         return True
     pixels = math.prod(node.dst.desc.dims) // node.dst.desc.dims[1]
     work = math.prod(node.inputs["weights"].desc.dims) * pixels
-    return work <= _MOST_WORK * sum(math.prod(t.desc.dims) for t in _touched(node))
+    return work <= _MOST_WORK * sum(math.prod(t.desc.dims) for t in _batch_tensors(node))
 
 
 @dataclass
@@ -272,10 +274,14 @@ def _batch_of(node: Node) -> int | None:
     return next(iter(tensors.values())).desc.dims[0] if tensors else None
 
 
-def _replace(graph: Graph, run: list[Node], cache: int) -> None:
+def _slice_run(graph: Graph, run: list[Node], cache: int) -> None:
     batch = _batch_of(run[0]) or 1
-    most = max(map(_bytes, run)) // batch
-    cut = Cut(batch, size_of_parts(batch, int(cache * _ENOUGH) // max(most, 1)), _inner(graph, run))
+    most = max(map(_n_bytes, run)) // batch
+    cut = Cut(
+        batch,
+        size_of_parts(batch, int(cache * _ENOUGH) // max(most, 1)),
+        _inner_storages(graph, run),
+    )
     pieces: dict[int, list[tuple[Node, Any]]] = {}
     for size in dict.fromkeys((cut.size, cut.size_of(cut.count - 1))):
         pieces[size] = []
@@ -304,7 +310,7 @@ def size_of_parts(batch: int, most: int) -> int:
     return even if 2 * even > most else -(-batch // -(-batch // most))
 
 
-def _inner(graph: Graph, run: list[Node]) -> set[Storage]:
+def _inner_storages(graph: Graph, run: list[Node]) -> set[Storage]:
     """Return the storages that only steps of the sequence use."""
     members = set(run)
     storages = {t.storage for n in run for t in sliced_tensors(n).values()}

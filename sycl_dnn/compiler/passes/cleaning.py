@@ -25,7 +25,7 @@ def clean(graph: Graph) -> None:
         graph.drop_dead()
 
 
-def _key(node: Node) -> Any:
+def _node_key(node: Node) -> Any:
     inputs = [(n, id(t.storage), t.offset, t.desc) for n, t in sorted(node.inputs.items())]
     # Values that are recomputed later to save memory must not be merged.
     outs = [
@@ -42,7 +42,7 @@ def _merge_equal(graph: Graph) -> bool:
     for node in graph.nodes:
         if node.pd is None or not _is_pure(node, unsteady):
             continue
-        first = seen.setdefault(_key(node), node)
+        first = seen.setdefault(_node_key(node), node)
         if first is not node and all(graph.is_inner(t.storage) for t in node.outputs.values()):
             merged = [(t.storage, first.outputs[n].storage) for n, t in node.outputs.items()]
             graph.drop([node])
@@ -74,7 +74,7 @@ def _skip_copies(graph: Graph) -> bool:
             graph.redirect(dst.storage, src.storage, src.offset)
             changed = True
         else:
-            changed |= _from_further(graph, node, unsteady)
+            changed |= _read_original(graph, node, unsteady)
     return changed
 
 
@@ -88,7 +88,7 @@ def _is_same(a: Any, b: Any) -> bool:
     return a.data_type == b.data_type and same_places(a, b) and layout.is_dense(b)
 
 
-def _from_further(graph: Graph, node: Node, unsteady: set[Storage]) -> bool:
+def _read_original(graph: Graph, node: Node, unsteady: set[Storage]) -> bool:
     """Read through a lossless copy of a copy; return whether that was possible."""
     src, dst = node.inputs["src"], node.outputs["dst"]
     before = graph.writer(src)
@@ -127,18 +127,18 @@ def merge_gates(graph: Graph) -> None:
             continue
         a, b = node.inputs["src_0"], node.inputs["src_1"]
         for value, gate in ((a, b), (b, a)):
-            merged = _merged(graph, node, value, gate)
+            merged = _gated_node(graph, node, value, gate)
             if merged is not None:
                 graph.replace([], merged, at=node)
                 break
 
 
-def _merged(graph: Graph, node: Node, value: Tensor, gate: Tensor) -> Node | None:
+def _gated_node(graph: Graph, node: Node, value: Tensor, gate: Tensor) -> Node | None:
     dst = node.dst
     if value.desc != dst.desc or not value.is_float:
         return None
-    steps = _steps(graph, value, gate)
-    ops = None if steps is None else _function(steps)
+    steps = _gate_ops(graph, value, gate)
+    ops = None if steps is None else _product_ops(steps)
     if ops is None:
         return None
     inputs = {"src_0": value, "src_1": value}
@@ -150,7 +150,7 @@ def _merged(graph: Graph, node: Node, value: Tensor, gate: Tensor) -> Node | Non
     return Node(pd, inputs, {"dst": dst}, pd.parameters, fused=[ops[0].label])
 
 
-def _steps(graph: Graph, value: Tensor, gate: Tensor) -> tuple[Op, ...] | None:
+def _gate_ops(graph: Graph, value: Tensor, gate: Tensor) -> tuple[Op, ...] | None:
     """Return the element-wise operations from the value to its gate; None if there are others."""
     ops: tuple[Op, ...] = ()
     for _ in range(_LONGEST):
@@ -170,7 +170,7 @@ def _steps(graph: Graph, value: Tensor, gate: Tensor) -> tuple[Op, ...] | None:
     return None
 
 
-def _function(steps: tuple[Op, ...]) -> tuple[Op, ...] | None:
+def _product_ops(steps: tuple[Op, ...]) -> tuple[Op, ...] | None:
     """Return the product of a value and its gate as operations on the value."""
     steps = simplified(steps)
     first = linear(1.0)

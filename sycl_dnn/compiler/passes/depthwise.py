@@ -92,7 +92,7 @@ def _fused(graph: Graph, first: Node, second: Node) -> Refusal | None:
     if (refusal := misfit(pd, first, first.inputs)) is not None:
         return refusal
     packed_node = repacked(graph, first.with_pd(pd))
-    weights = _packed(graph, second.inputs["weights"], pd.desc_of(_WEIGHTS))
+    weights = _packed_weights(graph, second.inputs["weights"], pd.desc_of(_WEIGHTS))
     if isinstance(packed_node, Refusal):
         return packed_node
     if isinstance(weights, Refusal):
@@ -126,7 +126,9 @@ def _post_ops(first: Node, second: Node) -> _core.PostOps:
     return post_ops
 
 
-def _packed(graph: Graph, tensor: Tensor, layout: Any) -> tuple[Tensor, list[Node]] | Refusal:
+def _packed_weights(
+    graph: Graph, tensor: Tensor, layout: Any
+) -> tuple[Tensor, list[Node]] | Refusal:
     """Return weights in the layout of the post-op, and the node that packs them."""
     if tensor.desc == layout:
         return tensor, []

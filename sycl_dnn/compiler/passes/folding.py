@@ -35,10 +35,10 @@ def split_batch_norms(graph: Graph) -> None:
         if not has_statistics or producer is None or producer.row not in ROWS:
             continue
         if len(graph.readers(node.inputs["src"].storage)) == 1:
-            _split(graph, node)
+            _split_batch_norm(graph, node)
 
 
-def _split(graph: Graph, node: Node) -> None:
+def _split_batch_norm(graph: Graph, node: Node) -> None:
     inputs = node.inputs
     stats = inputs["mean"], inputs["variance"], inputs.get("scale"), inputs.get("shift")
     eps = node.params["epsilon"]
@@ -108,14 +108,14 @@ def _folded_once(graph: Graph, node: Node, constants: set[int]) -> Node | None:
     ops = on_target(dst.desc, chain.source.desc, chain)
     if isinstance(ops, Refusal) or chain.source.offset != dst.offset:
         return None
-    folded, rest = _foldable(ops, _channel(node), constants)
+    folded, rest = _foldable(ops, _output_axis(node), constants)
     new = _with_folded(graph, node, readers[0], chain, folded, rest) if folded else None
     if new is not None:
         constants |= {id(new.inputs[n].storage) for n in ("weights", "bias") if n in new.inputs}
     return new
 
 
-def _channel(node: Node) -> int:
+def _output_axis(node: Node) -> int:
     """Return the axis of the result that corresponds to the outputs of the weights."""
     return node.dst.desc.ndims - 1 if node.row == "matmul" else 1
 
@@ -168,7 +168,9 @@ def _coefficients(graph: Graph, node: Node, ops: list[Op]) -> tuple[Tensor, Tens
     factors = [factor for op in ops for factor in _factors(graph, op)]
     over = _over_weights(node, weights.shape)
     bias = None if bias is None else origin(graph, bias)
-    combined: tuple[Tensor, Tensor | None] = graph.joined(_combined, weights, bias, factors, over)
+    combined: tuple[Tensor, Tensor | None] = graph.joined(
+        _folded_coefficients, weights, bias, factors, over
+    )
     return combined
 
 
@@ -182,7 +184,7 @@ def _factors(graph: Graph, op: Op) -> list[_Factor]:
     return [(is_product, v) for is_product, v, identity in factors if v != identity]
 
 
-def _combined(
+def _folded_coefficients(
     weights: Tensor, bias: Tensor | None, factors: list[_Factor], over: tuple[int, ...]
 ) -> tuple[Tensor, Tensor | None]:
     """Return weights and bias after products and sums with one value per output.
@@ -193,7 +195,11 @@ def _combined(
     scale = None
     bias = None if bias is None else _vector(trace.convert(bias, "float32"))
     for is_product, value in factors:
-        vector = _full(value, n) if isinstance(value, Tensor) else trace.literal(np.full(n, value))
+        vector = (
+            _expanded_vector(value, n)
+            if isinstance(value, Tensor)
+            else trace.literal(np.full(n, value))
+        )
         if not is_product:
             bias = vector if bias is None else add(bias, vector)
         else:
@@ -207,7 +213,7 @@ def _vector(tensor: Tensor) -> Tensor:
     return reshape(tensor, (tensor.size,))
 
 
-def _full(tensor: Tensor, n: int) -> Tensor:
+def _expanded_vector(tensor: Tensor, n: int) -> Tensor:
     """Expand an operand to a float32 vector over all outputs."""
     trace = tensor.trace
     vector = _vector(trace.convert(tensor, "float32"))

@@ -78,7 +78,7 @@ def _fused_once(graph: Graph, node: Node) -> bool:
         node.refused.append(f"{readers[0].row}: {fused}")
         return False
     last = readers[n - 1]
-    fused.is_rounded = _narrows(last)
+    fused.is_rounded = _is_narrowing(last)
     graph.replace([node, *readers[: n - 1]], fused, at=last)
     return True
 
@@ -94,23 +94,25 @@ def _readers(graph: Graph, node: Node) -> list[Node]:
         reader = readers[0]
         if reader.row not in ELEMENTWISE or graph.is_locked(reader):
             break
-        if fusible and (_moves(reader) or is_overwritten(graph, last, reader, node, *fusible)):
+        if fusible and (
+            _is_relayout(reader) or is_overwritten(graph, last, reader, node, *fusible)
+        ):
             break
         fusible.append(reader)
-        last, is_rounded = reader, _narrows(reader)
-        if _moves(reader):
+        last, is_rounded = reader, _is_narrowing(reader)
+        if _is_relayout(reader):
             break
     return fusible
 
 
-def _moves(reader: Node) -> bool:
+def _is_relayout(reader: Node) -> bool:
     """Whether a node is a copy to other places, which oneDNN often refuses to fuse."""
     if reader.row != "reorder":
         return False
     return not same_places(reader.inputs["src"].desc, reader.dst.desc)
 
 
-def _narrows(copy: Node) -> bool:
+def _is_narrowing(copy: Node) -> bool:
     """Whether a node is a copy to fewer bits."""
     if copy.row != "reorder":
         return False
@@ -149,14 +151,14 @@ class _Draft:
 
 def _absorbed(graph: Graph, node: Node, readers: Sequence[Node]) -> Absorbed:
     """Return one node that replaces a node and its first readers, or why there is none."""
-    if _moves(readers[0]):
+    if _is_relayout(readers[0]):
         fused = _relaid_node(graph, node, readers[0])
         if not isinstance(fused, Refusal):
             return fused, 1
     # Creating a descriptor is slow, so all readers are tried at once before the first alone.
     for most in dict.fromkeys((len(readers), 1)):
         draft, n, refusal = _Draft.of(node), 0, None
-        while n < most and (refusal := _extended(draft, readers[n])) is None:
+        while n < most and (refusal := _extend(draft, readers[n])) is None:
             n += 1
         if not n:
             return refusal or Refusal(""), 0
@@ -182,7 +184,7 @@ def _report(
         fused.refused += reader.refused
 
 
-def _extended(draft: _Draft, reader: Node) -> Refusal | None:
+def _extend(draft: _Draft, reader: Node) -> Refusal | None:
     """Add the work of a reader to a draft; return why that is impossible."""
     dst, name = draft.dst, primary(reader, draft.dst)
     if name is None:
@@ -244,12 +246,12 @@ def _with_work(draft: _Draft, chain: Chain, ops: tuple[Op, ...]) -> Refusal | No
     if len(post_ops_of(attr)) > _MOST:
         return Refusal("there are too many post-ops")
     draft.row, draft.own, draft.inputs, draft.attr = row, own, inputs, attr
-    draft.dst = _result(draft.dst, chain.result)
+    draft.dst = _destination(draft.dst, chain.result)
     draft.labels.append(chain.label)
     return None
 
 
-def _result(dst: Tensor, target: Tensor) -> Tensor:
+def _destination(dst: Tensor, target: Tensor) -> Tensor:
     """Return the destination of the reader's result with the axes of the node's."""
     desc = dst.desc
     if desc.data_type != target.desc.data_type:
@@ -350,10 +352,10 @@ def _is_residual(graph: Graph, node: Node, index: int) -> bool:
     if not all(same_span(t.desc, t.storage.desc) for t in (other, dst)):
         return False
     is_only = graph.n_writers(dst.storage) == 1 and dst.storage.argument is None
-    return is_only and _dies_at(graph, other.storage, node)
+    return is_only and _is_last_use(graph, other.storage, node)
 
 
-def _dies_at(graph: Graph, storage: Storage, node: Node) -> bool:
+def _is_last_use(graph: Graph, storage: Storage, node: Node) -> bool:
     """Whether only nodes use a value, none of them after this one."""
     if storage.argument is not None or storage.memory is not None or graph.is_final(storage):
         return False

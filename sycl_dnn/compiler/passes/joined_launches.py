@@ -87,10 +87,10 @@ class _Joining:
 
     def rewrite(self, stretch: Sequence[Node]) -> None:
         """Join equal launches that are independent of each other."""
-        before = _before(stretch)
-        ranges = _ranges(before)
+        before = _dependencies(stretch)
+        ranges = _level_ranges(before)
         # What is constant is launched once.
-        candidates = [node for node in _with_company(ranges) if not self._is_constant(node)]
+        candidates = [node for node in _nodes_sharing_levels(ranges) if not self._is_constant(node)]
         if not candidates:
             return
         keys = self._forms = self._keys(candidates)
@@ -192,7 +192,7 @@ def _by_row(tensors: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
     return dict(pairs)
 
 
-def _before(stretch: Sequence[Node]) -> dict[Node, list[Node]]:
+def _dependencies(stretch: Sequence[Node]) -> dict[Node, list[Node]]:
     """Return the dependencies of each node within the sequence."""
     before: dict[Node, list[Node]] = {}
     written: dict[Any, Node] = {}
@@ -209,7 +209,7 @@ def _before(stretch: Sequence[Node]) -> dict[Node, list[Node]]:
     return before
 
 
-def _ranges(before: Mapping[Node, Sequence[Node]]) -> dict[Node, range]:
+def _level_ranges(before: Mapping[Node, Sequence[Node]]) -> dict[Node, range]:
     """Return the levels that each node may be in: it depends on lower levels only."""
     earliest: dict[Node, int] = {}
     for node, others in before.items():
@@ -221,7 +221,7 @@ def _ranges(before: Mapping[Node, Sequence[Node]]) -> dict[Node, range]:
     return {node: range(level, after[node]) for node, level in earliest.items()}
 
 
-def _with_company(ranges: Mapping[Node, range]) -> list[Node]:
+def _nodes_sharing_levels(ranges: Mapping[Node, range]) -> list[Node]:
     """Return the nodes that may share a level with another one."""
     n_nodes = Counter(level for levels in ranges.values() for level in levels)
     return [node for node, levels in ranges.items() if any(n_nodes[n] > 1 for n in levels)]

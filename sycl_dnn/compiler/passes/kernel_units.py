@@ -141,15 +141,15 @@ def unit_of(graph: Graph, node: Node) -> Unit | None:
     if node.part != (0, 1) or not all(t.size for t in node.outputs.values()):
         return None
     if node.meaning is not None:
-        return _of_kernel(graph, node)
+        return _unit_of_kernel(graph, node)
     if node.pd is None or not node.has_dst and node.row != "eltwise_backward":
         return None
     tensors = (*node.inputs.values(), *node.outputs.values())
     if not has_only_post_ops(node.attr) or not all(_is_readable(t) for t in tensors):
         return None
     if node.row == "eltwise_backward":
-        return _of_slope(node)
-    return _of_function(node) if node.row in ("eltwise_forward", "binary", "reorder") else None
+        return _unit_of_gradient(node)
+    return _unit_of_function(node) if node.row in ("eltwise_forward", "binary", "reorder") else None
 
 
 def _is_readable(tensor: Tensor) -> bool:
@@ -157,9 +157,9 @@ def _is_readable(tensor: Tensor) -> bool:
     return is_plain and tensor.dtype in ("float32", "bfloat16", "float16")
 
 
-def _of_kernel(graph: Graph, node: Node) -> Unit | None:
+def _unit_of_kernel(graph: Graph, node: Node) -> Unit | None:
     nodes = [node]
-    partial = [t for name, t in node.inputs.items() if name not in _meaning(node).inputs]
+    partial = [t for name, t in node.inputs.items() if name not in _meaning_of(node).inputs]
     if partial:
         first = graph.writer(partial[0])
         if first is None or not all(graph.writer(t) is first for t in partial):
@@ -167,11 +167,11 @@ def _of_kernel(graph: Graph, node: Node) -> Unit | None:
         nodes.insert(0, first)
     inputs: Values = {}
     for kernel in nodes:
-        views = _viewed(kernel.inputs, _meaning(kernel).inputs)
-        if views is None or (kernel is not node and _meaning(kernel).outputs):
+        views = _viewed(kernel.inputs, _meaning_of(kernel).inputs)
+        if views is None or (kernel is not node and _meaning_of(kernel).outputs):
             return None
         inputs |= views
-    firsts = {name: values[:1] for name, values in _meaning(node).outputs.items()}
+    firsts = {name: values[:1] for name, values in _meaning_of(node).outputs.items()}
     outputs = _viewed(node.outputs, firsts)
     if not inputs or not outputs or len(outputs) < len(node.outputs):
         return None
@@ -183,7 +183,7 @@ def _of_kernel(graph: Graph, node: Node) -> Unit | None:
     return Unit(nodes, inputs, outputs, sources)
 
 
-def _meaning(node: Node) -> Meaning:
+def _meaning_of(node: Node) -> Meaning:
     return node.meaning or Meaning({}, {})
 
 
@@ -203,7 +203,7 @@ def _viewed(
     return views
 
 
-def _of_function(node: Node) -> Unit | None:
+def _unit_of_function(node: Node) -> Unit | None:
     chain = chain_of(node)
     if chain is None:
         return None
@@ -212,10 +212,10 @@ def _of_function(node: Node) -> Unit | None:
         return None
     leaves = [leaf(("unit", i), t.shape, str(t.dtype)) for i, t in enumerate(operands)]
     inputs = dict(zip(leaves, operands, strict=True))
-    return _unit(node, definition(*leaves), inputs, node.dst)
+    return _new_unit(node, definition(*leaves), inputs, node.dst)
 
 
-def _of_slope(node: Node) -> Unit | None:
+def _unit_of_gradient(node: Node) -> Unit | None:
     kind, params = node.params["algorithm"], node.params
     name = "dst" if "dst" in node.inputs else "src"
     data, diff_dst, diff_src = node.inputs[name], node.inputs["diff_dst"], node.outputs["diff_src"]
@@ -236,12 +236,12 @@ def _of_slope(node: Node) -> Unit | None:
     mapping = {y if name == "dst" else x: cast(seen, wide), g: cast(seed, wide)}
     if x in in_order([slope], mapping):
         return None  # not a function of the result alone
-    return _unit(
+    return _new_unit(
         node, cast(rebuilt(slope, mapping), diff_src.dtype), {seen: data, seed: diff_dst}, diff_src
     )
 
 
-def _unit(node: Node, result: Value, inputs: Values, dst: Tensor) -> Unit | None:
+def _new_unit(node: Node, result: Value, inputs: Values, dst: Tensor) -> Unit | None:
     (result,) = expanded([result], inputs)
     if result.shape != dst.shape or result in inputs:
         return None

@@ -43,18 +43,18 @@ def keep_nan(graph: Graph) -> None:
             is_softmax = node.row == "softmax_forward" and _is_float(node)
             is_wrong = is_softmax and not _is_multiplied(graph, node)
         if is_wrong:
-            _replace(graph, node)
+            _replace_by_kernel(graph, node)
 
 
 def _is_multiplied(graph: Graph, node: Node) -> bool:
     """Whether the sums over rows of a softmax make its other elements NaN as well."""
     return graph.is_inner(node.dst.storage) and all(
-        reader.row == "matmul" and _is_left(node, reader)
+        reader.row == "matmul" and _is_left_operand(node, reader)
         for reader in graph.readers(node.dst.storage)
     )
 
 
-def _is_left(node: Node, product: Node) -> bool:
+def _is_left_operand(node: Node, product: Node) -> bool:
     dst, src = node.dst, product.inputs["src"]
     is_same = (src.storage, src.offset, src.desc) == (dst.storage, dst.offset, dst.desc)
     return is_same and product.inputs["weights"].storage is not dst.storage
@@ -75,7 +75,7 @@ def _is_float(node: Node) -> bool:
     )
 
 
-def _replace(graph: Graph, node: Node) -> None:
+def _replace_by_kernel(graph: Graph, node: Node) -> None:
     chain = chain_of(node)
     if chain is None or graph.is_locked(node):
         return
@@ -85,7 +85,7 @@ def _replace(graph: Graph, node: Node) -> None:
     def body(*args: Tensor) -> Tensor:
         return computed(definition, *args)
 
-    key = (_replace, *node.work)
+    key = (_replace_by_kernel, *node.work)
     result, nodes = graph.recorded(lambda: graph.joined(body, *operands, key=key))
     written = nodes[-1].outputs if nodes else {}
     results = {n: dst for n, t in written.items() if t.storage is result.storage}

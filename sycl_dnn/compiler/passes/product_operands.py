@@ -80,7 +80,7 @@ def pack_for_few_rows(graph: Graph) -> None:
     for node in graph.walk():
         tag = _tag_for(node)
         if tag is not None and id(node.inputs[PACKABLE].storage) in constants:
-            _pack(graph, node, tag)
+            _pack_weights(graph, node, tag)
 
 
 def _is_measured(engine: _core.Engine) -> bool:
@@ -102,7 +102,7 @@ def _tag_for(node: Node) -> str | None:
     return _TAGS.get((node.inputs["src"].dtype, weights.dtype))
 
 
-def _pack(graph: Graph, node: Node, tag: str) -> None:
+def _pack_weights(graph: Graph, node: Node, tag: str) -> None:
     trace, old = graph.trace, node.inputs[PACKABLE]
     layout = _core.MemoryDesc(old.desc.dims, old.desc.data_type, tag)
     pd = rebuilt(trace.engine, node, node.attr, weights=layout)

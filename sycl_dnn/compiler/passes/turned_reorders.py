@@ -11,10 +11,10 @@ def turn_copies(graph: Graph) -> None:
     """Replace reorders between layouts whose innermost axes differ."""
     for node in graph.walk():
         if node.row == "reorder" and not graph.is_locked(node):
-            _replace(graph, node)
+            _replace_by_kernel(graph, node)
 
 
-def _replace(graph: Graph, node: Node) -> None:
+def _replace_by_kernel(graph: Graph, node: Node) -> None:
     if set(node.inputs) != {"src"} or len(node.post_ops) or node.part != (0, 1):
         return
     src, dst = node.inputs["src"], node.dst

@@ -122,12 +122,12 @@ def _with_views(node: Node, inputs: dict[str, Tensor], outputs: dict[str, Tensor
         return Refusal(f"{node.row} reads whole arrays")
     pairs = [(node.inputs[n], t) for n, t in inputs.items()]
     pairs += [(node.outputs[n], t) for n, t in outputs.items()]
-    if any(old is not new and _steps(old) != _steps(new) for old, new in pairs):
+    if any(old is not new and _strides_of_axes(old) != _strides_of_axes(new) for old, new in pairs):
         return Refusal(f"{node.row} is written for arrays without gaps")
     return replace(node, inputs=inputs, outputs=outputs)
 
 
-def _steps(tensor: Tensor) -> list[int]:
+def _strides_of_axes(tensor: Tensor) -> list[int]:
     return [s for n, s in zip(tensor.shape, tensor.strides, strict=True) if n != 1]
 
 
@@ -148,7 +148,7 @@ def join_products(graph: Graph) -> None:
             groups.setdefault(key, []).append(node)
     for group in groups.values():
         while len(group) > 1:
-            group = _joined(graph, group)
+            group = _merge_group(graph, group)
 
 
 def _is_candidate(graph: Graph, node: Node, constants: AbstractSet[int]) -> bool:
@@ -164,7 +164,7 @@ def _is_candidate(graph: Graph, node: Node, constants: AbstractSet[int]) -> bool
     return bool(is_matrix) and is_whole and graph.is_inner(dst.storage)
 
 
-def _joined(graph: Graph, group: list[Node]) -> list[Node]:
+def _merge_group(graph: Graph, group: list[Node]) -> list[Node]:
     """Merge a group; return the part that may still be merged, empty when done."""
     first, last = graph.place(group[0]), graph.place(group[-1])
     writers = graph.writers(group[0].inputs["src"].storage)
@@ -186,14 +186,14 @@ def _joined(graph: Graph, group: list[Node]) -> list[Node]:
     product, nodes = merged
     for old in sorted(readers, key=graph.place):
         graph.replace([], readers[old], at=old)
-    later = _makers_after(graph, group[0], nodes)
+    later = _dependencies_after(graph, group[0], nodes)
     graph.replace(group[1:], product, at=group[0])
     graph.drop(later)
     graph.insert([*later, *nodes], before=product)
     return []
 
 
-def _makers_after(graph: Graph, first: Node, nodes: Sequence[Node]) -> list[Node]:
+def _dependencies_after(graph: Graph, first: Node, nodes: Sequence[Node]) -> list[Node]:
     """Return the nodes after ``first`` that the given nodes depend on."""
     makers: set[Node] = set()
     stack = list(nodes)
@@ -296,7 +296,7 @@ def _write_parts(graph: Graph, is_wanted: Callable[[Node], bool]) -> None:
         seen.update(new)
         for node in graph.walk(new):
             if is_wanted(node):
-                _gather(graph, node)
+                _write_inputs(graph, node)
 
 
 def _is_dense(node: Node) -> bool:
@@ -305,7 +305,7 @@ def _is_dense(node: Node) -> bool:
     return all(
         t.strides is not None
         and dst.strides is not None
-        and _steps(t) == _steps(dst.view(t.shape, dst.strides))
+        and _strides_of_axes(t) == _strides_of_axes(dst.view(t.shape, dst.strides))
         for t in node.inputs.values()
     )
 
@@ -319,26 +319,26 @@ def is_free(graph: Graph, node: Node) -> bool:
     return is_whole and is_own and is_plain and not graph.is_locked(node)
 
 
-def _gather(graph: Graph, node: Node) -> None:
+def _write_inputs(graph: Graph, node: Node) -> None:
     axis, start = node.params["concat_dimension"], 0
     left: list[tuple[Tensor, int]] = []
     moved = 0
     for name, src in list(node.inputs.items()):
         offset = start * node.dst.desc.strides[axis]
         start += src.desc.dims[axis]
-        refusal = _moved(graph, node, name, offset)
+        refusal = _move_input(graph, node, name, offset)
         if refusal is None:
             moved += 1
             continue
         left.append((src, offset))
         node.refused.append(f"{name}: {refusal}")
     if moved:
-        copies = [_copy(graph, node, src, offset) for src, offset in left]
+        copies = [_part_copy(graph, node, src, offset) for src, offset in left]
         graph.insert(copies, before=node)
         graph.drop([node])
 
 
-def _moved(graph: Graph, node: Node, name: str, offset: int) -> Refusal | None:
+def _move_input(graph: Graph, node: Node, name: str, offset: int) -> Refusal | None:
     """Redirect the writer and readers of an input to its slice of the result, or say why not."""
     src, dst = node.inputs[name], node.dst
     writers = graph.writers(src.storage)
@@ -356,7 +356,7 @@ def _moved(graph: Graph, node: Node, name: str, offset: int) -> Refusal | None:
         moved_user = with_places(user, {id(src.storage): target})
         if isinstance(moved_user, Refusal):
             return moved_user
-        if moved_user.row == "concat" and _is_torn(moved_user):
+        if moved_user.row == "concat" and _has_gaps(moved_user):
             return Refusal("oneDNN's concatenation on GPUs assumes that separated rows are dense")
         moved_users.append(moved_user)
     for old, new in zip(users, moved_users, strict=True):
@@ -365,7 +365,7 @@ def _moved(graph: Graph, node: Node, name: str, offset: int) -> Refusal | None:
     return None
 
 
-def _is_torn(node: Node) -> bool:
+def _has_gaps(node: Node) -> bool:
     """Whether a concatenation on a GPU reads or writes tensors with gaps.
 
     Fault concat-gaps-gpu: gaps of a result are overwritten. Gaps in a source only force the
@@ -380,7 +380,7 @@ def _is_torn(node: Node) -> bool:
     )
 
 
-def _copy(graph: Graph, node: Node, src: Tensor, offset: int) -> Node:
+def _part_copy(graph: Graph, node: Node, src: Tensor, offset: int) -> Node:
     """Return a node that copies an input into its slice of the result."""
     dst = node.dst
     part = dst.view(src.desc.dims, dst.desc.strides, offset)

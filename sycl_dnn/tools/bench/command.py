@@ -155,7 +155,7 @@ _PLAIN: dict[str, Callable[[Figures], Any]] = {
 _FIELD = re.compile(r"%([-0+~]?)(\w+)%")
 
 
-def _known(sign: str, name: str) -> bool:
+def _is_field(sign: str, name: str) -> bool:
     return name in _RATES if sign else name in _PLAIN or name == "engine"
 
 
@@ -168,7 +168,7 @@ def check(template: str) -> str:
         A field is unknown.
     """
     for sign, name in _FIELD.findall(template):
-        if not _known(sign, name):
+        if not _is_field(sign, name):
             some = ", ".join([*_PLAIN, "engine", *(f"-{n}" for n in _RATES)])
             raise ValueError(f"--perf-template must have fields such as {some}, got {sign}{name}")
     return template

@@ -158,7 +158,7 @@ def declined(log: str, row: str) -> list[Attempt]:
     return [attempt for attempt, _ in itertools.groupby(matches)]
 
 
-def _taken(pd: Any, call: Call) -> Attempt:
+def _attempt_of(pd: Any, call: Call) -> Attempt:
     """Return the current implementation of a descriptor, with the layouts it requires."""
     if not call.attr.allows(pd.impl_info):
         return Attempt(pd.impl_info, LEFT_OUT)
@@ -168,9 +168,9 @@ def _taken(pd: Any, call: Call) -> Attempt:
 
 
 def _all(pd: Any, call: Call, log: Any, every: bool) -> list[Attempt]:
-    attempts = [*declined(log.take(), call.row), _taken(pd, call)]
+    attempts = [*declined(log.take(), call.row), _attempt_of(pd, call)]
     while (every or attempts[-1].reason) and pd.next_impl():
-        attempts += [*declined(log.take(), call.row), _taken(pd, call)]
+        attempts += [*declined(log.take(), call.row), _attempt_of(pd, call)]
     return attempts + (declined(log.take(), call.row) if every else [])
 
 
