@@ -26,7 +26,7 @@ struct ProgramBuild::Work {
     bool is_begun = false;
     bool done = false;  // this and what follows: under the guard of the builder
     std::optional<program_bundle> bundle = {};
-    std::string made = {};
+    std::string new_binary = {};
 };
 
 namespace {
@@ -49,7 +49,7 @@ builder &the_builder() {
 
 void build(const work_ptr &work) {
     std::optional<program_bundle> bundle;
-    std::string made;
+    std::string new_binary;
     try {
         if (work->modules.empty()) {
             bundle = program_of_bytes(work->queue, work->binary);
@@ -57,14 +57,14 @@ void build(const work_ptr &work) {
             bundle = work->options
                          ? program_of_source(work->queue, work->modules[0], *work->options)
                          : program_of_spirv(work->queue, work->modules);
-            made = bytes_of(*bundle, work->queue.get_device());
+            new_binary = bytes_of(*bundle, work->queue.get_device());
         }
-    } catch (const std::exception &) {
+    } catch (...) {  // the driver's own as well: what leaves a thread ends the process
     }
     builder &b = the_builder();
     const std::lock_guard<std::mutex> lock(b.guard);
     work->bundle = std::move(bundle);
-    work->made = std::move(made);
+    work->new_binary = std::move(new_binary);
     work->modules.clear();
     work->binary.clear();
     work->done = true;
@@ -142,7 +142,7 @@ void ProgramBuild::look() {
         binary = answer[1].cast<py::bytes>();
 }
 
-std::shared_ptr<ProgramBuild::Work> ProgramBuild::known_work() {
+std::shared_ptr<ProgramBuild::Work> ProgramBuild::work_of_binary() {
     if (other) return std::exchange(other, nullptr)->work;
     if (binary.empty()) return nullptr;
     return std::make_shared<Work>(Work{queue, std::exchange(binary, {}), {}, {}, {}, {}});
@@ -154,60 +154,60 @@ void ProgramBuild::start_together(const std::vector<named> &builds) {
     for (const auto &[build, kernel] : builds)
         if (!build->work && seen.insert(build.get()).second) build->look();
     // From here on without Python: what is seen by other threads is begun.
-    std::vector<work_ptr> wanted;
+    std::vector<work_ptr> pending;
     for (const auto &[build, kernel] : builds) {
         if (build->work) continue;
-        build->work = build->known_work();
+        build->work = build->work_of_binary();
         if (!build->work) {
             const auto fits = [&](const work_ptr &w) {
                 return !build->options && can_join(*w, build->queue, kernel);
             };
-            const auto with = std::find_if(wanted.begin(), wanted.end(), fits);
+            const auto with = std::find_if(pending.begin(), pending.end(), fits);
             build->work =
-                with == wanted.end()
+                with == pending.end()
                     ? std::make_shared<Work>(Work{build->queue, {}, {}, {}, {}, build->options})
                     : *with;
             build->work->modules.push_back(build->module);
             build->work->kernels.push_back(kernel);
             build->work->keys.push_back(build->key);
         }
-        if (!std::exchange(build->work->is_begun, true)) wanted.push_back(build->work);
+        if (!std::exchange(build->work->is_begun, true)) pending.push_back(build->work);
     }
     const ReleasedGil nogil;
-    for (const work_ptr &work : wanted) begin(work);
+    for (const work_ptr &work : pending) begin(work);
 }
 
 std::optional<sycl::kernel> ProgramBuild::finished(const work_ptr &from,
                                                    const std::string &name) const {
-    std::optional<sycl::kernel> made;
+    std::optional<sycl::kernel> compiled;
     std::string binary;
     {
         const ReleasedGil nogil;
         builder &b = the_builder();
         std::unique_lock<std::mutex> lock(b.guard);
         b.changed.wait(lock, [&] { return from->done; });
-        binary = std::exchange(from->made, {});
+        binary = std::exchange(from->new_binary, {});
         lock.unlock();
         try {
-            if (from->bundle) made = kernel_in(*from->bundle, name);
+            if (from->bundle) compiled = kernel_in(*from->bundle, name);
         } catch (const std::exception &) {  // a binary without this kernel
         }
     }
     if (!binary.empty()) keep(from->keys, py::bytes(binary));
-    return made;
+    return compiled;
 }
 
-std::optional<sycl::kernel> ProgramBuild::kernel(const named &wanted) {
-    start_together({wanted});
-    ProgramBuild &its = *wanted.build;
+std::optional<sycl::kernel> ProgramBuild::kernel(const named &request) {
+    start_together({request});
+    ProgramBuild &owner = *request.build;
     for (;;) {
-        const work_ptr work = its.work;
-        auto made = its.finished(work, wanted.kernel);
-        if (made || work->kernels.size() == 1) return made;
+        const work_ptr work = owner.work;
+        auto compiled = owner.finished(work, request.kernel);
+        if (compiled || work->kernels.size() == 1) return compiled;
         // A binary, or modules of which any may be what the driver refuses: now this one alone.
-        if (its.work != work) continue;
-        const auto alone = its.work = std::make_shared<Work>(
-            Work{its.queue, {}, {its.module}, {wanted.kernel}, {its.key}, its.options, true});
+        if (owner.work != work) continue;
+        const auto alone = owner.work = std::make_shared<Work>(Work{
+            owner.queue, {}, {owner.module}, {request.kernel}, {owner.key}, owner.options, true});
         const ReleasedGil nogil;
         begin(alone);
     }

@@ -17,7 +17,7 @@ namespace sycl_dnn {
 // in any case.
 class ProgramBuild : public std::enable_shared_from_this<ProgramBuild> {
   public:
-    // `find` is called with this when it is started, and returns a key, and what the driver made of
+    // `find` is called with this when it is started, and returns a key, and the driver's binary of
     // the module before: bytes, empty if there are none, or another build whose bytes have it, too.
     // `keep` is called with the keys of what was built together, and the bytes made of it.
     // `options` are those of the compiler for OpenCL C; SPIR-V has none.
@@ -32,7 +32,7 @@ class ProgramBuild : public std::enable_shared_from_this<ProgramBuild> {
     static void start_together(const std::vector<named> &builds);
 
     // Starts and waits; nothing if the driver refuses the module. Call with the GIL.
-    static std::optional<sycl::kernel> kernel(const named &wanted);
+    static std::optional<sycl::kernel> kernel(const named &request);
 
     // At exit, without the GIL: drops what was not begun, and waits for the rest.
     static void finish();
@@ -40,8 +40,8 @@ class ProgramBuild : public std::enable_shared_from_this<ProgramBuild> {
     struct Work;
 
   private:
-    void look();                         // for a binary; runs Python
-    std::shared_ptr<Work> known_work();  // of what was found; null if it must be compiled
+    void look();                             // for a binary; runs Python
+    std::shared_ptr<Work> work_of_binary();  // null if there is none, and it must be compiled
     std::optional<sycl::kernel> finished(const std::shared_ptr<Work> &from,
                                          const std::string &name) const;
 

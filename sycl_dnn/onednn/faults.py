@@ -117,4 +117,6 @@ def table() -> str:
     return "\n".join(lines)
 
 
-_core._watch({*(row for row, _, _ in _WATCHED), *reference_code.ROWS}, check, is_avoided)
+#: Rows whose new descriptors are checked.
+WATCHED_ROWS = {*(row for row, _, _ in _WATCHED), *reference_code.ROWS}
+_core._watch(WATCHED_ROWS, check, is_avoided)

@@ -112,7 +112,8 @@ def move_to_huge_pages(arrays: Iterable[Any], queue: Any) -> None:
     A small part of an allocation does not move the rest.
     """
     for array in arrays:
-        if array.nbytes >= LARGE and array.usm_data.nbytes < 2 * array.nbytes:
+        is_large = isinstance(array, usm_ndarray) and array.nbytes >= LARGE
+        if is_large and array.usm_data.nbytes < 2 * array.nbytes:
             _core.use_huge_pages(queue, array.usm_data, is_fresh=False)
 
 

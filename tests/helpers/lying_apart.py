@@ -22,7 +22,7 @@ def unchecked():
     try:
         yield
     finally:
-        _core._watch(set(faults._WATCHED), faults.check, faults.is_avoided)
+        _core._watch(faults.WATCHED_ROWS, faults.check, faults.is_avoided)
 
 
 def _seen(flat, desc):

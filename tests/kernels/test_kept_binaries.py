@@ -14,6 +14,7 @@ from dpctl.program import create_program_from_source
 
 import sycl_dnn
 from sycl_dnn import _core
+from sycl_dnn import onednn as dnnl
 from sycl_dnn.kernels import building, kept_binaries
 
 SOURCE = "kernel void count(global int *p) { p[get_global_id(0)] = get_global_id(0) + 5; }"
@@ -40,13 +41,6 @@ sys.stdout.flush()
 
 
 @pytest.fixture
-def kept(tmp_path, monkeypatch):
-    """An empty cache folder for this test."""
-    monkeypatch.setenv("SYCL_DNN_CACHE_DIR", str(tmp_path))
-    return tmp_path / "kernels"
-
-
-@pytest.fixture
 def build(queue, monkeypatch):
     """Build a source as in a new process; return whether it was compiled."""
     compiled = []
@@ -55,7 +49,14 @@ def build(queue, monkeypatch):
         compiled.append(arguments)
         return create_program_from_source(*arguments)
 
+    def written(*arguments):
+        compiled.append(arguments)
+        keep(*arguments)
+
+    keep = kept_binaries.keep_together
+    building._is_cpu_with_compiler(queue, SOURCE)  # compiles another kernel the first time
     monkeypatch.setattr(building, "create_program_from_source", counted)
+    monkeypatch.setattr(kept_binaries, "keep_together", written)
 
     def run(source=SOURCE):
         before = len(compiled)
@@ -66,11 +67,23 @@ def build(queue, monkeypatch):
     return run
 
 
+@pytest.fixture
+def kept(tmp_path, monkeypatch, build):
+    """An empty cache folder for this test."""
+    monkeypatch.setenv("SYCL_DNN_CACHE_DIR", str(tmp_path))
+    return tmp_path / "kernels"
+
+
 def _runs(queue, program):
     array = dpnp.zeros(16, dtype="i4", sycl_queue=queue)
-    kernel = program.get_sycl_kernel("count")
-    queue.wait()
-    queue.submit(kernel, [array.get_array().usm_data], [16], [8]).wait()
+    is_build = isinstance(program, _core.ProgramBuild)
+    handle = program if is_build else program.get_sycl_kernel("count")
+    kernel = _core.Kernel(handle, "count", [], 16, 8)
+    engine = dnnl.Engine(queue)
+    arguments = [("array", 0, 0, dnnl.MemoryDesc((16,), "s32", "a"))]
+    launch = _core.Program(engine, arguments, [(kernel, [(0, 0)])], 1, 0)
+    stream = dnnl.Stream(engine, queue, ordered=True)
+    launch.run(stream, [array.get_array().usm_data]).wait()
     if sycl_dnn.device.is_simulated("gpu") and queue.sycl_device.has_aspect_gpu:
         return True  # nothing is computed there
     return (dpnp.asnumpy(array) == np.arange(16) + 5).all()
