@@ -47,7 +47,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     Notes
     -----
     Every cluster is computed for every sample, because shapes in a program cannot depend on values;
-    torch computes a cluster only for its own samples. A class out of range gives NaN.
+    torch computes a cluster only for its own samples. An out-of-range class gives NaN.
     Source: Grave et al., Efficient softmax approximation for GPUs, 2017.
 
     Examples

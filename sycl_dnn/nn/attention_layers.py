@@ -83,7 +83,7 @@ class MultiheadAttention(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialize the weights by Glorot's rule and the biases with zeros."""
+        """Initialize the weights with Glorot's rule and the biases to zero."""
         for name, value in self._parameters.items():
             if value is not None and name.endswith("weight"):
                 init.xavier_uniform_(value)

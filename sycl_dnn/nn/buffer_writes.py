@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers that a forward assigns or writes: memory is updated when the outermost forward returns.
+"""Buffers that a forward assigns or writes; the outermost forward updates their memory on return.
 
-Until then the traced module holds the assigned tensor in place of its buffer, so tensors read
-earlier keep the old values, and gradients pass through the new ones, as in torch.
+Until then the traced module holds the assigned tensor instead of its buffer. As in torch, tensors
+read earlier keep the old values, and gradients pass through the new ones.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def assign(module: Any, name: str, value: Tensor) -> None:
 
 
 class BufferMarks(OfOthers):
-    """Marks of a parameter or buffer of a traced module, and of its views."""
+    """Marks on a parameter or buffer of a traced module, and on its views."""
 
     __slots__ = ("module", "name")
 
@@ -75,7 +75,7 @@ class BufferMarks(OfOthers):
 
 
 def marked(module: Any, name: str, value: Any) -> Any:
-    """Mark an array of a module as such, if it is an argument of a trace; return it."""
+    """Mark a module's array that is an argument of a trace as such; return it."""
     marks = getattr(value, "marks", None)
     if isinstance(marks, BufferMarks):  # each call of a captured module has its own copy
         marks.module, marks.name = module, name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers among the hyper-parameters of modules: contents to compare, attributes to copy."""
+"""Containers among the hyperparameters of modules: contents to compare, attributes to copy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def content_of(node: Any) -> list[Any]:
 
 
 def attributes_of(value: Any, node: Any) -> list[tuple[str, Any]]:
-    """Return the attributes of a container of a user's class, in addition to its items."""
+    """Return the attributes of a user-defined container, in addition to its items."""
     own = getattr(value, "__dict__", {})
     if own is value or hasattr(node.kind, "__dataclass_fields__"):
         return []
@@ -46,9 +46,9 @@ def add_attributes(copy: Any, value: Any, attributes: list[tuple[str, Any]]) -> 
 
 
 def copied(value: Any, instead: Callable[[Any], Any] = lambda value: NotImplemented) -> Any:
-    """Return a value with containers of its own.
+    """Return a value with its own copies of containers.
 
-    ``instead(value)`` returns what the copy has in place of a value, or NotImplemented.
+    ``instead(value)`` returns the replacement of a value in the copy, or NotImplemented.
     """
     copy = instead(value)
     if copy is not NotImplemented:

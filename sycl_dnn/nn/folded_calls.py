@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of imported modules as programs in which their weights are constants.
+"""Calls of imported modules as programs with constant weights.
 
 A program whose weights are constants packs them for oneDNN once and folds scales into them. Writes
 to the weights would go unnoticed, so only modules with unshared arrays are compiled this way: those

@@ -19,7 +19,7 @@ BEFORE, AFTER = "_forward_pre_hooks", "_forward_hooks"
 
 
 class Hook(NamedTuple):
-    """One hook; it is part of the module's form, as hyper-parameters are."""
+    """One hook; part of the module's form, like hyperparameters."""
 
     number: int
     function: Callable[..., Any]

@@ -130,13 +130,13 @@ def eye_(tensor: Any) -> Any:
 
 
 def xavier_uniform_(tensor: Any, gain: float = 1.0) -> Any:
-    """Fill with uniform numbers by Glorot's rule; the array needs at least two axes."""
+    """Fill with uniform numbers using Glorot's rule; the array needs at least two axes."""
     bound = gain * math.sqrt(6.0 / sum(fans(_array(tensor))))
     return uniform_(tensor, -bound, bound)
 
 
 def xavier_normal_(tensor: Any, gain: float = 1.0) -> Any:
-    """Fill with normally distributed numbers by Glorot's rule."""
+    """Fill with normally distributed numbers using Glorot's rule."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(_array(tensor)))))
 
 
@@ -150,7 +150,7 @@ def _kaiming(tensor: Any, a: float, mode: str, nonlinearity: str) -> float:
 def kaiming_uniform_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> Any:
-    """Fill with uniform numbers by He's rule.
+    """Fill with uniform numbers using He's rule.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> Any:
-    """Fill with normally distributed numbers by He's rule; parameters as ``kaiming_uniform_``."""
+    """Fill with normal numbers using He's rule; parameters as for ``kaiming_uniform_``."""
     return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity))
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a forward may change in place: containers, arrays of NumPy and objects that a module holds.
+"""What a forward may change in place: containers, NumPy arrays and objects that a module holds.
 
-Their contents are kept before it runs, to tell what it changed, and to restore them.
+Their contents are saved before it runs, to detect what it changed and to restore them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _State(bytes):
 
 
 def is_object(value: Any) -> bool:
-    """Whether a value is an object of the user's, whose attributes a forward may change."""
+    """Whether a value is a user-defined object, whose attributes a forward may change."""
     kind: Any = type(value)
     return _has_attributes(kind)
 
@@ -151,7 +151,7 @@ def _are_same(before: Any, now: Any) -> bool:
 
 
 class Kept(NamedTuple):
-    """Something that a module holds, with its contents at the time."""
+    """Something that a module holds, with a snapshot of its contents."""
 
     part: Any
     #: The attribute of the module through which it was found.
@@ -162,11 +162,11 @@ class Kept(NamedTuple):
     shown: list[Any]
 
     def is_changed(self) -> bool:
-        """Whether the forward has changed what it holds."""
+        """Whether the forward has changed the contents."""
         return not all(map(_are_same, self.shown, contents_of(self.value)))
 
     def restore(self) -> None:
-        """Give it the contents that it had."""
+        """Restore the saved contents."""
         if self.shown is not self.contents or self.is_changed():
             fill(self.value, self.contents)
 
@@ -192,7 +192,7 @@ def _children(value: Any) -> list[tuple[Any, Any]]:
 
 
 def kept(module: Any) -> list[Kept]:
-    """Return what a module and its parts hold that a forward may change in place."""
+    """Return everything in a module and its parts that a forward may change in place."""
     entries: list[Kept] = []
     _keep_parts(module, entries, set())
     return entries
@@ -231,7 +231,7 @@ def _keep(value: Any, part: Any, name: str, entries: list[Kept], seen: set[int])
 
 
 def replaced(contents: list[Any], swap: Callable[[Any], Any]) -> list[Any]:
-    """Return contents with ``swap`` of their items."""
+    """Return contents with ``swap`` applied to their items."""
 
     def new(part: Any) -> Any:
         if isinstance(part, dict):
@@ -247,7 +247,7 @@ def _holds_arrays(part: Any) -> bool:
 
 
 def paired(original: Any, copy: Any) -> dict[int, Any]:
-    """Return by id of what a copy of a module holds: what the original has in its place."""
+    """Map the ids of what a copy of a module holds to their counterparts in the original."""
     pairs: dict[int, Any] = {}
     _pair(original, copy, pairs)
     return pairs

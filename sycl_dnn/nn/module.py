@@ -32,7 +32,7 @@ class Module(ModuleState):
     - A call outside other transforms runs ``forward`` as one compiled program. Inside ``forward``
       arrays are traced and have the methods of torch's tensors. Assigning to a registered buffer
       writes into that buffer. A forward that assigns other attributes, or changes lists and dicts
-      among them, runs at each call; ``compile`` refuses it.
+      among them, runs on each call; ``compile`` refuses it.
     - A registered parameter is read as a dpnp array that also has torch's methods (``dim``,
       ``numel``, ``normal_``, ``requires_grad``), the same object each time. While ``__init__``
       runs, arrays created by functions have these methods too.

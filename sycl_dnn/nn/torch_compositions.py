@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch's functions that are short compositions of ``sycl_dnn.functional``'s, under torch's names.
+"""torch functions composed of a few in ``sycl_dnn.functional``, under torch's names.
 
 They accept arrays and traced values. Those that return Python values, or shapes that depend on
 values, wait for the device.
@@ -336,12 +336,12 @@ def searchsorted(sorted_sequence: Any, input: Any, *, right: bool = False) -> An
 
 
 def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
-    """Return the number of the interval between boundaries that each element is in."""
+    """Return the index of the interval between boundaries that contains each element."""
     return searchsorted(boundaries, input, right=right)
 
 
 def multinomial(input: Any, num_samples: int, replacement: bool = False) -> Any:
-    """Draw indices from rows of unnormalized probabilities: the largest of Gumbel noise added."""
+    """Draw indices from rows of unnormalized probabilities, by the Gumbel-max trick."""
     scores = F.log(input.astype("float32"))
     if replacement:
         scores = F.unsqueeze(scores, -2)
@@ -378,7 +378,7 @@ class utils:  # noqa: N801 - torch's name
 
 
 def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> tuple[Any, Any]:
-    """Return the smallest and the largest elements, of all axes or of one."""
+    """Return the minimum and maximum over all axes or one."""
     return F.amin(input, dim, keepdim), F.amax(input, dim, keepdim)
 
 
@@ -398,7 +398,7 @@ def isin(elements: Any, test_elements: Any) -> Any:
 
 
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
-    """Return the k-th smallest elements along an axis, the first for 1, and their places."""
+    """Return the k-th smallest elements along an axis, counting from 1, and their indices."""
     if not 1 <= k <= input.shape[dim]:
         raise ValueError(f"kthvalue: k must be in [1, {input.shape[dim]}], got {k}")
     pair = F.sort(input, dim)
@@ -407,7 +407,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[
 
 
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
-    """Return an array with a value at some indices along an axis."""
+    """Return an array with a value written at indices along an axis."""
     places = _slices(input, dim, F.where(index < 0, index + input.shape[dim], index))
     if hasattr(value, "shape"):
         value = F.expand(F.astype(value, str(input.dtype)), places.shape)
@@ -415,7 +415,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
 
 
 def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
-    """Return an array with the slices of another one at indices along an axis."""
+    """Return an array with another one's slices written at indices along an axis."""
     return F.scatter(input, dim, _slices(input, dim, index), source)
 
 
@@ -429,7 +429,7 @@ def _slices(input: Any, dim: int, index: Any) -> Any:
 def scatter_reduce(
     input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True
 ) -> Any:
-    """Add elements by index, or average them; the other reductions of torch are refused."""
+    """Add or average elements by index; torch's other reductions are refused."""
     if reduce not in ("sum", "mean"):
         raise NotImplementedError(f"scatter_reduce: reduce must be 'sum' or 'mean', got {reduce!r}")
     src = F.astype(src, str(input.dtype))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes that a forward assigns, and what it changes in place: done to the module.
+"""Attributes that a forward assigns or changes in place, applied to the module.
 
-A traced module is a copy, whose forward runs at each call where values are recorded. What it
-assigns to its attributes, and what it does to its lists, dicts, sets and objects, is done to the
-module itself when the function has returned. Compiled functions refuse both.
+A traced module is a copy, whose forward runs on each call that records values. Assignments to its
+attributes, and changes of its lists, dicts, sets and objects, are applied to the module itself when
+the function has returned. Compiled functions refuse both.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DRAWING = (random.Random, np.random.RandomState)
 
 
 class Change(NamedTuple):
-    """An attribute of a module, or the contents of what it holds, and their value from now on."""
+    """An attribute of a module, or the contents of something it holds, and the new value."""
 
     module: Any
     name: str
@@ -62,7 +62,7 @@ class Change(NamedTuple):
         return collected
 
     def apply(self, arrays: Iterator[Any]) -> None:
-        """Do it; ``arrays`` are those of the tensors in the value, in order."""
+        """Apply the change; ``arrays`` are those of the tensors in the value, in order."""
         value = self._mapped(lambda tensor: handed(next(arrays)))
         if self.changed is self.module:
             object.__setattr__(self.module, self.name, value)
@@ -115,18 +115,18 @@ class Watched:
         self._pairs = shared | kept_contents.paired(original, copy) if shared else {}
 
     def note(self, module: Any, name: str) -> bool:
-        """Note an assignment; return whether the module is a part of the copy."""
+        """Note an assignment; return whether the module is part of the copy."""
         if not any(part is module for part in module_tree.registered_modules(self.copy)):
             return False
         self._assigned[id(module), name] = module
         return True
 
     def is_changed(self) -> bool:
-        """Whether the function did something to the copy."""
+        """Whether the function changed the copy."""
         return bool(self._assigned) or any(entry.is_changed() for entry in self._kept)
 
     def changes(self) -> list[Change]:
-        """Return what the function did to the copy, and to objects that the copy shares."""
+        """Return the changes to the copy, and to objects that the copy shares."""
         changed = [entry for entry in self._kept if entry.is_changed()]
         if not changed and not self._assigned:
             return []
@@ -143,21 +143,21 @@ class Watched:
         ]
 
     def restore(self) -> None:
-        """Undo what the function did to objects that the copy shares with the module."""
+        """Undo the changes to objects that the copy shares with the module."""
         for entry in reversed(self._kept):
             if self._pairs[id(entry.value)] is entry.value:
                 entry.restore()
 
 
 def watch(trace: Any, original: Any, copy: Any, is_captured: bool = False) -> None:
-    """Let what a function does to the attributes of a copy be done to the module, too."""
+    """Apply to the module what a function does to the attributes of its copy."""
     watched = getattr(trace, "watched", None)
     if watched is not None:
         watched.append(Watched(trace, original, copy, is_captured))
 
 
 def copy_of(trace: Any, module: Any) -> Any:
-    """Return the copy of a captured module that was changed already; None without one."""
+    """Return the copy of a captured module that has already been changed; None if there is none."""
     for watched in getattr(trace, "watched", ()):
         if watched.is_captured and watched.original is module and watched.is_changed():
             return watched.copy
@@ -175,7 +175,7 @@ def check_assignment(module: Any, name: str) -> None:
     Raises
     ------
     NeedsArrays
-        It would be done once, not at each call.
+        It would happen once, not on each call.
     """
     watched = getattr(running_trace(), "watched", ())
     if not any(w.note(module, name) for w in watched):
@@ -184,7 +184,7 @@ def check_assignment(module: Any, name: str) -> None:
 
 @contextlib.contextmanager
 def unchanged(module: Any, trace: Any) -> Iterator[None]:
-    """Raise NeedsArrays if a traced forward changes what it would change only once; undo that."""
+    """Raise NeedsArrays if a traced forward made a change that would happen only once; undo it."""
     if getattr(trace, "watched", None):
         yield
         return

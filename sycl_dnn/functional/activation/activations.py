@@ -36,7 +36,7 @@ def _as_kernel(definition: Callable[..., Node], x: Tensor, **attributes: float) 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``max(x, 0)``.
 
-    In a compiled function oneDNN may append it to a convolution or a product; there NaN becomes 0.
+    In a compiled function oneDNN may fuse it into a convolution or a product, where NaN becomes 0.
     """
     if input.dtype in ("int8", "uint8"):
         return eltwise(input, A.eltwise_relu)

@@ -115,7 +115,7 @@ def next_seed() -> int:
 
 
 class NextSeed(Seed):
-    """A placeholder in a plan for the next seed, drawn again in every call."""
+    """A placeholder in a plan for the next seed, drawn anew on every call."""
 
     __slots__ = ()
 

@@ -94,7 +94,7 @@ def _slopes(x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return ``x`` where it is positive, else ``weight * x``.
 
-    In a compiled function oneDNN may append it to a convolution or a product; there a NaN weight
+    In a compiled function oneDNN may fuse it into a convolution or a product, where a NaN weight
     gives NaN for positive inputs too.
 
     Parameters

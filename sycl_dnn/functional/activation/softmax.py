@@ -27,7 +27,7 @@ from sycl_dnn.trace.views import reshape
 def normalized(x: Tensor, axis: int) -> Tensor:
     """Return softmax along an axis, in the layout of ``x``.
 
-    Compiled functions recognize attention by its softmax, a primitive, and replace any other.
+    Compiled functions recognize attention by its softmax primitive, and replace all others.
     """
     if x.trace.is_compiled and _is_innermost(x, axis):
         return by_primitive(x, axis, x.dtype)

@@ -405,7 +405,7 @@ def conv2d(
     input : array (N, C, H, W) or (C, H, W)
         float32, bfloat16 or float16; float64 if the device supports it.
     weight : array (O, C / groups, KH, KW)
-        Same dtype. Repacked at every call unless frozen by ``sycl_dnn.freeze``.
+        Same dtype. Repacked on every call unless frozen by ``sycl_dnn.freeze``.
     bias : array (O,), optional
         Dtype of ``input``, or float32.
     stride : int or tuple

@@ -168,7 +168,7 @@ def conv_transpose2d(
     input : array (N, C, H, W) or (C, H, W)
         float32, bfloat16 or float16; float64 if the device supports it.
     weight : array (C, O / groups, KH, KW)
-        Same dtype. Repacked at every call unless frozen by ``sycl_dnn.freeze``.
+        Same dtype. Repacked on every call unless frozen by ``sycl_dnn.freeze``.
     bias : array (O,), optional
     stride : int or tuple
         Distance between the windows of adjacent input elements.

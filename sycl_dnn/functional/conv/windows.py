@@ -258,7 +258,7 @@ _WORDS = (
 def describe(of_images: Callable[..., Any], of_signals: Any, of_volumes: Any) -> None:
     """Derive the docstrings of 1-d and 3-d functions from that of the 2-d one.
 
-    First lines are kept; entries of parameters that a function lacks are removed.
+    It keeps first lines and removes entries of parameters that a function lacks.
     """
     for column, function in ((1, of_signals), (2, of_volumes)):
         text = inspect.getdoc(of_images) or ""

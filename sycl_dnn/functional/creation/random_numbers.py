@@ -220,7 +220,7 @@ def randperm(n: int, *, dtype: Any = None, device: Any = None) -> dpnp.ndarray |
 
 
 def bernoulli(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
-    """Draw 0 or 1, with the elements of an array as probabilities of 1.
+    """Draw 0 or 1; the elements of an array are the probabilities of 1.
 
     Parameters
     ----------

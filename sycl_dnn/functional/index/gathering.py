@@ -69,7 +69,7 @@ def gather(input: Tensor, dim: int, index: dpnp.ndarray, *, sparse_grad: bool = 
     input : array of any shape and dtype
     dim : int
     index : array of int32 or int64
-        Same rank as ``input``; no axis but ``dim`` may be longer.
+        Same rank as ``input``; only axis ``dim`` may be longer.
     sparse_grad : bool
         Ignored: gradients are dense.
 
@@ -240,7 +240,7 @@ input : array of any shape and dtype
     Not written to; the result is a new array.
 dim : int
 index : array of int32 or int64
-    Same rank as ``input``; no axis but ``dim`` may be longer.
+    Same rank as ``input``; only axis ``dim`` may be longer.
 src : array{number}
     Same dtype as ``input``; no axis may be shorter than that of ``index``.
 
@@ -313,7 +313,7 @@ def index_put(
     values : array
         Same dtype as ``input``; broadcasts to ``input[indices]``. One element for a bool array.
     accumulate : bool
-        Whether values for one place are added. If not, an unspecified one of them is written.
+        Whether to add values for the same element; if not, an unspecified one is written.
 
     Returns
     -------

@@ -282,8 +282,8 @@ def masked_select(input: Tensor, mask: dpnp.ndarray) -> Tensor:
 
     Notes
     -----
-    The host waits for the device to learn the number of results. The gradient of the elements that
-    are not selected is 0. Source: ``torch.masked_select``.
+    The host waits for the device to learn the number of results. Unselected elements have zero
+    gradient. Source: ``torch.masked_select``.
     """
     for name, value in (("input", input), ("mask", mask)):
         if not isinstance(value, (dpnp.ndarray, Array, Tensor)):

@@ -158,8 +158,8 @@ def max_pool2d(
     stride : int or tuple, optional
         Distance between windows; the kernel size by default.
     padding : int or tuple
-        Positions on both sides of each axis, at most half the extent of a window; they never are
-        the maximum.
+        Positions on both sides of each axis, at most half the extent of a window; never the
+        maximum.
     dilation : int or tuple
         Spacing between the elements of a window.
     ceil_mode : bool

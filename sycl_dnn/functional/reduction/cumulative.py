@@ -106,7 +106,7 @@ def _scanned(operation: Operation, x: Tensor, axis: int) -> Tensor:
 @operation
 @templated(_TEXT, more="", **_OF_NUMBERS)
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Return the sums of all elements up to each, along an axis."""
+    """Return the cumulative sums along an axis."""
     x, axis = _converted("cumsum", input, dim, dtype)
     return _scanned(CUMSUM, x, axis)
 
@@ -114,7 +114,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 @operation
 @templated(_TEXT, more=_DIVIDED, **_OF_NUMBERS)
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Return the products of all elements up to each, along an axis."""
+    """Return the cumulative products along an axis."""
     x, axis = _converted("cumprod", input, dim, dtype)
     if str(x.dtype).startswith("complex") and x.ndim and x.size:
         call = lambda a: dpnp.cumprod(a, axis=axis, dtype=a.dtype)  # noqa: E731
@@ -128,7 +128,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     returns=_OF_NUMBERS["returns"],
 )  # fmt: skip
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
-    """Return the logarithms of the sums of exponentials of all elements up to each."""
+    """Return the logarithm of the cumulative sum of exponentials along an axis."""
     axis = check_axis("logcumsumexp", dim, input.ndim)
     if not input.is_float:
         raise TypeError(f"logcumsumexp: input must have a floating-point dtype, got {input.dtype}")
@@ -155,14 +155,14 @@ def _extremes(name: str, operation: Operation, x: Tensor, dim: Any) -> ValuesAnd
 @operation
 @templated(_TEXT, **_OF_EXTREMES)
 def cummax(input: Tensor, dim: int) -> ValuesAndIndices:
-    """Return the largest of all elements up to each along an axis, and where it is."""
+    """Return the cumulative maximum along an axis, and its indices."""
     return _extremes("cummax", CUMMAX, input, dim)
 
 
 @operation
 @templated(_TEXT, **_OF_EXTREMES)
 def cummin(input: Tensor, dim: int) -> ValuesAndIndices:
-    """Return the smallest of all elements up to each along an axis, and where it is."""
+    """Return the cumulative minimum along an axis, and its indices."""
     return _extremes("cummin", CUMMIN, input, dim)
 
 

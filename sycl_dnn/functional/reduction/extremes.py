@@ -172,7 +172,7 @@ _PAIR = "dpnp.ndarray or Array\n    With ``dim`` a named tuple (values, indices)
 def max(
     input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False
 ) -> Tensor | ValuesAndIndices:
-    """Return the maxima, along an axis with their indices, or those of two arrays."""
+    """Return the maximum: of all elements, along an axis with its indices, or of two arrays."""
     if isinstance(dim, Tensor):
         return maximum(input, dim)
     return _with_indices("max", ops.MAX, dpnp.max, input, dim, keepdim)
@@ -183,7 +183,7 @@ def max(
 def min(
     input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False
 ) -> Tensor | ValuesAndIndices:
-    """Return the minima, along an axis with their indices, or those of two arrays."""
+    """Return the minimum: of all elements, along an axis with its indices, or of two arrays."""
     if isinstance(dim, Tensor):
         return minimum(input, dim)
     return _with_indices("min", ops.MIN, dpnp.min, input, dim, keepdim)

@@ -75,8 +75,8 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> dpnp.ndarray:
 
     Notes
     -----
-    The host waits for the device and selects. Overlaps are computed on the device, for 256 boxes
-    against all others at a time.
+    The device computes overlaps, of 256 boxes with all others at a time; the host waits for them
+    and selects.
     Source: ``torchvision.ops.nms``.
     """
     corners, values = _wide("nms", "boxes", boxes), _wide("nms", "scores", scores)

@@ -106,7 +106,7 @@ def _norm(arrays: list[Any], norm_type: float) -> Any:
 
 
 def with_small_joined(arrays: list[Any]) -> list[Any]:
-    """Return arrays of which small ones are parts of one: a kernel for each would take longer."""
+    """Return arrays with small ones merged into one, since a kernel for each would take longer."""
     small = [F.reshape(a, (-1,)) for a in arrays if a.size <= _SMALL]
     large = [a for a in arrays if a.size > _SMALL]
     return [*large, F.cat(small)] if small else large

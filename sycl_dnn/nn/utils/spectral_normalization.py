@@ -218,7 +218,7 @@ def _by_steps(module: Any, name: str, way: Way) -> Any:
 def register_parametrization(
     module: M, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> M:
-    """Compute a weight by a module, as ``torch.nn.utils.parametrize.register_parametrization``.
+    """Compute a weight with a module, as ``torch.nn.utils.parametrize.register_parametrization``.
 
     The attribute is evaluated as ``parametrization(original)`` at each use.
 
