@@ -33,10 +33,10 @@ class Pool:
         """Return a short id for a recipe."""
         return self._numbers.setdefault(recipe, len(self._numbers))
 
-    def hold(self, thing: Any) -> int:
+    def hold(self, item: Any) -> int:
         """Keep an object alive and return its id."""
-        self._held.append(thing)
-        return id(thing)
+        self._held.append(item)
+        return id(item)
 
     def __contains__(self, number: int) -> bool:
         return number in self._found
@@ -60,10 +60,10 @@ class Keys:
             self._note(node)
 
     def _note(self, node: Node) -> None:
-        own = node.function
-        if own is None and node.pd is None:
-            own = node.primitive  # a kernel
-        work: list[Any] = [] if own is None else [self._pool.hold(own)]
+        computation = node.function
+        if computation is None and node.pd is None:
+            computation = node.primitive  # a kernel
+        work: list[Any] = [] if computation is None else [self._pool.hold(computation)]
         work += node.work if node.pd is not None else [node.row]
         for name, tensor in node.inputs.items():
             work.append((name, self._look(tensor)))

@@ -228,8 +228,8 @@ class Programs:
         bound = self._signature.bind(*args, **kwargs)
         for name, parameter in self._signature.parameters.items():
             if parameter.kind is parameter.VAR_KEYWORD and name in bound.arguments:
-                more = bound.arguments[name]
-                bound.arguments[name] = {key: more[key] for key in sorted(more)}
+                keywords = bound.arguments[name]
+                bound.arguments[name] = {key: keywords[key] for key in sorted(keywords)}
         for name in bound.arguments.keys() & set(self._constants):
             bound.arguments[name] = nested_arguments.replaced(bound.arguments[name], Held)
         return bound.args, bound.kwargs

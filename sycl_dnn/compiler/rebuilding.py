@@ -48,8 +48,8 @@ def rebuilt(engine: Any, node: Node, attr: Any, least: str | None = None, **chan
         return Refusal("softmax_forward would read this layout wrongly")
     # A slow implementation was deliberately preferred to oneDNN's choice.
     if _slow_parts(least) and pd.impl_info != least:
-        own = getattr(_core, node.row)(engine, **params, attr=attr)
-        pd = own if _advance_to(own, least) else pd
+        descriptor = getattr(_core, node.row)(engine, **params, attr=attr)
+        pd = descriptor if _advance_to(descriptor, least) else pd
     if is_slower(pd.impl_info, least):
         return Refusal(f"{node.row} would run as {pd.impl_info} instead of {least}")
     return pd

@@ -360,10 +360,10 @@ class Graph:
         storage = tensor.storage
         return next(iter(self._writers[storage])) if self.is_inner(storage) else None
 
-    def replace(self, gone: Iterable[Node], node: Node, at: Node) -> None:
-        """Replace ``at`` by ``node`` and drop ``gone``."""
+    def replace(self, replaced: Iterable[Node], node: Node, at: Node) -> None:
+        """Replace ``at`` by ``node`` and drop ``replaced``."""
         self.insert((node,), before=at)
-        self.drop((*(n for n in gone if n is not at), at))
+        self.drop((*(n for n in replaced if n is not at), at))
 
     def insert(self, nodes: Sequence[Node], before: Node) -> None:
         """Insert nodes before another."""

@@ -50,13 +50,13 @@ def chain_module(form: ChainForm) -> bytes:
     declared = [("pointer", types[n]) for n in range(len(types))]
     n_values = 2 + sum(map(n_numbers, form.stages))
     k = Kernel(name_of(form), [*declared, *[("value", "i32")] * n_values], 1)
-    arrays, (each, n_slabs, *values) = k.parameters[: len(types)], k.parameters[len(types) :]
+    arrays, (share, n_slabs, *values) = k.parameters[: len(types)], k.parameters[len(types) :]
     writers = []
     for stage, numbers in zip(form.stages, form.arrays, strict=True):
         stage_numbers, values = values[: n_numbers(stage)], values[n_numbers(stage) :]
         writers.append(ReductionWriter(stage, k, [*[arrays[n] for n in numbers], *stage_numbers]))
-    first = k.call("mul", k.number_of("group"), each)
-    last = k.call("min", k.call("add", first, each), n_slabs)
+    first = k.call("mul", k.number_of("group"), share)
+    last = k.call("min", k.call("add", first, share), n_slabs)
     with k.loop(first, last, k.constant(1, "i32")) as slab:
         for writer in writers:
             writer.at_slab(slab)

@@ -144,8 +144,8 @@ class Reduction:
         """Add a block to the state of all blocks."""
         if not self._loses:
             return self.merged(total, block)
-        k, (so_far, lost), (more,) = self._kernel, total, block
-        result, rest = two_sum(k, so_far, more)
+        k, (so_far, lost), (block_sum,) = self._kernel, total, block
+        result, rest = two_sum(k, so_far, block_sum)
         return [result, k.call("add", lost, rest)]
 
     def settled(self, total: State) -> State:

@@ -161,15 +161,15 @@ def _exp_nonpositive(k: Kernel, x: Value) -> Value:
     if x.type != "f32":
         return k.call("exp", x)
     constant = functools.partial(_constant, k, like=x)
-    whole = k.call("rint", k.call("mul", x, constant(1.44269504)))
-    rest = k.call("fma", whole, constant(-0.693145752), x)
-    rest = k.call("fma", whole, constant(-1.42860677e-6), rest)
+    multiple = k.call("rint", k.call("mul", x, constant(1.44269504)))
+    rest = k.call("fma", multiple, constant(-0.693145752), x)
+    rest = k.call("fma", multiple, constant(-1.42860677e-6), rest)
     power = constant(_EXPONENTIAL[0])
     for coefficient in _EXPONENTIAL[1:]:
         power = k.call("fma", power, rest, constant(coefficient))
     power = k.call("fma", k.call("mul", power, rest), rest, rest)
     power = k.call("add", power, constant(1.0))
-    exponent = k.converted(whole, "i32")
+    exponent = k.converted(multiple, "i32")
     biased = k.call("add", exponent, _constant(k, 127, exponent))
     scale = k.reinterpreted(k.call("shl", biased, _constant(k, 23, exponent)), "f32")
     is_tiny = k.call("lt", x, constant(-87.0))
@@ -290,13 +290,13 @@ def _floor_divide(k: Kernel, a: Value, b: Value) -> Value:
     quotient = k.call("div", k.call("sub", a, rest), b)
     one = _constant(k, 1, a)
     quotient = k.select(_signs_differ(k, rest, b), k.call("sub", quotient, one), quotient)
-    whole = k.call("floor", quotient)
-    off = k.call("gt", k.call("sub", quotient, whole), _constant(k, 0.5, a))
-    whole = k.select(off, k.call("add", whole, one), whole)
+    floored = k.call("floor", quotient)
+    off = k.call("gt", k.call("sub", quotient, floored), _constant(k, 0.5, a))
+    floored = k.select(off, k.call("add", floored, one), floored)
     zero = _constant(k, 0, a)
     signed_zero = k.call("mul", zero, k.call("div", a, b))
-    whole = k.select(k.call("eq", quotient, zero), signed_zero, whole)
-    return k.select(k.call("eq", b, zero), k.call("div", a, b), whole)
+    floored = k.select(k.call("eq", quotient, zero), signed_zero, floored)
+    return k.select(k.call("eq", b, zero), k.call("div", a, b), floored)
 
 
 def _shifted(instruction: str) -> Writer:
@@ -304,9 +304,9 @@ def _shifted(instruction: str) -> Writer:
 
     def write(k: Kernel, a: Value, b: Value) -> Value:
         bits, kind = TYPES[a.type]
-        zero, most = _constant(k, 0, b), _constant(k, bits - 1, b)
-        inside = k.call("and", k.call("ge", b, zero), k.call("le", b, most))
-        shifted = k.call(instruction, a, k.select(inside, b, most))
+        zero, last_bit = _constant(k, 0, b), _constant(k, bits - 1, b)
+        inside = k.call("and", k.call("ge", b, zero), k.call("le", b, last_bit))
+        shifted = k.call(instruction, a, k.select(inside, b, last_bit))
         if instruction == "shr" and kind == "i":
             return shifted  # by width - 1, which leaves the sign
         return k.select(inside, shifted, _constant(k, 0, a))

@@ -83,23 +83,23 @@ class Grid(NamedTuple):
 
 def grid_of(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> Grid:
     """Return the grid for arrays with these strides; drop axes of size 1 and merge others."""
-    merged_sizes: list[int] = []
+    merged: list[int] = []
     of_arrays: list[list[int]] = [[] for _ in strides]
     for axis, size in enumerate(sizes):
         if size == 1:
             continue
         along = [array[axis] for array in strides]
-        if merged_sizes and all(of[-1] == s * size for of, s in zip(of_arrays, along, strict=True)):
-            merged_sizes[-1] *= size
-            for of, s in zip(of_arrays, along, strict=True):
-                of[-1] = s
+        if merged and all(steps[-1] == s * size for steps, s in zip(of_arrays, along, strict=True)):
+            merged[-1] *= size
+            for steps, s in zip(of_arrays, along, strict=True):
+                steps[-1] = s
         else:
-            merged_sizes.append(size)
-            for of, s in zip(of_arrays, along, strict=True):
-                of.append(s)
-    if not merged_sizes:
+            merged.append(size)
+            for steps, s in zip(of_arrays, along, strict=True):
+                steps.append(s)
+    if not merged:
         return Grid((1,), tuple((0,) for _ in strides))
-    return Grid(tuple(merged_sizes), tuple(map(tuple, of_arrays)))
+    return Grid(tuple(merged), tuple(map(tuple, of_arrays)))
 
 
 class Form(NamedTuple):
@@ -123,8 +123,8 @@ def numbers_of(grid: Grid, n_groups: int, n_units: int, indexed: Sequence[int] =
 
     ``indexed`` has the numbers of the expression, then size and stride of each gathered axis.
     """
-    each = -(-n_units // n_groups)
-    return [each, n_units, *grid.sizes, *grid.passed_strides, *indexed]
+    share = -(-n_units // n_groups)
+    return [share, n_units, *grid.sizes, *grid.passed_strides, *indexed]
 
 
 def units_of(grid: Grid, schedule: Schedule) -> int:
@@ -149,9 +149,9 @@ def count_on(k: Kernel, coordinates: Sequence[Value], sizes: Sequence[Value]) ->
     """Generate the increment of coordinate variables to the next index."""
     zero, carry = k.constant(0, "i32"), k.constant(1, "i32")
     for variable, size in zip(reversed(coordinates), reversed(sizes), strict=True):
-        more = k.call("add", k.current(variable), carry)
-        is_over = k.call("eq", more, size)
-        k.assign(variable, k.select(is_over, zero, more))
+        incremented = k.call("add", k.current(variable), carry)
+        is_over = k.call("eq", incremented, size)
+        k.assign(variable, k.select(is_over, zero, incremented))
         carry = k.select(is_over, k.constant(1, "i32"), zero)
 
 
@@ -248,17 +248,17 @@ class ElementwiseWriter:
         width, n_items = schedule.width, schedule.n_items
         stride = self._constant(width * n_items)
         length = k.call("sub", stop, start)
-        whole = k.call("sub", stop, k.call("rem", length, stride))
+        vector_end = k.call("sub", stop, k.call("rem", length, stride))
         mine = k.call("mul", self._item, self._constant(width))
-        with k.loop(k.call("add", start, mine), whole, stride) as place:
+        with k.loop(k.call("add", start, mine), vector_end, stride) as place:
             self._elements(starts, place, width)
         if self._expression.n_places and n_items == 1:
             # One overlapping vector instead of single elements, since rows of images are short.
             enough = k.call("ge", length, self._constant(width))
-            with k.when(k.call("and", enough, k.call("lt", whole, stop))):
+            with k.when(k.call("and", enough, k.call("lt", vector_end, stop))):
                 self._elements(starts, k.call("sub", stop, self._constant(width)), width)
-            whole = k.select(enough, stop, whole)
-        with k.loop(k.call("add", whole, self._item), stop, self._constant(n_items)) as place:
+            vector_end = k.select(enough, stop, vector_end)
+        with k.loop(k.call("add", vector_end, self._item), stop, self._constant(n_items)) as place:
             self._elements(starts, place, 1)
 
     def _elements(self, starts: list[Value], place: Value, width: int) -> None:

@@ -115,8 +115,8 @@ class ReductionWriter(KeptPoints):
             sums = [self._variables(reductions) for _ in scopes]
             with k.loop(first, last, self._constant(1)) as row:
                 for scope, states in zip(scopes, sums, strict=True):
-                    here = scope.moved({axis: row})
-                    self._absorb(here, states, number)
+                    row_scope = scope.moved({axis: row})
+                    self._absorb(row_scope, states, number)
             for states, total in zip(sums, totals, strict=True):
                 self._gather(reductions, total, states)
 
@@ -125,9 +125,9 @@ class ReductionWriter(KeptPoints):
         k, schedule, (scope,), (total,) = self._kernel, self._schedule, scopes, totals
         axis, reductions = schedule.lanes, self._passes.reductions[number]
         high, step = self._axes.high[axis], self._constant(schedule.step)
-        whole = k.call("sub", high, k.call("rem", high, step))
+        unrolled_end = k.call("sub", high, k.call("rem", high, step))
         mine = k.call("mul", self._item, self._constant(schedule.width))
-        with self._blocks(whole, schedule.step) as (first, last):
+        with self._blocks(unrolled_end, schedule.step) as (first, last):
             sums = [self._variables(reductions) for _ in range(schedule.unroll)]
             with k.loop(self._added(first, mine), last, step) as at:
                 for n, states in enumerate(sums):
@@ -136,31 +136,31 @@ class ReductionWriter(KeptPoints):
             for states in sums[1:]:
                 self._merge(reductions, sums[0], states)
             self._gather(reductions, total, sums[0])
-        one = self._constant(schedule.width * schedule.n_items)
-        with k.loop(self._added(whole, mine), high, one) as at:
+        vector_step = self._constant(schedule.width * schedule.n_items)
+        with k.loop(self._added(unrolled_end, mine), high, vector_step) as at:
             self._rest(scope, total, number, at, high)
 
     def _rest(self, scope: Scope, total: list[State], number: int, at: Value, high: Value) -> None:
         """Generate a final vector, masking elements already processed."""
         k, width = self._kernel, self._schedule.width
         start = k.call("min", at, k.call("sub", high, self._constant(width)))
-        here = scope.at(start)
+        vector_scope = scope.at(start)
         places = self._added(k.repeated(start, width), k.counting("i32", width))
-        fresh = k.call("ge", places, k.repeated(at, width))
+        is_new = k.call("ge", places, k.repeated(at, width))
         reductions = self._passes.reductions[number]
-        elements = self._elements(here, number, fresh)
+        elements = self._elements(vector_scope, number, is_new)
         for n, state, element in zip(reductions, total, elements, strict=True):
             reduction = self._reductions[n]
-            element = reduction.masked(element, fresh)
+            element = reduction.masked(element, is_new)
             assign(k, state, reduction.gathered(current(k, state), element))
 
-    def _elements(self, scope: Scope, number: int, fresh: Value | None = None) -> list[State]:
+    def _elements(self, scope: Scope, number: int, is_new: Value | None = None) -> list[State]:
         """Store a vector's results and return the states of its elements.
 
-        ``fresh`` says which elements were not processed yet.
+        ``is_new`` says which elements were not processed yet.
         """
         passes, width = self._passes, self._schedule.width
-        self._compute(scope, number, fresh)
+        self._compute(scope, number, is_new)
         scope.store(passes.full[number])
         states = []
         for n in passes.reductions[number]:
@@ -171,25 +171,25 @@ class ReductionWriter(KeptPoints):
             states.append(reduction.element(scope.values[operand], index, width))
         return states
 
-    def _compute(self, scope: Scope, number: int, fresh: Value | None) -> None:
+    def _compute(self, scope: Scope, number: int, is_new: Value | None) -> None:
         """Compute a vector's terms, from those that an earlier pass left in memory."""
         read_back = self._passes.read_back[number].items()
         for term, place in read_back:
             scope.read_back(term, place, self._row)
         scope.compute(self._passes.varying[number])
-        is_again = fresh is not None and any(place is not None for _, place in read_back)
+        is_again = is_new is not None and any(place is not None for _, place in read_back)
         for term, place in self._passes.kept[number].items():
-            if fresh is not None and is_again:
+            if is_new is not None and is_again:
                 # Its operands are overwritten where it was stored before.
                 recomputed = self._kernel.repeated(scope.values[term], self._schedule.width)
                 scope.read_back(term, place, self._row)
-                scope.values[term] = self._kernel.select(fresh, recomputed, scope.values[term])
+                scope.values[term] = self._kernel.select(is_new, recomputed, scope.values[term])
             scope.keep(term, place, self._row)
         for term, place in read_back:
-            if fresh is not None and place is not None:
+            if is_new is not None and place is not None:
                 result = self._expression.results[place]
-                done = scope.values[term]  # elements processed before are results already
-                scope.values[result] = self._kernel.select(fresh, scope.values[result], done)
+                final = scope.values[term]  # elements processed before are results already
+                scope.values[result] = self._kernel.select(is_new, scope.values[result], final)
 
     def _absorb(self, scope: Scope, states: list[State], number: int) -> None:
         elements = self._elements(scope, number)
@@ -199,9 +199,9 @@ class ReductionWriter(KeptPoints):
             merged = self._reductions[n].merged(current(self._kernel, state), element)
             assign(self._kernel, state, merged)
 
-    def _merge(self, reductions: Sequence[int], sums: list[State], more: list[State]) -> None:
+    def _merge(self, reductions: Sequence[int], sums: list[State], others: list[State]) -> None:
         k = self._kernel
-        for n, a, b in zip(reductions, sums, more, strict=True):
+        for n, a, b in zip(reductions, sums, others, strict=True):
             assign(k, a, self._reductions[n].merged(current(k, a), current(k, b)))
 
     def _gather(self, reductions: Sequence[int], total: list[State], block: list[State]) -> None:
@@ -240,6 +240,6 @@ class ReductionWriter(KeptPoints):
                 self._share(memory, reduction.merged(mine, others))
             k.barrier()
             half //= 2
-        whole = self._shared_state(memory, self._constant(0))
+        total = self._shared_state(memory, self._constant(0))
         k.barrier()
-        return whole
+        return total

@@ -82,8 +82,8 @@ class _Writing(KeptPoints):
         count = k.call("sub", last, part) if self._is_reversed else part
         with k.loop(zero, count, one) as number:
             other = k.call("sub", last, number) if self._is_reversed else number
-            there = scope.moved({axis: k.call("sub", other, part)})
-            self._absorb(so_far, self._stored_states(there))
+            part_scope = scope.moved({axis: k.call("sub", other, part)})
+            self._absorb(so_far, self._stored_states(part_scope))
         return so_far
 
     def _stored_states(self, scope: Scope) -> list[State]:
@@ -130,24 +130,24 @@ class _Writing(KeptPoints):
         with k.loop(self._constant(0), high, one) as count:
             row = k.call("sub", last, count) if self._is_reversed else count
             for scope, states in zip(scopes, so_far, strict=True):
-                here = scope.moved({axis: row})
-                self._finish(here, self._absorb(states, self._elements(here)))
+                row_scope = scope.moved({axis: row})
+                self._finish(row_scope, self._absorb(states, self._elements(row_scope)))
 
     def _along_rows(self, scope: Scope, so_far: list[State]) -> None:
         """Generate the loops over vectors, then over single elements."""
         k, schedule, zero = self._kernel, self._schedule, self._constant(0)
         width, n_items = schedule.width, schedule.n_items
-        high, whole = self._axes.high[schedule.lanes], zero
+        high, vector_end = self._axes.high[schedule.lanes], zero
         if width > 1:
             step = self._constant(width * n_items)
-            whole = k.call("sub", high, k.call("rem", high, step))
+            vector_end = k.call("sub", high, k.call("rem", high, step))
             mine = k.call("mul", self._item, self._constant(width))
-            with k.loop(zero, whole, step) as first:
-                here = scope.at(self._at(self._added(first, mine), width))
-                elements = self._elements(here)
-                self._finish(here, self._combined(so_far, elements, width))
+            with k.loop(zero, vector_end, step) as first:
+                vector_scope = scope.at(self._at(self._added(first, mine), width))
+                elements = self._elements(vector_scope)
+                self._finish(vector_scope, self._combined(so_far, elements, width))
         single = scope.of_single_elements()
-        with k.loop(whole, high, self._constant(n_items)) as first:
+        with k.loop(vector_end, high, self._constant(n_items)) as first:
             self._single(single, so_far, self._added(first, self._item))
 
     def _at(self, place: Value, width: int) -> Value:
@@ -162,17 +162,17 @@ class _Writing(KeptPoints):
         """Generate one element per item; items without one take part because of barriers."""
         k, high = self._kernel, self._axes.high[self._schedule.lanes]
         if self._schedule.n_items == 1:
-            here = scope.at(self._at(place, 1))
-            self._finish(here, self._absorb(so_far, self._elements(here)))
+            element_scope = scope.at(self._at(place, 1))
+            self._finish(element_scope, self._absorb(so_far, self._elements(element_scope)))
             return
         exists = k.call("lt", place, high)
         place = k.call("min", place, k.call("sub", high, self._constant(1)))
-        here = scope.at(self._at(place, 1))
-        pairs = zip(self._scans.values(), self._elements(here), strict=True)
+        element_scope = scope.at(self._at(place, 1))
+        pairs = zip(self._scans.values(), self._elements(element_scope), strict=True)
         elements = [scan.masked(state, exists) for scan, state in pairs]
         states = self._combined(so_far, elements, 1)
         with k.when(exists):
-            self._finish(here, states)
+            self._finish(element_scope, states)
 
     def _combined(self, so_far: list[State], elements: list[State], width: int) -> list[State]:
         """Return the states up to each element of a vector; update that of all elements."""
@@ -181,23 +181,23 @@ class _Writing(KeptPoints):
             zip(self._scans.values(), so_far, elements, strict=True)
         ):
             state = self._up_to_each_lane(scan, state, width)
-            whole = [k.lane(v, 0 if self._is_reversed else width - 1) for v in state]
+            last_state = [k.lane(v, 0 if self._is_reversed else width - 1) for v in state]
             before = current(k, variable)
             start = before
             if self._schedule.n_items > 1:
-                others, whole = self._of_items(scan, whole, number)
+                others, last_state = self._of_items(scan, last_state, number)
                 start = scan.merged(before, others)
             states.append(scan.merged(start, state))
-            assign(k, variable, scan.merged(before, whole))
+            assign(k, variable, scan.merged(before, last_state))
         return states
 
     def _up_to_each_lane(self, scan: Scan, state: State, width: int) -> State:
         """Combine each lane with the lanes before it, doubling their number in each step."""
         nothing, reach = scan.nothing(width), 1
         while reach < width:
-            by = -reach if self._is_reversed else reach
+            shift = -reach if self._is_reversed else reach
             pairs = zip(state, nothing, strict=True)
-            state = scan.merged([self._kernel.shifted(v, n, by) for v, n in pairs], state)
+            state = scan.merged([self._kernel.shifted(v, n, shift) for v, n in pairs], state)
             reach *= 2
         return state
 
@@ -220,6 +220,6 @@ class _Writing(KeptPoints):
         earlier = k.call("sub", self._item, self._constant(1))
         before = self._shared_state(memory, k.call("max", earlier, zero))
         before = scan.masked(before, k.call("ge", earlier, zero))
-        whole = self._shared_state(memory, self._constant(n_items - 1))
+        total = self._shared_state(memory, self._constant(n_items - 1))
         k.barrier()
-        return before, whole
+        return before, total

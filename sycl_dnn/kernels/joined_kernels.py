@@ -88,7 +88,7 @@ class _JoinedKernel(Kernel):
         n_read = n_arrays - len(form.expression.results)
         start = self._sum(self._sum(n_rows, 1), row, len(parameters) - n_arrays)
         after_inputs = self._sum(self._number(0), n_rows, n_read)
-        own: list[Value] = []
+        own_parameters: list[Value] = []
         for number, (_, name) in enumerate(parameters):
             if number < n_read:
                 place = self._sum(self._number(number), row, n_read)
@@ -96,14 +96,14 @@ class _JoinedKernel(Kernel):
                 place = self._sum(after_inputs, row, n_arrays - n_read)
                 place = self._sum(place, number - n_read)
             else:
-                own.append(self.load(facts, self._sum(start, number - n_arrays)))
+                own_parameters.append(self.load(facts, self._sum(start, number - n_arrays)))
                 continue
-            own.append(self.pointer_of(self.load(addresses, place), name))
-        self.parameters = own
+            own_parameters.append(self.pointer_of(self.load(addresses, place), name))
+        self.parameters = own_parameters
 
-    def number_of(self, what: str) -> Value:
+    def number_of(self, index_of: str) -> Value:
         """Return the index of this group in its own launch, or of this item in the group."""
-        return self._own_group if what == "group" else super().number_of(what)
+        return self._own_group if index_of == "group" else super().number_of(index_of)
 
     def _number(self, value: int) -> Value:
         return self.constant(value, "i32")

@@ -70,8 +70,8 @@ def load(name: str) -> bytes | None:
     """Read a cached binary; None if there is no intact file."""
     if not name:
         return None
-    with contextlib.suppress(OSError), _open_folder() as where:
-        path = os.open(name + _KEPT, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=where)
+    with contextlib.suppress(OSError), _open_folder() as folder_fd:
+        path = os.open(name + _KEPT, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder_fd)
         with open(path, "rb") as file:
             content = file.read(_LIMIT)
             with contextlib.suppress(OSError):
@@ -85,18 +85,18 @@ def keep(name: str, binary: bytes) -> None:
     """Write a binary atomically, and delete the least recently used files."""
     if not name or not 0 < len(binary) < _LIMIT - _HEAD:
         return
-    with contextlib.suppress(OSError), _open_folder(create=True) as where:
+    with contextlib.suppress(OSError), _open_folder(create=True) as folder_fd:
         unfinished = f"{name}.{secrets.token_hex(8)}{_UNFINISHED}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        path = os.open(unfinished, flags, 0o600, dir_fd=where)
+        path = os.open(unfinished, flags, 0o600, dir_fd=folder_fd)
         try:
             with open(path, "wb") as file:
                 file.write(_header(name, binary) + binary)
-            os.rename(unfinished, name + _KEPT, src_dir_fd=where, dst_dir_fd=where)
+            os.rename(unfinished, name + _KEPT, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
         except BaseException:
-            os.unlink(unfinished, dir_fd=where)
+            os.unlink(unfinished, dir_fd=folder_fd)
             raise
-        _check_total_size(len(binary), where)
+        _check_total_size(len(binary), folder_fd)
 
 
 def keep_together(names: Sequence[str], binary: bytes) -> None:
@@ -120,13 +120,13 @@ def file_in(content: bytes) -> str:
 _written = 0
 
 
-def _check_total_size(size: int, where: int) -> None:
+def _check_total_size(size: int, folder_fd: int) -> None:
     """Check the total size after every hundredth of the limit, since there may be many files."""
     global _written
     _written += size
     if _written > _LIMIT / 100:
         _written = 0
-        _drop_oldest(where)
+        _drop_oldest(folder_fd)
 
 
 def _header(name: str, binary: bytes) -> bytes:
@@ -141,19 +141,19 @@ def _open_folder(create: bool = False) -> Iterator[int]:
         raise FileNotFoundError(f"{_VARIABLE} is empty")
     if create:
         path.mkdir(0o700, parents=True, exist_ok=True)
-    where = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    folder_fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        facts = os.fstat(where)
+        facts = os.fstat(folder_fd)
         if facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
             raise PermissionError(f"{path} belongs to another user, or is writable by others")
-        yield where
+        yield folder_fd
     finally:
-        os.close(where)
+        os.close(folder_fd)
 
 
-def _drop_oldest(where: int) -> None:
+def _drop_oldest(folder_fd: int) -> None:
     files = []
-    with os.scandir(where) as entries:
+    with os.scandir(folder_fd) as entries:
         for entry in entries:
             if entry.name.endswith((_KEPT, _UNFINISHED)):
                 with contextlib.suppress(FileNotFoundError):
@@ -164,7 +164,7 @@ def _drop_oldest(where: int) -> None:
         if too_much <= 0:
             return
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=where)
+            os.unlink(name, dir_fd=folder_fd)
         too_much -= size
 
 

@@ -21,7 +21,7 @@ def array_types(
     expression = form.expression
     dtypes = [*expression.inputs, *[source.dtype for source in expression.sources]]
     results = map(expression.dtype_of, expression.results if has_results else ())
-    in_memory = [[IN_MEMORY.get(d, REGISTERS[d]) for d in of] for of in (dtypes, results)]
+    in_memory = [[IN_MEMORY.get(d, REGISTERS[d]) for d in dtypes_] for dtypes_ in (dtypes, results)]
     return [*in_memory[0], *others, *in_memory[1]]
 
 
@@ -119,16 +119,16 @@ class KeptPoints(abc.ABC):
         if not self._is_rows:
             step = self._constant(schedule.step)
             n = self._sizes[schedule.lanes]
-            more = self._added(n, self._constant(schedule.step - 1))
-            n_blocks = k.call("div", more, step)
+            rounded_up = self._added(n, self._constant(schedule.step - 1))
+            n_blocks = k.call("div", rounded_up, step)
             start = k.call("mul", k.call("rem", rest, n_blocks), step)
             rest = k.call("div", rest, n_blocks)
         self._coordinates = self._coordinates_of(rest)
         self._axes = ReducedAxes(k, self._kinds, self._schedule, self._sizes, self._total)
         self._axes.locate(self._coordinates)
-        here = Scope(self._arrays, self._axes).moved(self._coordinates)
+        point_scope = Scope(self._arrays, self._axes).moved(self._coordinates)
         places = [None] if start is None else self._lanes(start)
-        self._at_points([here if at is None else here.at(at) for at in places])
+        self._at_points([point_scope if at is None else point_scope.at(at) for at in places])
 
     @abc.abstractmethod
     def _at_points(self, scopes: list[Scope]) -> None:

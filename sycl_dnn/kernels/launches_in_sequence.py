@@ -121,11 +121,11 @@ def sequence_source(sources: tuple[Source, ...]) -> str:
 
 def _renamed(text: str, number: int) -> str:
     """Return a source with unique names, and with its kernels as functions."""
-    own = dict.fromkeys([*_TYPE.findall(text), *_FUNCTION.findall(text)])
+    defined = dict.fromkeys([*_TYPE.findall(text), *_FUNCTION.findall(text)])
     text = _KERNEL.sub(r"__attribute__((noinline)) void \1(const int of_launch, ", text)
     text = text.replace("get_group_id(0)", "of_launch")
-    names = "".join(f"#define {n} {n}_{number}\n" for n in own)
-    ends = "".join(f"#undef {n}\n" for n in dict.fromkeys([*own, *_MACRO.findall(text)]))
+    names = "".join(f"#define {n} {n}_{number}\n" for n in defined)
+    ends = "".join(f"#undef {n}\n" for n in dict.fromkeys([*defined, *_MACRO.findall(text)]))
     return f"{names}{text}\n{ends}"
 
 

@@ -226,8 +226,8 @@ def units(tensor: Tensor) -> int:
 
 def shares(tensor: Tensor, n: int) -> tuple[int, int]:
     """Split ``n`` parts over groups: parts per group and number of groups, 4 per processor."""
-    each = -(-n // (units(tensor) * 4))
-    return each, -(-n // each)
+    share = -(-n // (units(tensor) * 4))
+    return share, -(-n // share)
 
 
 def of_image(sizes: Sequence[int], missing: int = 1) -> Sequence[int]:

@@ -108,17 +108,17 @@ def _in_order(results: Sequence[Node], ends: Container[Node]) -> Iterator[Node]:
     The order depends on structure alone, not on which nodes were created first: equal computations
     are one kernel.
     """
-    done = set[Node]()
+    yielded = set[Node]()
     stack = list(reversed(results))
     while stack:
         node = stack[-1]
-        before = [n for n in read_through(node) if n not in ends and n not in done]
-        if before and node not in ends and node not in done:
+        before = [n for n in read_through(node) if n not in ends and n not in yielded]
+        if before and node not in ends and node not in yielded:
             stack.extend(reversed(before))
             continue
         stack.pop()
-        if node not in ends and node not in done:
-            done.add(node)
+        if node not in ends and node not in yielded:
+            yielded.add(node)
             yield node
 
 

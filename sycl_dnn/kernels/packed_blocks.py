@@ -293,8 +293,8 @@ def packed_products(
         return None
     sizes = sizes[:1] if around.gate else sizes
     n = sum(sizes)
-    each, n_groups = shares(x, n) if kernels.n_items == 1 else (1, n)
-    name, numbers = "packed_products", [k, *sizes, n, each]
+    share, n_groups = shares(x, n) if kernels.n_items == 1 else (1, n)
+    name, numbers = "packed_products", [k, *sizes, n, share]
     return recorded_products(kernels, name, x, matrices, around, sizes, numbers, n_groups)
 
 
@@ -322,9 +322,9 @@ def packed_rows(data: Tensor, kind: str, dtype: str) -> Tensor | None:
     kernels = _kernels(data, kind, dtype)
     if not 0 < n * k < _MOST or not kernels.can_run("packed_rows"):
         return None
-    each, n_groups = shares(data, n * k // 32)
+    share, n_groups = shares(data, n * k // 32)
     if kernels.n_items > 1:
-        each, n_groups = kernels.n_items, -(-(n * k // 32) // kernels.n_items)
-    inputs, out, numbers = {"w": dense(data)}, {"dst": Out((n, k), dtype)}, [n * k // 32, each]
+        share, n_groups = kernels.n_items, -(-(n * k // 32) // kernels.n_items)
+    inputs, out, numbers = {"w": dense(data)}, {"dst": Out((n, k), dtype)}, [n * k // 32, share]
     # Repeated at each call: a cached result would take the memory that the blocks save.
     return kernels.record("packed_rows", inputs, out, numbers, n_groups, is_repeated=True)["dst"]

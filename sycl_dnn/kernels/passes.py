@@ -52,7 +52,7 @@ class Passes:
         self._expression, self._n_inputs = expression, len(expression.inputs)
         self._has_row = has_row
         reduced = [axis for axis, kind in enumerate(kinds) if kind == "r"]
-        changes = [any(of[axis] != "0" for axis in reduced) for of in classes]
+        changes = [any(array_classes[axis] != "0" for axis in reduced) for array_classes in classes]
         self._levels = [0] * self._n_inputs
         self._varies = changes[: self._n_inputs]
         for term in expression.terms:
@@ -88,8 +88,8 @@ class Passes:
             )
             for p in passes
         ]
-        self.varying = [[n for n in of if self._varies[n]] for of in needed]
-        self.constant_before = [[n for n in of if not self._varies[n]] for of in needed]
+        self.varying = [[n for n in terms if self._varies[n]] for terms in needed]
+        self.constant_before = [[n for n in terms if not self._varies[n]] for terms in needed]
         self.constant_after = expression.needed([results[p] for p in self.once], reductions)
 
     def _keep(self, number: int) -> None:

@@ -77,20 +77,20 @@ def reduction_grid(
             continue
         along = [array[axis] for array in strides]
         pairs = zip(of_arrays, along, strict=True)
-        if merged_kinds.endswith(kinds[axis]) and all(of[-1] == s * size for of, s in pairs):
+        if merged_kinds.endswith(kinds[axis]) and all(steps[-1] == s * size for steps, s in pairs):
             merged_sizes[-1] *= size
-            for of, s in zip(of_arrays, along, strict=True):
-                of[-1] = s
+            for steps, s in zip(of_arrays, along, strict=True):
+                steps[-1] = s
             continue
         merged_sizes.append(size)
         merged_kinds += kinds[axis]
-        for of, s in zip(of_arrays, along, strict=True):
-            of.append(s)
+        for steps, s in zip(of_arrays, along, strict=True):
+            steps.append(s)
     if "r" not in merged_kinds:
         merged_sizes.insert(0, 1)
         merged_kinds = f"r{merged_kinds}"
-        for of in of_arrays:
-            of.insert(0, 0)
+        for steps in of_arrays:
+            steps.insert(0, 0)
     return ReductionGrid(tuple(merged_sizes), merged_kinds, tuple(map(tuple, of_arrays)))
 
 
@@ -106,9 +106,9 @@ def _lanes(grid: ReductionGrid, short: int) -> int:
     return longest if grid.sizes[longest] >= 2 * grid.sizes[last] else last
 
 
-def _width(size: int, most: int) -> int:
-    """Return the largest power of two that is at most ``most`` and ``size``."""
-    return min(most, 1 << max(size.bit_length() - 1, 0))
+def _width(size: int, limit: int) -> int:
+    """Return the largest power of two that is at most ``limit`` and ``size``."""
+    return min(limit, 1 << max(size.bit_length() - 1, 0))
 
 
 def longest_kept(grid: ReductionGrid) -> int | None:
@@ -206,8 +206,8 @@ def in_parts(
     kinds = f"{grid.kinds[:axis]}k{grid.kinds[axis:]}"
     n_inputs, n_kept = len(grid.strides) - n_results, grid.count("k")
     strides = tuple(
-        (*of[:axis], of[axis] * span if n < n_inputs else n_kept, *of[axis:])
-        for n, of in enumerate(grid.strides)
+        (*steps[:axis], steps[axis] * span if n < n_inputs else n_kept, *steps[axis:])
+        for n, steps in enumerate(grid.strides)
     )
     lanes = schedule.lanes + (schedule.lanes >= axis)
     return ReductionGrid(sizes, kinds, strides), schedule._replace(lanes=lanes, part=axis)
@@ -248,7 +248,7 @@ def planned(
     """Return the launch for a grid; ``total`` is the full size of an axis split into parts."""
     n_units = n_units_of(grid, schedule)
     n_groups = min(n_units, 4 * n_processors, max(1, math.prod(grid.sizes) // _LEAST))
-    each = -(-n_units // n_groups)
+    share = -(-n_units // n_groups)
     classes = grid.classes(schedule.lanes)
     if expression.reductions and _is_block(grid, schedule):
         schedule = schedule._replace(block=0)
@@ -259,9 +259,9 @@ def planned(
         for kind, s in zip(kinds, along, strict=True)
         if kind == "n"
     ]
-    whole = [total] if schedule.part >= 0 else []
+    total_size = [total] if schedule.part >= 0 else []
     expression, passed = with_passed_numbers(expression)
-    numbers = [each, n_units, *whole, *grid.sizes, *strides, *passed]
+    numbers = [share, n_units, *total_size, *grid.sizes, *strides, *passed]
     n_parts = grid.sizes[schedule.part] if schedule.part >= 0 else 1
     form = ReductionForm(expression, grid.kinds, classes, schedule)
-    return Plan(form, numbers, -(-n_units // each), n_parts)
+    return Plan(form, numbers, -(-n_units // share), n_parts)

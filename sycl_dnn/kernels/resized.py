@@ -106,14 +106,14 @@ __kernel void resized_backward(__global const element *dy, __global element *dx,
 
 def resized(x: Tensor, sizes: tuple[int, ...], composed: Callable[[], Tensor]) -> Tensor:
     """Return (N, C, *S) resized; ``composed`` records oneDNN's primitive as a fallback."""
-    way = _Way.of(x, sizes) if beats_primitives(x) else None
-    if way is None or not way.can_run():
+    kernels = _Way.of(x, sizes) if beats_primitives(x) else None
+    if kernels is None or not kernels.can_run():
         return composed()
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
-        return {"src": way.backward(dy)}
+        return {"src": kernels.backward(dy)}
 
-    return x.trace.closed({"src": x}, way.forward, rule, composed)
+    return x.trace.closed({"src": x}, kernels.forward, rule, composed)
 
 
 def resized_gradient(x: Tensor, dy: Tensor) -> Tensor | None:
@@ -124,8 +124,8 @@ def resized_gradient(x: Tensor, dy: Tensor) -> Tensor | None:
     x, dy : Tensor (N, C, *S), (N, C, *T)
         The interpolated tensor (by ``resampling_linear``), and the gradient of the result.
     """
-    way = _Way.of(x, dy.shape[2:])
-    return way.backward(dy) if way is not None and way.can_run() else None
+    kernels = _Way.of(x, dy.shape[2:])
+    return kernels.backward(dy) if kernels is not None and kernels.can_run() else None
 
 
 class _Way:
@@ -163,8 +163,8 @@ class _Way:
         self, direction: str, inputs: dict[str, Tensor], name: str, shape: tuple[int, ...]
     ) -> Tensor:
         rows = shape[0] * of_image(shape[2:])[0]
-        each, n_groups = shares(self._x, rows)
+        share, n_groups = shares(self._x, rows)
         sizes = [*of_image(self._x.shape[2:]), self._x.shape[1], *of_image(self._sizes)]
         out = {name: Out(shape, self._x.dtype, "channels_last")}
-        numbers = [rows, each, *sizes]
+        numbers = [rows, share, *sizes]
         return self._kernels.record(f"resized_{direction}", inputs, out, numbers, n_groups)[name]

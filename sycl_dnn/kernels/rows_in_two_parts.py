@@ -94,9 +94,9 @@ def split_rows(x: Tensor, composed: Callable[[], Any]) -> Any:
     kernels = Kernels(x.trace, _SPLIT, x.dtype, 16)
     if not kernels.can_run("rows_split"):
         return composed()
-    each, n_groups = shares(x, m) if kernels.n_items == 1 else (1, -(-m // kernels.n_items))
+    share, n_groups = shares(x, m) if kernels.n_items == 1 else (1, -(-m // kernels.n_items))
     out = {"parts": Out((2 * m, k), "int8"), "scale": Out((m,), "float32")}
-    results = kernels.record("rows_split", {"x": dense(x)}, out, [m, k, each], n_groups)
+    results = kernels.record("rows_split", {"x": dense(x)}, out, [m, k, share], n_groups)
     return results["parts"], results["scale"]
 
 
@@ -123,8 +123,8 @@ def added_parts(
     kernels = Kernels(products.trace, _SUM, "float32", 16, [f"ADDED {added}"])
     if not kernels.can_run("parts_added"):
         return composed()
-    each, n_groups = shares(products, m * n)
+    share, n_groups = shares(products, m * n)
     inputs = {"products": dense(products), "scale": dense(scale)}
     inputs["bias"] = dense(scale if bias is None else bias)
     out = {"dst": Out((m, n), "float32")}
-    return kernels.record("parts_added", inputs, out, [m, n, each], n_groups)["dst"]
+    return kernels.record("parts_added", inputs, out, [m, n, share], n_groups)["dst"]

@@ -105,8 +105,8 @@ def scatter_plan(
     n_units = n_outer * n_blocks * n_parts
     n_groups = min(n_units, (4 if is_cpu else 16) * n_processors)
     form = ScatterForm(*dtypes, is_added, len(along) == 4, by_rows, classes, schedule)
-    each = -(-n_units // n_groups)
-    numbers = [each, n_units, n, m, block, rows, *grid.sizes, *grid.passed_strides, *along]
+    share = -(-n_units // n_groups)
+    numbers = [share, n_units, n, m, block, rows, *grid.sizes, *grid.passed_strides, *along]
     return ScatterPlan(form, numbers, n_groups)
 
 
@@ -171,10 +171,10 @@ class _Writing:
         k = self._kernel
         return k.call("div", k.call("add", size, k.call("sub", each, self._constant(1))), each)
 
-    def _span(self, number: Value, each: Value, size: Value) -> tuple[Value, Value]:
+    def _span(self, number: Value, share: Value, size: Value) -> tuple[Value, Value]:
         k = self._kernel
-        start = k.call("mul", number, each)
-        return start, k.call("min", k.call("add", start, each), size)
+        start = k.call("mul", number, share)
+        return start, k.call("min", k.call("add", start, share), size)
 
     def _scaled(self, coordinate: Value, stride: Value) -> Value:
         k = self._kernel
@@ -246,11 +246,11 @@ class _Writing:
         if width > 1:
             step = self._constant(width * n_items)
             length = k.call("sub", high, low)
-            whole = k.call("sub", high, k.call("rem", length, step))
+            vector_end = k.call("sub", high, k.call("rem", length, step))
             first = k.call("add", low, k.call("mul", mine, self._constant(width)))
-            with k.loop(first, whole, step) as column:
+            with k.loop(first, vector_end, step) as column:
                 yield column, width
-            low = whole
+            low = vector_end
         with k.loop(k.call("add", low, mine), high, self._constant(n_items)) as column:
             yield column, 1
 

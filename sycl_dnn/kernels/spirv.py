@@ -229,21 +229,21 @@ class Kernel:
 
     def converted(self, v: Value, name: str) -> Value:
         """Convert to another type: floats are truncated to integers, integers wrap."""
-        (bits, kind), (had, of) = TYPES[name], TYPES[v.type]
+        (bits, kind), (source_bits, source_kind) = TYPES[name], TYPES[v.type]
         if name == v.type:
             return v
-        if of == "b":
+        if source_kind == "b":
             return self.select(v, self.constant(1, name, v.width), self.constant(0, name, v.width))
         if kind == "b":
             return self.call("ne", v, self.constant(0, v.type, v.width))
-        if kind != "f" and of != "f" and bits == had:
+        if kind != "f" and source_kind != "f" and bits == source_bits:
             return Value(v.id, name, v.width)
-        if of == "f":
+        if source_kind == "f":
             opcode = {"f": 115, "i": 110, "u": 109}[kind]
         elif kind == "f":
-            opcode = {"i": 111, "u": 112}[of]
+            opcode = {"i": 111, "u": 112}[source_kind]
         else:
-            opcode = {"i": 114, "u": 113}[of]
+            opcode = {"i": 114, "u": 113}[source_kind]
         return self._emit(opcode, name, v.width, v.id)
 
     def reinterpreted(self, v: Value, name: str) -> Value:
@@ -338,28 +338,28 @@ class Kernel:
 
     # --- Control flow
 
-    def number_of(self, what: str) -> Value:
+    def number_of(self, index_of: str) -> Value:
         """Return the index of this ``"group"``, or of this ``"item"`` in it, as i32."""
-        if what == "item" and self._n_items == 1:
+        if index_of == "item" and self._n_items == 1:
             # Given an index, Intel's CPU compiler would vectorize over items that do not exist.
             return self.constant(0, "i32")
-        if what not in self._built_in:
-            variable_id = self._built_in[what] = self._new()
+        if index_of not in self._built_in:
+            variable_id = self._built_in[index_of] = self._new()
             self._globals.append([59, self._pointer_type(_INPUT, "u64", 3), variable_id, _INPUT])
-        all_axes = self._emit(61, "u64", 3, self._built_in[what])
+        all_axes = self._emit(61, "u64", 3, self._built_in[index_of])
         return self.converted(self.lane(all_axes, 0), "i32")
 
     @contextlib.contextmanager
     def loop(self, start: Value, stop: Value, step: Value) -> Iterator[Value]:
         """Generate a loop; yields the counter while it is less than ``stop``."""
         counter = self.variable(start)
-        head, body, more, end = (self._new() for _ in range(4))
+        head, body, continue_label, end = (self._new() for _ in range(4))
         self._code += [[249, head], [248, head]]
         now = self._emit(61, counter.type, 1, counter.id)
         goes_on = self.call("lt", now, stop)
-        self._code += [[246, end, more, 0], [250, goes_on.id, body, end], [248, body]]
+        self._code += [[246, end, continue_label, 0], [250, goes_on.id, body, end], [248, body]]
         yield now
-        self._code += [[249, more], [248, more]]
+        self._code += [[249, continue_label], [248, continue_label]]
         self._code.append([62, counter.id, self.call("add", now, step).id])
         self._code += [[249, head], [248, end]]
 
@@ -379,8 +379,8 @@ class Kernel:
         lines.append([14, 2, 2])  # 64-bit addresses, OpenCL
         lines.append([15, 6, self._function, *_words(self._name), *interface])
         lines.append([16, self._function, 17, self._n_items, 1, 1])
-        for what, variable in self._built_in.items():
-            lines += [[71, variable, 11, _BUILT_IN[what]], [71, variable, 22]]
+        for name, variable in self._built_in.items():
+            lines += [[71, variable, 11, _BUILT_IN[name]], [71, variable, 22]]
         lines += [*self._globals, *self._head, *self._variables, *self._code, [253], [56]]
         words = array("I", [0x07230203, 0x00010000, 0, self._last + 1, 0])
         for line in lines:

@@ -248,12 +248,12 @@ def in_tiles(data: Any, kind: str) -> Any:
 
 def _kernels(data: Tensor, kind: str, dtype: str, source: str, macros: Sequence[str]) -> Kernels:
     (scales, least, pairs), block = _PARTS[TILED[kind]], BLOCKS[TILED[kind]]
-    own = [
+    format_macros = [
         f"UNITS {block.n_bytes // 2}", f"PARTS {block.n_elements // 32}", f"SCALES {scales}",
         f"PAIRS(i) {pairs}", f"HALF_SCALES {1 + ('h ?' in scales)}",
     ]  # fmt: skip
-    own += [f"LEAST {least}"] * bool(least)
-    return Kernels(data.trace, _TILES + source, dtype, 16, [*own, *macros])
+    format_macros += [f"LEAST {least}"] * bool(least)
+    return Kernels(data.trace, _TILES + source, dtype, 16, [*format_macros, *macros])
 
 
 def tiled_products(
@@ -280,8 +280,8 @@ def tiled_products(
         return None
     sizes = sizes[:1] if around.gate else sizes
     n_tiles = sum(sizes) // TILE
-    each, n_groups = shares(x, n_tiles)
-    name, numbers = "tiled_products", [*sizes, n_tiles, each]
+    share, n_groups = shares(x, n_tiles)
+    name, numbers = "tiled_products", [*sizes, n_tiles, share]
     return recorded_products(kernels, name, x, matrices, around, sizes, numbers, n_groups)
 
 
@@ -307,8 +307,8 @@ def tiled_columns(data: Tensor, kind: str, dtype: str) -> Tensor | None:
     kernels = _kernels(data, kind, dtype, _COLUMNS, macros)
     if not kernels.can_run("tiled_columns"):
         return None
-    each, n_groups = shares(data, n // TILE)
+    share, n_groups = shares(data, n // TILE)
     inputs, out = {"w": dense(data)}, {"dst": Out(shape, dtype, layout)}
-    numbers = [n, n_blocks, each]
+    numbers = [n, n_blocks, share]
     # Repeated at each call: a cached result would take the memory that the blocks save.
     return kernels.record("tiled_columns", inputs, out, numbers, n_groups, is_repeated=True)["dst"]

@@ -133,10 +133,10 @@ def turned_copy(tensor: Tensor, desc: MemoryDesc) -> Tensor | None:
         return None
     (n_outer, *outer), (n_inner, *inner) = turn.batches
     n_units = n_outer * n_inner * -(-turn.n_rows // _BLOCK) * -(-turn.n_columns // _BLOCK)
-    each = -(-n_units // (4 * units(tensor)))
-    numbers = [*turn[:4], n_inner, *outer, *inner, n_units, each]
+    share = -(-n_units // (4 * units(tensor)))
+    numbers = [*turn[:4], n_inner, *outer, *inner, n_units, share]
     out = {"dst": Out(tensor.shape, new_dtype, desc)}
-    return kernels.record("turned_copy", {"src": tensor}, out, numbers, -(-n_units // each))["dst"]
+    return kernels.record("turned_copy", {"src": tensor}, out, numbers, -(-n_units // share))["dst"]
 
 
 def _macros(dtype: str, new_dtype: str) -> list[str]:

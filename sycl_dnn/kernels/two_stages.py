@@ -57,8 +57,8 @@ class Stages:
             self._parts[n] = tuple(range(len(results), len(results) + len(kinds)))
             results += range(self._n + len(terms), self._n + len(terms) + len(kinds))
             terms += [Term(name, dtype, operands, ()) for name, dtype in kinds]
-        whole = self._whole
-        return whole._replace(terms=tuple(terms), results=tuple(results))
+        expression = self._whole
+        return expression._replace(terms=tuple(terms), results=tuple(results))
 
     def _of_results(self, after: list[int]) -> Expression:
         first = self.first

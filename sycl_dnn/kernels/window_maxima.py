@@ -254,18 +254,18 @@ class _Windows:
         if not kernels.can_run("maxima_forward"):
             return None
         rows = self._x.shape[0] * self._made[0]
-        each, n_groups = shares(self._x, rows)
+        share, n_groups = shares(self._x, rows)
         outs = {"dst": Out(self._shape, self._x.dtype, "channels_last")}
         if is_taken:
             outs["workspace"] = Out(self._shape, "uint8", "channels_last")
-        numbers = [rows, each, *self._numbers]
+        numbers = [rows, share, *self._numbers]
         return kernels.record("maxima_forward", {"src": self._x}, outs, numbers, n_groups)
 
     def columns(self, dy: Tensor, workspace: Tensor) -> Tensor | None:
         """Return the gradient in channels-last memory; None without a compiler."""
         rows = self._x.shape[0] * self._sizes[0]
-        each, n_groups = shares(self._x, rows)
-        kernels, numbers = self._kernels(self._vector), [rows, each, *self._numbers]
+        share, n_groups = shares(self._x, rows)
+        kernels, numbers = self._kernels(self._vector), [rows, share, *self._numbers]
         return self._recorded(kernels, "maxima_backward", dy, workspace, numbers, n_groups)
 
     def rows(self, dy: Tensor, workspace: Tensor) -> Tensor | None:
@@ -278,10 +278,10 @@ class _Windows:
         rows = -(-height // per_image)
         per_image = -(-height // rows)
         parts *= per_image
-        each, n_groups = shares(self._x, parts)
+        share, n_groups = shares(self._x, parts)
         kernels = self._kernels(16)
         pitch = (band_rows + 1) * width + 16
-        numbers = [parts, each, per_image, rows, band_rows, *self._numbers]
+        numbers = [parts, share, per_image, rows, band_rows, *self._numbers]
         bands = {"bands": Out((n_groups * kernels.n_items, _CHANNELS, pitch), "float32")}
         name = "maxima_backward_rows"
         return self._recorded(kernels, name, dy, workspace, numbers, n_groups, bands)
@@ -297,8 +297,8 @@ class _Windows:
 
     def _kernels(self, vector: int, defined: Sequence[str] = ()) -> Kernels:
         spans = zip(self._kernel, self._strides, strict=True)
-        most = math.prod(-(-k // s) for k, s in spans)
-        values = (*self._kernel, *self._strides, most, _CHANNELS)
+        max_overlaps = math.prod(-(-k // s) for k, s in spans)
+        values = (*self._kernel, *self._strides, max_overlaps, _CHANNELS)
         names = ("KH", "KW", "SH", "SW", "MOST", "B")
         macros = [f"{n} {v}" for n, v in zip(names, values, strict=True)]
         return Kernels(self._x.trace, _SOURCE, self._x.dtype, vector, [*macros, *defined])

@@ -156,7 +156,7 @@ def _rotary(call: Call, x: Any, cos: Any, sin: Any, positions: Any = None) -> An
     is_flat = len(x.shape) == 3
     x = _heads(x, call.get("num_heads")) if is_flat else x
     size = call.get("rotary_embedding_dim", 0) or x.shape[-1]
-    turned, rest = F.narrow(x, 3, 0, size), F.narrow(x, 3, size, x.shape[-1] - size)
+    rotary, rest = F.narrow(x, 3, 0, size), F.narrow(x, 3, size, x.shape[-1] - size)
     if positions is not None:
         index = F.astype(positions, "int64")
         flat = F.reshape(index, (-1,))
@@ -164,12 +164,12 @@ def _rotary(call: Call, x: Any, cos: Any, sin: Any, positions: Any = None) -> An
                     for c in (cos, sin))  # fmt: skip
     cos, sin = (F.unsqueeze(c, 1) for c in (cos, sin))
     if call.get("interleaved", 0):
-        pairs = F.reshape(turned, (*turned.shape[:-1], size // 2, 2))
+        pairs = F.reshape(rotary, (*rotary.shape[:-1], size // 2, 2))
         first, second = F.select(pairs, -1, 0), F.select(pairs, -1, 1)
     else:
-        first, second = F.chunk(turned, 2, 3)
+        first, second = F.chunk(rotary, 2, 3)
     parts = [first * cos - second * sin, first * sin + second * cos]
-    rotated = F.reshape(F.stack(parts, 4), tuple(turned.shape)) if call.get("interleaved", 0) else \
+    rotated = F.reshape(F.stack(parts, 4), tuple(rotary.shape)) if call.get("interleaved", 0) else \
         F.cat(parts, 3)  # fmt: skip
     rotated = F.cat([rotated, rest], 3) if rest.shape[3] else rotated
     return _merge_heads(rotated) if is_flat else rotated

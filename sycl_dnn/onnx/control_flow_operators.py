@@ -44,8 +44,8 @@ def _if(call: Call, scope: dict[str, Any], condition: Any) -> Any:
 
 
 @operator("Loop", host=(0, 1))
-def _loop(call: Call, scope: dict[str, Any], most: Any, condition: Any, *state: Any) -> Any:
-    limit = None if most is None else int(call.host(most).item())
+def _loop(call: Call, scope: dict[str, Any], max_trips: Any, condition: Any, *state: Any) -> Any:
+    limit = None if max_trips is None else int(call.host(max_trips).item())
     is_on = condition is None or bool(call.host(condition).item())
     carried, turn = list(state), 0
     declared = call.node.graphs["body"].outputs[1 + len(carried) :]

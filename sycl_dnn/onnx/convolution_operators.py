@@ -69,48 +69,50 @@ def rank_of(call: Call, x: Any) -> int:
 def placed_windows(call: Call, x: Any, w: Any) -> tuple[Any, Any, Any] | None:
     """Return strides, padding and dilations for ``functional``; None if windows are cropped."""
     rank_of(call, x)
-    over = windows(call, x.shape[2:], w.shape[2:])
-    if min(map(min, over.pads)) < 0:
+    window = windows(call, x.shape[2:], w.shape[2:])
+    if min(map(min, window.pads)) < 0:
         return None
-    return over.strides, tuple(over.pads), over.dilations
+    return window.strides, tuple(window.pads), window.dilations
 
 
 @operator("Conv")
 def convolve(call: Call, x: Any, w: Any, bias: Any = None) -> Any:
     """Convolve with possibly asymmetric padding."""
     rank = rank_of(call, x)
-    over = windows(call, x.shape[2:], w.shape[2:])
-    pads: Any = tuple(over.pads)
-    if all(a == b for a, b in over.pads):
-        pads = tuple(a for a, _ in over.pads)
-    elif min(map(min, over.pads)) < 0:
-        x, pads = F.pad(x, widths(over.pads)), 0
+    window = windows(call, x.shape[2:], w.shape[2:])
+    pads: Any = tuple(window.pads)
+    if all(a == b for a, b in window.pads):
+        pads = tuple(a for a, _ in window.pads)
+    elif min(map(min, window.pads)) < 0:
+        x, pads = F.pad(x, widths(window.pads)), 0
     function = (F.conv1d, F.conv2d, F.conv3d)[rank - 1]
-    return function(x, w, bias, over.strides, pads, over.dilations, call.get("group", 1))
+    return function(x, w, bias, window.strides, pads, window.dilations, call.get("group", 1))
 
 
 @operator("ConvTranspose")
 def _conv_transpose(call: Call, x: Any, w: Any, bias: Any = None) -> Any:
     rank, sizes = rank_of(call, x), x.shape[2:]
-    over = windows(call, sizes, w.shape[2:])
+    window = windows(call, sizes, w.shape[2:])
     extra = list(call.get("output_padding", [0] * rank))
-    whole = [
+    full_sizes = [
         s * (n - 1) + o + e
-        for n, s, o, e in zip(sizes, over.strides, extra, over.extents, strict=True)
+        for n, s, o, e in zip(sizes, window.strides, extra, window.extents, strict=True)
     ]
-    pads, mode = over.pads, call.get("auto_pad", "NOTSET")
+    pads, mode = window.pads, call.get("auto_pad", "NOTSET")
     if "output_shape" in call.node.attributes or mode.startswith("SAME"):
-        target = call.get("output_shape", [n * s for n, s in zip(sizes, over.strides, strict=True)])
-        totals = [a - b for a, b in zip(whole, target[-rank:], strict=True)]
+        target = call.get(
+            "output_shape", [n * s for n, s in zip(sizes, window.strides, strict=True)]
+        )
+        totals = [a - b for a, b in zip(full_sizes, target[-rank:], strict=True)]
         pads = halves([max(t, 0) for t in totals], mode == "SAME_UPPER")
         extra = [o + max(-t, 0) for o, t in zip(extra, totals, strict=True)]
     function = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[rank - 1]
     groups = call.get("group", 1)
-    bounds = zip(extra, over.strides, over.dilations, strict=True)
+    bounds = zip(extra, window.strides, window.dilations, strict=True)
     if all(a == b for a, b in pads) and all(o < max(s, d) for o, s, d in bounds):
         before = tuple(a for a, _ in pads)
-        return function(x, w, bias, over.strides, before, tuple(extra), groups, over.dilations)
-    output = function(x, w, None, over.strides, 0, 0, groups, over.dilations)
+        return function(x, w, bias, window.strides, before, tuple(extra), groups, window.dilations)
+    output = function(x, w, None, window.strides, 0, 0, groups, window.dilations)
     cut = [(-a, o - b) for (a, b), o in zip(pads, extra, strict=True)]
     output = F.pad(output, widths(cut))
     return output if bias is None else output + F.reshape(bias, (-1,) + (1,) * rank)
@@ -120,28 +122,30 @@ def _conv_transpose(call: Call, x: Any, w: Any, bias: Any = None) -> Any:
 def _col2im(call: Call, x: Any, image: Any, block: Any) -> Any:
     sizes, kernel = call.ints(image), call.ints(block)
     rank = len(sizes)
-    over = windows(call, sizes, kernel)
+    window = windows(call, sizes, kernel)
     n, channels = x.shape[0], x.shape[1] // int(np.prod(kernel))
-    if rank == 2 and all(a == b for a, b in over.pads):
-        before = tuple(a for a, _ in over.pads)
-        return F.fold(x, tuple(sizes), tuple(kernel), over.dilations, before, over.strides)
-    places = _block_positions(sizes, over)
-    size = int(np.prod([s + a + b for s, (a, b) in zip(sizes, over.pads, strict=True)]))
+    if rank == 2 and all(a == b for a, b in window.pads):
+        before = tuple(a for a, _ in window.pads)
+        return F.fold(x, tuple(sizes), tuple(kernel), window.dilations, before, window.strides)
+    places = _block_positions(sizes, window)
+    size = int(np.prod([s + a + b for s, (a, b) in zip(sizes, window.pads, strict=True)]))
     blank = F.full((n, channels, size), 0.0, device=call.run.queue)
     index = np.broadcast_to(places.reshape(-1), (n, channels, places.size))
     rows = F.reshape(x, (n, channels, places.size))
     sums = F.scatter_add(blank, 2, call.device(np.ascontiguousarray(index)), rows)
-    padded = [s + a + b for s, (a, b) in zip(sizes, over.pads, strict=True)]
-    return F.pad(F.reshape(sums, (n, channels, *padded)), widths([(-a, -b) for a, b in over.pads]))
+    padded = [s + a + b for s, (a, b) in zip(sizes, window.pads, strict=True)]
+    return F.pad(
+        F.reshape(sums, (n, channels, *padded)), widths([(-a, -b) for a, b in window.pads])
+    )
 
 
-def _block_positions(sizes: Sequence[int], over: Windows) -> np.ndarray:
+def _block_positions(sizes: Sequence[int], window: Windows) -> np.ndarray:
     """Return the flat index in the padded image of each element of each block."""
-    padded = [s + a + b for s, (a, b) in zip(sizes, over.pads, strict=True)]
+    padded = [s + a + b for s, (a, b) in zip(sizes, window.pads, strict=True)]
     axes = [
         np.arange(k)[:, None] * d + np.arange((p - e) // s + 1)[None] * s
         for k, d, p, e, s in zip(
-            over.kernel, over.dilations, padded, over.extents, over.strides, strict=True
+            window.kernel, window.dilations, padded, window.extents, window.strides, strict=True
         )
     ]
     rank, index = len(sizes), np.zeros((), np.int64)
@@ -155,8 +159,8 @@ def _block_positions(sizes: Sequence[int], over: Windows) -> np.ndarray:
 @operator("CausalConvWithState", 27)
 def _causal_conv(call: Call, x: Any, w: Any, bias: Any = None, state: Any = None) -> Any:
     length = w.shape[-1]
-    whole = F.pad(x, (length - 1, 0)) if state is None else F.cat([state, x], 2)
-    output = F.conv1d(whole, w, bias, groups=x.shape[1])
+    padded = F.pad(x, (length - 1, 0)) if state is None else F.cat([state, x], 2)
+    output = F.conv1d(padded, w, bias, groups=x.shape[1])
     if call.get("activation", "none").lower() in ("silu", "swish"):
         output = F.silu(output)
-    return output, F.narrow(whole, 2, whole.shape[2] - length + 1, length - 1)
+    return output, F.narrow(padded, 2, padded.shape[2] - length + 1, length - 1)

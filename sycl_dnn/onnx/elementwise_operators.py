@@ -286,10 +286,10 @@ def numpy_dtype(name: str) -> np.dtype:
 def _saturated(x: np.ndarray, target: np.dtype) -> np.ndarray:
     import ml_dtypes
 
-    most = float(ml_dtypes.finfo(target).max)  # type: ignore[no-untyped-call]
-    clipped = np.where(np.isnan(x), x, np.clip(x, -most, most))
+    largest = float(ml_dtypes.finfo(target).max)  # type: ignore[no-untyped-call]
+    clipped = np.where(np.isnan(x), x, np.clip(x, -largest, largest))
     if target.name.endswith("uz"):
-        clipped = np.where(np.isinf(x), np.copysign(most, x), clipped)
+        clipped = np.where(np.isinf(x), np.copysign(largest, x), clipped)
     return clipped.astype(target)
 
 

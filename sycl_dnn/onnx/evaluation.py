@@ -97,10 +97,10 @@ class Evaluation:
             array = self.graph.on_device[key] = to_device(value, self.queue)
         return array
 
-    def once(self, what: str, sources: Sequence[np.ndarray], make: Callable[[], np.ndarray]) -> Any:
+    def once(self, name: str, sources: Sequence[np.ndarray], make: Callable[[], np.ndarray]) -> Any:
         """Return a device array computed from constants, cached for later calls."""
         constants = self.graph.constant_ids
-        key = (self.queue, what, *(
+        key = (self.queue, name, *(
             id(v) if id(v) in constants else (v.dtype.name, v.shape, v.tobytes()) for v in sources
         ))  # fmt: skip
         if key not in self.graph.on_device:

@@ -269,8 +269,8 @@ def _rounded_quotient(g: Recording, quotient: Any, mode: str, dtype: str, name: 
         raise unsupported(name, "integers are divided towards zero")
     if mode == "floor":
         return g.node("Floor", quotient)
-    whole = g.node("Floor", g.node("Abs", quotient))
-    return g.node("Mul", g.node("Sign", quotient), whole)
+    truncated = g.node("Floor", g.node("Abs", quotient))
+    return g.node("Mul", g.node("Sign", quotient), truncated)
 
 
 @row("fmod")
@@ -303,8 +303,8 @@ def _masked_fill(g: Recording, a: Any, outputs: list[Value]) -> Any:
 
 @row("lerp")
 def _lerp(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    way = g.node("Sub", a.end, a.input)
-    return g.node("Add", a.input, g.node("Mul", way, operand(g, a.weight, outputs[0].dtype)))
+    difference = g.node("Sub", a.end, a.input)
+    return g.node("Add", a.input, g.node("Mul", difference, operand(g, a.weight, outputs[0].dtype)))
 
 
 def _add_scaled(op: str) -> Row:

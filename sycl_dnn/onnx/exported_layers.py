@@ -26,8 +26,8 @@ def _linear(g: Recording, a: Any, outputs: list[Value]) -> Any:
     bias = None if bias is None else g.cast(bias, outputs[0].dtype)
     if x.ndim == weight.ndim == 2:
         return g.node("Gemm", x, weight, bias, transB=1)
-    turned = _last_two(weight, 2, g) if weight.ndim == 2 else weight
-    product = g.node("MatMul", x, turned)
+    transposed = _last_two(weight, 2, g) if weight.ndim == 2 else weight
+    product = g.node("MatMul", x, transposed)
     return product if bias is None else g.node("Add", product, bias)
 
 
@@ -65,8 +65,8 @@ def _addmm(g: Recording, a: Any, outputs: list[Value]) -> Any:
 
 @row("baddbmm")
 def _baddbmm(g: Recording, a: Any, outputs: list[Value]) -> Any:
-    def scaled(x: Any, by: float) -> Any:
-        return x if by == 1 else g.node("Mul", x, g.number(by, outputs[0].dtype))
+    def scaled(x: Any, factor: float) -> Any:
+        return x if factor == 1 else g.node("Mul", x, g.number(factor, outputs[0].dtype))
 
     product = scaled(g.node("MatMul", a.batch1, a.batch2), a.alpha)
     return g.node("Add", scaled(a.input, a.beta), product) if a.beta else product
@@ -167,8 +167,8 @@ def _group_norm(g: Recording, a: Any, outputs: list[Value]) -> Any:
     normalized = g.node("Reshape", normalized, Ints(x.shape))
     for op, parameter in (("Mul", a.weight), ("Add", a.bias)):
         if parameter is not None:
-            by = g.node("Unsqueeze", g.cast(parameter, dtype), Ints(range(1, x.ndim - 1)))
-            normalized = g.node(op, normalized, by)
+            expanded = g.node("Unsqueeze", g.cast(parameter, dtype), Ints(range(1, x.ndim - 1)))
+            normalized = g.node(op, normalized, expanded)
     return normalized
 
 

@@ -48,19 +48,19 @@ def _layer(
         attributes["activations"] = [activation] * n
     n_states = 2 if op == "LSTM" else 1
     output, *last = g.node(op, x, w, r, bias, None, *state, outputs=1 + n_states, **attributes)
-    turned = g.node("Transpose", output, perm=[0, 2, 1, 3])
-    return g.node("Reshape", turned, Ints((0, 0, -1))), last
+    transposed = g.node("Transpose", output, perm=[0, 2, 1, 3])
+    return g.node("Reshape", transposed, Ints((0, 0, -1))), last
 
 
 def _network(name: str) -> Row:
     def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
         n = 2 if a.bidirectional else 1
-        each = 4 if a.bias else 2
-        if len(a.params) != a.num_layers * n * each:
+        n_arrays = 4 if a.bias else 2
+        if len(a.params) != a.num_layers * n * n_arrays:
             raise unsupported(name, "proj_size must be 0")
         if a.dropout and a.training and a.num_layers > 1:
             raise unsupported(name, "dropout must be 0; call eval()")
-        params = [list(a.params[i : i + each]) for i in range(0, len(a.params), each)]
+        params = [list(a.params[i : i + n_arrays]) for i in range(0, len(a.params), n_arrays)]
         x, axis = _time_first(g, a)
         states = _states(g, a, n)
         ends = []

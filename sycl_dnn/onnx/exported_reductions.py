@@ -42,8 +42,8 @@ ROWS |= {name: _reduction(op) for name, op in {
 
 def _logical(op: str) -> Row:
     def write(g: Recording, a: Any, outputs: list[Value]) -> Any:
-        whole = g.node("Cast", g.cast(a.input, "bool"), to=6)
-        result = reduced(g, op, whole, axes_of(a.input, a.dim), a.keepdim)
+        integers = g.node("Cast", g.cast(a.input, "bool"), to=6)
+        result = reduced(g, op, integers, axes_of(a.input, a.dim), a.keepdim)
         return g.node("Cast", result, to=9)
 
     return write

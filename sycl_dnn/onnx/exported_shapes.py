@@ -94,9 +94,9 @@ def _roll(g: Recording, a: Any, outputs: list[Value]) -> Any:
     pairs = [v if isinstance(v, (tuple, list)) else (v,) for v in (a.shifts, a.dims)]
     x: Any = a.input
     for shift, dim in zip(*pairs, strict=True):
-        by = shift % a.input.shape[dim]
-        if by:
-            parts = sliced(g, x, dim, -by, _END), sliced(g, x, dim, 0, -by)
+        distance = shift % a.input.shape[dim]
+        if distance:
+            parts = sliced(g, x, dim, -distance, _END), sliced(g, x, dim, 0, -distance)
             x = g.node("Concat", *parts, axis=dim)
     return x if x is not a.input else g.node("Identity", x)
 

@@ -59,8 +59,8 @@ def _erf(call: Call, x: Any) -> Any:
 
 @delayed_form("Add")
 def _add(call: Call, a: Any, b: Any) -> Any:
-    for erf, one in ((a, b), (b, a)):
-        if isinstance(erf, _Erf) and _is_close(_number(one), 1.0):
+    for erf, summand in ((a, b), (b, a)):
+        if isinstance(erf, _Erf) and _is_close(_number(summand), 1.0):
             return _Weighted(as_written(call, a, b), erf.x, 1.0, False)
     return None
 

@@ -96,8 +96,8 @@ def _gather_nd(call: Call, x: Any, index: Any) -> Any:
     batch, rest = tuple(x.shape[:n]), index.shape[n:-1]
     grid = np.indices(batch).reshape(n, *batch, *(1,) * len(rest))
     places = [call.device(np.ascontiguousarray(np.broadcast_to(g, (*batch, *rest)))) for g in grid]
-    every = (*places, *_index_per_axis(index, x, n))
-    return x[every]
+    indices = (*places, *_index_per_axis(index, x, n))
+    return x[indices]
 
 
 @operator("ScatterND")
@@ -182,9 +182,9 @@ def _unique(call: Call, x: Any) -> Any:
 
 @operator("NonMaxSuppression", host=(2, 3, 4), step=True)
 def _nms(
-    call: Call, boxes: Any, scores: Any, most: Any = None, overlap: Any = None, least: Any = None
+    call: Call, boxes: Any, scores: Any, limit: Any = None, overlap: Any = None, least: Any = None
 ) -> Any:
-    count = 0 if most is None else int(most.item())
+    count = 0 if limit is None else int(limit.item())
     bound = 0.0 if overlap is None else float(overlap.item())
     corners, values = call.host(boxes), call.host(scores)
     if call.get("center_point_box", 0):

@@ -107,8 +107,8 @@ def rescaled(total: Any, factor: Any, zero: Any, bias: Any, dtype: str) -> Tenso
     operands = [total, factor, zero] if bias is None else [total, factor, zero, bias]
 
     def definition(total: Node, factor: Node, zero: Node, *bias: Node) -> Node:
-        whole = cast(total + bias[0] if bias else total, "float32")
-        return _integers(whole * factor, zero, dtype)
+        wide = cast(total + bias[0] if bias else total, "float32")
+        return _integers(wide * factor, zero, dtype)
 
     return computed(definition, *operands)
 

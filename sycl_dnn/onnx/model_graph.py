@@ -132,10 +132,10 @@ class Graph:
                 nodes.append(Node(proto_node, versions))
                 needed |= nodes[-1].reads
         self.nodes: list[Node] = nodes[::-1]
-        own = {i.name for i in self.inputs} | set(self.constants)
+        defined = {i.name for i in self.inputs} | set(self.constants)
         computed = {o for n in self.nodes for o in n.outputs}
         #: Values from enclosing graphs.
-        self.captured: frozenset[str] = frozenset(needed - own - computed)
+        self.captured: frozenset[str] = frozenset(needed - defined - computed)
         self._note_last_reads()
         #: Whether values are needed on the host, so that the graph cannot be one program.
         self.has_steps = any(n.operator and n.operator.is_step for n in self.all_nodes())
@@ -151,9 +151,9 @@ class Graph:
 
     def _constant_ids(self) -> frozenset[int]:
         attributes = (v for n in self.nodes for v in n.attributes.values())
-        own = [v for v in (*self.constants.values(), *attributes) if isinstance(v, np.ndarray)]
+        arrays = [v for v in (*self.constants.values(), *attributes) if isinstance(v, np.ndarray)]
         nested = (i for n in self.nodes for g in n.graphs.values() for i in g.constant_ids)
-        return frozenset((*map(id, own), *nested))
+        return frozenset((*map(id, arrays), *nested))
 
     def maker(self, name: str) -> Node:
         """Return the node that computes a value."""

@@ -24,9 +24,11 @@ _CONV = (F.conv1d, F.conv2d, F.conv3d)
 def _pooled(call: Call, x: Any) -> tuple[int, Windows, list[int]]:
     """Return the rank, windows with padding extended to the last one, and their counts."""
     rank, sizes = rank_of(call, x), x.shape[2:]
-    over = windows(call, sizes, call.need("kernel_shape"))
+    window = windows(call, sizes, call.need("kernel_shape"))
     counts, pads = [], []
-    for n, s, e, (low, high) in zip(sizes, over.strides, over.extents, over.pads, strict=True):
+    for n, s, e, (low, high) in zip(
+        sizes, window.strides, window.extents, window.pads, strict=True
+    ):
         room = n + low + high - e
         count = (-(-room // s) if call.get("ceil_mode", 0) else room // s) + 1
         if call.get("ceil_mode", 0) and (count - 1) * s >= n + low:
@@ -37,13 +39,13 @@ def _pooled(call: Call, x: Any) -> tuple[int, Windows, list[int]]:
         pads.append((low, (count - 1) * s + e - n - low))
     padded = [n + low + high for n, (low, high) in zip(sizes, pads, strict=True)]
     check_size([*x.shape[:2], *padded])
-    return rank, over._replace(pads=pads), counts
+    return rank, window._replace(pads=pads), counts
 
 
-def _symmetric_padding(over: Windows, sizes: Any) -> tuple[int, ...] | None:
+def _symmetric_padding(window: Windows, sizes: Any) -> tuple[int, ...] | None:
     """Return torch's symmetric padding for the same windows; None if there is none."""
     padding = []
-    for (low, high), k, s in zip(over.pads, over.kernel, over.strides, strict=True):
+    for (low, high), k, s in zip(window.pads, window.kernel, window.strides, strict=True):
         # A remainder of less than a stride is not covered by any window.
         if not (high <= low < high + s and 2 * low <= k):
             return None
@@ -53,14 +55,14 @@ def _symmetric_padding(over: Windows, sizes: Any) -> tuple[int, ...] | None:
 
 @operator("MaxPool")
 def _max_pool(call: Call, x: Any) -> Any:
-    rank, over, _ = _pooled(call, x)
+    rank, window, _ = _pooled(call, x)
     dtype = name_of(x)
     wide = x if is_float(x) else F.astype(x, "float32")
-    before, pads = _symmetric_padding(over, x.shape[2:]), [(0, 0)] * rank
+    before, pads = _symmetric_padding(window, x.shape[2:]), [(0, 0)] * rank
     if before is None:
         low = -math.inf if is_float(x) else float(np.iinfo(dtype).min)
-        wide, before, pads = F.pad(wide, widths(over.pads), value=low), (0,) * rank, over.pads
-    pool, rest = _MAX[rank - 1], (over.kernel, over.strides, before, over.dilations)
+        wide, before, pads = F.pad(wide, widths(window.pads), value=low), (0,) * rank, window.pads
+    pool, rest = _MAX[rank - 1], (window.kernel, window.strides, before, window.dilations)
     if call.n_outputs == 1:
         return F.astype(pool(wide, *rest), dtype)
     maxima, index = pool(wide, *rest, return_indices=True)
@@ -86,56 +88,58 @@ def _flat_index(call: Call, index: Any, shape: Any, padded: Any, pads: Any) -> A
     return flat_index
 
 
-def _window_sums(call: Call, x: Any, rank: int, over: Windows) -> Any:
+def _window_sums(call: Call, x: Any, rank: int, window: Windows) -> Any:
     """Return the sum of each window."""
-    padded = F.pad(x, widths(over.pads)) if any(map(any, over.pads)) else x
-    if max(over.dilations) == 1:
-        return _AVERAGE[rank - 1](padded, over.kernel, over.strides) * math.prod(over.kernel)
-    ones = call.device(np.ones((x.shape[1], 1, *over.kernel), name_of(x)))
-    return _CONV[rank - 1](padded, ones, None, over.strides, 0, over.dilations, x.shape[1])
+    padded = F.pad(x, widths(window.pads)) if any(map(any, window.pads)) else x
+    if max(window.dilations) == 1:
+        return _AVERAGE[rank - 1](padded, window.kernel, window.strides) * math.prod(window.kernel)
+    ones = call.device(np.ones((x.shape[1], 1, *window.kernel), name_of(x)))
+    return _CONV[rank - 1](padded, ones, None, window.strides, 0, window.dilations, x.shape[1])
 
 
 @operator("AveragePool")
 def _average_pool(call: Call, x: Any) -> Any:
-    rank, over, counts = _pooled(call, x)
+    rank, window, counts = _pooled(call, x)
     with_pads = bool(call.get("count_include_pad", 0))
-    before = _symmetric_padding(over, x.shape[2:])
-    if before is not None and max(over.dilations) == 1 and not call.get("ceil_mode", 0):
-        return _AVERAGE[rank - 1](x, over.kernel, over.strides, before, False, with_pads)
-    whole = windows(call, x.shape[2:], over.kernel).pads
+    before = _symmetric_padding(window, x.shape[2:])
+    if before is not None and max(window.dilations) == 1 and not call.get("ceil_mode", 0):
+        return _AVERAGE[rank - 1](x, window.kernel, window.strides, before, False, with_pads)
+    full_pads = windows(call, x.shape[2:], window.kernel).pads
     n_summed = np.ones((), np.int64)
     for axis in range(rank):
-        starts = np.arange(counts[axis]) * over.strides[axis] - over.pads[axis][0]
-        places = starts[:, None] + np.arange(over.kernel[axis]) * over.dilations[axis]
-        low, high = whole[axis] if with_pads else (0, 0)
+        starts = np.arange(counts[axis]) * window.strides[axis] - window.pads[axis][0]
+        places = starts[:, None] + np.arange(window.kernel[axis]) * window.dilations[axis]
+        low, high = full_pads[axis] if with_pads else (0, 0)
         inside = ((places >= -low) & (places < x.shape[2 + axis] + high)).sum(1)
         n_summed = n_summed[..., None] * inside
-    return _window_sums(call, x, rank, over) / call.device(n_summed.astype(name_of(x)))
+    return _window_sums(call, x, rank, window) / call.device(n_summed.astype(name_of(x)))
 
 
 @operator("LpPool")
 def _lp_pool(call: Call, x: Any) -> Any:
-    rank, over, _ = _pooled(call, x)
+    rank, window, _ = _pooled(call, x)
     p = float(call.get("p", 2))
-    return F.pow(_window_sums(call, F.pow(F.abs(x), p), rank, over), 1 / p)
+    return F.pow(_window_sums(call, F.pow(F.abs(x), p), rank, window), 1 / p)
 
 
 @operator("MaxUnpool", 9, host=(2,))
 def _max_unpool(call: Call, x: Any, index: Any, shape: Any = None) -> Any:
     rank_of(call, x)
     n, channels, *sizes = x.shape
-    over = windows(call, sizes, call.need("kernel_shape"))
-    own = [
+    window = windows(call, sizes, call.need("kernel_shape"))
+    full = [
         (s - 1) * t - low - high + k
-        for s, t, k, (low, high) in zip(sizes, over.strides, over.kernel, over.pads, strict=True)
+        for s, t, k, (low, high) in zip(
+            sizes, window.strides, window.kernel, window.pads, strict=True
+        )
     ]
-    output_sizes = own if shape is None else call.ints(shape)[2:]
-    blank = F.full((n * channels * math.prod(own),), 0.0, device=call.run.queue)
+    output_sizes = full if shape is None else call.ints(shape)[2:]
+    blank = F.full((n * channels * math.prod(full),), 0.0, device=call.run.queue)
     # Indices refer to the input size of the pooling.
     flat = F.reshape(F.astype(index, "int64"), (-1,))
-    unpooled = F.reshape(F.scatter(blank, 0, flat, F.reshape(x, (-1,))), (n, channels, *own))
-    more = [(0, b - a) for a, b in zip(own, output_sizes, strict=True)]
-    return F.pad(unpooled, widths(more)) if any(map(any, more)) else unpooled
+    unpooled = F.reshape(F.scatter(blank, 0, flat, F.reshape(x, (-1,))), (n, channels, *full))
+    pads = [(0, b - a) for a, b in zip(full, output_sizes, strict=True)]
+    return F.pad(unpooled, widths(pads)) if any(map(any, pads)) else unpooled
 
 
 def _spatial_axes(x: Any) -> tuple[int, ...]:

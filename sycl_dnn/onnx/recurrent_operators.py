@@ -113,27 +113,27 @@ def _run_whole(call: Call, kind: Kind, x: Any, weights: list[Weights], state: li
     return output, list(last) if isinstance(last, tuple) else [last]
 
 
-def _lstm_step(x: Any, h: Any, c: Any, one: Weights, act: list[Activation], call: Call) -> Any:
-    gates = x + F.matmul(h, F.transpose(one.state, 0, 1))
+def _lstm_step(x: Any, h: Any, c: Any, w: Weights, act: list[Activation], call: Call) -> Any:
+    gates = x + F.matmul(h, F.transpose(w.state, 0, 1))
     i, o, f, g = F.chunk(gates, 4, 1)
-    if one.peepholes is not None:
-        p_i, p_o, p_f = F.chunk(one.peepholes, 3, 0)
+    if w.peepholes is not None:
+        p_i, p_o, p_f = F.chunk(w.peepholes, 3, 0)
         i, f = i + p_i * c, f + p_f * c
     i = act[0](i)
     f = 1 - i if call.get("input_forget", 0) else act[0](f)
     c = f * c + i * act[1](g)
-    o = act[0](o if one.peepholes is None else o + p_o * c)
+    o = act[0](o if w.peepholes is None else o + p_o * c)
     return o * act[2](c), c
 
 
-def _gru_step(x: Any, h: Any, c: Any, one: Weights, act: list[Activation], call: Call) -> Any:
+def _gru_step(x: Any, h: Any, c: Any, w: Weights, act: list[Activation], call: Call) -> Any:
     size = h.shape[1]
-    turned = F.transpose(one.state, 0, 1)
-    bias = F.narrow(F.chunk(one.bias, 2, 0)[1], 0, 2 * size, size) if one.bias is not None else 0.0
+    state_w = F.transpose(w.state, 0, 1)
+    bias = F.narrow(F.chunk(w.bias, 2, 0)[1], 0, 2 * size, size) if w.bias is not None else 0.0
     z, r, _ = F.chunk(x, 3, 1)
-    both = F.matmul(h, F.narrow(turned, 1, 0, 2 * size))
-    z, r = act[0](z + F.narrow(both, 1, 0, size)), act[0](r + F.narrow(both, 1, size, size))
-    last, x_n = F.narrow(turned, 1, 2 * size, size), F.narrow(x, 1, 2 * size, size)
+    zr = F.matmul(h, F.narrow(state_w, 1, 0, 2 * size))
+    z, r = act[0](z + F.narrow(zr, 1, 0, size)), act[0](r + F.narrow(zr, 1, size, size))
+    last, x_n = F.narrow(state_w, 1, 2 * size, size), F.narrow(x, 1, 2 * size, size)
     if call.get("linear_before_reset", 0):
         n = act[1](x_n + r * (F.matmul(h, last) + bias))
     else:
@@ -141,16 +141,16 @@ def _gru_step(x: Any, h: Any, c: Any, one: Weights, act: list[Activation], call:
     return (1 - z) * n + z * h, c
 
 
-def _rnn_step(x: Any, h: Any, c: Any, one: Weights, act: list[Activation], call: Call) -> Any:
-    return act[0](x + F.matmul(h, F.transpose(one.state, 0, 1))), c
+def _rnn_step(x: Any, h: Any, c: Any, w: Weights, act: list[Activation], call: Call) -> Any:
+    return act[0](x + F.matmul(h, F.transpose(w.state, 0, 1))), c
 
 
 _STEPS = {"LSTM": _lstm_step, "GRU": _gru_step, "RNN": _rnn_step}
 
 
-def _input_bias(kind: Kind, one: Weights) -> Any:
+def _input_bias(kind: Kind, w: Weights) -> Any:
     """Return the input bias of all steps; the GRU's last state gate has its own."""
-    first, second = F.chunk(one.bias, 2, 0)
+    first, second = F.chunk(w.bias, 2, 0)
     if kind.gates != 3:
         return first + second
     size = first.shape[0] // 3
@@ -159,19 +159,19 @@ def _input_bias(kind: Kind, one: Weights) -> Any:
 
 
 def _direction(
-    call: Call, kind: Kind, x: Any, one: Weights, state: list[Any], lengths: Any, is_back: bool,
+    call: Call, kind: Kind, x: Any, w: Weights, state: list[Any], lengths: Any, is_back: bool,
     act: list[Activation],
 ) -> tuple[Any, list[Any]]:  # fmt: skip
     """Run one direction step by step."""
     steps, n = x.shape[:2]
-    projected = F.matmul(x, F.transpose(one.input, 0, 1))
-    if one.bias is not None:
-        projected = projected + _input_bias(kind, one)
+    projected = F.matmul(x, F.transpose(w.input, 0, 1))
+    if w.bias is not None:
+        projected = projected + _input_bias(kind, w)
     step = _STEPS[call.op.removeprefix("DynamicQuantize")]
     h, c = state[0], state[1] if len(state) > 1 else state[0]
     rows: list[Any] = [None] * steps
     for t in reversed(range(steps)) if is_back else range(steps):
-        new_h, new_c = step(F.select(projected, 0, t), h, c, one, act, call)
+        new_h, new_c = step(F.select(projected, 0, t), h, c, w, act, call)
         if lengths is not None:
             is_on = F.reshape(F.gt(lengths, t), (n, 1))
             row = F.where(is_on, new_h, F.full_like(new_h, 0.0))
@@ -207,13 +207,13 @@ def run(call: Call, kind: Kind, x: Any, weights: list[Weights], lengths: Any, st
         output, last = _run_whole(call, kind, x, weights, state)
     else:
         act = _activations(call, kind, len(weights))
-        each = len(act) // len(weights)
+        n_activations = len(act) // len(weights)
         by_direction = [
             _direction(
-                call, kind, x, one, [F.select(s, 0, d) for s in state], lengths,
+                call, kind, x, w, [F.select(s, 0, d) for s in state], lengths,
                 d == 1 or call.get("direction", "forward") == "reverse",
-                act[d * each : (d + 1) * each],
-            ) for d, one in enumerate(weights)
+                act[d * n_activations : (d + 1) * n_activations],
+            ) for d, w in enumerate(weights)
         ]  # fmt: skip
         output = F.stack([rows for rows, _ in by_direction], 1)
         last = [F.stack(list(s), 0) for s in zip(*(s for _, s in by_direction), strict=True)]
@@ -223,11 +223,11 @@ def run(call: Call, kind: Kind, x: Any, weights: list[Weights], lengths: Any, st
     return (output, *last)
 
 
-def _network(call: Call, kind: Kind, x: Any, lengths: Any, state: list[Any], *every: Any) -> Any:
+def _network(call: Call, kind: Kind, x: Any, lengths: Any, state: list[Any], *params: Any) -> Any:
     """Run a network given the weights W, R, B, P of all directions."""
     weights = [
-        Weights(*(v if v is None else F.select(v, 0, d) for v in every))
-        for d in range(every[0].shape[0])
+        Weights(*(v if v is None else F.select(v, 0, d) for v in params))
+        for d in range(params[0].shape[0])
     ]
     return run(call, kind, x, weights, lengths, state)
 

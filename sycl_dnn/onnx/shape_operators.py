@@ -214,11 +214,11 @@ def _center_crop_pad(call: Call, x: Any, shape: Any) -> Any:
     axes = checked_axes(call, call.get("axes", range(len(x.shape))), len(x.shape))
     pairs = [(0, 0)] * len(x.shape)
     for axis, size in zip(axes, call.ints(shape), strict=True):
-        more = size - x.shape[axis]
-        if more < 0:
-            x = F.narrow(x, axis, -more // 2, size)
+        growth = size - x.shape[axis]
+        if growth < 0:
+            x = F.narrow(x, axis, -growth // 2, size)
         else:
-            pairs[axis] = (more // 2, more - more // 2)
+            pairs[axis] = (growth // 2, growth - growth // 2)
     return F.pad(x, widths(pairs)) if any(map(any, pairs)) else x
 
 

@@ -32,8 +32,8 @@ def _affine_grid(call: Call, theta: Any, size: Any) -> Any:
 
 @operator("RoiAlign", 10)
 def _roi_align(call: Call, x: Any, rois: Any, batch: Any) -> Any:
-    way = call.get("coordinate_transformation_mode", "half_pixel")
-    aligned = call.version >= 16 and way == "half_pixel"
+    coordinates = call.get("coordinate_transformation_mode", "half_pixel")
+    aligned = call.version >= 16 and coordinates == "half_pixel"
     boxes = F.cat([F.reshape(F.astype(batch, name_of(rois)), (-1, 1)), rois], 1)
     size = call.get("output_height", 1), call.get("output_width", 1)
     ratio = call.get("sampling_ratio", 0)
@@ -48,15 +48,15 @@ def _deform_conv(
     call: Call, x: Any, w: Any, offset: Any, bias: Any = None, mask: Any = None
 ) -> Any:
     n, channels, height, width = x.shape
-    over = windows(call, (height, width), w.shape[2:])
+    window = windows(call, (height, width), w.shape[2:])
     groups, parts = call.get("group", 1), call.get("offset_group", 1)
-    taps, (rows, columns) = over.kernel[0] * over.kernel[1], offset.shape[2:]
+    taps, (rows, columns) = window.kernel[0] * window.kernel[1], offset.shape[2:]
     offset = F.reshape(offset, (n, parts, taps, 2, rows, columns))
     tops, lefts = np.meshgrid(
-        *(np.arange(k) * d for k, d in zip(over.kernel, over.dilations, strict=True)),
+        *(np.arange(k) * d for k, d in zip(window.kernel, window.dilations, strict=True)),
         indexing="ij",
     )
-    start = _tap_positions(over, tops, lefts, rows, columns)
+    start = _tap_positions(window, tops, lefts, rows, columns)
     places = offset + call.device(start.astype(name_of(x)))
     sizes = np.array([height, width], name_of(x)).reshape(2, 1, 1)
     places = places * call.device(2 / np.maximum(sizes - 1, 1)) - 1.0
@@ -67,22 +67,22 @@ def _deform_conv(
     samples = F.reshape(samples, (n, parts, channels // parts, taps, rows, columns))
     if mask is not None:
         samples = samples * F.reshape(mask, (n, parts, 1, taps, rows, columns))
-    each = channels // groups
-    samples = F.reshape(samples, (n, groups, each * taps, rows * columns))
-    weights = F.reshape(w, (groups, w.shape[0] // groups, each * taps))
+    group_channels = channels // groups
+    samples = F.reshape(samples, (n, groups, group_channels * taps, rows * columns))
+    weights = F.reshape(w, (groups, w.shape[0] // groups, group_channels * taps))
     output = F.reshape(F.matmul(weights, samples), (n, w.shape[0], rows, columns))
     return output if bias is None else output + F.reshape(bias, (-1, 1, 1))
 
 
-def _starts(over: Windows, axis: int, n: int) -> np.ndarray:
-    return np.arange(n) * over.strides[axis] - over.pads[axis][0]
+def _starts(window: Windows, axis: int, n: int) -> np.ndarray:
+    return np.arange(n) * window.strides[axis] - window.pads[axis][0]
 
 
-def _tap_positions(over: Windows, tops: Any, lefts: Any, rows: int, columns: int) -> np.ndarray:
+def _tap_positions(window: Windows, tops: Any, lefts: Any, rows: int, columns: int) -> np.ndarray:
     """Return each tap's position without offsets, (taps, 2, rows, columns)."""
     positions = np.empty((int(tops.size), 2, rows, columns))
-    positions[:, 0] = tops.reshape(-1, 1, 1) + _starts(over, 0, rows)[:, None]
-    positions[:, 1] = lefts.reshape(-1, 1, 1) + _starts(over, 1, columns)
+    positions[:, 0] = tops.reshape(-1, 1, 1) + _starts(window, 0, rows)[:, None]
+    positions[:, 1] = lefts.reshape(-1, 1, 1) + _starts(window, 1, columns)
     return positions
 
 

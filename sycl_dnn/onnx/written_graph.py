@@ -182,22 +182,22 @@ class Symbols:
             self._sizes[symbol] = graph.node("Shape", name, start=axis, end=axis + 1)
         return self._sizes[symbol]
 
-    def ints(self, graph: Recording, columns: Sequence[Sequence[int]], what: str) -> Any:
+    def ints(self, graph: Recording, columns: Sequence[Sequence[int]], reader: str) -> Any:
         """Return integers as an input of a node; each is a sequence of its values by setting."""
         parts: list[Any] = []
         for values in columns:
             if len(set(values)) > 1:
-                parts.append(self._expression(graph, values, what))
+                parts.append(self._expression(graph, values, reader))
             elif parts and isinstance(parts[-1], Ints):
                 parts[-1] = Ints((*parts[-1], values[0]))
             else:
                 parts.append(Ints((values[0],)))
         return parts[0] if len(parts) == 1 else graph.node("Concat", *parts, axis=0)
 
-    def _expression(self, graph: Recording, values: Sequence[int], what: str) -> Any:
+    def _expression(self, graph: Recording, values: Sequence[int], reader: str) -> Any:
         expression = self.linear(values) or self.product(values)
         if expression is None:
-            raise unsupported(what, f"a number is {list(values)} for sizes {self.settings}")
+            raise unsupported(reader, f"a number is {list(values)} for sizes {self.settings}")
         terms: list[Any] = []
         for names, factor in expression.items():
             term: Any = Ints((factor.numerator,))
@@ -238,19 +238,19 @@ def _input(
     symbols: Symbols,
 ) -> Any:  # fmt: skip
     """Return an input of a node, with numbers that depend on sizes computed in the graph."""
-    values, what = [n.inputs[at] for n in nodes], nodes[0].outputs[0]
+    values, reader = [n.inputs[at] for n in nodes], nodes[0].outputs[0]
     if isinstance(values[0], str) or all(_same(v, values[0]) for v in values):
         return values[0]
     if isinstance(values[0], np.ndarray):
-        return _constant(graph, values, symbols, what)
+        return _constant(graph, values, symbols, reader)
     if len({len(v) for v in values}) > 1:
-        raise unsupported(what, f"it has other axes for sizes {symbols.settings}")
+        raise unsupported(reader, f"it has other axes for sizes {symbols.settings}")
     columns = list(zip(*values, strict=True))
     if nodes[0].op == "Reshape" and 0 not in values[0]:
         source = nodes[0].inputs[0]
         shapes = [r.shapes.get(source, ()) for r in recordings]
         columns = _copied_sizes(columns, shapes)
-    return symbols.ints(graph, columns, what)
+    return symbols.ints(graph, columns, reader)
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -275,22 +275,22 @@ def _copied_sizes(
     return columns
 
 
-def _constant(graph: Recording, values: Sequence[np.ndarray], symbols: Symbols, what: str) -> Any:
+def _constant(graph: Recording, values: Sequence[np.ndarray], symbols: Symbols, reader: str) -> Any:
     """Return a constant whose size depends on symbols: a repeated number, or a range."""
     flat = [v.ravel() for v in values]
     longest = max(flat, key=len)
     if longest.size and len({v.ndim for v in values}) == 1:
         if all((v == longest[0]).all() for v in flat):
-            shape = symbols.ints(graph, list(zip(*(v.shape for v in values), strict=True)), what)
+            shape = symbols.ints(graph, list(zip(*(v.shape for v in values), strict=True)), reader)
             return graph.node("Expand", longest[:1].reshape(()), shape)
         start, step = (int(v) for v in (longest[0], longest[1] - longest[0]))
         counted = start + step * np.arange(longest.size)
         if values[0].ndim == 1 and all((v == counted[: v.size]).all() for v in flat):
-            end = symbols.ints(graph, [[start + step * v.size for v in flat]], what)
+            end = symbols.ints(graph, [[start + step * v.size for v in flat]], reader)
             first, by = (np.asarray(v, np.int64) for v in (start, step))
-            whole = graph.node("Range", first, graph.node("Squeeze", end, Ints((0,))), by)
-            return graph.node("Cast", whole, to=type_number(longest.dtype.name))
-    raise unsupported(what, f"a constant depends on sizes, {symbols.settings}")
+            numbers = graph.node("Range", first, graph.node("Squeeze", end, Ints((0,))), by)
+            return graph.node("Cast", numbers, to=type_number(longest.dtype.name))
+    raise unsupported(reader, f"a constant depends on sizes, {symbols.settings}")
 
 
 def without_unused(nodes: Sequence[Node], outputs: Sequence[str]) -> list[Node]:

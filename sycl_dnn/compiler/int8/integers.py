@@ -319,8 +319,8 @@ class _Rewriting:
         wide = trace.convert(origin(self._graph, node.inputs["weights"]), "float32")
         axes = [a for a in range(wide.ndim) if not _output_mask(node, wide) >> a & 1]
         largest = F.amax(F.abs(wide), axes, True) if axes else F.abs(wide)
-        most = _LARGEST if self._is_exact else _LARGEST_IN_PAIRS
-        scales = F.maximum(largest * (1 / most), 1e-12)
+        limit = _LARGEST if self._is_exact else _LARGEST_IN_PAIRS
+        scales = F.maximum(largest * (1 / limit), 1e-12)
         # A row-major copy, since later nodes read it in any shape.
         return trace.convert(div(wide, scales), "int8"), reshape(scales, (scales.size,))
 

@@ -115,12 +115,12 @@ def _is_even(call: tuple[str, tuple[Any, ...]]) -> bool:
 
 def _is_outermost(tensor: Tensor) -> bool:
     """Whether the parts of a batch are contiguous."""
-    desc, whole = tensor.desc, tensor.storage.desc
+    desc, stored = tensor.desc, tensor.storage.desc
     return bool(
         desc.is_plain and not tensor.offset and layout.is_dense(desc)
         and desc.strides[0] >= max(desc.strides)
-        and whole is not None and whole.is_plain and whole.dims[0] == desc.dims[0]
-        and whole.get_size() == desc.get_size()
+        and stored is not None and stored.is_plain and stored.dims[0] == desc.dims[0]
+        and stored.get_size() == desc.get_size()
     )  # fmt: skip
 
 
@@ -276,10 +276,10 @@ def _batch_of(node: Node) -> int | None:
 
 def _slice_run(graph: Graph, run: list[Node], cache: int) -> None:
     batch = _batch_of(run[0]) or 1
-    most = max(map(_n_bytes, run)) // batch
+    item_bytes = max(map(_n_bytes, run)) // batch
     cut = Cut(
         batch,
-        size_of_parts(batch, int(cache * _ENOUGH) // max(most, 1)),
+        size_of_parts(batch, int(cache * _ENOUGH) // max(item_bytes, 1)),
         _inner_storages(graph, run),
     )
     pieces: dict[int, list[tuple[Node, Any]]] = {}
@@ -300,14 +300,14 @@ def _slice_run(graph: Graph, run: list[Node], cache: int) -> None:
     graph.drop(run)
 
 
-def size_of_parts(batch: int, most: int) -> int:
-    """Return the part size for a batch, at most ``most``.
+def size_of_parts(batch: int, limit: int) -> int:
+    """Return the part size for a batch, at most ``limit``.
 
     Parts are equal unless that makes them much smaller; else the last one is shorter.
     """
-    most = max(1, min(most, batch - 1))
-    even = next(n for n in range(most, 0, -1) if batch % n == 0)
-    return even if 2 * even > most else -(-batch // -(-batch // most))
+    limit = max(1, min(limit, batch - 1))
+    even = next(n for n in range(limit, 0, -1) if batch % n == 0)
+    return even if 2 * even > limit else -(-batch // -(-batch // limit))
 
 
 def _inner_storages(graph: Graph, run: list[Node]) -> set[Storage]:

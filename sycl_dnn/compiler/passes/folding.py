@@ -76,10 +76,10 @@ def _factor_and_offset(
     """Return the (C,) vectors a and b for which the normalization is ``x * a + b``."""
     vectors = {"mean": mean, "var": var, "weight": weight, "bias": bias}
     v = {n: _per_channel(float32(t), 2) for n, t in vectors.items() if t is not None}
-    more = [pointwise.times(v["weight"])] if "weight" in v else []
-    a = pointwise.chain(v["var"], pointwise.scale(1.0, eps), pointwise.power(-0.5), *more)
-    more = [pointwise.plus(v["bias"])] if "bias" in v else []
-    b = pointwise.fused(A.binary_mul, v["mean"], a, pointwise.scale(-1.0), *more)
+    steps = [pointwise.times(v["weight"])] if "weight" in v else []
+    a = pointwise.chain(v["var"], pointwise.scale(1.0, eps), pointwise.power(-0.5), *steps)
+    steps = [pointwise.plus(v["bias"])] if "bias" in v else []
+    b = pointwise.fused(A.binary_mul, v["mean"], a, pointwise.scale(-1.0), *steps)
     return reshape(a, (mean.size,)), reshape(b, (mean.size,))
 
 

@@ -156,9 +156,9 @@ def _absorbed(graph: Graph, node: Node, readers: Sequence[Node]) -> Absorbed:
         if not isinstance(fused, Refusal):
             return fused, 1
     # Creating a descriptor is slow, so all readers are tried at once before the first alone.
-    for most in dict.fromkeys((len(readers), 1)):
+    for n_readers in dict.fromkeys((len(readers), 1)):
         draft, n, refusal = _Draft.of(node), 0, None
-        while n < most and (refusal := _extend(draft, readers[n])) is None:
+        while n < n_readers and (refusal := _extend(draft, readers[n])) is None:
             n += 1
         if not n:
             return refusal or Refusal(""), 0
@@ -173,11 +173,11 @@ def _report(
     fused: Node,
     node: Node,
     readers: Sequence[Node],
-    own: Sequence[str] | None,
+    own_names: Sequence[str] | None,
     labels: Sequence[str],
 ) -> None:
     """Name the fusions of a fused node: the work of a node and of its readers."""
-    fused.fused = list(node.fused if own is None else own)
+    fused.fused = list(node.fused if own_names is None else own_names)
     fused.refused = list(node.refused)
     for reader, label in zip(readers, labels, strict=True):
         fused.fused += [label] if label == _RELAID else [*reader.fused, label]

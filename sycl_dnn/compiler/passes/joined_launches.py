@@ -188,7 +188,7 @@ def _ready(graph: Graph) -> dict[Node, int]:
 
 def _by_row(tensors: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
     """Return the tensors of all launches, each named by the number of the launch and its name."""
-    pairs = [(f"{n}:{name}", t) for n, own in enumerate(tensors) for name, t in own.items()]
+    pairs = [(f"{n}:{name}", t) for n, by_name in enumerate(tensors) for name, t in by_name.items()]
     return dict(pairs)
 
 

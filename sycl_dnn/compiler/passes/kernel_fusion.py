@@ -132,9 +132,9 @@ class Fusion:
         for node in self._graph.readers(tensor.storage):
             group = self._groups.get(node)
             if group is not None and group.axes is not None:
-                own = [t for u in group.units for t in u.inputs.values()]
-                own = [t for t in own if t.storage is tensor.storage and t.shape == tensor.shape]
-                if any(_is_same(t, tensor) for t in own):
+                read = [t for u in group.units for t in u.inputs.values()]
+                read = [t for t in read if t.storage is tensor.storage and t.shape == tensor.shape]
+                if any(_is_same(t, tensor) for t in read):
                     yield node
 
     def _through_copies(self, unit: Unit) -> Unit:
@@ -235,7 +235,7 @@ class Fusion:
         graph = self._graph
         low, high = -1, None
         for unit in group.units:
-            own = graph.place(unit.nodes[-1])
+            unit_place = graph.place(unit.nodes[-1])
             users = [w for t in unit.inputs.values() for w in graph.writers(t.storage)]
             users += unit.copies
             users += [r for t in unit.outputs.values() for r in graph.readers(t.storage)]
@@ -243,7 +243,7 @@ class Fusion:
                 if user in group.nodes:
                     continue
                 place = self._place(user)
-                if graph.place(user) < own:
+                if graph.place(user) < unit_place:
                     low = max(low, place)
                 else:
                     high = place if high is None else min(high, place)
@@ -264,7 +264,7 @@ class Fusion:
         graph = self._graph
         groups = {id(g): g for g in self._groups.values() if len(g.units) > 1 or g.copies}.values()
         order = sorted(graph.nodes, key=graph.place)
-        gone: list[Node] = []
+        replaced: list[Node] = []
         for group in sorted(groups, key=lambda g: g.anchor):
             # Other groups were placed around this one, so its nodes move there in any case.
             nodes = self.recorded(group)
@@ -272,8 +272,8 @@ class Fusion:
                 nodes = [replace(node) for node in group.nodes]
             at = next(node for node in order if graph.place(node) >= group.anchor)
             graph.insert(nodes, before=at)
-            gone += group.nodes
-        graph.drop(gone)
+            replaced += group.nodes
+        graph.drop(replaced)
         copies = dict.fromkeys(copy for group in groups for copy in group.copies)
         graph.drop([copy for copy in copies if not graph.readers(copy.dst.storage)])
 

@@ -72,9 +72,9 @@ class Unit:
         self.is_nested = first is not None and (
             any(value.shape == self.shape for value in outputs) or _is_deep(inner)
         )
-        whole = [t for v, t in inputs.items() if v.shape == self.shape and v not in sources]
-        whole += [t for v, t in outputs.items() if v.shape == self.shape]
-        self.is_aligned = len({_strides(t) for t in whole}) < 2
+        full_tensors = [t for v, t in inputs.items() if v.shape == self.shape and v not in sources]
+        full_tensors += [t for v, t in outputs.items() if v.shape == self.shape]
+        self.is_aligned = len({_strides(t) for t in full_tensors}) < 2
 
     def in_frame(self, like: Tensor) -> Unit | None:
         """Return an element-wise unit over the axes of another view of its result."""

@@ -158,8 +158,8 @@ def _is_candidate(graph: Graph, node: Node, constants: AbstractSet[int]) -> bool
     if set(node.inputs) - _OPERANDS or any(id(t.storage) not in constants for t in coefficients):
         return False
     dst = node.dst
-    whole = layout.row_major(dst.desc.dims, dst.dtype)
-    is_whole = not dst.offset and dst.desc == whole and same_span(whole, dst.storage.desc)
+    row_major = layout.row_major(dst.desc.dims, dst.dtype)
+    is_whole = not dst.offset and dst.desc == row_major and same_span(row_major, dst.storage.desc)
     is_matrix = dst.desc.ndims == 2 and dst.is_float and dst.desc.size
     return bool(is_matrix) and is_whole and graph.is_inner(dst.storage)
 
