@@ -79,7 +79,7 @@ def default_queue(device: Any = None) -> dpctl.SyclQueue:
     Raises
     ------
     NoDeviceError
-        The device does not exist; the message says what was checked and what to type next.
+        The device does not exist; the message says what was checked and which command to run.
     TypeError
         ``device`` is something else.
 
@@ -129,7 +129,7 @@ def _devices_of_new_process(without: str = "") -> list[str]:
 
 
 def explain_absence() -> str:
-    """Explain which devices were checked and why they are unusable, and what to type next."""
+    """Explain which devices were checked, why they are unusable, and which command to run."""
     listed = [f"{d.filter_string} ({d.name})" for d in dpctl.get_devices()]
     text = ["no SYCL device that oneDNN can use (an Intel GPU or the CPU)"]
     text.append(f"dpctl lists: {', '.join(listed) or 'nothing'}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes of a function to the arrays that it was given: the caller's arrays have them, as in torch.
+"""Writes of a function to its arguments, which change the caller's arrays, as in torch.
 
 Until the function returns, an argument stands for its new value; then its memory is updated.
 """

@@ -64,8 +64,8 @@ def autocast(dtype: str | None = "bfloat16", enabled: bool = True) -> Iterator[N
     ValueError
         ``dtype`` is not one of these.
     Unimplemented
-        Raised by the functions inside: the device has no arithmetic in ``dtype``, and the policy is
-        ``set_fallback("error")``. Else such a device computes in float32, with one warning.
+        The functions inside raise it if the device has no arithmetic in ``dtype`` and the policy is
+        ``set_fallback("error")``. Otherwise it computes in float32, with one warning.
 
     Notes
     -----
@@ -78,15 +78,15 @@ def autocast(dtype: str | None = "bfloat16", enabled: bool = True) -> Iterator[N
       logsumexp, sum, mean, prod, var, std, norm, normalize, layer_norm, rms_norm, group_norm,
       local_response_norm, and all losses.
     - In the widest dtype of their inputs: arithmetic, comparisons, where, cat, stack, bilinear.
-    - In the dtype of their input: all others. batch_norm and instance_norm are among them, as in
-      torch; their sums are float32 in any case.
+    - In the dtype of their input: all others, including batch_norm and instance_norm, as in torch;
+      these always sum in float32.
 
-    float64, float8 and integers are never cast. Neither are products with quantized weights, and
-    calls with ``out``. The lists are those of ``torch.autocast`` for the CPU, with those for GPUs
-    where the former leave softmax, sums, norms and exponentials in bfloat16, and without the pools,
-    paddings and unpoolings that the former widen for lack of a kernel.
+    float64, float8, integers, products with quantized weights, and calls with ``out`` are not cast.
+    The lists are those of ``torch.autocast`` for the CPU, with two exceptions. Softmax, sums, norms
+    and exponentials follow the list for GPUs, since the one for the CPU leaves them in bfloat16.
+    Pools, paddings and unpoolings, which torch widens for lack of a kernel, are not cast.
 
-    A gradient is computed in the dtypes of the forward pass, wherever the pullback is called.
+    A gradient uses the dtypes of the forward pass, wherever the pullback is called.
     Narrow products are faster where the device has instructions for them: a GPU with matrix units,
     a CPU from ``avx512_core_bf16`` or AMX on. oneDNN emulates bfloat16 on other CPUs with AVX-512,
     several times slower than float32.

@@ -344,7 +344,7 @@ def memory() -> int:
 
 
 def clear() -> None:
-    """Drop all plans and the memory that is pooled for results; those in use finish first."""
+    """Drop all plans and the memory pooled for results; those in use finish first."""
     for owner in _each_owner():
         owner.clear()
     allocation.drop_all()

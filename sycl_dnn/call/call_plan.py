@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``_core.CallTable`` needs of a traced function, to repeat its calls without Python."""
+"""What ``_core.CallTable`` needs from a traced function to repeat its calls without Python."""
 
 from __future__ import annotations
 

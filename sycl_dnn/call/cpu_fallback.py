@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run on the CPU's engine what a GPU's engine does not support."""
+"""Fallback to the CPU engine for what a GPU engine does not support."""
 
 from __future__ import annotations
 

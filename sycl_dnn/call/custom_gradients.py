@@ -26,7 +26,7 @@ from sycl_dnn.trace.values import Tensor
 
 
 def stop_gradient(x: Any) -> Any:
-    """Return ``x``; for gradients, of any order, it is a constant.
+    """Return ``x``, which is constant to gradients of any order.
 
     Parameters
     ----------
@@ -225,18 +225,18 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     Parameters
     ----------
     function : callable
-        Takes and returns trees of arrays. Arrays that it refers to itself have gradients, too.
+        Takes and returns trees of arrays. Captured arrays have gradients, too.
 
     Returns
     -------
     callable
-        Outside of what is differentiated, it is ``function``.
+        Outside of differentiated functions it behaves like ``function``.
 
     Notes
     -----
     Inside ``compile``, the second computation is not merged with the first one. ``dropout`` drops
     the same elements both times, and running statistics are updated once. A function that reads
-    values (``if v > 0``, ``float(v)``) is not computed again: it keeps its intermediate values.
+    values (``if v > 0``, ``float(v)``) is not recomputed: it keeps its intermediate values.
 
     Source: Chen et al., "Training Deep Nets with Sublinear Memory Cost", arXiv:1604.06174.
 

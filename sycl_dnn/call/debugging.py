@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``debug_nans``: the first function whose result has a NaN or infinity that it produced itself."""
+"""``debug_nans``: finds the first function that produces a NaN or infinity itself."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class NonFiniteError(FloatingPointError):
 
 @contextlib.contextmanager
 def debug_nans() -> Iterator[None]:
-    """Raise at the first function whose result has a NaN or infinity that its arguments had not.
+    """Raise at the first function whose result has a NaN or infinity that its arguments lack.
 
     Within the ``with`` block each call is waited for and its results are checked. Functions of
     ``sycl_dnn.functional`` are named directly; for compiled functions and those passed to ``vjp``

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks and functions without gradients, by torch's names: ``no_grad``, ``inference_mode``."""
+"""Blocks and functions without gradients, under torch's names: ``no_grad``, ``inference_mode``."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ class _Simple(_Block):
 class no_grad(_Simple):  # noqa: N801
     """Compute without gradients, as ``torch.no_grad``.
 
-    In a function that is differentiated, what runs inside is a constant to gradients. Outside of
-    such functions it has no effect: gradients are only computed by ``grad`` and its kin.
+    In a differentiated function, what runs inside is constant to gradients. Elsewhere it has no
+    effect: only ``grad`` and similar transforms compute gradients.
 
     Parameters
     ----------
     function : callable, optional
-        What is decorated, in ``@no_grad`` without parentheses.
+        The decorated function, for ``@no_grad`` without parentheses.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class enable_grad(_Simple):  # noqa: N801
     Parameters
     ----------
     function : callable, optional
-        What is decorated, in ``@enable_grad`` without parentheses.
+        The decorated function, for ``@enable_grad`` without parentheses.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class enable_grad(_Simple):  # noqa: N801
 
 
 class set_grad_enabled(_Block):  # noqa: N801
-    """``enable_grad`` or ``no_grad`` by a value, in a ``with`` statement or as a decorator.
+    """``enable_grad`` or ``no_grad``, chosen by a value; a context manager and decorator.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class set_grad_enabled(_Block):  # noqa: N801
 
 
 class inference_mode(set_grad_enabled):  # noqa: N801
-    """``no_grad`` by another name, as ``torch.inference_mode``.
+    """Another name for ``no_grad``, as ``torch.inference_mode``.
 
     Parameters
     ----------

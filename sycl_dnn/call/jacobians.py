@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``jvp``, ``hvp``, ``jacobian``, ``hessian``: derivatives along directions, and whole ones.
+"""``jvp``, ``hvp``, ``jacobian``, ``hessian``: directional derivatives, and full ones.
 
-All are gradients of gradients: the pullback of a function is linear in what it pulls back, and the
-pullback of that linear function pushes tangents forward.
+All are gradients of gradients: a pullback is linear in its argument, and the pullback of that
+linear function pushes tangents forward.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ def jvp(
     primals : tuple
         The positional arguments: trees of arrays.
     tangents : tuple
-        The direction: nested as ``primals``, each array of the shape and dtype of its primal. None
-        stands for zeros, and for the tangents of integers.
+        The direction: nested like ``primals``, each array with the shape and dtype of its primal.
+        None stands for zeros, and for the tangents of integers.
     has_aux : bool
-        Whether the function returns a pair: the value, and something else, returned unchanged.
+        Whether the function returns a pair: the value, and other data to return unchanged.
 
     Returns
     -------
     tuple
         ``(y, dy)`` or ``(y, dy, aux)``; ``dy``, the product of the Jacobian and ``tangents``, is
-        nested as ``y``.
+        nested like ``y``.
 
     Raises
     ------
     TypeError
         ``primals`` or ``tangents`` is not a tuple or list.
     ValueError
-        A tangent has another structure, shape or dtype than its primal.
+        A tangent differs from its primal in structure, shape or dtype.
     NotImplementedError
         An operation inside has no second derivative.
 
@@ -101,12 +101,12 @@ def hvp(
     Returns
     -------
     value, product
-        ``product`` is nested as ``primals``.
+        ``product`` is nested like ``primals``.
 
     Raises
     ------
     TypeError, ValueError, NotImplementedError
-        As ``jvp``; the value has more than one element.
+        As ``jvp``, or the value has more than one element.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def hvp(
 def jacobian(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """Return a function that computes the derivative of each result by each argument.
+    """Return a function that computes the derivative of each result with respect to each argument.
 
     Parameters
     ----------
@@ -142,19 +142,19 @@ def jacobian(
     -------
     callable
         Accepts what ``function`` does. For an array ``y`` and an array ``x`` it returns an array
-        (*y.shape, *x.shape) of the dtype of ``x``. Where ``y`` is a tree, its arrays are replaced
-        by that; where the argument is one, each is a tree as the argument, and a tuple for a
-        sequence of ``argnums``. With ``has_aux`` it returns a pair of that and the other value.
+        (*y.shape, *x.shape) with the dtype of ``x``. If ``y`` is a tree, that replaces each of its
+        arrays. If the argument is a tree, each derivative is a tree like it, and a tuple for a
+        sequence of ``argnums``. With ``has_aux`` it returns a pair of that and the other data.
 
     Raises
     ------
     TypeError, ValueError, NotImplementedError
-        At a call: as ``grad``, but for values of any shape.
+        On a call: as ``grad``, but for values of any shape.
 
     Notes
     -----
-    The function runs once, and the reverse pass for each element of the results. Arguments of at
-    most 64 elements, and fewer than the results have, are pushed forward instead, one by one.
+    The function runs once, the reverse pass once per element of the results. If the arguments have
+    at most 64 elements, and fewer than the results, forward mode runs once per element instead.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def hessian(
     Raises
     ------
     TypeError, ValueError, NotImplementedError
-        At a call: as ``grad``.
+        On a call: as ``grad``.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all ways to call a function have in common: place, plan, run, results."""
+"""The common part of all ways to call a function: place, plan, run, results."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from sycl_dnn.trace.steps import NeedsAnotherDevice
 
 
 class BoundCall:
-    """A call whose arrays are bound, so that only the submission is left.
+    """A call with bound arrays, which costs only the submission.
 
     Calling it submits the work and returns the result, always the same arrays.
     """
@@ -79,10 +79,10 @@ class BoundCall:
 
 
 class BoundPlan(BoundCall):
-    """A call of a function with all its arrays. Made by ``plan``.
+    """A call of a function with all its arrays, made by ``plan``.
 
     Calling it submits the work and returns the result, always the same array. Arrays named by
-    ``constants`` were packed when it was bound; ``rebind`` packs them again.
+    ``constants`` are packed when it is bound; ``rebind`` packs them again.
     """
 
     def __init__(
@@ -145,14 +145,14 @@ class BoundPlan(BoundCall):
         return nested_arguments.replaced(value, _freeze) if name in self._constants else value
 
     def rebind(self, out: Any = None, **arrays: Any) -> BoundPlan:
-        """Replace arrays by others of the same shape, dtype and layout, by parameter name.
+        """Replace arrays, by parameter name, with others of the same shape, dtype and layout.
 
         Raises
         ------
         TypeError
             The parameter does not exist.
         ValueError
-            An array differs from the one that it replaces; nothing is changed then.
+            An array differs from the one that it replaces; nothing has changed.
         """
         for name, value in arrays.items():
             if name not in self._arguments:
@@ -184,18 +184,18 @@ def plan(
     constants: str | Sequence[str] = (),
     **kwargs: Any,
 ) -> BoundPlan:
-    """Bind a call to its arrays, so that repeating it costs no more than submitting it.
+    """Bind a call to its arrays, so that repeating it costs only the submission.
 
     Parameters
     ----------
     function : callable
-        One of ``sycl_dnn.functional``, or your function that calls those. If anything that
-        it reads from outside has changed, the next call binds it again, to new results.
+        One of ``sycl_dnn.functional``, or your function that calls those. If anything it reads
+        from outside has changed, the next call binds it again, to new results.
     *args, out, **kwargs
-        As for the function; trees of arrays as well.
+        As for the function, including trees of arrays.
     constants : str or sequence of str
-        Parameters whose arrays are constant: they are packed once, now. After writing
-        into them, ``rebind`` them.
+        Parameters whose arrays are constant: they are packed once, now. ``rebind`` them after
+        writing to them.
 
     Returns
     -------
@@ -204,7 +204,7 @@ def plan(
     Raises
     ------
     ValueError
-        ``constants`` names no parameter; an array has negative strides.
+        ``constants`` names no parameter, or an array has negative strides.
 
     Examples
     --------

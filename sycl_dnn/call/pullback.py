@@ -28,8 +28,8 @@ class Pullback:
     """Maps the gradient of a function's result to the gradients of its arguments.
 
     It holds values saved by the forward pass and may be called more than once. Arguments that
-    the reverse pass reads are not copied: until the last call their memory must not be written to,
-    which torch would notice.
+    the reverse pass reads are not copied: do not write to their memory before the last call. Torch
+    detects such writes; this package cannot.
     """
 
     __slots__ = ("_kept", "_plan")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a user's function at each call, and recognize what it does.
+"""Run a user's function on each call, and recognize what it does.
 
-``vjp`` and its kin run the Python code of a function over values without data. What the function
-calls, in order and with which values, is the key of its program: a path through the calls of
-earlier runs. As long as a run follows a known path nothing is traced. Where it leaves one, the
-calls so far are repeated on a trace, which records the rest. So nothing that the function reads
-can be out of date, and an array that it captures is an argument of the program like any other.
+``vjp`` and similar transforms run the Python code of a function over values without data. The
+functions it calls, in order and with their values, are the key of its program: a path through the
+calls of earlier runs. While a run follows a known path, nothing is traced. Where it leaves one, the
+calls so far are replayed on a trace, which records the rest. So nothing that the function reads
+can be out of date, and a captured array is an argument of the program like any other.
 """
 
 from __future__ import annotations

@@ -44,21 +44,21 @@ def vjp(
     Parameters
     ----------
     function : callable
-        One of ``sycl_dnn.functional``, or your function that calls those. Its Python code runs at
-        each call, over values that have shape and dtype; what it calls becomes a program, which is
-        made once. Where the code needs a value (``if v > 0``, ``float(v)``, ``v.asnumpy()``), what
-        came before is computed for it. Arrays that it captures are constants to the gradient.
+        One of ``sycl_dnn.functional``, or your function that calls those. Its Python code runs on
+        each call, over values that have shape and dtype; what it calls is compiled into a program
+        once. Where the code needs a value (``if v > 0``, ``float(v)``, ``v.asnumpy()``), the steps
+        before it are computed. Arrays that it captures are constant to the gradient.
     *args
-        Trees of arrays, and parameters. Another float makes no new program unless the function
-        needs its value; neither does a float that the function captures and combines with arrays
-        by arithmetic, once it has varied; another number that it captures does.
+        Trees of arrays, and parameters. A different float makes no new program unless the function
+        needs its value. Neither does a captured float in arithmetic with arrays, once it has
+        varied. Any other change of a captured number does.
     **kwargs
-        Parameters; arrays among them are constants to the gradient.
+        Parameters; arrays among them are constant to the gradient.
 
     Returns
     -------
     y, pullback
-        ``pullback(dy)`` returns one gradient for each positional argument, nested as that is.
+        ``pullback(dy)`` returns one gradient for each positional argument, nested like it.
 
     Raises
     ------
@@ -305,22 +305,22 @@ def value_and_grad(
     argnums : int or sequence of int
         Positional arguments to differentiate: arrays, or trees of arrays.
     has_aux : bool
-        Whether the function returns a pair: the value, and something else, returned unchanged.
+        Whether the function returns a pair: the value, and other data to return unchanged.
 
     Returns
     -------
     callable
         Accepts what ``function`` does, and returns ``(value, gradient)``, or
-        ``((value, aux), gradient)``. The gradient is nested as the argument is; for a sequence of
-        ``argnums`` it is a tuple of them.
+        ``((value, aux), gradient)``. The gradient is nested like the argument; for a sequence of
+        ``argnums`` it is a tuple.
 
     Raises
     ------
     TypeError
-        At a call: an argument to differentiate is not an array of floating-point numbers; the error
-        names function, argument and path.
+        On a call: an argument to differentiate is not a floating-point array; the error names
+        function, argument and path.
     ValueError
-        At a call: the argument does not exist; the value has more than one element.
+        On a call: the argument does not exist, or the value has more than one element.
 
     Examples
     --------
@@ -387,7 +387,7 @@ def value_and_gradient_of(
 
 
 def named_after(function: Callable[..., Any]) -> Callable[[F], F]:
-    """Return ``functools.wraps`` of a function, without what makes it an operation."""
+    """Return ``functools.wraps`` of a function, without the marks of an operation."""
 
     def wrapped(transformed: F) -> F:
         functools.wraps(function)(transformed)
@@ -410,7 +410,7 @@ def argument_numbers(
 
 
 def positions(name: str, numbers: tuple[int, ...], n_args: int) -> tuple[int, ...]:
-    """Return the numbers of positional arguments, those from the end included, as indices."""
+    """Return numbers of positional arguments as indices; negative ones count from the end."""
     for number in numbers:
         if not -n_args <= number < n_args:
             raise ValueError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keywords that torch's functions accept besides the names of their parameters, as a table."""
+"""The table of keywords that torch's functions accept besides their parameter names."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes to values of a function that runs, seen through all views of the same memory, as in torch.
+"""Writes to values of a running function, seen through all views of the same memory, as in torch.
 
-A write lets a tensor stand for another value from then on. Tensors that share memory have one list
-of marks; each write adds one to it. A write to a view is carried on to what it is a view of; other
-views are taken again when they are read.
+After a write, a tensor stands for another value. Tensors that share memory have one list of marks,
+to which each write adds one. A write to a view propagates to its base; other views are taken again
+when they are read.
 """
 
 from __future__ import annotations

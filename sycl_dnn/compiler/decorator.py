@@ -63,7 +63,7 @@ def compile(
     function : callable
         Accepts and returns trees of arrays. A function in a class becomes a method with programs
         per instance. It is called once per program, with objects that have shape and dtype but no
-        values in place of arrays.
+        values instead of arrays.
     constants : str or sequence of str
         Parameters whose arrays are constant, such as weights; frozen and captured arrays are always
         constant. Computations that depend only on constants run once.
@@ -80,10 +80,10 @@ def compile(
         Optional rewrites to enable or disable, for measurements. ``fuse_depthwise`` (on) fuses
         depthwise convolutions into preceding 1x1 convolutions, ``join_products`` (on) merges
         products with the same source, ``write_into_parts`` (on) writes inputs of a concatenation
-        directly into the result, ``fuse_kernels`` (on) computes in one kernel what kernels read
-        from each other, ``join_launches`` (on) launches a kernel once for all arrays of which it
-        computes the same, ``launch_sequences`` (on) launches kernels of OpenCL C once that follow
-        each other on a CPU.
+        directly into the result, ``fuse_kernels`` (on) fuses kernels that read each other's
+        results, ``join_launches`` (on) launches a kernel once for all arrays that need the same
+        computation, ``launch_sequences`` (on) launches consecutive OpenCL C kernels once on a
+        CPU.
     lowering : {"primitives", "partitions", "measured"}
         How to run attention and products with post-ops: as primitives, as partitions of oneDNN's
         Graph API where it offers one, or as the faster of the two, measured during compilation.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One kernel for consecutive launches on a CPU.
 
-A launch costs more than many a kernel does: threads wake up, and wait for each other. Here one
-group per processor runs the groups of all launches in order, each after those of the previous
-launch are finished. Unfinished ones belong to running groups, so a waiting group can rely on them,
-and may end: the running groups do the rest.
+A launch often costs more than its kernel: threads wake up and wait for each other. Here one group
+per processor runs the groups of all launches in order, each launch once the previous one is
+complete. Unfinished groups always run somewhere, so a waiting group can rely on them, or end and
+leave them the rest.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The choice of the next token in the program of a step: limits, and random numbers of Philox."""
+"""Selection of the next token inside a step's program: limits, and Philox random numbers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GELU where exporters write it as ``x * (1 + erf(x / sqrt(2))) / 2``, in any order."""
+"""Recognition of GELU written as ``x * (1 + erf(x / sqrt(2))) / 2``, in any order."""
 
 from __future__ import annotations
 

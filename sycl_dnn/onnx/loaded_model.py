@@ -167,7 +167,7 @@ class OnnxModel(Module):
         return self._run({**values, **static}, queue)
 
     def program_text(self) -> bytes:
-        """Return what determines the programs of this model in inference mode but its weights."""
+        """Return what determines this model's programs in inference mode, except its weights."""
         return repr((type(self).__name__, self._float, self._places)).encode() + self._structure
 
     def warmup(self, *shapes: Any) -> OnnxModel:
@@ -177,7 +177,7 @@ class OnnxModel(Module):
         ----------
         *shapes : dict of str to tuple, or tuple
             One for each program: the shape of each input by name, or that of the only input. For an
-            input whose values determine shapes, give the values, as an array.
+            input whose values determine shapes, pass the values as an array.
 
         Returns
         -------

@@ -413,8 +413,8 @@ def export(
     Parameters
     ----------
     f : callable
-        A module in the mode in which it is exported, mostly ``eval()``; or a function of
-        ``sycl_dnn.functional``'s functions.
+        A module in the mode to export, usually ``eval()``, or a function composed of those in
+        ``sycl_dnn.functional``.
     *examples : array or nested arrays
         Arguments of ``f``. Arrays become inputs; everything else is a constant.
     dynamic : dict, optional
@@ -427,8 +427,8 @@ def export(
     Returns
     -------
     onnx.ModelProto
-        Of operator set 20. Parameters and buffers are initializers under their names in the state
-        dict; those of a module that a function refers to have the name of the variable before them.
+        In operator set 20. Parameters and buffers are initializers under their state-dict names;
+        those of a module that a function captures are prefixed with the variable's name.
         ``onnx.save`` writes it.
 
     Raises

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Losses of pairs of elements: of their difference, and of probabilities.
+"""Element-wise losses: of differences, and of probabilities.
 
-Gradients are torch's at the places where a loss has none, or an infinite one.
+Where a loss has no gradient, or an infinite one, gradients are torch's.
 """
 
 from __future__ import annotations

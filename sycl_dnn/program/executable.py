@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``Executable``: a traced function, ready to run on arrays; and calls over arrays as stages."""
+"""``Executable``: a traced function, ready to run on arrays; calls over arrays as stages."""
 
 from __future__ import annotations
 

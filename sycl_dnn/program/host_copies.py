@@ -2,7 +2,7 @@
 """Host conversions of 16-bit floats where oneDNN has only its reference implementation.
 
 On CPUs without native support, oneDNN's reorder takes 50 ns per element, a hundred times the
-memory-bound time. Functions that compute in float32 there convert by these copies.
+memory-bound time. Functions that compute in float32 there convert with these copies.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def from_torch(
     module: Any, *examples: Any, dynamic: Any = None, kwargs: dict[str, Any] | None = None,
     device: Any = None,
 ) -> Converted:  # fmt: skip
-    """Convert a torch module to a module of ``sycl_dnn.nn``, by ``torch.export``.
+    """Convert a torch module to a module of ``sycl_dnn.nn``, through ``torch.export``.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ class Converted(Part):
         return exported_graph.run(exported_graph.parsed(text), self, args, kwargs)
 
     def program_text(self) -> bytes | None:
-        """Return what determines the programs of this module in inference mode but its weights.
+        """Return what determines this module's programs in inference mode, except its weights.
 
         None if it has no graph.
         """

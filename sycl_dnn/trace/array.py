@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of the dtypes that dpnp lacks, and checks of arrays that callers pass for results."""
+"""Arrays of the dtypes that dpnp lacks, and checks of arrays passed as ``out``."""
 
 from __future__ import annotations
 
@@ -345,7 +345,7 @@ def wrapped(array: Any, dtype: str) -> Any:
 
 
 class Target(NamedTuple):
-    """An array of the caller's to write to."""
+    """A caller's array to write to."""
 
     desc: Any
     #: Whether it partly overlaps an input.

@@ -28,7 +28,7 @@ def array_function(
     """Run a function over dpnp arrays, also while another function is traced.
 
     Inside ``vjp``, ``plan`` and ``compile`` arrays have no values yet; what dpnp computes from them
-    becomes a step that runs at each call, in order with the others.
+    becomes a step that runs on each call, in order with the others.
 
     Parameters
     ----------

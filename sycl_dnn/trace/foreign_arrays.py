@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of other libraries whose dtype dpnp lacks, both ways: by ml_dtypes and by DLPack.
+"""Exchange of arrays whose dtype dpnp lacks with other libraries, through ml_dtypes and DLPack.
 
 dpnp and NumPy exchange the bits as integers; only the dtype in the capsule is rewritten.
 """

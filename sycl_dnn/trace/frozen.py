@@ -19,7 +19,7 @@ from sycl_dnn.trace.values import Tensor
 class Frozen:
     """A read-only array together with copies of it in the layouts that primitives require.
 
-    Functions of ``sycl_dnn.functional`` accept it in place of an array. Created by ``freeze``.
+    Functions of ``sycl_dnn.functional`` accept it as an array. Created by ``freeze``.
     """
 
     __slots__ = ("_array", "_token", "data", "packed")
@@ -76,7 +76,7 @@ def freeze(array: dpnp.ndarray | Array) -> Frozen:
     """Promise that an array will not change, so that its packed copies can be kept.
 
     oneDNN prefers its own layouts for the weights of convolutions and of large products. A plain
-    array is repacked at every call, since its values may have changed; a frozen one only once for
+    array is repacked on every call, since its values may have changed; a frozen one only once for
     each layout that is needed. The copies are freed with the frozen object.
 
     Parameters
@@ -111,7 +111,7 @@ def freeze(array: dpnp.ndarray | Array) -> Frozen:
 
 
 class Seed:
-    """A number that is passed at each call and that no plan depends on.
+    """A number that is passed on each call and that no plan depends on.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of element-wise operations, of first and second order; choices by a third tensor."""
+"""First- and second-order gradients of element-wise operations; selection by a third tensor."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a traced array refuses: values, memory, functions of other libraries."""
+"""What traced arrays refuse: values, memory, functions of other libraries."""
 
 from __future__ import annotations
 

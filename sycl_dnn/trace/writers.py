@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which steps of a trace write a storage, found without a search through all steps."""
+"""Which steps of a trace write a storage, without a search through all steps."""
 
 from __future__ import annotations
 

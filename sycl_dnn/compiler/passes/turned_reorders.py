@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transposing copies by a kernel that is faster than oneDNN's reorder."""
+"""Transposing copies with a kernel that is faster than oneDNN's reorder."""
 
 from __future__ import annotations
 
