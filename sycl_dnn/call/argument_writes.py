@@ -36,7 +36,7 @@ class ArgumentMarks(OfCaller):
         self.number, self.strides, self.has_gradient = number, strides, False
 
     def written(self, value: Any, writer: str, result: Any) -> Any:
-        """Return the result of a function that writes ``result`` over an argument or a view of it.
+        """Let an argument, or a view of it, stand for ``result``, which a function writes to it.
 
         Raises
         ------
@@ -80,14 +80,14 @@ class InnerArgumentMarks(OfCaller):
 
 
 def marked(trace: Any, seen: Any, argument: Any) -> Any:
-    """Return what a function sees of an argument, with marks that say so."""
+    """Mark the value that a function sees in place of an argument."""
     seen.marks = ArgumentMarks(len(trace.given), seen.strides)
     trace.given.append(argument)
     return seen
 
 
 def refuse_differentiated(args: Iterable[Any]) -> None:
-    """Let writes to arguments with gradients be refused, as torch does for leaves."""
+    """Refuse writes to arguments with gradients, as torch does for leaves."""
     for leaf in tree.leaves(list(args)):
         marks = getattr(leaf, "marks", None)
         if isinstance(marks, ArgumentMarks):
@@ -95,7 +95,7 @@ def refuse_differentiated(args: Iterable[Any]) -> None:
 
 
 def refuse_inner(args: Iterable[Any]) -> None:
-    """Let writes to arguments of an inner function be refused."""
+    """Refuse writes to arguments of an inner function."""
     for leaf in tree.leaves(list(args)):
         if type(getattr(leaf, "marks", None)) is list:
             leaf.marks = InnerArgumentMarks()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of a call: what they contribute to its key, and their arrays in order."""
+"""The arguments of a call: their part of its key, and their arrays in order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def operation_of(function: Any) -> Any:
 
 
 def body_of(function: Any) -> Any:
-    """Return what is traced: the body of one of this package's functions, any other unchanged."""
+    """Return the function to trace: the body of a function of this package, others unchanged."""
     operation = operation_of(function)
     return function if operation is None else operation.body
 
@@ -158,7 +158,7 @@ class Collected:
         return self._parameter_token(value, kind)
 
     def _note_held(self, held: Any) -> None:
-        """Note the arrays in a container's auxiliary data; this package's functions skip this."""
+        """Collect arrays in a container's auxiliary data; functions of this package ignore them."""
 
     def _frozen_token(self, value: Frozen) -> Any:
         if self.frozen is None:

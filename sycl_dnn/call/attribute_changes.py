@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes that a function made to attributes of modules, applied when its program is submitted."""
+"""Changes of module attributes by a function, applied when its program is submitted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sycl_dnn.call.recorded_calls import Recording
 
 
 class Changes:
-    """Changes that a function made to attributes of modules; their tensors are further results.
+    """Changes of module attributes by a function; their tensors are additional results.
 
     Each change has ``module``, ``name``, ``tensors()``, and ``apply(arrays)``, which is called with
     the arrays of all changes' tensors when the function's program has been submitted; ``key`` says
@@ -33,7 +33,7 @@ class Changes:
         return result, self._tensors
 
     def done(self, outcome: Any) -> Any:
-        """Apply the changes; return what the function and its transform would have returned."""
+        """Apply the changes; return the results of the function and its transform without them."""
         if not self._changes:
             return outcome
         (result, rest), pullback = outcome
@@ -64,7 +64,7 @@ def _distinct_changes(changes: list[Any]) -> list[Any]:
 
 
 def watch(recording: Recording, originals: Any, copies: Any) -> None:
-    """Show the recording the modules among nested arguments and their copies over tensors."""
+    """Let a recording watch the modules among nested arguments and their copies over tensors."""
     for value, copy in zip(originals, copies, strict=True):
         if isinstance(value, (tuple, list)):
             watch(recording, value, copy)

@@ -58,7 +58,7 @@ class Differentiated:
         for entry in trace.tape:
             entry.function = entry.function or name
         leaves, self.form = nested_arguments.result_of(result, name, trace.capture)
-        #: The structure of what the pullback takes, and its number of leaves.
+        #: Structure of the pullback's argument, and its number of leaves.
         self.seed_form = self.form
         n_primary = len(leaves)
         if has_aux:
@@ -70,7 +70,7 @@ class Differentiated:
             list(args) if wrt is None else [args[i] for i in wrt]
         )
         finals = finalized(trace, leaves)
-        #: Arrays that a forward call takes.
+        #: Number of arrays passed by a forward call.
         self.n_given = len(trace.arguments)
         n_steps, n_forward, tape = len(trace.steps), len(trace.arguments), list(trace.tape)
         #: Numbers of the results that have gradients, and how those results are laid out.
@@ -93,7 +93,7 @@ class Differentiated:
         self.forward = Executable(trace, forward, finals, forward_arguments, saved)
         self.reverse = Executable(trace, later, grads, [*seed_storages, *saved])
         trace.end()
-        # They are passed on by the forward pass: a seed must not be drawn again.
+        # The forward pass returns them, since a seed must not be drawn again.
         self.reverse.captured = []
         trace.tape = []  # executables keep the trace
         #: Whether a call keeps host values, such as seeds.
@@ -139,7 +139,7 @@ class Differentiated:
 def _saved(
     later: Sequence[Any], grads: Sequence[Tensor], seeds: Sequence[Storage]
 ) -> list[Storage]:
-    """Return what the reverse pass reads from the forward pass, each item once."""
+    """Return the values of the forward pass that the reverse pass reads, each once."""
     live = live_steps(later, [g.storage for g in grads])
     own_ids = {id(t.storage) for s in later for t in s.outputs.values()} | {id(s) for s in seeds}
     read = [t.storage for s in live for t in s.inputs.values()]
@@ -147,7 +147,7 @@ def _saved(
 
 
 def _unwritten(trace: Trace, storage: Storage, forward: list[Any], later: Sequence[Any]) -> Storage:
-    """Return a storage that keeps what the reverse pass reads of an argument that is updated.
+    """Return a storage with the values of an updated argument that the reverse pass reads.
 
     Raises
     ------
@@ -260,7 +260,7 @@ def _in_layout_of(trace: Trace, tensor: Tensor, grad: Tensor | None) -> Tensor:
 
 
 def _with_own_gradients(tensors: list[Tensor]) -> list[Tensor]:
-    """Return the same tensors again, so that each has its own gradient."""
+    """Return distinct copies of the tensors, each with its own gradient."""
     # An outer reverse pass follows the original tensor.
     return [t.trace.view(t, alias(t), lambda grad: grad) for t in tensors]
 

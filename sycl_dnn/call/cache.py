@@ -197,7 +197,7 @@ class Plans:
         return [(k, list(p) if isinstance(p, (Paths, Variants)) else [p]) for k, p in entries]
 
     def missed(self, key: Hashable) -> None:
-        """Count a plan that was made."""
+        """Count a newly built plan."""
         with self.lock:
             self._misses += 1
             paths = self._by_key.get(key)
@@ -229,7 +229,7 @@ class Plans:
         return plan
 
     def paths(self, key: Hashable) -> Paths:
-        """Return the known paths of a function for a key."""
+        """Return the recorded paths of a function for a key."""
         paths = self._by_key.get(key)
         if paths is None:
             with self.lock:
@@ -292,7 +292,7 @@ class Plans:
         return CacheInfo(self._hits + self.calls.hits, self._misses, self.size, self.capacity)
 
     def resize(self, capacity: int) -> None:
-        """Set how many keys are kept."""
+        """Set the maximum number of keys."""
         with self.lock:
             self.capacity = self.calls.capacity = capacity
             self._shrink()

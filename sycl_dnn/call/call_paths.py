@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What user functions have called in earlier runs: paths from call to call, and their plans."""
+"""Paths of calls that user functions made in earlier runs, and their plans."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_VALUES = 64
 
 
 class Point(CallPoint):
-    """What a function has called so far: what came next in earlier runs, and their plans.
+    """A position on the paths of a function: the calls that followed in earlier runs, and plans.
 
     The base finds calls over values and constants alone without Python.
 
@@ -27,7 +27,7 @@ class Point(CallPoint):
     plans : dict
         By key of a result that was returned here.
     floats : dict
-        By key of a call without its floats: those that it had.
+        Values of the floats of a call, by its key without them.
     """
 
     __slots__ = ("floats", "next", "plans")
@@ -39,7 +39,7 @@ class Point(CallPoint):
         self.plans: dict[Any, Any] = {}
 
     def points(self) -> list[Point]:
-        """Return this point and all after it."""
+        """Return this point and all points after it."""
         reachable = [self]
         for point in reachable:
             reachable += [after for _, after in list(point.next.values())]
@@ -51,14 +51,14 @@ class Point(CallPoint):
 
 
 class Paths:
-    """The known paths of a function for arguments of one kind.
+    """The recorded paths of a function for arguments of one kind.
 
     Attributes
     ----------
     static : frozenset of int
         Numbers of the call whose values the function needs.
     is_checked : bool
-        Whether the kinds of the arguments were found to be right.
+        Whether the kinds of the arguments have been validated.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class Paths:
         return sum(1 for _ in self)
 
     def start(self, static: frozenset[int], numbers: Sequence[float]) -> Point:
-        """Return where paths begin for these values of the numbers that are needed."""
+        """Return the start of the paths for these values of the static numbers."""
         if static != self.static:
             self._clear()
             self.static = static
@@ -100,7 +100,7 @@ class Paths:
 
 
 def _forget(starts: Iterable[Point]) -> None:
-    """Take paths apart point by point: what holds a long one frees it call within call."""
+    """Release paths point by point: releasing a long one recursively would overflow the stack."""
     for start in starts:
         for point in start.points():
             point.next.clear()
@@ -108,7 +108,7 @@ def _forget(starts: Iterable[Point]) -> None:
 
 
 class Results:
-    """What a call returned: known values by number, new ones by their description.
+    """The results of a call: existing values by number, new ones by their description.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Results:
     def __init__(self, structure: Any, leaves: list[Any]) -> None:
         self._structure, self._leaves = structure, leaves
         is_single = structure is None and type(leaves[0]) is NewValue
-        #: What describes a single new value; None for other results.
+        #: Description of a single new value; None for other results.
         self.single = leaves[0].description if is_single else None
 
     def build(self, recording: Any) -> Any:
@@ -142,7 +142,7 @@ class Results:
 
 
 class KnownValue:
-    """A value that a call returned, and that was there before."""
+    """A returned value that existed before the call."""
 
     __slots__ = ("_number",)
 

@@ -12,7 +12,7 @@ from sycl_dnn.trace.frozen import Frozen, Seed
 
 
 class _Result:
-    """Stands for the result of a number where results are nested."""
+    """A placeholder of a numbered result in a nest of results."""
 
     __slots__ = ("number",)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What distinguishes the calls of a user's function: keys of values, constants and functions."""
+"""Keys of values, constants and functions, by which calls of a user's function are recognized."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Unknown(Exception):
 
 
 def token(recording: Any, value: Any) -> Any:
-    """Return what distinguishes a value of a call.
+    """Return the key of a value of a call.
 
     Raises
     ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a compiled function reads besides its arguments, read again at each call.
+"""The values that a compiled function reads besides its arguments, compared at each call.
 
 The walk starts at a function and follows its closure, the globals that its code names, defaults,
 a bound ``self``, and from there functions, classes, containers and instances of user classes. Of an
@@ -141,7 +141,7 @@ def same(now: Any, value: Any) -> bool:
 
 
 def structure_of(reads: Sequence[Read]) -> tuple[Any, ...]:
-    """Return what equal objects have in common: their kinds, their code, and what they read."""
+    """Return the key of equal objects: their kinds, their code, and what they read."""
     return tuple(_kind(value) for _, _, value in reads)
 
 
@@ -169,7 +169,7 @@ def _kind(value: Any) -> Any:
 
 
 def reads_of(*roots: Any) -> tuple[Read, ...]:
-    """Return what functions and objects read, found by one walk."""
+    """Return the reads of functions and objects by one walk."""
     names: frozenset[str] = frozenset()
     while True:  # names found late may belong to instances visited early
         walk = _Walk(roots, names)
@@ -179,7 +179,7 @@ def reads_of(*roots: Any) -> tuple[Read, ...]:
 
 
 def is_fixed(function: types.FunctionType) -> bool:
-    """Whether a function is an operation, or an installed package's that wraps nothing."""
+    """Whether a function is an operation, or one of an installed package that wraps no other."""
     return "operation" in function.__dict__ or (
         function.__closure__ is None and is_library(function.__globals__.get("__name__"))
     )
@@ -198,7 +198,7 @@ class _Walk:
             self._follow(self._waiting.popleft())
 
     def _read(self, read: Callable[[Any], Any], key: Any, value: Any) -> None:
-        """Note a read, and follow what it gave."""
+        """Add a read, and follow its value."""
         self.reads.append((read, key, _weakly(value)))
         self._waiting.append(value)
 
@@ -310,7 +310,7 @@ class _Walk:
         self.reads.append((own.keys().isdisjoint, names.difference(own), True))
 
     def _type(self, kind: type, is_called: bool = False) -> None:
-        """Read what instances of a user's class find in it."""
+        """Read the attributes of a user's class that its instances use."""
         for owner in (type(kind), *kind.__mro__):
             if is_library(owner.__module__) or (id(owner), is_called) in self._seen:
                 continue
@@ -340,7 +340,7 @@ def _weakly(value: Any) -> Any:
 
 
 def _is_setting(content: Any) -> bool:
-    """Whether what an installed package's function holds is data that does not change."""
+    """Whether a value held by an installed package's function is immutable data."""
     if type(content) is tuple:
         return all(map(_is_setting, content))
     return type(content) in PLAIN or isinstance(content, types.MappingProxyType)

@@ -26,7 +26,7 @@ Values = Sequence[float]
 _TAKE_ARRAYS = frozenset(
     ("add", "sub", "mul", "div", "maximum", "minimum", "gt", "ge", "lt", "le", "eq", "ne")
 )
-#: Those that round nothing but their result; comparisons round the number first, as torch's do.
+#: Functions that round only their result; comparisons round the number first, as in torch.
 _ROUNDED_LAST = frozenset(("add", "sub", "mul", "div", "maximum", "minimum"))
 _DYNAMIC = ("float32", "float64")
 _NARROW = ("bfloat16", "float16")
@@ -70,7 +70,7 @@ class Number:
         self, trace: Any, reads: frozenset[int], evaluate: Callable[[Values], float], key: Any
     ) -> None:
         self.trace = trace
-        #: What distinguishes the expression from others.
+        #: Key of the expression.
         self.key = key
         #: Numbers of the call that the value depends on.
         self._reads = reads
@@ -153,7 +153,7 @@ for _name in _SPECIAL:
 
 
 class FromNumber:
-    """An argument of a program that holds what an expression of a call's numbers gives."""
+    """An argument of a program with the value of an expression of a call's numbers."""
 
     __slots__ = ("_evaluate", "dtype")
 
@@ -213,7 +213,7 @@ class CapturingTrace(Trace):
 
     def __init__(self, engine: Any, training: bool = False) -> None:
         super().__init__(engine, training)
-        #: By number of the argument: which held array, or the expression, a call gives for it.
+        #: By number of the argument: the held array, or the expression, that a call passes.
         self.tail: dict[int, int | FromNumber] = {}
         #: Whether an array is a constant of the trace that later calls do not know.
         self.holds_others = False

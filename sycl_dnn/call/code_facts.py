@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a code object reads from outside: globals, names of attributes, imports."""
+"""Names that a code object reads from outside: globals, attributes, imports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 from sycl_dnn import tree
 
-#: Names of what looks attributes up by computed names.
+#: Names of functions that look up attributes by computed names.
 _BY_NAME = frozenset(
     (
         "__dict__", "__getattribute__", "attrgetter", "dir", "getattr", "getmembers", "hasattr",
@@ -32,7 +32,7 @@ _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 
 
 class CodeFacts:
-    """What a code object and those nested in it read from outside.
+    """Names that a code object and those nested in it read from outside.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ _facts: weakref.WeakKeyDictionary[types.CodeType, CodeFacts] = weakref.WeakKeyDi
 
 
 def facts_of(code: types.CodeType) -> CodeFacts:
-    """Return the facts of a code object, found once."""
+    """Return the facts of a code object; cached."""
     facts = _facts.get(code)
     if facts is None:
         facts = _facts[code] = CodeFacts(code)

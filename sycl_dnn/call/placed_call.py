@@ -63,7 +63,7 @@ class Plan:
         return placed.call.arrays
 
     def results(self, placed: PlacedCall, registers: list[Any]) -> Any:
-        """Return what the function returns, from the registers that a call filled."""
+        """Return the result of the function from the registers that a call filled."""
         leaves = self.executable.leaves(registers, placed.call.objects)
         return self.form.build(leaves[: self.n_results])
 
@@ -129,11 +129,11 @@ class PlacedCall:
         """
         if plan.call_plan is None:
             return
-        # What guards compare may lead back to the plan.
+        # Objects that guards compare may refer back to the plan.
         guard = None if plan.check is nothing_captured else weakref.ref(plan.check)
         arrays = self.call.arrays if arrays is None else arrays
         if not plan.is_remembered:
-            # Arrays that make a new plan tend to come again, such as parameters.
+            # Arrays of the call that built a plan often recur, such as parameters.
             allocation.move_to_huge_pages(arrays, self.queue)
             plan.is_remembered = True
         plans.calls.remember(

@@ -127,7 +127,7 @@ class Pullback:
 
 
 class Differential(HeldPlan):
-    """The plan of a function and its reverse pass, and what a call adds to its arguments.
+    """The plan of a function and its reverse pass, and the arguments that follow those of a call.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class Differential(HeldPlan):
         return super().results(placed, registers), Pullback(self, saved)
 
     def one(self, queue: Any, make: Callable[[float, Tensor], Any]) -> Any:
-        """Return the gradient 1 of a result of one element; made once for a queue."""
+        """Return the gradient 1 of a result of one element, cached by queue."""
         cached = self._one
         if cached is None or cached[0] != queue:
             tensor = self.both.seed_tensors[0]

@@ -37,7 +37,7 @@ from sycl_dnn.trace.torch_methods import ASSIGNMENT, OfCapture, overwritten, uns
 from sycl_dnn.trace.trace_state import TraceState, placement_error, running
 from sycl_dnn.trace.values import MixedTraces, Tensor
 
-#: How many values of a float are constants of programs before it counts as one that varies.
+#: Number of values of a float that are compiled in before it becomes an argument.
 _MOST_FLOATS = 3
 
 
@@ -48,7 +48,7 @@ class HeldPlan(Plan):
     ----------
     tail : Tail
     subject : tuple
-        What the plan is known by in the table of calls, which does not keep it alive.
+        Key of the plan in the table of calls, which does not keep it alive.
     """
 
     def __init__(self, executable: Executable, form: Any, tail: Tail) -> None:
@@ -74,33 +74,33 @@ class HeldPlan(Plan):
 
 
 class Recording(RecordedRun):
-    """One run of a function: its values, the calls so far, and a trace if it left known paths.
+    """One run of a function: its values, the calls so far, and a trace if it left recorded paths.
 
     It has the methods of a trace that functions call while a function runs; they are calls of the
-    function, too. The base repeats known calls without Python.
+    function, too. The base class repeats recorded calls without Python.
 
     Attributes
     ----------
     point : Point or None
-        Where the run is; None once it did something that cannot be recognized.
+        Current position; None after a call that cannot be recognized.
     seen : list
         All values, by number.
     calls : list of tuple
         Function, arguments, settings of the calls so far, and how many values were seen before
         each; no function for a write.
     origins : dict
-        By id of a tensor: how it was taken as a view, if that was asked.
+        By id of a tensor: its origin as a view, if requested before.
     views : set
-        Ids of the tensors that were taken by ``x.view``.
+        Ids of the tensors that ``x.view`` returned.
     fresh : dict
-        By id of a view: after how many writes it was written or taken again.
+        By id of a view: the number of writes after which it was written or taken again.
     held : list
         Arrays that the function captured, in order.
     """
 
     training = True
     is_lowered = is_compiled = False
-    #: How many values, the first ones, must not be written to.
+    #: Number of leading values that must not be written to.
     n_fixed = 0
 
     def __init__(self, start: Point, placed: PlacedCall) -> None:
@@ -116,17 +116,17 @@ class Recording(RecordedRun):
         #: Where the function returned, and the key of its result.
         self._end: Point | None = None
         self._key: Any = None
-        #: By number: what the values are in the trace, once there is one.
+        #: The values of the trace by number, once there is one.
         self._real: list[Any] = []
         self._numbers: dict[int, int] = {}
         self._given: list[Any] = []
         self.held: list[Any] = []
         self._captured: dict[int, RecordedTensor] = {}
         self.traced: CapturingTrace | None = None
-        #: What the last call returned, and how many there were.
+        #: Results of the last call, and the number of calls.
         self._last: Results | None = None
         self._n_calls = 0
-        #: How many values the function has read.
+        #: Number of values that the function has read.
         self.n_evaluated = 0
         #: Modules and the copies that the function runs with: ``changes()`` of their attributes,
         #: and ``restore()`` of what both hold.
@@ -149,7 +149,7 @@ class Recording(RecordedRun):
         return argument_writes.marked(self, recorded, recorded)
 
     def replace(self, tensor: RecordedTensor, result: RecordedTensor, writer: str) -> None:
-        """Let a value, and what it is a view of, stand for the result of a write from now on."""
+        """Let a value, and the values that it is a view of, stand for the result of a write."""
         written_views.write(self, tensor, result, writer)
 
     def assign(self, tensor: RecordedTensor, key: Any, value: Any) -> None:
@@ -180,7 +180,7 @@ class Recording(RecordedRun):
         return self
 
     def hidden(self, value: Any) -> Any:
-        """Return values of the trace in place of what the function sees."""
+        """Return values of the trace in place of those that the function sees."""
         _ = self.trace
         return tree.map(self._hidden, value)
 
@@ -199,7 +199,7 @@ class Recording(RecordedRun):
         return value
 
     def shown(self, value: Any) -> Any:
-        """Return what a function sees of a result of the trace."""
+        """Return the values that a function sees in place of a result of the trace."""
         return self._results(value).build(self)
 
     def _results(self, value: Any) -> Results:
@@ -269,7 +269,7 @@ class Recording(RecordedRun):
         kwargs: dict[str, Any],
         is_taped: bool = True,
     ) -> Any:
-        """Return the result of a call, which is traced unless it is known here."""
+        """Return the result of a call, tracing it unless it follows a recorded path."""
         settings = policy.current()
         point, key = self.point, None
         if point is not None:
@@ -329,7 +329,7 @@ class Recording(RecordedRun):
         return in_arrays(function.name, values[:n], dict(zip(kwargs, values[n:], strict=True)))
 
     def run(self, function: Any, args: tuple[Any, ...], kwargs: Any, out: Any) -> Any:
-        """Run a function of the layer that the table of calls does not know here."""
+        """Run a function of the layer that is not in the table of calls here."""
         if out is None and any(type(v) is dpnp.ndarray for v in args):
             args = tuple([self.capture(v) if type(v) is dpnp.ndarray else v for v in args])
             known_result = cache.plans.calls.call(function.subject(), args, kwargs, None)
@@ -394,7 +394,7 @@ class Recording(RecordedRun):
     # --- Plans
 
     def evaluated(self, tensor: RecordedTensor, name: str) -> Any:
-        """Return the array of a value: what was called so far is run.
+        """Return the array of a value by running the calls so far.
 
         Raises
         ------
@@ -432,7 +432,7 @@ class Recording(RecordedRun):
 
     def plan(self, result: Any) -> Any:
         """Return the plan of an earlier run like this one; None if there is none."""
-        # What rules of the user's call while the reverse pass is recorded is on no path.
+        # Calls of the user's gradient rules, recorded by the reverse pass, are on no path.
         self._end, self.point = self.point, None
         if self._end is None:
             return None
@@ -447,7 +447,7 @@ class Recording(RecordedRun):
         return self._end.plans.get(self._key)
 
     def keep(self, plan: Any) -> None:
-        """Keep the plan of this run, unless it has arrays that later runs would not know."""
+        """Store the plan of this run, unless it has arrays that later runs cannot supply."""
         if self._end is not None and self._key is not None and not self.trace.holds_others:
             self._end.plans[self._key] = plan
 
@@ -462,7 +462,7 @@ class Recording(RecordedRun):
         self._numbers, self.traced, self.point, self._end = {}, None, None, None
 
     def identity(self, function: Any) -> Any:
-        """Return what distinguishes a function; nothing does where ``Unknown`` would be raised."""
+        """Return the key of a function; a unique one where ``Unknown`` would be raised."""
         try:
             return token(self, function)
         except (Unknown, RecursionError):
@@ -470,12 +470,12 @@ class Recording(RecordedRun):
 
 
 def _without_updates(trace: Trace, tensor: Tensor, name: str) -> list[Any]:
-    """Return the steps so far but those that update arrays, which are for the whole call.
+    """Return the steps so far except updates of arrays, which run once per call.
 
     Raises
     ------
     TypeError
-        The wanted value depends on an update.
+        The value depends on an update.
     """
     updates = {
         id(step): {t.storage for t in step.outputs.values()}

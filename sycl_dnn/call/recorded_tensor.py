@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values that a user's function sees while it is recorded."""
+"""The values that a user's function sees during recording."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _of_values(name: str) -> Any:
 
 
 class RecordedTensor(Tensor):
-    """A value of a function that runs: shape and dtype; a tensor once the function is traced."""
+    """A value of a running function, with shape and dtype; a tensor once the function is traced."""
 
     __slots__ = ("_recording", "number")
 
@@ -85,15 +85,15 @@ class RecordedTensor(Tensor):
         return isinstance(self.marks, OfCaller)
 
     def as_it_is(self) -> RecordedTensor:
-        """Return a tensor that keeps these values if this one comes to stand for others."""
+        """Return a tensor that retains these values if this one is reassigned."""
         return RecordedTensor(self._recording, self.number, self.shape, self.dtype, self.strides)
 
     def restore(self, argument: RecordedTensor) -> None:  # type: ignore[override]
-        """Stand for an argument again, whose memory has been updated."""
+        """Represent an argument again, whose memory has been updated."""
         self._recording.restore(self, argument)
 
     def note_view(self) -> None:
-        """Note that the tensor was taken by ``x.view``, which never copies."""
+        """Note that ``x.view``, which never copies, returned the tensor."""
         self._recording.views.add(id(self))
 
     def share_marks(self, marks: list[str]) -> None:
@@ -116,7 +116,7 @@ class RecordedTensor(Tensor):
 
 
 class Opaque:
-    """Something else that a call returned, which later calls take."""
+    """A result of a call that is not a tensor, to be passed to later calls."""
 
     __slots__ = ("number",)
 

@@ -202,7 +202,7 @@ def _run_operation(request: Request, placed: PlacedCall, key: Any) -> Any:
 
 
 def _run_user_function(request: Request, placed: PlacedCall, key: Any) -> Any:
-    """Run a user's function, and the plan of what it did; return its result and its pullback."""
+    """Run a user's function and the plan of its recording; return its result and its pullback."""
     call, paths = placed.call, cache.plans.paths(key)
     if not paths.is_checked:
         request.check()

@@ -26,7 +26,7 @@ _COPYING = frozenset(("flatten", "reshape"))
 
 
 class Origin(NamedTuple):
-    """How a view was taken: the call that returned it, and which of its results it is."""
+    """The origin of a view: the call that returned it, and its index among the results."""
 
     source: RecordedTensor
     body: Callable[..., Any]
@@ -41,7 +41,7 @@ class Origin(NamedTuple):
 
 
 def origin_of(recording: Any, tensor: RecordedTensor) -> Origin | None:
-    """Return how a tensor was taken as a view of another; None if it is no view."""
+    """Return the origin of a tensor that is a view of another; None for other tensors."""
     if id(tensor) not in recording.origins:
         recording.origins[id(tensor)] = _find_origin(recording, tensor)
     return recording.origins[id(tensor)]  # type: ignore[no-any-return]
@@ -61,9 +61,9 @@ def _find_origin(recording: Any, tensor: RecordedTensor) -> Origin | None:
 
 
 def write(recording: Any, tensor: RecordedTensor, result: RecordedTensor, writer: str) -> None:
-    """Let a tensor stand for ``result``, and what it is a view of for the result of that write.
+    """Let a tensor stand for ``result``, and update the tensors that it is a view of.
 
-    What it may be a copy of in torch, or was detached from, cannot be read any more.
+    Tensors that it may be a copy of in torch, or was detached from, must not be read afterwards.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def unwritten(trace: Any) -> Iterator[None]:
 
 
 def renew(recording: Any, tensor: RecordedTensor, result: RecordedTensor) -> None:
-    """Let a tensor stand for another value; views of it are taken again."""
+    """Let a tensor stand for another value; its views are recomputed when they are read."""
     stand_for(recording, tensor, result)
     if id(tensor.marks) in recording.viewed:
         tensor.marks.append(ASSIGNMENT)
@@ -149,7 +149,7 @@ def stand_for(recording: Any, tensor: RecordedTensor, result: RecordedTensor) ->
 
 
 def refresh(recording: Any, tensor: RecordedTensor, reader: str) -> None:
-    """Take a view again if something was written since to what it is a view of.
+    """Recompute a view if its source was written to since.
 
     Raises
     ------

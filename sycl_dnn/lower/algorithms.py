@@ -80,7 +80,7 @@ PAIRS = {
 def stepped(
     kind: A, a: Node, b: Node | None, steps: Steps, operands: Sequence[Node], dtype: str
 ) -> Node:
-    """Return what ``trace.pointwise.fused`` computes, in a dtype.
+    """Return the node that corresponds to ``trace.pointwise.fused``, in a dtype.
 
     Without ``b`` it is ``a`` after the steps; ``operands`` are those of the binary steps, in order.
     """

@@ -34,9 +34,9 @@ def applied(
 ) -> Tensor:
     """Record a function as one kernel; in a compiled program as oneDNN's primitive.
 
-    Only oneDNN's can become a post-op of a convolution or a product. It differs from the
-    definition in what it makes of NaN, so what is left alone becomes a kernel again; see
-    ``compiler.passes.lone_functions``. With ``set_nan("propagate")`` it is a kernel at once.
+    Only oneDNN's primitive can become a post-op of a convolution or a product. It may treat NaN
+    differently from the definition, so unfused ones become kernels again; see
+    ``compiler.passes.lone_functions``. With ``set_nan("propagate")`` a kernel is recorded at once.
     Derivatives are those of the definition.
 
     Parameters
@@ -46,7 +46,7 @@ def applied(
     x : Tensor
         Of floating-point numbers.
     eltwise_of : Eltwise
-        The same function as oneDNN has it.
+        The equivalent function of oneDNN.
     wide : str
         The dtype to compute in, by default that of ``x``.
     """

@@ -18,7 +18,7 @@ from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Out, Step
 from sycl_dnn.trace.values import Storage, Tensor
 
-#: Stages of a kernel; each makes it take longer to compile.
+#: Maximum number of stages of a kernel; each increases its compilation time.
 _MOST_STAGES = 5
 
 
@@ -45,7 +45,7 @@ class Stage:
 
     @property
     def form(self) -> ReductionForm:
-        """What the kernel is compiled for."""
+        """Compile-time properties of the kernel."""
         return self.plan.form
 
     def arrays(self) -> Iterator[tuple[Tensor, int]]:
@@ -56,7 +56,7 @@ class Stage:
 
     @property
     def n_points(self) -> int:
-        """How many points units are made of, of all kept axes but one along the vectors."""
+        """Number of points of all kept axes except a vectorized one."""
         return math.prod([self.grid.sizes[a] for a in self._outer()])
 
     def _outer(self) -> list[int]:
@@ -64,7 +64,7 @@ class Stage:
         return [a for a, kind in enumerate(self.grid.kinds) if kind == "k" and a != lanes]
 
     def _digits(self, n_slabs: int) -> dict[int, int] | None:
-        """Return how many slabs there are along each axis; None if units do not divide so."""
+        """Return the number of slabs along each axis; None if units cannot be divided that way."""
         n_along: dict[int, int] = {}
         for axis in self._outer():
             size = self.grid.sizes[axis]
@@ -75,7 +75,7 @@ class Stage:
         return n_along if n_slabs == 1 else None
 
     def is_in_slabs(self, n_slabs: int, shared: set[Storage]) -> bool:
-        """Whether each slab has one part of each shared array, of those in order of memory."""
+        """Whether each slab has one contiguous part of each shared array."""
         digits = self._digits(n_slabs)
         if digits is None:
             return False
@@ -97,7 +97,7 @@ class Stage:
 
 
 class Chains:
-    """The launches that one lowering records; some become one.
+    """The launches that one lowering records, of which some are chained into one.
 
     Parameters
     ----------
@@ -123,21 +123,21 @@ class Chains:
         )  # fmt: skip
 
     def finish(self) -> None:
-        """Compile the kernels, whose stages are complete now."""
+        """Compile the kernels; their stages are complete."""
         for chain in self._open:
             chain.finish()
         self._open = []
 
     def may_append(self, operands: Sequence[Tensor], n_inputs: int) -> bool:
-        """Whether the kernel of a former launch might compute one of these operands."""
+        """Whether the kernel of a previous launch may compute one of these operands."""
         return self._chain_of(operands, n_inputs) is not None
 
     def recorded(self, stages: Sequence[Stage]) -> list[Tensor]:
-        """Record one of several equal launches: whichever a former kernel can compute as well."""
+        """Record one of several equivalent launches, preferably as a stage of a previous kernel."""
         return self.appended(stages) or self.begun(stages)
 
     def appended(self, stages: Sequence[Stage]) -> list[Tensor] | None:
-        """Let the kernel of a former launch compute one; return its results, or None."""
+        """Let the kernel of a previous launch compute one; return its results, or None."""
         chain = self._chain_of(stages[0].operands, len(stages[0].form.expression.inputs))
         return None if chain is None else chain.appended(stages)
 
@@ -163,7 +163,7 @@ class _Chain:
         trace.add_step(self._step)
 
     def may_append(self, operands: Sequence[Tensor], n_inputs: int) -> bool:
-        """Whether a stage reads results of the step, and nothing that is written later.
+        """Whether a stage reads results of the step, and nothing that later steps write.
 
         Operands after the inputs are sources of gathers, which may be read anywhere.
         """
@@ -181,7 +181,7 @@ class _Chain:
         return read.isdisjoint(later)
 
     def appended(self, stages: Sequence[Stage]) -> list[Tensor] | None:
-        """Let the step compute one of several equal stages; return its results, or None."""
+        """Let the step compute one of several equivalent stages; return its results, or None."""
         results = new_results(self._trace, stages[0].outs)
         for stage in stages:
             stage.results = results
@@ -194,7 +194,7 @@ class _Chain:
         return None
 
     def _divided(self, stages: Sequence[Stage]) -> int:
-        """Return into how many slabs all stages can be divided alike; 0 if too few."""
+        """Return the number of slabs into which all stages can be divided; 0 if too few."""
         written = {t.storage for stage in stages for t in stage.results}
         whole = math.gcd(*[stage.n_points for stage in stages])
         least = max(stage.plan.n_groups for stage in stages)

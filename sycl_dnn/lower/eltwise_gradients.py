@@ -63,7 +63,7 @@ def _fused(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
 def _needed(
     names: Sequence[str], parts: Gradients, existing: dict[Node, Tensor], needed: set[str]
 ) -> Grads:
-    """Record those of the gradients that exist and are needed; return them by name."""
+    """Record the gradients that exist and are needed; return them by name."""
     pairs = zip(names, parts, strict=True)
     selected = {n: part for n, part in pairs if part is not None and n in needed}
     if not selected:

@@ -76,7 +76,7 @@ def reading_results(gradients: Sequence[Node], results: Sequence[Node]) -> list[
     ----------
     gradients : sequence of Node
     results : sequence of Node
-        What the forward pass has in memory.
+        Results of the forward pass in memory.
     """
     replacements: dict[Node, Node] = {}
     for result in results:
@@ -112,7 +112,7 @@ def read_unrounded(results: Sequence[Node], leaves: Sequence[Node]) -> list[Node
 
 
 def _is_of_many(node: Node) -> bool:
-    """Whether a float result has far fewer elements than what it is computed from."""
+    """Whether a float result has far fewer elements than its operands."""
     return bool(node.inputs) and node.is_float and 8 * node.size <= node.inputs[0].size
 
 

@@ -58,7 +58,7 @@ NodeTensors = dict[Node, Tensor]
 #: Results of reductions over no elements.
 _OF_EMPTY = {"sum": 0, "prod": 1, "any": False, "all": True}
 
-#: Elements whose writing costs more than another launch.
+#: Number of elements above which storing them costs more than another launch.
 _OFTEN = 1 << 18
 
 
@@ -99,7 +99,7 @@ def all_computed(
 def meaning(
     definition: Callable[..., Node], operands: Sequence[Tensor], record: Callable[[], Tensor]
 ) -> Tensor:
-    """Return what ``record()`` records of tensors; its derivatives are those of a definition."""
+    """Return the result of ``record()``; its derivatives are those of a definition."""
     return all_meaning(lambda *nodes: (definition(*nodes),), operands, lambda: (record(),))[0]
 
 
@@ -109,7 +109,7 @@ def all_meaning(
     record: Callable[[], tuple[Tensor, ...]],
     backward: Callable[[Entry, Tensor, set[str]], Grads] | None = None,
 ) -> tuple[Tensor, ...]:
-    """Return tensors that ``record()`` records; their gradient is that of the definition.
+    """Return the results of ``record()``; their gradient is that of the definition.
 
     ``backward(entry, dy, needed)`` may record the gradients of the entry's inputs from that of its
     first output, if no other has one; further derivatives are those of the definition.
@@ -133,7 +133,7 @@ def recorded(
 ) -> list[Tensor]:
     """Record nodes as one tape entry; ``leaves`` are the variables among the existing ones.
 
-    A result that no operand gives an order of axes in memory takes that of its tensor in ``like``.
+    Results take the memory order of their operands, or else that of their tensor in ``like``.
     """
     trace = next(iter(existing.values())).trace
     unrounded = expansion.read_unrounded(results, leaves) if trace.training else []
@@ -399,12 +399,12 @@ def _out(node: Node, order: Sequence[int]) -> Out:
 
 
 def _place(tensor: Tensor) -> tuple[Storage, int, tuple[int, ...]]:
-    """Return where a tensor is, whatever axes of size 1 a kernel puts in front."""
+    """Return the position of a tensor, independent of leading axes of size 1."""
     n = next((k for k, size in enumerate(tensor.shape) if size != 1), tensor.ndim)
     return tensor.storage, tensor.offset, tensor.shape[n:]
 
 
 def _repeated(results: Sequence[Node]) -> list[Node]:
-    """Return the small sources of broadcast results, to be kept for later readers."""
+    """Return the small sources of broadcast results for later readers."""
     pairs = [(r.inputs[0], r) for r in results if r.operation is BROADCAST and r.size >= _OFTEN]
     return [source for source, r in pairs if 8 * source.size <= r.size and value_of(source) is None]

@@ -39,9 +39,9 @@ def schedule_of(
 def plans_of(
     expression: Expression, grid: ReductionGrid, n_processors: int, *, is_cpu: bool, **fixed: int
 ) -> list[Plan]:
-    """Return ways to launch a kernel, of which the first is the best one alone.
+    """Return plans of a launch; the first is the best one if the launch is not chained.
 
-    Vectors along the innermost axis leave the others to be divided into slabs.
+    With vectors along the innermost axis, the other axes can be divided into slabs.
     """
     schedules = [schedule_of(expression, grid, is_cpu=is_cpu)]
     last = len(grid.sizes) - 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arrays of a region: what its kernel reads and writes, and the axes of all of them."""
+"""The arrays that the kernel of a region reads and writes, and their axes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def coordinate_strides(node: Node, rank: int) -> list[int]:
 
 
 def indexed_axes(gathers: Sequence[Node], sources: Sequence[Tensor]) -> list[int]:
-    """Return size and stride of each axis that an index names.
+    """Return size and stride of each indexed axis.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def indexed_axes(gathers: Sequence[Node], sources: Sequence[Tensor]) -> list[int
 
 
 class RegionArrays:
-    """What the kernels of a region read and write.
+    """The arrays that the kernels of a region read and write.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ _LEAST_LANES = 4
 
 
 class ScanLaunch:
-    """What computes the outputs of a region of scans.
+    """The launch of a region of scans.
 
     Parameters
     ----------

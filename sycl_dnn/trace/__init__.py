@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a function computes, recorded: values, views, rules of gradients; no data."""
+"""Recording of functions: values without data, views, gradient rules."""

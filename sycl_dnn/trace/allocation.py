@@ -55,7 +55,7 @@ _RANK = {kind: rank for rank, kind in enumerate(KINDS.values())}
 
 
 class Blank(NamedTuple):
-    """What to allocate for a value: an array, or bytes if the layout is oneDNN's own."""
+    """The allocation for a value: an array, or bytes if the layout is oneDNN's own."""
 
     nbytes: int
     shape: tuple[int, ...] | None
@@ -127,7 +127,7 @@ def _part(memory: Any, blank: Blank, start: int) -> Any:
 
 
 def blank_of(tensor: Tensor) -> Blank:
-    """Return what must be allocated for a tensor that fills its storage."""
+    """Return the allocation for a tensor that fills its storage."""
     dtype = dtypes.array_dtype(tensor.dtype)
     desc = tensor.desc
     if desc is None:

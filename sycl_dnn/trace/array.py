@@ -336,7 +336,7 @@ def _check_packable(data: Any) -> None:
 
 
 def wrapped(array: Any, dtype: str) -> Any:
-    """Return what the user receives for a usm_ndarray."""
+    """Return the user's array type over a usm_ndarray."""
     data = allocation.wrap(array)
     return Array(data, dtype) if dtype in dtypes.CARRIED else data
 
@@ -355,7 +355,7 @@ class Target(NamedTuple):
 
 
 def check_out(name: str, out: Any, collected: Any, queue: Any) -> Any:
-    """Return what a plan depends on in ``out``, after checking that it may be written."""
+    """Check that ``out`` may be written; return its part of the plan's key."""
     kind = out.__class__
     is_array = isinstance(out, (dpnp.ndarray, Array)) and not isinstance(out, Tensor)
     if kind is not dpnp.ndarray and not is_array:

@@ -134,7 +134,7 @@ _apply = eval(
 
 
 class _Call:
-    """A user's function with checks of what it returns."""
+    """A user's function with checks of its results."""
 
     def __init__(
         self, function: Callable[..., Any], name: str, outs: list[Out], kinds: list[str] | None

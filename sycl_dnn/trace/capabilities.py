@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a device can do: arithmetic of a dtype, 8-bit sums, sizes of caches."""
+"""Capabilities of a device: arithmetic by dtype, 8-bit sums, cache sizes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which primitives compute the gradient of which; reverse passes that can be differentiated.
+"""Gradients of primitives by backward primitives; reverse passes that can be differentiated.
 
 Most rows have only the names of their backward rows. Their inputs and outputs follow from their
 signatures: ``diff_X`` among the inputs is the gradient of the output ``X``, among the outputs that
@@ -99,7 +99,7 @@ def backward(
 
 
 def stands_for(trace: Trace, row: str, entry: Entry, grads: Grads, grad_src: Tensor) -> Grads:
-    """Note that a kernel computed what backward primitive ``row`` would, for second derivatives."""
+    """Note that a kernel replaced backward primitive ``row``, for second derivatives."""
     out = {"diff_src": grad_src}
     trace.tape.append(Entry(row, grads, out, entry.params, pd=entry.pd))
     return {"src": grad_src}
@@ -329,7 +329,7 @@ class _Reversed:
 
 
 def composed_rule(row: str) -> Callable[[Composition], Composition]:
-    """Register what a backward primitive computes as operations that have gradients.
+    """Register the composition of a backward primitive from operations that have gradients.
 
     ``composition(entry)`` returns its outputs by name; those it leaves out have no gradient.
     """
@@ -375,7 +375,7 @@ def leaves_of(
     tape: list[Entry], roots: Iterable[Tensor], boundary: Iterable[int] = ()
 ) -> list[Tensor]:
     """Return the floating-point tensors that ``roots`` depend on and no entry produces."""
-    # An operation that changes nothing, such as padding by 0, has its operand as result.
+    # An operation without effect, such as padding by 0, returns its operand.
     producers = {id(t): e for e in tape for t in e.outputs.values() if not _reads(e, t)}
     stack, seen, leaves = list(roots), set(boundary), []
     while stack:
@@ -473,5 +473,5 @@ def added(a: Tensor, b: Tensor) -> Tensor:
 
 
 def zeros_like(x: Tensor) -> Tensor:
-    """Return the gradient of what a result does not depend on."""
+    """Return the gradient of an operand that a result does not depend on."""
     return x.trace.zeros(layout.like(x.trace.plain(x).desc, x.dtype), x.shape)

@@ -107,7 +107,7 @@ def _is_mask(item: Any) -> bool:
 
 
 def _places(mask: Any) -> Sequence[Any]:
-    """Return where a mask is true: the values of a tensor are computed for it, if they can be."""
+    """Return the positions where a mask is true, computing the values of a tensor if possible."""
     if isinstance(mask, Tensor):
         mask = value_of("index", mask, _BOOL)
     if not mask.ndim:
@@ -229,7 +229,7 @@ def _range(item: Any, n: int, axis: int) -> tuple[int, int, int]:
 
 
 def put(x: Any, key: Any, value: Any) -> Any:
-    """Return what ``x`` is after ``x[key] = value``; values are converted to its dtype."""
+    """Return ``x`` after ``x[key] = value``; values are converted to its dtype."""
     unspoilt("assignment", x)
     items = key if isinstance(key, tuple) else (key,)
     if not hasattr(value, "shape"):

@@ -20,7 +20,7 @@ def row_major_strides(shape: Sequence[int]) -> Shape:
 
 @functools.lru_cache(4096)
 def canonical_strides(shape: Shape, strides: Shape) -> Shape:
-    """Return the strides that a descriptor gets, which lead to the same elements.
+    """Return equivalent strides for a descriptor.
 
     Strides of axes with at most one element are those of a dense array; an array may have any.
     """

@@ -32,20 +32,20 @@ from sycl_dnn.trace.torch_methods import (
 )
 from sycl_dnn.trace.trace_state import running_trace
 
-#: Methods of modules that make or change weights, in whose bodies arrays have torch's methods.
+#: Methods of modules that create or change weights, in whose bodies arrays have torch's methods.
 BUILDERS = ("__init__", "eval", "reset_parameters", "train")
 #: By thread in which one of them runs: how many. Empty most of the time, so cheap to ask.
 depths: dict[int, int] = {}
 
 
 def is_building() -> bool:
-    """Whether such a method of a module runs in this thread, and no function is traced."""
+    """Whether one of ``BUILDERS`` runs in this thread, and no function is traced."""
     return bool(depths) and threading.get_ident() in depths and not is_torch()
 
 
 @contextlib.contextmanager
 def building() -> Iterator[None]:
-    """Let new arrays have torch's methods inside."""
+    """Give new arrays torch's methods inside a ``with`` block."""
     thread = threading.get_ident()
     before = depths.get(thread, 0)
     depths[thread] = before + 1
@@ -59,7 +59,7 @@ def building() -> Iterator[None]:
 
 
 def built(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method of a module in whose body arrays have torch's methods."""
+    """Wrap a method of a module so that arrays have torch's methods in its body."""
 
     @functools.wraps(method)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -85,7 +85,7 @@ _handed: weakref.WeakValueDictionary[int, ModuleArray] = weakref.WeakValueDictio
 
 
 def handed(array: Any) -> Any:
-    """Return a dpnp array with torch's methods, the same one each time while it is alive."""
+    """Return a dpnp array with torch's methods, the same object as long as it is alive."""
     if type(array) is not dpnp.ndarray:
         return array
     array_of_torch = _handed.get(id(array))

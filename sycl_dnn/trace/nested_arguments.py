@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments and results as trees of arrays: replaced, taken apart, put together."""
+"""Arguments and results as trees of arrays: replacing, flattening, rebuilding."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Form:
         return tree.unflatten(self.structure, leaves)
 
     def matched(self, value: Any, name: str) -> list[Any]:
-        """Return what an equally nested tree has in place of the arrays; None fills any part.
+        """Return the items of an equally nested tree in place of the arrays; None fills any part.
 
         Raises
         ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings that calls depend on: fallbacks for operations that an engine lacks; NaN."""
+"""The settings that plans depend on: fallbacks for missing operations, NaN, kernels."""
 
 from __future__ import annotations
 

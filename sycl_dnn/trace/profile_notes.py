@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report Python's own work to ``sycl_dnn.profile``; costs next to nothing without a recorder."""
+"""Reports of Python's own work to ``sycl_dnn.profile``; nearly free without a recorder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def name_in(key: Any) -> str:
 
 
 def trace(name: str, build: Callable[[], _T]) -> _T:
-    """Return the result of ``build``: the plan of a call that was in no cache."""
+    """Return the result of ``build``: the plan of a call that was not cached."""
     if not _core.is_recording():
         return build()
     begin = time.perf_counter_ns()
@@ -39,7 +39,7 @@ def trace(name: str, build: Callable[[], _T]) -> _T:
 
 
 def array_call(name: str, work: Callable[[], _T], arguments: Sequence[Any], queue: Any) -> _T:
-    """Return what ``work`` computes from arrays with dpnp on a queue."""
+    """Return the result of ``work``, which computes with dpnp on a queue."""
     if not _core.is_recording():
         return work()
     waits = _core.is_recording_waits()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record what a function does: primitives with the reorders they need, and calls of dpnp."""
+"""Recording of a function: primitives with the reorders that they need, and calls of dpnp."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ OF_DOUBLES: dict[str, Callable[..., Tensor]] = {}
 
 
 def computes_doubles(name: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
-    """Register what a function calls for float64, with derivatives of its own."""
+    """Register the float64 version of a function, with its own derivatives."""
 
     def register(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         OF_DOUBLES[name] = function
@@ -152,7 +152,7 @@ class Trace(TraceState):
         return converted if converted.desc == desc else self.reorder(converted, desc)
 
     def copy_of(self, tensor: Tensor, desc: _core.MemoryDesc) -> Tensor | None:
-        """Return the copy that ``reorder`` made of a tensor; None if there is none."""
+        """Return the copy of a tensor that ``reorder`` recorded; None if there is none."""
         return self._reordered.get(tensor.storage, {}).get((tensor.offset, tensor.desc, desc))
 
     def joined(
@@ -341,7 +341,7 @@ class Trace(TraceState):
         params: Mapping[str, Any],
         error: errors.Unimplemented,
     ) -> dict[str, Tensor]:
-        """Compute in float32 what the engine lacks in a narrower type."""
+        """Compute in float32 if the engine lacks the narrower type."""
         narrow = {n for n, t in inputs.items() if t.dtype in NARROW}
         if self.policy.fallback == "error":
             raise error

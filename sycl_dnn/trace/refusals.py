@@ -100,7 +100,7 @@ def refused_attribute(name: str) -> Any:
 
 
 def no_gradient(name: str, missing: str = "gradient") -> Callable[..., Any]:
-    """Return the gradient rule of what has none."""
+    """Return the gradient rule of an operation without a gradient."""
 
     def rule(entry: Any, grads: Any) -> Any:
         raise NotImplementedError(f"vjp: {name} has no {missing}")
@@ -134,7 +134,7 @@ _OPERATORS = {
 
 
 def instead(name: str) -> str:
-    """Return what to call in place of another library's function of this name."""
+    """Return the function to call in place of another library's function of this name."""
     from sycl_dnn.trace import functions
     from sycl_dnn.trace.array_methods import ArrayMethods
 

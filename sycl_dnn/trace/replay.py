@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recording of a function, repeated for operands of the same layouts.
+"""Replay of recorded calls for operands of the same layouts.
 
 Layers repeat, and everything that does not depend on the changed shape is the same in each
 compilation of a function. Replaying a call skips its checks, its choice of layouts and its queries
@@ -110,7 +110,7 @@ class _EntryForm:
 
 
 class Template:
-    """What one call recorded.
+    """The recording of one call.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class Template:
         )  # fmt: skip
 
     def replay(self, trace: Trace, operands: Sequence[Tensor]) -> Any:
-        """Record the same for other operands; return the result."""
+        """Record the same steps for other operands; return the result."""
         storages: list[Any] = [None] * len(self._storage_forms)
         for number, operand in zip(self._of_operands, operands, strict=True):
             storages[number] = operand.storage
@@ -293,7 +293,7 @@ class Replays:
         kwargs: dict[str, Any],
         is_taped: bool = True,
     ) -> Any:
-        """Return what ``body`` returns for arguments whose arrays are traced.
+        """Return the result of ``body`` for arguments whose arrays are traced.
 
         ``function`` represents the body in keys. What is not ``is_taped`` has no gradient.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a trace consists of: requested results, steps, entries of the tape."""
+"""The elements of a trace: requested results, steps, entries of the tape."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def is_kernel(primitive: Any) -> bool:
 
 
 class Meaning(NamedTuple):
-    """What a kernel computes: the nodes of its inputs and outputs, by name.
+    """The computation of a kernel: the nodes of its inputs and outputs, by name.
 
     Several nodes may be one array. Partial results of a reduction in two launches have no nodes.
     """
@@ -99,7 +99,7 @@ class ArrayStep:
 
 @dataclass
 class Entry:
-    """What the reverse pass needs to know about a recorded operation."""
+    """A recorded operation, as the reverse pass needs it."""
 
     row: str
     inputs: dict[str, Tensor]

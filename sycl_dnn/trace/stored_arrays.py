@@ -16,7 +16,7 @@ from sycl_dnn.device import default_queue
 
 
 class _Contents:
-    """What an array consists of: values in a pickle, memory on its own queue in a deep copy."""
+    """The contents of an array: values in a pickle, memory on its own queue in a deep copy."""
 
     def __init__(self, array: Any) -> None:
         self._array = array
@@ -34,7 +34,7 @@ def _restored(values: np.ndarray) -> Any:
 
 
 def _array_of(contents: Any) -> Any:
-    """Return the array that unpickling or copying made of the contents."""
+    """Return the unpickled or copied array with these contents."""
     return contents
 
 

@@ -26,7 +26,7 @@ class _Manner(threading.local):
 _manner = _Manner()
 
 
-#: Marks what shares memory with a tensor that stands for another value since a write.
+#: Marks tensors that share memory with one that stands for another value since a write.
 ASSIGNMENT = "x[...] = ..."
 #: Python's operators that write to their left operand.
 OPERATORS = frozenset(
@@ -39,23 +39,23 @@ class ReadAfterWrite(RuntimeError):
 
 
 class OfOthers(list):  # type: ignore[type-arg]
-    """The marks of what a function does not own; ``written`` does what a write to it comes to."""
+    """The marks of values that a function does not own; ``written`` handles writes to them."""
 
     __slots__ = ()
 
     def written(self, value: Any, writer: str, result: Any) -> Any:
-        """Return the result of a function that writes ``result`` over ``value``."""
+        """Handle a write of ``result`` over ``value``; return the value to use from now on."""
         raise NotImplementedError
 
 
 class OfCaller(OfOthers):
-    """The marks of arrays that a function was given or captures."""
+    """The marks of arrays that a function receives or captures."""
 
     __slots__ = ()
 
 
 class OfCapture(OfCaller):
-    """The marks of what a function captures, which it cannot write to."""
+    """The marks of captured arrays, which a function cannot write to."""
 
     __slots__ = ()
 
@@ -99,7 +99,7 @@ def overwritten(value: Any, writer: str, result: Any) -> Any:
 
 
 def unspoilt(reader: str, value: Any) -> Any:
-    """Return a value that a function reads; views are taken again after a write.
+    """Return a value that a function reads; views are recomputed after a write.
 
     Raises
     ------
@@ -129,7 +129,7 @@ VIEWS = frozenset((
 
 
 def alias(source: Any, view: Any) -> Any:
-    """Return a view of ``source``: torch's writes to the one are noted for the other, too."""
+    """Return a view of ``source`` that shares its marks, since torch's writes affect both."""
     if hasattr(source, "marks") and hasattr(view, "marks"):
         view.share_marks(source.marks)
     return view
@@ -137,7 +137,7 @@ def alias(source: Any, view: Any) -> Any:
 
 @contextlib.contextmanager
 def in_torch_manner() -> Iterator[None]:
-    """Give traced tensors torch's methods inside."""
+    """Give traced tensors torch's methods inside a ``with`` block."""
     _manner.depth += 1
     try:
         yield
@@ -227,7 +227,7 @@ _BACKENDS = ("level_zero", "opencl")
 
 
 def device_name(value: Any) -> str | None:
-    """Return SYCL's name of a device that a string names; None for anything else."""
+    """Return SYCL's name of a device given as a string; None for other values."""
     if not isinstance(value, str):
         return None
     kind, colon, rest = value.partition(":")
@@ -279,7 +279,7 @@ def _detach(x: Any) -> Any:
 
 
 def clone_of(x: Any) -> Any:
-    """Return the same elements; what torch writes to the clone it does not write to ``x``."""
+    """Return the same elements with their own marks: writes to the clone do not affect ``x``."""
     return x.trace.logged(_cloned, x)
 
 

@@ -52,7 +52,7 @@ def running(trace: Any) -> Iterator[None]:
 
 
 class TapePart:
-    """A part of the tape of a trace: what was recorded between two moments.
+    """A part of the tape of a trace: the entries recorded between two moments.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class TapePart:
         return self._trace()
 
     def end(self) -> None:
-        """End the part: what follows is recorded as before it."""
+        """End the part and restore the previous state."""
         trace = self.trace
         trace.training = self._training
         if not self._is_apart:
@@ -112,11 +112,11 @@ class TapePart:
             self._drawn += self.seeds
 
     def rejoin(self) -> None:
-        """Put the entries of a part that was apart on the tape after all."""
+        """Append the entries of a separate part to the tape after all."""
         self._tape += self.entries
 
     def select_gradients(self, has_gradients: bool) -> None:
-        """End a block that sets whether what ran inside has gradients."""
+        """End a block that sets whether the operations inside have gradients."""
         self.end()
         kept_ids = self.trace.kept_entries
         if has_gradients:
@@ -138,7 +138,7 @@ class TraceState:
         self.training = training
         #: Whether steps are rewritten before they run.
         self.is_compiled = False
-        #: Whether values are kept narrower than the function says.
+        #: Whether values are stored in a narrower dtype than that of the function.
         self.is_lowered = False
         self.policy = policy.current()
         #: Whether NaN and infinities must propagate as in PyTorch where that takes more passes.
@@ -161,7 +161,7 @@ class TraceState:
         self.modules: set[int] = set()
         #: By module and name: buffers that a forward assigned, whose memory is not updated yet.
         self.buffers: dict[Any, Any] = {}
-        #: Tensors by id of what was captured; ``captured`` keeps it alive.
+        #: Tensors by id of the captured array, which ``captured`` keeps alive.
         self._capture_of: dict[int, Tensor] = {}
         #: Results of calls over arrays, by id.
         self._by_calls: dict[int, Tensor] = {}
@@ -237,15 +237,15 @@ class TraceState:
         return body(*args, **kwargs)
 
     def hidden(self, value: Any) -> Any:
-        """Return tensors in place of what a function sees: the same but in a ``Recording``."""
+        """Return the tensors behind the values of a function; a ``Recording`` overrides this."""
         return value
 
     def shown(self, value: Any) -> Any:
-        """Return what a function sees in place of tensors: the same but in a ``Recording``."""
+        """Return the values that a function sees for tensors; a ``Recording`` overrides this."""
         return value
 
     def identity(self, function: Any) -> Any:
-        """Return what distinguishes a function in a ``Recording``."""
+        """Return the key of a function in a ``Recording``."""
         return function
 
     def tape_part(self, training: bool | None = None, is_apart: bool = False) -> TapePart:
@@ -253,12 +253,12 @@ class TraceState:
         return TapePart(self, training, is_apart)
 
     def end(self) -> None:
-        """Note that the function has returned: tensors that it kept cannot be used."""
+        """Note that the function has returned, which invalidates its tensors."""
         self.is_ended = True
         self.represented = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Refuse ``array.trace()``: of a traced array, ``trace`` is what records it."""
+        """Reject ``array.trace()``: the attribute ``trace`` of a traced array is its recorder."""
         raise TypeError("trace(): a traced array has no such method; use diagonal().sum(-1)")
 
     def renumber(self, storages: Sequence[Storage], first: int) -> None:
@@ -295,7 +295,7 @@ class TraceState:
         return Tensor(self, Storage(desc), desc, name, shape)
 
     def literal(self, values: np.ndarray, dtype: str = "float32") -> Tensor:
-        """Return a tensor of values that are known while tracing.
+        """Return a tensor of values that are available during tracing.
 
         It is of the dtype, but of float32 for narrower floating-point numbers.
         """
@@ -334,7 +334,7 @@ class TraceState:
         rule: Callable[[Tensor], dict[str, Tensor]],
         composed: Callable[[], Tensor] | None = None,
     ) -> Tensor:
-        """Record what ``body`` does as one operation with its own gradient.
+        """Record ``body`` as one operation with its own gradient.
 
         ``rule(dy)`` returns the gradients of ``inputs`` by name. If its operations do not all have
         gradients themselves, ``composed`` records the same as ``body`` from such

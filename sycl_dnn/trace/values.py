@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values while a function is traced: shape, dtype and layout, but no data; their operators."""
+"""Traced values: shape, dtype and layout, but no data; their operators."""
 
 from __future__ import annotations
 
@@ -170,12 +170,12 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         if strides is None and desc is not None and desc.is_plain:
             strides = desc.strides[: len(shape)]
         self.strides: Any = strides
-        #: What torch would have written here, in one list with all views of the same tensor.
+        #: Writes that torch would have made, in a list shared with all views of the same tensor.
         self.marks: list[str] = []
 
     @property
     def trace(self) -> Trace:
-        """The trace that records what is done with the tensor.
+        """The trace that records operations on the tensor.
 
         Raises
         ------
@@ -193,15 +193,15 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         return self.storage.argument is not None
 
     def as_it_is(self) -> Tensor:
-        """Return a tensor that keeps these values if this one comes to stand for others."""
+        """Return a tensor that retains these values if this one is reassigned."""
         return self
 
     def restore(self, argument: Tensor) -> None:
-        """Stand for an argument again, whose memory has been updated."""
+        """Represent an argument again, whose memory has been updated."""
         self.marks.clear()
 
     def note_view(self) -> None:
-        """Note that the tensor was taken by ``x.view``."""
+        """Note that ``x.view`` returned the tensor."""
 
     def share_marks(self, marks: list[str]) -> None:
         """Note that the tensor is a view of one with these marks."""

@@ -119,7 +119,7 @@ def _scattered(x: Tensor, grad: Tensor, axis: int, start: int, step: int) -> Ten
 
 
 def _spread(x: Tensor, grad: Tensor, axis: int, place: slice) -> Tensor:
-    """Return the same as ``_scattered``, computed by dpnp."""
+    """Return the result of ``_scattered``, computed by dpnp."""
     key, shape = (slice(None),) * axis + (place,), x.shape
 
     def spread(dy: dpnp.ndarray) -> dpnp.ndarray:
