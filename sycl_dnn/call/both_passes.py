@@ -165,8 +165,8 @@ def _unwritten(trace: Trace, storage: Storage, forward: list[Any], later: Sequen
         raise ValueError(f"{name} must not be updated after a use that has a gradient")
     desc = storage.desc
     dtype = dtypes.NAMES[desc.data_type]
-    whole, copy = (Tensor(trace, s, desc, dtype, desc.dims) for s in (storage, Storage(desc)))
-    forward.insert(at, trace.copy_step(whole, copy))
+    original, copy = (Tensor(trace, s, desc, dtype, desc.dims) for s in (storage, Storage(desc)))
+    forward.insert(at, trace.copy_step(original, copy))
     for step in later:
         for key, t in step.inputs.items():
             if t.storage is storage:

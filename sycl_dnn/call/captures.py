@@ -125,19 +125,19 @@ def is_held(value: Any) -> bool:
     return isinstance(value, (dpnp.ndarray, Array, Frozen)) or hasattr(type(value), "usm_data")
 
 
-def same(now: Any, value: Any) -> bool:
+def same(current: Any, value: Any) -> bool:
     """Whether two results of a read cannot be distinguished."""
-    if value.__class__ is weakref.ref and now is value():
+    if value.__class__ is weakref.ref and current is value():
         return True
-    if now.__class__ is not value.__class__:
+    if current.__class__ is not value.__class__:
         return False
-    if isinstance(now, (tuple, list)):
-        return len(now) == len(value) and (
-            all(map(operator.is_, now, value)) or all(map(same, now, value))
+    if isinstance(current, (tuple, list)):
+        return len(current) == len(value) and (
+            all(map(operator.is_, current, value)) or all(map(same, current, value))
         )
-    if isinstance(now, (float, complex, np.generic)):
-        return repr(now) == repr(value)
-    return now is value or (now.__class__ in (*PLAIN, np.dtype) and bool(now == value))
+    if isinstance(current, (float, complex, np.generic)):
+        return repr(current) == repr(value)
+    return current is value or (current.__class__ in (*PLAIN, np.dtype) and bool(current == value))
 
 
 def structure_of(reads: Sequence[Read]) -> tuple[Any, ...]:
@@ -289,12 +289,12 @@ class _Walk:
         for slot in (s for owner in kind.__mro__ for s in slots_of(owner)):
             if is_whole or slot in self.names:
                 self._slot(slot, value)
-        own = getattr(value, "__dict__", None)
-        if isinstance(own, dict) and is_whole:
-            self._items(own)
-            self._items(own.values())
-        elif isinstance(own, dict):
-            self._attributes(own)
+        attrs = getattr(value, "__dict__", None)
+        if isinstance(attrs, dict) and is_whole:
+            self._items(attrs)
+            self._items(attrs.values())
+        elif isinstance(attrs, dict):
+            self._attributes(attrs)
         if not is_library(kind.__module__):
             self._type(kind)
 
@@ -302,12 +302,12 @@ class _Walk:
         read = functools.partial(_attribute, name)
         self._read(read, value, read(value))
 
-    def _attributes(self, own: Mapping[str, Any], more: Iterable[str] = ()) -> None:
+    def _attributes(self, attrs: Mapping[str, Any], extra_names: Iterable[str] = ()) -> None:
         """Read the named attributes of an object; others of these names may be added."""
-        names = self.names.union(more)
-        for name in sorted(names.intersection(own)):
-            self._read(own.__getitem__, name, own[name])
-        self.reads.append((own.keys().isdisjoint, names.difference(own), True))
+        names = self.names.union(extra_names)
+        for name in sorted(names.intersection(attrs)):
+            self._read(attrs.__getitem__, name, attrs[name])
+        self.reads.append((attrs.keys().isdisjoint, names.difference(attrs), True))
 
     def _type(self, kind: type, is_called: bool = False) -> None:
         """Read the attributes of a user's class that its instances use."""

@@ -89,12 +89,12 @@ class Number:
     __class__ = property(lambda self: float)  # type: ignore[assignment]
 
     def _with(self, function: Callable[..., Any], other: Any, is_reflected: bool) -> Number:
-        own = self._evaluate
+        evaluate = self._evaluate
         if type(other) is Number:
             value, reads, key = other._evaluate, self._reads | other._reads, other.key
         else:
             value, reads, key = (lambda values: other), self._reads, (type(other), repr(other))
-        left, right = (value, own) if is_reflected else (own, value)
+        left, right = (value, evaluate) if is_reflected else (evaluate, value)
         keys = (key, self.key) if is_reflected else (self.key, key)
         return Number(
             self.trace, reads, lambda values: function(left(values), right(values)),
@@ -102,9 +102,9 @@ class Number:
         )  # fmt: skip
 
     def _of(self, function: Callable[..., Any]) -> Number:
-        own = self._evaluate
+        evaluate = self._evaluate
         return Number(
-            self.trace, self._reads, lambda values: function(own(values)), (function, self.key)
+            self.trace, self._reads, lambda values: function(evaluate(values)), (function, self.key)
         )
 
     def array(self, dtype: str) -> Tensor:

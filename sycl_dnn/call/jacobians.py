@@ -286,8 +286,8 @@ def _basis(leaves: Sequence[Any], number: int) -> Iterator[list[Any]]:
     x = leaves[number]
     rows = F.eye(x.size, dtype=str(x.dtype), device=x.device)
     for row in range(x.size):
-        whole = F.reshape(rows[row], x.shape)
-        yield [whole if i == number else None for i in range(len(leaves))]
+        unit = F.reshape(rows[row], x.shape)
+        yield [unit if i == number else None for i in range(len(leaves))]
 
 
 def _is_float(x: Any) -> bool:
@@ -318,12 +318,12 @@ def _check_direction(
     for (path, primal), tangent in zip(tree.paths(tuple(primals)), aligned_tangents, strict=True):
         if tangent is None:
             continue
-        expected, got = (
+        expected, actual = (
             (tuple(getattr(a, "shape", ())), str(getattr(a, "dtype", type(a).__name__)))
             for a in (primal, tangent)
         )
-        if expected != got:
+        if expected != actual:
             raise ValueError(
                 f"{name}: tangents{path} must have the shape and dtype of its primal, "
-                f"{expected[0]} and {expected[1]}, got {got[0]} and {got[1]}"
+                f"{expected[0]} and {expected[1]}, got {actual[0]} and {actual[1]}"
             )

@@ -172,17 +172,19 @@ class Operation:
         if not collected.arrays:
             raise arguments.without_array(self.name, self.body, args, kwargs)
         placed = PlacedCall(self.name, collected, out)
-        whole = (*key, *placed.facts)
-        plan = cache.plans.get(whole)
+        full_key = (*key, *placed.facts)
+        plan = cache.plans.get(full_key)
         if plan is None:
             try:
-                plan = cache.plans.make(whole, lambda: self.build(placed.place, args, kwargs, out))
+                plan = cache.plans.make(
+                    full_key, lambda: self.build(placed.place, args, kwargs, out)
+                )
             except NeedsAnotherDevice as cause:
                 from sycl_dnn.call.cpu_fallback import run_on_cpu
 
                 return run_on_cpu(self, cause, placed.queue, args, kwargs, out)
         result = placed.run(plan)
-        placed.remember(cache.plans, self.subject(), args, kwargs, whole, plan)
+        placed.remember(cache.plans, self.subject(), args, kwargs, full_key, plan)
         return result
 
     def _missed(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
@@ -196,9 +198,9 @@ class Operation:
         """Run a call from the beginning."""
         kwargs = torch_keywords.renamed(self.name, self.parameters, args, kwargs)
         if any(type(v) is ModuleArray for v in args):
-            bare = tuple([plain(v) for v in args])
-            result = cache.plans.calls.call(self.subject(), bare, kwargs, out)
-            return in_manner(self(bare, kwargs, out) if result is NotImplemented else result)
+            arrays = tuple([plain(v) for v in args])
+            result = cache.plans.calls.call(self.subject(), arrays, kwargs, out)
+            return in_manner(self(arrays, kwargs, out) if result is NotImplemented else result)
         return in_manner(self(args, kwargs, out))
 
     def repeated(self, *args: Any, **kwargs: Any) -> Any:

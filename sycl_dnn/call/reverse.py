@@ -147,10 +147,10 @@ def _differentiated(request: Request) -> tuple[Any, Any]:
     except ExecutionPlacementError as error:
         shown_name = request.shown_name
         raise subjects.named_placement(error, shown_name, function, args, kwargs) from None
-    whole = (*key, *placed.facts)
+    full_key = (*key, *placed.facts)
     try:
         run = _run_user_function if isinstance(call, UserCall) else _run_operation
-        return run(request, placed, whole)
+        return run(request, placed, full_key)
     except NeedsAnotherDevice as cause:
         from sycl_dnn.call.cpu_fallback import vjp_on_cpu
 
@@ -436,10 +436,10 @@ def _check_argument(name: str, function: Callable[..., Any], number: int, value:
         is_array = nested_arguments.is_array(leaf) or isinstance(leaf, Tensor)
         if is_array and dtypes.is_float(str(leaf.dtype)):
             continue
-        got = str(leaf.dtype) if is_array else type(leaf).__name__
+        actual = str(leaf.dtype) if is_array else type(leaf).__name__
         raise TypeError(
             f"{name}: {_parameter(function, number)}{path} must be an array of floating-point "
-            f"numbers, got {got}"
+            f"numbers, got {actual}"
         )
 
 

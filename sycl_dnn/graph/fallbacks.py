@@ -221,8 +221,8 @@ _NARROW = ("bf16", "f16")
 
 def lacking(nodes: Sequence[Node], plan: Plan) -> list[str]:
     """Return the types in these operations that the device does not support."""
-    met = {v.dtype for node in nodes for v in (*node.values, *node.outputs)}
-    return [k for k in _NARROW if k in met and not multiplies(plan.engine, dtypes.LONG[k])]
+    used = {v.dtype for node in nodes for v in (*node.values, *node.outputs)}
+    return [k for k in _NARROW if k in used and not multiplies(plan.engine, dtypes.LONG[k])]
 
 
 def _warn(nodes: Sequence[Node], kinds: str, plan: Plan) -> None:

@@ -172,9 +172,9 @@ class FallbackStep:
     compiled: _core.CompiledPartition | None = None
     copied: tuple[int, ...] = ()
 
-    def __init__(self, node: Node, way: fallbacks.Way) -> None:
+    def __init__(self, node: Node, fallback: fallbacks.Way) -> None:
         self.nodes = [node]
-        self.run_arrays, self.reason = way
+        self.run_arrays, self.reason = fallback
         self.reads = [v.id for v in node.values]
         self.writes = [v.id for v in node.outputs]
 
@@ -279,9 +279,9 @@ class Plan:
 
     def _build(self, partitions: list[Any], keep_opaque: bool) -> None:
         nodes = {node.id: node for node in self.graph.nodes}
-        own = [([nodes[i] for i in p.ops], p) for p in partitions]
-        self._only_fused = self._read_by_partitions(own) if keep_opaque else set()
-        for group, partition in own:
+        groups = [([nodes[i] for i in p.ops], p) for p in partitions]
+        self._only_fused = self._read_by_partitions(groups) if keep_opaque else set()
+        for group, partition in groups:
             name = group[0].operation.name
             if name == "end":
                 continue
@@ -304,11 +304,11 @@ class Plan:
         ops = _graph_ops(group, self.shapes, self.layouts)
         return {v.id: self.row_major(v) for v in read_as_rows(group, ops, self.shapes, is_gpu)}
 
-    def _read_by_partitions(self, own: list[Any]) -> set[int]:
+    def _read_by_partitions(self, groups: list[Any]) -> set[int]:
         """Return the tensors that are read only by supported partitions."""
         fused: set[int] = set()
         others = set(self._ends)
-        for group, partition in own:
+        for group, partition in groups:
             reads = {v.id for node in group for v in node.values}
             (fused if partition.is_supported else others).update(reads)
             others.update(v.id for v in ordered_operands(group, self.shapes))
@@ -461,9 +461,9 @@ class Plan:
     def run(self, tensors: dict[int, Any], stream: Any, kind: Any) -> list[Any]:
         """Submit all steps given the input tensors; return the result arrays."""
         tensors.update(self.constants)
-        for step, done in zip(self.steps, self.drops, strict=True):
+        for step, dropped in zip(self.steps, self.drops, strict=True):
             step.run(self, tensors, stream, kind)
-            for id in done:
+            for id in dropped:
                 del tensors[id]
         return [result_of(tensors[v.id]) for v in self.graph.outputs]
 

@@ -53,9 +53,9 @@ def ordered_operands(group: Sequence[Node], shapes: Any) -> list[Value]:
         if node.operation.name in _IN_ONE_LAYOUT:
             values += node.values
         elif node.operation.name == "matmul":
-            most = max(len(shapes[v.id]) for v in node.values[:2])
+            max_rank = max(len(shapes[v.id]) for v in node.values[:2])
             is_lone = bool(fused) and any(1 in shapes[v.id] for v in node.values)
-            values += [v for v in node.values[:2] if 2 < len(shapes[v.id]) < most or is_lone]
+            values += [v for v in node.values[:2] if 2 < len(shapes[v.id]) < max_rank or is_lone]
         elif node.operation.name in _OF_TWO and _spreads_over_one(node, shapes):
             values += node.values
         elif fused:
@@ -66,19 +66,19 @@ def ordered_operands(group: Sequence[Node], shapes: Any) -> list[Value]:
 def _is_misread(op: GraphOp, dims: Any, strides: Any, is_gpu: bool) -> bool:
     """Whether a kernel would misread a tensor with gaps."""
     # Matrix product kernels respect strides, except of vectors such as the bias.
-    every = op.name not in PRODUCTS if is_gpu else op.name in _READ_AS_DENSE
-    return (every or len(dims) == 1) and not is_whole(dims, strides)
+    is_affected = op.name not in PRODUCTS if is_gpu else op.name in _READ_AS_DENSE
+    return (is_affected or len(dims) == 1) and not is_whole(dims, strides)
 
 
 def read_as_rows(
-    group: Sequence[Node], told: Sequence[GraphOp], shapes: Any, is_gpu: bool
+    group: Sequence[Node], ops: Sequence[GraphOp], shapes: Any, is_gpu: bool
 ) -> list[Value]:
     """Return the operands of a partition that must be copied to row-major order.
 
     Parameters
     ----------
     group : sequence of Node
-    told : sequence of GraphOp
+    ops : sequence of GraphOp
         The same operations, described with shapes and strides.
     shapes : mapping of int to shape
         By value id.
@@ -86,7 +86,7 @@ def read_as_rows(
     """
     ordered = {v.id for v in ordered_operands(group, shapes)}
     values = []
-    for node, op in zip(group, told, strict=True):
+    for node, op in zip(group, ops, strict=True):
         if is_gpu and softmax_of_other_rows([op]):
             values.append(node.values[0])
         for value, dims, strides in zip(node.values, op.shapes, op.strides, strict=True):

@@ -72,7 +72,7 @@ def _place_others(plan: Plan, numbers: dict[int, int], blanks: list[Any]) -> Non
     """Allocate intermediate tensors, reusing the memory of those no longer needed."""
     free: dict[int, list[int]] = defaultdict(list)
     sizes: dict[int, int] = {}
-    for step, done in zip(plan.steps, plan.drops, strict=True):
+    for step, dropped in zip(plan.steps, plan.drops, strict=True):
         for id in step.writes:
             if id in numbers:
                 continue
@@ -82,6 +82,6 @@ def _place_others(plan: Plan, numbers: dict[int, int], blanks: list[Any]) -> Non
                 continue
             numbers[id] = blanks[-1][0] + 1
             blanks.append((numbers[id], size, None, None, dtypes.SHORT["u8"].dtype))
-        for id in done:
+        for id in dropped:
             if id in sizes:
                 free[sizes[id]].append(numbers[id])

@@ -396,8 +396,8 @@ def pool_backward(src: str) -> Rule:
             return None
         shape = tuple(provided)
         both = (
-            _forward(pool, {src: shape}, {**a, "rounding_type": way}, names)
-            for way in ("floor", "ceil")
+            _forward(pool, {src: shape}, {**a, "rounding_type": rounding}, names)
+            for rounding in ("floor", "ceil")
         )
         _check_gradient(s, names, *both)
         return [shape]

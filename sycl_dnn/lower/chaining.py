@@ -185,10 +185,10 @@ class _Chain:
         results = new_results(self._trace, stages[0].outs)
         for stage in stages:
             stage.results = results
-        for way in [[*way, stage] for way in self._ways for stage in stages]:
-            n_slabs = self._divided(way)
+        for chain in [[*chain, stage] for chain in self._ways for stage in stages]:
+            n_slabs = self._divided(chain)
             if n_slabs:
-                self._ways, self._n_slabs = [way], n_slabs
+                self._ways, self._n_slabs = [chain], n_slabs
                 self._trace.extend_step(self._step, self._inputs(), self._results())
                 return results
         return None
@@ -196,9 +196,9 @@ class _Chain:
     def _divided(self, stages: Sequence[Stage]) -> int:
         """Return the number of slabs into which all stages can be divided; 0 if too few."""
         written = {t.storage for stage in stages for t in stage.results}
-        whole = math.gcd(*[stage.n_points for stage in stages])
+        common = math.gcd(*[stage.n_points for stage in stages])
         least = max(stage.plan.n_groups for stage in stages)
-        for n in sorted(_divisors(whole), reverse=True):
+        for n in sorted(_divisors(common), reverse=True):
             is_enough = n >= least or n % self._n_processors == 0
             if is_enough and all(stage.is_in_slabs(n, written) for stage in stages):
                 return n
@@ -228,13 +228,13 @@ class _Chain:
         arrays = [tuple([numbered[_place(t)] for t, _ in stage.arrays()]) for stage in stages]
         form = ChainForm(tuple([stage.form for stage in stages]), tuple(arrays))
         n_groups = min(self._n_slabs, max(stage.plan.n_groups for stage in stages))
-        each = -(-self._n_slabs // n_groups)
-        numbers = [each, self._n_slabs]
+        share = -(-self._n_slabs // n_groups)
+        numbers = [share, self._n_slabs]
         for stage in stages:
             _, n_units, *rest = stage.plan.numbers
             numbers += [n_units // self._n_slabs, n_units, *rest, *stage.indexed]
         self._step.primitive = kernel_of(
-            trace, chain_module(form), name_of(form), numbers, -(-self._n_slabs // each), 1
+            trace, chain_module(form), name_of(form), numbers, -(-self._n_slabs // share), 1
         )
 
 

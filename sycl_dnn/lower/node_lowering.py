@@ -342,9 +342,9 @@ class Lowering:
         reads = reads_of(nodes, self._tensors)
         operands = [readable(self._tensors[node], len(shape)) for node in reads.inputs]
         sources = [readable(self._tensors[n.inputs[0]], len(shape)) for n in reads.gathers]
-        whole = [t for t in operands if t.shape == shape] or sources
-        whole = whole or [self._like[node] for node in nodes if node in self._like]
-        order = axis_order(whole[0] if whole else None, len(shape))
+        full_size = [t for t in operands if t.shape == shape] or sources
+        full_size = full_size or [self._like[node] for node in nodes if node in self._like]
+        order = axis_order(full_size[0] if full_size else None, len(shape))
         outs = [_out(node, order) for node in nodes]
         strides: list[Sequence[int]] = [spread_strides(t) for t in operands]
         for node, source in zip(reads.gathers, sources, strict=True):

@@ -20,10 +20,10 @@ def is_scan(node: Node) -> bool:
     return node.operation.name in SCANS
 
 
-def _fits(shape: Shape, whole: Shape) -> bool:
+def _fits(shape: Shape, full: Shape) -> bool:
     """Whether a shape broadcasts to another one."""
-    rest = whole[len(whole) - len(shape) :]
-    return len(shape) <= len(whole) and all(n in (1, m) for n, m in zip(shape, rest, strict=True))
+    rest = full[len(full) - len(shape) :]
+    return len(shape) <= len(full) and all(n in (1, m) for n, m in zip(shape, rest, strict=True))
 
 
 class Region:

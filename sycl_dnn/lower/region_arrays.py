@@ -72,8 +72,8 @@ class RegionArrays:
         self.operands = [*inputs, *sources]
         self.expression = expression_of(region.outputs, reads.inputs)
         self.indexed = indexed_axes(reads.gathers, sources)
-        whole = [t for t in inputs if t.shape == region.shape] or sources
-        self._order = self._order_of(axis_order(whole[0] if whole else None, rank), region.axes)
+        full = [t for t in inputs if t.shape == region.shape] or sources
+        self._order = self._order_of(axis_order(full[0] if full else None, rank), region.axes)
         self._kinds = "".join("r" if k in region.axes else "k" for k in self._order)
         strides: list[Sequence[int]] = [spread_strides(t) for t in inputs]
         for node, source in zip(reads.gathers, sources, strict=True):

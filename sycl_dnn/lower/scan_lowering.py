@@ -84,22 +84,24 @@ class ScanLaunch:
         return self._submitted(plan, "whole", region.operands, region.outs())
 
     def _in_parts(self, n_parts: int) -> list[Tensor]:
-        region, whole = self._region, self._grid
+        region, full_grid = self._region, self._grid
         types = state_types(self._expression, self._wide)
         n_results, n_states = len(region.outputs), len(types)
-        dense = _dense_over_kept(whole)
+        dense = _dense_over_kept(full_grid)
         states = [dense] * n_states
-        axis = whole.kinds.index("r")
+        axis = full_grid.kinds.index("r")
         part_states: list[Tensor] = []
         for stage, strides in (
-            ("states", whole.strides[: len(whole.strides) - n_results]),
-            ("parts", whole.strides),
+            ("states", full_grid.strides[: len(full_grid.strides) - n_results]),
+            ("parts", full_grid.strides),
         ):
-            grid = whole._replace(strides=(*strides, *states))
+            grid = full_grid._replace(strides=(*strides, *states))
             grid, schedule = in_parts(grid, self._schedule, n_parts, n_states)
-            plan = planned(self._expression, grid, schedule, self._n_processors, whole.sizes[axis])
+            plan = planned(
+                self._expression, grid, schedule, self._n_processors, full_grid.sizes[axis]
+            )
             if stage == "states":
-                outs = [Out((plan.n_parts, whole.count("k")), _DTYPES[t]) for t in types]
+                outs = [Out((plan.n_parts, full_grid.count("k")), _DTYPES[t]) for t in types]
                 part_states = self._submitted(plan, stage, region.operands, outs)
         return self._submitted(plan, "parts", region.operands, region.outs(), part_states)
 

@@ -130,8 +130,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         result = self._at(head, column)
         for i, cluster in enumerate(self.tail):
             low, high = self.cutoffs[i : i + 2]
-            inside = self._at(F.log_softmax(cluster(x), 1), classes - low)
-            result = result + F.where((classes >= low) & (classes < high), inside, 0.0)
+            of_cluster = self._at(F.log_softmax(cluster(x), 1), classes - low)
+            result = result + F.where((classes >= low) & (classes < high), of_cluster, 0.0)
         result = F.where((classes >= 0) & (classes < self.n_classes), result, float("nan"))
         loss = -F.mean(result)
         return ASMoutput(F.squeeze(result, 0) if is_single else result, loss)

@@ -48,13 +48,13 @@ class BufferMarks(OfOthers):
         TypeError
             It is a parameter, or a view in a compiled function.
         """
-        own, trace = self.module.__dict__, value.trace
-        if self.name in own["_parameters"]:
+        attrs, trace = self.module.__dict__, value.trace
+        if self.name in attrs["_parameters"]:
             raise TypeError(
                 f"{writer}: the parameter {type(self.module).__name__}.{self.name} must not be "
                 "written to in a forward; use clone() of it"
             )
-        buffer = own["_buffers"].get(self.name)
+        buffer = attrs["_buffers"].get(self.name)
         is_current = getattr(buffer, "marks", None) is self
         replace = getattr(trace, "replace", None)
         if is_current:
@@ -70,7 +70,7 @@ class BufferMarks(OfOthers):
         self.append(writer)
         if is_current:
             result.marks = BufferMarks(self.module, self.name)
-            own["_buffers"][self.name] = result
+            attrs["_buffers"][self.name] = result
         return result
 
 

@@ -31,10 +31,10 @@ def content_of(node: Any) -> list[Any]:
 
 def attributes_of(value: Any, node: Any) -> list[tuple[str, Any]]:
     """Return the attributes of a user-defined container, in addition to its items."""
-    own = getattr(value, "__dict__", {})
-    if own is value or hasattr(node.kind, "__dataclass_fields__"):
+    attrs = getattr(value, "__dict__", {})
+    if attrs is value or hasattr(node.kind, "__dataclass_fields__"):
         return []
-    return list(own.items())
+    return list(attrs.items())
 
 
 def add_attributes(copy: Any, value: Any, attributes: list[tuple[str, Any]]) -> None:

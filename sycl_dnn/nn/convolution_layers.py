@@ -197,8 +197,8 @@ def _named(base: type, n: int) -> type:
         else "out_channels, in_channels / groups",
         sizes=", 8" * n, shape=(2, 6, *(10 if is_transposed else 6,) * n),
     )  # fmt: skip
-    own = {"n_axes": n, "__doc__": text, "__module__": __name__, "__qualname__": name}
-    return type(name, (base,), own)
+    namespace = {"n_axes": n, "__doc__": text, "__module__": __name__, "__qualname__": name}
+    return type(name, (base,), namespace)
 
 
 Conv1d, Conv2d, Conv3d = (_named(_Forward, n) for n in (1, 2, 3))

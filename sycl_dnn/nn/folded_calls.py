@@ -32,8 +32,8 @@ class _Forward:
     def content(self) -> bytes | None:
         """Return a key of the program, except for the weights; None if the class has none."""
         module = self._module()
-        own = vars(type(module)).get("program_text")
-        text = None if own is None else own(module)
+        program_text = vars(type(module)).get("program_text")
+        text = None if program_text is None else program_text(module)
         names = module_tree.walked(module)[1].names
         return None if text is None else text + repr(names).encode()
 

@@ -293,11 +293,11 @@ def _layer(name: str, row: Row) -> type:
             f"{setup}    >>> x = F.rand(2, 4)\n    >>> layer = nn.{name}({_usual(name)})\n"
             f"    >>> layer({call}).sycl_queue == x.sycl_queue\n    True\n    "
         )
-    own = {
+    namespace = {
         "__init__": _init(signature, name, row.prepare), "forward": _forward(name, row),
         "extra_repr": _extra(row), "__doc__": text, "__module__": __name__, "__qualname__": name,
     }  # fmt: skip
-    return type(name, (Module,), own)
+    return type(name, (Module,), namespace)
 
 
 def _usual(name: str) -> str:

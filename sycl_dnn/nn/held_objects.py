@@ -173,10 +173,10 @@ def reaches(value: Any, ids: Collection[int], path: str, seen: dict[int, Any]) -
     if id(value) in seen or _is_simple(value):
         return False
     seen[id(value)] = value  # kept alive, so that its id is unique
-    own = getattr(value, "__dict__", {})
-    if "_parameters" in own:
-        children = [v for n, v in own.items() if n not in ("_parameters", "_buffers", "_lent")]
-        if any(id(v) in ids for v in own["_parameters"].values() if v is not None):
+    attrs = getattr(value, "__dict__", {})
+    if "_parameters" in attrs:
+        children = [v for n, v in attrs.items() if n not in ("_parameters", "_buffers", "_lent")]
+        if any(id(v) in ids for v in attrs["_parameters"].values() if v is not None):
             return True
     else:
         node = tree.opened(value)

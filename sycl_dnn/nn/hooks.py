@@ -132,13 +132,13 @@ def _manner(is_traced: bool) -> Iterator[None]:
 
 def run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], forward: Any) -> Any:
     """Return the result of ``forward(module, args, kwargs)`` with the module's hooks."""
-    own = module.__dict__
-    is_traced = "_is_traced" in own or _is_traced((args, kwargs))
+    attrs = module.__dict__
+    is_traced = "_is_traced" in attrs or _is_traced((args, kwargs))
     seen = (lambda value: value) if is_traced else lambda value: mapped(handed, value)
-    pending = list(own.get(AFTER, ()))
+    pending = list(attrs.get(AFTER, ()))
     try:
         with _manner(is_traced):
-            for hook in own.get(BEFORE, ()):
+            for hook in attrs.get(BEFORE, ()):
                 args, kwargs = _before(hook, module, seen(args), seen(kwargs))
         result = forward(module, mapped(plain, args), mapped(plain, kwargs))
         while pending:

@@ -62,10 +62,10 @@ def _has_attributes(kind: Any) -> bool:
 
 
 def _attributes(value: Any) -> _Attributes:
-    own = getattr(value, "__dict__", {})
+    attrs = getattr(value, "__dict__", {})
     slots = [s for owner in type(value).__mro__ for s in slots_of(owner) if hasattr(value, s)]
     attributes = _Attributes({s: getattr(value, s) for s in slots})
-    attributes.update({} if own is value else own)
+    attributes.update({} if attrs is value else attrs)
     return attributes
 
 
@@ -110,12 +110,12 @@ def fill(value: Any, contents: list[Any]) -> None:
 
 
 def _set_attributes(value: Any, attributes: dict[str, Any]) -> None:
-    own = getattr(value, "__dict__", {})
+    attrs = getattr(value, "__dict__", {})
     for name in _attributes(value).keys() - attributes.keys():
-        own.pop(name) if name in own else object.__delattr__(value, name)
+        attrs.pop(name) if name in attrs else object.__delattr__(value, name)
     for name, item in attributes.items():
-        if name in own or not hasattr(type(value), name):
-            own[name] = item
+        if name in attrs or not hasattr(type(value), name):
+            attrs[name] = item
         else:
             object.__setattr__(value, name, item)
 
@@ -133,21 +133,21 @@ def _have_same_bits(a: Any, b: Any) -> bool:
     return bool(np.array_equal(a, b))
 
 
-def _are_same(before: Any, now: Any) -> bool:
+def _are_same(before: Any, after: Any) -> bool:
     """Whether two contents are the same."""
     if isinstance(before, np.ndarray):
-        return before.shape == now.shape and _have_same_bits(before, now)
+        return before.shape == after.shape and _have_same_bits(before, after)
     if isinstance(before, set):
-        return set(map(id, before)) == set(map(id, now))
+        return set(map(id, before)) == set(map(id, after))
     if isinstance(before, _State):
-        return bool(before == now)
-    if len(before) != len(now):
+        return bool(before == after)
+    if len(before) != len(after):
         return False
     if isinstance(before, dict):
-        if not all(map(_is_same, before, now)):
+        if not all(map(_is_same, before, after)):
             return False
-        before, now = before.values(), now.values()
-    return all(map(operator.is_, before, now)) or all(map(_is_same, before, now))
+        before, after = before.values(), after.values()
+    return all(map(operator.is_, before, after)) or all(map(_is_same, before, after))
 
 
 class Kept(NamedTuple):
@@ -174,9 +174,9 @@ class Kept(NamedTuple):
 def _children(value: Any) -> list[tuple[Any, Any]]:
     """Return what a value holds, each with a name."""
     if held_objects.is_module(value):
-        own = value.__dict__
-        plain = [(n, v) for n, v in own.items() if n not in module_tree.OWN]
-        return plain + [((n,), v) for n, v in own["_modules"].items()]
+        attrs = value.__dict__
+        plain = [(n, v) for n, v in attrs.items() if n not in module_tree.OWN]
+        return plain + [((n,), v) for n, v in attrs["_modules"].items()]
     children: list[tuple[Any, Any]] = []
     if isinstance(value, types.MethodType):
         children.append(("self", value.__self__))

@@ -75,11 +75,11 @@ class Module(ModuleState):
                 setattr(cls, name, built(vars(cls)[name]))
 
     def __init__(self) -> None:
-        own = self.__dict__
-        own["training"] = True
+        attrs = self.__dict__
+        attrs["training"] = True
         for group in _GROUPS:
-            own[group] = {}
-        own["_frozen"] = own["_transient"] = frozenset()
+            attrs[group] = {}
+        attrs["_frozen"] = attrs["_transient"] = frozenset()
         module_tree.form_changed()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -139,22 +139,22 @@ class Module(ModuleState):
     def _assign(self, name: str, value: Any) -> None:
         """Bind a registered name to another parameter, buffer or module."""
         value = plain(value)
-        own = self.__dict__
-        group = next(own[g] for g in _GROUPS if name in own[g])
-        if group is own["_modules"]:
+        attrs = self.__dict__
+        group = next(attrs[g] for g in _GROUPS if name in attrs[g])
+        if group is attrs["_modules"]:
             if value is not None:
                 raise TypeError(
                     f"cannot assign '{type(value).__name__}' as child module '{name}' "
                     "(sycl_dnn.nn.Module or None expected)"
                 )
-        elif isinstance(value, Tensor) and "_is_traced" not in own:
-            if group is own["_parameters"]:
+        elif isinstance(value, Tensor) and "_is_traced" not in attrs:
+            if group is attrs["_parameters"]:
                 raise RuntimeError(
                     f"{type(self).__name__}.{name}: a parameter must not be assigned to in forward"
                 )
             self.update_buffer(name, value)
             return
-        elif isinstance(value, Tensor) and group is own["_buffers"]:
+        elif isinstance(value, Tensor) and group is attrs["_buffers"]:
             self._check_shape(name, value)
             buffer_writes.assign(self, name, value)
             return
@@ -163,7 +163,7 @@ class Module(ModuleState):
             and not nested_arguments.is_array(value)
             and not isinstance(value, Tensor)
         ):
-            what = "parameter" if group is own["_parameters"] else "buffer"
+            what = "parameter" if group is attrs["_parameters"] else "buffer"
             raise TypeError(
                 f"cannot assign '{type(value).__name__}' object to {what} '{name}' "
                 "(an array, sycl_dnn.nn.Parameter or None required)"
@@ -204,11 +204,11 @@ class Module(ModuleState):
             raise ValueError(f"{path} must keep its shape {shape}, got {value.shape}")
 
     def __getattr__(self, name: str) -> Any:
-        own = self.__dict__
+        attrs = self.__dict__
         for group in _GROUPS:
-            if group in own and name in own[group]:
-                return self._handed(name, own[group][name])
-        if "_parameters" not in own:
+            if group in attrs and name in attrs[group]:
+                return self._handed(name, attrs[group][name])
+        if "_parameters" not in attrs:
             raise AttributeError(
                 f"{type(self).__name__}: super().__init__() must be called before attributes are "
                 f"used, got {name!r}"
@@ -225,23 +225,23 @@ class Module(ModuleState):
         module_tree.form_changed()
 
     def __dir__(self) -> list[str]:
-        own = self.__dict__
-        return sorted({*super().__dir__(), *(n for g in _GROUPS for n in own.get(g, ()))})
+        attrs = self.__dict__
+        return sorted({*super().__dir__(), *(n for g in _GROUPS for n in attrs.get(g, ()))})
 
     def _check_new(self, what: str, name: str) -> None:
-        own = self.__dict__
-        if "_parameters" not in own:
+        attrs = self.__dict__
+        if "_parameters" not in attrs:
             raise AttributeError(f"cannot assign {what} before Module.__init__() call")
         if not isinstance(name, str):
             raise TypeError(f"{what} name should be a string. Got {type(name).__name__}")
         if not name or "." in name:
             raise KeyError(f"{what} name must not be empty or contain a dot, got {name!r}")
-        if "_is_traced" in own:
+        if "_is_traced" in attrs:
             raise RuntimeError(f"{type(self).__name__}: {what} {name!r} must be made in __init__")
-        own.pop(name, None)
+        attrs.pop(name, None)
         for group in _GROUPS:
             if group != f"_{what}s":
-                own[group].pop(name, None)
+                attrs[group].pop(name, None)
 
     def register_parameter(self, name: str, param: Parameter | Any | None) -> None:
         """Register a parameter; None registers an absent one."""

@@ -65,10 +65,10 @@ def changes() -> tuple[int, int]:
 
 def lends(module: Any) -> dict[str, Any]:
     """Mark a module's arrays as shared; return those lent as attributes, by name."""
-    own = module.__dict__
-    result: dict[str, Any] | None = own.get("_lent")
+    attrs = module.__dict__
+    result: dict[str, Any] | None = attrs.get("_lent")
     if result is None:
-        result = own["_lent"] = {}
+        result = attrs["_lent"] = {}
         _Epoch.n_lending += 1
     return result
 
@@ -193,28 +193,28 @@ class _Walk:
             return existing
         index = self._nodes[id(module)] = len(self.nodes)
         self.nodes.append(None)
-        kind, own = type(module), module.__dict__
+        kind, attrs = type(module), module.__dict__
         self._code(kind)
         parameters = {
             n: None if v is None else
-            self._leaf(own["_parameters"], n, f"{path}.{n}", is_constant or n in own["_frozen"])
-            for n, v in own["_parameters"].items()
+            self._leaf(attrs["_parameters"], n, f"{path}.{n}", is_constant or n in attrs["_frozen"])
+            for n, v in attrs["_parameters"].items()
         }  # fmt: skip
         buffers = {
-            n: None if v is None else self._leaf(own["_buffers"], n, f"{path}.{n}", True)
-            for n, v in own["_buffers"].items()
+            n: None if v is None else self._leaf(attrs["_buffers"], n, f"{path}.{n}", True)
+            for n, v in attrs["_buffers"].items()
         }
         fixed: dict[str, Any] = {}
         makers: dict[str, Maker] = {}
         tokens = []
-        fixed |= {name: own[name] for name in ("_state_hooks", "_written") if name in own}
-        for name, value in own.items():
+        fixed |= {name: attrs[name] for name in ("_state_hooks", "_written") if name in attrs}
+        for name, value in attrs.items():
             if name in OWN:
                 continue
-            is_written = name in own.get("_written", ())
+            is_written = name in attrs.get("_written", ())
             token, maker = (
-                self._written(own, name, value, f"{path}.{name}") if is_written
-                else self._encoded(own, name, value, f"{path}.{name}")
+                self._written(attrs, name, value, f"{path}.{name}") if is_written
+                else self._encoded(attrs, name, value, f"{path}.{name}")
             )  # fmt: skip
             tokens.append((name, token))
             if maker is None:
@@ -223,9 +223,9 @@ class _Walk:
                 makers[name] = maker
         modules = {
             n: None if v is None else self._node(v, f"{path}.{n}", is_constant)
-            for n, v in own["_modules"].items()
+            for n, v in attrs["_modules"].items()
         }
-        frozen, transient = frozenset(own["_frozen"]), frozenset(own["_transient"])
+        frozen, transient = frozenset(attrs["_frozen"]), frozenset(attrs["_transient"])
         self._frozen.update(k for n in frozen if (k := parameters.get(n)) is not None)
         self.nodes[index] = Node(
             kind, fixed, makers, parameters, buffers, modules, frozen, transient
@@ -244,13 +244,13 @@ class _Walk:
 
     def _registered(self, module: Any, path: str) -> None:
         """Mark parameters as trainable that were first reached through a plain attribute."""
-        own = module.__dict__
-        for name, value in own["_parameters"].items():
+        attrs = module.__dict__
+        for name, value in attrs["_parameters"].items():
             number = -1 if value is None else self._numbers[id(value)]
-            if name not in own["_frozen"] and number >= 0 and self.constants[number]:
+            if name not in attrs["_frozen"] and number >= 0 and self.constants[number]:
                 self.constants[number] = False
                 self.names[number] = f"{path}.{name}"
-        for name, child in own["_modules"].items():
+        for name, child in attrs["_modules"].items():
             if child is not None:
                 self._registered(child, f"{path}.{name}")
 
@@ -440,17 +440,17 @@ def unflatten(form: Form, leaves: Iterable[Any]) -> Any:
     modules = [object.__new__(node.kind) for node in form.nodes]
     copies = Copies(leaf_values, modules)
     for module, node in zip(modules, form.nodes, strict=True):
-        own: dict[str, Any] = dict(node.fixed)
+        attrs: dict[str, Any] = dict(node.fixed)
         for name, maker in node.makers.items():
-            own[name] = maker(copies)
-        own["_parameters"] = _chosen(node.parameters, leaf_values)
-        own["_buffers"] = _chosen(node.buffers, leaf_values)
-        own["_modules"] = _chosen(node.modules, modules)
-        own["_frozen"], own["_transient"] = node.frozen, node.transient
-        own["_lent"] = {}
+            attrs[name] = maker(copies)
+        attrs["_parameters"] = _chosen(node.parameters, leaf_values)
+        attrs["_buffers"] = _chosen(node.buffers, leaf_values)
+        attrs["_modules"] = _chosen(node.modules, modules)
+        attrs["_frozen"], attrs["_transient"] = node.frozen, node.transient
+        attrs["_lent"] = {}
         if is_traced:
-            own["_is_traced"] = True
-        module.__dict__.update(own)
+            attrs["_is_traced"] = True
+        module.__dict__.update(attrs)
     if form.is_simple:
         _cached_forms[modules[0]] = _CachedForm(_Epoch.count, form, _places(form, modules))
     return modules[0]
@@ -459,11 +459,11 @@ def unflatten(form: Form, leaves: Iterable[Any]) -> Any:
 def _places(form: Form, modules: Sequence[Any]) -> list[tuple[dict[str, Any], str]]:
     places: dict[int, tuple[dict[str, Any], str]] = {}
     for module, node in zip(modules, form.nodes, strict=True):
-        own = module.__dict__
+        attrs = module.__dict__
         for numbers, group in ((node.parameters, "_parameters"), (node.buffers, "_buffers")):
             for name, number in numbers.items():
                 if number is not None:
-                    places.setdefault(number, (own[group], name))
+                    places.setdefault(number, (attrs[group], name))
     return [places[i] for i in range(len(form.names))]
 
 

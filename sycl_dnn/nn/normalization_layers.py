@@ -184,8 +184,8 @@ def _named(base: type, n: int) -> type:
         what="Batch normalization" if is_batch else "Instance normalization",
         ranks=" or ".join(map(str, ranks)), name=name, sizes=", 5" * n,
     )  # fmt: skip
-    own = {"ranks": ranks, "__doc__": text, "__module__": __name__, "__qualname__": name}
-    return type(name, (base,), own)
+    namespace = {"ranks": ranks, "__doc__": text, "__module__": __name__, "__qualname__": name}
+    return type(name, (base,), namespace)
 
 
 BatchNorm1d, BatchNorm2d, BatchNorm3d = (_named(_BatchNorm, n) for n in (1, 2, 3))

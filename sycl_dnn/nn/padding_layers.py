@@ -60,10 +60,10 @@ class _Constant(_Pad):
 
 def _named(word: str, n: int) -> type:
     name, base = f"{word}Pad{n}d", _Constant if word == "Constant" else _Pad
-    more = _MORE if word == "Constant" else ""
-    text = _TEXT.format(n=n, mode=_MODES[word], name=name, more=more)
-    own = {"n_axes": n, "mode": _MODES[word], "__doc__": text, "__module__": __name__}
-    return type(name, (base,), own | {"__module__": __name__})
+    parameters = _MORE if word == "Constant" else ""
+    text = _TEXT.format(n=n, mode=_MODES[word], name=name, more=parameters)
+    namespace = {"n_axes": n, "mode": _MODES[word], "__doc__": text, "__module__": __name__}
+    return type(name, (base,), namespace | {"__module__": __name__})
 
 
 #: The classes by name.

@@ -256,8 +256,8 @@ def cross(input: Any, other: Any, dim: int = -1) -> Any:
     for argument, x in (("input", input), ("other", other)):
         _check("cross", argument, f"have 3 elements along axis {dim}", x.shape[dim] == 3, x)
 
-    def turned(x: Any, by: int) -> Any:
-        return F.roll(x, by, dim)
+    def turned(x: Any, shift: int) -> Any:
+        return F.roll(x, shift, dim)
 
     return turned(input, -1) * turned(other, -2) - turned(input, -2) * turned(other, -1)
 

@@ -68,8 +68,8 @@ class Change(NamedTuple):
             object.__setattr__(self.module, self.name, value)
         else:
             kept_contents.fill(self.changed, value)
-        own = self.module.__dict__
-        own["_written"] = own.get("_written", frozenset()) | {self.name}
+        attrs = self.module.__dict__
+        attrs["_written"] = attrs.get("_written", frozenset()) | {self.name}
         module_tree.form_changed()
 
     def _mapped(self, swap: Callable[[Tensor], Any]) -> Any:
@@ -134,8 +134,8 @@ class Watched:
         pairs = self._pairs | {id(copy): module for module, copy in zip(*parts, strict=True)}
 
         def change(part: Any, name: str, value: Any, contents: Any) -> Change:
-            own = pairs.get(id(part), part)
-            return Change(own, name, pairs.get(id(value), value), value, contents, pairs)
+            owner = pairs.get(id(part), part)
+            return Change(owner, name, pairs.get(id(value), value), value, contents, pairs)
 
         return [
             *[change(p, n, p, p.__dict__[n]) for (_, n), p in self._assigned.items()],

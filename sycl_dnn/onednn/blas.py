@@ -69,10 +69,10 @@ def _matrix(
         function, name, dense or padded, "be contiguous, or have rows ld apart", result.strides
     )
     needed = (rows - 1) * ld + columns if rows and columns else 0
-    held = result.size
+    n_elements = result.size
     if padded and result.size:
-        held = (result.shape[0] - 1) * ld + result.shape[1]
-    _require(function, name, held >= needed, f"hold {needed} elements", held)
+        n_elements = (result.shape[0] - 1) * ld + result.shape[1]
+    _require(function, name, n_elements >= needed, f"hold {needed} elements", n_elements)
     return result
 
 

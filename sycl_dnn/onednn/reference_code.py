@@ -175,15 +175,15 @@ def _nanoseconds(row: str, pd: Any, descs: dict[str, Any]) -> float:
     kind = row.split("_")[0]
     sizes = {name: math.prod(desc.dims) for name, desc in descs.items()}
     weights = max((sizes.get(name, 0) for name in _WEIGHTS), default=0)
-    most = max((n for name, n in sizes.items() if name in _TENSORS), default=0)
+    n_elements = max((n for name, n in sizes.items() if name in _TENSORS), default=0)
     if kind == "matmul":
-        most = sizes.get("dst", 0) * descs["src"].dims[-1]
+        n_elements = sizes.get("dst", 0) * descs["src"].dims[-1]
     elif kind in _PRODUCTS:
         # Each element of one side is multiplied by the weights of its channel.
         side = ("src", "diff_src") if kind == "deconvolution" else ("dst", "diff_dst")
         name = next(name for name in side if name in descs)
-        most = sizes[name] * weights // max(descs[name].dims[1], 1)
+        n_elements = sizes[name] * weights // max(descs[name].dims[1], 1)
     elif kind == "pooling":
         least = min(n for name, n in sizes.items() if name in _TENSORS)
-        most = max(most, least * math.prod(pd.parameters["kernel"]))
-    return _COST.get(kind, _COST_OF_ELEMENT) * most
+        n_elements = max(n_elements, least * math.prod(pd.parameters["kernel"]))
+    return _COST.get(kind, _COST_OF_ELEMENT) * n_elements

@@ -148,18 +148,18 @@ def _own_names(members: Any, function: str) -> list[str]:
         return names
     # The operation may be the second word, as in "append_eltwise".
     for word in function.split("_"):
-        own = [n for n in names if n.startswith(word + "_")]
-        if own:
-            return own
+        matching = [n for n in names if n.startswith(word + "_")]
+        if matching:
+            return matching
     return []
 
 
-def _near(members: Any, function: str, value: Any, most: int = 1) -> list[str]:
+def _near(members: Any, function: str, value: Any, limit: int = 1) -> list[str]:
     """Return similar enumerators: "tanh" matches eltwise_tanh."""
     names = _own_names(members, function) or list(members.__members__)
     text = str(value)
     ends = [n for n in names if n.endswith("_" + text)]
-    return (ends or difflib.get_close_matches(text, names, most, 0.6))[:most]
+    return (ends or difflib.get_close_matches(text, names, limit, 0.6))[:limit]
 
 
 def _names(members: Any, function: str, value: Any) -> str:

@@ -350,8 +350,8 @@ LERP = Operation("lerp", CLAMP_BETWEEN.infer, summed(_lerp_vjp), definition=_ler
 def _logaddexp(a: Node, b: Node) -> Node:
     high, low = MAXIMUM(a, b), MINIMUM(a, b)
     # The difference of equal infinities would be NaN.
-    apart = where(NE(high, low), low - high, number(0, a.dtype))
-    return high + LOG1P(EXP(apart))
+    difference = where(NE(high, low), low - high, number(0, a.dtype))
+    return high + LOG1P(EXP(difference))
 
 
 def _logaddexp_vjp(node: Node, g: Node) -> tuple[Node, Node]:

@@ -52,10 +52,10 @@ def statistics(x: Node, axes: Axes, groups: int, eps: float) -> tuple[Node, Node
         return mean, variance, RSQRT(variance + eps)
     shape = _in_groups(mean, groups)
     mean, variance = reshape(mean, shape), reshape(variance, shape)
-    whole = _mean(SUM(mean, axes=(2,)), mean)
-    deviation = mean - whole
+    group_mean = _mean(SUM(mean, axes=(2,)), mean)
+    deviation = mean - group_mean
     variance = _mean(SUM(variance + deviation * deviation, axes=(2,)), mean)
-    of_groups = (whole, variance, RSQRT(variance + eps))
+    of_groups = (group_mean, variance, RSQRT(variance + eps))
     return tuple([_of_channels(v, shape) for v in of_groups])  # type: ignore[return-value]
 
 
@@ -87,8 +87,8 @@ def _mean_of_groups(sums: Node, x: Node, groups: int) -> Node:
 def row_statistics(x: Node, axes: Axes, eps: float) -> tuple[Node, Node, Node]:
     """Return mean, biased variance and scale of slices of all elements along axes."""
     mean = _mean(SUM(x, axes=tuple(axes)), x)
-    apart = x - mean
-    variance = _mean(SUM(apart * apart, axes=tuple(axes)), x)
+    deviation = x - mean
+    variance = _mean(SUM(deviation * deviation, axes=tuple(axes)), x)
     return mean, variance, RSQRT(variance + eps)
 
 

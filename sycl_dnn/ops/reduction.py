@@ -82,8 +82,8 @@ MIN_OF_ALL = Operation("min_of_all", _not_empty, _shared_vjp, definition=MIN)
 def _products_of_others(x: Node, axis: int) -> Node:
     """Return for each element the product of the others along an axis, right with zeros."""
     before, after = (
-        neighbor(CUMPROD(x, axis=axis, is_reversed=turned), axis, 1, is_reversed=turned)
-        for turned in (False, True)
+        neighbor(CUMPROD(x, axis=axis, is_reversed=is_reversed), axis, 1, is_reversed=is_reversed)
+        for is_reversed in (False, True)
     )
     return before * after
 

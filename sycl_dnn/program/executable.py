@@ -113,11 +113,11 @@ class ArrayCall:
             raise explained from error
         results = results if isinstance(results, (tuple, list)) else [results]
         for (register, shape, dtype), array in zip(self._writes, results, strict=True):
-            whole = dpnp.ascontiguousarray(array, dtype=dtype).reshape(shape)
+            dense = dpnp.ascontiguousarray(array, dtype=dtype).reshape(shape)
             if registers[register] is None:
-                registers[register] = whole.get_array()
+                registers[register] = dense.get_array()
             else:
-                wrap(registers[register])[...] = whole
+                wrap(registers[register])[...] = dense
 
     def _explained(self, error: Exception) -> Exception | None:
         """Add the name of the function to errors that would be unhelpful without it."""

@@ -274,13 +274,13 @@ def _final_desc(tensor: Tensor) -> Any:
 
 def _fills(trace: Trace, tensor: Tensor) -> bool:
     """Whether the tensor views all bytes of a storage that primitives write, in any shape."""
-    whole = tensor.storage.desc
-    if tensor.desc == whole:
+    storage_desc = tensor.storage.desc
+    if tensor.desc == storage_desc:
         # Shapes () and (1,) share a descriptor; results of dpnp calls have their own shape.
-        is_single = whole.dims == (1,) and trace.is_written_by_call(tensor.storage)
+        is_single = storage_desc.dims == (1,) and trace.is_written_by_call(tensor.storage)
         return not is_single or trace.is_by_call(tensor)
-    same_size = not tensor.offset and tensor.desc.get_size() == whole.get_size()
-    return same_size and whole.is_plain and not trace.is_written_by_call(tensor.storage)
+    same_size = not tensor.offset and tensor.desc.get_size() == storage_desc.get_size()
+    return same_size and storage_desc.is_plain and not trace.is_written_by_call(tensor.storage)
 
 
 def _own_array(trace: Trace, tensor: Tensor) -> Tensor:

@@ -399,8 +399,8 @@ class ArrayMethods(Reductions):
         length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
         first = np.arange(length) + max(-offset, 0)
         rest = [i for i in range(self.ndim) if i not in _axes((axis1, axis2), self.ndim)]
-        turned = functions.permute(self, (*_axes((axis1, axis2), self.ndim), *rest))
-        elements = turned[first, first + offset]
+        permuted = functions.permute(self, (*_axes((axis1, axis2), self.ndim), *rest))
+        elements = permuted[first, first + offset]
         return functions.permute(elements, (*range(1, elements.ndim), 0))
 
     def repeat(self, repeats: int, axis: int | None = None) -> Any:

@@ -407,8 +407,8 @@ def _operand_of(trace: Trace, leaf: Tensor, operands: list[tuple[str, Tensor]]) 
             return None
         step = copies[0]
         is_copy = getattr(getattr(step, "primitive", None), "name", "") == "reorder"
-        whole = step.outputs["dst"]
-        if not is_copy or _place(whole) != _place(tensor) or set(step.inputs) != {"src"}:
+        copied = step.outputs["dst"]
+        if not is_copy or _place(copied) != _place(tensor) or set(step.inputs) != {"src"}:
             return None
         tensor = step.inputs["src"]
     return None

@@ -138,14 +138,14 @@ def _as_torch(name: str) -> Any:
 
 
 def _operator(name: str, function: str, *, is_reflected: bool = False) -> Any:
-    own = getattr(dpnp.ndarray, name)
+    operator = getattr(dpnp.ndarray, name)
 
     @_or_traced(name)
     def method(self: Any, other: Any) -> Any:
         if is_building():
             operands = (other, self) if is_reflected else (self, other)
             return in_manner(getattr(functions, function)(*operands))
-        return own(self.plain, plain(other))
+        return operator(self.plain, plain(other))
 
     method.__name__ = name
     method.__doc__ = f"As ``sycl_dnn.functional.{function}`` in ``__init__``, else as dpnp's."

@@ -445,8 +445,8 @@ def _switched(name: str, torch: Callable[..., Any]) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not _manner.depth or not NUMPY_WORDS.isdisjoint(kwargs):
             rest: Any = super(TorchMethods, self)
-            own = getattr(rest, name, None) or rest.__getattr__(name)  # which refuses some by name
-            return own(*args, **kwargs)
+            base = getattr(rest, name, None) or rest.__getattr__(name)  # which refuses some by name
+            return base(*args, **kwargs)
         return torch(self, *args, **kwargs)
 
     method.__name__ = name

@@ -24,8 +24,8 @@ from sycl_dnn.trace.writers import Writers
 
 def placement_error(queue: Any, required: Any) -> ExecutionPlacementError:
     """Return the error for an array on another queue that a function refers to itself."""
-    own, other = (q.sycl_device.filter_string for q in (required, queue))
-    which = f"{other}, not {own}" if own != other else f"another queue of {other}"
+    expected, other = (q.sycl_device.filter_string for q in (required, queue))
+    which = f"{other}, not {expected}" if expected != other else f"another queue of {other}"
     return ExecutionPlacementError(
         "an array that a traced function refers to itself must be on the queue of its arguments, "
         f"got one on {which}; copy it with dpnp.asarray(x, sycl_queue=...)"

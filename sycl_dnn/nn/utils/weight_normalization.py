@@ -64,10 +64,10 @@ def _norm(v: Any, dim: int) -> Any:
 def _parts(module: Any, name: str, way: Way) -> tuple[Any, Any]:
     """Return the length and the direction."""
     if way.is_parametrization:
-        own = module._modules["parametrizations"]._modules[name]._parameters
-        return own["original0"], own["original1"]
-    own = module._parameters
-    return own[f"{name}_g"], own[f"{name}_v"]
+        arrays = module._modules["parametrizations"]._modules[name]._parameters
+        return arrays["original0"], arrays["original1"]
+    arrays = module._parameters
+    return arrays[f"{name}_g"], arrays[f"{name}_v"]
 
 
 def _length_times_direction(module: Any, name: str, way: Way) -> Any:
@@ -96,11 +96,11 @@ def _class_of(plain: type, ways: dict[str, Way]) -> type:
     key = (plain, tuple(sorted(ways.items())))
     if key not in _classes:
         is_new = any(way.is_parametrization for way in ways.values())
-        own: dict[str, Any] = {name: _computed(name, way) for name, way in ways.items()}
-        own |= {"__module__": plain.__module__, "__doc__": plain.__doc__}
-        own["__reduce_ex__"] = _pickled
+        namespace: dict[str, Any] = {name: _computed(name, way) for name, way in ways.items()}
+        namespace |= {"__module__": plain.__module__, "__doc__": plain.__doc__}
+        namespace["__reduce_ex__"] = _pickled
         title = f"Parametrized{plain.__name__}" if is_new else plain.__name__
-        _classes[key] = type(title, (plain,), own)
+        _classes[key] = type(title, (plain,), namespace)
         _origins[_classes[key]] = (plain, dict(ways))
     return _classes[key]
 

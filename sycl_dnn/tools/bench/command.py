@@ -73,24 +73,24 @@ def _measured(cases: list[Case], stream: Any, settings: Settings, template: str)
     kind, results = stream.sycl_queue.sycl_device.device_type.name, []
     print(f"Output template: {template}")
     for case in cases:
-        one = measure(case, stream, settings)
-        results.append(one)
-        text = f"REFUSED {one.line}: {one.refusal}" if one.refusal else ""
-        print(text or line(template, one, kind), flush=True)
+        figures = measure(case, stream, settings)
+        results.append(figures)
+        text = f"REFUSED {figures.line}: {figures.refusal}" if figures.refusal else ""
+        print(text or line(template, figures, kind), flush=True)
     return results
 
 
 def _with_roof(options: Any, cases: list[Case], figures: list[Figures], stream: Any, settings: Any):
     """Measure the roof, print shares, draw the plot; return facts for the output files."""
-    done = [(f, roof.type_of(c)) for c, f in zip(cases, figures, strict=True) if not f.refusal]
-    limits = roof.find([dtype for _, dtype in done], stream, settings)
+    accepted = [(f, roof.type_of(c)) for c, f in zip(cases, figures, strict=True) if not f.refusal]
+    limits = roof.find([dtype for _, dtype in accepted], stream, settings)
     peaks = ", ".join(f"{t} {peak:.4g} GFLOP/s" for t, peak in limits.peaks.items())
     print(f"roof: {limits.bandwidth:.4g} GB/s; {peaks}")
-    for one, dtype in done:
-        print(f"  {limits.share(one, dtype):6.1%}  {one.line}")
+    for figure, dtype in accepted:
+        print(f"  {limits.share(figure, dtype):6.1%}  {figure.line}")
     if options.plot:
         name = stream.sycl_queue.sycl_device.name
-        roof.save(options.plot, done, limits, name)
+        roof.save(options.plot, accepted, limits, name)
     return {"bandwidth": limits.bandwidth, "peaks": limits.peaks}
 
 
@@ -110,7 +110,7 @@ def _run(options: argparse.Namespace, words: list[str]) -> int:
         write_json(options.json, figures, facts)
     if options.csv:
         write_csv(options.csv, figures)
-    return 0 if any(not one.refusal for one in figures) else 1
+    return 0 if any(not figure.refusal for figure in figures) else 1
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -197,7 +197,7 @@ def line(template: str, figures: Figures, engine: str) -> str:
 
 def write_json(path: Path, figures: list[Figures], facts: dict[str, Any]) -> None:
     """Write device facts and all figures."""
-    data = {"facts": facts, "cases": [one.as_dict() for one in figures]}
+    data = {"facts": facts, "cases": [figure.as_dict() for figure in figures]}
     path.write_text(json.dumps(data, indent=1) + "\n")
 
 
@@ -206,4 +206,4 @@ def write_csv(path: Path, figures: list[Figures]) -> None:
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, Figures("", "").as_dict())
         writer.writeheader()
-        writer.writerows(one.as_dict() for one in figures)
+        writer.writerows(figure.as_dict() for figure in figures)

@@ -85,10 +85,12 @@ def ready(case: Case, stream: Any, cold: str = "none") -> Prepared:
     count = _copies(sum(buffer.nbytes for buffer in changing), cold, stream.sycl_queue.sycl_device)
     arguments = [first.args]
     while len(arguments) < count:
-        one = Execution(call, pd, stream, case.line, fill)
-        one.arrays |= first.arrays
-        one.run(workspace)
-        arguments.append(first.args | {n: m for n, m in one.args.items() if _is_cold(n, cold)})
+        execution = Execution(call, pd, stream, case.line, fill)
+        execution.arrays |= first.arrays
+        execution.run(workspace)
+        arguments.append(
+            first.args | {n: m for n, m in execution.args.items() if _is_cold(n, cold)}
+        )
     return Prepared(call, first.primitive, arguments, pd.impl_info, create_ms)
 
 
@@ -329,16 +331,16 @@ def _name(case: Case) -> str:
     return case.problem.partition("_n")[2].strip('"')
 
 
-def _figures(case: Case, one: Prepared, times: list[float], clock: str) -> Figures:
+def _figures(case: Case, prepared: Prepared, times: list[float], clock: str) -> Figures:
     ms = [1e3 * t for t in times]
     return Figures(
         case.driver,
         case.line,
         _name(case),
-        one.impl,
-        one.create_ms,
-        operations(one.call),
-        bytes_moved(one.call, one.primitive.arguments),
+        prepared.impl,
+        prepared.create_ms,
+        operations(prepared.call),
+        bytes_moved(prepared.call, prepared.primitive.arguments),
         *(min(ms), mean(ms), median(ms), max(ms)),
         len(ms),
         clock,
@@ -365,10 +367,10 @@ def measure(case: Case, stream: Any, settings: Settings = Settings()) -> Figures
         why = f"a case must need at most {settings.max_memory} bytes, this one {needed}"
         return Figures(case.driver, case.line, _name(case), refusal=why)
     try:
-        one = ready(case, stream, settings.cold)
+        prepared = ready(case, stream, settings.cold)
     except (DnnlError, Refusal) as error:
         why = str(error.args[0] if error.args else error).split("\n")[0]
         return Figures(case.driver, case.line, _name(case), refusal=why)
-    batch = batches(stream, one.primitive, one.arguments)
-    times = samples(batch, len(one.arguments), settings.seconds, settings.runs)
-    return _figures(case, one, times, clock_of(stream))
+    batch = batches(stream, prepared.primitive, prepared.arguments)
+    times = samples(batch, len(prepared.arguments), settings.seconds, settings.runs)
+    return _figures(case, prepared, times, clock_of(stream))

@@ -45,21 +45,21 @@ def _words_of_line(line: str) -> Iterator[str]:
 
 def words_of_text(text: str, name: str) -> Iterator[Word]:
     """Yield the words of a case file's text; ``name`` is the file name in locations."""
-    held, glue = None, False
+    word, glue = None, False
     for number, line in enumerate(text.splitlines(), start=1):
         for part in _words_of_line(line):
             body = part.removesuffix("\\")
-            if held is not None and (glue or not body):
-                held = Word(held.text + body, held.place)
+            if word is not None and (glue or not body):
+                word = Word(word.text + body, word.place)
             else:
-                if held is not None:
-                    yield held
-                held = Word(body, f"{name}:{number}")
-            if len(held.text) > MAX_WORD:
-                raise held.fail(f"a word must have at most {MAX_WORD} characters")
+                if word is not None:
+                    yield word
+                word = Word(body, f"{name}:{number}")
+            if len(word.text) > MAX_WORD:
+                raise word.fail(f"a word must have at most {MAX_WORD} characters")
             glue = part != body
-    if held is not None and held.text:
-        yield held
+    if word is not None and word.text:
+        yield word
 
 
 def words_of_file(path: Path) -> Iterator[Word]:
@@ -200,8 +200,8 @@ class Common:
         """Return a case's options with forced ones overriding them."""
         if not self.forced:
             return texts
-        own = {n: t for n, t in texts.items() if n not in ("impl", "skip-impl")}
-        return own | self.forced
+        own_texts = {n: t for n, t in texts.items() if n not in ("impl", "skip-impl")}
+        return own_texts | self.forced
 
     def keeps(self, line: str) -> bool:
         """Whether to run this case; counts the matching cases."""

@@ -75,10 +75,10 @@ def exact_density(first: Fill, second: Fill, n_sum: int, dst: str) -> float:
     Destinations with few bits limit it too; saturating ones should saturate occasionally.
     """
     digits = min(storage.DIGITS[dst], 24)
-    most = 2.0**digits / max(first.high * second.high, 1)
+    limit = 2.0**digits / max(first.high * second.high, 1)
     if dst in storage.INTEGERS:
-        most *= 3
-    return min(1.0, max(most, 1.0) / max(n_sum, 1))
+        limit *= 3
+    return min(1.0, max(limit, 1.0) / max(n_sum, 1))
 
 
 def symmetric(rng, dims, groups: tuple[int, ...], step: float, top: int) -> np.ndarray:

@@ -111,14 +111,14 @@ def windows(numbers: dict, inverse: bool = False) -> SimpleNamespace:
     rank = _rank(numbers, "iok")
     if not rank:
         raise ValueError("problem must have spatial sizes such as ih and kh")
-    done: list[dict] = []
+    results: list[dict] = []
     above: dict[str, int] = {}
     for axis in "dhw"[3 - rank :]:
-        own = {group: numbers[group + axis] for group in SPATIAL if group + axis in numbers}
-        shared = {k: v for k, v in above.items() if k in "ik" or "i" not in own}
-        above = shared | own
-        done.append(_window(above, inverse))
-    return SimpleNamespace(**{key: tuple(one[key] for one in done) for key in done[0]})
+        given_sizes = {group: numbers[group + axis] for group in SPATIAL if group + axis in numbers}
+        shared = {k: v for k, v in above.items() if k in "ik" or "i" not in given_sizes}
+        above = shared | given_sizes
+        results.append(_window(above, inverse))
+    return SimpleNamespace(**{key: tuple(one[key] for one in results) for key in results[0]})
 
 
 def _window(sizes: dict, inverse: bool) -> dict:

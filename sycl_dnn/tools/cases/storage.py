@@ -85,10 +85,10 @@ def encode(values: np.ndarray, dtype: str) -> np.ndarray:
     values = np.asarray(values, dtype=np.float64)
     if dtype in INTEGERS:
         low, high = INTEGERS[dtype]
-        whole = np.clip(np.rint(np.nan_to_num(values, nan=0.0)), low, high)
+        integers = np.clip(np.rint(np.nan_to_num(values, nan=0.0)), low, high)
         if dtype in FOUR_BIT:
-            return (whole.astype(np.int64) & 15).astype(np.uint8)
-        return whole.astype(_ROWS[dtype].dtype)
+            return (integers.astype(np.int64) & 15).astype(np.uint8)
+        return integers.astype(_ROWS[dtype].dtype)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if dtype == "bf16":
             return dtypes.to_bf16_bits(values.astype(np.float32)).reshape(values.shape)
@@ -356,14 +356,14 @@ def intrusion(buffer: Buffer) -> str:
         return ""
     width = item_bits(dtype) // 8
     raw, old = (side[: buffer.nbytes].reshape(-1, width) for side in (host, before))
-    inside = np.zeros(len(raw), dtype=bool)
+    is_allowed = np.zeros(len(raw), dtype=bool)
     if desc.inner_nblks:
-        inside[positions(desc, desc.padded_dims)] = True
-        padding = inside.copy()
+        is_allowed[positions(desc, desc.padded_dims)] = True
+        padding = is_allowed.copy()
         padding[positions(desc)] = False
         if raw[padding].any():
             return "padding of the blocked layout is not 0"
-    inside[positions(desc)] = True
-    if (raw[~inside] != old[~inside]).any():
+    is_allowed[positions(desc)] = True
+    if (raw[~is_allowed] != old[~is_allowed]).any():
         return "gaps between strides were written"
     return ""

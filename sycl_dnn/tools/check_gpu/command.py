@@ -266,9 +266,9 @@ def _check_all(session: Session, devices: list[dict[str, Any]], names: list[str]
     session.progress.total = len(session.results) + len(devices) * len(names)
     shares = sum(CHECKS[name][1] for name in names) * max(len(devices), 1)
     budget = max(session.left() - 5, 1) * 0.85
-    for one in devices:
+    for device in devices:
         for name in names:
-            session.check(name, one["filter_string"], budget * CHECKS[name][1] / shares)
+            session.check(name, device["filter_string"], budget * CHECKS[name][1] / shares)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -268,10 +268,10 @@ def order(queue: Any, seconds: float) -> Outcome:
     for count in (1, 4):
         before = len(wrong)
         threads = [threading.Thread(target=rounds, args=(i,)) for i in range(count)]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join()
+        for worker in threads:
+            worker.start()
+        for worker in threads:
+            worker.join()
         rows.append({"threads": count, "wrong": "; ".join(wrong[before:][:5]) or "nothing"})
     sycl_dnn.synchronize(queue)
     text = f"{length} steps of dpnp and oneDNN in turn, 1 and 4 threads: {len(wrong)} wrong"
@@ -360,9 +360,9 @@ def main(arguments: list[str]) -> None:
         result = CHECKS[name][0](sycl_dnn.default_queue(filter_string), float(seconds))
     faulthandler.cancel_dump_traceback_later()
     # Write atomically: drivers may crash at any time.
-    whole = Path(path).with_suffix(".new")
-    whole.write_text(json.dumps(result))
-    whole.replace(path)
+    new_path = Path(path).with_suffix(".new")
+    new_path.write_text(json.dumps(result))
+    new_path.replace(path)
 
 
 if __name__ == "__main__":

@@ -94,10 +94,10 @@ def results(name: str, values: list[np.ndarray], queue: Any) -> list[dpnp.ndarra
     return [y, *(grads if isinstance(grads, (tuple, list)) else (grads,))]
 
 
-def difference(got: list[np.ndarray], expected: list[np.ndarray]) -> float:
+def difference(actual: list[np.ndarray], expected: list[np.ndarray]) -> float:
     """Return the largest difference relative to each array's maximum; propagates NaN."""
     worst = 0.0
-    for a, b in zip(got, expected, strict=True):
+    for a, b in zip(actual, expected, strict=True):
         high = a.astype("f8"), b.astype("f8")
         scale = max(float(np.abs(high[1]).max(initial=0)), 1e-6)
         worst = float(np.maximum(worst, np.abs(high[0] - high[1]).max(initial=0) / scale))

@@ -70,22 +70,22 @@ def executed(call: Call, stream: Any, key: str, arrays: Arrays) -> tuple[Executi
     if call.forward is not None:
         inputs, workspace = from_forward(call.forward, hint, stream, key, fill, arrays)
         arrays = inputs | arrays
-    done = Execution(call, pd, stream, key, fill)
-    done.arrays |= arrays
-    done.run(workspace)
-    return done, " ".join(warned)
+    execution = Execution(call, pd, stream, key, fill)
+    execution.arrays |= arrays
+    execution.run(workspace)
+    return execution, " ".join(warned)
 
 
 def _largest(array: np.ndarray) -> float:
     return float(np.abs(array).max(initial=0.0))
 
 
-def wrong(done: Execution, expected: Arrays) -> str:
+def wrong(execution: Execution, expected: Arrays) -> str:
     """Describe the outputs that differ from the CPU's; "" if there are none."""
-    outputs, problems = done.results()
+    outputs, problems = execution.results()
     matches = [f"{name}: {problem}" for name, problem in problems.items()]
     for name in outputs.keys() & expected.keys():
-        dtype = done.buffers[name].desc.data_type.name
+        dtype = execution.buffers[name].desc.data_type.name
         limit = TOLERANCE.get(dtype)
         scale = 1.0 if limit is None else max(_largest(expected[name]), 1e-6)
         off = _largest(outputs[name] - expected[name]) / scale
@@ -104,8 +104,8 @@ def one(case: Case, stream: Any, reference: Any) -> Row:
     row = {"line": case.line, "status": "passed", "impl": "", "what": ""}
     call = case.call()
     try:
-        done, warned = executed(call, stream, case.line, {})
-        row["impl"] = done.pd.impl_info
+        execution, warned = executed(call, stream, case.line, {})
+        row["impl"] = execution.pd.impl_info
     except Unimplemented as error:
         return row | {"status": "refused", "what": _first_line(error)}
     except Exception as error:  # any failure belongs in the report
@@ -115,10 +115,10 @@ def one(case: Case, stream: Any, reference: Any) -> Row:
     if reference is None:
         return row | {"status": "submitted"}
     try:
-        expected, _ = executed(in_f32(call), reference, case.line, done.arrays)[0].results()
+        expected, _ = executed(in_f32(call), reference, case.line, execution.arrays)[0].results()
     except DnnlError as error:
         return row | {"status": "refused", "what": f"by the CPU engine: {_first_line(error)}"}
-    problem = wrong(done, expected)
+    problem = wrong(execution, expected)
     status = "known" if warned else "failed"
     return row | {"status": status, "what": f"{problem} {warned}".strip()} if problem else row
 

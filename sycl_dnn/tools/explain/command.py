@@ -58,8 +58,8 @@ def _variants(explanation: Explanation, limit: int) -> list[str]:
     for variant, answer in explanation.better[:limit]:
         lines.append(f"    {answer.state}: {answer.impl}  ({variant.change})")
         lines.append(f"        {variant.case.line}")
-    more = len(explanation.better) - limit
-    return [*lines, f"    ... and {more} more (--limit)"] if more > 0 else lines
+    n_more = len(explanation.better) - limit
+    return [*lines, f"    ... and {n_more} more (--limit)"] if n_more > 0 else lines
 
 
 def text(explanation: Explanation, limit: int = 12) -> str:
@@ -86,7 +86,7 @@ def _run(options: argparse.Namespace, words: list[str]) -> int:
             matches.append(explain(case, prober, options.all))
             print(f"\n{text(matches[-1], options.limit)}")
     if options.json:
-        data = {"facts": prober.facts, "cases": [one.as_dict() for one in matches]}
+        data = {"facts": prober.facts, "cases": [match.as_dict() for match in matches]}
         options.json.write_text(json.dumps(data, indent=1) + "\n")
     return 0
 

@@ -263,10 +263,10 @@ def _types(case: Case) -> Iterator[Change]:
     if "cfg" in options:
         yield from ((f"--cfg {n}", {"cfg": n}, case.problem) for n in _NETWORKS)
     if "dt" in options:
-        more = _INTEGERS if "8" in options["dt"] else ()
+        integers = _INTEGERS if "8" in options["dt"] else ()
         parts = options["dt"].split(":")
         wider = ":".join([*parts, *parts[-1:] * (3 - len(parts))][:2]) + ":f32"
-        for name in (wider, *_FLOATS, *more):
+        for name in (wider, *_FLOATS, *integers):
             yield f"--dt {name}", {"dt": name}, case.problem
     if "ddt" in options:
         count = options["sdt"].count(":") + 1
@@ -344,17 +344,17 @@ def pairs(case: Case) -> list[Variant]:
     """Return the cases that differ in two respects."""
     first = variants(case)
     changed = (
-        (f"{one.change}; {other.change}", other.case)
-        for one in first
-        for other in variants(one.case)
+        (f"{variant.change}; {other.change}", other.case)
+        for variant in first
+        for other in variants(variant.case)
     )
-    return _distinct(changed, {case.line, *(one.case.line for one in first)})
+    return _distinct(changed, {case.line, *(variant.case.line for variant in first)})
 
 
 def _distinct(changed: Iterable[tuple[str, Case | None]], seen: set[str]) -> list[Variant]:
     results = []
-    for change, one in changed:
-        if one is not None and one.line not in seen:
-            seen.add(one.line)
-            results.append(Variant(change, one))
+    for change, case in changed:
+        if case is not None and case.line not in seen:
+            seen.add(case.line)
+            results.append(Variant(change, case))
     return results

@@ -97,14 +97,14 @@ def main(arguments: list[str] | None = None) -> int:
     reader = parser()
     options = reader.parse_args(arguments)
     layout = _checked(options, reader)
-    way = ["-m", options.program] if options.module else [options.program]
-    run = partial(run_job, [sys.executable, *way, *options.arguments], layout)
+    target = ["-m", options.program] if options.module else [options.program]
+    run = partial(run_job, [sys.executable, *target, *options.arguments], layout)
     if options.hosts:
         remote_options = ["-n", str(layout.ranks)]
         remote_options += ["--no-pin"] * options.no_pin + ["--no-prefix"] * options.no_prefix
         run = partial(
             run_on_hosts, options.hosts, options.remote_shell, layout.port, remote_options,
-            [*way, *options.arguments],
+            [*target, *options.arguments],
         )  # fmt: skip
     if options.end_with_input:
         end_with_input()

@@ -49,9 +49,9 @@ def cores_of(local_rank: int, ranks: int, cores: Sequence[int]) -> list[int]:
     """
     if ranks > len(cores):
         return [cores[local_rank % len(cores)]]
-    share, more = divmod(len(cores), ranks)
-    start = local_rank * share + min(local_rank, more)
-    return list(cores[start : start + share + (local_rank < more)])
+    share, remainder = divmod(len(cores), ranks)
+    start = local_rank * share + min(local_rank, remainder)
+    return list(cores[start : start + share + (local_rank < remainder)])
 
 
 def environment_of(local_rank: int, layout: Layout, n_cores: int) -> dict[str, str]:

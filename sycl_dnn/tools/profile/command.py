@@ -58,9 +58,9 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _write(done: Profile, options: argparse.Namespace) -> None:
-    print(done.table(options.group_by, options.top))
-    writers = {"chrome": done.to_chrome_trace, "plot": done.plot, "json": done.to_json}
+def _write(result: Profile, options: argparse.Namespace) -> None:
+    print(result.table(options.group_by, options.top))
+    writers = {"chrome": result.to_chrome_trace, "plot": result.plot, "json": result.to_json}
     for name, write in writers.items():
         path = getattr(options, name)
         if path is not None:
@@ -88,12 +88,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.limit <= 0:
         parser.error(f"--limit must be positive, got {options.limit}")
     before = sys.argv, sys.path[:]
-    done = profile(wait=options.wait, limit=options.limit)
+    result = profile(wait=options.wait, limit=options.limit)
     try:
-        with done:
+        with result:
             status = _run(options)
     finally:
         sys.argv, sys.path[:] = before
     print()
-    _write(done, options)
+    _write(result, options)
     return status

@@ -186,12 +186,12 @@ def trace_events(
 
 def _offsets(records: Sequence[Record]) -> dict[tuple[Any, str], int]:
     """Return the offset from the host's clock, by queue and clock."""
-    apart: dict[tuple[Any, str], list[int]] = defaultdict(list)
+    differences: dict[tuple[Any, str], list[int]] = defaultdict(list)
     for r in records:
         if r.clock and r.queue is not None:
             # The device timestamped the submission during the host's call.
-            apart[r.queue, r.clock].append(r.begin + r.host // 2 - r.submitted)
-    offsets = {key: int(statistics.median(values)) for key, values in apart.items()}
+            differences[r.queue, r.clock].append(r.begin + r.host // 2 - r.submitted)
+    offsets = {key: int(statistics.median(values)) for key, values in differences.items()}
     return {key: 0 if abs(v) < _SAME_CLOCK else v for key, v in offsets.items()}
 
 
@@ -264,14 +264,14 @@ def _device_events(
     """Return the execution, and the arrow from its submission."""
     assert record.queue is not None
     assert record.time is not None
-    here = {"pid": record.queue + 1, "tid": lane, "ts": (begin - first) / 1e3}
-    there = {"pid": _HOST, "tid": record.thread, "ts": (record.begin - first) / 1e3}
+    device_row = {"pid": record.queue + 1, "tid": lane, "ts": (begin - first) / 1e3}
+    host_row = {"pid": _HOST, "tid": record.thread, "ts": (record.begin - first) / 1e3}
     arrow = {"name": "submission", "cat": "submission", "id": number}
     run = {"ph": "X", "name": record.name, "cat": record.clock, "dur": record.time / 1e3}
     return [
-        run | here | {"args": _details(record)},
-        arrow | there | {"ph": "s"},
-        arrow | here | {"ph": "f", "bp": "e"},
+        run | device_row | {"args": _details(record)},
+        arrow | host_row | {"ph": "s"},
+        arrow | device_row | {"ph": "f", "bp": "e"},
     ]
 
 

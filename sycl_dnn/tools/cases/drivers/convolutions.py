@@ -209,8 +209,8 @@ _COMMON = (
 _ALG = options.Option("alg", options.one_of(*_ALGORITHMS, **_FULL_NAMES), "DIRECT")
 
 
-def _driver(name: str, more: tuple, read, call) -> Driver:
-    return Driver(name, (*_COMMON, *more), read, call, fill_product, _operations)
+def _driver(name: str, keys: tuple, read, call) -> Driver:
+    return Driver(name, (*_COMMON, *keys), read, call, fill_product, _operations)
 
 
 CONV = _driver("conv", (_ALG,), problems.convolution, lambda p, o: _windowed("conv", p, o))

@@ -170,8 +170,8 @@ def _fill_moved(call: Call, name: str, tensor: Tensor, rng: Any):
     if call.driver == "reorder" and call.tensors["dst"].dtype == "e8m0":
         return 2.0 ** rng.integers(-8, 8, tensor.dims)
     if call.driver == "reorder" and call.tensors["dst"].dtype.startswith(("f8", "f4")):
-        most = min(int(largest(call.tensors["dst"].dtype)), 8)
-        low, high = -most, most
+        limit = min(int(largest(call.tensors["dst"].dtype)), 8)
+        low, high = -limit, limit
     return data.Fill(low, high, nonzero=True).draw(rng, tensor.dims)
 
 

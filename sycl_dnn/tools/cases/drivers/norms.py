@@ -99,14 +99,14 @@ def _backward(driver: str, o: dict, row: str, hint: Call, attr) -> Call:
     tag = src.tag if dst.tag == "any" else dst.tag
     gradients["diff_dst"] = Tensor(dst.dims, dst.dtype, tag, dst.strides or src.strides)
     gradients["diff_src"] = Tensor(src.dims, src.dtype, src.tag, src.strides)
-    whole = o["dir"] == "BWD_DW"
+    has_weights = o["dir"] == "BWD_DW"
     for name in ("scale", "shift"):
-        if name in gradients and whole:
+        if name in gradients and has_weights:
             gradients[f"diff_{name}"] = gradients[name]
     if "src_1" in gradients:
         gradients["diff_src_1"] = gradients["diff_src"]
-    params = hint.params | {"prop_kind": "backward" if whole else "backward_data"}
-    if driver == "lnorm" and whole:
+    params = hint.params | {"prop_kind": "backward" if has_weights else "backward_data"}
+    if driver == "lnorm" and has_weights:
         params["diff_scale_shift_data_type"] = o["ss_dt"][0]
     return Call(driver, f"{row}_backward", params, gradients, attr, hint, o["inplace"])
 
