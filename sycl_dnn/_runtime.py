@@ -25,7 +25,7 @@ _PRELOADED = ("libintlc.so.5", "libimf.so", "libirng.so", "libsvml.so")
 
 #: Actions of ``prepare``, one sentence each, for ``python -m sycl_dnn``.
 fixes: list[str] = []
-#: What ``prepare`` could not do, one sentence each.
+#: Failures of ``prepare``, one sentence each.
 problems: list[str] = []
 _prepared = False
 

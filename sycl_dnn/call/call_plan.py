@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``_core.CallTable`` needs from a traced function to repeat its calls without Python."""
+"""Plans by which ``_core.CallTable`` repeats calls of a traced function without Python."""
 
 from __future__ import annotations
 

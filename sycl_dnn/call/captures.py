@@ -60,7 +60,7 @@ class Captures:
     """
 
     def __init__(self, function: Any, others: Sequence[Any] = ()) -> None:
-        # A method's instance is not kept alive, unless what it holds refers to it.
+        # A method's instance is not kept alive, unless its attributes refer to it.
         parts = isinstance(function, types.MethodType)
         roots = (function.__func__, function.__self__) if parts else (function,)
         self._roots = tuple(map(_weakly, roots))

@@ -78,7 +78,7 @@ class Number:
 
     @classmethod
     def of_call(cls, trace: Any, number: int) -> Number:
-        """Return what represents a number of the call."""
+        """Return the representation of a number of the call."""
         return cls(trace, frozenset((number,)), operator.itemgetter(number), number)
 
     def on(self, trace: Any) -> Number:
@@ -253,7 +253,7 @@ class Tail:
         self._entries = [place[e] if isinstance(e, int) else e for e in entries]
         self._numbers = any(isinstance(e, FromNumber) for e in entries)
         held = [e for e in self._entries if isinstance(e, int)]
-        #: Which of those each one is; None where something else is among them.
+        #: The index of each entry among those; None if there are entries of another kind.
         self.held = held if len(held) == len(self._entries) else None
 
     def complete(self, call: Any, held: Sequence[Any], queue: Any) -> list[Any]:

@@ -102,7 +102,7 @@ def facts_of(code: types.CodeType) -> CodeFacts:
 def is_library(module: Any) -> bool:
     """Whether a module of this name is not the user's: its functions are not inspected.
 
-    Those are Python's own, this package's, and what an installer has put beside its record.
+    Those are Python's own, this package's, and installed ones, which have a record beside them.
     """
     if not isinstance(module, str):
         return False

@@ -269,7 +269,7 @@ def _recorded(trace: Any, body: Callable[[], Any], function: Callable[..., Any])
         trace.logged(TapePart.end, part)
     name = getattr(function, "__name__", "checkpoint")
     if _n_evaluated(trace) != n_before:
-        # What Python does with values cannot be repeated, so this run keeps its intermediate ones.
+        # Python code that reads values cannot be repeated, so this run keeps intermediate values.
         trace.logged(TapePart.rejoin, part)
         return result
 
@@ -287,7 +287,7 @@ def _recorded(trace: Any, body: Callable[[], Any], function: Callable[..., Any])
 
 
 def _n_evaluated(trace: Any) -> int:
-    """Return how many values a function has read; a traced one reads none."""
+    """Return the number of values that a function has read; a traced one reads none."""
     return trace.n_evaluated if hasattr(trace, "evaluated") else 0
 
 

@@ -60,7 +60,7 @@ def debug_nans() -> Iterator[None]:
 
 
 def kinds_in(values: Any) -> set[str]:
-    """Return which of NaN and infinity the arrays of a tree hold."""
+    """Return the kinds of nonfinite values in the arrays of a tree."""
     kinds: set[str] = set()
     for leaf in tree.leaves(values):
         array = leaf

@@ -35,7 +35,7 @@ def message(name: str, device: str) -> str:
     )
 
 
-#: What to do where float64 meets another data type.
+#: The remedy for combining float64 with another data type.
 _REMEDY = (
     "; convert arrays with astype('float32') or astype('float64'), modules with float() or double()"
 )

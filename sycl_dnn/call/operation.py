@@ -208,7 +208,7 @@ class Operation:
         return self.run(args, kwargs)
 
     def subject(self) -> tuple[Any, ...]:
-        """Return what identifies this function in the table of calls."""
+        """Return the key of this function in the table of calls."""
         return (self, *policy.SOURCES)
 
     def build(
@@ -265,11 +265,11 @@ class Operation:
             unspoilt(self.name, leaf)
         result = trace.called(self, args, kwargs)
         if self.name not in _RETURNING and any(result is leaf for leaf in leaves):
-            return clone_of(result)  # what is written to the result is not written to the argument
+            return clone_of(result)  # so that writes to the result do not affect the argument
         return self.as_view(leaves[0], result)
 
     def as_view(self, source: Any, result: Any) -> Any:
-        """Return a result; where it shares memory in torch, what is written to it is noted."""
+        """Return a result; if it shares memory in torch, writes to it are noted."""
         if self.is_view:
             for leaf in tree.leaves(result):
                 alias(source, leaf)

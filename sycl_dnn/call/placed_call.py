@@ -105,7 +105,7 @@ class PlacedCall:
         return fill(self.queue, self.stream, arrays, self.kind, self.outs, self.call.frozen)
 
     def results(self, plan: Plan, registers: list[Any]) -> Any:
-        """Return what the function returns."""
+        """Return the result of the function."""
         return plan.results(self, registers) if self.out is None else self.out
 
     def run(self, plan: Plan, held: Sequence[Any] = ()) -> Any:

@@ -141,7 +141,7 @@ class BoundPlan(BoundCall):
         return not self._check()
 
     def _frozen(self, name: str, value: Any) -> Any:
-        """Return what ``constants`` names as constants of the plan, other values unchanged."""
+        """Freeze the arguments that ``constants`` names; return others unchanged."""
         return nested_arguments.replaced(value, _freeze) if name in self._constants else value
 
     def rebind(self, out: Any = None, **arrays: Any) -> BoundPlan:

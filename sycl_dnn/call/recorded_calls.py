@@ -163,7 +163,7 @@ class Recording(RecordedRun):
             written_views.renew(self, tensor, argument)
 
     def refresh(self, tensor: RecordedTensor, reader: str) -> None:
-        """Take a view again if something was written since to what it is a view of."""
+        """Recompute a view if its source was written to since."""
         written_views.refresh(self, tensor, reader)
 
     def shown_as(self, description: Any) -> Any:

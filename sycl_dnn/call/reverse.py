@@ -353,7 +353,7 @@ def grad(
 def gradient_of(
     name: str, function: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool
 ) -> Callable[..., Any]:
-    """Return what ``grad`` does; ``name`` is that of the transform in errors."""
+    """Return the result of ``grad``; ``name`` is that of the transform in errors."""
     both = value_and_gradient_of(name, function, argnums, has_aux)
 
     @functools.wraps(both)
@@ -367,7 +367,7 @@ def gradient_of(
 def value_and_gradient_of(
     name: str, function: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool
 ) -> Callable[..., Any]:
-    """Return what ``value_and_grad`` does; ``name`` is that of the transform in errors."""
+    """Return the result of ``value_and_grad``; ``name`` is that of the transform in errors."""
     is_single = isinstance(argnums, int)
     numbers = argument_numbers(name, function, argnums)
 

@@ -115,7 +115,7 @@ def renew(recording: Any, tensor: RecordedTensor, result: RecordedTensor) -> Non
 
 
 def _shares_memory(recording: Any, origin: Origin, view: RecordedTensor) -> bool:
-    """Whether torch surely writes to the source of a view what is written to the view."""
+    """Whether writes to a view certainly change its source in torch."""
     if origin.name in _COPYING:
         return id(view) in recording.views
     return origin.name in VIEWS or origin.body is taken_from

@@ -54,7 +54,7 @@ class Weights:
 
 
 def content_of(memory: Any) -> Any:
-    """Return what a memory contains; None for none."""
+    """Return the contents of a memory; None without one."""
     if memory is None:
         return None
     if not isinstance(memory, Memory) or not memory.desc.is_plain:

@@ -51,7 +51,7 @@ class _Written:
         #: Layouts in order, and by number the primitive that can say it, with its argument.
         self._descs: dict[Any, int] = {}
         self._sources: dict[int, tuple[int, str]] = {}
-        #: Of descriptors: the arguments, and what they decide, the implementation and layouts.
+        #: Of descriptors: the arguments, and the implementation and layouts that follow from them.
         self._primitives: list[tuple[bytes, str, dict[str, int]]] = []
         self.storages: list[Any] = []
         self.tensors: list[Any] = []

@@ -105,7 +105,7 @@ class PartitionGraph:
         self._values: dict[Any, Value] = {}
         #: Inputs, by value id.
         self.inputs: dict[int, Tensor] = {}
-        #: What the register of faults is asked about.
+        #: The operations, as described to the register of faults.
         self._told: list[GraphOp] = []
 
     def _value(self, tensor: Tensor) -> Value:

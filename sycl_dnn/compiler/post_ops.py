@@ -248,7 +248,7 @@ def _operand_view(op: Op) -> Tensor:
 
 def is_moderate(op: Op) -> bool:
     """Whether factors of a linear map can be multiplied without overflow, or a loss of signs."""
-    # A product with 0 has the sign of what it is a product of.
+    # A product with 0 keeps the sign of the other factor.
     return 1e-12 < abs(op.alpha) < 1e12 and (op.beta == 0 or 1e-12 < abs(op.beta) < 1e12)
 
 

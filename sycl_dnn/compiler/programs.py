@@ -180,7 +180,7 @@ class Programs:
         trace = CompileTrace(
             place.engine, self._lowered_to(place.engine), self._replays, self._fusions
         )
-        # What is inside must not depend on the device.
+        # The contents must not depend on the device.
         trace.is_lowered = self._dtype is not None
         try:
             with policy.fallback(self._fallback):

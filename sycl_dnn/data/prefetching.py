@@ -15,7 +15,7 @@ import dpctl
 import sycl_dnn
 from sycl_dnn.data.transfer import to_queue
 
-#: How many seconds process exit waits for a copying thread.
+#: Seconds that process exit waits for a copying thread.
 _PATIENCE = 10.0
 
 

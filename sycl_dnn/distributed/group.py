@@ -21,7 +21,7 @@ from sycl_dnn.distributed.rank_environment import read_environment
 FIRST_CHECKED = 100
 _CHECKING = {"always": None, "first": FIRST_CHECKED, "never": 0}
 _CHECKING_VARIABLE = "SYCL_DNN_CHECK_COLLECTIVES"
-#: How many seconds process exit waits for the other ranks.
+#: Seconds that process exit waits for the other ranks.
 _LAST_WAIT = 5.0
 
 _default: Group | None = None
@@ -97,7 +97,7 @@ class Group:
 
     @property
     def timeout(self) -> float:
-        """How many seconds to wait for another rank."""
+        """Seconds to wait for another rank."""
         return self._job.timeout
 
     def _formed(self) -> Any:

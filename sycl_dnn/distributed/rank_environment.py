@@ -22,7 +22,7 @@ _INTERACTIVE_STEP = "4294967290"
 
 @dataclass(frozen=True)
 class RankEnvironment:
-    """What the launcher sets; ``local_rank`` is None if it is not set."""
+    """The settings of the launcher; ``local_rank`` is None if it is not set."""
 
     rank: int
     size: int

@@ -101,7 +101,7 @@ class _ParallelLinear(OfGroup, Module):
         draw_parameters(self, self.in_features)
 
     def extra_repr(self) -> str:
-        """Return what ``repr`` shows."""
+        """Return the arguments that ``repr`` shows."""
         return (
             f"in_features={self.in_features}, out_features={self.out_features}, "
             f"bias={self.bias is not None}, ranks={self._group.size}"
@@ -313,5 +313,5 @@ class VocabularyParallelEmbedding(OfGroup, Module):
         return shared_sum(F.mul(rows, mask), self._group)
 
     def extra_repr(self) -> str:
-        """Return what ``repr`` shows."""
+        """Return the arguments that ``repr`` shows."""
         return f"{self.num_embeddings}, {self.embedding_dim}, ranks={self._group.size}"

@@ -13,7 +13,7 @@ from sycl_dnn._dpnp import array_in
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.array import Array
 
-#: What a file may contain in addition to arrays.
+#: Types that a file may contain in addition to arrays.
 PLAIN = (bool, int, float, str)
 
 

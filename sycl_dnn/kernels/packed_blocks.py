@@ -221,7 +221,7 @@ class Around(NamedTuple):
     def fits(self, x: Tensor) -> bool:
         """Whether kernels normalize the rows of ``x`` and apply the activation.
 
-        Each group normalizes all rows, which is little beside the matrix rows of a group on a CPU.
+        Each group normalizes all rows, which costs little compared to its matrix rows on a CPU.
         """
         norm = self.norm
         is_float = norm is None or (norm.dtype == "float32" and norm.shape == x.shape[1:])

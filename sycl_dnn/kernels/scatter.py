@@ -2,7 +2,7 @@
 """Generated scatter kernels: values written or added at indices along an axis.
 
 A work-item owns the columns, or rows, of the result that it writes. It processes all indices in
-order, so sums are deterministic, and of several values for one element the last is kept. If the
+order, so sums are deterministic, and the last of several values for one element wins. If the
 program may overwrite the base array, the result shares its memory and nothing is copied.
 """
 

@@ -139,7 +139,7 @@ class Generator:
 
 
 def _slots_read(n: int, cache: Any) -> int:
-    """Return how many slots of a cache a program reads that needs ``n``."""
+    """Return the number of cache slots that a program for ``n`` slots reads."""
     return min(power_of_two(n, _LEAST_CAPACITY), cache[0][0].shape[2])
 
 

@@ -31,7 +31,7 @@ class RMSNorm(Module):
         self.weight = Parameter(weights(f"{name}.weight", (width,)))
 
     def factors(self) -> Any:
-        """Return what normalized rows are multiplied with."""
+        """Return the factor of normalized rows."""
         return F.add(self.weight, 1.0) if self.of_one else self.weight
 
     def forward(self, x: Any) -> Any:

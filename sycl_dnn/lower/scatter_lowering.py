@@ -25,7 +25,7 @@ def scattered(inputs: Sequence[Tensor], axis: int, shape: Shape) -> Tensor:
     ----------
     inputs : sequence of Tensor
         Values and an index: they are added to zeros, in float32 if they are narrower. Or an array,
-        values and an index: of several values for one element the last is kept.
+        values and an index: the last of several values for one element wins.
     axis : int
         Axis that the index refers to; along others it broadcasts.
     shape : tuple of int

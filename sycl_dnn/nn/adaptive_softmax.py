@@ -13,7 +13,7 @@ from sycl_dnn.nn.module import Module
 
 
 class ASMoutput(NamedTuple):
-    """What ``AdaptiveLogSoftmaxWithLoss`` returns."""
+    """The result of ``AdaptiveLogSoftmaxWithLoss``."""
 
     #: The log-probability of each sample's class, (N,).
     output: Any

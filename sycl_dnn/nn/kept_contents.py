@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a forward may change in place: containers, NumPy arrays and objects that a module holds.
+"""Contents of a module that a forward may change in place: containers, NumPy arrays, objects.
 
 Their contents are saved before it runs, to detect what it changed and to restore them.
 """
@@ -70,7 +70,7 @@ def _attributes(value: Any) -> _Attributes:
 
 
 def contents_of(value: Any) -> list[Any]:
-    """Return shallow copies of what a value holds: items, numbers, a state, attributes."""
+    """Return shallow copies of the contents of a value: items, numbers, a state, attributes."""
     contents: list[Any] = []
     if isinstance(value, OrderedDict):
         contents.append(OrderedDict(value))
@@ -172,7 +172,7 @@ class Kept(NamedTuple):
 
 
 def _children(value: Any) -> list[tuple[Any, Any]]:
-    """Return what a value holds, each with a name."""
+    """Return the contents of a value with their names."""
     if held_objects.is_module(value):
         attrs = value.__dict__
         plain = [(n, v) for n, v in attrs.items() if n not in module_tree.OWN]
@@ -247,7 +247,7 @@ def _holds_arrays(part: Any) -> bool:
 
 
 def paired(original: Any, copy: Any) -> dict[int, Any]:
-    """Map the ids of what a copy of a module holds to their counterparts in the original."""
+    """Map the ids of the contents of a module's copy to their counterparts in the original."""
     pairs: dict[int, Any] = {}
     _pair(original, copy, pairs)
     return pairs

@@ -44,7 +44,7 @@ class _Pad(Module):
         return F.pad(input, self.padding, self.mode, value)
 
     def extra_repr(self) -> str:
-        """Return what ``repr`` shows."""
+        """Return the arguments that ``repr`` shows."""
         return str(self.padding)
 
 
@@ -54,7 +54,7 @@ class _Constant(_Pad):
         self.value = value
 
     def extra_repr(self) -> str:
-        """Return what ``repr`` shows."""
+        """Return the arguments that ``repr`` shows."""
         return f"padding={self.padding}, value={self.value}"
 
 
@@ -101,7 +101,7 @@ class PReLU(Module):
         return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
-        """Return what ``repr`` shows."""
+        """Return the arguments that ``repr`` shows."""
         return f"num_parameters={self.num_parameters}"
 
 

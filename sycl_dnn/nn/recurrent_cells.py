@@ -69,7 +69,7 @@ class _Cell(Module):
         return F.squeeze(last, 0)
 
     def extra_repr(self) -> str:
-        """Return what ``repr`` shows."""
+        """Return the arguments that ``repr`` shows."""
         text = f"{self.input_size}, {self.hidden_size}"
         text += "" if self.bias else f", bias={self.bias}"
         nonlinearity = self.__dict__.get("nonlinearity", "tanh")

@@ -90,7 +90,7 @@ class _Network(Module):
         return [getattr(self, name) for name in self._names if name.endswith(suffix)]
 
     def extra_repr(self) -> str:
-        """Return what ``repr`` shows."""
+        """Return the arguments that ``repr`` shows."""
         defaults = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False,
                  "dropout": 0.0, "bidirectional": False}  # fmt: skip
         changed_options = {

@@ -452,7 +452,7 @@ def _windows(input: Any, dimension: int, size: int, step: int) -> Any:
         raise ValueError(f"unfold: size must be in [0, {n}] and step positive, got {size}, {step}")
     firsts = range(0, n - size + 1, step)
     parts = [F.narrow(input, dim, start, size) for start in firsts]
-    # A view in torch: what is read after a write to the other is refused.
+    # A view in torch: reading one after a write to the other is refused.
     return alias(input, F.movedim(F.stack(parts, dim), dim + 1, -1))
 
 

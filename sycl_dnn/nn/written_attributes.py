@@ -28,7 +28,7 @@ from sycl_dnn.trace.refusals import NeedsArrays
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
 
-#: What draws random numbers that have one state in a process.
+#: Sources of random numbers with one state per process.
 _DRAWING = (random.Random, np.random.RandomState)
 
 
@@ -37,17 +37,17 @@ class Change(NamedTuple):
 
     module: Any
     name: str
-    #: What has other contents; the module itself if its attribute was assigned.
+    #: The object with changed contents; the module itself if its attribute was assigned.
     changed: Any
-    #: What the function changed: the copy's, or the same.
+    #: The object that the function changed: that of the copy, or the same.
     copy: Any
     value: Any
-    #: By id of what the copy of the module has: what the module has in its place.
+    #: The module's objects by id of their counterparts in the copy.
     originals: dict[int, Any]
 
     @property
     def key(self) -> Any:
-        """What it changes."""
+        """Key of the changed attribute or object."""
         return id(self.changed), self.name if self.changed is self.module else None
 
     def tensors(self) -> list[Tensor]:

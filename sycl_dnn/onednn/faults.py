@@ -100,7 +100,7 @@ def in_partition(ops: Sequence[GraphOp], device: str) -> Fault | None:
 
 
 def why_wrong(ops: Sequence[GraphOp], device: str) -> str:
-    """Return what oneDNN does wrong in a partition of these operations, or ""."""
+    """Return the fault of oneDNN in a partition of these operations, or ""."""
     fault = in_partition(ops, device)
     return f"oneDNN {fault.wrong}" if fault else ""
 

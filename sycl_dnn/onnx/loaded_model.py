@@ -133,7 +133,7 @@ class OnnxModel(Module):
         )
 
     def extra_repr(self) -> str:
-        """Return what ``repr`` shows."""
+        """Return the arguments that ``repr`` shows."""
         names = (", ".join(v.name for v in group) for group in (self.inputs, self.outputs))
         return "{} -> {}".format(*names)
 
@@ -167,7 +167,7 @@ class OnnxModel(Module):
         return self._run({**values, **static}, queue)
 
     def program_text(self) -> bytes:
-        """Return what determines this model's programs in inference mode, except its weights."""
+        """Return the key of this model's programs in inference mode, except its weights."""
         return repr((type(self).__name__, self._float, self._places)).encode() + self._structure
 
     def warmup(self, *shapes: Any) -> OnnxModel:

@@ -129,7 +129,7 @@ def _scatter_vjp(node: Node, g: Node) -> list[Node | None]:
     return [base_grad, gathered(g, index, axis), None]
 
 
-#: An array with values written at indices along an axis; one of several for an element is kept.
+#: An array with values written at indices along an axis; one of several for an element wins.
 SCATTER: Operation = Operation(
     "scatter", lambda inputs, *, axis: (inputs[0].shape, inputs[0].dtype), _scatter_vjp
 )

@@ -168,7 +168,7 @@ class Optimizer:
         raise NotImplementedError
 
     def prepare(self, o: Options) -> None:
-        """Compute what a group's parameters share in step ``o.t``."""
+        """Compute the values that a group's parameters share in step ``o.t``."""
 
     # Public interface.
 

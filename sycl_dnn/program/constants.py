@@ -103,7 +103,7 @@ def _constant_steps(live: Sequence[Any], executable: Any) -> list[Any]:
 
 
 def _recipe(tensor: Tensor, written: Mapping[int, Any]) -> tuple[Any, tuple[int, ...]]:
-    """Return what identifies this value among those of its sources, and the sources."""
+    """Return the key of this value among those of its sources, and the sources."""
     if tensor.storage.argument is not None:
         return (tensor.desc, tensor.offset), (tensor.storage.argument,)
     step, _ = written[id(tensor.storage)]
@@ -119,7 +119,7 @@ def _recipe(tensor: Tensor, written: Mapping[int, Any]) -> tuple[Any, tuple[int,
 
 
 def _work(step: Step) -> tuple[Any, ...]:
-    """Return what a primitive computes, regardless of its inputs."""
+    """Return the key of a primitive's computation, regardless of its inputs."""
     assert step.primitive is not None
     pd = step.primitive.primitive_desc
     layouts = [t.desc for t in (*step.inputs.values(), *step.outputs.values())]

@@ -59,7 +59,7 @@ class Part(Module):
         group = part._parameters if name in part._parameters else part._buffers
         value = part._handed(name, group[name])
         if trace is not None and not isinstance(value, Tensor):
-            value = trace.capture(plain(value))  # what is made of it is recorded, not computed
+            value = trace.capture(plain(value))  # so that functions of it are recorded
         kind = dict(part._counts).get(name)
         return value if kind is None else F.astype(value, kind)
 
@@ -99,7 +99,7 @@ class Converted(Part):
         return exported_graph.run(exported_graph.parsed(text), self, args, kwargs)
 
     def program_text(self) -> bytes | None:
-        """Return what determines this module's programs in inference mode, except its weights.
+        """Return the key of this module's programs in inference mode, except its weights.
 
         None if it has no graph.
         """

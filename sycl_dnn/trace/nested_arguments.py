@@ -39,7 +39,7 @@ ARRAY = _ArrayLeaf()
 
 
 class Form:
-    """How the arrays of a result or an argument are nested, with the leaves that are not arrays."""
+    """The structure of a result or an argument, with the leaves that are not arrays."""
 
     __slots__ = ("is_single", "others", "structure")
 
@@ -171,7 +171,7 @@ def is_flat(values: Iterable[Any]) -> bool:
 
 
 def trace_of_leaves(leaves: Iterable[Any]) -> Any:
-    """Return what ``trace_of`` does, for values that are not nested."""
+    """Return the result of ``trace_of`` for values that are not nested."""
     common = None
     for leaf in leaves:
         if not isinstance(leaf, Tensor):

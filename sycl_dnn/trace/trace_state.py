@@ -60,7 +60,7 @@ class TapePart:
     training : bool, optional
         Whether a gradient follows until the end; unchanged if omitted.
     is_apart : bool
-        Whether the entries are kept off the tape of the trace.
+        Whether the entries are separate from the tape of the trace.
 
     Attributes
     ----------
@@ -365,7 +365,7 @@ class TraceState:
         self._add(step, is_repeated)
 
     def extend_step(self, step: Step, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
-        """Extend a kernel's step; no later step may have written what it now reads."""
+        """Extend a kernel's step; no later step may have written its new inputs."""
         step.inputs = {f"src_{n}": t for n, t in enumerate(inputs)}
         step.outputs = {f"dst_{n}": t for n, t in enumerate(outputs)}
         for output in outputs:

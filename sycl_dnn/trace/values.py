@@ -123,7 +123,7 @@ class Storage:
         self.constant = constant or memory is not None
         #: Whether the argument is a host scalar, which is passed as bytes.
         self.scalar = scalar
-        #: Which repetition of a checkpointed function wrote it; 0 for none.
+        #: Number of the repetition of a checkpointed function that wrote it; 0 for none.
         self.repeat = 0
         #: Whether results may be parts of it; others are copied into separate storages.
         self.is_shared = False

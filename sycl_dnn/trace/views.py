@@ -123,9 +123,9 @@ def _spread(x: Tensor, grad: Tensor, axis: int, place: slice) -> Tensor:
     key, shape = (slice(None),) * axis + (place,), x.shape
 
     def spread(dy: dpnp.ndarray) -> dpnp.ndarray:
-        zeros_ = dpnp.zeros(shape, dtype=dy.dtype, sycl_queue=dy.sycl_queue, usm_type=dy.usm_type)
-        zeros_[key] = dy
-        return zeros_
+        padded = dpnp.zeros(shape, dtype=dy.dtype, sycl_queue=dy.sycl_queue, usm_type=dy.usm_type)
+        padded[key] = dy
+        return padded
 
     def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         return {"0": narrow(grads["0"], axis, place.start, grad.shape[axis], place.step)}

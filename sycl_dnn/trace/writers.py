@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which steps of a trace write a storage, without a search through all steps."""
+"""Index of the steps of a trace by the storages that they write."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class _Joining:
         """Join equal launches that are independent of each other."""
         before = _dependencies(stretch)
         ranges = _level_ranges(before)
-        # What is constant is launched once.
+        # Constant nodes are launched once.
         candidates = [node for node in _nodes_sharing_levels(ranges) if not self._is_constant(node)]
         if not candidates:
             return

@@ -220,7 +220,7 @@ def clip_grad_value_(grads: Any, clip_value: float) -> None:
 
 
 def changed(name: str, grads: Any, change: Callable[[list[Any]], list[Any]]) -> list[Any]:
-    """Return the leaves of a tree, with gradients replaced by what ``change`` makes of all."""
+    """Return the leaves of a tree, with gradients replaced by the results of ``change``."""
     gradients = gradient_arrays(name, grads)
     replacements = iter(change([g for g in gradients if g is not None]))
     leaves = tree.leaves(grads)

@@ -16,7 +16,7 @@ M = TypeVar("M", bound=Module)
 
 
 class Way(NamedTuple):
-    """How a weight is computed from other parameters."""
+    """The computation of a weight from other parameters."""
 
     #: ``compute(module, name, way)`` returns the weight.
     compute: Callable[[Any, str, Any], Any]
@@ -84,7 +84,7 @@ def _computed(name: str, way: Way) -> property:
 
 
 def _pickled(self: Any, protocol: int) -> Any:
-    """Return how ``pickle`` rebuilds the module: its class is generated, not importable."""
+    """Return the pickled form of the module: its class is generated, not importable."""
     return _unpickled, origin_of(self), self.__getstate__()
 
 

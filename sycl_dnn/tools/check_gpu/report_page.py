@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-#: What readers must know about results, by nature of the device.
+#: Notes on results, by nature of the device.
 NATURES = {
     "gpu": "A real GPU executed everything.",
     "simulated gpu": (
