@@ -20,8 +20,8 @@ from sycl_dnn.program import shared_descriptors
 from sycl_dnn.trace import allocation, profile_notes
 from sycl_dnn.trace.steps import NeedsAnotherDevice
 
-_MOST_GUARDED = 16
-_MOST_VALUES = 64
+_MAX_GUARDED = 16
+_MAX_VALUES = 64
 #: By code: the numbers whose values a trace needed.
 _needed: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
 
@@ -70,8 +70,8 @@ class Variants:
             self.static = static
         values = self._values(numbers)
         plans = [(check, plan), *self._plans.pop(values, ())]
-        self._plans[values] = plans[:_MOST_GUARDED]
-        while len(self._plans) > _MOST_VALUES:
+        self._plans[values] = plans[:_MAX_GUARDED]
+        while len(self._plans) > _MAX_VALUES:
             self._plans.popitem(last=False)
 
 

@@ -11,8 +11,8 @@ from sycl_dnn import tree
 from sycl_dnn._core import CallPoint
 from sycl_dnn.trace.torch_methods import alias
 
-_MOST_PLANS = 64
-_MOST_VALUES = 64
+_MAX_PLANS = 64
+_MAX_VALUES = 64
 
 
 class Point(CallPoint):
@@ -81,14 +81,14 @@ class Paths:
         values = tuple([numbers[i].hex() for i in sorted(static)])
         point = self._starts.get(values)
         if point is None:
-            while len(self._starts) >= _MOST_VALUES:
+            while len(self._starts) >= _MAX_VALUES:
                 _forget([self._starts.popitem(last=False)[1]])
             point = self._starts[values] = Point()
         return point
 
     def shrink(self) -> None:
         """Forget all paths if there are too many."""
-        if len(self) > _MOST_PLANS:
+        if len(self) > _MAX_PLANS:
             self._clear()
 
     def _clear(self) -> None:

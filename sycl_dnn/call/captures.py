@@ -31,7 +31,7 @@ from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen
 
 #: Limit on the reads; what lies beyond is compared by identity.
-_MOST = 20_000
+_MAX_READS = 20_000
 #: Classes of constants; a subclass may have attributes and methods.
 PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
 _SEQUENCES = (tuple, list, set, frozenset, deque)
@@ -41,7 +41,7 @@ _BUFFERS = (bytearray, array.array, memoryview)
 _IGNORED_METHODS = frozenset(
     ("__init__", "__new__", "__repr__", "__str__", "__init_subclass__", "__del__", "__reduce__")
 )
-_MADE_BY = frozenset(("__init__", "__new__", "__post_init__"))
+_CONSTRUCTORS = frozenset(("__init__", "__new__", "__post_init__"))
 _ABSENT = object()
 
 #: ``read(key)`` returned the value when the function was traced.
@@ -194,7 +194,7 @@ class _Walk:
         self._seen: dict[Any, Any] = {}
         #: Values that the walk has reached: no nesting is too deep for it.
         self._waiting: deque[Any] = deque(roots)
-        while self._waiting and len(self.reads) < _MOST:
+        while self._waiting and len(self.reads) < _MAX_READS:
             self._follow(self._waiting.popleft())
 
     def _read(self, read: Callable[[Any], Any], key: Any, value: Any) -> None:
@@ -323,7 +323,7 @@ def _is_special(name: str, content: Any, is_called: bool) -> bool:
     """Whether Python calls a method of a class without code that names it."""
     if not (name.startswith("__") and name.endswith("__")):
         return False
-    if name in _MADE_BY:
+    if name in _CONSTRUCTORS:
         return is_called and isinstance(content, (types.FunctionType, staticmethod))
     return isinstance(content, types.FunctionType) and name not in _IGNORED_METHODS
 

@@ -25,7 +25,7 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions as F
 
 #: Elements of arguments whose derivatives are one program.
-_MOST_AT_ONCE = 64
+_MAX_AT_ONCE = 64
 
 
 def jvp(
@@ -210,7 +210,7 @@ def _jacobian(
     def derivative(*args: Any, **kwargs: Any) -> Any:
         wrt = positions(name, numbers, len(args))
         n_inputs = sum(x.size for x in tree.leaves([args[i] for i in wrt]) if _is_float(x))
-        is_small = n_inputs <= _MOST_AT_ONCE
+        is_small = n_inputs <= _MAX_AT_ONCE
 
         def check() -> None:
             check_arguments(name, function, wrt, args)

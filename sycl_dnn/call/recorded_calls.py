@@ -38,7 +38,7 @@ from sycl_dnn.trace.trace_state import TraceState, placement_error, running
 from sycl_dnn.trace.values import MixedTraces, Tensor
 
 #: Number of values of a float that are compiled in before it becomes an argument.
-_MOST_FLOATS = 3
+_MAX_FLOATS = 3
 
 
 class HeldPlan(Plan):
@@ -316,7 +316,7 @@ class Recording(RecordedRun):
             return args, kwargs
         floats = tuple([float(values[i]) for i in places])
         seen_floats = self.point.floats.setdefault((function, *kwargs, *rest), [])
-        if floats in seen_floats or len(seen_floats) < _MOST_FLOATS:
+        if floats in seen_floats or len(seen_floats) < _MAX_FLOATS:
             if floats not in seen_floats:
                 seen_floats.append(floats)
             return args, kwargs

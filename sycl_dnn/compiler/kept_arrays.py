@@ -18,7 +18,7 @@ from sycl_dnn.trace.array import Array
 
 #: Sizes in bytes of captured arrays besides weights: the largest, and the largest that is part of
 #: the file of a program.
-_MOST, _LARGE = 1 << 24, 1 << 14
+_MAX_BYTES, _LARGE = 1 << 24, 1 << 14
 #: Names of the files that this process has written.
 _in_files: set[str] = set()
 
@@ -69,7 +69,7 @@ def _as_data(array: Any) -> tuple[Any, ...]:
         raise NotKept
     raw = array.data if is_carried else array
     order = _order(raw)
-    if raw.nbytes > _MOST:
+    if raw.nbytes > _MAX_BYTES:
         raise NotKept
     usm = raw.get_array()
     values = (host_view(usm) if is_readable(usm) else dpnp.asnumpy(raw)).transpose(order)

@@ -12,7 +12,7 @@ from sycl_dnn.compiler.rebuilding import PACKABLE
 from sycl_dnn.compiler.step_graph import Node, Refusal
 from sycl_dnn.trace.values import Tensor
 
-_MOST = 2048
+_MAX_OUTCOMES = 2048
 #: The fused node, or why there is none, and the number of readers that it replaces.
 Absorbed = tuple[Node | Refusal, int]
 
@@ -99,7 +99,7 @@ class KnownFusions:
         Maximum number of outcomes.
     """
 
-    def __init__(self, capacity: int = _MOST) -> None:
+    def __init__(self, capacity: int = _MAX_OUTCOMES) -> None:
         self._capacity = capacity
         self._found: OrderedDict[Any, _Recipe | Refusal] = OrderedDict()
         #: Numbers of lookups and of hits.

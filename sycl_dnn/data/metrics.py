@@ -9,7 +9,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.trace import nested_arguments
 
 #: Number of values collected before the device sums them.
-_MOST = 64
+_MAX_VALUES = 64
 
 
 class _Sum:
@@ -23,7 +23,7 @@ class _Sum:
         if level == len(self.levels):
             self.levels.append([])
         self.levels[level].append(value)
-        if len(self.levels[level]) == _MOST:
+        if len(self.levels[level]) == _MAX_VALUES:
             total = F.sum(F.stack(self.levels[level]))
             self.levels[level] = []
             self.add(total, level + 1)

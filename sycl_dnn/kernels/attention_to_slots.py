@@ -18,9 +18,9 @@ from sycl_dnn.trace.values import Tensor
 #: Maximum number of new positions.
 MOST_POSITIONS = 8
 #: Maximum number of elements of a group's queries, which private memory holds.
-_MOST_OF_GROUP = 1 << 14
+_MAX_QUERY_ELEMENTS = 1 << 14
 #: Kernels count elements in 32 bits.
-_MOST = 1 << 31
+_MAX_ELEMENTS = 1 << 31
 
 _SOURCE = """
 #define R (GROUP * T)
@@ -199,11 +199,11 @@ def attention_to_slots(
     group = n_queries // heads
     is_cpu = query.trace.engine.kind is _core.engine_kind.cpu
     dtypes = {t.dtype for t in (query, key, value, cache.keys, cache.values)}
-    is_whole = dim % 16 == 0 and 0 < group * length * dim <= _MOST_OF_GROUP and n > 0
-    is_small = length <= MOST_POSITIONS and cache.keys.size < _MOST
+    is_whole = dim % 16 == 0 and 0 < group * length * dim <= _MAX_QUERY_ELEMENTS and n > 0
+    is_small = length <= MOST_POSITIONS and cache.keys.size < _MAX_ELEMENTS
     if not (is_cpu and is_whole and is_small and len(dtypes) == 1 and query.dtype in DTYPES):
         return None
-    window = _MOST - 1 if scores.window is None else min(scores.window, _MOST - 1)
+    window = _MAX_ELEMENTS - 1 if scores.window is None else min(scores.window, _MAX_ELEMENTS - 1)
     cap, scale = scores.cap, float(scores.scale)
     capped = f"((s) * {scale!r}f)"
     if cap is not None:

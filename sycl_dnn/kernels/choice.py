@@ -14,7 +14,7 @@ from sycl_dnn.trace.values import Tensor
 #: Supported element dtypes.
 DTYPES = ("float32", "bfloat16", "float16")
 #: Kernels use 32-bit indices.
-_MOST = 1 << 31
+_MAX_ELEMENTS = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def chosen(family: str, x: Tensor) -> str | None:
     x : Tensor (N, C, *S)
     """
     mode = x.trace.policy.kernels
-    memory_layout = _layout(x) if x.dtype in DTYPES and 0 < x.size < _MOST else None
+    memory_layout = _layout(x) if x.dtype in DTYPES and 0 < x.size < _MAX_ELEMENTS else None
     if memory_layout is None or mode == "never" or mode == "always":
         return None if mode == "never" else memory_layout
     if x.trace.engine.kind is not _core.engine_kind.cpu:

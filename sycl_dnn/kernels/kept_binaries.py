@@ -22,7 +22,7 @@ from sycl_dnn import _location
 _VARIABLE = "SYCL_DNN_CACHE_DIR"
 _MAGIC = b"sycl_dnn kernel 1\n"
 _HEAD = len(_MAGIC) + hashlib.sha256().digest_size
-_KEPT, _UNFINISHED = ".kernel", ".part"
+_SUFFIX, _UNFINISHED = ".kernel", ".part"
 #: Prefix of a file that refers to a file with the binary of several kernels.
 _ELSEWHERE = b"in "
 #: Maximum total size in bytes; the least recently used files are deleted.
@@ -71,7 +71,7 @@ def load(name: str) -> bytes | None:
     if not name:
         return None
     with contextlib.suppress(OSError), _open_folder() as folder_fd:
-        path = os.open(name + _KEPT, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder_fd)
+        path = os.open(name + _SUFFIX, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder_fd)
         with open(path, "rb") as file:
             content = file.read(_LIMIT)
             with contextlib.suppress(OSError):
@@ -92,7 +92,7 @@ def keep(name: str, binary: bytes) -> None:
         try:
             with open(path, "wb") as file:
                 file.write(_header(name, binary) + binary)
-            os.rename(unfinished, name + _KEPT, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
+            os.rename(unfinished, name + _SUFFIX, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
         except BaseException:
             os.unlink(unfinished, dir_fd=folder_fd)
             raise
@@ -155,7 +155,7 @@ def _drop_oldest(folder_fd: int) -> None:
     files = []
     with os.scandir(folder_fd) as entries:
         for entry in entries:
-            if entry.name.endswith((_KEPT, _UNFINISHED)):
+            if entry.name.endswith((_SUFFIX, _UNFINISHED)):
                 with contextlib.suppress(FileNotFoundError):
                     facts = entry.stat(follow_symlinks=False)
                     files.append((facts.st_mtime_ns, facts.st_size, entry.name))

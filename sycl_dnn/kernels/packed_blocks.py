@@ -19,7 +19,7 @@ from sycl_dnn.trace.values import Tensor
 #: Maximum number of rows of the other matrix; the sums of each are in registers.
 MOST_ROWS = 8
 #: Maximum number of elements that a work-item normalizes in private memory.
-_MOST_NORMED = 1 << 16
+_MAX_NORMED = 1 << 16
 #: Activations of a ``gated`` number or vector in OpenCL C.
 GATES = {
     "silu": "gate / (1.0f + exp(-gate))",
@@ -29,7 +29,7 @@ GATES = {
     "relu": "(gate < 0 ? (gated)0.0f : gate)",
 }
 #: Kernels count elements in 32 bits.
-_MOST = 1 << 31
+_MAX_ELEMENTS = 1 << 31
 
 
 class Block(NamedTuple):
@@ -226,7 +226,7 @@ class Around(NamedTuple):
         norm = self.norm
         is_float = norm is None or (norm.dtype == "float32" and norm.shape == x.shape[1:])
         is_cpu = x.trace.engine.kind is _core.engine_kind.cpu
-        return is_cpu and is_float and 0 < x.shape[0] <= MOST_ROWS and x.size <= _MOST_NORMED
+        return is_cpu and is_float and 0 < x.shape[0] <= MOST_ROWS and x.size <= _MAX_NORMED
 
     def macros(self, m: int, n_matrices: int) -> list[str]:
         """Return the macros for a kernel's parameters and fused operations.
@@ -285,7 +285,7 @@ def packed_products(
         With an activation there are two matrices of the same shape and one result.
     """
     (m, k), sizes = x.shape, [w.shape[0] for w in matrices]
-    is_small = 0 < m <= MOST_ROWS and min(sizes) > 0 and max(sizes) * max(k, 32) < _MOST
+    is_small = 0 < m <= MOST_ROWS and min(sizes) > 0 and max(sizes) * max(k, 32) < _MAX_ELEMENTS
     if not is_small or not k or x.dtype not in DTYPES:
         return None
     kernels = _kernels(x, kind, x.dtype, m, len(matrices), around)
@@ -320,7 +320,7 @@ def packed_rows(data: Tensor, kind: str, dtype: str) -> Tensor | None:
     """Return the weights (n, k) of packed rows, None if there is no kernel for it."""
     n, k = data.shape[0], width(data, kind)
     kernels = _kernels(data, kind, dtype)
-    if not 0 < n * k < _MOST or not kernels.can_run("packed_rows"):
+    if not 0 < n * k < _MAX_ELEMENTS or not kernels.can_run("packed_rows"):
         return None
     share, n_groups = shares(data, n * k // 32)
     if kernels.n_items > 1:

@@ -12,7 +12,7 @@ from sycl_dnn.kernels.passed_numbers import with_passed_numbers
 from sycl_dnn.kernels.reduction_form import ReductionForm, ReductionSchedule
 
 #: Minimum elements per group, and for a second launch.
-_LEAST, _WORTH_PARTS = 1 << 13, 1 << 15
+_MIN_PER_GROUP, _MIN_FOR_PARTS = 1 << 13, 1 << 15
 #: Elements that a processor's cache holds.
 _CACHED = 1 << 18
 #: Rows shorter than the first are not vectorized along themselves; with several passes on a CPU,
@@ -21,7 +21,7 @@ SHORT, _VECTOR = 32, 16
 #: Maximum number of terms for unrolling, limited by registers.
 _FEW_TERMS = 9
 #: Elements of a row that local memory keeps in float32.
-_KEPT = 4096
+_MAX_ROW = 4096
 
 
 class ReductionGrid(NamedTuple):
@@ -164,7 +164,7 @@ def n_parts_of(
     if is_far_apart(grid, schedule):
         # Units along the vectors are no reason against parts, which read memory in its order.
         n_units = grid.count("k") // grid.sizes[schedule.lanes]
-    if n_elements < (_CACHED if is_cheap else _WORTH_PARTS) or n_units >= 2 * n_processors:
+    if n_elements < (_CACHED if is_cheap else _MIN_FOR_PARTS) or n_units >= 2 * n_processors:
         return 1
     size = grid.sizes[_longest(grid)]
     step = schedule.step if grid.kinds[schedule.lanes] == "r" else 16
@@ -226,7 +226,7 @@ def _row_of(expression: Expression, grid: ReductionGrid, schedule: ReductionSche
     is_row = grid.kinds[schedule.lanes] == "r" and grid.kinds.count("r") == 1
     is_narrow = any(expression.dtype_of(n) in NARROW for n in expression.results)
     keeps_row = is_row and is_narrow and is_costly(expression) and schedule.n_items == 1
-    return _KEPT if keeps_row and grid.sizes[schedule.lanes] <= _KEPT else 0
+    return _MAX_ROW if keeps_row and grid.sizes[schedule.lanes] <= _MAX_ROW else 0
 
 
 def _is_block(grid: ReductionGrid, schedule: ReductionSchedule) -> bool:
@@ -247,7 +247,7 @@ def planned(
 ) -> Plan:
     """Return the launch for a grid; ``total`` is the full size of an axis split into parts."""
     n_units = n_units_of(grid, schedule)
-    n_groups = min(n_units, 4 * n_processors, max(1, math.prod(grid.sizes) // _LEAST))
+    n_groups = min(n_units, 4 * n_processors, max(1, math.prod(grid.sizes) // _MIN_PER_GROUP))
     share = -(-n_units // n_groups)
     classes = grid.classes(schedule.lanes)
     if expression.reductions and _is_block(grid, schedule):

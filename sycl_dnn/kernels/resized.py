@@ -12,7 +12,7 @@ from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
 #: Maximum number of outputs along an axis that depend on one input; beyond, oneDNN is used.
-_MOST = 18
+_MAX_OUTPUTS = 18
 
 #: An output is the weighted mean of four inputs, some possibly with weight 0, as in PyTorch. In the
 #: gradient, an input sums over the outputs in which it has a weight.
@@ -143,7 +143,7 @@ class _Way:
             return None
         # Border elements also contribute to outputs up to half an element beyond them.
         most = max(2 * -(-t // s) + 2 for s, t in zip(x.shape[2:], sizes, strict=True))
-        return cls(x, sizes, most) if most <= _MOST else None
+        return cls(x, sizes, most) if most <= _MAX_OUTPUTS else None
 
     def can_run(self) -> bool:
         """Whether the device can compile the kernels."""

@@ -18,7 +18,7 @@ from sycl_dnn.kernels.fused_elementwise import ON_CPU, ON_GPU, Grid, Schedule, c
 from sycl_dnn.kernels.spirv import Kernel, Value
 
 #: Minimum number of columns to distribute over items or groups; fewer are processed by each.
-_FEWEST = 64
+_MIN_COLUMNS = 64
 
 
 class ScatterForm(NamedTuple):
@@ -88,17 +88,17 @@ def scatter_plan(
     (n, m), (*outer, inner) = sizes, grid.sizes
     schedule = ON_CPU if is_cpu else ON_GPU
     classes = grid.classes
-    by_rows = not is_cpu and inner < _FEWEST
+    by_rows = not is_cpu and inner < _MIN_COLUMNS
     n_outer = 1
     for size in outer:
         n_outer *= size
     n_wanted = -(-(4 if is_cpu else 16) * n_processors // n_outer)
-    n_blocks = max(1, min(n_wanted, inner // _FEWEST))
+    n_blocks = max(1, min(n_wanted, inner // _MIN_COLUMNS))
     block = -(-inner // n_blocks)
     block += -block % 16
     n_blocks = -(-inner // block)
     n_parts = 1
-    if classes[0][-1] == "0" and (by_rows or inner >= _FEWEST // 4):
+    if classes[0][-1] == "0" and (by_rows or inner >= _MIN_COLUMNS // 4):
         n_parts = max(1, min(-(-n_wanted // n_blocks), n))
     rows = -(-n // n_parts)
     n_parts = -(-n // rows)

@@ -14,7 +14,7 @@ from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
 #: Channels per part of a row-major gradient, and elements of a channel that a band holds.
-_CHANNELS, _KEPT = 16, 1024
+_CHANNELS, _BAND_ELEMENTS = 16, 1024
 
 #: Maxima are channels-last; ``taken`` has the index of each maximum in its window. In the
 #: channels-last gradient, an input sums the gradients of the at most ``MOST`` windows over it. In
@@ -271,7 +271,7 @@ class _Windows:
     def rows(self, dy: Tensor, workspace: Tensor) -> Tensor | None:
         """Return the gradient in row-major memory; None without a compiler."""
         height, width = self._sizes
-        band_rows = min(max(-(-_KEPT // width), 2 * self._kernel[0]), height)
+        band_rows = min(max(-(-_BAND_ELEMENTS // width), 2 * self._kernel[0]), height)
         parts, n_wanted = self._x.shape[0] * -(-self._x.shape[1] // _CHANNELS), units(self._x) * 4
         # Parts of an image share the windows at their borders.
         per_image = min(max(n_wanted // parts, 1), max(height // (4 * self._kernel[0]), 1))

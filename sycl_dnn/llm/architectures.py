@@ -226,14 +226,14 @@ class _Keys:
 
 
 #: More layers indicate a damaged file.
-_MOST_LAYERS = 4096
+_MAX_LAYERS = 4096
 _FULL, _SLIDING = "full_attention", "sliding_attention"
 
 
 def _layer_types(read: _Keys, row: Architecture) -> list[str]:
     n = read.size("num_hidden_layers")
-    if n > _MOST_LAYERS:
-        raise ValueError(f"llm: num_hidden_layers must be at most {_MOST_LAYERS}, got {n}")
+    if n > _MAX_LAYERS:
+        raise ValueError(f"llm: num_hidden_layers must be at most {_MAX_LAYERS}, got {n}")
     types = read("layer_types")
     if types is not None:
         unknown = set(types) - {_FULL, _SLIDING}

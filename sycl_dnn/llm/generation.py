@@ -18,7 +18,7 @@ from sycl_dnn.llm.sampling import Sampling
 from sycl_dnn.llm.token_choice import Choice, choice_of, chosen, marked
 
 #: Minimum cache capacity and chunk length; both are powers of two, chunks up to ``CHUNK``.
-_LEAST_CAPACITY, _LEAST_CHUNK = 256, 8
+_LEAST_CAPACITY, _MIN_CHUNK = 256, 8
 CHUNK = 512
 
 
@@ -45,7 +45,7 @@ def padded(prompts: Sequence[Sequence[int]]) -> Padded:
     """
     longest, half = max(len(p) for p in prompts), CHUNK // 2
     n_halves, remainder = divmod(longest, half)
-    chunks = [power_of_two(remainder, _LEAST_CHUNK)] if remainder or not longest else []
+    chunks = [power_of_two(remainder, _MIN_CHUNK)] if remainder or not longest else []
     if chunks == [half]:
         chunks, n_halves = [], n_halves + 1
     chunks += [half] * (n_halves % 2) + [CHUNK] * (n_halves // 2)

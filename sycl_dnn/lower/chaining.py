@@ -19,7 +19,7 @@ from sycl_dnn.trace.steps import Out, Step
 from sycl_dnn.trace.values import Storage, Tensor
 
 #: Maximum number of stages of a kernel; each increases its compilation time.
-_MOST_STAGES = 5
+_MAX_STAGES = 5
 
 
 @dataclass
@@ -168,7 +168,7 @@ class _Chain:
         Operands after the inputs are sources of gathers, which may be read anywhere.
         """
         step, steps = self._step, self._trace.steps
-        if len(self._ways[0]) == _MOST_STAGES:
+        if len(self._ways[0]) == _MAX_STAGES:
             return False
         written = {t.storage for t in step.outputs.values()}
         read = {t.storage for t in operands}

@@ -30,7 +30,7 @@ _DTYPES = {register: dtype for dtype, register in reversed(REGISTERS.items())}
 
 
 #: Elements along the innermost axis from which a CPU's vectors lie along it.
-_LEAST_LANES = 4
+_MIN_LANES = 4
 
 
 class ScanLaunch:
@@ -60,7 +60,7 @@ class ScanLaunch:
     def _schedule_of(self, grid: ReductionGrid) -> ReductionSchedule:
         n_terms, last = len(self._expression.terms), len(grid.sizes) - 1
         is_dense = any(along[-1] == 1 for along in grid.strides)
-        is_innermost = self._is_cpu and is_dense and grid.sizes[last] >= _LEAST_LANES
+        is_innermost = self._is_cpu and is_dense and grid.sizes[last] >= _MIN_LANES
         lanes = last if is_innermost else None
         schedule = whole_schedule(grid, n_terms, is_cpu=self._is_cpu, lanes=lanes)
         if grid.kinds[schedule.lanes] == "k":

@@ -44,7 +44,7 @@ def _returned(module: Any, result: Any) -> Any:
 
 #: Compiled forwards, one for each form of module; the oldest are dropped first.
 _programs: dict[Any, _Program] = {}
-_MOST = 1024
+_MAX_PROGRAMS = 1024
 
 
 def _program_of(module: Any) -> Any:
@@ -52,7 +52,7 @@ def _program_of(module: Any) -> Any:
     _, form = module_tree.flatten(module)
     program = _programs.get(form)
     if program is None:
-        while len(_programs) >= _MOST:
+        while len(_programs) >= _MAX_PROGRAMS:
             _programs.pop(next(iter(_programs)), None)
         program = _programs[form] = _Program(form)
     return program

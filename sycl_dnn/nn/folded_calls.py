@@ -17,7 +17,7 @@ from sycl_dnn.nn import module_tree
 from sycl_dnn.trace.torch_methods import in_torch_manner
 
 #: Maximum number of programs per module; then its weights become arguments.
-_MOST = 4
+_MAX_PROGRAMS = 4
 
 
 class _Forward:
@@ -92,7 +92,7 @@ def program_of(module: Any) -> Any:
         if any(part.training for part in parts):
             return None
         folded.update(module)
-        if folded.n_compiled > _MOST:
+        if folded.n_compiled > _MAX_PROGRAMS:
             del _folded[module]
             return None
         folded.count = count

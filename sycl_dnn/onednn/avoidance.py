@@ -17,7 +17,7 @@ from sycl_dnn.onednn.fault import GraphOp, Operands, is_channels_last, narrow_la
 _WITHOUT_TILES = ("f32", "f64", "float32", "float64")
 
 #: Longest row for which the generated code has a reasonable size.
-_LONGEST_ROW = 1 << 22
+_MAX_ROW = 1 << 22
 
 
 def narrow_window(pd: Any) -> bool:
@@ -28,7 +28,7 @@ def narrow_window(pd: Any) -> bool:
 def long_rows(pd: Any) -> bool:
     """Match a kernel that is unrolled over a long row."""
     dims = pd.parameters["src"].dims
-    return bool(dims) and dims[-1] > _LONGEST_ROW and pd.impl_info.startswith("jit")
+    return bool(dims) and dims[-1] > _MAX_ROW and pd.impl_info.startswith("jit")
 
 
 def copied_narrow_channels(pd: Any) -> bool:

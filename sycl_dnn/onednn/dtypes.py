@@ -100,17 +100,17 @@ _MEMBERS: dict[Any, DataType] = {row.data_type: row for row in TABLE if row.name
 
 # --- names in arrays and arguments ---
 
-_TAKEN = {row.name: row for row in TABLE if row.in_functions}
+_USABLE = {row.name: row for row in TABLE if row.in_functions}
 #: oneDNN's enumerators by dtype name.
-DATA_TYPES: dict[str, data_type] = {name: row.data_type for name, row in _TAKEN.items()}
+DATA_TYPES: dict[str, data_type] = {name: row.data_type for name, row in _USABLE.items()}
 #: The inverse: dtype names by enumerator.
 NAMES: dict[data_type, str] = {m: row.name for m, row in _MEMBERS.items() if row.in_functions}
 #: Floating-point types in increasing width; only they have gradients.
-FLOATS = tuple(name for name, row in reversed(_TAKEN.items()) if row.is_float)
+FLOATS = tuple(name for name, row in reversed(_USABLE.items()) if row.is_float)
 #: Types that dpnp lacks and ``Array`` carries.
-CARRIED: dict[str, np.dtype] = {name: row.dtype for name, row in _TAKEN.items() if row.carried}
+CARRIED: dict[str, np.dtype] = {name: row.dtype for name, row in _USABLE.items() if row.carried}
 #: Those with two elements per byte.
-PACKED = tuple(name for name, row in _TAKEN.items() if row.bits == 4)
+PACKED = tuple(name for name, row in _USABLE.items() if row.bits == 4)
 #: Names that mean something else in ml_dtypes: its float8_e4m3 has infinities, oneDNN's does not.
 _OF_ML_DTYPES = {"float8_e4m3fn": "float8_e4m3", "float8_e4m3": "float8_e4m3 of ml_dtypes"}
 TO_ML_DTYPES = {"float8_e4m3": "float8_e4m3fn"}
@@ -167,7 +167,7 @@ class DtypeName(str):
 
 def bits_of(dtype: str) -> int:
     """Return the bits per element."""
-    row = _TAKEN.get(dtype)
+    row = _USABLE.get(dtype)
     return row.bits if row else np.dtype(dtype).itemsize * 8
 
 

@@ -42,7 +42,7 @@ _LETTERS = "abcdefghijkl"
 
 _warned: set[tuple[Any, ...]] = set()
 _asked: set[tuple[Any, ...]] = set()
-_MOST_ASKED = 4096
+_MAX_ASKED = 4096
 
 
 def is_slow_reference(row: str, implementation: str) -> bool:
@@ -73,7 +73,7 @@ def warn_of(pd: Any) -> None:
     description = (pd.name, *descs.values())
     if kind in _warned or description in _asked or _nanoseconds(pd.name, pd, descs) < _LONG:
         return
-    if len(_asked) >= _MOST_ASKED:
+    if len(_asked) >= _MAX_ASKED:
         _asked.clear()
     _asked.add(description)
     faster = alternative(pd)

@@ -18,7 +18,7 @@ _MISSING = object()
 #: A signature line of a docstring; overloads are numbered.
 _SIGNATURE = re.compile(r"^(?:\d+\. )?\w+\((.*)\) -> .*$", re.MULTILINE)
 #: Maximum number of enumerators to list.
-_MOST_NAMES = 24
+_MAX_NAMES = 24
 #: Wording for pybind11's annotations.
 _WORDS = {
     "int": "an integer",
@@ -144,7 +144,7 @@ def _fits(value: Any, annotation: str) -> bool:
 def _own_names(members: Any, function: str) -> list[str]:
     """Return the enumerators that belong to an operation, or all if they are few."""
     names = [n for n in members.__members__ if n != "undef"]
-    if len(names) <= _MOST_NAMES:
+    if len(names) <= _MAX_NAMES:
         return names
     # The operation may be the second word, as in "append_eltwise".
     for word in function.split("_"):

@@ -12,7 +12,7 @@ from sycl_dnn.onnx.evaluation import is_host
 from sycl_dnn.onnx.operator_registry import Call, F, operator
 
 #: Maximum number of iterations to unroll.
-_MOST_TURNS = 10_000
+_MAX_ITERATIONS = 10_000
 
 
 def _run_graph(call: Call, name: str, scope: dict[str, Any], inputs: list[Any]) -> list[Any]:
@@ -51,8 +51,8 @@ def _loop(call: Call, scope: dict[str, Any], max_trips: Any, condition: Any, *st
     declared = call.node.graphs["body"].outputs[1 + len(carried) :]
     rows: list[list[Any]] = [[] for _ in declared]
     while is_on and (limit is None or turn < limit):
-        if turn >= _MOST_TURNS:
-            call.refuse(f"a loop must have at most {_MOST_TURNS} turns")
+        if turn >= _MAX_ITERATIONS:
+            call.refuse(f"a loop must have at most {_MAX_ITERATIONS} turns")
         inputs = [np.array(turn, np.int64), np.array(True), *carried]
         on, *outputs = _run_graph(call, "body", scope, inputs)
         is_on = bool(call.host(on).item()) if call.node.inputs[1:2] != ("",) else True

@@ -12,7 +12,7 @@ from dpctl.utils import SequentialOrderManager
 from sycl_dnn._core import Communicator, Engine, Stream
 from sycl_dnn.device import default_queue
 
-_MOST = 64
+_MAX_PLACES = 64
 _by_queue: dict[Any, tuple[Place, Stream]] = {}
 _places: dict[Engine, Place] = {}
 _of_parent: list[Any] = []
@@ -36,7 +36,7 @@ def place_of(queue: Any) -> tuple[Place, Stream]:
 def _remember(queue: Any) -> tuple[Place, Stream]:
     engine = Engine(queue)
     place = _places.setdefault(engine, Place(engine))
-    if len(_by_queue) >= _MOST:
+    if len(_by_queue) >= _MAX_PLACES:
         _by_queue.clear()
     _by_queue[queue] = entry = (place, Stream(engine, queue, ordered=True))
     return entry

@@ -16,7 +16,7 @@ from typing import Any
 from sycl_dnn import _core, errors
 from sycl_dnn.onednn import faults
 
-_MOST = 2048
+_MAX_DESCRIPTORS = 2048
 
 
 class _Cached:
@@ -43,7 +43,7 @@ class Descriptors:
         Maximum number of descriptors.
     """
 
-    def __init__(self, capacity: int = _MOST) -> None:
+    def __init__(self, capacity: int = _MAX_DESCRIPTORS) -> None:
         self._capacity = capacity
         self._cache: OrderedDict[Any, _Cached] = OrderedDict()
         self._by_pd: dict[int, _Cached] = {}

@@ -16,7 +16,7 @@ ALIGNMENT = 256
 #: Values up to this size may be computed early, such as scalars read by updates of large arrays.
 _SMALL = 4096
 #: Shorter programs are not reordered.
-_LEAST_STEPS = 4
+_MIN_STEPS = 4
 
 #: By kind and key: bytes, first and last step, and a scratchpad's descriptor.
 Lifetimes = dict[tuple[str, int], tuple[int, int, int, Any]]
@@ -99,7 +99,7 @@ def freeing_early(steps: list[Step], placed: Mapping[int, int]) -> list[Step]:
     placed : dict
         Memory that placed storages occupy, by ``id``.
     """
-    if len(steps) < _LEAST_STEPS:
+    if len(steps) < _MIN_STEPS:
         return steps
     spans = lifetimes(steps, placed)
     moved = _moved(steps, spans, needs_of(steps, placed))

@@ -13,7 +13,7 @@ from sycl_dnn.torch_modules import exporting, nested_values, operator_tables
 from sycl_dnn.torch_modules.exported_graph import Branch, Graph, Node
 
 #: Maximum number of elements of constants computed during conversion.
-_MOST = 1 << 20
+_MAX_ELEMENTS = 1 << 20
 #: Positions of arguments: the mean of normalizations, and the mode of normalizations and dropouts.
 _MEAN, _MODES = 3, {"batch_norm": 5, "instance_norm": 5}
 #: Arguments that specify memory location and layout.
@@ -148,7 +148,7 @@ class Encoder:
                     (node.args, node.kwargs), self._constant_values.get
                 )
                 size = getattr(node.meta.get("val"), "numel", lambda: 0)()
-                if isinstance(size, int) and size <= _MOST:
+                if isinstance(size, int) and size <= _MAX_ELEMENTS:
                     self._constant_values[node] = target(*args, **kwargs)
 
     def _number_states(self, body: Sequence[Any], user: Sequence[Any]) -> None:

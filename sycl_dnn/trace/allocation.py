@@ -22,14 +22,14 @@ from sycl_dnn.trace.values import Tensor
 MOST = 1 << 30
 
 _pools: dict[Any, ResultPool] = {}
-_MOST_QUEUES = 64
+_MAX_QUEUES = 64
 
 
 def pool_of(queue: Any) -> ResultPool:
     """Return the pool of a queue."""
     pool = _pools.get(queue)
     if pool is None:
-        if len(_pools) >= _MOST_QUEUES:
+        if len(_pools) >= _MAX_QUEUES:
             _pools.clear()
         pool = _pools[queue] = ResultPool(queue, MOST)
     return pool

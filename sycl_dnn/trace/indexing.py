@@ -158,17 +158,14 @@ def _number(item: Any) -> int:
 
 
 #: Maximum number of rows that are copied one by one for a NumPy index.
-_MOST_ROWS = 64
+_MAX_ROWS = 64
 
 
 def _gathered(x: Any, items: list[Any]) -> Any:
     """Return ``x`` where some items are arrays of integers; all others come first, as in dpnp."""
     indices = [i for i in items if not isinstance(i, slice)]
     first = indices[0]
-    if (
-        isinstance(first, np.ndarray)
-        and first.ndim == len(indices) == 1 <= len(first) <= _MOST_ROWS
-    ):
+    if isinstance(first, np.ndarray) and first.ndim == len(indices) == 1 <= len(first) <= _MAX_ROWS:
         return _rows(x, items, first)
     sliced = _sliced(x, [slice(None) if _is_array(item) else item for item in items])
     keys = [item for item in items if not isinstance(item, int)]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.recording import Trace
 
 _PLAIN = frozenset((int, bool, str, type(None)))
-_MOST = 2048
+_MAX_CALLS = 2048
 #: Tensors by name, as numbers: operands first, then in order of appearance.
 _Numbers = tuple[tuple[str, int], ...]
 
@@ -277,7 +277,7 @@ class Replays:
         Number of calls.
     """
 
-    def __init__(self, capacity: int = _MOST) -> None:
+    def __init__(self, capacity: int = _MAX_CALLS) -> None:
         self._capacity = capacity
         #: None for calls that cannot be replayed.
         self._templates: OrderedDict[Any, Template | None] = OrderedDict()

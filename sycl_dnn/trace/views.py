@@ -220,7 +220,7 @@ def spread(x: Tensor, shape: tuple[int, ...], order: Sequence[int]) -> Tensor:
 
 #: By engine, dtype and the bits of the value; values other than 1 are mostly scalars.
 _buffers: dict[tuple[Any, str, bytes], Any] = {}
-_MOST = 256
+_MAX_BUFFERS = 256
 
 
 def pattern(value: float, dtype: str) -> Any:
@@ -238,7 +238,7 @@ def _buffer(engine: Any, value: float, dtype: str, size: int) -> Any:
     key = (engine, dtype, bits.tobytes())
     buffer = _buffers.get(key)
     if buffer is None or buffer.size < size:
-        if len(_buffers) >= _MOST:
+        if len(_buffers) >= _MAX_BUFFERS:
             _buffers.clear()
         size = 1 << (size - 1).bit_length()
         values = np.full(size, bits)

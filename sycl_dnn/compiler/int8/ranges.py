@@ -15,7 +15,7 @@ from sycl_dnn.compiler.step_graph import Graph, Node
 from sycl_dnn.trace.array import wrapped
 from sycl_dnn.trace.values import Storage, Tensor
 
-_LEAST = 1e-12
+_MIN_RANGE = 1e-12
 
 
 class Scale(NamedTuple):
@@ -34,8 +34,8 @@ def scale_of(low: float, high: float, may_be_signed: bool = True) -> Scale:
     """
     low, high = min(low, 0.0), max(high, 0.0)
     if may_be_signed and low < 0 and -low > 0.5 * high:
-        return Scale("int8", max(high, -low, _LEAST) / 127)
-    step = max(high - low, _LEAST) / 255
+        return Scale("int8", max(high, -low, _MIN_RANGE) / 127)
+    step = max(high - low, _MIN_RANGE) / 255
     return Scale("uint8", step, int(round(-low / step)))
 
 

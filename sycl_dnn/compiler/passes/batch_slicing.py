@@ -182,11 +182,11 @@ def part_of(node: Node, primitive: Any, cut: Cut, number: int) -> Node:
 # --- The pass
 
 #: Maximum number of small steps between two large ones.
-_LONGEST_GAP = 4
+_MAX_GAP = 4
 #: Multiplications per value read or written above which a step is not memory-bound.
-_MOST_WORK = 64
+_MAX_WORK = 64
 #: Steps whose values exceed the first fraction of the cache are sliced to fit the second.
-_TOO_MUCH, _ENOUGH = 1 / 2, 1 / 4
+_SLICED_FRACTION, _PART_FRACTION = 1 / 2, 1 / 4
 
 
 def slice_batches(graph: Graph) -> None:
@@ -211,7 +211,7 @@ def _batch_tensors(node: Node) -> list[Tensor]:
 def _is_large(node: Node, cache: int) -> bool:
     """Whether the inputs and outputs of a step exceed the cache."""
     tensors = (*node.inputs.values(), *node.outputs.values())
-    return sum(t.desc.get_size() for t in tensors if t.desc is not None) > cache * _TOO_MUCH
+    return sum(t.desc.get_size() for t in tensors if t.desc is not None) > cache * _SLICED_FRACTION
 
 
 def _n_bytes(node: Node) -> int:
@@ -219,13 +219,13 @@ def _n_bytes(node: Node) -> int:
 
 
 def _is_bound_by_memory(node: Node, cache: int) -> bool:
-    if _n_bytes(node) <= cache * _TOO_MUCH:
+    if _n_bytes(node) <= cache * _SLICED_FRACTION:
         return False
     if "weights" not in node.inputs:
         return True
     pixels = math.prod(node.dst.desc.dims) // node.dst.desc.dims[1]
     work = math.prod(node.inputs["weights"].desc.dims) * pixels
-    return work <= _MOST_WORK * sum(math.prod(t.desc.dims) for t in _batch_tensors(node))
+    return work <= _MAX_WORK * sum(math.prod(t.desc.dims) for t in _batch_tensors(node))
 
 
 @dataclass
@@ -255,7 +255,7 @@ class _Runs:
         for i, node in enumerate(run):
             if not _is_bound_by_memory(node, self.cache):
                 continue
-            if large and i - large[-1] > _LONGEST_GAP + 1:
+            if large and i - large[-1] > _MAX_GAP + 1:
                 yield from self._worth(run, large)
                 large = []
             large.append(i)
@@ -279,7 +279,7 @@ def _slice_run(graph: Graph, run: list[Node], cache: int) -> None:
     item_bytes = max(map(_n_bytes, run)) // batch
     cut = Cut(
         batch,
-        size_of_parts(batch, int(cache * _ENOUGH) // max(item_bytes, 1)),
+        size_of_parts(batch, int(cache * _PART_FRACTION) // max(item_bytes, 1)),
         _inner_storages(graph, run),
     )
     pieces: dict[int, list[tuple[Node, Any]]] = {}

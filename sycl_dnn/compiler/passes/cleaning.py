@@ -116,7 +116,7 @@ A = algorithm
 _LOGISTIC = (A.eltwise_logistic, A.eltwise_logistic_use_dst_for_bwd)
 _CLIP = (A.eltwise_clip, A.eltwise_clip_v2, A.eltwise_clip_v2_use_dst_for_bwd)
 #: Maximum number of steps of a gate.
-_LONGEST = 4
+_MAX_STEPS = 4
 
 
 def merge_gates(graph: Graph) -> None:
@@ -153,7 +153,7 @@ def _gated_node(graph: Graph, node: Node, value: Tensor, gate: Tensor) -> Node |
 def _gate_ops(graph: Graph, value: Tensor, gate: Tensor) -> tuple[Op, ...] | None:
     """Return the element-wise operations from the value to its gate; None if there are others."""
     ops: tuple[Op, ...] = ()
-    for _ in range(_LONGEST):
+    for _ in range(_MAX_STEPS):
         if gate.storage is value.storage:
             is_it = gate.offset == value.offset and same_span(gate.desc, value.desc)
             return ops if is_it else None

@@ -23,7 +23,7 @@ _OPERANDS = {"src", "weights", "bias"}
 _FLOATS = (data_type.f32, data_type.bf16)
 #: Maximum input channels of the 1x1 convolution. Beyond that, oneDNN's faster 1x1 kernels without
 #: the post-op save more than cache locality does.
-_MOST_CHANNELS = 48
+_MAX_CHANNELS = 48
 _KERNEL = 3
 
 
@@ -58,7 +58,7 @@ def _is_pointwise(node: Node) -> bool:
     if not _is_plain(node):
         return False
     weights = node.inputs["weights"].desc.dims
-    is_single = len(weights) == 4 and weights[2:] == (1, 1) and weights[1] <= _MOST_CHANNELS
+    is_single = len(weights) == 4 and weights[2:] == (1, 1) and weights[1] <= _MAX_CHANNELS
     return is_single and node.dst.desc.dims[2:] == node.inputs["src"].desc.dims[2:]
 
 

@@ -48,7 +48,7 @@ _FLOATS = (data_type.f32, data_type.bf16, data_type.f16)
 #: Label of a node that directly writes a reordered result.
 _RELAID = "reorder"
 #: Maximum number of post-ops per primitive in oneDNN.
-_MOST = 30
+_MAX_POST_OPS = 30
 
 
 def fuse(graph: Graph) -> None:
@@ -243,7 +243,7 @@ def _with_work(draft: _Draft, chain: Chain, ops: tuple[Op, ...]) -> Refusal | No
         row, inputs, own = "binary", {"src_0": src, "src_1": src}, [first.label]
         work = (first, *work)
     attr = attached(draft.attr, work, inputs)
-    if len(post_ops_of(attr)) > _MOST:
+    if len(post_ops_of(attr)) > _MAX_POST_OPS:
         return Refusal("there are too many post-ops")
     draft.row, draft.own, draft.inputs, draft.attr = row, own, inputs, attr
     draft.dst = _destination(draft.dst, chain.result)

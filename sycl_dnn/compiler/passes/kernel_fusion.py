@@ -17,8 +17,8 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.values import Storage, Tensor
 
 #: Limits of one kernel: arrays that it reads and writes, and operations.
-_MOST_ARRAYS = 16
-_MOST_TERMS = 96
+_MAX_ARRAYS = 16
+_MAX_TERMS = 96
 #: Bytes that a kernel accesses in any order in less time than a launch takes.
 _SMALL = 1 << 15
 
@@ -121,7 +121,7 @@ class Fusion:
         for tensor in unit.inputs.values():
             writers = self._graph.writers(tensor.storage)
             # A value with more readers than one kernel can contain must be in memory.
-            is_shared = len(self._graph.readers(tensor.storage)) > _MOST_ARRAYS
+            is_shared = len(self._graph.readers(tensor.storage)) > _MAX_ARRAYS
             neighbors += writers if len(writers) == 1 and not is_shared else ()
             if unit.axes is not None and tensor.size * dtypes.bits_of(tensor.dtype) > 8 * _SMALL:
                 neighbors += self._reductions_of(tensor)
@@ -225,7 +225,7 @@ class Fusion:
     def _is_too_large(self, group: Group) -> bool:
         n_written = len(self._read_outside(group, Group((), 0)))
         n_arrays = len({(t.storage, t.offset) for t in group.reads()}) + n_written
-        return n_arrays > _MOST_ARRAYS or sum(u.n_terms for u in group.units) > _MOST_TERMS
+        return n_arrays > _MAX_ARRAYS or sum(u.n_terms for u in group.units) > _MAX_TERMS
 
     def _anchor_of(self, group: Group) -> int | None:
         """Return a place where a group may run, if there is one.

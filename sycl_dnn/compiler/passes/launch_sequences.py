@@ -14,13 +14,13 @@ from sycl_dnn.trace.steps import is_kernel
 from sycl_dnn.trace.values import Storage
 
 #: Shorter sequences are not worth the compilation of another kernel.
-_LEAST = 4
+_MIN_LENGTH = 4
 
 
 def launch_sequences(graph: Graph) -> None:
     """Launch consecutive kernels at once; their outputs stay allocated until the end."""
     for run in list(_runs(graph)):
-        if len(run) >= _LEAST:
+        if len(run) >= _MIN_LENGTH:
             graph.insert([_sequence(graph, run)], before=run[0])
             graph.drop(run)
 

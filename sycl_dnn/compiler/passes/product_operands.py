@@ -10,14 +10,14 @@ from sycl_dnn.compiler.step_graph import Graph, Node, Refusal
 from sycl_dnn.trace.values import Tensor
 
 #: Name component of the implementations that read strided batches correctly.
-_KNOWN = "brg_matmul"
+_STRIDED_IMPL = "brg_matmul"
 
 
 def read_in_place(graph: Graph) -> None:
     """Remove copies whose only purpose is to make matrices contiguous."""
     for node in graph.walk():
         for name in ("src", "weights"):
-            if node.row == "matmul" and _KNOWN in node.pd.impl_info:
+            if node.row == "matmul" and _STRIDED_IMPL in node.pd.impl_info:
                 replacement = _without_copy(graph, node, name)
                 if replacement is not None:
                     graph.replace([], replacement, at=node)
@@ -37,7 +37,7 @@ def _without_copy(graph: Graph, node: Node, name: str) -> Node | None:
         return None
     pd = rebuilt(graph.trace.engine, node, node.attr, **{name: source.desc})
     inputs = {**node.inputs, name: source}
-    if isinstance(pd, Refusal) or _KNOWN not in pd.impl_info or misfit(pd, node, inputs):
+    if isinstance(pd, Refusal) or _STRIDED_IMPL not in pd.impl_info or misfit(pd, node, inputs):
         return None
     if pd.desc_of(name) != source.desc or pd.desc_of("dst") != node.dst.desc:
         return None
@@ -60,9 +60,9 @@ def _is_by_rows(tensor: Tensor) -> bool:
 # --- Packing of constant weights for products with one or two rows
 
 #: With more rows, the layout that oneDNN chooses is as fast; see docs/compile.md.
-_MOST_ROWS = 2
+_MAX_ROWS = 2
 #: Size of float32 weights in bytes below which packing does not pay.
-_LEAST_BYTES = 4 << 20
+_MIN_BYTES = 4 << 20
 #: Blocks of 16 outputs, by dtypes of source and weights. oneDNN's choice for "any" computes outputs
 #: one by one and reaches only two thirds of the memory bandwidth in bfloat16.
 _TAGS = {
@@ -94,10 +94,10 @@ def _is_measured(engine: _core.Engine) -> bool:
 def _tag_for(node: Node) -> str | None:
     if node.row != "matmul" or not node.has_dst or node.dst.desc.ndims != 2:
         return None
-    if not 0 < node.dst.desc.dims[0] <= _MOST_ROWS or not node.dst.size:
+    if not 0 < node.dst.desc.dims[0] <= _MAX_ROWS or not node.dst.size:
         return None
     weights = node.inputs[PACKABLE]
-    if weights.dtype == "float32" and weights.desc.get_size() < _LEAST_BYTES:
+    if weights.dtype == "float32" and weights.desc.get_size() < _MIN_BYTES:
         return None
     return _TAGS.get((node.inputs["src"].dtype, weights.dtype))
 

@@ -107,7 +107,7 @@ def recorded(inputs: dict[str, Tensor], out: Out, attr: PrimitiveAttr | None = N
 # --- float32 on CPUs without AVX-512: benchmarks/products.py measures the alternatives
 
 #: Minimum axis length for which ``gemm:jit`` uses more than one core.
-_LEAST = 512
+_MIN_PARALLEL = 512
 #: Minimum number of rows that amortizes copying the weights.
 _ROWS_TO_COPY = 256
 #: Number of columns from which rows are far apart in memory.
@@ -119,7 +119,7 @@ def _packing(engine: _core.Engine, *sizes: int) -> str | None:
 
     ``gemm:jit`` packs both operands; ``brg_matmul`` packs neither in these cases.
     """
-    return "gemm:jit" if min(sizes) >= _LEAST and not has_avx512(engine) else None
+    return "gemm:jit" if min(sizes) >= _MIN_PARALLEL and not has_avx512(engine) else None
 
 
 def _is_slow_on_avx2(trace: Trace, operands: dict[str, Tensor], out: Out) -> bool:

@@ -285,7 +285,7 @@ PARTS: tuple[tuple[str, str, Callable[[Record], bool]], ...] = (
     ("oneDNN", "#3c78b4", lambda r: True),
 )
 #: Maximum number of bars; shorter ones are merged into one more.
-_MOST = 15
+_MAX_PARTS = 15
 
 
 def parts_by_name(records: Sequence[Record]) -> dict[str, list[float]]:
@@ -296,7 +296,7 @@ def parts_by_name(records: Sequence[Record]) -> dict[str, list[float]]:
             number = next(i for i, (_, _, fits) in enumerate(PARTS) if fits(record))
             parts.setdefault(record.name, [0.0] * len(PARTS))[number] += spent / 1e6
     longest = sorted(parts.items(), key=lambda item: -sum(item[1]))
-    largest, rest = longest[:_MOST], longest[_MOST:]
+    largest, rest = longest[:_MAX_PARTS], longest[_MAX_PARTS:]
     if rest:
         sums = [sum(values) for values in zip(*(v for _, v in rest), strict=True)]
         largest.append((f"({len(rest)} more)", sums))
