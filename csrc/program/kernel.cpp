@@ -91,7 +91,7 @@ void bind_kernel(py::module_ &m) {
     py::class_<ProgramBuild, std::shared_ptr<ProgramBuild>>(
         m, "ProgramBuild",
         "A program of kernels for an OpenCL device, which another thread is building.")
-        .def(py::init([](const py::object &queue, const std::string &module, const py::object &find,
+        .def(py::init([](const py::object &queue, const py::bytes &module, const py::object &find,
                          const py::object &keep, const std::optional<std::string> &options) {
                  return std::make_shared<ProgramBuild>(queue_of(queue), module, find, keep,
                                                        options);

@@ -70,8 +70,10 @@ def _built(queue: Any, source: str | bytes) -> Any:
     text = source if isinstance(source, str) else source.hex()
     if is_opencl and (isinstance(source, bytes) or _is_cpu_with_compiler(queue, source)):
         find = functools.partial(_found, queue, text)
-        options = _OPTIONS if isinstance(source, str) else None
-        return _core.ProgramBuild(queue, source, find, kept_binaries.keep_together, options)
+        module, options = (
+            (source, None) if isinstance(source, bytes) else (source.encode(), _OPTIONS)
+        )
+        return _core.ProgramBuild(queue, module, find, kept_binaries.keep_together, options)
     name = kept_binaries.key(queue, text, _OPTIONS) if is_opencl else ""
     binary = kept_binaries.load(name)
     program = None if binary is None else _core.Kernel.program_of_binary(queue, binary)
