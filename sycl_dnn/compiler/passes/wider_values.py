@@ -347,6 +347,8 @@ def _move_input(graph: Graph, node: Node, name: str, offset: int) -> Refusal | N
         return Refusal("no separate step makes it")
     if src.offset or not same_span(src.desc, src.storage.desc) or src.dtype != dst.dtype:
         return Refusal("it is a part of another value")
+    if any(graph.place(writer) > graph.place(node) for writer in writers):
+        return Refusal("a later step accumulates into it")
     if sum(t.storage is src.storage for t in node.inputs.values()) > 1:
         return Refusal("it is an input twice")
     target = place(src.desc, dst.storage, dst.desc.strides, offset)

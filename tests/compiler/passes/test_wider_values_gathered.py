@@ -52,6 +52,13 @@ def _in_two(x, w):
     return F.cat([x, y], -1), F.cat([y, z], -1) * 2.0
 
 
+def _accumulated_later(x, w):
+    y = F.linear(x, w)
+    both = F.cat([x, y], 0)
+    # oneDNN adds to ``y`` in place, which ``both`` must not have as a part then.
+    return both * 2.0, F.linear(F.linear(x, w.T) + y, w)
+
+
 def _written(report):
     return sum("writes its part" in text for part in report.parts for text in part.fused)
 
@@ -59,7 +66,8 @@ def _written(report):
 @pytest.mark.parametrize(
     ("function", "n_written"),
     [(_features, 2), (_with_an_argument, 1), (_read_by_others, 2), (_along_rows, 2), (_twice, 1),
-     (_nested, None), (_returned_as_well, 1), (_of_views, 0), (_in_two, 2)],
+     (_nested, None), (_returned_as_well, 1), (_of_views, 0), (_in_two, 2),
+     (_accumulated_later, None)],
 )  # fmt: skip
 @pytest.mark.parametrize("rows", [1, 2, 7])
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
