@@ -67,12 +67,12 @@ def compiled(queue: Any, source: str | bytes, name: str) -> Any:
 
 def _built(queue: Any, source: str | bytes) -> Any:
     is_opencl = queue.backend == dpctl.backend_type.opencl
-    text = source if isinstance(source, str) else source.hex()
-    if is_opencl and (isinstance(source, bytes) or _is_cpu_with_compiler(queue, source)):
+    if isinstance(source, bytes):
+        text, module, options = source.hex(), source, None
+    else:
+        text, module, options = source, source.encode(), _OPTIONS
+    if is_opencl and (options is None or _is_cpu_with_compiler(queue, text)):
         find = functools.partial(_found, queue, text)
-        module, options = (
-            (source, None) if isinstance(source, bytes) else (source.encode(), _OPTIONS)
-        )
         return _core.ProgramBuild(queue, module, find, kept_binaries.keep_together, options)
     name = kept_binaries.key(queue, text, _OPTIONS) if is_opencl else ""
     binary = kept_binaries.load(name)
