@@ -164,26 +164,38 @@ def any(
 
 _FIRST = """Along an axis the gradient goes to the selected element; otherwise ties share it evenly.
 NaN propagates, with the index of the first one."""
-_PAIR = "dpnp.ndarray or Array\n    With ``dim`` a named tuple (values, indices)."
+_PAIR = "dpnp.ndarray or Array\n    With an axis as ``dim`` a named tuple (values, indices)."
+_ONE_OR_OTHER = _ONE | {
+    "dim": "int or dpnp.ndarray, optional",
+    "which": "The axis to reduce, all by default; an array is the other operand, element by\n"
+    "    element, without ``keepdim``.",
+}
+
+
+def _of_two(name: str, x: Tensor, other: Tensor, keepdim: bool) -> Tensor:
+    """Return the larger or smaller elements of two arrays."""
+    if keepdim:
+        raise TypeError(f"{name}: keepdim must be False for two arrays, got {keepdim}")
+    return (maximum if name == "max" else minimum)(x, other)
 
 
 @operation
-@documented(_FIRST, returns=_PAIR, **_ONE)
+@documented(_FIRST, returns=_PAIR, **_ONE_OR_OTHER)
 def max(
     input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False
 ) -> Tensor | ValuesAndIndices:
     """Return the maximum: of all elements, along an axis with its indices, or of two arrays."""
     if isinstance(dim, Tensor):
-        return maximum(input, dim)
+        return _of_two("max", input, dim, keepdim)
     return _with_indices("max", ops.MAX, dpnp.max, input, dim, keepdim)
 
 
 @operation
-@documented(_FIRST, returns=_PAIR, **_ONE)
+@documented(_FIRST, returns=_PAIR, **_ONE_OR_OTHER)
 def min(
     input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False
 ) -> Tensor | ValuesAndIndices:
     """Return the minimum: of all elements, along an axis with its indices, or of two arrays."""
     if isinstance(dim, Tensor):
-        return minimum(input, dim)
+        return _of_two("min", input, dim, keepdim)
     return _with_indices("min", ops.MIN, dpnp.min, input, dim, keepdim)

@@ -220,3 +220,10 @@ def test_indices_of_empty_arrays(name, queue):
     found = getattr(F, name)(x, dim=0)
     for part in found if isinstance(found, tuple) else (found,):
         assert part.shape == (0,)
+
+
+@pytest.mark.parametrize("function", [F.max, F.min])
+def test_extremes_of_two_arrays_have_no_axis_to_keep(function):
+    x = F.asarray([1.0, 2.0])
+    with pytest.raises(TypeError, match=f"{function.__name__}: keepdim must be False for two arr"):
+        function(x, x, keepdim=True)
