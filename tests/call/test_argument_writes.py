@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a function writes to an argument, the caller's array has afterwards, or it is refused."""
+"""Writes to arguments change the caller's arrays, as in torch, or are refused."""
 
 import dpnp
 import numpy as np
 import pytest
+from function_modules import Net
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -47,15 +48,6 @@ FUNCTIONS = {
     "twice": (_twice, True), "other name": (_named, False), "elements": (_elements, False),
     "views": (_views, False), "integers": (_integers, True),
 }  # fmt: skip
-
-
-class Net(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x):
-        return self.function(x)
 
 
 WAYS = {

@@ -5,10 +5,10 @@ import dpnp
 import numpy as np
 import pytest
 from compared_with_torch import torch
+from function_modules import Net
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn import nn
 
 #: What a forward computes of a float value (2, 3, 4), a text each.
 METHODS = [
@@ -62,15 +62,6 @@ METHODS = [
 
 def scope(text):
     return eval(f"lambda x: {text}")
-
-
-class Net(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x):
-        return self.function(x)
 
 
 @pytest.mark.parametrize("text", METHODS)
