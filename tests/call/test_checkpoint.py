@@ -140,6 +140,7 @@ def test_checkpoint_is_the_identity_outside_of_gradients(operands):
 )  # fmt: skip
 @pytest.mark.parametrize("before", [lambda x: x, F.tanh])
 @pytest.mark.parametrize("wrapped", ["checkpoint", "custom_vjp"])
+@pytest.mark.sweep(2)
 def test_what_changes_nothing_passes_the_gradient(before, unchanged, wrapped):
     x = on_device(np.arange(6.0).reshape(2, 3))
 
@@ -169,6 +170,7 @@ def _masked(x):
 
 
 @pytest.mark.parametrize("function", [_by_value, _masked])
+@pytest.mark.slow
 def test_functions_that_read_values_keep_their_intermediates(function, queue):
     """Whatever the values of each call are, gradients of every order are those without it."""
     block = sycl_dnn.checkpoint(function)

@@ -346,6 +346,7 @@ def test_a_rule_is_not_traced_again(make):
 # --- Bounds, errors, threads
 
 
+@pytest.mark.slow
 def test_long_paths_are_forgotten(make):
     def function(x):
         for _ in range(30_000):
@@ -419,6 +420,7 @@ VARYING = {
 
 
 @pytest.mark.parametrize("name", VARYING)
+@pytest.mark.sweep(2)
 def test_floats_that_vary_are_values_of_one_program(name, make):
     function, value, slope = VARYING[name]
     x = np.array([0.5, 1.0, 3.0], "f4")

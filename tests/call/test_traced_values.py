@@ -60,6 +60,7 @@ def test_operators_with_an_array_of_dpnp_on_either_side(name, run, make):
 
 @pytest.mark.parametrize("name", ARITHMETIC)
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda n: type(n).__name__)
+@pytest.mark.sweep(2)
 def test_operators_with_a_number_on_either_side(name, number, make):
     sign, a, compiled = getattr(operator, name), make(3, 4), TRANSFORMS["compile"]
     plain = number if isinstance(number, (int, float)) else number.item()
@@ -445,6 +446,7 @@ KEYS = {
 
 
 @pytest.mark.parametrize("name", KEYS)
+@pytest.mark.sweep(2)
 def test_indexing_with_arrays_of_integers(name, run, make, queue):
     x = make(3, 4, 5)
     i = dpnp.asarray([2, 0, -1], sycl_queue=queue)

@@ -31,6 +31,7 @@ DRAWN = [
 
 
 @pytest.mark.parametrize("case", DRAWN, ids=lambda case: case.line)
+@pytest.mark.sweep(2)
 def test_case(case, cpu_stream):
     result = run_case(case, cpu_stream)
     assert result.status not in FAILURES, f"{result.reason}\n{replay(case.line)}"

@@ -128,6 +128,7 @@ _NARROW = (
 CASES += [c.as_dtype("bfloat16") for c in CASES if c.name in _NARROW]
 
 
+@pytest.mark.sweep(3)
 class TestCases(Checks):
     cases = CASES
 

@@ -198,6 +198,7 @@ def test_products_return_bfloat16_and_equal_a_manual_cast(name, queue):
 
 @pytest.mark.filterwarnings("ignore:kl_div. reduction='mean'")
 @pytest.mark.parametrize("name", SUMS)
+@pytest.mark.sweep(2)
 def test_sums_norms_and_losses_return_float32(name, queue):
     with sycl_dnn.autocast("bfloat16"):
         actual = SUMS[name](Values(queue, "bfloat16"))

@@ -15,7 +15,7 @@ def test_every_function_has_an_example():
     assert set(docstring_examples.read()) == set(F.__all__)
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(16)
 @pytest.mark.parametrize("name", F.__all__)
 def test_example_runs(name):
     (case,) = doctest.DocTestFinder(recurse=False).find(getattr(F, name), name)

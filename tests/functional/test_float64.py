@@ -112,6 +112,7 @@ def test_exact_or_refused(share, queue):
         _either(lambda case=case, check=check: check(case, queue), _may_refuse(_name(case), queue))
 
 
+@pytest.mark.slow
 def test_functions_without_cases(queue):
     x = to_device(np.full((2, 4), 0.5), "float64", queue)
     for name, (args, kwargs) in OTHERS.items():

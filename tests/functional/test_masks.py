@@ -68,7 +68,7 @@ def test_rows_of_masks(queue, kind, dtype, mode):
             np.testing.assert_allclose(results[1], slope, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(16)
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("number", [-np.inf, np.inf, np.nan])

@@ -104,7 +104,7 @@ def array(values, dtype, queue):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(36)
 @pytest.mark.parametrize("case", TYPES)
 def test_dtypes_and_values_match_pytorch(case, queue):
     function = function_of(case, {n: getattr(F, n) for n in dir(F)})

@@ -290,7 +290,7 @@ def check(call, queue):
         alike(run(*operands), expected[1], "second")
 
 
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(36)
 @pytest.mark.parametrize("call", CALLS)
 def test_second_derivatives(queue, call):
     check(call, queue)
@@ -323,6 +323,7 @@ AT_THE_EDGE = {
 
 @pytest.mark.parametrize("mode", ["fast", "propagate"])
 @pytest.mark.parametrize("call", AT_THE_EDGE)
+@pytest.mark.sweep(2)
 def test_unselected_values_produce_no_nan(call, mode, queue):
     values, *expected = AT_THE_EDGE[call]
     u, w = (dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (values, [1, 2, 3]))

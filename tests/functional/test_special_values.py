@@ -342,7 +342,7 @@ def skip_what_gpus_compute_otherwise(case, queue):
         pytest.skip(f"on GPUs {why[0]}")
 
 
-@pytest.mark.sweep(10)
+@pytest.mark.sweep(30)
 @pytest.mark.parametrize(("given", "case", "dtype"), CHOSEN, ids=case_id)
 def test_special_values_match_pytorch(given, case, dtype, queue):
     """Max pools and attention alone need the mode."""
@@ -398,7 +398,8 @@ def test_table_matches_pytorch(dtype):
         actual, gradient = by_torch(torch, given, case, dtype)
         places = left_out(given, case, dtype)
         alike(actual, expected, dtype, case, places)
-        if slope is not None:
+        # At the bounds torch passed the whole gradient before 2.14.
+        if slope is not None and not (case.startswith("clamp(") and torch.__version__ < "2.14"):
             alike(gradient, slope, dtype, case, places)
 
 

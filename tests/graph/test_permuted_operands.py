@@ -85,6 +85,7 @@ def transposed_case(case, draw, kind):
 
 
 @pytest.mark.parametrize("case", [c for c in FLOAT if c.op != "end"], ids=str)
+@pytest.mark.sweep(2)
 def test_transposed_within_the_graph(case, queue):
     kind = "cpu" if queue.sycl_device.is_cpu else "gpu"
     draw = Random(crc32(str(case).encode()) + 1)

@@ -64,6 +64,7 @@ class Training:
     [("eager", ".npz"), ("compiled", ".safetensors"), ("bfloat16", ".safetensors"),
      pytest.param("eager", ".pt", marks=pytest.mark.torch)],
 )  # fmt: skip
+@pytest.mark.slow
 def test_resumed_training_equals_uninterrupted_training_bit_for_bit(way, suffix, tmp_path):
     path = tmp_path / f"run{suffix}"
     sycl_dnn.manual_seed(7)

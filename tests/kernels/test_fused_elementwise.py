@@ -64,6 +64,7 @@ def test_an_array_without_axes(on_queue):
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "maximum", "minimum", "fmod", "remainder"])
+@pytest.mark.sweep(2)
 def test_integers_match_numpy(name, dtype, on_queue):
     a, b = _numbers((7, 33), dtype), _numbers((33,), dtype)
     b[b == 0] = 3

@@ -49,7 +49,7 @@ def _subsets(rank):
     return [s for n in range(rank + 1) for s in itertools.combinations(range(rank), n)]
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ROWS)
 def test_every_dtype_over_any_axes(name, dtype, queue, on_queue):
@@ -103,6 +103,7 @@ def test_every_layout(view, name, on_queue):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 15, 16, 17, 31, 33, 63, 64, 65, 100, 1000, 4095, 4097])
 @pytest.mark.parametrize("rows", [1, 5, 70])
+@pytest.mark.sweep(2)
 def test_sizes_around_vectors_and_blocks(n, rows, on_queue):
     a = RNG.uniform(-1, 1, (rows, n)).astype("f4")
     x, turned = on_queue(a), on_queue(np.ascontiguousarray(a.T))
@@ -125,6 +126,7 @@ def test_parts_of_long_axes(shape, name, on_queue):
 
 
 @pytest.mark.parametrize("shape", [(100, 700), (700, 100), (70_001,), (3, 5, 7)])
+@pytest.mark.sweep(2)
 def test_nan_is_the_extreme_and_its_index_the_first(shape, on_queue):
     a = RNG.uniform(-1, 1, shape).astype("f4")
     a[RNG.uniform(0, 1, shape) < 0.02] = np.nan
@@ -175,6 +177,7 @@ def test_an_array_without_axes(on_queue):
 
 
 @pytest.mark.parametrize("shape", [(1 << 22,), (1 << 19, 8), (8, 1 << 19), (40, 70), (9, 300)])
+@pytest.mark.sweep(2)
 def test_sums_are_accurate(shape, on_queue):
     axis = int(np.argmax(shape))
     for seed in range(8):
@@ -342,6 +345,7 @@ def test_several_passes_over_rows_of_about_a_vector(n, dtype, queue):
     ],
     ids=["two", "apart", "three"],
 )
+@pytest.mark.sweep(2)
 def test_passes_that_keep_terms_in_the_memory_of_results(function, n, queue):
     """The last vector of a row overlaps, over elements that a pass has overwritten."""
     x = RNG.standard_normal((3, n))

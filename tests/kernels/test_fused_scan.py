@@ -40,6 +40,7 @@ def last_places(a, axis, wins):
 
 @pytest.mark.parametrize("is_reversed", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.sweep(2)
 def test_sums_of_every_size(shape, is_reversed, on_queue):
     a = RNG.uniform(-1, 1, shape).astype("f4")
     for axis in range(a.ndim):
@@ -53,6 +54,7 @@ def test_sums_of_every_size(shape, is_reversed, on_queue):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.sweep(3)
 def test_other_scans_of_every_size(shape, on_queue):
     a, b = (RNG.uniform(-1, 1, shape).astype("f4") for _ in range(2))
     x, y = on_queue(a), on_queue(b)
@@ -94,6 +96,7 @@ def test_every_layout(view, on_queue):
 @pytest.mark.parametrize(
     "dtype", ["float16", "bfloat16", "float64", "int8", "uint8", "int32", "int64", "int16"]
 )
+@pytest.mark.sweep(2)
 def test_every_dtype(dtype, queue, on_queue):
     if dtype == "float64" and not queue.sycl_device.has_aspect_fp64:
         pytest.skip("the device has no float64")

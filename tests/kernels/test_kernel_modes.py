@@ -73,7 +73,7 @@ def _cases():
 _EVERYWHERE = ("compile", "compiled grad")
 
 
-@pytest.mark.sweep(16)
+@pytest.mark.sweep(48)
 @pytest.mark.parametrize(("kernel", "following", "layout"), list(_cases()))
 def test_kernels_next_to_primitives(queue, kernel, following, layout):
     rng = np.random.default_rng(3)

@@ -118,7 +118,7 @@ def _vjp_inside(function, arrays):
     return [value, *pullback(F.cos(F.reshape(F.arange(value.size), value.shape)))]
 
 
-@pytest.mark.sweep(16)
+@pytest.mark.sweep(48)
 @pytest.mark.parametrize(("name", "layout", "place", "view"), list(_cases()))
 def test_views_of_operands(queue, name, layout, place, view):
     _, function, n_vectors = next(row for row in FUNCTIONS if row[0] == name)
@@ -148,7 +148,7 @@ INSIDE = {
 }
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(16)
 @pytest.mark.parametrize("view", INSIDE)
 @pytest.mark.parametrize(
     ("name", "layout", "place"),

@@ -36,7 +36,7 @@ def expected(x, dy):
     return value, gradient
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("layout", ["channels_last", "row_major"])
 @pytest.mark.parametrize(("shape", "size"), CASES)

@@ -38,7 +38,7 @@ def expected(x, dy, axis, is_log):
     return [y, y * (dy - (y * dy).sum(axis, keepdims=True))]
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(16)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 @pytest.mark.parametrize(("shape", "axis", "layout"), CASES)
@@ -135,6 +135,7 @@ def test_compiled_functions_keep_the_softmax_primitive_before_products(queue):
 @pytest.mark.parametrize("length", [5, 16, 37, 131, 700])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.sweep(2)
 def test_one_nan_makes_a_row_nan(queue, dtype, value, length):
     x = np.random.default_rng(4).standard_normal((6, length))
     x[2, length // 2], x[4, -1] = value, value
@@ -152,6 +153,7 @@ def test_one_nan_makes_a_row_nan(queue, dtype, value, length):
 @pytest.mark.parametrize(
     ("dtype", "tolerance"), [("float32", 2e-6), ("bfloat16", 4e-3), ("float16", 1e-3)]
 )
+@pytest.mark.sweep(2)
 def test_exponentials_are_kept_between_passes(queue, dtype, tolerance, length):
     """In the result, of narrow types in local memory up to a length; also beside other results."""
     x = placed(np.random.default_rng(5).standard_normal((5, length)), queue, dtype=dtype)

@@ -105,6 +105,7 @@ def wanted(name, scores):
 @pytest.mark.parametrize("mode", ["auto", "never"])
 @pytest.mark.parametrize("scores", SCORES)
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.sweep(3)
 def test_attention_and_the_cache_match_numpy(name, scores, mode):
     with sycl_dnn.kernel_mode(mode):
         got = run(name, SCORES[scores])

@@ -41,7 +41,7 @@ def over_a_cache(net, ids, call, run):
 
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("case", ["llama", "mistral", "gemma2", "gemma3", "gpt2"])
-@pytest.mark.sweep(10)
+@pytest.mark.sweep(20)
 def test_positions_with_room_have_the_logits_of_the_whole_text(case, name):
     starts, first, length, *_ = CALLS[name]
     net = decoder(CASES_STORED[case]["config"] | {"n_positions": 256})

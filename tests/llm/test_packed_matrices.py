@@ -57,7 +57,7 @@ def way(request, monkeypatch):
     return request.param
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_match_the_gguf_library(kind, way):
     raw, wanted = blocks(kind)
@@ -66,7 +66,7 @@ def test_rows_match_the_gguf_library(kind, way):
     np.testing.assert_allclose(dpnp.asnumpy(got), wanted, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rows", [1, 3, 8, 9, 40])
 def test_products_equal_those_of_the_decoded_matrix(kind, rows, monkeypatch):
@@ -167,6 +167,7 @@ def test_gradients_of_the_other_operands(rows, kind):
 
 
 @pytest.mark.parametrize("kind", ["F16", "BF16", "Q8_0", "Q4_0", "Q4_1"])
+@pytest.mark.sweep(3)
 def test_weights_of_a_file_stay_packed(tmp_path, kind):
     path = write_gguf(tmp_path / "a.gguf", gguf.GGMLQuantizationType[kind])
     wanted, lm = llm.load(path), llm.load(path, dtype="stored")
@@ -201,6 +202,7 @@ def test_other_types_are_decoded(tmp_path):
     np.testing.assert_array_equal(dpnp.asnumpy(lm.module(IDS)), wanted)
 
 
+@pytest.mark.slow
 def test_the_whole_model_has_gradients_of_its_other_parameters(tmp_path):
     path = write_gguf(tmp_path / "a.gguf", gguf.GGMLQuantizationType.Q8_0)
     ids = dpnp.asarray([[5, 9, 13, 17]], dtype="i4")
@@ -216,7 +218,7 @@ def test_the_whole_model_has_gradients_of_its_other_parameters(tmp_path):
     np.testing.assert_allclose(slope(llm.load(path, dtype="stored").module), wanted, atol=1e-4)
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("rows", [1, 2, 3, 8, 9])
 @pytest.mark.parametrize("gate", ["", *packed_blocks.GATES])
 @pytest.mark.parametrize("kind", ["Q4_1", "Q4_1 in tiles"])

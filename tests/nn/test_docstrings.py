@@ -52,7 +52,7 @@ def run_examples(module):
     return runner.tries
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("name", list(modules()))
 def test_examples_of_a_file_run(name):
     sycl_dnn.manual_seed(0)

@@ -35,6 +35,7 @@ class Net(nn.Module):
 
 @pytest.mark.parametrize("by_position", [False, True], ids=["named", "by position"])
 @pytest.mark.parametrize("name", ROWS)
+@pytest.mark.sweep(2)
 def test_inplace_is_accepted_in_forward(name, by_position):
     values = np.linspace(-7, 7, 12).astype("f4").reshape(3, 4)
     x, net = dpnp.asarray(values), Net(name, by_position)

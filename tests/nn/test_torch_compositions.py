@@ -87,6 +87,7 @@ def operands(make):
 
 @pytest.mark.parametrize("traced", [False, True], ids=["called", "compiled"])
 @pytest.mark.parametrize(("call", "reference"), CALLS, ids=[c for c, _ in CALLS])
+@pytest.mark.sweep(3)
 def test_values_are_those_of_numpy(call, reference, traced, queue):
     with np.errstate(all="ignore"):
         expected = eval(reference, {"np": np}, operands(lambda x: x))

@@ -143,6 +143,7 @@ def total(outputs):
 
 
 @pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.sweep(3)
 def test_source_gives_equal_results_eager_and_compiled(name):
     sycl_dnn.manual_seed(2)
     net = made(name, nn=nn, F=F, torch=torch_names)

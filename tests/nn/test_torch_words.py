@@ -107,6 +107,7 @@ def test_functions_accept_torch_keywords(text):
     np.testing.assert_allclose(dpnp.asnumpy(found), want, rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.slow
 def test_keywords_that_would_change_the_result_are_refused():
     x = F.ones(2)
     with pytest.raises(TypeError, match="zeros_like: requires_grad must be False, got True"):

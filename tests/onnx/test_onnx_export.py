@@ -79,6 +79,7 @@ REDUCTIONS = [
 
 
 @pytest.mark.parametrize("name", UNARY)
+@pytest.mark.sweep(2)
 def test_functions_of_one_value(name):
     check(lambda x: getattr(F, name)(x), X)
 
@@ -153,6 +154,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.sweep(3)
 def test_functions(name):
     check(*FUNCTIONS[name])
 
@@ -181,6 +183,7 @@ LAYERS = {
 
 
 @pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.sweep(2)
 def test_layers(name):
     make, *given = LAYERS[name]
     check(make().eval(), *given)

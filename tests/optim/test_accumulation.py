@@ -32,7 +32,7 @@ def buffers(net):
     return {name: dpnp.asnumpy(b).copy() for name, b in net.named_buffers()}
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("first", ["none", "zeros of the module"])
 @pytest.mark.parametrize("way", ["eager", "compiled"])

@@ -52,7 +52,7 @@ def clipped(way, grads, order):
     return (sycl_dnn.compile(call) if way == "new, compiled" else call)(grads)
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("kind", VALUES)
 @pytest.mark.parametrize("way", ["in place", "in place, compiled", "new", "new, compiled"])

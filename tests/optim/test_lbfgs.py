@@ -201,6 +201,7 @@ def test_gradients_are_on_the_queue_of_the_parameters():
 
 
 @pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.slow
 def test_the_maximum_of_a_function_is_the_minimum_of_its_negative(search):
     """To the last bit; the loss in the state is the negative as well."""
     usual = run(optim.LBFGS(0.5, line_search_fn=search), logistic, 2)

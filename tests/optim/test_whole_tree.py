@@ -116,6 +116,7 @@ def updated(case, queue):
 
 
 @pytest.mark.parametrize("case", LAUNCHES)
+@pytest.mark.sweep(3)
 def test_a_tree_of_140_parameters_takes_few_launches(case, queue):
     function, args = updated(case, queue)
     step = sycl_dnn.compile(lambda *args: function(*args))

@@ -70,6 +70,7 @@ def test_a_long_program_opens_a_lane_that_ends(cpu):
 
 
 @pytest.mark.parametrize("program", [lambda x: F.layer_norm(x, (64,)), of_kernels])
+@pytest.mark.slow
 def test_a_short_program_and_one_of_kernels_open_no_lane(cpu, program):
     run = sycl_dnn.compile(program).warmup(make(cpu))
     before, _ = _core.host_lane()

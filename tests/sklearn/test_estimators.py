@@ -30,7 +30,7 @@ CHECKS = parametrize_with_checks([MLPClassifier(**QUICK), MLPRegressor(**QUICK)]
 OF_NUMPY = [(of, check) for of, check in CHECKS.args[1] if "array_api" not in str(check)]
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize(("estimator", "check"), OF_NUMPY, **CHECKS.kwargs)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -41,6 +41,7 @@ def test_broadcast_operands_are_those_of_each_launch(queue):
 
 @pytest.mark.parametrize("shape", [(6, 40), (3, 200_000), (40, 3), (1000, 100)])
 @pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.sweep(2)
 def test_reductions(shape, dim, queue):
     arrays = [normal(queue, *shape, seed=n) for n in range(5)]
     rows = compiled_twice(lambda *xs: [F.sum(F.square(F.sin(x)), dim) for x in xs], *arrays)

@@ -48,6 +48,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.sweep(2)
 def test_values_are_equal_in_fewer_steps(case, queue):
     function, n_steps = CASES[case]
     args = (normal(queue, 6, 40), normal(queue, 40, seed=1), normal(queue, 2, 8, 5, 7, seed=2))

@@ -108,6 +108,7 @@ def _flattened(x, w, b):
 )  # fmt: skip
 @pytest.mark.parametrize("rows", [1, 2, 9])
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
+@pytest.mark.sweep(2)
 def test_products_are_joined_depending_on_their_readers(function, n_joined, rows, dtype, make):
     w, b = [make(16, 32) / 6 for _ in range(3)], [make(16) for _ in range(3)]
     x = make(rows, 32)

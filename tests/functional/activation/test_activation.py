@@ -48,7 +48,7 @@ HALF = [make(n, SHAPES[0], FUNCTIONS[n][0], "float16") for n in KINDS]
 CASES = VARIANTS + NARROW + SHAPED + HALF
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 class TestCases(Checks):
     cases = CASES
 

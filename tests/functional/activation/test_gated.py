@@ -44,7 +44,7 @@ CASES += [make("prelu", args, "bfloat16") for args in PRELU[:4]]
 CASES += [make("glu", GLU[0], "float16"), make("prelu", PRELU[0], "float16")]
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 class TestCases(Checks):
     cases = CASES
 

@@ -33,7 +33,7 @@ CASES += [make(n, *s, "bfloat16") for n in FUNCTIONS for s in SPECS[1:5]]
 CASES += [make("softmax", *SPECS[1], "float16")]
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(6)
 class TestCases(Checks):
     cases = CASES
 

@@ -108,12 +108,14 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sweep(2)
 class TestCases(Checks):
     cases = CASES
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "uint8"])
 @pytest.mark.parametrize("name", COMPARISONS)
+@pytest.mark.sweep(2)
 def test_comparisons_give_bool(name, dtype, queue):
     a, b = np.array([[1, 2, 3], [4, 2, 0]]), np.array([2, 2, 3])
     actual = getattr(F, name)(to_device(a, dtype, queue), to_device(b, dtype, queue))

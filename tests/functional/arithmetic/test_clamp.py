@@ -35,6 +35,7 @@ CASES = [
 CASES += [c.as_dtype("bfloat16") for c in (CASES[0], CASES[5])]
 
 
+@pytest.mark.sweep(2)
 class TestCases(Checks):
     cases = CASES
 

@@ -80,12 +80,13 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 class TestCases(Checks):
     cases = CASES
 
 
 @pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.sweep(2)
 def test_second_derivatives(name, queue):
     """Central differences of the first."""
     x = np.random.default_rng(0).uniform(0.2, 0.8, 6)

@@ -46,6 +46,7 @@ CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16")
           if c.name in ("lerp", "addcmul", "logaddexp")]  # fmt: skip
 
 
+@pytest.mark.sweep(2)
 class TestCases(Checks):
     cases = CASES
 

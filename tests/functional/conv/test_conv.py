@@ -83,6 +83,7 @@ _EMPTY = _case("image-no-batch", F.conv2d, (0, 3, 5, 5), (4, 3, 3, 3), (4,), 1, 
 
 
 @pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
+@pytest.mark.sweep(2)
 class TestCases(Checks):
     cases = [*CASES, replace(_EMPTY, has_gradient=False), _HALF]
 

@@ -215,14 +215,14 @@ def _slopes(row: Row, args: list[Any]) -> list[np.ndarray]:
     return [dpnp.asnumpy(g) for g in slopes if g is not None]
 
 
-@pytest.mark.sweep(16)
+@pytest.mark.sweep(48)
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("name", ROWS)
 def test_views(name, view, queue):
     _compared(ROWS[name], view, "int64", queue)
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("name", [n for n in ROWS if n != "max_unpool2d"])
 def test_int32_indices_with_an_offset(name, queue):
     _compared(ROWS[name], "offset", "int32", queue)
@@ -316,6 +316,7 @@ def test_without_axes(name, queue):
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "uint32", "uint64"])
 @pytest.mark.parametrize("name", [n for n, row in ROWS.items() if row.is_traceable
                                   and any(v.dtype.kind == "i" for v in row.arrays)])  # fmt: skip
+@pytest.mark.sweep(2)
 def test_other_integer_dtypes_are_correct_or_refused_by_name(name, dtype, queue):
     row = ROWS[name]
     args = _on_device(row.arrays, queue, dtype, _offset)

@@ -64,7 +64,7 @@ CASES += [
 ]
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(12)
 class TestCases(Checks):
     cases = CASES
 

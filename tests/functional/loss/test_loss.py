@@ -61,7 +61,7 @@ CASES = [
 pytestmark = pytest.mark.filterwarnings("ignore:.*broadcast.*:UserWarning")
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(6)
 class TestCases(Checks):
     cases = CASES
 

@@ -67,7 +67,7 @@ CASES += [
 ]  # fmt: skip
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 class TestCases(Checks):
     cases = CASES
 

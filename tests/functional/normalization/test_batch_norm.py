@@ -64,7 +64,7 @@ CASES += [
 ]
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(6)
 class TestCases(Checks):
     cases = CASES
 

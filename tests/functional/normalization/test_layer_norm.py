@@ -76,6 +76,7 @@ _NARROW = ("rows", "two-axes", "bare", "wide", "strided", "shifted")
 CASES += [c.as_dtype("bfloat16") for c in CASES if c.name.endswith(_NARROW)]
 
 
+@pytest.mark.sweep(2)
 class TestCases(Checks):
     cases = CASES
 

@@ -54,6 +54,7 @@ _NARROW = ("images", "strong", "odd-channels", "odd-channels-narrow", "even", "c
 CASES += [c.as_dtype("bfloat16") for c in CASES if c.name in _NARROW]
 
 
+@pytest.mark.sweep(2)
 class TestCases(Checks):
     cases = CASES
 

@@ -93,6 +93,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sweep(2)
 class TestCases(Checks):
     cases = CASES
 

@@ -31,6 +31,7 @@ def _expected(x, w, bias):
 
 @pytest.mark.parametrize("with_compile", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.sweep(2)
 def test_linear_and_its_gradients(sizes, with_compile, queue):
     values, operands = _values(*sizes, queue)
     way = sycl_dnn.compile if with_compile else lambda function: function

@@ -57,6 +57,7 @@ def test_bfloat16(queue):
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize(("shape", "axis", "group"), WAYS)
 @pytest.mark.parametrize("dtype", RANGES)
+@pytest.mark.sweep(2)
 def test_dynamic_scales_reach_every_element(dtype, shape, axis, group, symmetric, queue):
     if symmetric and dtype.startswith("u"):
         return

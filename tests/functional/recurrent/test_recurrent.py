@@ -82,7 +82,7 @@ def _quiet(recwarn):
     """float16 and bfloat16 with projections run in float32 on the CPU, which warns."""
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 class TestCases(Checks):
     cases = CASES
 

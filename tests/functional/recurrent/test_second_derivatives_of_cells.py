@@ -111,7 +111,7 @@ NETWORKS = [
 ]  # fmt: skip
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(15)
 @pytest.mark.parametrize("wrap", [lambda f: f, sycl_dnn.compile], ids=["called", "compiled"])
 @pytest.mark.parametrize(("kind", "layers", "sides", "has_bias", "projected"), NETWORKS)
 def test_second_derivatives(kind, layers, sides, has_bias, projected, wrap, queue):
@@ -129,6 +129,7 @@ def test_second_derivatives(kind, layers, sides, has_bias, projected, wrap, queu
 
 
 @pytest.mark.parametrize("kind", GATES)
+@pytest.mark.sweep(2)
 def test_hessians(kind, queue):
     x, states, params = operands(kind, 1, 1, True, 0, queue)
     scales = dpnp.ones(CHANNELS, dtype="f4", sycl_queue=queue)
@@ -139,6 +140,7 @@ def test_hessians(kind, queue):
     np.testing.assert_allclose(to_numpy(found), to_numpy(expected), rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_third_derivatives(queue):
     args = operands("lstm", 1, 1, True, 0, queue)
 

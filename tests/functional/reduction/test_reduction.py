@@ -79,7 +79,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(6)
 class TestCases(Checks):
     cases = CASES
 
@@ -157,6 +157,7 @@ def test_deviations_whose_squares_are_out_of_range(dtype, sizes, queue):
     ("name", "dim", "most"),
     [("std", 1, 2), ("std", 0, 3), ("norm", 1, 1), ("norm", 0, 1), ("logsumexp", 0, 1)],
 )
+@pytest.mark.sweep(3)
 def test_gradients_read_what_the_forward_pass_has_not_rounded(name, dim, most, dtype, queue):
     """No pass over all elements computes it again."""
     given = to_device(np.random.default_rng(3).standard_normal((300, 200)), dtype, queue)

@@ -67,6 +67,7 @@ CASES += [
 
 
 @pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
+@pytest.mark.sweep(3)
 class TestCases(Checks):
     cases = [*CASES, *_HALF]
 

@@ -60,7 +60,7 @@ NARROW = (
 CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16") if c.name in NARROW]
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(12)
 class TestCases(Checks):
     cases = CASES
 

@@ -98,6 +98,7 @@ SPECIAL = {
 
 
 @pytest.mark.parametrize("name", SPECIAL)
+@pytest.mark.sweep(2)
 def test_unused_points_have_no_effect(name, queue):
     """0 times an infinite pixel is NaN: pixels that are not sampled must not be multiplied."""
     image, grid, options, *expected = SPECIAL[name]
