@@ -10,7 +10,6 @@ from sycl_dnn import onednn as dnnl
 from sycl_dnn.graph import Graph
 
 F32 = dnnl.data_type.f32
-FORWARD = dnnl.prop_kind.forward_inference
 SHAPES = ((4, 16), (7, 16), (16, 16), (33, 16))
 
 

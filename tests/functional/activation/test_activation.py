@@ -76,21 +76,6 @@ def test_large_and_tiny_arguments(name, queue):
         np.testing.assert_allclose(dpnp.asnumpy(dx), slope.numpy(), 2e-5, 1e-5)
 
 
-@pytest.mark.parametrize(
-    ("name", "minus", "plus"),
-    [
-        ("relu", 0, np.inf), ("relu6", 0, 6), ("hardtanh", -1, 1), ("sigmoid", 0, 1),
-        ("tanh", -1, 1), ("elu", -1, np.inf), ("celu", -1, np.inf), ("softplus", 0, np.inf),
-        ("logsigmoid", -np.inf, 0), ("softshrink", -np.inf, np.inf),
-        ("hardshrink", -np.inf, np.inf), ("leaky_relu", -np.inf, np.inf), ("hardsigmoid", 0, 1),
-        ("tanhshrink", -np.inf, np.inf),
-    ],
-)  # fmt: skip
-def test_infinities(name, minus, plus, queue):
-    y = getattr(F, name)(to_device(np.array([-np.inf, np.inf]), "float32", queue))
-    np.testing.assert_allclose(dpnp.asnumpy(y), np.array([minus, plus]))
-
-
 def test_a_view_of_every_other_column(queue):
     """Rows closer than oneDNN can describe are copied."""
     x = np.arange(280, dtype=np.float32).reshape(40, 7) - 140
@@ -98,11 +83,6 @@ def test_a_view_of_every_other_column(queue):
     y, pullback = sycl_dnn.vjp(F.relu, view)
     np.testing.assert_array_equal(dpnp.asnumpy(y), np.maximum(x[:, ::2], 0))
     np.testing.assert_array_equal(dpnp.asnumpy(pullback(y)[0]), np.maximum(x[:, ::2], 0))
-
-
-def test_threshold_replaces_infinity_and_keeps_nan(queue):
-    x = to_device(np.array([-np.inf, np.nan, np.inf, 2.0]), "float32", queue)
-    np.testing.assert_array_equal(dpnp.asnumpy(F.threshold(x, 1.0, 7.0)), [7, np.nan, np.inf, 2])
 
 
 def test_logsigmoid_is_never_positive(queue):

@@ -48,14 +48,6 @@ def test_bits_of_pairs_of_dtypes(name, first, second, queue):
         np.testing.assert_array_equal(dpnp.asnumpy(actual), target)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_not_and_numbers(dtype, queue):
-    a = np.array([0, 1, 3, 77]).astype(dtype)
-    x = dpnp.asarray(a, sycl_queue=queue)
-    np.testing.assert_array_equal(dpnp.asnumpy(F.bitwise_not(x)), ~a)
-    np.testing.assert_array_equal(dpnp.asnumpy(F.bitwise_xor(x, True)), a ^ a.dtype.type(1))
-
-
 @pytest.mark.parametrize("name", [*FUNCTIONS, "bitwise_not"])
 def test_floats_have_no_bits(name, queue):
     x = dpnp.ones(3, dtype="f4", sycl_queue=queue)

@@ -83,16 +83,6 @@ def test_nan_propagates(queue):
     np.testing.assert_array_equal(dpnp.asnumpy(F.clamp(x, low)), [np.nan, np.nan, 1])
 
 
-def test_integers(queue):
-    x = to_device(np.array([-3, 0, 5]), "int32", queue)
-    actual = F.clamp(x, to_device(np.array([-1]), "int32", queue), to_device(np.array([2]), "int64",
-                                                                        queue))  # fmt: skip
-    assert actual.dtype == np.int64
-    assert dpnp.asnumpy(actual).tolist() == [-1, 0, 2]
-    assert dpnp.asnumpy(F.clamp(x, -1, 2)).tolist() == [-1, 0, 2]
-    assert F.clamp(x, to_device(np.array([0.5]), "float32", queue)).dtype == np.float32
-
-
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [

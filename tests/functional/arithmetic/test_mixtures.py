@@ -15,19 +15,6 @@ X, Y = Spec((3, 4)), Spec((3, 4), "positive")
 MASK = np.array([True, False, True, False])
 
 
-def lerp(a, b, w):
-    return a + w * (b - a)
-
-
-def logit(x, eps=None):
-    x = x if eps is None else np.clip(x, eps, 1 - eps)
-    return np.log(x / (1 - x))
-
-
-def clamp_min(x, low):
-    return np.maximum(x, low)
-
-
 CASES = [
     named("lerp", F.lerp, (X, Y, 0.3), on_gpu=True),
     named("lerp-array", F.lerp, (Spec((3, 1)), Spec((4,)), Spec((3, 4), "unit"))),
@@ -90,10 +77,3 @@ def test_nan_to_num_matches_torch(provided, dtype, queue):
 def test_nan_to_num_refuses_complex_numbers(queue):
     with pytest.raises(TypeError, match="nan_to_num: input must not be complex, got complex64"):
         F.nan_to_num(dpnp.ones(3, dtype="c8", sycl_queue=queue))
-
-
-def test_logaddexp_of_infinities(queue):
-    inf = np.inf
-    a, b = np.array([inf, -inf, inf, 3e38]), np.array([inf, -inf, -inf, 3e38])
-    found = F.logaddexp(to_device(a, "float32", queue), to_device(b, "float32", queue))
-    np.testing.assert_array_equal(dpnp.asnumpy(found), np.logaddexp(a, b).astype("f4"))

@@ -212,16 +212,6 @@ def test_refused_dtypes(queue):
         F.conv2d(x.astype("i4"), w.astype("i4"))
 
 
-@pytest.mark.slow
-@pytest.mark.float64
-def test_float64_without_support_says_so(queue):
-    if queue.sycl_device.has_aspect_fp64 and not queue.sycl_device.is_cpu:
-        pytest.skip("oneDNN computes float64 on GPUs that have it")
-    x, w = (dpnp.ones(s, dtype="f8", sycl_queue=queue) for s in ((1, 3, 5, 5), (4, 3, 3, 3)))
-    with pytest.raises(NotImplementedError, match="convolution_forward"):
-        F.conv2d(x, w)
-
-
 @pytest.mark.parametrize("channels", [1, 3, 7, 8])
 def test_gradient_of_strided_pointwise_weights_for_few_channels(channels, queue):
     """oneDNN's kernel for CPUs without AVX-512 reads uninitialized memory."""

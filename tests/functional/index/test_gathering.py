@@ -81,30 +81,6 @@ class TestCases(Checks):
     may_be_slow = CASES
 
 
-def test_gather_and_scatter_have_second_derivatives(queue):
-    x = dpnp.asarray(np.arange(6.0), dtype="f4", sycl_queue=queue)
-    index = dpnp.asarray([5, 0, 0, 2], sycl_queue=queue)
-
-    def energy(v):
-        picked = F.gather(v, 0, index)
-        return F.sum(F.square(F.scatter_add(v, 0, index, F.mul(picked, picked))))
-
-    slope = sycl_dnn.compile(sycl_dnn.grad(lambda v: F.sum(sycl_dnn.grad(energy)(v))))
-    h, a = 1e-4, np.arange(6.0)
-
-    def first(a):
-        def value(a):
-            picked = a[[5, 0, 0, 2]]
-            actual = a.copy()
-            np.add.at(actual, [5, 0, 0, 2], picked**2)
-            return (actual**2).sum()
-
-        return sum((value(a + h * e) - value(a - h * e)) / (2 * h) for e in np.eye(6))
-
-    expected = [(first(a + h * e) - first(a - h * e)) / (2 * h) for e in np.eye(6)]
-    np.testing.assert_allclose(dpnp.asnumpy(slope(x)), expected, rtol=1e-3, atol=1e-2)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int64", "bool"])
 def test_integers_are_gathered_and_scattered(dtype, queue):

@@ -111,16 +111,6 @@ def test_bfloat16(name, args, queue):
         _close(getattr(F, name)(*own), expected, 0.04)
 
 
-@pytest.mark.parametrize("name", ["hinge_embedding_loss", "soft_margin_loss", "poisson_nll_loss"])
-def test_nonfinite_values_propagate(name, queue):
-    torch = pytest.importorskip("torch")
-    x = np.array([np.nan, np.inf, 0.0, -3.0, 1.0], "f4")
-    t = np.array([1, 1, -1, -1, 1], "f4")
-    expected = getattr(torch.nn.functional, name)(*map(torch.tensor, (x, t)), reduction="none")
-    arrays = [dpnp.asarray(a, sycl_queue=queue) for a in (x, t)]
-    _close(getattr(F, name)(*arrays, reduction="none"), expected)
-
-
 @pytest.mark.parametrize(
     ("call", "text"),
     [

@@ -120,23 +120,6 @@ def test_nonfinite_values_stay_in_their_channel(queue, layout, value):
     assert np.array_equal(np.isnan(actual), np.isnan(expected))
 
 
-def test_second_derivative(queue):
-    arrays, dy = _data((2, 8, 4, 4))
-    provided, slope = _placed(arrays, dy, queue, "row_major")
-
-    def norm_of_gradient(x):
-        value, pullback = sycl_dnn.vjp(lambda x: _ours(x, *provided[1:]), x)
-        return F.sum(F.square(pullback(slope)[0]))
-
-    actual = host(sycl_dnn.grad(norm_of_gradient)(provided[0]))
-    x = torch.tensor(arrays[0], dtype=torch.float64, requires_grad=True)
-    value = _torchs(x, *(torch.tensor(v, dtype=torch.float64) for v in arrays[1:]))
-    seed = torch.tensor(dy, dtype=torch.float64)
-    (first,) = torch.autograd.grad(value, x, seed, create_graph=True)
-    (expected,) = torch.autograd.grad((first**2).sum(), x)
-    assert error(actual, expected.numpy()) < 1e-5
-
-
 def test_as_a_step_of_programs(queue):
     """Compiled, bound, and between steps of oneDNN and of dpnp."""
     arrays, dy = _data((4, 16, 8, 8))

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from kernel_cases import TOLERANCE, both_passes, error, host, placed
 
-import sycl_dnn
 from sycl_dnn import functional as F
 
 EPS = 1e-5
@@ -53,36 +52,6 @@ def test_values_and_gradients(queue, case):
     known = [host(a) for a in (x, dy, mean, variance, weight, bias)]
     for mine, other in zip(actual, expected(*known), strict=True):
         assert error(mine, other) < 2 * TOLERANCE[case[2]]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("layout", ["row_major", "channels_last"])
-def test_without_weight_or_bias(queue, layout):
-    x, dy, vectors = _arrays(queue, (2, 8, 3, 5), layout, "float32", "float32")
-    mean, variance, weight, _ = vectors
-    one, zero = np.ones(8), np.zeros(8)
-    known = [host(a) for a in (x, dy, mean, variance)]
-    actual = both_passes(lambda x: F.batch_norm(x, mean, variance), [x], dy)
-    for mine, other in zip(actual, expected(*known, one, zero)[:2], strict=True):
-        assert error(mine, other) < 2e-6
-    actual = both_passes(lambda x, w: F.batch_norm(x, mean, variance, w), [x, weight], dy)
-    for mine, other in zip(actual, expected(*known, host(weight), zero)[:3], strict=True):
-        assert error(mine, other) < 2e-6
-
-
-def test_second_derivative(queue):
-    x, v, (mean, variance, weight, bias) = _arrays(
-        queue, (2, 8, 3, 5), "row_major", "float32", "float32"
-    )
-
-    def slope(x, weight):
-        function = lambda x: F.sum(F.square(F.batch_norm(x, mean, variance, weight, bias)))  # noqa: E731
-        return sycl_dnn.grad(function)(x)
-
-    result = host(sycl_dnn.grad(lambda x: F.sum(F.mul(slope(x, weight), v)))(x))
-    shape = (1, 8, 1, 1)
-    factor = (host(weight) / np.sqrt(host(variance) + EPS)).reshape(shape)
-    assert error(result, 2 * factor**2 * host(v)) < 1e-5
 
 
 def test_nonfinite_values_do_not_spread(queue):

@@ -25,13 +25,6 @@ def _affine(y, weight, bias):
     return y if bias is None else y + view(bias)
 
 
-def instance_norm(x, mean=None, var=None, weight=None, bias=None, own=True, momentum=0.1, eps=1e-5):
-    if own:
-        return group_norm(x, x.shape[1], weight, bias, eps)
-    view = lambda v: v.reshape((1, -1) + (1,) * (x.ndim - 2))  # noqa: E731
-    return _affine((x - view(mean)) / np.sqrt(view(var) + eps), weight, bias)
-
-
 def bias_alone(x, groups, weight, bias, eps):
     """torch fails for a bias without a weight."""
     import torch

@@ -20,15 +20,6 @@ def layer_norm(x, shape, weight=None, bias=None, eps=1e-5):
     return y if bias is None else y + bias
 
 
-def rms_norm(x, shape, weight=None, eps=None):
-    if not x.size:
-        return x
-    axes = tuple(range(x.ndim - len(shape), x.ndim))
-    eps = np.finfo("f4").eps if eps is None else eps
-    y = x / np.sqrt((x * x).mean(axis=axes, keepdims=True) + eps)
-    return y if weight is None else y * weight
-
-
 #: name: shape, normalized shape, whether weight, whether bias, layout.
 _SHAPES = {
     "rows": ((3, 5, 7), (7,), True, True),

@@ -8,7 +8,6 @@ from functional.case import Case, Spec
 from functional.checks import Checks
 from functional.torch_functions import of_torch
 
-import sycl_dnn
 from sycl_dnn import functional as F
 
 #: Equations and the shapes of their operands.
@@ -85,27 +84,6 @@ def test_integer_sums_follow_torch_promotion(queue):
     ):
         actual = F.einsum(equation, *args)
         assert (actual.tolist(), actual.dtype) == (expected, dtype)
-
-
-def test_compiled_second_derivatives(queue):
-    x = dpnp.asarray(np.arange(9.0).reshape(3, 3) / 9, dtype="f4", sycl_queue=queue)
-
-    def energy(v):
-        return F.einsum("ij,jk,kk->", v, v, v)
-
-    slope = sycl_dnn.grad(energy)
-    curve = sycl_dnn.compile(sycl_dnn.grad(lambda v: F.sum(slope(v))))
-    a, h = dpnp.asnumpy(x).astype("f8"), 1e-4
-
-    def first(a):
-        e = [h * e.reshape(3, 3) for e in np.eye(9)]
-        values = [np.einsum("ij,jk,kk->", a + d, a + d, a + d)
-                  - np.einsum("ij,jk,kk->", a - d, a - d, a - d) for d in e]  # fmt: skip
-        return sum(values) / (2 * h)
-
-    steps = [h * e.reshape(3, 3) for e in np.eye(9)]
-    expected = np.reshape([(first(a + e) - first(a - e)) / (2 * h) for e in steps], (3, 3))
-    np.testing.assert_allclose(dpnp.asnumpy(curve(x)), expected, rtol=1e-3, atol=1e-3)
 
 
 def test_invalid_equations_are_reported(queue):

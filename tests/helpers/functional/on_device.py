@@ -7,7 +7,7 @@ from typing import Any
 
 import dpnp
 import numpy as np
-from functional.case import TOLERANCE, Case, Spec, filled, numpy_arguments, specs_of
+from functional.case import Case, Spec, filled, numpy_arguments, specs_of
 
 import sycl_dnn
 from sycl_dnn import onednn as dnnl
@@ -82,23 +82,6 @@ def flat(value: Any) -> list[Any]:
     if isinstance(value, (list, tuple)):
         return [leaf for v in value for leaf in flat(v)]
     return [] if value is None else [value]
-
-
-def assert_close(case: Case, actual: Any, expected: Any, what: str = "result") -> None:
-    """Compare nested results: shapes equal, errors within the tolerance of the case's dtype."""
-    actual, expected = flat(actual), flat(expected)
-    assert len(actual) == len(expected), f"{case}: {what}: {len(actual)} arrays for {len(expected)}"
-    limit = TOLERANCE[case.dtype] * case.slack
-    for index, (array, truth) in enumerate(zip(actual, expected, strict=True)):
-        truth = np.asarray(truth)
-        assert tuple(array.shape) == truth.shape, f"{case}: {what} {index}: {array.shape}"
-        if not truth.size:
-            continue
-        values = to_numpy(array)
-        scale = max(np.abs(truth[np.isfinite(truth)]).max(initial=0.0), 1e-3)
-        np.testing.assert_allclose(
-            values, truth, rtol=0, atol=limit * scale, err_msg=f"{case}: {what} {index}"
-        )
 
 
 def lacks_float16(queue: Any) -> bool:

@@ -460,8 +460,3 @@ def text(graph: Graph) -> str:
     rows = [f' "{name}": {json.dumps(value)}' for name, value in head.items()]
     ops = ",\n".join(_lines(_operation_text(node)) for node in graph.nodes)
     return "{\n" + ",\n".join(rows) + f',\n "graph": [\n{ops}\n ]\n}}\n'
-
-
-def dump(graph: Graph, path: Path) -> None:
-    """Write a graph to a file; see `text`."""
-    path.write_text(text(graph), encoding="utf-8")
