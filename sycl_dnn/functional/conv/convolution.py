@@ -7,7 +7,6 @@ import math
 from typing import Any
 
 from sycl_dnn._core import algorithm, engine_kind, prop_kind
-from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.elementwise import check_same_dtype
 from sycl_dnn.functional.conv.windows import (
     Axis,
@@ -15,9 +14,9 @@ from sycl_dnn.functional.conv.windows import (
     Sizes,
     Span,
     batched,
+    by_rank,
     check_counts,
     cut,
-    describe,
     extents,
     pads_per_axis,
     per_axis,
@@ -332,64 +331,12 @@ def window_parameters(axes: list[Axis]) -> dict[str, Any]:
     }
 
 
-def convolve(
-    name: str,
-    rank: int,
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: Any,
-) -> Tensor:
-    """Validate the arguments and record the convolution."""
-    x = batched(name, input, rank)
-    groups = check_groups(name, groups, x.shape[1])
-    kernel = _checked_weight(name, x, weight, groups)
-    n_out = weight.shape[0]
-    check_operands(name, x, weight, bias, n_out)
-    axes, counts = geometry(name, x.shape[2:], kernel, stride, padding, dilation)
-    x, axes = cropped(x, axes, counts)
-    x, axes = _subsampled(x, axes, groups)
-    if x.trace.training:
-        x, weight, bias = widened(x, axes, weight, bias)
-    if groups > 1:
-        weight = reshape(weight, (groups, n_out // groups, *weight.shape[1:]))
-    inputs = {"src": x, "weights": weight} | ({} if bias is None else {"bias": bias})
-    memory_layout = _layout_for(x, axes, groups, n_out)
-    result = x.trace.primitive(
-        "convolution_forward",
-        inputs,
-        {"dst": Out((x.shape[0], n_out, *counts), x.dtype, memory_layout)},
-        # For row-major weights oneDNN has only its reference implementation.
-        ask={"src": memory_layout, "weights": "any"},
-        prop_kind=x.trace.forward_kind,
-        algorithm=algorithm.convolution_direct,
-        **window_parameters(axes),
-    )
-    return unbatched(x.trace.convert(result["dst"], input.dtype), input)
-
-
 # --- conv1d, conv2d, conv3d
 
 
-@operation
-def conv1d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: int | tuple[int] = 1,
-    padding: str | int | tuple[Any, ...] = 0,
-    dilation: int | tuple[int] = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Convolve signals (N, C, W) or (C, W) with kernels (O, C / groups, K)."""
-    return convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
-
-
-@operation
-def conv2d(
+def conv(
+    name: str,
+    rank: int,
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
@@ -435,21 +382,31 @@ def conv2d(
     -----
     Source: oneDNN developer guide, "Convolution".
     """
-    return convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+    x = batched(name, input, rank)
+    groups = check_groups(name, groups, x.shape[1])
+    kernel = _checked_weight(name, x, weight, groups)
+    n_out = weight.shape[0]
+    check_operands(name, x, weight, bias, n_out)
+    axes, counts = geometry(name, x.shape[2:], kernel, stride, padding, dilation)
+    x, axes = cropped(x, axes, counts)
+    x, axes = _subsampled(x, axes, groups)
+    if x.trace.training:
+        x, weight, bias = widened(x, axes, weight, bias)
+    if groups > 1:
+        weight = reshape(weight, (groups, n_out // groups, *weight.shape[1:]))
+    inputs = {"src": x, "weights": weight} | ({} if bias is None else {"bias": bias})
+    memory_layout = _layout_for(x, axes, groups, n_out)
+    result = x.trace.primitive(
+        "convolution_forward",
+        inputs,
+        {"dst": Out((x.shape[0], n_out, *counts), x.dtype, memory_layout)},
+        # For row-major weights oneDNN has only its reference implementation.
+        ask={"src": memory_layout, "weights": "any"},
+        prop_kind=x.trace.forward_kind,
+        algorithm=algorithm.convolution_direct,
+        **window_parameters(axes),
+    )
+    return unbatched(x.trace.convert(result["dst"], input.dtype), input)
 
 
-@operation
-def conv3d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: int | tuple[int, int, int] = 1,
-    padding: str | int | tuple[Any, ...] = 0,
-    dilation: int | tuple[int, int, int] = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Convolve volumes (N, C, D, H, W) or (C, D, H, W) with kernels (O, C / groups, *K)."""
-    return convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
-
-
-describe(conv2d, conv1d, conv3d)
+conv1d, conv2d, conv3d = by_rank(conv)

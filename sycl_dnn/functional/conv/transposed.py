@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.conv.convolution import (
     check_groups,
     check_operands,
@@ -19,7 +18,7 @@ from sycl_dnn.functional.conv.windows import (
     Pads,
     Sizes,
     batched,
-    describe,
+    by_rank,
     extents,
     padded,
     pads_per_axis,
@@ -86,72 +85,12 @@ def _windows(
     return shorten_single_windows(axes, counts)
 
 
-def conv_transpose(
-    name: str,
-    rank: int,
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
-    groups: Any,
-    dilation: Any,
-) -> Tensor:
-    """Validate the arguments and record the transposed convolution."""
-    x = batched(name, input, rank)
-    groups = check_groups(name, groups, x.shape[1])
-    _check_weight(name, x, weight)
-    n_out, kernel = weight.shape[1] * groups, weight.shape[2:]
-    check_operands(name, x, weight, bias, n_out)
-    axes = _windows(name, x.shape[2:], kernel, stride, padding, output_padding, dilation)
-    shape = (x.shape[0], n_out, *(a.size for a in axes))
-    # Right padding may be negative by less than a stride: zeros appended to the input cover it.
-    extra = [max(-a.right, 0) // a.stride for a in axes]
-    x, weight, bias = widened(padded(x, extra), axes, weight, bias)
-    grown = [a._replace(right=a.right + n * a.stride) for a, n in zip(axes, extra, strict=True)]
-    params = window_parameters(grown)
-    inputs = {"src": x, "weights": _outputs_first(weight, groups)}
-    memory_layout, implementation = scatter_choice(
-        x.trace, shape, inputs["weights"], params["strides"]
-    )
-    result = x.trace.primitive(
-        "deconvolution_forward",
-        inputs if bias is None else inputs | {"bias": bias},
-        {"dst": Out(shape, x.dtype, memory_layout)},
-        # "any": with plain weights oneDNN confuses their axes or is slow.
-        ask={"src": memory_layout, "weights": "any"},
-        prefer=implementation,
-        prop_kind=x.trace.forward_kind,
-        algorithm=algorithm.deconvolution_direct,
-        **params,
-    )
-    return unbatched(x.trace.convert(result["dst"], input.dtype), input)
-
-
 # --- conv_transpose1d, conv_transpose2d, conv_transpose3d
 
 
-@operation
-def conv_transpose1d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: int | tuple[int] = 1,
-    padding: int | tuple[Any, ...] = 0,
-    output_padding: int | tuple[int] = 0,
-    groups: int = 1,
-    dilation: int | tuple[int] = 1,
-) -> Tensor:
-    """Spread signals (N, C, W) or (C, W) by kernels (C, O / groups, K)."""
-    return conv_transpose(
-        "conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups,
-        dilation,
-    )  # fmt: skip
-
-
-@operation
-def conv_transpose2d(
+def conv_transpose(
+    name: str,
+    rank: int,
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
@@ -195,28 +134,34 @@ def conv_transpose2d(
     -----
     Source: oneDNN developer guide, "Convolution", section on deconvolution.
     """
-    return conv_transpose(
-        "conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups,
-        dilation,
-    )  # fmt: skip
+    x = batched(name, input, rank)
+    groups = check_groups(name, groups, x.shape[1])
+    _check_weight(name, x, weight)
+    n_out, kernel = weight.shape[1] * groups, weight.shape[2:]
+    check_operands(name, x, weight, bias, n_out)
+    axes = _windows(name, x.shape[2:], kernel, stride, padding, output_padding, dilation)
+    shape = (x.shape[0], n_out, *(a.size for a in axes))
+    # Right padding may be negative by less than a stride: zeros appended to the input cover it.
+    extra = [max(-a.right, 0) // a.stride for a in axes]
+    x, weight, bias = widened(padded(x, extra), axes, weight, bias)
+    grown = [a._replace(right=a.right + n * a.stride) for a, n in zip(axes, extra, strict=True)]
+    params = window_parameters(grown)
+    inputs = {"src": x, "weights": _outputs_first(weight, groups)}
+    memory_layout, implementation = scatter_choice(
+        x.trace, shape, inputs["weights"], params["strides"]
+    )
+    result = x.trace.primitive(
+        "deconvolution_forward",
+        inputs if bias is None else inputs | {"bias": bias},
+        {"dst": Out(shape, x.dtype, memory_layout)},
+        # "any": with plain weights oneDNN confuses their axes or is slow.
+        ask={"src": memory_layout, "weights": "any"},
+        prefer=implementation,
+        prop_kind=x.trace.forward_kind,
+        algorithm=algorithm.deconvolution_direct,
+        **params,
+    )
+    return unbatched(x.trace.convert(result["dst"], input.dtype), input)
 
 
-@operation
-def conv_transpose3d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: int | tuple[int, int, int] = 1,
-    padding: int | tuple[Any, ...] = 0,
-    output_padding: int | tuple[int, int, int] = 0,
-    groups: int = 1,
-    dilation: int | tuple[int, int, int] = 1,
-) -> Tensor:
-    """Spread volumes (N, C, D, H, W) or (C, D, H, W) by kernels (C, O / groups, *K)."""
-    return conv_transpose(
-        "conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups,
-        dilation,
-    )  # fmt: skip
-
-
-describe(conv_transpose2d, conv_transpose1d, conv_transpose3d)
+conv_transpose1d, conv_transpose2d, conv_transpose3d = by_rank(conv_transpose)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from sycl_dnn._core import PostOps, PrimitiveAttr
+from sycl_dnn.call.operation import named, operation
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry
@@ -238,36 +239,61 @@ def padded(x: Tensor, after: Sequence[int]) -> Tensor:
     return assembled(x.trace, (*x.shape[:2], *sizes), [(x, spans)], covered=False)
 
 
+# --- Families of functions over one, two and three axes
+
 #: Terms in docstrings of 2-d functions, with their 1-d and 3-d equivalents.
 _WORDS = (
     ("(N, C, H, W) or (C, H, W)", "(N, C, W) or (C, W)", "(N, C, D, H, W) or (C, D, H, W)"),
-    (
-        "tuple (H, W) or (N, C, H, W)",
-        "tuple (W,) or (N, C, W)",
-        "tuple (D, H, W) or (N, C, D, H, W)",
-    ),
+    ("tuple (H, W) or (N, C, H", "tuple (W,) or (N, C, H", "tuple (D, H, W) or (N, C, D, H"),
+    ("(N, C, H, W)", "(N, C, W)", "(N, C, D, H, W)"),
     ("KH, KW)", "K)", "KD, KH, KW)"),
     ("T, U)", "T)", "S, T, U)"),
     ("Sizes (T)", "Size (T,)", "Sizes (S, T, U)"),
-    ("one image", "one signal", "one volume"),
+    ("image", "signal", "volume"),
     ("h * W + w", "w", "(d * H + h) * W + w"),
     ("((0, 1), (2, 2))", "((0, 1),)", "((0, 1), (2, 2), (0, 0))"),
+    ("tuple[int, int]", "tuple[int]", "tuple[int, int, int]"),
+    ("2d", "1d", "3d"),
 )
 
 
-def describe(of_images: Callable[..., Any], of_signals: Any, of_volumes: Any) -> None:
-    """Derive the docstrings of 1-d and 3-d functions from that of the 2-d one.
+def _in_words(text: str, rank: int) -> str:
+    """Return a text about images for signals, images or volumes."""
+    for words in _WORDS:
+        text = text.replace(words[0], words[(1, 0, 2)[rank - 1]])
+    return text if rank > 1 else re.sub(r"\bKH\b", "K", re.sub(r"\bH\b", "W", text))
 
-    It keeps first lines and removes entries of parameters that a function lacks.
+
+def by_rank(definition: Callable[..., Any], absent_from_1d: str = "") -> Any:
+    """Return the functions over one, two and three axes of a definition.
+
+    It takes their name and the number of axes first, and is documented for images.
+    ``absent_from_1d`` names a parameter that the function over one axis lacks.
     """
-    for column, function in ((1, of_signals), (2, of_volumes)):
-        text = inspect.getdoc(of_images) or ""
-        for words in _WORDS:
-            text = text.replace(words[0], words[column])
-        if column == 1:
-            text = re.sub(r"\bKH\b", "K", re.sub(r"\bH\b", "W", text))
-        text = text.replace("2d", f"{2 * column - 1}d")
-        parameters = inspect.signature(function).parameters
-        for name in inspect.signature(of_images).parameters.keys() - parameters.keys():
-            text = re.sub(rf"^{name} : .*\n(    .*\n)*", "", text, flags=re.MULTILINE)
-        function.__doc__ = (function.__doc__ or "") + text[text.index("\n") :]
+    return [
+        _of_rank(f"{definition.__name__}{n}d", n, definition, absent_from_1d) for n in (1, 2, 3)
+    ]
+
+
+def _of_rank(name: str, rank: int, definition: Callable[..., Any], absent: str) -> Any:
+    described = inspect.signature(definition)
+    parameters = [
+        p.replace(annotation=_in_words(p.annotation, rank))
+        for n, p in list(described.parameters.items())[2:]
+        if rank > 1 or n != absent
+    ]
+    signature = described.replace(parameters=parameters)
+
+    def body(*args: Any, **kwargs: Any) -> Any:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}") from None
+        return definition(name, rank, *bound.args, **bound.kwargs)
+
+    text = inspect.getdoc(definition) or ""
+    if rank == 1 and absent:
+        text = re.sub(rf"^{absent} : .*\n(    .*\n)*", "", text, flags=re.MULTILINE)
+    body.__signature__ = signature  # type: ignore[attr-defined]
+    body.__module__ = definition.__module__
+    return operation(named(body, name, _in_words(text, rank)))

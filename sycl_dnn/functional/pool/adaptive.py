@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.conv.windows import Sizes, batched, describe, per_axis, unbatched
+from sycl_dnn.functional.conv.windows import Sizes, batched, by_rank, per_axis, unbatched
 from sycl_dnn.functional.pool.maximum import INTEGERS, maxima
 from sycl_dnn.functional.pool.windowed import adaptive_runs, check_dtype, pooled
 from sycl_dnn.functional.product.along_axes import Taps, along_axes
@@ -41,53 +40,9 @@ def _averages(n_in: int, n_out: int) -> np.ndarray:
     return matrix
 
 
-def adaptive_avg_pool(name: str, rank: int, input: Tensor, output_size: Any) -> Tensor:
-    """Validate the arguments and record the averages."""
-    check_dtype(name, input)
-    x = batched(name, input, rank)
-    sizes = _sizes(name, x, output_size)
-    # Equal windows are pooled; others are weighted sums.
-    pairs = list(zip(x.shape[2:], sizes, strict=True))
-    uneven = {axis: Taps.of(_averages(n, t)) for axis, (n, t) in enumerate(pairs, start=2) if n % t}
-    if all(n == 1 for n in sizes) and not (x.trace.is_compiled and not x.trace.training):
-        result = reduce(algorithm.reduction_mean, x, range(2, x.ndim))
-        return unbatched(result, input)
-    result = x
-    if len(uneven) < rank:
-        runs = [adaptive_runs(n, n if n % t else t) for n, t in pairs]
-        result, _ = pooled(x, algorithm.pooling_avg_exclude_padding, runs)
-    if uneven:
-        result = along_axes(result, uneven)
-    return unbatched(result, input)
-
-
-def _adaptive_max_pool(
-    name: str, rank: int, input: Tensor, output_size: Any, return_indices: bool
-) -> Tensor | tuple[Tensor, Tensor]:
-    check_dtype(name, input, INTEGERS)
-    x = batched(name, input, rank)
-    sizes = _sizes(name, x, output_size)
-    for n, t in zip(x.shape[2:], sizes, strict=True):
-        if t // math.gcd(n, t) > MOST_WINDOWS:
-            raise ValueError(
-                f"{name}: output_size must need at most {MOST_WINDOWS} kinds of windows, each is a "
-                f"step, got {t} for {n} elements: {t // math.gcd(n, t)}"
-            )
-    runs = [adaptive_runs(n, t) for n, t in zip(x.shape[2:], sizes, strict=True)]
-    return maxima(input, x, runs, return_indices)
-
-
-@operation
-def adaptive_avg_pool1d(
-    input: Tensor,
-    output_size: int | None,
-) -> Tensor:
-    """Average signals (N, C, W) or (C, W) over windows that cover them evenly."""
-    return adaptive_avg_pool("adaptive_avg_pool1d", 1, input, output_size)
-
-
-@operation
-def adaptive_avg_pool2d(
+def adaptive_avg_pool(
+    name: str,
+    rank: int,
     input: Tensor,
     output_size: int | None | tuple[int | None, ...],
 ) -> Tensor:
@@ -116,30 +71,30 @@ def adaptive_avg_pool2d(
     -----
     Source: oneDNN developer guide, "Pooling" if T divides H, else one weighted sum for each axis.
     """
-    return adaptive_avg_pool("adaptive_avg_pool2d", 2, input, output_size)
+    check_dtype(name, input)
+    x = batched(name, input, rank)
+    sizes = _sizes(name, x, output_size)
+    # Equal windows are pooled; others are weighted sums.
+    pairs = list(zip(x.shape[2:], sizes, strict=True))
+    uneven = {axis: Taps.of(_averages(n, t)) for axis, (n, t) in enumerate(pairs, start=2) if n % t}
+    if all(n == 1 for n in sizes) and not (x.trace.is_compiled and not x.trace.training):
+        result = reduce(algorithm.reduction_mean, x, range(2, x.ndim))
+        return unbatched(result, input)
+    result = x
+    if len(uneven) < rank:
+        runs = [adaptive_runs(n, n if n % t else t) for n, t in pairs]
+        result, _ = pooled(x, algorithm.pooling_avg_exclude_padding, runs)
+    if uneven:
+        result = along_axes(result, uneven)
+    return unbatched(result, input)
 
 
-@operation
-def adaptive_avg_pool3d(
-    input: Tensor,
-    output_size: int | None | tuple[int | None, ...],
-) -> Tensor:
-    """Average volumes (N, C, D, H, W) or (C, D, H, W) over windows that cover them evenly."""
-    return adaptive_avg_pool("adaptive_avg_pool3d", 3, input, output_size)
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = by_rank(adaptive_avg_pool)
 
 
-@operation
-def adaptive_max_pool1d(
-    input: Tensor,
-    output_size: int | None,
-    return_indices: bool = False,
-) -> Any:
-    """Return the maxima of signals (N, C, W) or (C, W) over windows that cover them evenly."""
-    return _adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size, return_indices)
-
-
-@operation
-def adaptive_max_pool2d(
+def adaptive_max_pool(
+    name: str,
+    rank: int,
     input: Tensor,
     output_size: int | None | tuple[int | None, ...],
     return_indices: bool = False,
@@ -179,18 +134,17 @@ def adaptive_max_pool2d(
     Source: oneDNN developer guide, "Pooling"; one pooling if T divides H and U divides W, else T /
     gcd(H, T) * U / gcd(W, U) interleaved ones.
     """
-    return _adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, return_indices)
+    check_dtype(name, input, INTEGERS)
+    x = batched(name, input, rank)
+    sizes = _sizes(name, x, output_size)
+    for n, t in zip(x.shape[2:], sizes, strict=True):
+        if t // math.gcd(n, t) > MOST_WINDOWS:
+            raise ValueError(
+                f"{name}: output_size must need at most {MOST_WINDOWS} kinds of windows, each is a "
+                f"step, got {t} for {n} elements: {t // math.gcd(n, t)}"
+            )
+    runs = [adaptive_runs(n, t) for n, t in zip(x.shape[2:], sizes, strict=True)]
+    return maxima(input, x, runs, return_indices)
 
 
-@operation
-def adaptive_max_pool3d(
-    input: Tensor,
-    output_size: int | None | tuple[int | None, ...],
-    return_indices: bool = False,
-) -> Any:
-    """Return the maxima of volumes (N, C, D, H, W) or (C, D, H, W) over evenly spread windows."""
-    return _adaptive_max_pool("adaptive_max_pool3d", 3, input, output_size, return_indices)
-
-
-describe(adaptive_avg_pool2d, adaptive_avg_pool1d, adaptive_avg_pool3d)
-describe(adaptive_max_pool2d, adaptive_max_pool1d, adaptive_max_pool3d)
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = by_rank(adaptive_max_pool)

@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.conv.windows import (
     Axis,
     Sizes,
     batched,
-    describe,
+    by_rank,
     per_axis,
     unbatched,
     whole_number,
@@ -22,35 +20,6 @@ from sycl_dnn.functional.conv.windows import (
 from sycl_dnn.functional.pool.windowed import check_dtype, plain_runs, pool_windows, pooled
 from sycl_dnn.trace.pointwise import eltwise, linear_map, mul
 from sycl_dnn.trace.values import Tensor
-
-
-def avg_pool(
-    name: str,
-    rank: int,
-    input: Tensor,
-    windows: tuple[Any, Any, Any],
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: Any = None,
-) -> Tensor:
-    """Validate the arguments and record the averages."""
-    check_dtype(name, input)
-    x = batched(name, input, rank)
-    axes, counts = pool_windows(name, x, *windows, 1, ceil_mode)
-    runs = [plain_runs(a, n) for a, n in zip(axes, counts, strict=True)]
-    if divisor_override is not None:
-        divisor = whole_number(divisor_override)
-        if not divisor:
-            raise ValueError(
-                f"{name}: divisor_override must be a whole number other than 0, got "
-                f"{divisor_override!r}"
-            )
-        result, _ = pooled(x, algorithm.pooling_avg_include_padding, runs)
-        return unbatched(linear_map(result, math.prod(a.kernel for a in axes) / divisor), input)
-    if not count_include_pad:
-        return unbatched(pooled(x, algorithm.pooling_avg_exclude_padding, runs)[0], input)
-    result, _ = pooled(x, algorithm.pooling_avg_include_padding, runs)
-    return unbatched(_without_overhang(result, axes, counts), input)
 
 
 def _without_overhang(result: Tensor, axes: list[Axis], counts: Sizes) -> Tensor:
@@ -66,22 +35,9 @@ def _without_overhang(result: Tensor, axes: list[Axis], counts: Sizes) -> Tensor
     return mul(result, result.trace.convert(literal, result.dtype))
 
 
-@operation
-def avg_pool1d(
-    input: Tensor,
-    kernel_size: int | tuple[int],
-    stride: int | tuple[int] | None = None,
-    padding: int | tuple[int] = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-) -> Tensor:
-    """Return the average of each window of signals (N, C, W) or (C, W)."""
-    windows = (kernel_size, stride, padding)
-    return avg_pool("avg_pool1d", 1, input, windows, ceil_mode, count_include_pad)
-
-
-@operation
-def avg_pool2d(
+def avg_pool(
+    name: str,
+    rank: int,
     input: Tensor,
     kernel_size: int | tuple[int, int],
     stride: int | tuple[int, int] | None = None,
@@ -126,45 +82,29 @@ def avg_pool2d(
     -----
     Source: oneDNN developer guide, "Pooling".
     """
-    windows = (kernel_size, stride, padding)
-    return avg_pool("avg_pool2d", 2, input, windows, ceil_mode, count_include_pad, divisor_override)
+    check_dtype(name, input)
+    x = batched(name, input, rank)
+    axes, counts = pool_windows(name, x, kernel_size, stride, padding, 1, ceil_mode)
+    runs = [plain_runs(a, n) for a, n in zip(axes, counts, strict=True)]
+    if divisor_override is not None:
+        divisor = whole_number(divisor_override)
+        if not divisor:
+            raise ValueError(
+                f"{name}: divisor_override must be a whole number other than 0, got "
+                f"{divisor_override!r}"
+            )
+        result, _ = pooled(x, algorithm.pooling_avg_include_padding, runs)
+        return unbatched(linear_map(result, math.prod(a.kernel for a in axes) / divisor), input)
+    if not count_include_pad:
+        return unbatched(pooled(x, algorithm.pooling_avg_exclude_padding, runs)[0], input)
+    result, _ = pooled(x, algorithm.pooling_avg_include_padding, runs)
+    return unbatched(_without_overhang(result, axes, counts), input)
 
 
-@operation
-def avg_pool3d(
-    input: Tensor,
-    kernel_size: int | tuple[int, int, int],
-    stride: int | tuple[int, int, int] | None = None,
-    padding: int | tuple[int, int, int] = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Tensor:
-    """Return the average of each window of volumes (N, C, D, H, W) or (C, D, H, W)."""
-    windows = (kernel_size, stride, padding)
-    return avg_pool("avg_pool3d", 3, input, windows, ceil_mode, count_include_pad, divisor_override)
+avg_pool1d, avg_pool2d, avg_pool3d = by_rank(avg_pool, absent_from_1d="divisor_override")
 
 
 # --- lp_pool1d, lp_pool2d, lp_pool3d
-
-
-def _lp_pool(
-    name: str,
-    rank: int,
-    input: Tensor,
-    norm_type: float,
-    kernel_size: Any,
-    stride: Any,
-    ceil_mode: bool,
-) -> Tensor:
-    """Validate the arguments and record the norms."""
-    power = float(norm_type)
-    if not power or not math.isfinite(power):
-        raise ValueError(f"{name}: norm_type must be finite and not 0, got {norm_type!r}")
-    raised = _power(input, power)
-    mean = avg_pool(name, rank, raised, (kernel_size, stride, 0), ceil_mode, True)
-    kernel = per_axis(name, "kernel_size", kernel_size, rank)
-    return _power(linear_map(mean, math.prod(kernel)), 1 / power)
 
 
 def _power(x: Tensor, power: float) -> Tensor:
@@ -176,20 +116,9 @@ def _power(x: Tensor, power: float) -> Tensor:
     return eltwise(x, algorithm.eltwise_pow, 1.0, power)
 
 
-@operation
-def lp_pool1d(
-    input: Tensor,
-    norm_type: float,
-    kernel_size: int | tuple[int],
-    stride: int | tuple[int] | None = None,
-    ceil_mode: bool = False,
-) -> Tensor:
-    """Return the norm of each window of signals (N, C, W) or (C, W)."""
-    return _lp_pool("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-@operation
-def lp_pool2d(
+def lp_pool(
+    name: str,
+    rank: int,
     input: Tensor,
     norm_type: float,
     kernel_size: int | tuple[int, int],
@@ -225,20 +154,13 @@ def lp_pool2d(
     -----
     Source: oneDNN developer guide, "Pooling" and "Eltwise".
     """
-    return _lp_pool("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
+    power = float(norm_type)
+    if not power or not math.isfinite(power):
+        raise ValueError(f"{name}: norm_type must be finite and not 0, got {norm_type!r}")
+    raised = _power(input, power)
+    mean = avg_pool(name, rank, raised, kernel_size, stride, 0, ceil_mode)
+    kernel = per_axis(name, "kernel_size", kernel_size, rank)
+    return _power(linear_map(mean, math.prod(kernel)), 1 / power)
 
 
-@operation
-def lp_pool3d(
-    input: Tensor,
-    norm_type: float,
-    kernel_size: int | tuple[int, int, int],
-    stride: int | tuple[int, int, int] | None = None,
-    ceil_mode: bool = False,
-) -> Tensor:
-    """Return the norm of each window of volumes (N, C, D, H, W) or (C, D, H, W)."""
-    return _lp_pool("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-describe(avg_pool2d, avg_pool1d, avg_pool3d)
-describe(lp_pool2d, lp_pool1d, lp_pool3d)
+lp_pool1d, lp_pool2d, lp_pool3d = by_rank(lp_pool)

@@ -10,13 +10,12 @@ from typing import Any
 import dpnp
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.elementwise import check_same_shape
 from sycl_dnn.functional.arithmetic.operands import check_unpacked
 from sycl_dnn.functional.conv.windows import (
     Sizes,
     batched,
-    describe,
+    by_rank,
     per_axis,
     unbatched,
     whole_number,
@@ -43,23 +42,6 @@ from sycl_dnn.trace.views import number, reshape
 
 #: Supported integer dtypes.
 INTEGERS = ("int8", "uint8", "int32")
-
-
-def _max_pool(
-    name: str,
-    rank: int,
-    input: Tensor,
-    windows: tuple[Any, ...],
-    return_indices: bool,
-) -> Tensor | tuple[Tensor, Tensor]:
-    """Validate the arguments; record the maxima and, if requested, their indices."""
-    check_dtype(name, input, INTEGERS)
-    x = batched(name, input, rank)
-    axes, counts = pool_windows(name, x, *windows)
-    runs = [plain_runs(a, n) for a, n in zip(axes, counts, strict=True)]
-    if any(r.source.length < 1 for r in itertools.chain(*runs)):
-        raise ValueError(f"{name}: dilation must leave every window an element of the input")
-    return maxima(input, x, runs, return_indices)
 
 
 def _in_memory_of(input: Tensor, indices: Tensor) -> Tensor:
@@ -122,23 +104,9 @@ def _last_nan(first: Node, last: Node) -> Node:
     return where(GE(last, full(0, last.shape, "int32")), cast(last, "int64"), first)
 
 
-@operation
-def max_pool1d(
-    input: Tensor,
-    kernel_size: int | tuple[int],
-    stride: int | tuple[int] | None = None,
-    padding: int | tuple[int] = 0,
-    dilation: int | tuple[int] = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """Return the largest element of each window of signals (N, C, W) or (C, W)."""
-    windows = (kernel_size, stride, padding, dilation, ceil_mode)
-    return _max_pool("max_pool1d", 1, input, windows, return_indices)
-
-
-@operation
-def max_pool2d(
+def max_pool(
+    name: str,
+    rank: int,
     input: Tensor,
     kernel_size: int | tuple[int, int],
     stride: int | tuple[int, int] | None = None,
@@ -191,23 +159,16 @@ def max_pool2d(
     Source: oneDNN developer guide, "Pooling". Dilated windows are pooled as interleaved dense ones,
     since oneDNN's dilated pooling is slow.
     """
-    windows = (kernel_size, stride, padding, dilation, ceil_mode)
-    return _max_pool("max_pool2d", 2, input, windows, return_indices)
+    check_dtype(name, input, INTEGERS)
+    x = batched(name, input, rank)
+    axes, counts = pool_windows(name, x, kernel_size, stride, padding, dilation, ceil_mode)
+    runs = [plain_runs(a, n) for a, n in zip(axes, counts, strict=True)]
+    if any(r.source.length < 1 for r in itertools.chain(*runs)):
+        raise ValueError(f"{name}: dilation must leave every window an element of the input")
+    return maxima(input, x, runs, return_indices)
 
 
-@operation
-def max_pool3d(
-    input: Tensor,
-    kernel_size: int | tuple[int, int, int],
-    stride: int | tuple[int, int, int] | None = None,
-    padding: int | tuple[int, int, int] = 0,
-    dilation: int | tuple[int, int, int] = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """Return the largest element of each window of volumes (N, C, D, H, W) or (C, D, H, W)."""
-    windows = (kernel_size, stride, padding, dilation, ceil_mode)
-    return _max_pool("max_pool3d", 3, input, windows, return_indices)
+max_pool1d, max_pool2d, max_pool3d = by_rank(max_pool)
 
 
 # --- max_unpool1d, max_unpool2d, max_unpool3d
@@ -249,38 +210,9 @@ def _check(name: str, rank: int, input: Tensor, indices: Tensor) -> None:
     check_same_shape(name, "input", "indices", input, indices)
 
 
-def _max_unpool(
-    name: str, rank: int, input: Tensor, indices: Tensor, windows: tuple[Any, ...], output_size: Any
-) -> Tensor:
-    _check(name, rank, input, indices)
-    kernel, stride, padding = windows
-    kernel = per_axis(name, "kernel_size", kernel, rank)
-    stride = kernel if stride is None else per_axis(name, "stride", stride, rank)
-    padding = per_axis(name, "padding", padding, rank, 0)
-    sizes = _sizes(name, input, (kernel, stride, padding), output_size)
-    batch, length = input.shape[:-rank], math.prod(sizes)
-    flat = (math.prod(batch), math.prod(input.shape[-rank:]))
-    canvas = zeros(input.trace, (flat[0], length), input.dtype)
-    result = written(canvas, reshape(input, flat), reshape(indices, flat), 1)
-    return reshape(result, (*batch, *sizes))
-
-
-@operation
-def max_unpool1d(
-    input: Tensor,
-    indices: dpnp.ndarray,
-    kernel_size: int | tuple[int],
-    stride: int | tuple[int] | None = None,
-    padding: int | tuple[int] = 0,
-    output_size: tuple[int, ...] | None = None,
-) -> Tensor:
-    """Invert ``max_pool1d`` for signals (N, C, W) or (C, W)."""
-    windows = (kernel_size, stride, padding)
-    return _max_unpool("max_unpool1d", 1, input, indices, windows, output_size)
-
-
-@operation
-def max_unpool2d(
+def max_unpool(
+    name: str,
+    rank: int,
     input: Tensor,
     indices: dpnp.ndarray,
     kernel_size: int | tuple[int, int],
@@ -319,23 +251,16 @@ def max_unpool2d(
     -----
     The gradient is gathered at the indices.
     """
-    windows = (kernel_size, stride, padding)
-    return _max_unpool("max_unpool2d", 2, input, indices, windows, output_size)
+    _check(name, rank, input, indices)
+    kernel = per_axis(name, "kernel_size", kernel_size, rank)
+    strides = kernel if stride is None else per_axis(name, "stride", stride, rank)
+    pads = per_axis(name, "padding", padding, rank, 0)
+    sizes = _sizes(name, input, (kernel, strides, pads), output_size)
+    batch, length = input.shape[:-rank], math.prod(sizes)
+    flat = (math.prod(batch), math.prod(input.shape[-rank:]))
+    canvas = zeros(input.trace, (flat[0], length), input.dtype)
+    result = written(canvas, reshape(input, flat), reshape(indices, flat), 1)
+    return reshape(result, (*batch, *sizes))
 
 
-@operation
-def max_unpool3d(
-    input: Tensor,
-    indices: dpnp.ndarray,
-    kernel_size: int | tuple[int, int, int],
-    stride: int | tuple[int, int, int] | None = None,
-    padding: int | tuple[int, int, int] = 0,
-    output_size: tuple[int, ...] | None = None,
-) -> Tensor:
-    """Invert ``max_pool3d`` for volumes (N, C, D, H, W) or (C, D, H, W)."""
-    windows = (kernel_size, stride, padding)
-    return _max_unpool("max_unpool3d", 3, input, indices, windows, output_size)
-
-
-describe(max_pool2d, max_pool1d, max_pool3d)
-describe(max_unpool2d, max_unpool1d, max_unpool3d)
+max_unpool1d, max_unpool2d, max_unpool3d = by_rank(max_unpool)
