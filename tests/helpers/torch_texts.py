@@ -5,37 +5,6 @@ from torch_network_texts import NETWORKS
 
 #: By name: the text, which defines ``Net``, and the shapes of the inputs (``int`` for indices).
 TEXTS = {
-    "mlp": (
-        """
-class Net(nn.Module):
-    def __init__(self, d=6, hidden=8):
-        super(Net, self).__init__()
-        self.fc1 = nn.Linear(d, hidden)
-        self.fc2 = nn.Linear(hidden, 3)
-
-    def forward(self, x):
-        x = x.view(x.size(0), -1)
-        return F.log_softmax(self.fc2(torch.relu(self.fc1(x))), dim=1)
-""",
-        [(4, 2, 3)],
-    ),
-    "lenet": (
-        """
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.features = nn.Sequential(
-            nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(inplace=True), nn.MaxPool2d(2),
-            nn.Conv2d(4, 8, kernel_size=3), nn.ReLU(inplace=True), nn.AdaptiveAvgPool2d((2, 2)))
-        self.classifier = nn.Linear(32, 5)
-
-    def forward(self, x):
-        x = self.features(x)
-        x = torch.flatten(x, 1)
-        return self.classifier(x)
-""",
-        [(2, 1, 10, 10)],
-    ),
     "resnet block": (
         """
 class BasicBlock(nn.Module):
@@ -71,47 +40,6 @@ class Net(nn.Module):
         return x.mean(dim=(2, 3))
 """,
         [(3, 2, 8, 8)],
-    ),
-    "squeeze and excitation": (
-        """
-class Net(nn.Module):
-    def __init__(self, channel=8, reduction=4):
-        super().__init__()
-        self.avg_pool = nn.AdaptiveAvgPool2d(1)
-        self.fc = nn.Sequential(nn.Linear(channel, channel // reduction, bias=False), nn.ReLU(),
-                                nn.Linear(channel // reduction, channel, bias=False), nn.Sigmoid())
-
-    def forward(self, x):
-        b, c, _, _ = x.size()
-        y = self.avg_pool(x).view(b, c)
-        y = self.fc(y).view(b, c, 1, 1)
-        return x * y.expand_as(x)
-""",
-        [(2, 8, 4, 4)],
-    ),
-    "causal attention": (
-        """
-class Net(nn.Module):
-    def __init__(self, n_embd=8, n_head=2, block=16):
-        super().__init__()
-        self.c_attn = nn.Linear(n_embd, 3 * n_embd)
-        self.c_proj = nn.Linear(n_embd, n_embd)
-        self.n_head, self.n_embd = n_head, n_embd
-        self.register_buffer("bias", torch.tril(torch.ones(1, 1, block, block)))
-
-    def forward(self, x):
-        B, T, C = x.size()
-        q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
-        k = k.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
-        q = q.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
-        v = v.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
-        att = (q @ k.transpose(-2, -1)) * (1.0 / k.size(-1) ** 0.5)
-        att = att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))
-        y = F.softmax(att, dim=-1) @ v
-        y = y.transpose(1, 2).contiguous().view(B, T, C)
-        return self.c_proj(y)
-""",
-        [(2, 5, 8)],
     ),
     "gpt": (
         """
@@ -162,26 +90,6 @@ class Net(nn.Module):
 """,
         [(3, 5)],
     ),
-    "rms norm": (
-        """
-class RMSNorm(torch.nn.Module):
-    def __init__(self, dim: int, eps: float = 1e-6):
-        super().__init__()
-        self.eps = eps
-        self.weight = nn.Parameter(torch.ones(dim))
-
-    def _norm(self, x):
-        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)
-
-    def forward(self, x):
-        output = self._norm(x.float()).type_as(x)
-        return output * self.weight
-
-
-Net = lambda: RMSNorm(6)
-""",
-        [(2, 3, 6)],
-    ),
     "statistics": (
         """
 class Net(nn.Module):
@@ -207,42 +115,6 @@ class Net(nn.Module):
         return x - self.average
 """,
         [(3, 4)],
-    ),
-    "unet": (
-        """
-def block(cin, cout):
-    return nn.Sequential(nn.Conv2d(cin, cout, 3, padding=1), nn.GroupNorm(2, cout), nn.SiLU())
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.down1, self.down2 = block(1, 4), block(4, 8)
-        self.up = nn.ConvTranspose2d(8, 4, 2, stride=2)
-        self.out = block(8, 2)
-        self.pool = nn.MaxPool2d(2)
-
-    def forward(self, x):
-        a = self.down1(x)
-        b = self.down2(self.pool(a))
-        return self.out(torch.cat((self.up(b), a), 1))
-""",
-        [(1, 1, 8, 8)],
-    ),
-    "autoencoder": (
-        """
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.encoder = nn.Sequential(nn.Flatten(), nn.Linear(16, 6), nn.GELU(), nn.Linear(6, 4))
-        self.decoder = nn.Sequential(nn.Linear(2, 16), nn.Sigmoid(), nn.Unflatten(1, (4, 4)))
-
-    def forward(self, x):
-        mu, logvar = self.encoder(x).chunk(2, dim=1)
-        kl = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
-        return self.decoder(mu), kl
-""",
-        [(3, 4, 4)],
     ),
     "several inputs and results": (
         """
@@ -283,39 +155,6 @@ class Net(nn.Module):
         return (x @ self.weight.transpose(0, 1)).t() + self.weight.T[:1, 0]
 """,
         [(2, 4)],
-    ),
-    "convolution over time": (
-        """
-class Net(nn.Module):
-    def __init__(self, channels=4, k=3):
-        super().__init__()
-        self.pad = (k - 1) * 2
-        self.conv = nn.Conv1d(channels, channels, k, dilation=2)
-        self.norm = nn.BatchNorm1d(channels)
-
-    def forward(self, x):
-        y = F.pad(x.transpose(1, 2), (self.pad, 0))
-        return self.norm(self.conv(y)).transpose(1, 2) + x
-""",
-        [(2, 7, 4)],
-    ),
-    "sine positions": (
-        """
-import math
-
-
-class Net(nn.Module):
-    def __init__(self, d_model=6, max_len=10):
-        super().__init__()
-        position = torch.arange(max_len).unsqueeze(1) if hasattr(torch, "Tensor") else None
-        self.factor = math.sqrt(d_model)
-        self.register_buffer("pe", torch.ones(max_len, d_model), persistent=False)
-        self.dropout = nn.Dropout(p=0.0)
-
-    def forward(self, x):
-        return self.dropout(x * self.factor + self.pe[: x.size(1)].unsqueeze(0))
-""",
-        [(2, 4, 6)],
     ),
     "initialized by hand": (
         """
@@ -359,36 +198,6 @@ class Net(nn.Module):
         return x + self.conv(x)
 """,
         [(2, 4, 5, 5)],
-    ),
-    "upsampling head": (
-        """
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv2d(3, 8, 3, padding=1)
-        self.shuffle = nn.PixelShuffle(2)
-
-    def forward(self, x):
-        up = F.interpolate(x, scale_factor=2, mode="nearest")
-        y = self.shuffle(F.leaky_relu(self.conv(x), 0.2))
-        return torch.clamp(y + up[:, :2], min=-1.0, max=1.0)
-""",
-        [(1, 3, 4, 4)],
-    ),
-    "distances": (
-        """
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.body = nn.Linear(4, 4)
-
-    def forward(self, a, b):
-        a, b = F.normalize(self.body(a), dim=-1), F.normalize(self.body(b), dim=-1)
-        sim = torch.einsum("nd,md->nm", a, b)
-        best = sim.argmax(dim=1)
-        return sim.softmax(-1), torch.where(sim > 0, sim, torch.zeros_like(sim)), best
-""",
-        [(3, 4), (3, 4)],
     ),
     **NETWORKS,
 }

@@ -170,14 +170,3 @@ def test_values_in_one_program_need_no_dpnp(on_queue):
     np.testing.assert_allclose(
         run(x).asnumpy(), np.floor(np.sin(a) * 3) + special.erf(a), rtol=1e-5, atol=1e-5
     )
-
-
-def test_gradients_of_any_order_and_of_both_operands(on_queue):
-    x, y = on_queue(np.float32(0.7)), on_queue(np.float32(1.3))
-    third = F.sin
-    for _ in range(3):
-        third = sycl_dnn.grad(third)
-    np.testing.assert_allclose(float(third(x)), -np.cos(0.7), rtol=1e-5)
-    by_x, by_y = sycl_dnn.grad(lambda x, y: F.atan2(x, y), (0, 1))(x, y)
-    n = 0.7**2 + 1.3**2
-    np.testing.assert_allclose([float(by_x), float(by_y)], [1.3 / n, -0.7 / n], rtol=1e-5)

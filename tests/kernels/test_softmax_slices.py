@@ -92,31 +92,6 @@ def test_special_values(queue, length, is_inner):
     assert np.abs(y[5] - 1 / length).max() < 1e-7
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("shape", "axis"), [((1, 3, 9), 1), ((1, 9, 10), 2)])
-def test_second_derivative(queue, shape, axis):
-    values = np.random.default_rng(1).standard_normal(shape)
-
-    def slope(x):
-        return sycl_dnn.grad(lambda x: F.sum(F.mul(F.softmax(x, axis), F.softmax(x, axis))))(x)
-
-    with sycl_dnn.kernel_mode("always"):
-        made = host(sycl_dnn.grad(lambda x: F.sum(F.square(slope(x))))(placed(values, queue)))
-
-    def penalty(x):
-        y = np.exp(x) / np.exp(x).sum(axis, keepdims=True)
-        first = y * (2 * y - (2 * y * y).sum(axis, keepdims=True))
-        return (first**2).sum(axis, keepdims=True)
-
-    step, found = 1e-5, np.empty_like(values)
-    for place in range(shape[axis]):
-        at = np.zeros_like(values)
-        index = (slice(None),) * axis + (slice(place, place + 1),)
-        at[index] = step
-        found[index] = (penalty(values + at) - penalty(values - at)) / (2 * step)
-    assert error(made, found) < 1e-4
-
-
 def test_compiled_functions_keep_the_softmax_primitive_before_products(queue):
     """Attention is recognized by it, and a product makes whole rows NaN."""
     x = placed(np.random.default_rng(2).standard_normal((2, 5, 16)), queue)

@@ -126,17 +126,3 @@ def test_dropout_zeroes_and_scales(use_host_scalars, engine, stream):
     np.testing.assert_array_equal(first, np.where(kept, 2.0 * K, 0))
     assert 0 < kept.sum() < M * N
     np.testing.assert_array_equal(run(pd, stream, **ones, **values, attr_dropout_mask=mask), first)
-
-
-def test_both_scratchpad_modes_run(engine, stream):
-    ones = {"src": np.ones((M, K), "f4"), "weights": np.ones((K, N), "f4")}
-    for mode in dnnl.scratchpad_mode:
-        actual = run(matmul(engine, attr_of(("set_scratchpad_mode", mode))), stream, **ones)
-        assert (actual == K).all()
-
-
-@pytest.mark.parametrize("mode", list(dnnl.fpmath_mode), ids=lambda m: m.name)
-def test_math_modes_are_accepted(mode, engine, stream):
-    ones = {"src": np.ones((M, K), "f4"), "weights": np.ones((K, N), "f4")}
-    actual = run(matmul(engine, attr_of(("set_fpmath_mode", mode))), stream, **ones)
-    assert (actual == K).all()

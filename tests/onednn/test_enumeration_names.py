@@ -2,7 +2,6 @@
 """Wherever an enumeration is expected, a member's name is accepted."""
 
 import dpnp
-import numpy as np
 import pytest
 
 from sycl_dnn import InvalidArguments
@@ -87,19 +86,3 @@ def test_queries_settings_and_arrays(engine):
 def test_graphs_take_names_too():
     assert OpGraph("cpu", "bf16").get_fpmath_mode()[0] is dnnl.fpmath_mode.bf16
     assert Graph("cpu") is not None
-
-
-def test_a_primitive_by_names_computes(engine, stream):
-    x = np.array([[-1.0, 2.0], [3.0, -4.0]], np.float32)
-    src = dnnl.Memory.from_array(dpnp.asarray(x, sycl_queue=engine.sycl_queue), engine)
-    dst = dnnl.Memory(src.desc, engine)
-    pd = dnnl.eltwise_forward(
-        engine,
-        prop_kind="forward_inference",
-        algorithm="eltwise_relu",
-        src=src.desc,
-        dst=src.desc,
-        alpha=0.5,
-    )
-    dnnl.Primitive(pd).execute(stream, {"src": src, "dst": dst}).wait()
-    assert (dpnp.asnumpy(dst.to_array()) == np.where(x > 0, x, 0.5 * x)).all()

@@ -8,27 +8,20 @@ import sys
 
 import numpy as np
 import pytest
-from descriptors import require
 from small_matmul import (
     ALG,
     ALL_OPS,
-    F32,
-    K,
     M,
     N,
     T,
-    array_memory,
     attr_of,
     desc,
-    download,
     matmul,
     ops_of,
-    run,
 )
 
 from sycl_dnn import OutOfMemory
 from sycl_dnn import onednn as dnnl
-from sycl_dnn.tools.cases import storage
 
 
 def relu(x):
@@ -36,58 +29,6 @@ def relu(x):
 
 
 ROW, CONDITION = np.arange(N, dtype="f4").reshape(1, N), np.arange(M * N).reshape(M, N) % 2
-#: post-ops, their operands, the result from the product
-CHAINS = {
-    "sum": ([("append_sum",)], {}, lambda x: x + 3),
-    "scaled sum": ([("append_sum", 2.0)], {}, lambda x: x + 6),
-    "eltwise": ([("append_eltwise", ALG.eltwise_relu)], {}, relu),
-    "eltwise with alpha": (
-        [("append_eltwise", ALG.eltwise_relu, 0.5)], {}, lambda x: np.where(x > 0, x, x / 2),
-    ),
-    "linear": ([("append_eltwise", ALG.eltwise_linear, 2.0, 1.0)], {}, lambda x: 2 * x + 1),
-    "binary add": (
-        [("append_binary", ALG.binary_add, desc(1, N))], {"attr_post_op_0_src_1": ROW},
-        lambda x: x + ROW,
-    ),
-    "binary max": (
-        [("append_binary", ALG.binary_max, desc(1, 1))],
-        {"attr_post_op_0_src_1": np.full((1, 1), 5, "f4")}, lambda x: np.maximum(x, 5),
-    ),
-    "prelu": (
-        [("append_prelu", 2)], {"attr_post_op_0_weights": ROW[0]},
-        lambda x: np.where(x > 0, x, x * ROW),
-    ),
-    "select": (
-        [("append_binary", ALG.binary_select, desc(1, N), desc(M, N, data_type=T.s8))],
-        {"attr_post_op_0_src_1": ROW, "attr_post_op_0_src_2": CONDITION.astype("i1")},
-        lambda x: np.where(CONDITION, x, ROW),
-    ),
-    "chain": (
-        [("append_eltwise", ALG.eltwise_relu), ("append_sum", -1.0),
-         ("append_binary", ALG.binary_mul, desc(1, N)), ("append_eltwise", ALG.eltwise_square)],
-        {"attr_post_op_2_src_1": ROW}, lambda x: ((relu(x) - 3) * ROW) ** 2,
-    ),
-    "chain in another order": (
-        [("append_binary", ALG.binary_mul, desc(1, N)), ("append_sum", -1.0),
-         ("append_eltwise", ALG.eltwise_relu)],
-        {"attr_post_op_0_src_1": ROW}, lambda x: relu(x * ROW - 3),
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", CHAINS)
-def test_post_ops_compute_as_numpy(case, engine, stream):
-    calls, operands, function = CHAINS[case]
-    rng = np.random.default_rng(0)
-    src, weights = (rng.integers(-3, 4, s).astype("f4") for s in ((M, K), (K, N)))
-    attr = attr_of(("set_post_ops", ops_of(*calls)))
-    pd = matmul(engine, attr, allow_empty=True)
-    require(pd, engine, f"matmul with the post-op {case}")
-    names = {n for n in dnnl.Primitive(pd).arguments if n.startswith("attr_")}
-    assert names == set(operands)
-    dst = array_memory(np.full((M, N), 3, "f4"), engine)
-    actual = run(pd, stream, src=src, weights=weights, dst=dst, **operands)
-    np.testing.assert_allclose(actual, function(src @ weights), rtol=1e-5)
 
 
 def test_operand_of_any_layout_is_chosen_by_the_primitive(engine):
@@ -96,35 +37,6 @@ def test_operand_of_any_layout_is_chosen_by_the_primitive(engine):
     chosen = pd.desc_of("attr_post_op_0_src_1")
     assert chosen.format_kind is dnnl.format_kind.blocked
     assert chosen.dims == (M, N)
-
-
-def test_depthwise_convolution_follows(engine, stream):
-    attr = attr_of(("set_post_ops", ops_of(("append_dw", F32, F32, F32, 3, 1, 1))))
-    x = desc(2, 8, 6, 6, tag="any")
-    pd = dnnl.convolution_forward(
-        engine, prop_kind=dnnl.prop_kind.forward_inference, algorithm=ALG.convolution_direct,
-        src=x, weights=desc(8, 8, 1, 1, tag="any"), dst=x, strides=(1, 1), padding_l=(0, 0),
-        padding_r=(0, 0), attr=attr, allow_empty=True,
-    )  # fmt: skip
-    require(pd, engine, "convolution with a depthwise post-op")
-    rng = np.random.default_rng(0)
-    src = rng.integers(-3, 4, (2, 8, 6, 6)).astype("f4")
-    pointwise = rng.integers(-3, 4, (8, 8, 1, 1)).astype("f4")
-    depthwise, bias = rng.integers(-3, 4, (8, 1, 1, 3, 3)).astype("f4"), np.arange(8, dtype="f4")
-    inputs = {"src": src, "weights": pointwise, "attr_post_op_dw_weights": depthwise}
-    inputs["attr_post_op_dw_bias"] = bias
-    primitive = dnnl.Primitive(pd)
-    args = {
-        n: storage.write(v, primitive.arguments[n]["desc"], stream).memory
-        for n, v in inputs.items()
-    }
-    args["dst"] = dnnl.Memory(pd.dst_desc, engine)
-    primitive.execute(stream, args).wait()
-    middle = np.einsum("nchw,oc->nohw", src, pointwise[:, :, 0, 0])
-    padded = np.pad(middle, ((0, 0), (0, 0), (1, 1), (1, 1)))
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
-    expected = np.einsum("nchwij,cij->nchw", windows, depthwise[:, 0, 0]) + bias[:, None, None]
-    np.testing.assert_allclose(download(args["dst"], stream), expected, rtol=1e-5)
 
 
 def test_post_ops_are_a_list_of_calls():
