@@ -39,10 +39,7 @@ _TEXT = """out : dpnp.ndarray or Array, optional
 """
 _BEFORE = "\nReturns\n-------"
 #: The first line of an entry for parameters.
-_PARAMETER = re.compile(r"\*?\w+(, \*?\w+)* : ")
-#: How bodies abbreviate the sections of their docstrings, and the entries of errors there.
-_SECTION = re.compile(r"(Returns|Raises|Notes): (.*)")
-_ERROR = re.compile(r"(\w+(?:, \w+)*): (.+)")
+_PARAMETER = re.compile(r"\*?\w+(, \w+)* : ")
 
 
 class Function(Protocol[P, R]):
@@ -73,7 +70,6 @@ def takes_out(signature: inspect.Signature) -> bool:
 
 def with_out(function: Callable[..., Any], body: Callable[..., Any]) -> None:
     """Give ``function`` the signature and text of ``body``, ``out`` among its parameters."""
-    write_out(function)
     signature = inspect.signature(body)
     parameters = [p for p in signature.parameters.values() if p.name != "_stacklevel"]
     if takes_out(signature) and "out" not in signature.parameters:
@@ -96,8 +92,7 @@ def _bare(annotation: Any) -> Any:
 
 
 def show_arrays(function: Callable[..., Any]) -> None:
-    """Annotate and describe a function that is not an operation as ``with_out`` does those."""
-    write_out(function)
+    """Annotate a function that is not itself an operation as ``with_out`` does operations."""
     notes = function.__annotations__
     notes.update({name: _bare(note) for name, note in notes.items()})
 
@@ -107,25 +102,6 @@ def describe_out(function: Callable[..., Any]) -> None:
     text = inspect.cleandoc(function.__doc__ or "")
     if text.count(_BEFORE) == 1 and "\nout : " not in text:
         function.__doc__ = text.replace(_BEFORE, _TEXT + _BEFORE)
-
-
-def write_out(function: Callable[..., Any]) -> None:
-    """Give a docstring NumPy's headings, which the source of functions abbreviates.
-
-    There, entries of parameters follow the summary, then lines such as ``Returns: array`` and
-    ``Raises: ValueError: The shapes differ.``
-    """
-    text = inspect.getdoc(function) or ""
-    lines: list[str] = []
-    section = "Parameters" if "Parameters\n---" in text else ""
-    for line in text.splitlines():
-        opening = _SECTION.fullmatch(line)
-        if opening or (not section and _PARAMETER.match(line)):
-            section, line = opening.groups() if opening else ("Parameters", line)
-            lines += [""] * bool(lines and lines[-1]) + [section, "-" * len(section)]
-        error = _ERROR.fullmatch(line) if section == "Raises" else None
-        lines += [error[1], f"    {error[2]}"] if error else [line]
-    function.__doc__ = "\n".join(lines) or None
 
 
 def sections(body: Callable[..., Any]) -> tuple[str, str]:

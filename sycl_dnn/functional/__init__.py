@@ -279,10 +279,10 @@ from sycl_dnn.functional.vision.grids import affine_grid, grid_sample
 from sycl_dnn.trace import functions
 
 functions.provide(sys.modules[__name__], selected)
+docstring_examples.attach(globals())
+
 for _function in filter(inspect.isfunction, list(globals().values())):
     _show_arrays(_function)
-
-docstring_examples.attach(globals())
 
 #: The functions above, and ``QuantizedTensor``.
 __all__ = sorted(n for n, value in globals().items() if callable(value) and n[0] != "_")

@@ -296,6 +296,8 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """Return ``softmax(scale * query @ key.T + mask) @ value``.
 
+    Parameters
+    ----------
     query : array (*B, L, E)
         float32, bfloat16 or float16; the batch shapes broadcast.
     key : array (*B, S, E)
@@ -312,13 +314,24 @@ def scaled_dot_product_attention(
     enable_gqa : bool
         The head axis (third from the end) of ``query`` may be a multiple of that of ``key`` and
         ``value``; neighboring query heads then share a head.
-    Returns: array (*B, L, F)
+
+    Returns
+    -------
+    array (*B, L, F)
         Same dtype as ``query``.
-    Raises: ValueError: Shapes do not match, or ``dropout_p`` is not a probability.
-    TypeError: Dtypes differ or are not floating point.
-    Notes: A query whose scores are all minus infinity gives NaN; with ``set_nan("propagate")`` it
-    gives zeros, like a masked one. Infinite and NaN scores hidden only by ``is_causal`` give NaN;
-    with that setting they are ignored.
+
+    Raises
+    ------
+    ValueError
+        Shapes do not match, or ``dropout_p`` is not a probability.
+    TypeError
+        Dtypes differ or are not floating point.
+
+    Notes
+    -----
+    A query whose scores are all minus infinity gives NaN; with ``set_nan("propagate")`` it gives
+    zeros, like a masked one. Infinite and NaN scores hidden only by ``is_causal`` give NaN; with
+    that setting they are ignored.
 
     Scores are materialized in float32: L * S per head, or about an eighth of that if only
     ``is_causal`` is set and L >= 1024; gradients keep all of them.

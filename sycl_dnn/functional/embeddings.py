@@ -82,6 +82,8 @@ def embedding(
 ) -> Tensor:
     """Look up rows of a table by index.
 
+    Parameters
+    ----------
     input : array (*S) of int32 or int64
         Row indices, 0 to V - 1. Out-of-range ones, including negative ones, give rows of NaN (zeros
         in integer tables) and do not contribute to the gradient. The call does not wait.
@@ -93,11 +95,22 @@ def embedding(
     max_norm, norm_type, sparse
         Only ``max_norm=None`` and ``sparse=False`` are supported: the table is never modified, and
         its gradient is dense.
-    Returns: array (*S, D)
-    Raises: TypeError: ``input`` is not an integer array, or ``weight`` is 4-bit.
-    ValueError: ``weight`` is not a matrix, or ``padding_idx`` is out of range.
-    Notes: Both directions are generated kernels; the gradient is accumulated in the order of
-    ``input`` and is therefore deterministic. Source: ``torch.nn.functional.embedding``.
+
+    Returns
+    -------
+    array (*S, D)
+
+    Raises
+    ------
+    TypeError
+        ``input`` is not an integer array, or ``weight`` is 4-bit.
+    ValueError
+        ``weight`` is not a matrix, or ``padding_idx`` is out of range.
+
+    Notes
+    -----
+    Both directions are generated kernels; the gradient is accumulated in the order of ``input`` and
+    is therefore deterministic. Source: ``torch.nn.functional.embedding``.
     """
     _check_embedding(input, weight, max_norm=max_norm, sparse=sparse)
     n = weight.shape[0]
@@ -128,15 +141,25 @@ def _one_hot(input, num_classes):
 def one_hot(input: dpnp.ndarray, num_classes: int = -1) -> dpnp.ndarray:
     """Return one-hot vectors of class indices.
 
+    Parameters
+    ----------
     input : array (*S) of int32 or int64
         Class indices, starting at 0.
     num_classes : int
         -1: one more than the largest class. Finding it waits for the device, which is impossible in
         a trace.
-    Returns: array (*S, num_classes) of int64
+
+    Returns
+    -------
+    array (*S, num_classes) of int64
         All zeros for an index outside [0, num_classes).
-    Raises: TypeError: ``input`` is not an integer array.
-    ValueError: ``num_classes`` is neither positive nor -1, or is -1 for an empty array.
+
+    Raises
+    ------
+    TypeError
+        ``input`` is not an integer array.
+    ValueError
+        ``num_classes`` is neither positive nor -1, or is -1 for an empty array.
     """
     if num_classes == -1 and isinstance(input, dpnp.ndarray):
         if not input.size:

@@ -68,6 +68,8 @@ def _of_selu(input: Tensor, seed: Tensor, p: float, name: str, of_features: bool
 
 _TEXT = """{summary}
 
+Parameters
+----------
 input : array {shape}
     float32, bfloat16 or float16; float64 if the device supports it.
 p : float
@@ -80,10 +82,21 @@ seed : int or Seed, optional
     As for ``dropout``.
 out : array, optional
     Overwritten and returned; shape and dtype of the input.
-Returns: array {shape}
-Raises: TypeError: The dtype is not floating point, or ``seed`` is not an integer.
-ValueError: ``p`` is not in [0, 1], or the input has a different number of axes.
-Notes: {notes}Source: ``torch.nn.functional.{name}``.
+
+Returns
+-------
+array {shape}
+
+Raises
+------
+TypeError
+    The dtype is not floating point, or ``seed`` is not an integer.
+ValueError
+    ``p`` is not in [0, 1], or the input has a different number of axes.
+
+Notes
+-----
+{notes}Source: ``torch.nn.functional.{name}``.
 """
 _DROPS = "Zero whole channels with probability ``p``; scale the others by ``1 / (1 - p)``."
 _FLAT = "An input of three axes is (N, C, W), as in torch.\n\n"
@@ -181,6 +194,8 @@ def gumbel_softmax(
 ) -> Tensor:
     """Sample from a categorical distribution along an axis, differentiably.
 
+    Parameters
+    ----------
     logits : array (*)
         Unnormalized log-probabilities; float32, bfloat16 or float16, and float64 if the device
         supports it.
@@ -196,11 +211,22 @@ def gumbel_softmax(
         As for ``dropout``: equal seeds give equal samples; by default each call draws new ones.
     out : array, optional
         Overwritten and returned; shape and dtype of ``logits``.
-    Returns: array (*)
+
+    Returns
+    -------
+    array (*)
         Sums to 1 along ``dim``.
-    Raises: TypeError: The dtype is not floating point, or ``seed`` is not an integer.
-    ValueError: ``tau`` is not positive, or there is no such axis.
-    Notes: Source: Jang et al., "Categorical Reparameterization with Gumbel-Softmax", 2016;
+
+    Raises
+    ------
+    TypeError
+        The dtype is not floating point, or ``seed`` is not an integer.
+    ValueError
+        ``tau`` is not positive, or there is no such axis.
+
+    Notes
+    -----
+    Source: Jang et al., "Categorical Reparameterization with Gumbel-Softmax", 2016;
     ``torch.nn.functional.gumbel_softmax``.
     """
     if not tau > 0:

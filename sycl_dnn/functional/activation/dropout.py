@@ -220,6 +220,8 @@ def dropout(
 ) -> Tensor:
     """Zero elements at random with probability ``p``; scale the others by ``1 / (1 - p)``.
 
+    Parameters
+    ----------
     input : dpnp.ndarray or Array (*)
         float32, bfloat16 or float16; float64 if the device supports it.
     p : float
@@ -236,12 +238,23 @@ def dropout(
         draws the next seed of the generator that ``manual_seed`` seeds.
     out : dpnp.ndarray or Array, optional
         Overwritten and returned; shape and dtype of the input.
-    Returns: dpnp.ndarray or Array (*)
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*)
         Shape, dtype and axis order of the input.
-    Raises: TypeError: The dtype is not floating point, or ``seed`` is not an integer.
-    ValueError: ``p`` is not in [0, 1].
-    Notes: Random numbers are drawn by dpnp on the device. oneDNN's dropout attribute is not used,
-    because on CPUs it drops elements in groups of four.
+
+    Raises
+    ------
+    TypeError
+        The dtype is not floating point, or ``seed`` is not an integer.
+    ValueError
+        ``p`` is not in [0, 1].
+
+    Notes
+    -----
+    Random numbers are drawn by dpnp on the device. oneDNN's dropout attribute is not used, because
+    on CPUs it drops elements in groups of four.
 
     Source: Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting",
     2014.

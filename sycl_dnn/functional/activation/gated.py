@@ -31,15 +31,28 @@ if TYPE_CHECKING:
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """Return ``a * sigmoid(b)``, where a and b are the halves of the input along an axis.
 
+    Parameters
+    ----------
     input : dpnp.ndarray or Array (*, 2 n, *)
         float32, bfloat16 or float16; float64 if the device supports it.
     dim : int
         The axis, of even size; negative counts from the end.
-    Returns: dpnp.ndarray or Array (*, n, *)
-    Raises: TypeError: The dtype is not floating point.
-    ValueError: There is no axis ``dim``, or its size is odd.
-    Notes: Source: Dauphin et al., "Language Modeling with Gated Convolutional Networks", 2017;
-    oneDNN developer guide, "Eltwise" and "Binary".
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*, n, *)
+
+    Raises
+    ------
+    TypeError
+        The dtype is not floating point.
+    ValueError
+        There is no axis ``dim``, or its size is odd.
+
+    Notes
+    -----
+    Source: Dauphin et al., "Language Modeling with Gated Convolutional Networks", 2017; oneDNN
+    developer guide, "Eltwise" and "Binary".
     """
     check_float("glu", input=input)
     if not input.ndim:
@@ -84,15 +97,28 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     In a compiled function oneDNN may fuse it into a convolution or a product, where a NaN weight
     gives NaN for positive inputs too.
 
+    Parameters
+    ----------
     input : dpnp.ndarray or Array (N, C, *) or any shape
         float32, bfloat16 or float16; float64 if the device supports it.
     weight : dpnp.ndarray or Array (C,) or (1,) or ()
         One slope per channel, or one for all; dtype of the input.
-    Returns: dpnp.ndarray or Array
+
+    Returns
+    -------
+    dpnp.ndarray or Array
         Shape of the input.
-    Raises: TypeError: The dtypes are not floating point, or differ.
-    ValueError: ``weight`` has another shape.
-    Notes: Source: oneDNN developer guide, "PReLU"; He et al., "Delving Deep into Rectifiers", 2015.
+
+    Raises
+    ------
+    TypeError
+        The dtypes are not floating point, or differ.
+    ValueError
+        ``weight`` has another shape.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "PReLU"; He et al., "Delving Deep into Rectifiers", 2015.
     """
     check_float("prelu", input=input)
     check_same_dtype("prelu", "input", "weight", input, weight)

@@ -97,6 +97,8 @@ def _run(
 #: Docstring template.
 _DOC = """{summary}
 
+Parameters
+----------
 input : dpnp.ndarray or Array (*)
     float32, bfloat16 or float16; float64 if the device supports it. The innermost axis in memory is
     the fastest, especially for the gradient.
@@ -105,11 +107,22 @@ dim : int, optional
     1, with a warning.
 dtype : dtype, optional
     The input is converted to it first.
-Returns: dpnp.ndarray or Array (*)
+
+Returns
+-------
+dpnp.ndarray or Array (*)
     Shape of the input. {note}
-Raises: TypeError: The dtype is not floating point.
-ValueError: There is no axis ``dim``.
-Notes: Source: oneDNN developer guide, "Softmax", {source}.
+
+Raises
+------
+TypeError
+    The dtype is not floating point.
+ValueError
+    There is no axis ``dim``.
+
+Notes
+-----
+Source: oneDNN developer guide, "Softmax", {source}.
 """
 
 

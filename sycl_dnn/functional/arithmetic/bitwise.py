@@ -17,12 +17,24 @@ from sycl_dnn.trace.values import Tensor
 
 _TEXT = """{summary}
 
+Parameters
+----------
 {parameters} : dpnp.ndarray or Array (*){numbers}
     Integers or bool.
-Returns: dpnp.ndarray or Array (*)
+
+Returns
+-------
+dpnp.ndarray or Array (*)
     {returns}
-Raises: TypeError: An operand is floating point.
-Notes: {notes}Source: ``torch.{name}``.
+
+Raises
+------
+TypeError
+    An operand is floating point.
+
+Notes
+-----
+{notes}Source: ``torch.{name}``.
 """
 _SHIFTS = """Counts that are negative or not below the width give 0, or -1 for right shifts of
 negative numbers. """

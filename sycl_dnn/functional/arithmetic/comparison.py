@@ -79,15 +79,28 @@ def where(
 ) -> Tensor:
     """Return ``input`` where ``condition`` is true, else ``other``.
 
+    Parameters
+    ----------
     condition : dpnp.ndarray (*)
         dtype bool.
     input, other : dpnp.ndarray or Array (*), or a number
         Shapes broadcast.
-    Returns: dpnp.ndarray or Array
+
+    Returns
+    -------
+    dpnp.ndarray or Array
         The broadcast shape, and torch's promoted dtype.
-    Raises: ValueError: The shapes do not broadcast.
-    TypeError: ``condition`` is not bool; an operand is neither an array nor a number.
-    Notes: Source: oneDNN developer guide, "Binary" (select); names and defaults are torch's.
+
+    Raises
+    ------
+    ValueError
+        The shapes do not broadcast.
+    TypeError
+        ``condition`` is not bool; an operand is neither an array nor a number.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Binary" (select); names and defaults are torch's.
     """
     condition = number_or_tensor("where", "condition", condition)
     if not isinstance(condition, Tensor) or condition.dtype != "bool":
@@ -132,16 +145,29 @@ def clamp(
 ) -> Tensor:
     """Clamp ``input`` to the range from ``min`` to ``max``.
 
+    Parameters
+    ----------
     input : dpnp.ndarray or Array (*)
     min, max : number, or dpnp.ndarray or Array (*), optional
         At least one bound, both numbers or both arrays; where ``min > max`` elements become
         ``max``. Shapes broadcast.
-    Returns: dpnp.ndarray or Array (*)
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*)
         torch's promoted dtype. NaN is propagated.
-    Raises: ValueError: Neither ``min`` nor ``max`` is passed, or shapes do not broadcast.
-    TypeError: A bound is neither a number nor an array, or one is a number and the other an array.
-    Notes: The gradient goes to the input where ``min < input < max``, else to the bound if that is
-    an array; if an element equals an array bound, each gets half. torch does the same since 2.14;
+
+    Raises
+    ------
+    ValueError
+        Neither ``min`` nor ``max`` is passed, or shapes do not broadcast.
+    TypeError
+        A bound is neither a number nor an array, or one is a number and the other an array.
+
+    Notes
+    -----
+    The gradient goes to the input where ``min < input < max``, else to the bound if that is an
+    array; if an element equals an array bound, each gets half. torch does the same since 2.14;
     earlier versions passed the gradient at the bounds.
 
     Source: oneDNN developer guide, "Binary" (oneDNN's eltwise clip maps NaN to a bound).

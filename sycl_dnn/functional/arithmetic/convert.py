@@ -116,16 +116,29 @@ def astype(
 ) -> dpnp.ndarray | Array | Frozen:
     """Convert an array to another dtype on its device.
 
+    Parameters
+    ----------
     x : array of any shape and dtype
     dtype : str, NumPy dtype or scalar type
         Also ``"bfloat16"``, ``"float8_e4m3"``, ``"float8_e5m2"``, ``"int4"``, ``"uint4"``.
-    Returns: dpnp.ndarray, or Array for a dtype that dpnp lacks
+
+    Returns
+    -------
+    dpnp.ndarray, or Array for a dtype that dpnp lacks
         ``x`` itself if it already has the dtype.
-    Raises: TypeError: ``dtype`` is unknown.
-    ValueError: The result is 4-bit and its last axis has odd length.
-    Notes: Floats are rounded to nearest even; bfloat16 values below 2**-126 become 0. Conversions
-    to integers truncate, as in torch; int4 and uint4 round and saturate. Values above 448 overflow
-    to NaN in float8_e4m3, where torch saturates; float8_e5m2 has infinities.
+
+    Raises
+    ------
+    TypeError
+        ``dtype`` is unknown.
+    ValueError
+        The result is 4-bit and its last axis has odd length.
+
+    Notes
+    -----
+    Floats are rounded to nearest even; bfloat16 values below 2**-126 become 0. Conversions to
+    integers truncate, as in torch; int4 and uint4 round and saturate. Values above 448 overflow to
+    NaN in float8_e4m3, where torch saturates; float8_e5m2 has infinities.
 
     Source: oneDNN developer guide, "Reorder" and "Data Types".
     """
@@ -139,6 +152,8 @@ def asarray(
 ) -> dpnp.ndarray | Array:
     """Convert array-like data to an array, including dtypes that dpnp lacks.
 
+    Parameters
+    ----------
     x : array_like
         Whatever ``dpnp.asarray`` accepts, ``Array``, NumPy arrays with dtypes of ml_dtypes, and
         arrays with ``__dlpack__`` such as PyTorch's, including bfloat16 and float8. In a traced
@@ -148,8 +163,15 @@ def asarray(
         dpnp; use ``tensor`` or a factory to get float32 as in torch.
     **kwargs
         Passed to ``dpnp.asarray``: ``sycl_queue``, ``device``, ``usm_type``...
-    Returns: dpnp.ndarray or Array
-    Raises: TypeError: ``dtype`` is unknown.
+
+    Returns
+    -------
+    dpnp.ndarray or Array
+
+    Raises
+    ------
+    TypeError
+        ``dtype`` is unknown.
     """
     traced = _first_traced(x)
     if traced is not None:
@@ -185,10 +207,19 @@ def _stacked(x: Any, first: Tensor) -> Any:
 def from_numpy(ndarray: np.ndarray) -> dpnp.ndarray | Array:
     """Copy a NumPy array to the default device; unlike torch, memory is not shared.
 
+    Parameters
+    ----------
     ndarray : numpy.ndarray (*)
-    Returns: dpnp.ndarray or Array (*)
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*)
         Same dtype.
-    Raises: TypeError: ``ndarray`` is not a NumPy array.
+
+    Raises
+    ------
+    TypeError
+        ``ndarray`` is not a NumPy array.
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(
@@ -211,6 +242,8 @@ def tensor(
 ) -> dpnp.ndarray | Array:  # fmt: skip
     """Create an array from numbers, nested lists or another array, as ``torch.tensor``.
 
+    Parameters
+    ----------
     data : array_like
     dtype : str, NumPy dtype or scalar type, optional
         By default that of an array; for Python values int64, bool or float32.
@@ -218,9 +251,16 @@ def tensor(
         The default device if omitted.
     requires_grad : bool
         Must be False: gradients are taken with respect to arguments and module parameters.
-    Returns: dpnp.ndarray or Array (*)
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*)
         A copy; of traced arrays a constant to gradients.
-    Raises: TypeError: ``requires_grad`` is true, or ``dtype`` is unknown.
+
+    Raises
+    ------
+    TypeError
+        ``requires_grad`` is true, or ``dtype`` is unknown.
     """
     if requires_grad:
         raise TypeError(

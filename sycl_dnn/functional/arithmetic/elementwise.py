@@ -11,7 +11,7 @@ from typing import Any
 import dpnp
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.call.operation import named, operation, templated
+from sycl_dnn.call.operation import describe_out, named, operation, sections
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import check_real, checked_array, of_integers
 from sycl_dnn.ir.node import OPERATIONS
@@ -20,21 +20,34 @@ from sycl_dnn.trace.pointwise import NO_SHIFT, eltwise
 from sycl_dnn.trace.torch_methods import is_torch, overwritten
 from sycl_dnn.trace.values import Tensor
 
-_DOC = """{summary}
+_BEFORE = """{summary}
 
+Parameters
+----------
 input : dpnp.ndarray or Array (*)
     Any shape; {dtypes}.
-{parameters}{inplace}Returns: dpnp.ndarray or Array (*)
-    Shape, dtype and order of axes of ``input``.
-Raises: TypeError: The dtype is not one of these.
-ValueError: A parameter is out of range.
-Notes: Source: oneDNN developer guide, "Eltwise"{page}; names and defaults are
-torch.nn.functional's.
-"""
+{parameters}"""
 _INPLACE = """inplace : bool
     Write the result into ``input`` and return that. In a compiled module's ``forward`` it writes
     nothing, and later reads of the input raise RuntimeError: use the result. Refused in other
     traces.
+"""
+_AFTER = """
+Returns
+-------
+dpnp.ndarray or Array (*)
+    Shape, dtype and order of axes of ``input``.
+
+Raises
+------
+TypeError
+    The dtype is not one of these.
+ValueError
+    A parameter is out of range.
+
+Notes
+-----
+Source: oneDNN developer guide, "Eltwise"{page}; names and defaults are torch.nn.functional's.
 """
 _FLOATS = "float32, bfloat16 or float16; float64 if the device supports it"
 _INTEGERS = ("int32", "int8", "uint8")
@@ -120,13 +133,21 @@ def pointwise(
             refuse_inplace(name, inplace)
         return body(input, *args, **kwargs)
 
-    words = {
-        "dtypes": _FLOATS + (f", {', '.join(_INTEGERS)}" if integers else ""),
-        "inplace": "" if position is None else _INPLACE,
-        "page": page,
-    }
-    function: Callable[..., Any] = operation(templated(_DOC, **words)(checked))
-    return function if position is None else inplace_into_out(function, position)
+    function: Callable[..., Any] = operation(checked)
+    if position is not None:
+        function = inplace_into_out(function, position)
+    function.__doc__ = _text(body, position is not None, integers, page)
+    describe_out(function)
+    return function
+
+
+def _text(body: Callable[..., Any], has_inplace: bool, integers: bool, page: str) -> str:
+    summary, parameters = sections(body)
+    if has_inplace:
+        parameters += _INPLACE
+    accepted = _FLOATS + (f", {', '.join(_INTEGERS)}" if integers else "")
+    before = _BEFORE.format(summary=summary, dtypes=accepted, parameters=parameters)
+    return before + _AFTER.format(page=page)
 
 
 # --- Elementary unary functions: neg, exp, log, sqrt, abs, square, reciprocal
@@ -137,12 +158,24 @@ _OF_NODES = ("exp", "abs", "log")
 #: The docstring of a function of one operand.
 UNARY = """{summary}
 
+Parameters
+----------
 input : dpnp.ndarray or Array (*)
     Any shape and dtype.
-Returns: dpnp.ndarray or Array (*)
+
+Returns
+-------
+dpnp.ndarray or Array (*)
     {returns}.
-Raises: TypeError: ``input`` is not an array, or one of 4-bit numbers.
-Notes: {notes}
+
+Raises
+------
+TypeError
+    ``input`` is not an array, or one of 4-bit numbers.
+
+Notes
+-----
+{notes}
 
 Source: {source}.
 """

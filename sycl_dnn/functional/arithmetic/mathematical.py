@@ -109,14 +109,26 @@ sign = _step("Return -1, 0 or 1; 0 for NaN.", ops.SIGN)
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """Round to a number of decimals, halves to even.
 
+    Parameters
+    ----------
     input : dpnp.ndarray or Array (*)
         Any shape and dtype.
     decimals : int
         Negative values round to tens, hundreds, ...
-    Returns: dpnp.ndarray or Array (*)
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*)
         Shape and dtype of ``input``, row-major.
-    Raises: TypeError: ``input`` is not an array.
-    Notes: Its gradient is 0. Source: ``torch.round``.
+
+    Raises
+    ------
+    TypeError
+        ``input`` is not an array.
+
+    Notes
+    -----
+    Its gradient is 0. Source: ``torch.round``.
     """
     x = checked_array("round", "input", input)
     if not x.is_float:
@@ -146,10 +158,18 @@ def _logic(summary: str, row: Operation, n_operands: int) -> Any:
     parameters = "input" if n_operands == 1 else "input, other"
     doc = f"""{summary}
 
+Parameters
+----------
 {parameters} : dpnp.ndarray or Array (*)
     Any shape and dtype{"; they broadcast, and one may be a number" if n_operands > 1 else ""}.
-Returns: dpnp.ndarray (*) of bool
-Notes: Source: ``torch.{name}``.
+
+Returns
+-------
+dpnp.ndarray (*) of bool
+
+Notes
+-----
+Source: ``torch.{name}``.
 """
     return operation(named(one if n_operands == 1 else two, name, doc))
 
@@ -170,13 +190,26 @@ logical_xor = _logic("Return whether exactly one element is nonzero.", ops.LOGIC
 def atan2(input: Tensor, other: Tensor) -> Tensor:
     """Return the angle in radians, from -pi to pi, of the point (``other``, ``input``).
 
+    Parameters
+    ----------
     input, other : dpnp.ndarray or Array (*)
         y and x coordinates; any dtypes, shapes that broadcast.
-    Returns: dpnp.ndarray or Array (*)
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*)
         The broadcast shape, and torch's promoted dtype; float32 for integers.
-    Raises: TypeError: An operand is not an array.
-    ValueError: The shapes do not broadcast.
-    Notes: Differentiable to any order. Source: ``torch.atan2``.
+
+    Raises
+    ------
+    TypeError
+        An operand is not an array.
+    ValueError
+        The shapes do not broadcast.
+
+    Notes
+    -----
+    Differentiable to any order. Source: ``torch.atan2``.
     """
     args = checked_operands("atan2", input=input, other=other)
     check_real("atan2", input=args[0], other=args[1])
@@ -203,11 +236,19 @@ def _remainder(summary: str, row: Operation, function: Callable[..., Any]) -> An
 
 _REMAINDER = """{summary}
 
+Parameters
+----------
 input, other : dpnp.ndarray or Array (*), or a number
     Shapes broadcast; at least one of the two is an array.
-Returns: dpnp.ndarray or Array (*)
+
+Returns
+-------
+dpnp.ndarray or Array (*)
     The broadcast shape; torch's promoted dtype.
-Notes: An integer modulo 0 is 0, whereas torch reads the values and raises an error. bfloat16 and
+
+Notes
+-----
+An integer modulo 0 is 0, whereas torch reads the values and raises an error. bfloat16 and
 float16 are computed in float32. Source: ``torch.{name}``.
 """
 fmod = _remainder(

@@ -30,12 +30,24 @@ if TYPE_CHECKING:
 
 _MIXED = """{summary}
 
+Parameters
+----------
 {parameters}
-Returns: array
+Returns
+-------
+array
     The common shape.
-Raises: TypeError: A dtype is not floating point.
-ValueError: The shapes do not broadcast.
-Notes: Source: ``torch.{name}``.
+
+Raises
+------
+TypeError
+    A dtype is not floating point.
+ValueError
+    The shapes do not broadcast.
+
+Notes
+-----
+Source: ``torch.{name}``.
 """
 
 
@@ -62,16 +74,28 @@ def lerp(
 
 _ADDED = """Return ``input + value * tensor1 {sign} tensor2``.
 
+Parameters
+----------
 input, tensor1, tensor2 : arrays (*)
     Shapes broadcast.
 value : number
     Factor.
-Returns: array
+
+Returns
+-------
+array
     The broadcast shape; torch's promoted dtype.
-Raises: TypeError
+
+Raises
+------
+TypeError
     An operand is not an array; ``value`` is a float and the sum has an integer dtype.
-ValueError: The shapes do not broadcast.
-Notes: Source: ``torch.{name}``.
+ValueError
+    The shapes do not broadcast.
+
+Notes
+-----
+Source: ``torch.{name}``.
 """
 
 
@@ -97,16 +121,28 @@ addcdiv = _added("addcdiv", "/", div)
 def masked_fill(input: Tensor, mask: dpnp.ndarray, value: Tensor | float) -> Tensor:
     """Return ``value`` where ``mask`` is true, else ``input``.
 
+    Parameters
+    ----------
     input : array (*)
     mask : array (*) of bool
         Shapes broadcast.
     value : number, or array with one element
-    Returns: array
+
+    Returns
+    -------
+    array
         The common shape; dtype of ``input``.
-    Raises: TypeError
+
+    Raises
+    ------
+    TypeError
         ``mask`` is not bool, or ``value`` is a float and ``input`` has an integer dtype.
-    ValueError: The shapes do not broadcast, or ``value`` has several elements.
-    Notes: Source: ``torch.masked_fill``.
+    ValueError
+        The shapes do not broadcast, or ``value`` has several elements.
+
+    Notes
+    -----
+    Source: ``torch.masked_fill``.
     """
     if not isinstance(mask, Tensor) or mask.dtype != "bool":
         actual = getattr(mask, "dtype", type(mask).__name__)
@@ -123,14 +159,27 @@ def masked_fill(input: Tensor, mask: dpnp.ndarray, value: Tensor | float) -> Ten
 
 _BOUND = """Return ``input`` with elements {where} ``{bound}`` replaced by it.
 
+Parameters
+----------
 input : array (*)
 {bound} : number, or array (*)
     Shapes broadcast.
-Returns: array
+
+Returns
+-------
+array
     The broadcast shape; torch's promoted dtype.
-Raises: TypeError: ``{bound}`` is neither a number nor an array.
-ValueError: The shapes do not broadcast.
-Notes: As ``clamp`` with one bound. Source: ``torch.{name}``.
+
+Raises
+------
+TypeError
+    ``{bound}`` is neither a number nor an array.
+ValueError
+    The shapes do not broadcast.
+
+Notes
+-----
+As ``clamp`` with one bound. Source: ``torch.{name}``.
 """
 
 
@@ -161,15 +210,27 @@ def nan_to_num(
 ) -> Tensor:
     """Replace NaN and infinities by finite numbers.
 
+    Parameters
+    ----------
     input : array (*)
     nan : float, optional
         0 by default.
     posinf, neginf : float, optional
         By default the largest and lowest finite values of the dtype.
-    Returns: array (*)
+
+    Returns
+    -------
+    array (*)
         Same dtype.
-    Raises: TypeError: The dtype is complex.
-    Notes: The gradient of replaced elements is 0. Source: ``torch.nan_to_num``.
+
+    Raises
+    ------
+    TypeError
+        The dtype is complex.
+
+    Notes
+    -----
+    The gradient of replaced elements is 0. Source: ``torch.nan_to_num``.
     """
     check_real("nan_to_num", input=input)
     if not input.is_float:
@@ -198,13 +259,25 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """Return ``log(x / (1 - x))``, the inverse of ``sigmoid``.
 
+    Parameters
+    ----------
     input : array (*)
         Floating point, between 0 and 1.
     eps : float, optional
         Elements are first clamped to [``eps``, ``1 - eps``].
-    Returns: array (*)
-    Raises: TypeError: The dtype is not floating point.
-    Notes: Without ``eps``, the gradient outside [0, 1] is NaN. Source: ``torch.logit``.
+
+    Returns
+    -------
+    array (*)
+
+    Raises
+    ------
+    TypeError
+        The dtype is not floating point.
+
+    Notes
+    -----
+    Without ``eps``, the gradient outside [0, 1] is NaN. Source: ``torch.logit``.
     """
     check_float("logit", input=input)
     return by_nodes(partial(ops.LOGIT, eps=None if eps is None else float(eps)), input)

@@ -28,14 +28,26 @@ from sycl_dnn.trace.views import broadcast_shape, filled
 
 DOC = """{summary}
 
+Parameters
+----------
 input, {second} : dpnp.ndarray or Array (*), or a number
     Shapes broadcast; at least one of the two is an array.
 {parameters}
-Returns: dpnp.ndarray or Array
+Returns
+-------
+dpnp.ndarray or Array
     {returns}
-Raises: ValueError: The shapes do not broadcast.
-TypeError: An operand is neither an array nor a number.
-Notes: {notes}
+
+Raises
+------
+ValueError
+    The shapes do not broadcast.
+TypeError
+    An operand is neither an array nor a number.
+
+Notes
+-----
+{notes}
 Source: oneDNN developer guide, "Binary"; names and defaults are torch's.
 """
 PROMOTED = "The broadcast shape; torch's promoted dtype."
@@ -172,6 +184,8 @@ def by_nodes(
 ) -> Tensor:
     """Record an element-wise function as one kernel, differentiable to any order.
 
+    Parameters
+    ----------
     definition : callable
         Takes one node per operand.
     *operands : Tensor or number

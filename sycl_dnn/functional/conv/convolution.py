@@ -347,6 +347,8 @@ def conv(
 ) -> Tensor:
     """Convolve images with kernels (cross-correlation, as in PyTorch).
 
+    Parameters
+    ----------
     input : array (N, C, H, W) or (C, H, W)
         float32, bfloat16 or float16; float64 if the device supports it.
     weight : array (O, C / groups, KH, KW)
@@ -361,13 +363,24 @@ def conv(
         Spacing between kernel elements; 1 is dense.
     groups : int
         Number of independent groups of channels.
-    Returns: array (N, O, T, U), or (O, T, U) for one image
+
+    Returns
+    -------
+    array (N, O, T, U), or (O, T, U) for one image
         T = (H + before + after - dilation * (KH - 1) - 1) // stride + 1. Memory is channels-last,
         the fastest layout for subsequent operations, except after row-major input where a 1x1
         kernel has few outputs.
-    Raises: ValueError: Shapes, groups or padding are inconsistent.
-    TypeError: dtypes differ or are not floating point.
-    Notes: Source: oneDNN developer guide, "Convolution".
+
+    Raises
+    ------
+    ValueError
+        Shapes, groups or padding are inconsistent.
+    TypeError
+        dtypes differ or are not floating point.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Convolution".
     """
     x = batched(name, input, rank)
     groups = check_groups(name, groups, x.shape[1])

@@ -27,7 +27,10 @@ class Windows(NamedTuple):
     def counts(self, name: str, size: Sequence[int]) -> Pair:
         """Return the number of windows along each axis.
 
-        Raises: ValueError: No window fits.
+        Raises
+        ------
+        ValueError
+            No window fits.
         """
         window_extents = extents(self.kernel, self.dilation)
         rows = zip(size, self.padding, window_extents, self.stride, strict=True)
@@ -127,14 +130,26 @@ def unfold(
 ) -> Tensor:
     """Extract sliding windows of images as columns.
 
+    Parameters
+    ----------
     input : array (N, C, H, W) or (C, H, W)
         float32, bfloat16 or float16.
     kernel_size, dilation, padding, stride : int or pair of int
         Of the windows; ``padding`` is the number of zeros on each side.
-    Returns: array (N, C * kernel elements, L) or without N
+
+    Returns
+    -------
+    array (N, C * kernel elements, L) or without N
         L windows in row-major order.
-    Raises: ValueError: ``input`` has a different rank, or the kernel is larger than the image.
-    Notes: Source: oneDNN developer guide, "Reorder": one strided copy per kernel element.
+
+    Raises
+    ------
+    ValueError
+        ``input`` has a different rank, or the kernel is larger than the image.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Reorder": one strided copy per kernel element.
     """
     windows = _windows("unfold", kernel_size, dilation, padding, stride)
     x = _with_batch("unfold", input, 4)
@@ -153,16 +168,27 @@ def fold(
 ) -> Tensor:
     """Sum columns into the windows of images: the adjoint of ``unfold``.
 
+    Parameters
+    ----------
     input : array (N, C * kernel elements, L) or without N
         float32, bfloat16 or float16; accumulated in float32.
     output_size : int or pair of int
         Height and width of the images.
     kernel_size, dilation, padding, stride : int or pair of int
         As for ``unfold``.
-    Returns: array (N, C, *output_size) or without N
-    Raises: ValueError
+
+    Returns
+    -------
+    array (N, C, *output_size) or without N
+
+    Raises
+    ------
+    ValueError
         ``input`` has a different number of rows or columns than the windows require.
-    Notes: Source: oneDNN developer guide, "Reorder": one accumulating copy per kernel element.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Reorder": one accumulating copy per kernel element.
     """
     size = _pair("fold", "output_size", output_size)
     windows = _windows("fold", kernel_size, dilation, padding, stride)

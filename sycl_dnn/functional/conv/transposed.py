@@ -102,6 +102,8 @@ def conv_transpose(
 ) -> Tensor:
     """Apply a transposed convolution: the gradient of ``conv2d`` with respect to its input.
 
+    Parameters
+    ----------
     input : array (N, C, H, W) or (C, H, W)
         float32, bfloat16 or float16; float64 if the device supports it.
     weight : array (C, O / groups, KH, KW)
@@ -115,11 +117,22 @@ def conv_transpose(
         Elements added at the end; less than ``stride`` or ``dilation``.
     groups : int
     dilation : int or tuple
-    Returns: array (N, O, T, U), or (O, T, U) for one image
+
+    Returns
+    -------
+    array (N, O, T, U), or (O, T, U) for one image
         T = (H - 1) * stride - before - after + dilation * (KH - 1) + output_padding + 1.
-    Raises: ValueError: Shapes, groups or padding are inconsistent.
-    TypeError: dtypes differ or are not floating point.
-    Notes: Source: oneDNN developer guide, "Convolution", section on deconvolution.
+
+    Raises
+    ------
+    ValueError
+        Shapes, groups or padding are inconsistent.
+    TypeError
+        dtypes differ or are not floating point.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Convolution", section on deconvolution.
     """
     x = batched(name, input, rank)
     groups = check_groups(name, groups, x.shape[1])

@@ -38,8 +38,12 @@ def whole_number(value: Any) -> int | None:
 def per_axis(name: str, argument: str, value: Any, rank: int, minimum: int = 1) -> Sizes:
     """Expand one number or a sequence to ``rank`` numbers.
 
-    Raises: TypeError: ``value`` is neither an integer nor a sequence of integers.
-    ValueError: There are not 1 or ``rank`` numbers, or one is less than ``minimum``.
+    Raises
+    ------
+    TypeError
+        ``value`` is neither an integer nor a sequence of integers.
+    ValueError
+        There are not 1 or ``rank`` numbers, or one is less than ``minimum``.
     """
     items = value if isinstance(value, (tuple, list)) else [value]
     numbers = [n for n in map(whole_number, items) if n is not None]
@@ -73,7 +77,9 @@ def extents(kernel: Sizes, dilation: Sizes) -> Sizes:
 def batched(name: str, x: Tensor, rank: int, axes: str = "(N, C, *S) or (C, *S)") -> Tensor:
     """Add the batch axis if it is missing.
 
-    Raises: ValueError
+    Raises
+    ------
+    ValueError
         ``x`` has neither ``rank`` + 2 nor ``rank`` + 1 axes, or a channel or spatial axis is empty.
     """
     if x.ndim not in (rank + 1, rank + 2):

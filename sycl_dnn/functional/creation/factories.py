@@ -42,10 +42,19 @@ _PLACE = """dtype : str or dtype, optional
 device : dpctl.SyclQueue, dpctl.SyclDevice or str, optional
     By default ``sycl_dnn.default_queue()``, or the queue of the function being traced.
 
-Returns: {returns}
-Raises: {raises}
-TypeError: ``dtype`` is unknown.
-Notes: In a traced function, every call creates a new array. {notes}Source: ``torch.{name}``.
+Returns
+-------
+{returns}
+
+Raises
+------
+{raises}
+TypeError
+    ``dtype`` is unknown.
+
+Notes
+-----
+In a traced function, every call creates a new array. {notes}Source: ``torch.{name}``.
 """
 
 
@@ -166,6 +175,8 @@ def _filled(
 def zeros(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
     """Return an array of zeros.
 
+    Parameters
+    ----------
     *size : ints, or a sequence of int
         Also accepted by keyword: ``size=(2, 3)``.
     """
@@ -176,6 +187,8 @@ def zeros(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | A
 def ones(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
     """Return an array of ones.
 
+    Parameters
+    ----------
     *size : ints, or a sequence of int
         Also accepted by keyword: ``size=(2, 3)``.
     """
@@ -189,6 +202,8 @@ def ones(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Ar
 def empty(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
     """Return an uninitialized array.
 
+    Parameters
+    ----------
     *size : ints, or a sequence of int
         Also accepted by keyword: ``size=(2, 3)``.
     """
@@ -201,6 +216,8 @@ def eye(
 ) -> dpnp.ndarray | Array:
     """Return a matrix with ones on the diagonal and zeros elsewhere.
 
+    Parameters
+    ----------
     n : int
         Number of rows.
     m : int, optional
@@ -238,6 +255,8 @@ def full(
 ) -> dpnp.ndarray | Array:
     """Return an array filled with a value.
 
+    Parameters
+    ----------
     size : int or sequence of int
     fill_value : bool, int or float
     """
@@ -259,6 +278,8 @@ def arange(
 ) -> dpnp.ndarray | Array:  # fmt: skip
     """Return the numbers from ``start`` to ``end``, excluding ``end``.
 
+    Parameters
+    ----------
     start : number
         A single argument is the end; the start is then 0.
     end : number
@@ -305,6 +326,8 @@ def linspace(
 ) -> dpnp.ndarray | Array:
     """Return evenly spaced numbers from ``start`` to ``end``, inclusive.
 
+    Parameters
+    ----------
     start, end : number
     steps : int
         Number of values.
@@ -326,14 +349,26 @@ def linspace(
 
 LIKE = """Return {what}, with the shape and on the queue of {whose}.
 
+Parameters
+----------
 input : array of any shape and dtype
     Its values are not read.
 {value}dtype : str or dtype, optional
     By default that of ``input``.
-Returns: array
+
+Returns
+-------
+array
     Row-major.
-Raises: TypeError: {error}.
-Notes: {notes}Source: ``torch.{name}``.
+
+Raises
+------
+TypeError
+    {error}.
+
+Notes
+-----
+{notes}Source: ``torch.{name}``.
 """
 
 

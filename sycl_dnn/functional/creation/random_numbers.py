@@ -86,6 +86,8 @@ _NOTES = "Its seed is the\nnext one of the sequence that ``manual_seed`` starts.
 def rand(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
     """Return random numbers, uniformly distributed over [0, 1).
 
+    Parameters
+    ----------
     *size : ints, or a sequence of int
         Also accepted by keyword: ``size=(2, 3)``.
     """
@@ -96,6 +98,8 @@ def rand(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Ar
 def randn(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
     """Return random numbers from the standard normal distribution.
 
+    Parameters
+    ----------
     *size : ints, or a sequence of int
         Also accepted by keyword: ``size=(2, 3)``.
     """
@@ -185,6 +189,8 @@ def randint(
 ) -> dpnp.ndarray | Array:
     """Return random integers from ``low`` to ``high``, excluding ``high``.
 
+    Parameters
+    ----------
     low : int
         If it is the only bound, it is ``high``, and ``low`` is 0.
     high : int
@@ -205,6 +211,8 @@ def randint(
 def randperm(n: int, *, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
     """Return a random permutation of the integers below ``n``.
 
+    Parameters
+    ----------
     n : int
     """
     count = checked_int("randperm", "n", n, 0)
@@ -214,12 +222,24 @@ def randperm(n: int, *, dtype: Any = None, device: Any = None) -> dpnp.ndarray |
 def bernoulli(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
     """Draw 0 or 1; the elements of an array are the probabilities of 1.
 
+    Parameters
+    ----------
     input : array (*)
         Probabilities, floating point.
-    Returns: array (*)
+
+    Returns
+    -------
+    array (*)
         Same dtype; not differentiable.
-    Raises: TypeError: The dtype is not floating point, or ``input`` is not an array.
-    Notes: Each call draws the next seed of the generator that ``manual_seed`` seeds. Source:
+
+    Raises
+    ------
+    TypeError
+        The dtype is not floating point, or ``input`` is not an array.
+
+    Notes
+    -----
+    Each call draws the next seed of the generator that ``manual_seed`` seeds. Source:
     ``torch.bernoulli``.
     """
     uniform = _like("bernoulli", input, "float32")

@@ -64,17 +64,30 @@ def gathered(name: str, x: Tensor, axis: int, index: Tensor) -> Tensor:
 def gather(input: Tensor, dim: int, index: dpnp.ndarray, *, sparse_grad: bool = False) -> Tensor:
     """Select elements along an axis: ``out[i, j, k] = input[i, index[i, j, k], k]`` for ``dim=1``.
 
+    Parameters
+    ----------
     input : array of any shape and dtype
     dim : int
     index : array of int32 or int64
         Same rank as ``input``; only axis ``dim`` may be longer.
     sparse_grad : bool
         Ignored: gradients are dense.
-    Returns: array
+
+    Returns
+    -------
+    array
         Shape of ``index``, dtype of ``input``.
-    Raises: TypeError: ``index`` is not an integer array.
-    ValueError: The shapes do not match.
-    Notes: The host does not read the index: out-of-range entries give NaN, or 0 for integers.
+
+    Raises
+    ------
+    TypeError
+        ``index`` is not an integer array.
+    ValueError
+        The shapes do not match.
+
+    Notes
+    -----
+    The host does not read the index: out-of-range entries give NaN, or 0 for integers.
     Differentiable to any order. Source: ``torch.gather``.
     """
     index = check_index("gather", "index", index)
@@ -85,16 +98,29 @@ def gather(input: Tensor, dim: int, index: dpnp.ndarray, *, sparse_grad: bool = 
 def take_along_dim(input: Tensor, indices: dpnp.ndarray, dim: int | None = None) -> Tensor:
     """Select elements along an axis by indices such as those of ``argsort`` and ``argmax``.
 
+    Parameters
+    ----------
     input : array of any shape and dtype
     indices : array of int32 or int64
         Broadcasts with ``input`` except along ``dim``.
     dim : int, optional
         By default both arrays are flattened.
-    Returns: array
+
+    Returns
+    -------
+    array
         Same dtype as ``input``.
-    Raises: TypeError: ``indices`` is not an integer array.
-    ValueError: The shapes do not match.
-    Notes: As ``gather``. Source: ``torch.take_along_dim``.
+
+    Raises
+    ------
+    TypeError
+        ``indices`` is not an integer array.
+    ValueError
+        The shapes do not match.
+
+    Notes
+    -----
+    As ``gather``. Source: ``torch.take_along_dim``.
     """
     name = "take_along_dim"
     indices = check_index(name, "indices", indices)
@@ -122,15 +148,28 @@ def take_along_dim(input: Tensor, indices: dpnp.ndarray, dim: int | None = None)
 def index_select(input: Tensor, dim: int, index: dpnp.ndarray) -> Tensor:
     """Select slices along an axis by index.
 
+    Parameters
+    ----------
     input : array (*A, n, *B)
         Any dtype.
     dim : int
     index : array (m,) of int32 or int64
         Negative indices count from the end.
-    Returns: array (*A, m, *B)
-    Raises: TypeError: ``index`` is not an integer array.
-    ValueError: ``index`` has more than one axis, or there is no axis ``dim``.
-    Notes: The host does not read the index: out-of-range entries give NaN, or 0 for integers.
+
+    Returns
+    -------
+    array (*A, m, *B)
+
+    Raises
+    ------
+    TypeError
+        ``index`` is not an integer array.
+    ValueError
+        ``index`` has more than one axis, or there is no axis ``dim``.
+
+    Notes
+    -----
+    The host does not read the index: out-of-range entries give NaN, or 0 for integers.
     Differentiable to any order. Source: ``torch.index_select``.
     """
     index = check_index("index_select", "index", index)
@@ -195,6 +234,8 @@ def _sizes(x: Tensor, index: Tensor) -> zip[tuple[int, int]]:
 
 _SCATTER = """{summary}
 
+Parameters
+----------
 input : array of any shape and dtype
     Not written to; the result is a new array.
 dim : int
@@ -202,12 +243,23 @@ index : array of int32 or int64
     Same rank as ``input``; only axis ``dim`` may be longer.
 src : array{number}
     Same dtype as ``input``; no axis may be shorter than that of ``index``.
-Returns: array
+
+Returns
+-------
+array
     Shape and dtype of ``input``.
-Raises: TypeError: ``index`` is not an integer array, or ``src`` has another dtype.
-ValueError: The shapes do not match.
-Notes: The host does not read the index; out-of-range entries are ignored. {notes} Differentiable to
-any order. Source: ``torch.{name}``.
+
+Raises
+------
+TypeError
+    ``index`` is not an integer array, or ``src`` has another dtype.
+ValueError
+    The shapes do not match.
+
+Notes
+-----
+The host does not read the index; out-of-range entries are ignored. {notes} Differentiable to any
+order. Source: ``torch.{name}``.
 """
 
 
@@ -250,6 +302,8 @@ def index_put(
 ) -> Tensor:
     """Write or add values at indices: ``input[indices] = values``.
 
+    Parameters
+    ----------
     input : array of any shape and dtype
         Not modified; the result is a new array.
     indices : sequence of arrays of int32 or int64, or None
@@ -260,12 +314,23 @@ def index_put(
         Same dtype as ``input``; broadcasts to ``input[indices]``. One element for a bool array.
     accumulate : bool
         Whether to add values for the same element; if not, an unspecified one is written.
-    Returns: array
+
+    Returns
+    -------
+    array
         Shape and dtype of ``input``.
-    Raises: TypeError: ``indices`` are not integer arrays, or ``values`` has another dtype.
-    ValueError: The shapes do not match.
-    Notes: The host does not read the indices; out-of-range ones are ignored. Differentiable to any
-    order. Source: ``torch.index_put``.
+
+    Raises
+    ------
+    TypeError
+        ``indices`` are not integer arrays, or ``values`` has another dtype.
+    ValueError
+        The shapes do not match.
+
+    Notes
+    -----
+    The host does not read the indices; out-of-range ones are ignored. Differentiable to any order.
+    Source: ``torch.index_put``.
     """
     name = "index_put"
     if not isinstance(indices, (tuple, list)) or all(i is None for i in indices):

@@ -67,16 +67,29 @@ def _counted(x: Tensor, axis: int, count: int, descending: bool) -> Tensor:
 
 _SORTED = """{summary}
 
+Parameters
+----------
 input : array of any shape and real dtype
 dim : int
 descending : bool
     Largest first.
 stable : bool
     Ignored: sorting is always stable.
-Returns: {returns}
-Raises: ValueError: There is no such axis.
-TypeError: ``input`` is complex.
-Notes: NaN counts as the largest. {notes}Source: ``torch.{name}``.
+
+Returns
+-------
+{returns}
+
+Raises
+------
+ValueError
+    There is no such axis.
+TypeError
+    ``input`` is complex.
+
+Notes
+-----
+NaN counts as the largest. {notes}Source: ``torch.{name}``.
 """
 
 
@@ -116,19 +129,32 @@ def topk(
 ) -> ValuesAndIndices:
     """Return the ``k`` largest or smallest elements along an axis.
 
+    Parameters
+    ----------
     input : array of any shape and real dtype
     k : int
     dim : int
     largest : bool
     sorted : bool
         Ignored: results are always sorted.
-    Returns: values : array
+
+    Returns
+    -------
+    values : array
         ``k`` elements along ``dim``; same dtype as ``input``.
     indices : array of int64
         Their indices; ties are resolved in favor of the first.
-    Raises: ValueError: There is no such axis, or ``k`` is negative or greater than its length.
-    TypeError: ``input`` is complex.
-    Notes: NaN counts as the largest value. Source: ``torch.topk``.
+
+    Raises
+    ------
+    ValueError
+        There is no such axis, or ``k`` is negative or greater than its length.
+    TypeError
+        ``input`` is complex.
+
+    Notes
+    -----
+    NaN counts as the largest value. Source: ``torch.topk``.
     """
     axis = check_axis("topk", dim, input.ndim)
     n = input.shape[axis] if input.ndim else 1
@@ -157,6 +183,8 @@ def unique(
 ) -> Any:
     """Return the unique elements, or the unique slices along an axis.
 
+    Parameters
+    ----------
     input : array of any shape and real dtype
     sorted : bool
         Ignored: results are always sorted.
@@ -166,12 +194,23 @@ def unique(
         Also return how often each occurs.
     dim : int, optional
         Compare slices along this axis.
-    Returns: array (k,), or slices (*A, k, *B), or a tuple
+
+    Returns
+    -------
+    array (k,), or slices (*A, k, *B), or a tuple
         With ``return_inverse`` an array of int64 of the shape of ``input``, or (n,); with
         ``return_counts`` one (k,) of int64.
-    Raises: TypeError: ``input`` is not an array, or is traced by ``compile`` or ``plan``.
-    ValueError: There is no such axis.
-    Notes: The host waits for the device to learn the number of results. NaNs are all distinct. Not
+
+    Raises
+    ------
+    TypeError
+        ``input`` is not an array, or is traced by ``compile`` or ``plan``.
+    ValueError
+        There is no such axis.
+
+    Notes
+    -----
+    The host waits for the device to learn the number of results. NaNs are all distinct. Not
     differentiable. Source: ``torch.unique``.
     """
     x = _with_values("unique", input)
@@ -192,12 +231,24 @@ def unique(
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Return the indices of nonzero elements.
 
+    Parameters
+    ----------
     input : array of any shape and dtype
     as_tuple : bool
         Return one array (k,) per axis.
-    Returns: array (k, number of axes) of int64, or a tuple
-    Raises: TypeError: ``input`` is not an array, or is traced by ``compile`` or ``plan``.
-    Notes: The host waits for the device to learn the number of results. Source: ``torch.nonzero``.
+
+    Returns
+    -------
+    array (k, number of axes) of int64, or a tuple
+
+    Raises
+    ------
+    TypeError
+        ``input`` is not an array, or is traced by ``compile`` or ``plan``.
+
+    Notes
+    -----
+    The host waits for the device to learn the number of results. Source: ``torch.nonzero``.
     """
     x = _with_values("nonzero", input)
     if not x.ndim:
@@ -212,14 +263,27 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 def masked_select(input: Tensor, mask: dpnp.ndarray) -> Tensor:
     """Return the elements at which a mask is true.
 
+    Parameters
+    ----------
     input : array of any dtype
     mask : array of bool
         Shapes broadcast.
-    Returns: array (k,) of the dtype of ``input``
-    Raises: TypeError: ``mask`` is not an array of bool, or is traced by ``compile`` or ``plan``.
-    ValueError: The shapes do not broadcast.
-    Notes: The host waits for the device to learn the number of results. Unselected elements have
-    zero gradient. Source: ``torch.masked_select``.
+
+    Returns
+    -------
+    array (k,) of the dtype of ``input``
+
+    Raises
+    ------
+    TypeError
+        ``mask`` is not an array of bool, or is traced by ``compile`` or ``plan``.
+    ValueError
+        The shapes do not broadcast.
+
+    Notes
+    -----
+    The host waits for the device to learn the number of results. Unselected elements have zero
+    gradient. Source: ``torch.masked_select``.
     """
     for name, value in (("input", input), ("mask", mask)):
         if not isinstance(value, (dpnp.ndarray, Array, Tensor)):

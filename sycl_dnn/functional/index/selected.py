@@ -28,6 +28,8 @@ def wrapped(index: Node, n: int) -> Node:
 def selected(x: Tensor, index: Tensor, axis: int, *, wraps: bool = False) -> Tensor:
     """Record the selection of elements along an axis by an index.
 
+    Parameters
+    ----------
     x : Tensor
         Any dtype; the axis is not empty.
     index : Tensor
@@ -51,6 +53,8 @@ def written(
 ) -> Tensor:
     """Record a tensor with values written or added at an index along an axis.
 
+    Parameters
+    ----------
     x, values : Tensor
         Same dtype. Narrow floats are accumulated in float32.
     index : Tensor
@@ -76,12 +80,18 @@ def written(
 def flat_index(trace: Any, items: Sequence[Any], sizes: Sequence[int]) -> Tensor:
     """Record a flat index over several axes from one index per axis; -1 if out of range.
 
+    Parameters
+    ----------
     trace : Trace
     items : sequence of Tensor, array or NumPy array
         Integers, which broadcast; negative ones count from the end.
     sizes : sequence of int
         Of the axes.
-    Raises: IndexError: They do not broadcast.
+
+    Raises
+    ------
+    IndexError
+        They do not broadcast.
     """
     shapes = [tuple(item.shape) for item in items]
     try:

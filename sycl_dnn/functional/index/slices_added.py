@@ -25,6 +25,8 @@ def index_add(
 ) -> Tensor:  # fmt: skip
     """Add slices along an axis by index: ``out[:, index[j]] += alpha * source[:, j]``.
 
+    Parameters
+    ----------
     input : array (*A, n, *B)
         Any dtype except bool.
     dim : int
@@ -33,11 +35,22 @@ def index_add(
         Same dtype as ``input``.
     alpha : number
         Scale factor.
-    Returns: array (*A, n, *B)
-    Raises: TypeError: ``index`` is not an integer array, or ``source`` has another dtype.
-    ValueError: The shapes do not match.
-    Notes: The host does not read the index; out-of-range entries are ignored. Differentiable to any
-    order. Source: ``torch.index_add``.
+
+    Returns
+    -------
+    array (*A, n, *B)
+
+    Raises
+    ------
+    TypeError
+        ``index`` is not an integer array, or ``source`` has another dtype.
+    ValueError
+        The shapes do not match.
+
+    Notes
+    -----
+    The host does not read the index; out-of-range entries are ignored. Differentiable to any order.
+    Source: ``torch.index_add``.
     """
     name = "index_add"
     index = check_index(name, "index", index)

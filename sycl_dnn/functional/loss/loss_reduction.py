@@ -9,7 +9,7 @@ from typing import Any
 
 from sycl_dnn._core import algorithm
 from sycl_dnn._warn import warn
-from sycl_dnn.call.operation import operation, templated
+from sycl_dnn.call.operation import describe_out, operation, sections
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float, check_same_dtype
 from sycl_dnn.ir.node import Node
@@ -65,18 +65,32 @@ def promoted_with_integers(name: str, input: Tensor, target: Tensor) -> list[Ten
 
 # --- ``reduction``, element-wise losses, docstrings
 
+_BEFORE = """{summary}
+
+Parameters
+----------
+{parameters}"""
 _LEGACY = """size_average, reduce : bool, optional
     Deprecated names of ``reduction``; they warn, as in torch.
 """
-_DOC = """{summary}
-
-{entries}{parameters}{legacy}reduction : {choices}
+_AFTER = """reduction : {choices}
     Reduction of the element-wise losses.
-Returns: dpnp.ndarray or Array
+
+Returns
+-------
+dpnp.ndarray or Array
     A single number, shape (), or with ``"none"`` {shape}.
-Raises: TypeError: The dtypes are not floating point or differ.
-ValueError: Shapes do not match, or a parameter is out of range.
-Notes: Source: {source}; names and defaults are torch.nn.functional's.
+
+Raises
+------
+TypeError
+    The dtypes are not floating point or differ.
+ValueError
+    Shapes do not match, or a parameter is out of range.
+
+Notes
+-----
+Source: {source}; names and defaults are torch.nn.functional's.
 """
 
 
@@ -93,9 +107,13 @@ def loss(
     """
 
     def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
+        summary, parameters = sections(body)
         legacy = _LEGACY if "size_average" in inspect.signature(body).parameters else ""
-        words = {"source": source, "choices": choices, "shape": shape, "entries": entries}
-        return operation(templated(_DOC, legacy=legacy, **words)(body))
+        function = operation(body)
+        before = _BEFORE.format(summary=summary, parameters=entries + parameters + legacy)
+        function.__doc__ = before + _AFTER.format(choices=choices, shape=shape, source=source)
+        describe_out(function)
+        return function
 
     return decorate
 

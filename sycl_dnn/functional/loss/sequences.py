@@ -264,6 +264,8 @@ def ctc_loss(
 ) -> Tensor:
     """Return the connectionist temporal classification loss of unaligned targets.
 
+    Parameters
+    ----------
     log_probs : array (T, N, C) or (T, C)
         Log-probabilities, as returned by ``log_softmax``.
     targets : array (N, S) or (sum of target_lengths,) of int32 or int64
@@ -276,16 +278,26 @@ def ctc_loss(
         ``"mean"`` divides each loss by the length of its target first.
     zero_infinity : bool
         Whether losses and gradients of targets that are too long for their sequence are 0.
-    Returns: array
+
+    Returns
+    -------
+    array
         Shape (), or (N,) for ``"none"``.
-    Raises: TypeError: A dtype is not one of these.
-    ValueError: The shapes do not match, or ``blank`` is not a class.
-    Notes: The host does not read lengths and classes: a sequence with an out-of-range value has
-    loss NaN. Sums over alignments are computed in the log domain, step by step on the device;
-    bfloat16 and float16 in float32. The gradient is torch's, except that it is 0 where a
-    log-probability is -inf (torch gives NaN): it is correct after ``log_softmax``, and not
-    differentiable itself. Source: ``torch.nn.functional.ctc_loss``; Graves et al., "Connectionist
-    Temporal Classification", 2006.
+
+    Raises
+    ------
+    TypeError
+        A dtype is not one of these.
+    ValueError
+        The shapes do not match, or ``blank`` is not a class.
+
+    Notes
+    -----
+    The host does not read lengths and classes: a sequence with an out-of-range value has loss NaN.
+    Sums over alignments are computed in the log domain, step by step on the device; bfloat16 and
+    float16 in float32. The gradient is torch's, except that it is 0 where a log-probability is -inf
+    (torch gives NaN): it is correct after ``log_softmax``, and not differentiable itself. Source:
+    ``torch.nn.functional.ctc_loss``; Graves et al., "Connectionist Temporal Classification", 2006.
     """
     check_float("ctc_loss", log_probs=log_probs)
     reduction = checked_reduction("ctc_loss", reduction)

@@ -159,6 +159,8 @@ def batch_norm(
 ) -> Tensor:
     """Normalize each channel over the batch: ``(x - mean) / sqrt(var + eps) * weight + bias``.
 
+    Parameters
+    ----------
     input : array (N, C, *S)
         float32, bfloat16 or float16; float64 if the device supports it; S may be missing.
     running_mean, running_var : array (C,) or None
@@ -170,16 +172,26 @@ def batch_norm(
     momentum : float
         Pass ``1 / n`` in call n for a cumulative average.
     eps : float
-    Returns: array (N, C, *S)
+
+    Returns
+    -------
+    array (N, C, *S)
         Same dtype as ``input``; same layout if that is row-major or channels-last.
-    Raises: ValueError
+
+    Raises
+    ------
+    ValueError
         Shapes do not match, running statistics are missing or read-only, or there is only one value
         per channel in training.
-    TypeError: A dtype is not floating point, or ``momentum`` is not a number.
-    Notes: Statistics and gradients are sums of generated kernels, in float32 for narrower dtypes.
-    Unlike oneDNN's, they are accurate even if a mean is many standard deviations from zero. In
-    compiled functions without gradients, given statistics are used by oneDNN's primitive, or folded
-    into the weights of a convolution.
+    TypeError
+        A dtype is not floating point, or ``momentum`` is not a number.
+
+    Notes
+    -----
+    Statistics and gradients are sums of generated kernels, in float32 for narrower dtypes. Unlike
+    oneDNN's, they are accurate even if a mean is many standard deviations from zero. In compiled
+    functions without gradients, given statistics are used by oneDNN's primitive, or folded into
+    the weights of a convolution.
 
     Source: oneDNN developer guide, "Batch Normalization"; Ioffe and Szegedy, arXiv:1502.03167.
     """

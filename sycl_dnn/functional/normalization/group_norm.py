@@ -29,6 +29,8 @@ def group_norm(
 ) -> Tensor:
     """Normalize each group of channels of each sample: ``(x - mean) / sqrt(var + eps)``.
 
+    Parameters
+    ----------
     input : array (N, C, *S)
         float32, bfloat16 or float16; float64 if the device supports it; S may be missing.
     num_groups : int
@@ -36,12 +38,22 @@ def group_norm(
     weight, bias : array (C,), optional
         Applied to the normalized values, per channel.
     eps : float
-    Returns: array (N, C, *S)
+
+    Returns
+    -------
+    array (N, C, *S)
         Same dtype and layout as ``input``.
-    Raises: ValueError
+
+    Raises
+    ------
+    ValueError
         Shapes do not match, ``num_groups`` does not divide C, or there is only one value.
-    TypeError: A dtype is not floating point.
-    Notes: Statistics and gradients are sums of generated kernels, in float32 for narrower dtypes.
+    TypeError
+        A dtype is not floating point.
+
+    Notes
+    -----
+    Statistics and gradients are sums of generated kernels, in float32 for narrower dtypes.
 
     Source: oneDNN developer guide, "Group Normalization"; Wu and He, arXiv:1803.08494.
     """
@@ -75,6 +87,8 @@ def instance_norm(
 ) -> Tensor:
     """Normalize each channel of each sample over its positions.
 
+    Parameters
+    ----------
     input : array (N, C, *S)
         float32, bfloat16 or float16; float64 if the device supports it; S has at least one axis.
     running_mean, running_var : array (C,) or None
@@ -85,13 +99,23 @@ def instance_norm(
     use_input_stats : bool
     momentum : float
     eps : float
-    Returns: array (N, C, *S)
+
+    Returns
+    -------
+    array (N, C, *S)
         Same dtype and layout as ``input``.
-    Raises: ValueError
+
+    Raises
+    ------
+    ValueError
         Shapes do not match, running statistics are missing or read-only, or there is only one
         position.
-    TypeError: A dtype is not floating point, or ``momentum`` is not a number.
-    Notes: Source: oneDNN developer guide, "Group Normalization"; Ulyanov et al., arXiv:1607.08022.
+    TypeError
+        A dtype is not floating point, or ``momentum`` is not a number.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Group Normalization"; Ulyanov et al., arXiv:1607.08022.
     """
     name = "instance_norm"
     _check_instances(name, input, use_input_stats, momentum, eps)

@@ -152,16 +152,28 @@ def _over_last_axes(name, x, normalized_shape, weight, bias, eps, *, is_centered
 
 _DOC = """{summary}
 
+Parameters
+----------
 input : array (*, *K)
     float32, bfloat16 or float16; float64 if the device supports it.
 normalized_shape : sequence of int
     K: one or more axes.
 {parameters}
-Returns: array (*, *K)
+Returns
+-------
+array (*, *K)
     dtype of ``input``.
-Raises: ValueError: Shapes do not match, or ``eps`` is negative.
-TypeError: A dtype is not floating-point, or ``normalized_shape`` is not a sequence.
-Notes: Source: oneDNN developer guide, "Layer Normalization"{source}.
+
+Raises
+------
+ValueError
+    Shapes do not match, or ``eps`` is negative.
+TypeError
+    A dtype is not floating-point, or ``normalized_shape`` is not a sequence.
+
+Notes
+-----
+Source: oneDNN developer guide, "Layer Normalization"{source}.
 """
 
 

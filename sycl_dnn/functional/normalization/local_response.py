@@ -115,6 +115,8 @@ def local_response_norm(
 ) -> Tensor:
     """Divide by a power of the mean square over adjacent channels.
 
+    Parameters
+    ----------
     input : array (N, C, *S)
         float32, bfloat16 or float16; S has at least one axis.
     size : int
@@ -122,12 +124,23 @@ def local_response_norm(
         zero-padded at the ends.
     alpha, beta, k : float
         ``x / (k + alpha * mean of squares) ** beta``.
-    Returns: array (N, C, *S)
+
+    Returns
+    -------
+    array (N, C, *S)
         Same dtype as ``input``, channels-last in memory.
-    Raises: ValueError: ``input`` has fewer than three axes, or ``size`` is not positive.
-    TypeError: The dtype is not floating point, or ``size`` is not an integer.
-    Notes: On CPUs window sums are matrix products: oneDNN's kernel is two to four times as fast but
-    gives 0 for inputs above about 1e9.
+
+    Raises
+    ------
+    ValueError
+        ``input`` has fewer than three axes, or ``size`` is not positive.
+    TypeError
+        The dtype is not floating point, or ``size`` is not an integer.
+
+    Notes
+    -----
+    On CPUs window sums are matrix products: oneDNN's kernel is two to four times as fast but gives
+    0 for inputs above about 1e9.
 
     Source: oneDNN developer guide, "Local Response Normalization"; Krizhevsky et al., "ImageNet
     Classification with Deep Convolutional Neural Networks", 2012.

@@ -48,16 +48,28 @@ def adaptive_avg_pool(
 ) -> Tensor:
     """Average images over windows that cover them evenly.
 
+    Parameters
+    ----------
     input : array (N, C, H, W) or (C, H, W)
         float32, bfloat16 or float16; float64 if the device supports it.
     output_size : int, None or tuple
         Sizes (T, U) of the result; None keeps that of the input.
-    Returns: array (N, C, T, U), or (C, T, U) for one image
+
+    Returns
+    -------
+    array (N, C, T, U), or (C, T, U) for one image
         Window i of T spans floor(i * H / T) to ceil((i + 1) * H / T).
-    Raises: ValueError: Sizes are inconsistent.
-    TypeError: The dtype is not floating point.
-    Notes: Source: oneDNN developer guide, "Pooling" if T divides H, else one weighted sum for each
-    axis.
+
+    Raises
+    ------
+    ValueError
+        Sizes are inconsistent.
+    TypeError
+        The dtype is not floating point.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Pooling" if T divides H, else one weighted sum for each axis.
     """
     check_dtype(name, input)
     x = batched(name, input, rank)
@@ -89,6 +101,8 @@ def adaptive_max_pool(
 ) -> Any:
     """Return the maxima of images over windows that cover them evenly.
 
+    Parameters
+    ----------
     input : array (N, C, H, W) or (C, H, W)
         float32, bfloat16 or float16; float64 if the device supports it; without a gradient also
         int8, uint8 and int32.
@@ -96,14 +110,25 @@ def adaptive_max_pool(
         Sizes (T, U) of the result; None keeps that of the input.
     return_indices : bool
         Whether to also return the indices of the maxima.
-    Returns: array (N, C, T, U), or (C, T, U) for one image
+
+    Returns
+    -------
+    array (N, C, T, U), or (C, T, U) for one image
         Window i of T spans floor(i * H / T) to ceil((i + 1) * H / T).
     indices : int64 array of the same shape, if requested
         h * W + w of each maximum; the first one on ties.
-    Raises: ValueError: Sizes are inconsistent.
-    TypeError: The dtype is not supported.
-    Notes: A window with NaN may return another of its elements, and a window of minus infinities
-    the lowest finite number; with ``set_nan("propagate")`` they return (the last) NaN and minus
+
+    Raises
+    ------
+    ValueError
+        Sizes are inconsistent.
+    TypeError
+        The dtype is not supported.
+
+    Notes
+    -----
+    A window with NaN may return another of its elements, and a window of minus infinities the
+    lowest finite number; with ``set_nan("propagate")`` they return (the last) NaN and minus
     infinity.
 
     Source: oneDNN developer guide, "Pooling"; one pooling if T divides H and U divides W, else T /

@@ -48,6 +48,8 @@ def avg_pool(
 ) -> Tensor:
     """Return the average of each window.
 
+    Parameters
+    ----------
     input : array (N, C, H, W) or (C, H, W)
         float32, bfloat16 or float16; float64 if the device supports it.
     kernel_size : int or tuple
@@ -62,12 +64,23 @@ def avg_pool(
         only.
     divisor_override : int, optional
         Divides all sums instead.
-    Returns: array (N, C, T, U), or (C, T, U) for one image; channels-last in memory
+
+    Returns
+    -------
+    array (N, C, T, U), or (C, T, U) for one image; channels-last in memory
         T = (H + 2 * padding - KH) // stride + 1, rounded up with ``ceil_mode`` unless the last
         window would start past the input.
-    Raises: ValueError: Sizes are inconsistent.
-    TypeError: The dtype is not floating point.
-    Notes: Source: oneDNN developer guide, "Pooling".
+
+    Raises
+    ------
+    ValueError
+        Sizes are inconsistent.
+    TypeError
+        The dtype is not floating point.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Pooling".
     """
     check_dtype(name, input)
     x = batched(name, input, rank)
@@ -114,6 +127,8 @@ def lp_pool(
 ) -> Tensor:
     """Return ``sum(x ** norm_type) ** (1 / norm_type)`` of each window.
 
+    Parameters
+    ----------
     input : array (N, C, H, W) or (C, H, W)
         float32, bfloat16 or float16; float64 if the device supports it.
     norm_type : float
@@ -123,10 +138,21 @@ def lp_pool(
         Distance between windows; the kernel size by default.
     ceil_mode : bool
         Whether the last window may extend past the end; its norm is scaled to a full window.
-    Returns: array (N, C, T, U), or (C, T, U) for one image; channels-last in memory
-    Raises: ValueError: Sizes are inconsistent, or ``norm_type`` is 0 or infinite.
-    TypeError: The dtype is not floating point.
-    Notes: Source: oneDNN developer guide, "Pooling" and "Eltwise".
+
+    Returns
+    -------
+    array (N, C, T, U), or (C, T, U) for one image; channels-last in memory
+
+    Raises
+    ------
+    ValueError
+        Sizes are inconsistent, or ``norm_type`` is 0 or infinite.
+    TypeError
+        The dtype is not floating point.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Pooling" and "Eltwise".
     """
     power = float(norm_type)
     if not power or not math.isfinite(power):

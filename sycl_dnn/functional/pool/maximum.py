@@ -117,6 +117,8 @@ def max_pool(
 ) -> Any:
     """Return the largest element of each window.
 
+    Parameters
+    ----------
     input : array (N, C, H, W) or (C, H, W)
         float32, bfloat16 or float16; float64 if the device supports it; without a gradient also
         int8, uint8 and int32.
@@ -132,15 +134,26 @@ def max_pool(
         Whether the last window may extend past the end.
     return_indices : bool
         Whether to also return the indices of the maxima.
-    Returns: array (N, C, T, U), or (C, T, U) for one image; channels-last in memory
+
+    Returns
+    -------
+    array (N, C, T, U), or (C, T, U) for one image; channels-last in memory
         T = (H + 2 * padding - dilation * (KH - 1) - 1) // stride + 1, rounded up with ``ceil_mode``
         unless the last window would start past the input.
     indices : int64 array of the same shape, if requested
         h * W + w of each maximum; the first one on ties.
-    Raises: ValueError: Sizes are inconsistent, or a window would contain only padding.
-    TypeError: The dtype is not supported.
-    Notes: A window with NaN may return another of its elements, and a window of minus infinities
-    the lowest finite number; with ``set_nan("propagate")`` they return (the last) NaN and minus
+
+    Raises
+    ------
+    ValueError
+        Sizes are inconsistent, or a window would contain only padding.
+    TypeError
+        The dtype is not supported.
+
+    Notes
+    -----
+    A window with NaN may return another of its elements, and a window of minus infinities the
+    lowest finite number; with ``set_nan("propagate")`` they return (the last) NaN and minus
     infinity.
 
     Source: oneDNN developer guide, "Pooling". Dilated windows are pooled as interleaved dense ones,
@@ -209,6 +222,8 @@ def max_unpool(
 ) -> Tensor:
     """Scatter the maxima of ``max_pool2d(..., return_indices=True)`` to their positions.
 
+    Parameters
+    ----------
     input : array (N, C, T, U) or (C, T, U)
         Any dtype.
     indices : array of int64, shape of ``input``
@@ -219,11 +234,22 @@ def max_unpool(
     output_size : tuple (H, W) or (N, C, H, W), optional
         Explicit size, needed if the pooling left a remainder; differs by less than ``stride`` from
         H = (T - 1) * stride - 2 * padding + kernel_size.
-    Returns: array (N, C, H, W) or (C, H, W)
+
+    Returns
+    -------
+    array (N, C, H, W) or (C, H, W)
         Zeros elsewhere. If an index occurs twice, either value.
-    Raises: ValueError: Shapes or sizes are inconsistent.
-    TypeError: ``indices`` are not int64.
-    Notes: The gradient is gathered at the indices.
+
+    Raises
+    ------
+    ValueError
+        Shapes or sizes are inconsistent.
+    TypeError
+        ``indices`` are not int64.
+
+    Notes
+    -----
+    The gradient is gathered at the indices.
     """
     _check(name, rank, input, indices)
     kernel = per_axis(name, "kernel_size", kernel_size, rank)

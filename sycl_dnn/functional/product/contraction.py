@@ -24,13 +24,26 @@ from sycl_dnn.trace.views import narrow, reshape, transpose
 
 _OF_MATRIX = """Return the product of a {first} with a vector.
 
+Parameters
+----------
 input : array {shape}
 {second} : array (n,)
-Returns: array {result}
+
+Returns
+-------
+array {result}
     The promoted dtype.
-Raises: TypeError: An operand is not an array.
-ValueError: The shapes do not match.
-Notes: Source: ``torch.{name}``.
+
+Raises
+------
+TypeError
+    An operand is not an array.
+ValueError
+    The shapes do not match.
+
+Notes
+-----
+Source: ``torch.{name}``.
 """
 
 
@@ -71,14 +84,27 @@ def tensordot(
 ) -> Tensor:
     """Contract axes of two arrays.
 
+    Parameters
+    ----------
     a, b : arrays
     dims : int, or two sequences of int
         Number of last axes of ``a`` and first axes of ``b``, or the axes of each.
-    Returns: array
+
+    Returns
+    -------
+    array
         The remaining axes of ``a``, then those of ``b``.
-    Raises: TypeError: An operand is not an array.
-    ValueError: The axes do not match.
-    Notes: Source: ``torch.tensordot``.
+
+    Raises
+    ------
+    TypeError
+        An operand is not an array.
+    ValueError
+        The axes do not match.
+
+    Notes
+    -----
+    Source: ``torch.tensordot``.
     """
     check_arrays("tensordot", a=a, b=b)
     if isinstance(dims, int):
@@ -111,12 +137,24 @@ _LETTERS = string.ascii_letters
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Return the outer product of two vectors.
 
+    Parameters
+    ----------
     input : array (n,)
     vec2 : array (m,)
-    Returns: array (n, m)
+
+    Returns
+    -------
+    array (n, m)
         The promoted dtype.
-    Raises: ValueError: An operand is not a vector.
-    Notes: Source: ``torch.outer``.
+
+    Raises
+    ------
+    ValueError
+        An operand is not a vector.
+
+    Notes
+    -----
+    Source: ``torch.outer``.
     """
     check_arrays("outer", input=input, vec2=vec2)
     for argument, x in (("input", input), ("vec2", vec2)):
@@ -275,18 +313,31 @@ def _order(named: list[str], result: str, sizes: dict[str, int]) -> list[tuple[i
 def einsum(*args: Any) -> Tensor:
     """Evaluate the Einstein summation convention.
 
+    Parameters
+    ----------
     *args : str and arrays
         An equation such as ``"bij,bjk->bik"`` and its operands: one term per operand, and the
         result's after ``->``. A label that the result lacks is summed over, a label repeated in a
         term takes the diagonal, and ``...`` matches any axes, which broadcast. Without ``->`` the
         result has the axes of ``...`` followed by the labels that occur once, in alphabetical
         order. Alternatively arrays, each followed by a list of axis numbers, and the result's list.
-    Returns: array
+
+    Returns
+    -------
+    array
         The promoted dtype.
-    Raises: ValueError: The equation does not match the operands.
-    TypeError: An operand is not an array.
-    Notes: Operands are contracted in pairs by matrix products, cheapest first. Differentiable to
-    any order. Source: ``torch.einsum``; NumPy's ``einsum_path``.
+
+    Raises
+    ------
+    ValueError
+        The equation does not match the operands.
+    TypeError
+        An operand is not an array.
+
+    Notes
+    -----
+    Operands are contracted in pairs by matrix products, cheapest first. Differentiable to any
+    order. Source: ``torch.einsum``; NumPy's ``einsum_path``.
     """
     equation, operands = _equation(args)
     named, result = _expanded_labels(equation, operands)

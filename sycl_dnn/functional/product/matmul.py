@@ -25,14 +25,27 @@ from sycl_dnn.trace.views import broadcast_shape, reshape, transpose
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Multiply matrices, vectors, or batches of matrices.
 
+    Parameters
+    ----------
     input : dpnp.ndarray or Array (K,) or (*, M, K)
     other : dpnp.ndarray or Array (K,) or (*, K, N), or QuantizedTensor (K, N)
         Same dtype as ``input``. Batch axes broadcast.
-    Returns: dpnp.ndarray or Array (*, M, N)
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*, M, N)
         Without M or N if an operand is a vector.
-    Raises: ValueError: The shapes do not match.
-    TypeError: The dtypes differ.
-    Notes: Integer products are computed by dpnp.
+
+    Raises
+    ------
+    ValueError
+        The shapes do not match.
+    TypeError
+        The dtypes differ.
+
+    Notes
+    -----
+    Integer products are computed by dpnp.
 
     Source: oneDNN developer guide, "Matrix Multiplication"; names and defaults are torch's.
     """
@@ -87,9 +100,17 @@ def _integer_product(a: Tensor, b: Tensor) -> Tensor:
 
 _OF_RANK = """{summary}
 
+Parameters
+----------
 {parameters}
-Returns: dpnp.ndarray or Array {shape}
-Raises: ValueError, TypeError: As {error}.
+Returns
+-------
+dpnp.ndarray or Array {shape}
+
+Raises
+------
+ValueError, TypeError
+    As {error}.
 """
 
 
@@ -192,6 +213,8 @@ def linear(
 ) -> Tensor:
     """Return ``input @ weight.T + bias``.
 
+    Parameters
+    ----------
     input : dpnp.ndarray or Array (*, K)
         float32, bfloat16 or float16; float64 if the device supports it.
     weight : dpnp.ndarray, Array or Frozen (N, K) or (K,), or QuantizedTensor (N, K)
@@ -199,10 +222,21 @@ def linear(
         the fly; they have no gradient.
     bias : dpnp.ndarray, Array or Frozen (N,) or (), optional
         Dtype of ``input``, or float32.
-    Returns: dpnp.ndarray or Array (*, N), (*) if the weight has no N
-    Raises: ValueError: The shapes do not match.
-    TypeError: The dtypes are incompatible.
-    Notes: Source: oneDNN developer guide, "Matrix Multiplication"; names and defaults are
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*, N), (*) if the weight has no N
+
+    Raises
+    ------
+    ValueError
+        The shapes do not match.
+    TypeError
+        The dtypes are incompatible.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Matrix Multiplication"; names and defaults are
     torch.nn.functional's.
     """
     check_float("linear", input=input)
@@ -232,14 +266,27 @@ def bilinear(
 ) -> Tensor:
     """Return ``input1 @ weight[n] @ input2 + bias[n]`` for each n.
 
+    Parameters
+    ----------
     input1 : dpnp.ndarray or Array (*, K)
     input2 : dpnp.ndarray or Array (*, L)
     weight : dpnp.ndarray or Array (N, K, L)
     bias : dpnp.ndarray or Array (N,), optional
-    Returns: dpnp.ndarray or Array (*, N)
-    Raises: ValueError: The shapes do not match.
-    TypeError: The dtypes differ.
-    Notes: The intermediate result has N * L values per row.
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*, N)
+
+    Raises
+    ------
+    ValueError
+        The shapes do not match.
+    TypeError
+        The dtypes differ.
+
+    Notes
+    -----
+    The intermediate result has N * L values per row.
 
     Source: oneDNN developer guide, "Matrix Multiplication"; names and defaults are
     torch.nn.functional's.

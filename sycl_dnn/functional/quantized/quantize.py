@@ -85,7 +85,10 @@ def scale_shape(
 ) -> tuple[int, ...]:
     """Return the required shape of the scales.
 
-    Raises: ValueError: ``group_size`` is passed without ``axis`` or does not divide it.
+    Raises
+    ------
+    ValueError
+        ``group_size`` is passed without ``axis`` or does not divide it.
     """
     if axis is None:
         if group_size is not None:
@@ -259,6 +262,8 @@ def quantize(
 ) -> QuantizedTensor:
     """Round ``input / scale + zero_point`` to integers.
 
+    Parameters
+    ----------
     input : dpnp.ndarray or Array (*S)
         float32 or bfloat16.
     scale : dpnp.ndarray of float32
@@ -270,13 +275,23 @@ def quantize(
     axis : int, optional
     group_size : int, optional
         Number of adjacent elements along ``axis`` that share a scale.
-    Returns: QuantizedTensor
+
+    Returns
+    -------
+    QuantizedTensor
         Values outside the range of ``dtype`` saturate.
-    Raises: ValueError
+
+    Raises
+    ------
+    ValueError
         The shape of ``scale`` or ``zero_point`` is wrong, or the last axis of a 4-bit result is
         odd.
-    TypeError: A dtype is wrong.
-    Notes: Ties are rounded so that the sum is even; torch rounds before adding the zero point.
+    TypeError
+        A dtype is wrong.
+
+    Notes
+    -----
+    Ties are rounded so that the sum is even; torch rounds before adding the zero point.
 
     Source: oneDNN developer guide, "Reorder" and "Quantization".
     """
@@ -289,12 +304,25 @@ def quantize(
 def dequantize(input: QuantizedTensor, dtype: str = "float32") -> Tensor:
     """Return ``scale * (data - zero_point)``.
 
+    Parameters
+    ----------
     input : QuantizedTensor (*S)
     dtype : {"float32", "bfloat16"}
-    Returns: dpnp.ndarray or Array (*S)
-    Raises: ValueError: The scales do not match the data, or ``dtype`` is not one of these.
-    TypeError: ``input`` is not quantized.
-    Notes: Source: oneDNN developer guide, "Reorder" and "Quantization".
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*S)
+
+    Raises
+    ------
+    ValueError
+        The scales do not match the data, or ``dtype`` is not one of these.
+    TypeError
+        ``input`` is not quantized.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Reorder" and "Quantization".
     """
     if dtype not in ("float32", "bfloat16"):
         raise ValueError(f"dequantize: dtype must be 'float32' or 'bfloat16', got {dtype!r}")
@@ -348,6 +376,8 @@ def quantize_dynamic(
 ) -> QuantizedTensor:
     """Quantize with scales computed from the range of the elements.
 
+    Parameters
+    ----------
     input : dpnp.ndarray or Array (*S)
         float32 or bfloat16; not empty.
     dtype, axis, group_size
@@ -356,10 +386,21 @@ def quantize_dynamic(
         True: zero points are 0, and the largest absolute value maps to the largest integer. False:
         the range of the elements, extended to include 0, maps to the range of the integers. By
         default, whether ``dtype`` is signed.
-    Returns: QuantizedTensor
-    Raises: ValueError: ``input`` is empty; otherwise as ``quantize``.
-    TypeError: ``input`` is not floating point.
-    Notes: Source: oneDNN developer guide, "Quantization".
+
+    Returns
+    -------
+    QuantizedTensor
+
+    Raises
+    ------
+    ValueError
+        ``input`` is empty; otherwise as ``quantize``.
+    TypeError
+        ``input`` is not floating point.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Quantization".
     """
     symmetric = dtype.startswith("int") if symmetric is None else bool(symmetric)
     data, scale, zero = _quantize_dynamic(input, dtype, axis, group_size, symmetric)

@@ -117,6 +117,8 @@ def _function(rank: int, axes: str) -> Any:
 
 _DOC = """Convolve quantized arrays, like ``conv{rank}d``, with integer arithmetic.
 
+Parameters
+----------
 input : QuantizedTensor (N, C, {axes}) or (C, {axes})
     int8 or uint8, one scale for all elements. Padding stands for 0, not for the integer 0.
 weight : QuantizedTensor (O, C / groups, *K)
@@ -128,11 +130,22 @@ stride, padding, dilation, groups
     As for ``conv{rank}d``.
 out_scale, out_zero_point, out_dtype
     As for ``quantized_linear``.
-Returns: dpnp.ndarray or Array, with ``out_scale`` QuantizedTensor (N, O, *T)
+
+Returns
+-------
+dpnp.ndarray or Array, with ``out_scale`` QuantizedTensor (N, O, *T)
     In channels-last layout.
-Raises: ValueError: Shapes, groups, padding or scales are inconsistent.
-TypeError: A dtype is wrong.
-Notes: A CPU without VNNI multiplies in float32, where sums are exact up to 2**24: oneDNN's integers
+
+Raises
+------
+ValueError
+    Shapes, groups, padding or scales are inconsistent.
+TypeError
+    A dtype is wrong.
+
+Notes
+-----
+A CPU without VNNI multiplies in float32, where sums are exact up to 2**24: oneDNN's integers
 would saturate.
 
 Source: oneDNN developer guide, "Convolution" and "Quantization".

@@ -182,6 +182,8 @@ def scaled(
 ) -> tuple[PrimitiveAttr, dict[str, Tensor]]:
     """Return the steps that scale an integer sum and add the bias, and their operands.
 
+    Parameters
+    ----------
     bias : Tensor (N,), optional
     rank, axis : int
         Rank of the result, and the axis of its N outputs.
@@ -278,6 +280,8 @@ def quantized_linear(
 ) -> Tensor | QuantizedTensor:
     """Return ``input @ weight.T + bias``, accumulated in integers.
 
+    Parameters
+    ----------
     input : QuantizedTensor (*, K)
         int8 or uint8 with a single scale.
     weight : QuantizedTensor (N, K)
@@ -289,11 +293,22 @@ def quantized_linear(
         float32 and int32: quantize the result.
     out_dtype : {"float32", "bfloat16", "int8", "uint8"}, optional
         float32 by default; the dtype of ``input`` if ``out_scale`` is passed.
-    Returns: dpnp.ndarray or Array (*, N), with ``out_scale`` QuantizedTensor (*, N)
-    Raises: ValueError: Shapes or scales do not match.
-    TypeError: A dtype is wrong.
-    Notes: Integers have no gradient. CPUs without VNNI multiply in float32, where sums are exact up
-    to 2**24, because oneDNN's integer products would saturate.
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*, N), with ``out_scale`` QuantizedTensor (*, N)
+
+    Raises
+    ------
+    ValueError
+        Shapes or scales do not match.
+    TypeError
+        A dtype is wrong.
+
+    Notes
+    -----
+    Integers have no gradient. CPUs without VNNI multiply in float32, where sums are exact up to
+    2**24, because oneDNN's integer products would saturate.
 
     Source: oneDNN developer guide, "Matrix Multiplication" and "Quantization".
     """
@@ -329,16 +344,29 @@ def quantized_matmul(
 ) -> Tensor | QuantizedTensor:
     """Multiply quantized matrices, accumulated in integers.
 
+    Parameters
+    ----------
     input : QuantizedTensor (*, M, K)
         As for ``quantized_linear``.
     other : QuantizedTensor (*, K, N)
         int8 or uint8 with a single scale, or one per column (``axis=-1``). Batch axes broadcast.
     out_scale, out_zero_point, out_dtype
         As for ``quantized_linear``.
-    Returns: dpnp.ndarray or Array (*, M, N), with ``out_scale`` QuantizedTensor (*, M, N)
-    Raises: ValueError: Shapes or scales do not match.
-    TypeError: A dtype is wrong.
-    Notes: As for ``quantized_linear``.
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*, M, N), with ``out_scale`` QuantizedTensor (*, M, N)
+
+    Raises
+    ------
+    ValueError
+        Shapes or scales do not match.
+    TypeError
+        A dtype is wrong.
+
+    Notes
+    -----
+    As for ``quantized_linear``.
 
     Source: oneDNN developer guide, "Matrix Multiplication" and "Quantization".
     """

@@ -178,7 +178,9 @@ def network_weights(
 ) -> tuple[list[list[dict[str, Any]]], Sizes]:
     """Return the weights by layer and direction, and the sizes of the last layer.
 
-    Raises: ValueError, TypeError
+    Raises
+    ------
+    ValueError, TypeError
         The number of arrays is wrong, or one has a different shape or dtype.
     """
     cell, n_cells = CELLS[name], n_layers * n_directions

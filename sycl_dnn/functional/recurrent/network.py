@@ -139,6 +139,8 @@ def run_network(
 
 _DOC = """{summary}
 
+Parameters
+----------
 input : array (T, N, C), (N, T, C) with ``batch_first``, or (T, C)
     float32, bfloat16 or float16.
 {parameters}num_layers : int
@@ -148,11 +150,21 @@ bias : bool
 dropout : float
     Dropout probability of each layer's output but the last one's, if ``training``.
 training : bool
-Returns: output : array (T, N, D * {size})
+
+Returns
+-------
+output : array (T, N, D * {size})
     Of the last layer; axes as in ``input``.
 {last}
-Raises: ValueError, TypeError: Shapes or dtypes do not match, or there are no steps or channels.
-Notes: Frozen ``params`` (``sycl_dnn.freeze``) are packed once, others at every call.
+
+Raises
+------
+ValueError, TypeError
+    Shapes or dtypes do not match, or there are no steps or channels.
+
+Notes
+-----
+Frozen ``params`` (``sycl_dnn.freeze``) are packed once, others at every call.
 
 Source: oneDNN developer guide, "RNN"; PyTorch documentation, ``{twin}``.
 """

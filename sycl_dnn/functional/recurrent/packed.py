@@ -57,6 +57,8 @@ def pack_padded_sequence(
 ) -> PackedSequence:
     """Pack padded sequences.
 
+    Parameters
+    ----------
     input : array (T, N, *), or (N, T, *) with ``batch_first``
         Any dtype.
     lengths : sequence of int, or array of integers
@@ -64,10 +66,21 @@ def pack_padded_sequence(
     batch_first : bool
     enforce_sorted : bool
         Whether sequences must be sorted by decreasing length; otherwise they are sorted here.
-    Returns: PackedSequence
-    Raises: ValueError: Lengths are invalid, or not sorted although they must be.
-    TypeError: ``lengths`` is a traced array.
-    Notes: The gradient of padding is 0. Source: ``torch.nn.utils.rnn.pack_padded_sequence``.
+
+    Returns
+    -------
+    PackedSequence
+
+    Raises
+    ------
+    ValueError
+        Lengths are invalid, or not sorted although they must be.
+    TypeError
+        ``lengths`` is a traced array.
+
+    Notes
+    -----
+    The gradient of padding is 0. Source: ``torch.nn.utils.rnn.pack_padded_sequence``.
     """
     name = "pack_padded_sequence"
     steps = _checked_lengths(name, lengths)
@@ -99,17 +112,30 @@ def pad_packed_sequence(
 ) -> tuple[Tensor, tuple[int, ...]]:
     """Unpack sequences into a padded array: the inverse of ``pack_padded_sequence``.
 
+    Parameters
+    ----------
     sequence : PackedSequence
     batch_first : bool
     padding_value : float
         Fills up short sequences.
     total_length : int, optional
         Number of steps of the result; by default those of the longest sequence.
-    Returns: array (T, N, *), or (N, T, *) with ``batch_first``
+
+    Returns
+    -------
+    array (T, N, *), or (N, T, *) with ``batch_first``
     lengths : tuple of int
-    Raises: ValueError: ``total_length`` is less than the longest sequence.
-    TypeError: ``sequence`` is not a PackedSequence.
-    Notes: Source: ``torch.nn.utils.rnn.pad_packed_sequence``.
+
+    Raises
+    ------
+    ValueError
+        ``total_length`` is less than the longest sequence.
+    TypeError
+        ``sequence`` is not a PackedSequence.
+
+    Notes
+    -----
+    Source: ``torch.nn.utils.rnn.pad_packed_sequence``.
     """
     name = "pad_packed_sequence"
     if not isinstance(sequence, PackedSequence):

@@ -69,6 +69,8 @@ def _matrix(weights: Tensor) -> Tensor:
 def unrolled(step: Step, reverse: bool, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the results of a cell, by execution argument, in float32.
 
+    Parameters
+    ----------
     step : callable
         One of this file's.
     reverse : bool

@@ -39,14 +39,26 @@ from sycl_dnn.trace.values import Tensor
 
 _TEXT = """{summary}
 
+Parameters
+----------
 input : array of any shape{kinds}
 dim : int
 {parameters}
-Returns: {returns}
-Raises: ValueError: There is no such axis.
-TypeError: The dtype {refused}.
-Notes: Floats are accumulated in float64 on CPUs, and in compensated float32 on GPUs. Differentiable
-to any order. {more}Source: ``torch.{name}``.
+Returns
+-------
+{returns}
+
+Raises
+------
+ValueError
+    There is no such axis.
+TypeError
+    The dtype {refused}.
+
+Notes
+-----
+Floats are accumulated in float64 on CPUs, and in compensated float32 on GPUs. Differentiable to any
+order. {more}Source: ``torch.{name}``.
 """
 _OF_NUMBERS = {
     "kinds": " and dtype",
@@ -179,6 +191,8 @@ def linear_recurrence(
 
     It is the scan of state-space models and linear attention (Mamba, RWKV).
 
+    Parameters
+    ----------
     input, other : array of a floating-point dtype
         Factors and terms; shapes broadcast.
     dim : int
@@ -186,12 +200,23 @@ def linear_recurrence(
     initial : array, optional
         The state before the first one, which broadcasts to the common shape with size 1 along
         ``dim``; 0 by default.
-    Returns: array
+
+    Returns
+    -------
+    array
         The broadcast shape; torch's promoted dtype.
-    Raises: ValueError: The shapes do not broadcast, or there is no such axis.
-    TypeError: The dtype is not floating point.
-    Notes: States are computed sequentially, many rows in parallel, in float64 on CPUs and in
-    float32 on GPUs. Differentiable to any order.
+
+    Raises
+    ------
+    ValueError
+        The shapes do not broadcast, or there is no such axis.
+    TypeError
+        The dtype is not floating point.
+
+    Notes
+    -----
+    States are computed sequentially, many rows in parallel, in float64 on CPUs and in float32 on
+    GPUs. Differentiable to any order.
     """
     check_arrays("linear_recurrence", input=input, other=other)
     checked_operands("linear_recurrence", input=input, other=other)

@@ -22,16 +22,29 @@ from sycl_dnn.trace.views import broadcast_shape, expand_rank, reshape
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """Return the cosine of the angle between vectors along an axis.
 
+    Parameters
+    ----------
     x1, x2 : arrays (*A, n, *B)
         Floating point; shapes broadcast.
     dim : int
         The vector axis, in the broadcast shape.
     eps : float
         Lower bound for the divisor.
-    Returns: array (*A, *B)
-    Raises: TypeError: A dtype is not floating point.
-    ValueError: The shapes do not broadcast, or there is no such axis.
-    Notes: Differentiable to any order. Source: ``torch.nn.functional.cosine_similarity``.
+
+    Returns
+    -------
+    array (*A, *B)
+
+    Raises
+    ------
+    TypeError
+        A dtype is not floating point.
+    ValueError
+        The shapes do not broadcast, or there is no such axis.
+
+    Notes
+    -----
+    Differentiable to any order. Source: ``torch.nn.functional.cosine_similarity``.
     """
     name = "cosine_similarity"
     x1, x2 = checked_operands(name, x1=x1, x2=x2)
@@ -62,6 +75,8 @@ def pairwise_distance(
 ) -> Tensor:
     """Return the norm of the difference of vectors along the last axis.
 
+    Parameters
+    ----------
     x1, x2 : arrays (*A, n)
         Floating point; shapes broadcast.
     p : float
@@ -70,10 +85,21 @@ def pairwise_distance(
         Added to each difference.
     keepdim : bool
         Whether to keep the last axis with size 1.
-    Returns: array (*A), or (*A, 1)
-    Raises: TypeError: A dtype is not floating point.
-    ValueError: The shapes do not broadcast.
-    Notes: Differentiable to any order. Source: ``torch.nn.functional.pairwise_distance``.
+
+    Returns
+    -------
+    array (*A), or (*A, 1)
+
+    Raises
+    ------
+    TypeError
+        A dtype is not floating point.
+    ValueError
+        The shapes do not broadcast.
+
+    Notes
+    -----
+    Differentiable to any order. Source: ``torch.nn.functional.pairwise_distance``.
     """
     x1, x2 = checked_operands("pairwise_distance", x1=x1, x2=x2)
     check_float("pairwise_distance", x1=x1, x2=x2)
@@ -91,6 +117,8 @@ def cdist(
 ) -> Tensor:
     """Return the distances between all pairs of rows of two matrices.
 
+    Parameters
+    ----------
     x1 : array (*A, n, k)
     x2 : array (*A, m, k)
         Floating point; batch axes broadcast.
@@ -99,10 +127,21 @@ def cdist(
     compute_mode : str
         Ignored: differences are always computed, which is accurate for close rows but needs memory
         for all ``(*A, n, m, k)``.
-    Returns: array (*A, n, m)
-    Raises: TypeError: A dtype is not floating point.
-    ValueError: The shapes do not match.
-    Notes: The gradient is 0 where a distance is 0. Source: ``torch.cdist``.
+
+    Returns
+    -------
+    array (*A, n, m)
+
+    Raises
+    ------
+    TypeError
+        A dtype is not floating point.
+    ValueError
+        The shapes do not match.
+
+    Notes
+    -----
+    The gradient is 0 where a distance is 0. Source: ``torch.cdist``.
     """
     operands = {"x1": x1, "x2": x2}
     check_arrays("cdist", **operands)

@@ -69,6 +69,8 @@ def std(
 
 _BOTH = """Return the {what} and the mean over axes.
 
+Parameters
+----------
 input : array (*)
     Floating-point.
 dim : int or sequence of int, optional
@@ -77,10 +79,21 @@ correction : number
     Subtracted from the number of elements in the divisor of the variance.
 keepdim : bool
     Whether to keep the axes with size 1.
-Returns: tuple of two arrays
-Raises: TypeError: The dtype is not floating point.
-ValueError: There is no such axis.
-Notes: Source: ``torch.{name}``.
+
+Returns
+-------
+tuple of two arrays
+
+Raises
+------
+TypeError
+    The dtype is not floating point.
+ValueError
+    There is no such axis.
+
+Notes
+-----
+Source: ``torch.{name}``.
 """
 
 
@@ -133,6 +146,8 @@ def normalize(
 ) -> Tensor:
     """Divide vectors by their p-norm: ``x / max(norm(x), eps)``.
 
+    Parameters
+    ----------
     input : array (*)
         float32, bfloat16 or float16.
     p : float
@@ -140,11 +155,22 @@ def normalize(
         The vector axes; None for all.
     eps : float
         Lower bound for the divisor.
-    Returns: array (*)
+
+    Returns
+    -------
+    array (*)
         Shape and dtype of ``input``.
-    Raises: ValueError: There is no axis ``dim``, or ``eps`` is negative.
-    TypeError: The dtype is not floating point.
-    Notes: Source: oneDNN developer guide, "Reduction" and "Binary".
+
+    Raises
+    ------
+    ValueError
+        There is no axis ``dim``, or ``eps`` is negative.
+    TypeError
+        The dtype is not floating point.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Reduction" and "Binary".
     """
     check_float("normalize", input=input)
     check_eps("normalize", eps)

@@ -29,15 +29,26 @@ from sycl_dnn.trace.views import reshape
 
 _DOC = """{summary}
 
+Parameters
+----------
 input : dpnp.ndarray or Array (*)
 dim : {dim}
     {which}
 keepdim : bool
     Whether to keep reduced axes with size 1.
 {parameters}
-Returns: {returns}
-Raises: ValueError: There is no such axis, or one is repeated{more}.
-Notes: {notes}
+Returns
+-------
+{returns}
+
+Raises
+------
+ValueError
+    There is no such axis, or one is repeated{more}.
+
+Notes
+-----
+{notes}
 
 Source: oneDNN developer guide, "Reduction"; names and defaults are torch's.
 """
@@ -96,6 +107,8 @@ def by_kernel(
 ) -> Tensor:
     """Record a reduction as a generated kernel, differentiable to any order.
 
+    Parameters
+    ----------
     definition : callable
         Takes a node, sorted ``axes`` and the attributes; keeps the axes with size 1.
     x : Tensor

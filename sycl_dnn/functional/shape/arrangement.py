@@ -41,12 +41,24 @@ def rearranged(
 def flip(input: Tensor, dims: int | Sequence[int]) -> Tensor:
     """Reverse elements along axes.
 
+    Parameters
+    ----------
     input : array of any shape and dtype
     dims : int or sequence of int
-    Returns: array
+
+    Returns
+    -------
+    array
         Shape and dtype of ``input``, row-major.
-    Raises: ValueError: There is no such axis, or one is repeated.
-    Notes: The gradient is flipped back. Source: ``torch.flip``.
+
+    Raises
+    ------
+    ValueError
+        There is no such axis, or one is repeated.
+
+    Notes
+    -----
+    The gradient is flipped back. Source: ``torch.flip``.
     """
     axes = tuple(check_axes("flip", dims, input.ndim, "dims")) if input.ndim else ()
     if len(set(axes)) < len(axes):
@@ -62,15 +74,27 @@ def roll(
 ) -> Tensor:
     """Shift elements cyclically along axes.
 
+    Parameters
+    ----------
     input : array of any shape and dtype
     shifts : int or sequence of int
         Shift towards the end, one for each of ``dims``.
     dims : int or sequence of int, optional
         By default the array is flattened, rolled and reshaped back.
-    Returns: array
+
+    Returns
+    -------
+    array
         Shape and dtype of ``input``, row-major.
-    Raises: ValueError: There is no such axis, or ``shifts`` and ``dims`` differ in length.
-    Notes: The gradient is rolled back. Source: ``torch.roll``.
+
+    Raises
+    ------
+    ValueError
+        There is no such axis, or ``shifts`` and ``dims`` differ in length.
+
+    Notes
+    -----
+    The gradient is rolled back. Source: ``torch.roll``.
     """
     amounts = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
     amounts = tuple(checked_int("roll", "shifts", s) for s in amounts)
@@ -94,14 +118,26 @@ _FAR = (1 << 30) - 1
 
 _TRIANGLE = """Keep a diagonal of matrices and the elements {where} it; zero the rest.
 
+Parameters
+----------
 input : array (*, R, C)
     Any dtype.
 diagonal : int
     0 is the main diagonal, positive ones lie above it.
-Returns: array (*, R, C)
+
+Returns
+-------
+array (*, R, C)
     Same dtype, row-major.
-Raises: ValueError: ``input`` has fewer than two axes.
-Notes: Cleared elements may be NaN. Source: ``torch.{name}``.
+
+Raises
+------
+ValueError
+    ``input`` has fewer than two axes.
+
+Notes
+-----
+Cleared elements may be NaN. Source: ``torch.{name}``.
 """
 
 
@@ -146,13 +182,25 @@ def _sizes(name: str, x: Tensor, size: Any) -> tuple[int, ...]:
 
 _EXPANDED = """Repeat an array along axes of size 1, and along new leading ones.
 
+Parameters
+----------
 input : array of any shape and dtype
 size : int or sequence of int
     The new shape; -1 keeps the size of an axis.
-Returns: array (*size)
+
+Returns
+-------
+array (*size)
     A copy, unlike torch's view.
-Raises: ValueError: The shape does not broadcast to ``size``.
-Notes: Gradients of the copies are summed. Source: ``torch.{source}``.
+
+Raises
+------
+ValueError
+    The shape does not broadcast to ``size``.
+
+Notes
+-----
+Gradients of the copies are summed. Source: ``torch.{source}``.
 """
 
 
@@ -171,13 +219,25 @@ broadcast_to = _expansion("broadcast_to", "broadcast_to")
 def tile(input: Tensor, dims: int | Sequence[int]) -> Tensor:
     """Repeat an array along axes.
 
+    Parameters
+    ----------
     input : array of any shape and dtype
     dims : int or sequence of int
         Repetitions, aligned with the last axes; additional ones add leading axes.
-    Returns: array
+
+    Returns
+    -------
+    array
         Row-major.
-    Raises: ValueError: A repetition is negative.
-    Notes: Gradients of the copies are summed. Source: ``torch.tile``.
+
+    Raises
+    ------
+    ValueError
+        A repetition is negative.
+
+    Notes
+    -----
+    Gradients of the copies are summed. Source: ``torch.tile``.
     """
     dims = dims if isinstance(dims, (tuple, list)) else (dims,)
     times = [checked_int("tile", "dims", n, 0) for n in dims]
@@ -230,6 +290,8 @@ def repeat_interleave(
 ) -> Tensor:
     """Repeat elements, or slices along an axis.
 
+    Parameters
+    ----------
     input : array of any shape and dtype
     repeats : int or array of int32 or int64
         Repetitions, the same for all or one per slice.
@@ -240,10 +302,21 @@ def repeat_interleave(
         is impossible in a trace.
     out : dpnp.ndarray or Array, optional
         Overwritten and returned.
-    Returns: array
-    Raises: ValueError: There is no such axis, or ``repeats`` does not match it.
-    TypeError: ``repeats`` is not an integer, or is traced without ``output_size``.
-    Notes: Gradients of the copies are summed. Source: ``torch.repeat_interleave``.
+
+    Returns
+    -------
+    array
+
+    Raises
+    ------
+    ValueError
+        There is no such axis, or ``repeats`` does not match it.
+    TypeError
+        ``repeats`` is not an integer, or is traced without ``output_size``.
+
+    Notes
+    -----
+    Gradients of the copies are summed. Source: ``torch.repeat_interleave``.
     """
     if not isinstance(repeats, (int, dpnp.ndarray)):
         kind = type(repeats).__name__
@@ -263,14 +336,26 @@ def repeat_interleave(
 def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Return coordinate arrays of a grid, one per axis.
 
+    Parameters
+    ----------
     *tensors : arrays (n_i,) or ()
         Coordinates along each axis.
     indexing : {"ij", "xy"}, optional
         ``"xy"`` exchanges the first two axes of the results; ``"ij"`` is the default.
-    Returns: tuple of arrays (n_0, n_1, ...)
+
+    Returns
+    -------
+    tuple of arrays (n_0, n_1, ...)
         Copies.
-    Raises: ValueError: An array has more than one axis, or ``indexing`` is unknown.
-    Notes: Source: ``torch.meshgrid``.
+
+    Raises
+    ------
+    ValueError
+        An array has more than one axis, or ``indexing`` is unknown.
+
+    Notes
+    -----
+    Source: ``torch.meshgrid``.
     """
     if indexing not in (None, "ij", "xy"):
         raise ValueError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")

@@ -21,12 +21,24 @@ from sycl_dnn.trace.values import Tensor
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Split an array into the slices along an axis.
 
+    Parameters
+    ----------
     input : array (*A, n, *B)
     dim : int
-    Returns: tuple of n arrays (*A, *B)
+
+    Returns
+    -------
+    tuple of n arrays (*A, *B)
         Copies; views in a traced function.
-    Raises: ValueError: There is no such axis.
-    Notes: Source: ``torch.unbind``.
+
+    Raises
+    ------
+    ValueError
+        There is no such axis.
+
+    Notes
+    -----
+    Source: ``torch.unbind``.
     """
     axis = _checked_axis("unbind", dim, input)
     shape = (*input.shape[:axis], *input.shape[axis + 1 :])
@@ -42,12 +54,23 @@ def _checked_axis(name: str, dim: int, x: Tensor) -> int:
 
 _VIEW = """{summary}
 
+Parameters
+----------
 input : {array}
 {parameters}
-Returns: {returns}
+Returns
+-------
+{returns}
     A copy; inside a traced function a view.
-Raises: ValueError: {error}.
-Notes: Source: ``torch.{name}``.
+
+Raises
+------
+ValueError
+    {error}.
+
+Notes
+-----
+Source: ``torch.{name}``.
 """
 _ANY = "array of any shape and dtype"
 
@@ -115,12 +138,24 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
 
 _STACKED = """Concatenate arrays along the {which} axis.
 
+Parameters
+----------
 tensors : list of arrays
     {fewer}
-Returns: array
+
+Returns
+-------
+array
     The promoted dtype.
-Raises: ValueError: There are no arrays, or they differ in another axis.
-Notes: Source: ``torch.{name}``.
+
+Raises
+------
+ValueError
+    There are no arrays, or they differ in another axis.
+
+Notes
+-----
+Source: ``torch.{name}``.
 """
 
 
@@ -144,14 +179,26 @@ vstack = _stacked("vstack", "first", "(n,) counts as (1, n).", 2)
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """Return a diagonal of two axes as the last axis.
 
+    Parameters
+    ----------
     input : array of at least two axes
     offset : int
         Positive: above the main diagonal.
     dim1, dim2 : int
-    Returns: array
+
+    Returns
+    -------
+    array
         A copy.
-    Raises: ValueError: There are no such axes, or they are equal.
-    Notes: Source: ``torch.diagonal``.
+
+    Raises
+    ------
+    ValueError
+        There are no such axes, or they are equal.
+
+    Notes
+    -----
+    Source: ``torch.diagonal``.
     """
     rows, columns = (check_axis("diagonal", d, input.ndim, n)
                      for n, d in (("dim1", dim1), ("dim2", dim2)))  # fmt: skip
@@ -175,12 +222,24 @@ _diagonal = diagonal
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """Return the diagonal of a matrix, or a matrix with a vector on its diagonal.
 
+    Parameters
+    ----------
     input : array (n, m), or (n,)
     diagonal : int
         Positive: above the main diagonal.
-    Returns: array (k,), or a square array with zeros elsewhere
-    Raises: ValueError: ``input`` has a different number of axes.
-    Notes: Source: ``torch.diag``.
+
+    Returns
+    -------
+    array (k,), or a square array with zeros elsewhere
+
+    Raises
+    ------
+    ValueError
+        ``input`` has a different number of axes.
+
+    Notes
+    -----
+    Source: ``torch.diag``.
     """
     if input.ndim == 2:
         return _diagonal(input, diagonal)

@@ -351,6 +351,8 @@ def interpolate(
 ) -> Tensor:
     """Resize the spatial axes.
 
+    Parameters
+    ----------
     input : array (N, C, *S) with one to three spatial axes
         float32, bfloat16 or float16; float64 if the device supports it. ``"nearest"`` and
         ``"nearest-exact"`` also accept int8, uint8 and int32, without a gradient.
@@ -368,14 +370,24 @@ def interpolate(
         Whether coordinates follow from S / T if ``scale_factor`` is passed.
     antialias : bool
         Whether to widen the kernel when shrinking; bilinear and bicubic only.
-    Returns: array (N, C, *T)
+
+    Returns
+    -------
+    array (N, C, *T)
         Channels-last in memory.
-    Raises: ValueError
+
+    Raises
+    ------
+    ValueError
         Sizes, mode and rank are inconsistent, or not exactly one of ``size`` and ``scale_factor``
         is passed.
-    TypeError: The mode does not support the dtype.
-    Notes: NaN and infinities propagate as in torch, except where oneDNN interpolates: it ignores
-    border elements with weight 0.
+    TypeError
+        The mode does not support the dtype.
+
+    Notes
+    -----
+    NaN and infinities propagate as in torch, except where oneDNN interpolates: it ignores border
+    elements with weight 0.
 
     Source: oneDNN developer guide, "Resampling". What oneDNN lacks, such as aligned corners, is
     computed by a kernel of weighted sums for each axis, or by strided copies ("Reorder").

@@ -142,15 +142,26 @@ def _tensors(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Concatenate arrays along an axis.
 
+    Parameters
+    ----------
     tensors : list of arrays (*A, n_i, *B)
         Any dtypes, which are promoted. Arrays of shape (0,) are skipped, as in PyTorch.
     dim : int
         The axis along which sizes may differ.
-    Returns: array (*A, sum of n_i, *B)
+
+    Returns
+    -------
+    array (*A, sum of n_i, *B)
         Axis order of the first array.
-    Raises: ValueError
+
+    Raises
+    ------
+    ValueError
         There are no arrays, one is 0-d, or shapes differ along other axes than ``dim``.
-    Notes: Source: oneDNN developer guide, "Concat".
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Concat".
     """
     parts = _tensors("cat", tensors)
     for number, part in enumerate(parts):
@@ -170,12 +181,24 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Concatenate arrays of equal shape along a new axis.
 
+    Parameters
+    ----------
     tensors : list of k arrays (*A, *B)
     dim : int
         Position of the new axis.
-    Returns: array (*A, k, *B)
-    Raises: ValueError: There are no arrays, or the shapes differ.
-    Notes: Source: oneDNN developer guide, "Concat".
+
+    Returns
+    -------
+    array (*A, k, *B)
+
+    Raises
+    ------
+    ValueError
+        There are no arrays, or the shapes differ.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Concat".
     """
     parts = _tensors("stack", tensors)
     axis = check_axis("stack", dim, parts[0].ndim + 1)
@@ -218,13 +241,22 @@ def split(
 ) -> tuple[Tensor, ...]:
     """Split an array along an axis.
 
+    Parameters
+    ----------
     tensor : array (*A, n, *B)
     split_size_or_sections : int or list of int
         Size of each part (the last one may be smaller), or a list of sizes.
     dim : int
-    Returns: tuple of arrays (*A, n_i, *B)
+
+    Returns
+    -------
+    tuple of arrays (*A, n_i, *B)
         Copies; views in a traced function.
-    Raises: ValueError: A size is negative, or the sizes do not add up to ``n``.
+
+    Raises
+    ------
+    ValueError
+        A size is negative, or the sizes do not add up to ``n``.
     """
     axis = check_axis("split", dim, tensor.ndim)
     n = tensor.shape[axis]
@@ -244,13 +276,22 @@ def split(
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Split an array into at most ``chunks`` equal parts; the last one may be smaller.
 
+    Parameters
+    ----------
     input : array (*A, n, *B)
     chunks : int
         At least 1.
     dim : int
-    Returns: tuple of arrays (*A, n_i, *B)
+
+    Returns
+    -------
+    tuple of arrays (*A, n_i, *B)
         Copies; views in a traced function.
-    Raises: ValueError: ``chunks`` is less than 1.
+
+    Raises
+    ------
+    ValueError
+        ``chunks`` is less than 1.
     """
     axis = check_axis("chunk", dim, input.ndim)
     n, chunks = input.shape[axis], checked_int("chunk", "chunks", chunks, 1)
@@ -263,14 +304,23 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """Return ``length`` elements along an axis, starting at ``start``.
 
+    Parameters
+    ----------
     input : array (*A, n, *B)
     dim : int
     start : int
         Negative counts from the end.
     length : int
-    Returns: array (*A, length, *B)
+
+    Returns
+    -------
+    array (*A, length, *B)
         A copy; a view in a traced function.
-    Raises: ValueError: The range exceeds the axis.
+
+    Raises
+    ------
+    ValueError
+        The range exceeds the axis.
     """
     axis = check_axis("narrow", dim, input.ndim)
     n = input.shape[axis]

@@ -100,6 +100,8 @@ def pad(
 ) -> Tensor:
     """Pad the borders of an array; negative widths crop.
 
+    Parameters
+    ----------
     input : array of any shape and dtype
         Any shape for ``"constant"``, else (N, C, *S) or (C, *S), where ``pad`` covers S.
     pad : sequence of int
@@ -109,11 +111,20 @@ def pad(
         elements of the opposite end.
     value : float, optional
         0 by default; only for mode ``"constant"``.
-    Returns: array
+
+    Returns
+    -------
+    array
         Same axis order.
-    Raises: ValueError
+
+    Raises
+    ------
+    ValueError
         ``pad`` does not match the shape, or a mode cannot repeat that many elements.
-    Notes: A single kernel in every mode. Source: ``torch.nn.functional.pad``.
+
+    Notes
+    -----
+    A single kernel in every mode. Source: ``torch.nn.functional.pad``.
     """
     widths = _widths(pad, input.ndim)
     if mode == "constant":

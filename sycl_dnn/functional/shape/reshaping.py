@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 def checked_int(name: str, argument: str, value: Any, minimum: int | None = None) -> int:
     """Validate and return an integer argument.
 
-    Raises: TypeError: ``value`` is not an integer.
-    ValueError: It is less than ``minimum``.
+    Raises
+    ------
+    TypeError
+        ``value`` is not an integer.
+    ValueError
+        It is less than ``minimum``.
     """
     try:
         number = operator.index(value)
@@ -39,8 +43,12 @@ def checked_int(name: str, argument: str, value: Any, minimum: int | None = None
 def check_axis(name: str, dim: Any, ndim: int, argument: str = "dim") -> int:
     """Return an axis counted from the front; a 0-d array counts as 1-d.
 
-    Raises: TypeError: ``dim`` is not an integer.
-    ValueError: There is no such axis.
+    Raises
+    ------
+    TypeError
+        ``dim`` is not an integer.
+    ValueError
+        There is no such axis.
     """
     rank = max(ndim, 1)
     axis = checked_int(name, argument, dim)
@@ -62,12 +70,21 @@ def check_axes(name: str, dims: Any, ndim: int, argument: str = "dim") -> list[i
 def reshape(input: Tensor, shape: int | Sequence[int]) -> Tensor:
     """Reshape an array.
 
+    Parameters
+    ----------
     input : array of any shape and dtype
     shape : int or sequence of int
         One size may be -1; it is inferred.
-    Returns: array (*shape)
+
+    Returns
+    -------
+    array (*shape)
         Row-major copy; a view in a traced function if the strides allow it.
-    Raises: ValueError: ``shape`` does not have as many elements as ``input``.
+
+    Raises
+    ------
+    ValueError
+        ``shape`` does not have as many elements as ``input``.
     """
     return views.reshape(input, _inferred("reshape", shape, input.size))
 
@@ -90,11 +107,20 @@ def _inferred(name: str, shape: int | Sequence[int], size: int) -> tuple[int, ..
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Merge the axes from ``start_dim`` to ``end_dim`` into one.
 
+    Parameters
+    ----------
     input : array (*A, *M, *B)
     start_dim, end_dim : int
         First and last axis of M.
-    Returns: array (*A, product of M, *B)
-    Raises: ValueError: ``start_dim`` comes after ``end_dim``, or there is no such axis.
+
+    Returns
+    -------
+    array (*A, product of M, *B)
+
+    Raises
+    ------
+    ValueError
+        ``start_dim`` comes after ``end_dim``, or there is no such axis.
     """
     start = check_axis("flatten", start_dim, input.ndim, "start_dim")
     end = check_axis("flatten", end_dim, input.ndim, "end_dim")
@@ -109,12 +135,21 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """Split an axis into several.
 
+    Parameters
+    ----------
     input : array (*A, n, *B)
     dim : int
     sizes : sequence of int
         One size may be -1; it is inferred.
-    Returns: array (*A, *sizes, *B)
-    Raises: ValueError: ``sizes`` does not have ``n`` elements.
+
+    Returns
+    -------
+    array (*A, *sizes, *B)
+
+    Raises
+    ------
+    ValueError
+        ``sizes`` does not have ``n`` elements.
     """
     axis = check_axis("unflatten", dim, input.ndim)
     shape = input.shape
@@ -126,12 +161,21 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 def permute(input: Tensor, dims: Sequence[int]) -> Tensor:
     """Permute the axes.
 
+    Parameters
+    ----------
     input : array of any shape and dtype
     dims : sequence of int
         Axis ``i`` of the result is axis ``dims[i]`` of ``input``.
-    Returns: array
+
+    Returns
+    -------
+    array
         A view: only the strides are permuted.
-    Raises: ValueError: ``dims`` is not a permutation of the axes.
+
+    Raises
+    ------
+    ValueError
+        ``dims`` is not a permutation of the axes.
     """
     axes = [check_axis("permute", d, input.ndim, "dims") for d in dims]
     if sorted(axes) != list(range(input.ndim)):
@@ -143,11 +187,20 @@ def permute(input: Tensor, dims: Sequence[int]) -> Tensor:
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Exchange two axes.
 
+    Parameters
+    ----------
     input : array of any shape and dtype
     dim0, dim1 : int
-    Returns: array
+
+    Returns
+    -------
+    array
         A view: only the strides are exchanged.
-    Raises: ValueError: There is no such axis.
+
+    Raises
+    ------
+    ValueError
+        There is no such axis.
     """
     axes = list(range(input.ndim))
     first = check_axis("transpose", dim0, input.ndim, "dim0")
@@ -162,11 +215,20 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """Remove all axes of size 1, or those among ``dim``.
 
+    Parameters
+    ----------
     input : array of any shape and dtype
     dim : int or sequence of int, optional
         Axes of other sizes are kept.
-    Returns: array
-    Raises: ValueError: There is no such axis.
+
+    Returns
+    -------
+    array
+
+    Raises
+    ------
+    ValueError
+        There is no such axis.
     """
     axes = range(input.ndim) if dim is None else check_axes("squeeze", dim, input.ndim)
     shape = tuple(n for i, n in enumerate(input.shape) if n != 1 or i not in axes)
@@ -177,10 +239,19 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """Insert an axis of size 1 at ``dim``.
 
+    Parameters
+    ----------
     input : array (*A, *B)
     dim : int
-    Returns: array (*A, 1, *B)
-    Raises: ValueError: ``dim`` is out of range.
+
+    Returns
+    -------
+    array (*A, 1, *B)
+
+    Raises
+    ------
+    ValueError
+        ``dim`` is out of range.
     """
     axis = check_axis("unsqueeze", dim, input.ndim + 1)
     return views.reshape(input, (*input.shape[:axis], 1, *input.shape[axis:]))
@@ -195,6 +266,8 @@ Shape = tuple[int, ...]
 def regroup(x: Tensor, split_shape: Shape, order: Sequence[int], shape: Shape) -> Tensor:
     """Split axes, permute them and merge them again, in one copy that keeps the layout.
 
+    Parameters
+    ----------
     x : Tensor
     split_shape : tuple of int
         Shape of ``x`` with split axes.
@@ -230,13 +303,25 @@ def regroup(x: Tensor, split_shape: Shape, order: Sequence[int], shape: Shape) -
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Interleave the channels of all groups.
 
+    Parameters
+    ----------
     input : array (N, C, *S)
     groups : int
         Must divide C.
-    Returns: array (N, C, *S)
+
+    Returns
+    -------
+    array (N, C, *S)
         Channel ``i * groups + g`` was channel ``g * (C / groups) + i``. The layout is kept.
-    Raises: ValueError: ``input`` has fewer than 3 axes, or ``groups`` does not divide C.
-    Notes: Source: Zhang et al., "ShuffleNet", arXiv:1707.01083.
+
+    Raises
+    ------
+    ValueError
+        ``input`` has fewer than 3 axes, or ``groups`` does not divide C.
+
+    Notes
+    -----
+    Source: Zhang et al., "ShuffleNet", arXiv:1707.01083.
     """
     groups = checked_int("channel_shuffle", "groups", groups, 1)
     shape = input.shape
@@ -254,13 +339,25 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Rearrange channels into a finer grid of pixels.
 
+    Parameters
+    ----------
     input : array (*B, C * r * r, H, W)
     upscale_factor : int
         ``r``.
-    Returns: array (*B, C, H * r, W * r)
+
+    Returns
+    -------
+    array (*B, C, H * r, W * r)
         The layout is kept.
-    Raises: ValueError: ``input`` has fewer than 3 axes, or ``r * r`` does not divide its channels.
-    Notes: Source: Shi et al., "Real-Time Single Image and Video Super-Resolution Using an Efficient
+
+    Raises
+    ------
+    ValueError
+        ``input`` has fewer than 3 axes, or ``r * r`` does not divide its channels.
+
+    Notes
+    -----
+    Source: Shi et al., "Real-Time Single Image and Video Super-Resolution Using an Efficient
     Sub-Pixel Convolutional Neural Network", arXiv:1609.05158.
     """
     r = checked_int("pixel_shuffle", "upscale_factor", upscale_factor, 1)
@@ -278,12 +375,20 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Rearrange squares of pixels into channels: the inverse of ``pixel_shuffle``.
 
+    Parameters
+    ----------
     input : array (*B, C, H * r, W * r)
     downscale_factor : int
         ``r``.
-    Returns: array (*B, C * r * r, H, W)
+
+    Returns
+    -------
+    array (*B, C * r * r, H, W)
         The layout is kept.
-    Raises: ValueError
+
+    Raises
+    ------
+    ValueError
         ``input`` has fewer than 3 axes, or ``r`` does not divide its height and width.
     """
     r = checked_int("pixel_unshuffle", "downscale_factor", downscale_factor, 1)

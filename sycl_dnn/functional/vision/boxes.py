@@ -53,17 +53,31 @@ def _overlaps(block: dpnp.ndarray, boxes: dpnp.ndarray, threshold: float) -> np.
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> dpnp.ndarray:
     """Apply non-maximum suppression: keep boxes by decreasing score unless they overlap kept ones.
 
+    Parameters
+    ----------
     boxes : array (n, 4)
         Corners (x1, y1, x2, y2) with x1 < x2 and y1 < y2.
     scores : array (n,)
     iou_threshold : float
         Boxes are dropped if their intersection over union with a kept one is larger.
-    Returns: array (k,) of int64
+
+    Returns
+    -------
+    array (k,) of int64
         Indices of the kept boxes, by decreasing score.
-    Raises: TypeError: An argument is not an array, or is traced.
-    ValueError: The shapes do not match.
-    Notes: The device computes overlaps, of 256 boxes with all others at a time; the host waits for
-    them and selects. Source: ``torchvision.ops.nms``.
+
+    Raises
+    ------
+    TypeError
+        An argument is not an array, or is traced.
+    ValueError
+        The shapes do not match.
+
+    Notes
+    -----
+    The device computes overlaps, of 256 boxes with all others at a time; the host waits for them
+    and selects.
+    Source: ``torchvision.ops.nms``.
     """
     corners, values = _wide("nms", "boxes", boxes), _wide("nms", "scores", scores)
     if corners.ndim != 2 or corners.shape[1] != 4 or values.shape != corners.shape[:1]:
@@ -233,6 +247,8 @@ def roi_align(
 ) -> Tensor:
     """Sample boxes of images into arrays of equal size.
 
+    Parameters
+    ----------
     input : array (N, C, H, W)
         Floating point.
     boxes : array (K, 5), or a list of N arrays (L, 4)
@@ -246,11 +262,22 @@ def roi_align(
         boxes are then read, which waits for the device and is impossible in a trace.
     aligned : bool
         Whether to shift coordinates by half a pixel, so that samples are centered.
-    Returns: array (K, C, rows, columns)
-    Raises: TypeError: A dtype is not floating point.
-    ValueError: The shapes do not match.
-    Notes: Only ``input`` has a gradient; bfloat16 and float16 are computed in float32. A box with
-    an invalid image index or negative sides gives NaN. Source: ``torchvision.ops.roi_align``; He et
+
+    Returns
+    -------
+    array (K, C, rows, columns)
+
+    Raises
+    ------
+    TypeError
+        A dtype is not floating point.
+    ValueError
+        The shapes do not match.
+
+    Notes
+    -----
+    Only ``input`` has a gradient; bfloat16 and float16 are computed in float32. A box with an
+    invalid image index or negative sides gives NaN. Source: ``torchvision.ops.roi_align``; He et
     al., "Mask R-CNN", arXiv:1703.06870.
     """
     sizes = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * 2

@@ -49,16 +49,29 @@ _PADDINGS = ("zeros", "border", "reflection")
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """Return the sampling grid of an affine map, for ``grid_sample``.
 
+    Parameters
+    ----------
     theta : array (N, 2, 3) or (N, 3, 4)
         Floating point; one map per image or volume.
     size : sequence of int
         (N, C, H, W) or (N, C, D, H, W) of the result of ``grid_sample``.
     align_corners : bool, optional
         Whether -1 and 1 refer to the centers of the border pixels, rather than their outer edges.
-    Returns: array (N, H, W, 2) or (N, D, H, W, 3)
-    Raises: TypeError: ``theta`` is not floating point.
-    ValueError: The shapes do not match.
-    Notes: Differentiable to any order. Source: ``torch.nn.functional.affine_grid``.
+
+    Returns
+    -------
+    array (N, H, W, 2) or (N, D, H, W, 3)
+
+    Raises
+    ------
+    TypeError
+        ``theta`` is not floating point.
+    ValueError
+        The shapes do not match.
+
+    Notes
+    -----
+    Differentiable to any order. Source: ``torch.nn.functional.affine_grid``.
     """
     check_float("affine_grid", theta=theta)
     sizes = [checked_int("affine_grid", "size", n, 1) for n in size]
@@ -204,6 +217,8 @@ def grid_sample(
 ) -> Tensor:
     """Sample images at arbitrary points.
 
+    Parameters
+    ----------
     input : array (N, C, H, W) or (N, C, D, H, W)
         Floating point.
     grid : array (N, *S, 2) or (N, *S, 3)
@@ -215,11 +230,22 @@ def grid_sample(
         Values outside the image.
     align_corners : bool, optional
         Whether -1 and 1 refer to the centers of the border pixels, rather than their outer edges.
-    Returns: array (N, C, *S)
+
+    Returns
+    -------
+    array (N, C, *S)
         Channels-last; same dtype as ``input``.
-    Raises: TypeError: A dtype is not floating point, or they differ.
-    ValueError: The shapes do not match, or a mode is unknown.
-    Notes: bfloat16 and float16 are computed in float32. Differentiable to any order. Source:
+
+    Raises
+    ------
+    TypeError
+        A dtype is not floating point, or they differ.
+    ValueError
+        The shapes do not match, or a mode is unknown.
+
+    Notes
+    -----
+    bfloat16 and float16 are computed in float32. Differentiable to any order. Source:
     ``torch.nn.functional.grid_sample``.
     """
     name = "grid_sample"
