@@ -46,28 +46,6 @@ def test_nested_arguments_and_results(make):
     assert function.cache_info().misses == 1
 
 
-@pytest.mark.slow
-def test_methods_of_arrays(make):
-    def function(x):
-        y = x[1:3, :, None, ::2].reshape(2, -1).swapaxes(0, 1)
-        z = (x.sum(axis=(0, 1)) + x.max(axis=0).min(axis=0)) * x[..., 0, :].mean(axis=0)
-        return y, z, x.flatten()[-1], x.squeeze(), x[0, -1].astype("float32"), x.ravel()
-
-    x = make(4, 6, 8)
-    assert_same(sycl_dnn.compile(function)(x), function(x))
-    for part in sycl_dnn.compile(lambda t: list(t))(x):
-        assert part.shape == (6, 8)
-
-
-def test_comparisons_of_tensors(make):
-    x, y = make(4, 5), make(4, 5)
-    function = sycl_dnn.compile(lambda a, b: (F.where(a > b, a, b), a == a, a != b))
-    largest, same, other = function(x, y)
-    assert_same(largest, dpnp.maximum(x, y))
-    assert bool(dpnp.all(same))
-    assert bool(dpnp.all(other))
-
-
 def test_results_are_written_to_out(make, weights):
     function = sycl_dnn.compile(lambda x: F.relu(F.linear(x, weights)))
     x, out = make(5, 16), make(16, 5).T

@@ -186,25 +186,3 @@ def test_one_hot(shape, num_classes, queue):
     torch = pytest.importorskip("torch")
     truth = torch.nn.functional.one_hot(torch.tensor(values), num_classes)
     np.testing.assert_array_equal(dpnp.asnumpy(result), truth.numpy())
-
-
-def test_in_a_traced_function(queue):
-    """A table, a look-up and a product, as at the start of a language model."""
-    rng = np.random.default_rng(0)
-    indices, table, w = rng.integers(0, 7, 5), rng.standard_normal((7, 4)), np.ones((3, 4))
-
-    def function(t, i, v):
-        return F.linear(F.embedding(i, t), v)
-
-    y, pullback = sycl_dnn.vjp(
-        function, to_device(table, "float32", queue), to_device(indices, "int64", queue),
-        to_device(w, "float32", queue),
-    )  # fmt: skip
-    np.testing.assert_allclose(to_numpy(y), table[indices] @ w.T, atol=1e-5)
-    dy = rng.standard_normal(y.shape)
-    dt, none, dw = pullback(to_device(dy, "float32", queue))
-    assert none is None
-    expected = np.zeros_like(table)
-    np.add.at(expected, indices, dy @ w)
-    np.testing.assert_allclose(to_numpy(dt), expected, atol=1e-5)
-    np.testing.assert_allclose(to_numpy(dw), dy.T @ table[indices], atol=1e-5)

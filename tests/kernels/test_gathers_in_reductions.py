@@ -5,7 +5,6 @@ import pytest
 from kernel_cases import of_nodes
 
 import sycl_dnn
-from sycl_dnn import functional as F
 from sycl_dnn.ir.node import number
 from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.ops import reduction as r
@@ -131,12 +130,3 @@ def test_a_gather_after_a_reduction_reads_memory(on_queue):
     total = a.astype("f8").sum(1, keepdims=True)
     wanted = total[::-1] * np.arange(40)[:, None] + total
     np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-4)
-
-
-def test_gradients_through_gathers(on_queue):
-    a, index = RNG.uniform(-1, 1, (20, 30)).astype("f4"), RNG.integers(0, 20, 45)
-    places = on_queue(index)
-    slope = sycl_dnn.grad(lambda x: F.sum(F.square(F.index_select(x, 0, places))))
-    wanted = 2 * a * np.bincount(index, minlength=20)[:, None]
-    for function in (slope, sycl_dnn.compile(slope)):
-        np.testing.assert_allclose(function(on_queue(a)).asnumpy(), wanted, rtol=1e-5, atol=1e-6)

@@ -79,23 +79,3 @@ def test_sizes_beyond_the_kernel_run_in_onednn(queue):
         _, pullback = sycl_dnn.vjp(resized((30, 2)), x)
     assert kernels_of(pullback, dy) == []
     assert error(host(pullback(dy)[0]), np.full((1, 8, 2, 2), 15.0)) < 1e-6
-
-
-def test_second_derivative_and_compiled(queue):
-    rng = np.random.default_rng(3)
-    x, v = (placed(rng.standard_normal((1, 8, 6, 6)), queue, "channels_last") for _ in range(2))
-
-    def slope(x):
-        return sycl_dnn.grad(lambda x: F.sum(F.square(resized((11, 13))(x))))(x)
-
-    def twice(x):
-        return sycl_dnn.grad(lambda x: F.sum(F.mul(slope(x), v)))(x)
-
-    with sycl_dnn.kernel_mode("always"):
-        made, first = host(twice(x)), host(slope(x))
-        compiled = host(sycl_dnn.compile(slope)(x))
-    with sycl_dnn.kernel_mode("never"):
-        assert error(first, host(slope(x))) < 1e-6
-    # The slope is linear in x.
-    assert error(made, host(slope(v))) < 1e-6
-    assert error(compiled, first) < 1e-6

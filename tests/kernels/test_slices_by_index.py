@@ -44,28 +44,6 @@ def test_slices_and_their_gradient(case, kind, queue):
     np.testing.assert_allclose(dpnp.asnumpy(found), sums, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "bool", "float16", "float64"])
-def test_other_dtypes_are_copied_unchanged(dtype, queue):
-    table = dpnp.asarray(np.arange(60).reshape(12, 5) % 7, dtype=dtype, sycl_queue=queue)
-    index = dpnp.asarray([3, 0, 11, 3], sycl_queue=queue)
-    found = F.embedding(index, table)
-    np.testing.assert_array_equal(dpnp.asnumpy(found), dpnp.asnumpy(table)[[3, 0, 11, 3]])
-
-
-def test_negative_embedding_indices_are_out_of_range(queue):
-    table = dpnp.ones((4, 20), dtype="f4", sycl_queue=queue)
-    index = dpnp.asarray([-1, 2, 4], sycl_queue=queue)
-    found = dpnp.asnumpy(F.embedding(index, table))
-    assert np.isnan(found).all(1).tolist() == [True, False, True]
-
-
-def test_strided_indices_and_a_transposed_table(queue):
-    table = dpnp.asarray(np.arange(48, dtype="f4").reshape(6, 8), sycl_queue=queue)
-    index = dpnp.asarray([1, 9, 5, 9, 0, 9], sycl_queue=queue)[::2]
-    found = F.embedding(index, table.T)
-    np.testing.assert_array_equal(dpnp.asnumpy(found), dpnp.asnumpy(table).T[[1, 5, 0]])
-
-
 def test_padding_has_no_gradient_and_sums_are_deterministic(queue):
     rng = np.random.default_rng(3)
     table, dy = (dpnp.asarray(rng.standard_normal(s).astype("f4"), sycl_queue=queue)
@@ -81,15 +59,6 @@ def test_padding_has_no_gradient_and_sums_are_deterministic(queue):
     assert not first[28].any()
     assert first[27].all()
     assert all(np.array_equal(first, gradient()) for _ in range(3))
-
-
-def test_second_derivative(queue):
-    table = dpnp.asarray(np.arange(32, dtype="f4").reshape(4, 8), sycl_queue=queue)
-    index = dpnp.asarray([1, 1, 3], sycl_queue=queue)
-    first = sycl_dnn.grad(lambda w: (F.embedding(index, w) ** 3).sum())
-    second = sycl_dnn.grad(lambda w: first(w).sum())
-    counts = np.array([0, 2, 0, 1])[:, None]
-    np.testing.assert_allclose(dpnp.asnumpy(second(table)), 6 * counts * dpnp.asnumpy(table))
 
 
 def test_a_compiled_step_does_not_call_dpnp(queue):

@@ -6,7 +6,6 @@ import pickle
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from small_matmul import (
     ALG,
@@ -22,13 +21,6 @@ from small_matmul import (
 
 from sycl_dnn import OutOfMemory
 from sycl_dnn import onednn as dnnl
-
-
-def relu(x):
-    return np.maximum(x, 0)
-
-
-ROW, CONDITION = np.arange(N, dtype="f4").reshape(1, N), np.arange(M * N).reshape(M, N) % 2
 
 
 def test_operand_of_any_layout_is_chosen_by_the_primitive(engine):

@@ -89,6 +89,9 @@ ROWS = {
     "polynomial": (schedules.polynomial(0.5, 0.0, 9, 2.0), lambda s, o: s.PolynomialLR(o, 9, 2.0)),
     "constant": (schedules.joined([schedules.constant(0.5 / 3), schedules.constant(0.5)], [5]),
                  lambda s, o: s.ConstantLR(o)),
+    "cosine": (schedules.cosine(0.5, 60, 0.1), lambda s, o: s.CosineAnnealingLR(o, 60, 0.1)),
+    "step_decay": (schedules.step_decay(0.5, 3), lambda s, o: s.StepLR(o, 3)),
+    "one_cycle": (schedules.one_cycle(0.5, 60), lambda s, o: s.OneCycleLR(o, 0.5, 60)),
     "lambda": (lambda step: 0.5 / (1 + step), lambda s, o: s.LambdaLR(o, lambda t: 1 / (1 + t))),
 }  # fmt: skip
 

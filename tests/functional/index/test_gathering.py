@@ -81,22 +81,6 @@ class TestCases(Checks):
     may_be_slow = CASES
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["int64", "bool"])
-def test_integers_are_gathered_and_scattered(dtype, queue):
-    x = np.array([[3, 0, 1], [1, 2, 0]]).astype(dtype)
-    index = np.array([[0, 2], [1, 1]])
-    a, i = (dpnp.asarray(v, sycl_queue=queue) for v in (x, index))
-    np.testing.assert_array_equal(F.gather(a, 1, i).asnumpy(), np.take_along_axis(x, index, 1))
-    result = F.scatter(a, 1, i[:, :1], a[:, 2:])
-    floats = F.scatter(a.astype("f4"), 1, i[:, :1], a[:, 2:].astype("f4"))
-    np.testing.assert_array_equal(result.asnumpy(), floats.asnumpy())
-    if dtype != "bool":
-        added = F.scatter_add(a, 1, i, a[:, :2])
-        floats = F.scatter_add(a.astype("f4"), 1, i, a[:, :2].astype("f4"))
-        np.testing.assert_array_equal(added.asnumpy(), floats.asnumpy())
-
-
 def test_empty_selections_of_every_dtype(queue):
     """oneDNN has no descriptors of zeros for some of them."""
     for dtype in ("int16", "uint32", "float64", "complex64"):

@@ -70,24 +70,6 @@ def test_repeat_counts_with_or_without_output_size(queue):
     np.testing.assert_array_equal(dpnp.asnumpy(y), expected)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["int64", "float64"])
-def test_every_dtype_is_moved(dtype, queue):
-    if dtype == "float64" and not queue.sycl_device.has_aspect_fp64:
-        pytest.skip(f"{queue.sycl_device.name} has no float64")
-    x = np.arange(6).reshape(2, 3).astype(dtype)
-    a = dpnp.asarray(x, sycl_queue=queue)
-    for actual, expected in (
-        (F.flip(a, 1), np.flip(x, 1)),
-        (F.roll(a, 1, 0), np.roll(x, 1, 0)),
-        (F.tril(a), np.tril(x)),
-        (F.tile(a, (2, 2)), np.tile(x, (2, 2))),
-        (F.broadcast_to(a, (4, 2, 3)), np.broadcast_to(x, (4, 2, 3))),
-        (F.repeat_interleave(a, 2, 0), np.repeat(x, 2, 0)),
-    ):
-        np.testing.assert_array_equal(dpnp.asnumpy(actual), expected)
-
-
 def test_results_are_new_arrays_and_nan_is_cleared(queue):
     x = dpnp.asarray([[1.0, np.nan]], dtype="f4", sycl_queue=queue)
     result = F.flip(x, 0)

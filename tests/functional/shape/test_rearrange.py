@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Channel and pixel shuffles."""
 
-import dpnp
 import numpy as np
 import pytest
 from functional.case import Spec
@@ -38,16 +37,6 @@ CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16") if c.nam
 
 class TestCases(Checks):
     cases = CASES
-
-
-@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "bool"])
-def test_integers_are_shuffled(dtype, queue):
-    values = (np.arange(48).reshape(1, 4, 2, 6) % 5).astype(dtype)
-    x = dpnp.asarray(values, sycl_queue=queue)
-    for function in (F.channel_shuffle, F.pixel_shuffle, F.pixel_unshuffle):
-        result = function(x, 2)
-        assert result.dtype == values.dtype
-        np.testing.assert_array_equal(result.asnumpy(), function(x.astype("f4"), 2).asnumpy())
 
 
 @pytest.mark.parametrize(

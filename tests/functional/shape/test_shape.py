@@ -7,7 +7,7 @@ import pytest
 from functional.case import Spec
 from functional.checks import Checks
 from functional.named import IMAGE, LAYOUTS, X, named
-from functional.on_device import to_device, to_numpy
+from functional.on_device import to_device
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -50,27 +50,6 @@ class TestCases(Checks):
     cases = CASES
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["int64", "int32", "int8", "uint8", "bool", "int16"])
-def test_every_dtype_can_be_reshaped(dtype, queue):
-    values = (np.arange(24).reshape(2, 3, 4) % 2 == 0 if dtype == "bool"
-              else np.arange(24).reshape(2, 3, 4)).astype(dtype)  # fmt: skip
-    x = dpnp.asarray(values, sycl_queue=queue)
-    pairs = [
-        (F.permute(x, (2, 0, 1)), values.transpose(2, 0, 1)),
-        (F.reshape(F.transpose(x, 0, 1), (4, 6)), values.swapaxes(0, 1).reshape(4, 6)),
-        (F.cat([x, x], 1), np.concatenate([values, values], 1)),
-        (F.stack([x, x]), np.stack([values, values])),
-        (F.split(x, 2, 2)[1], values[..., 2:]),
-        (F.pad(x, (1, -1), value=1), np.pad(values, ((0, 0), (0, 0), (1, 0)),
-                                            constant_values=1)[..., :-1]),
-        (F.pad(x, (1, 2), "circular"), np.pad(values, ((0, 0), (0, 0), (1, 2)), "wrap")),
-    ]  # fmt: skip
-    for actual, expected in pairs:
-        assert actual.dtype == values.dtype
-        np.testing.assert_array_equal(dpnp.asnumpy(actual), expected)
-
-
 def test_layouts_are_kept(queue):
     x = to_device(np.random.default_rng(0).standard_normal(IMAGE), "float32", queue,
                   "channels_last")  # fmt: skip
@@ -97,25 +76,6 @@ def _steps(function, x):
 
     plan = operation(function).operation.build(place_of(x.sycl_queue)[0], (x,), {})
     return plan.executable._keep[0].steps
-
-
-def test_helpers_in_a_traced_function(queue):
-    """The helpers compose, and their gradients with them."""
-    x = np.random.default_rng(0).standard_normal((2, 3, 4))
-
-    def function(v):
-        a, b, c = F.split(F.permute(v, (1, 0, 2)), 1)
-        joined = F.cat([F.flatten(c), F.flatten(a)])
-        return F.pad(F.unsqueeze(joined, 0), (1, 1))
-
-    y, pullback = sycl_dnn.vjp(function, to_device(x, "float32", queue))
-    expected = np.pad(np.concatenate([x[:, 2].ravel(), x[:, 0].ravel()]), 1)[None]
-    np.testing.assert_allclose(to_numpy(y), expected, rtol=1e-6)
-    dy = np.random.default_rng(1).standard_normal(y.shape)
-    grad = np.zeros_like(x)
-    grad[:, 2], grad[:, 0] = dy[0, 1:9].reshape(2, 4), dy[0, 9:17].reshape(2, 4)
-    actual = pullback(to_device(dy, "float32", queue))[0]
-    np.testing.assert_allclose(to_numpy(actual), grad, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

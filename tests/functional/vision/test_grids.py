@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Grid sampling: affine_grid, grid_sample."""
 
-import itertools
-
 import dpnp
 import numpy as np
 import pytest
@@ -140,58 +138,6 @@ def test_images_with_an_axis_of_length_1_compile(mode, queue):
         np.testing.assert_allclose(
             dpnp.asnumpy(sycl_dnn.compile(call)(x, grid)), dpnp.asnumpy(result), rtol=1e-6
         )
-
-
-def sampled(x, grid):
-    """Linear interpolation, zeros outside."""
-    sizes = np.array(x.shape[2:])
-    places = grid[..., ::-1]
-    places = ((places + 1) * sizes - 1) / 2
-    below = np.floor(places).astype(int)
-    result = np.zeros((*x.shape[:2], *grid.shape[1:-1]))
-    for index in np.ndindex(grid.shape[:-1]):
-        for corner in itertools.product((0, 1), repeat=len(sizes)):
-            at = below[index] + corner
-            if ((at >= 0) & (at < sizes)).all():
-                weight = np.prod(1 - np.abs(places[index] - at))
-                result[(index[0], slice(None), *index[1:])] += (
-                    weight * x[(index[0], slice(None), *at)]
-                )
-    return result
-
-
-def mapped(theta, size):
-    axes = [np.linspace(-1, 1, n) * (n - 1) / n for n in size[2:]]
-    points = np.stack(np.meshgrid(*axes, indexing="ij")[::-1], -1)
-    ones = np.ones_like(points[..., :1])
-    return np.einsum("...k,njk->n...j", np.concatenate([points, ones], -1), theta)
-
-
-def test_a_spatial_transformer_has_second_derivatives_compiled(queue):
-    rng = np.random.default_rng(0)
-    x = dpnp.asarray(rng.standard_normal((1, 2, 4, 4)), dtype="f4", sycl_queue=queue)
-    theta = dpnp.asarray([[[0.8, 0.1, 0.05], [-0.1, 0.9, 0.1]]], dtype="f4", sycl_queue=queue)
-
-    def energy(theta):
-        grid = F.affine_grid(theta, (1, 2, 3, 3), False)
-        return F.sum(F.square(F.grid_sample(x, grid, align_corners=False)))
-
-    def value(t):
-        grid = mapped(t, (1, 2, 3, 3))
-        return (sampled(dpnp.asnumpy(x).astype("f8"), grid) ** 2).sum()
-
-    a, h = dpnp.asnumpy(theta).astype("f8"), 1e-4
-    steps = [h * e.reshape(1, 2, 3) for e in np.eye(6)]
-    expected = np.reshape([(value(a + e) - value(a - e)) / (2 * h) for e in steps], (1, 2, 3))
-    slope = sycl_dnn.grad(energy)
-    np.testing.assert_allclose(dpnp.asnumpy(slope(theta)), expected, rtol=1e-3, atol=1e-3)
-    curve = sycl_dnn.compile(sycl_dnn.grad(lambda t: F.sum(slope(t))))
-
-    def first(t):
-        return sum((value(t + e) - value(t - e)) / (2 * h) for e in steps)
-
-    second = np.reshape([(first(a + e) - first(a - e)) / (2 * h) for e in steps], (1, 2, 3))
-    np.testing.assert_allclose(dpnp.asnumpy(curve(theta)), second, rtol=1e-2, atol=1e-2)
 
 
 def test_invalid_arguments_are_named(queue):
