@@ -129,7 +129,7 @@ from sycl_dnn.functional.creation.random_numbers import (
     randn_like,
     randperm,
 )
-from sycl_dnn.functional.embeddings import embedding, one_hot
+from sycl_dnn.functional.embeddings import embedding, embedding_bag, one_hot
 from sycl_dnn.functional.index import selected
 from sycl_dnn.functional.index.gathering import (
     gather,

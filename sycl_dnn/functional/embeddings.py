@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``embedding`` and ``one_hot``."""
+"""``embedding``, ``embedding_bag`` and ``one_hot``."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from sycl_dnn.ir.node import Node, number
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import shape as nodes
-from sycl_dnn.ops.arithmetic import EQ, MAXIMUM, STOP_GRADIENT, cast, where
+from sycl_dnn.ops.arithmetic import EQ, GT, MAXIMUM, NE, STOP_GRADIENT, cast, where
 from sycl_dnn.ops.creation import full, iota
-from sycl_dnn.ops.selection import SCATTER_ADD, gathered
+from sycl_dnn.ops.reduction import MAX
+from sycl_dnn.ops.scan import CUMSUM
+from sycl_dnn.ops.selection import SCATTER_ADD, gathered, narrow
+from sycl_dnn.ops.shape import SUM
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
@@ -57,6 +60,12 @@ def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, by_frequency: 
     return reshape(result, (*input.shape, weight.shape[1]))
 
 
+def _refuse(name: str, **refused: Any) -> None:
+    for argument, value in refused.items():
+        if value:
+            raise ValueError(f"{name}: {argument} must be omitted here, got {value}")
+
+
 def _check_embedding(input: Tensor, weight: Tensor, **refused: Any) -> None:
     if input.dtype not in _INDICES:
         raise TypeError(f"embedding: input must be int32 or int64, got {input.dtype}")
@@ -65,9 +74,7 @@ def _check_embedding(input: Tensor, weight: Tensor, **refused: Any) -> None:
         raise ValueError(f"embedding: weight must have shape (V, D), got {weight.shape}")
     if input.size and not weight.shape[0]:
         raise ValueError(f"embedding: weight must have a row, got shape {weight.shape}")
-    for argument, value in refused.items():
-        if value:
-            raise ValueError(f"embedding: {argument} must be omitted here, got {value}")
+    _refuse("embedding", **refused)
 
 
 @operation
@@ -121,6 +128,132 @@ def embedding(
         padding_idx %= n
 
     return _rows(input, weight, padding_idx, scale_grad_by_freq)
+
+
+def _check_bags(
+    input: Tensor, offsets: Any, mode: str, per_sample_weights: Any, **refused: Any
+) -> None:
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError(f"embedding_bag: mode must be 'sum', 'mean' or 'max', got {mode!r}")
+    if input.ndim not in (1, 2):
+        raise ValueError(f"embedding_bag: input must have 1 or 2 axes, got shape {input.shape}")
+    if (input.ndim == 1) == (offsets is None):
+        rule = "be an array for an input of 1 axis" if offsets is None else "be None for 2 axes"
+        raise ValueError(f"embedding_bag: offsets must {rule}, got {offsets}")
+    if offsets is not None and (offsets.ndim != 1 or offsets.dtype not in _INDICES):
+        raise ValueError(
+            "embedding_bag: offsets must have 1 axis and be int32 or int64, got shape "
+            f"{offsets.shape} of {offsets.dtype}"
+        )
+    if offsets is not None and mode == "max":
+        raise ValueError("embedding_bag: mode must be 'sum' or 'mean' for offsets, got 'max'")
+    if per_sample_weights is not None and mode != "sum":
+        raise ValueError(f"embedding_bag: mode must be 'sum' for per_sample_weights, got {mode!r}")
+    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
+        raise ValueError(
+            f"embedding_bag: per_sample_weights must have input's shape {input.shape}, got "
+            f"{per_sample_weights.shape}"
+        )
+    _refuse("embedding_bag", **refused)
+
+
+def _numbers_of_bags(offsets: Node, size: int) -> Node:
+    """Return the number of the bag of each of ``size`` indices, -1 before the first bag."""
+    n = offsets.shape[0]
+    begins = SCATTER_ADD(
+        full(1, (n, 1), "int64"), nodes.reshape(offsets, (n, 1)), axis=0, shape=(size + 1, 1)
+    )
+    return narrow(CUMSUM(begins, axis=0, is_reversed=False), 0, 0, size) - number(1, "int64")
+
+
+@operation
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Reduce bags of rows, which are looked up by index, to their sums, means or maxima.
+
+    Parameters
+    ----------
+    input : array (B, L) or (N,) of int32 or int64
+        Row indices, as in ``embedding``: B bags of L, or all bags one after the other.
+    weight : array (V, D) of a floating-point dtype
+    offsets : array (B,) of int32 or int64, optional
+        Where each bag of an input (N,) begins. Bags may be empty; their result is 0.
+    mode : {"mean", "sum", "max"}
+        ``"max"`` requires an input (B, L).
+    per_sample_weights : array of input's shape, optional
+        Factors of the rows; only for sums.
+    include_last_offset : bool
+        ``offsets`` is (B + 1,): its last entry is the end of the last bag.
+    padding_idx : int, optional
+        Row that is left out of its bags, and of the numbers by which means are divided.
+    max_norm, norm_type, scale_grad_by_freq, sparse
+        Only ``max_norm=None``, ``scale_grad_by_freq=False`` and ``sparse=False`` are supported.
+
+    Returns
+    -------
+    array (B, D)
+
+    Raises
+    ------
+    TypeError
+        ``input`` is not an integer array, or ``weight`` not a floating-point one.
+    ValueError
+        The shapes or options do not match.
+
+    Notes
+    -----
+    Source: ``torch.nn.functional.embedding_bag``.
+    """
+    _check_bags(
+        input, offsets, mode, per_sample_weights,
+        max_norm=max_norm, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse,
+    )  # fmt: skip
+    if not weight.is_float:
+        raise TypeError(
+            f"embedding_bag: weight must have a floating-point dtype, got {weight.dtype}"
+        )
+    rows = embedding(input, weight, padding_idx)
+    padding = None if padding_idx is None else padding_idx % weight.shape[0]
+
+    def reduced(rows: Node, index: Node, *others: Node) -> Node:
+        wide = dtypes.wide(rows.dtype)
+        counts = full(1, index.shape, wide)
+        if padding is not None:
+            counts = cast(NE(index, number(padding, index.dtype)), wide)
+        counts = nodes.reshape(counts, (*index.shape, 1))
+        if per_sample_weights is not None:
+            rows = rows * nodes.reshape(others[-1], (*index.shape, 1))
+        empty = number(-math.inf if mode == "max" else 0, wide)
+        rows = where(GT(counts, number(0, wide)), cast(rows, wide), empty)
+        if mode == "max":
+            values = MAX(rows, axes=(1,))
+            return cast(where(EQ(values, empty), number(0, wide), values), weight.dtype)
+        if offsets is None:
+            sums, n_rows = (SUM(a, axes=(1,)) for a in (rows, counts))
+        else:
+            bags = _numbers_of_bags(others[0], index.shape[0])
+            n_bags = others[0].shape[0] - include_last_offset
+            sums, n_rows = (
+                SCATTER_ADD(a, bags, axis=0, shape=(n_bags, a.shape[-1])) for a in (rows, counts)
+            )
+        if mode == "mean":
+            sums = sums / MAXIMUM(n_rows, number(1, wide))
+        return cast(sums, weight.dtype)
+
+    operands = [a for a in (offsets, per_sample_weights) if a is not None]
+    result = computed(reduced, rows, input, *operands)
+    return reshape(result, (result.shape[0], weight.shape[1]))
 
 
 @operation

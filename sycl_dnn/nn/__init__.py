@@ -39,7 +39,7 @@ from sycl_dnn.nn.dropout_layers import (
     FeatureAlphaDropout,
 )
 from sycl_dnn.nn.key_value_cache import KVCache
-from sycl_dnn.nn.linear_layers import Bilinear, Embedding, Identity, Linear
+from sycl_dnn.nn.linear_layers import Bilinear, Embedding, EmbeddingBag, Identity, Linear
 from sycl_dnn.nn.module import Module
 from sycl_dnn.nn.normalization_layers import (
     BatchNorm1d,
@@ -65,6 +65,7 @@ from sycl_dnn.nn.recurrent_cells import GRUCell, LSTMCell, RNNCell
 from sycl_dnn.nn.recurrent_layers import GRU, LSTM, RNN
 from sycl_dnn.nn.rotary_positions import RotaryEmbedding
 from sycl_dnn.nn.transformer_layers import (
+    Transformer,
     TransformerDecoder,
     TransformerDecoderLayer,
     TransformerEncoder,

@@ -244,3 +244,64 @@ class Embedding(Module):
         """Return the arguments that ``repr`` shows."""
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
         return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+
+
+class EmbeddingBag(Embedding):
+    """Sums, means or maxima of bags of rows, as ``torch.nn.EmbeddingBag``.
+
+    Parameters
+    ----------
+    num_embeddings, embedding_dim : int
+    mode : {"mean", "sum", "max"}
+    include_last_offset : bool
+        The last offset is the end of the last bag.
+    padding_idx : int, optional
+        Index of a row that bags leave out.
+    max_norm, norm_type, scale_grad_by_freq, sparse
+        As ``sycl_dnn.functional.embedding_bag``, which accepts only the defaults.
+
+    Attributes
+    ----------
+    weight : array (num_embeddings, embedding_dim)
+        Drawn from the standard normal distribution.
+    """
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean",
+        sparse: bool = False, _weight: Any = None, include_last_offset: bool = False,
+        padding_idx: int | None = None, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq,
+            sparse, _weight, device=device, dtype=dtype,
+        )  # fmt: skip
+        self.mode, self.include_last_offset = mode, include_last_offset
+
+    @classmethod
+    def from_pretrained(  # type: ignore[override]
+        cls, embeddings: Any, freeze: bool = True, max_norm: float | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean",
+        sparse: bool = False, include_last_offset: bool = False, padding_idx: int | None = None,
+    ) -> Any:  # fmt: skip
+        """Return a layer over these rows, as ``Embedding.from_pretrained``."""
+        rows, width = embeddings.shape
+        layer = cls(
+            rows, width, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings,
+            include_last_offset, padding_idx,
+        )  # fmt: skip
+        if freeze:
+            layer.freeze()
+        return layer
+
+    def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:  # type: ignore[override]
+        """Map integers (B, L), or (N,) with offsets (B,), to (B, embedding_dim)."""
+        return F.embedding_bag(
+            input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq,
+            self.mode, self.sparse, per_sample_weights, self.include_last_offset, self.padding_idx,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        """Return the arguments that ``repr`` shows."""
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}{padding}"

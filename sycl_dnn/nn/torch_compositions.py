@@ -32,6 +32,8 @@ absolute, negative, multiply, divide, true_divide, subtract = (
 )
 greater, greater_equal, less, less_equal, not_equal, fix = F.gt, F.ge, F.lt, F.le, F.ne, F.trunc
 arccos, arcsin, arctan, arctan2 = F.acos, F.asin, F.atan, F.atan2
+arccosh, arcsinh, arctanh, ger, row_stack = F.acosh, F.asinh, F.atanh, F.outer, F.vstack
+swapdims = F.transpose
 
 
 def _check(name: str, argument: str, rule: str, is_right: bool, x: Any) -> None:

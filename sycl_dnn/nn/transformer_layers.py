@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn import functional as F
+from sycl_dnn.nn import init
 from sycl_dnn.nn.attention_layers import MultiheadAttention
 from sycl_dnn.nn.containers import ModuleList
 from sycl_dnn.nn.dropout_layers import Dropout
@@ -260,3 +262,73 @@ class TransformerDecoder(_Stack):
         for layer in self.layers:
             tgt = layer(tgt, memory, *masks, **named)
         return tgt if self.norm is None else self.norm(tgt)
+
+
+class Transformer(Module):
+    """An encoder and a decoder, as ``torch.nn.Transformer``.
+
+    Parameters
+    ----------
+    d_model, nhead, num_encoder_layers, num_decoder_layers, dim_feedforward : int
+    dropout : float
+    activation : {"relu", "gelu"} or callable
+    custom_encoder, custom_decoder : Module, optional
+        Used in place of the stacks of layers.
+    layer_norm_eps : float
+    batch_first, norm_first, bias : bool
+    device, dtype
+        As ``Linear``.
+
+    Attributes
+    ----------
+    encoder, decoder : Module
+        ``TransformerEncoder`` and ``TransformerDecoder``, each with a final ``LayerNorm``. Matrices
+        are drawn from Xavier's uniform distribution.
+    """
+
+    def __init__(
+        self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6, dim_feedforward: int = 2048, dropout: float = 0.1,
+        activation: Any = F.relu, custom_encoder: Module | None = None,
+        custom_decoder: Module | None = None, layer_norm_eps: float = 1e-5,
+        batch_first: bool = False, norm_first: bool = False, bias: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        options: Any = (
+            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
+            norm_first, bias, device, dtype,
+        )  # fmt: skip
+
+        def norm() -> LayerNorm:
+            return LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
+
+        self.encoder = custom_encoder or TransformerEncoder(
+            TransformerEncoderLayer(*options), num_encoder_layers, norm()
+        )
+        self.decoder = custom_decoder or TransformerDecoder(
+            TransformerDecoderLayer(*options), num_decoder_layers, norm()
+        )
+        for parameter in self.parameters():
+            if parameter.ndim > 1:
+                init.xavier_uniform_(parameter)
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+
+    def forward(
+        self, src: Any, tgt: Any, src_mask: Any = None, tgt_mask: Any = None,
+        memory_mask: Any = None, src_key_padding_mask: Any = None,
+        tgt_key_padding_mask: Any = None, memory_key_padding_mask: Any = None,
+        src_is_causal: bool | None = None, tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Any:  # fmt: skip
+        """Map (S, N, E) and (T, N, E) to (T, N, E); masks as in the layers."""
+        memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
+        return self.decoder(
+            tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask,
+            bool(tgt_is_causal), memory_is_causal,
+        )  # fmt: skip
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Any:
+        """Return a mask (sz, sz): minus infinity above the diagonal, else 0."""
+        return F.triu(F.full((sz, sz), -math.inf, device=device, dtype=dtype or "float32"), 1)

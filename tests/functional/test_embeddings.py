@@ -186,3 +186,95 @@ def test_one_hot(shape, num_classes, queue):
     torch = pytest.importorskip("torch")
     truth = torch.nn.functional.one_hot(torch.tensor(values), num_classes)
     np.testing.assert_array_equal(dpnp.asnumpy(result), truth.numpy())
+
+
+def _bags(indices, offsets, include_last_offset):
+    """Return the rows of each bag as lists of positions in ``indices``."""
+    if offsets is None:
+        return list(np.arange(indices.size).reshape(indices.shape))
+    ends = offsets[1:] if include_last_offset else [*offsets[1:], indices.size]
+    return [np.arange(a, b) for a, b in zip(offsets, ends, strict=False)]
+
+
+def _reduced(indices, weight, offsets, mode, factors, last, padding):
+    """Return the result, and the gradient of the table for gradients that are all 1."""
+    flat, scale = indices.ravel(), np.ones(indices.size) if factors is None else factors.ravel()
+    result, gradient = [], np.zeros_like(weight)
+    for bag in _bags(indices, offsets, last):
+        bag = [i for i in bag if flat[i] != padding]
+        rows = np.array([weight[flat[i]] * scale[i] for i in bag])
+        if not bag:
+            result.append(np.zeros(weight.shape[1]))
+        elif mode == "max":
+            result.append(rows.max(axis=0))
+            np.add.at(gradient, (flat[bag][rows.argmax(axis=0)], np.arange(weight.shape[1])), 1)
+        else:
+            n = len(bag) if mode == "mean" else 1
+            result.append(rows.sum(axis=0) / n)
+            np.add.at(gradient, flat[bag], scale[bag][:, None] / n)
+    return np.array(result), gradient
+
+
+LISTS = ([2, 6, 2, 2, 0, 1, 1, 3, 5, 4, 2], [0, 0, 3, 7, 11])
+ROWS = [([2, 2, 2], [1, 6, 0], [0, 2, 2])]
+
+
+@pytest.mark.parametrize("padding", [None, 2], ids=["", "padding"])
+@pytest.mark.parametrize(
+    ("indices", "offsets", "mode", "weighted", "last"),
+    [
+        (ROWS[0], None, "mean", False, False), (ROWS[0], None, "sum", True, False),
+        (ROWS[0], None, "max", False, False), (*LISTS, "mean", False, False),
+        (*LISTS, "sum", True, False), (*LISTS, "sum", False, True),
+    ],
+)  # fmt: skip
+def test_bags(indices, offsets, mode, weighted, last, padding, queue):
+    rng = np.random.default_rng(0)
+    indices, weight = np.array(indices), rng.standard_normal((7, 5)).astype("f4")
+    factors = rng.standard_normal(indices.shape).astype("f4") if weighted else None
+    arrays = [indices, None if offsets is None else np.array(offsets), factors]
+    i, o, f = (None if a is None else dpnp.asarray(a, sycl_queue=queue) for a in arrays)
+
+    def bags(weight):
+        return F.embedding_bag(
+            i, weight, o, mode=mode, per_sample_weights=f, include_last_offset=last,
+            padding_idx=padding,
+        )  # fmt: skip
+
+    expected, gradient = _reduced(indices, weight, offsets, mode, factors, last, padding)
+    w = to_device(weight, "float32", queue)
+    for run in (bags, sycl_dnn.compile(bags)):
+        y, pullback = sycl_dnn.vjp(run, w)
+        np.testing.assert_allclose(to_numpy(y), expected, atol=2e-6)
+        np.testing.assert_allclose(to_numpy(pullback(dpnp.ones_like(y))[0]), gradient, atol=2e-6)
+
+
+def test_indices_before_the_first_offset_are_in_no_bag(queue):
+    i, o = (dpnp.asarray(a, sycl_queue=queue) for a in ([1, 2, 3], [1]))
+    table = dpnp.asarray(np.eye(4, dtype="f4"), sycl_queue=queue)
+    assert F.embedding_bag(i, table, o, mode="sum").tolist() == [[0, 0, 1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mode": "min"}, "mode must be 'sum', 'mean' or 'max', got 'min'"),
+        ({"offsets": "0"}, "offsets must be None for 2 axes"),
+        ({"per_sample_weights": "0"}, "mode must be 'sum' for per_sample_weights, got 'mean'"),
+        (
+            {"per_sample_weights": "0", "mode": "sum"},
+            r"must have input's shape \(2, 3\), got \(1,\)",
+        ),
+        ({"max_norm": 1.0}, "max_norm must be omitted here, got 1.0"),
+        ({"scale_grad_by_freq": True}, "scale_grad_by_freq must be omitted here, got True"),
+    ],
+)
+def test_bags_refuse(options, message, queue):
+    table, i = dpnp.ones((4, 2), sycl_queue=queue), dpnp.zeros((2, 3), dtype="i8", sycl_queue=queue)
+    options = {k: i[0, :1] if v == "0" else v for k, v in options.items()}
+    with pytest.raises(ValueError, match=message):
+        F.embedding_bag(i, table, **options)
+    with pytest.raises(ValueError, match="must be an array for an input of 1 axis"):
+        F.embedding_bag(i[0], table)
+    with pytest.raises(ValueError, match="mode must be 'sum' or 'mean' for offsets, got 'max'"):
+        F.embedding_bag(i[0], table, i[1, :1], mode="max")

@@ -82,7 +82,7 @@ ELSEWHERE = {"PackedSequence", "ctc_loss", "nms", "pack_padded_sequence", "pad_p
              "quantized_matmul", "where", "cosine_embedding_loss", "gaussian_nll_loss",
              "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
              "multilabel_margin_loss", "multilabel_soft_margin_loss", "poisson_nll_loss",
-             "soft_margin_loss", "triplet_margin_loss", "linear_recurrence",
+             "soft_margin_loss", "triplet_margin_loss", "linear_recurrence", "embedding_bag",
              "triplet_margin_with_distance_loss", "from_numpy", "tensor"}  # fmt: skip
 
 

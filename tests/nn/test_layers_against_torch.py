@@ -11,9 +11,10 @@ from sycl_dnn import functional as F
 from sycl_dnn import nn
 
 S1, S2, S3 = (2, 4, 9), (2, 4, 6, 6), (2, 4, 5, 5, 5)
-IDS = "ids"
+IDS, BAGS = "ids", "bags"
+INTEGERS = {IDS: (3,), BAGS: (2, 3)}
 
-#: Class, arguments, shapes of the inputs (``IDS`` for integers), options by name.
+#: Class, arguments, shapes of the inputs (names of ``INTEGERS``), options by name.
 ROWS = [
     ("Identity", (3,), [(2, 3)]), ("Linear", (4, 5), [(3, 4)]),
     ("Linear", (4, 5, False), [(2, 3, 4)]), ("Bilinear", (3, 4, 5), [(2, 3), (2, 4)]),
@@ -63,6 +64,8 @@ ROWS = [
     ("LSTM", (4, 3, 2), [(2, 5, 4)], {"bidirectional": True, "batch_first": True}),
     ("LSTM", (4, 3), [(5, 2, 4)], {"proj_size": 2}), ("GRU", (4, 3), [(5, 2, 4)]),
     ("GRU", (4, 3, 2), [(5, 4)], {"bidirectional": True}),
+    ("EmbeddingBag", (7, 4), [BAGS]),
+    ("EmbeddingBag", (7, 4), [BAGS], {"mode": "max", "padding_idx": 2}),
     ("RNNCell", (4, 3), [(2, 4)]), ("RNNCell", (4, 3, False, "relu"), [(4,)]),
     ("LSTMCell", (4, 3), [(2, 4)]), ("GRUCell", (4, 3), [(2, 4)]), ("GRUCell", (4, 3), [(4,)]),
     ("MultiheadAttention", (8, 2), [(5, 2, 8), (4, 2, 8), (4, 2, 8)]),
@@ -75,6 +78,7 @@ ROWS = [
     ("TransformerEncoderLayer", (8, 2, 16, 0.0, "gelu"), [(2, 5, 8)],
      {"batch_first": True, "norm_first": True}),
     ("TransformerDecoderLayer", (8, 2, 16, 0.0), [(5, 2, 8), (4, 2, 8)]),
+    ("Transformer", (8, 2, 2, 1, 16, 0.0), [(5, 2, 8), (4, 2, 8)]),
     *((name, (), [(3, 4), (3, 4)]) for name in ("L1Loss", "MSELoss", "SmoothL1Loss", "HuberLoss")),
     ("MSELoss", (), [(3, 4), (3, 4)], {"reduction": "sum"}),
     ("BCEWithLogitsLoss", (), [(3, 4), (3, 4)]), ("KLDivLoss", (), [(3, 4), (3, 4)],
@@ -91,7 +95,7 @@ def name_of(row):
 
 def inputs_of(shapes, rng):
     return [
-        rng.integers(0, 3, (3,)) if s == IDS else rng.standard_normal(s).astype("f4")
+        rng.integers(0, 3, INTEGERS[s]) if s in INTEGERS else rng.standard_normal(s).astype("f4")
         for s in shapes
     ]
 
