@@ -230,6 +230,29 @@ def pad(x: Node, widths: Sequence[tuple[int, int]], value: Number = 0) -> Node:
     return place(x, cuts, shape, value)
 
 
+def _window_sums(x: Node, *, axis: int, size: int) -> Node:
+    n = x.shape[axis] - size + 1
+    windows = [narrow(x, axis, start, n) for start in range(size)]
+    return sum(windows[1:], windows[0])
+
+
+def _window_sums_infer(inputs: tuple[Node, ...], *, axis: int, size: int) -> tuple[Shape, str]:
+    (x,) = inputs
+    return tuple([n - (size - 1) * (k == axis) for k, n in enumerate(x.shape)]), x.dtype
+
+
+def _window_sums_vjp(node: Node, g: Node) -> list[Node]:
+    more = node.attributes["size"] - 1
+    widths = [(more, more) if k == node.attributes["axis"] else (0, 0) for k in range(g.ndim)]
+    return [WINDOW_SUMS(pad(g, widths), **node.attributes)]
+
+
+#: The sums of adjacent elements along an axis.
+WINDOW_SUMS: Operation = Operation(
+    "window_sums", _window_sums_infer, _window_sums_vjp, definition=_window_sums
+)
+
+
 # --- Reordering
 
 
