@@ -2,7 +2,6 @@
 """Training steps, forward, backward and update, as one compiled program."""
 
 import dpnp
-import numpy as np
 import pytest
 from comparing import assert_same
 
@@ -66,27 +65,6 @@ def test_compiled_step_equals_eager_calls(name, make, one):
     assert len(compiled.explain(*args).parts) < compiled.explain(*args).n_recorded
 
 
-def test_the_loss_decreases(make, one, queue):
-    labels = dpnp.asarray(np.arange(32) % 4, sycl_queue=queue)
-    x = make(32, 16) + labels[:, None].astype("f4") * 2.0
-
-    def loss(w, b, v):
-        return F.cross_entropy(F.linear(F.relu(F.linear(x, w, b)), v), labels)
-
-    @sycl_dnn.compile
-    def update(*p):
-        value, pullback = sycl_dnn.vjp(loss, *p)
-        return value, [w - 0.05 * g for w, g in zip(p, pullback(one), strict=True)]
-
-    p = [make(24, 16) / 4, make(24), make(4, 24) / 4]
-    losses = []
-    for _ in range(40):
-        value, p = update(*p)
-        losses.append(float(value))
-    assert losses[-1] < 0.5 * losses[0]
-    assert update.cache_info().misses == 1
-
-
 def test_each_argument_has_its_own_gradient(make, one):
     def product(a, b, unused):
         return F.sum(F.mul(a, b)) + a.sum()
@@ -116,13 +94,6 @@ def test_nested_arguments_and_results(make):
         flat.append([*y, *[g for layers, x in grads for g in (*layers, x)]])
     assert [t is None for t in flat[0]] == [t is None for t in flat[1]]
     assert_same(*[[t for t in leaves if t is not None] for leaves in flat])
-
-
-def test_planned_steps(make, one):
-    function, shapes = NETWORKS["perceptron"]
-    args = [make(*s) / 2 for s in shapes]
-    plan = sycl_dnn.plan(lambda *a: step(function, one, *a)[0], *args)
-    assert_same(plan(), function(*args))
 
 
 def test_functions_without_gradients_are_refused(make, one):

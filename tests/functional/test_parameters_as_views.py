@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Biases, scales, statistics and weights that are views with gaps, reversed or repeated."""
+"""Biases, scales and weights that are views with gaps, reversed or repeated."""
 
 import dpnp
 import numpy as np
@@ -30,17 +30,6 @@ ARGUMENTS = {
     "bilinear": (F.bilinear, ROWS, ROWS, numbers(8, 8, 8), VECTOR),
     "layer_norm": (lambda x, w, b: F.layer_norm(x, (8,), w, b), ROWS, SCALE, VECTOR),
     "rms_norm": (lambda x, w: F.rms_norm(x, (8,), w), ROWS, SCALE),
-    "group_norm": (lambda x, w, b: F.group_norm(x, 2, w, b), IMAGES, SCALE, VECTOR),
-    "instance_norm": (
-        lambda x, w, b: F.instance_norm(x, weight=w, bias=b), IMAGES, SCALE, VECTOR,
-    ),
-    "batch_norm": (
-        lambda x, m, v, w, b: F.batch_norm(x, m, v, w, b), IMAGES, VECTOR, SCALE**2, SCALE, VECTOR,
-    ),
-    "batch_norm in training": (
-        lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), IMAGES, SCALE, VECTOR,
-    ),
-    "prelu": (F.prelu, IMAGES, SCALE),
     "embedding": (lambda w: F.embedding(dpnp.asarray([1, 3], sycl_queue=w.sycl_queue), w), ROWS),
     "folded into a convolution": (
         lambda x, w, s, b: F.relu(F.add(F.mul(F.conv2d(x, w), F.reshape(s, (8, 1, 1))),

@@ -12,7 +12,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.ir.node import leaf
 from sycl_dnn.kernels import building
 from sycl_dnn.kernels.node_expressions import expression_of
-from sycl_dnn.kernels.reduction_schedule import in_parts, planned, reduction_grid, whole_schedule
+from sycl_dnn.kernels.reduction_schedule import reduction_grid, whole_schedule
 from sycl_dnn.kernels.two_stages import Stages
 from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.ops import reduction as r
@@ -259,17 +259,6 @@ def test_broadcast_operands_are_fused(on_queue):
     np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-5)
 
 
-def test_mean_and_variance_are_one_kernel(on_queue):
-    def both(v):
-        return ops.MUL(r.MEAN(v, axes=(1,)), r.VAR(v, axes=(1,), correction=1))
-
-    run = sycl_dnn.compile(lambda x: of_nodes(both, x))
-    a = RNG.uniform(-1, 1, (64, 300)).astype("f4")
-    made = run(on_queue(a)).asnumpy()
-    wanted = a.astype("f8").mean(1, keepdims=True) * a.astype("f8").var(1, ddof=1, keepdims=True)
-    np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-6)
-
-
 def test_new_shapes_need_no_compiler(on_queue):
     total = lambda x: of_nodes(lambda v: SUM(v, axes=(1,)), x)  # noqa: E731
     for n in (600, 6000):  # one block, several
@@ -357,18 +346,6 @@ def test_passes_that_keep_terms_in_the_memory_of_results(function, n, queue):
     made = compiled(sycl_dnn.asarray(x, dtype="float32", sycl_queue=queue))
     for actual, wanted in zip(made, expected, strict=True):
         np.testing.assert_allclose(dpnp.asnumpy(actual), wanted, rtol=1e-4, atol=1e-6)
-
-
-def test_a_plan_of_parts_covers_the_axis():
-    x = leaf("x", (100_003,), "float32")
-    result = SUM(x, axes=(0,))
-    expression = expression_of([result], [x])
-    grid = reduction_grid((100_003,), "r", [(1,), (0,)])
-    schedule = whole_schedule(grid, 1, is_cpu=True)
-    parts, schedule = in_parts(grid, schedule, 8, 1)
-    plan = planned(Stages(expression).first, parts, schedule, 2, 100_003)
-    assert plan.n_parts * parts.sizes[1] >= 100_003 > (plan.n_parts - 1) * parts.sizes[1]
-    assert plan.form.kinds == "kr"
 
 
 def test_stages_pass_extremes_with_their_indices():

@@ -292,41 +292,6 @@ def test_groups_masks_norms_and_schedules():
     close(trained(opt, 10), expected)
 
 
-@pytest.mark.slow
-def test_a_compiled_step_equals_the_eager_one_and_learns():
-    sycl_dnn.manual_seed(4)
-    # The gradient of a bias before batch norm is only rounding error, which Adam turns into steps.
-    first = nn.Linear(4, 8, bias=False)
-    net = nn.Sequential(first, nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 1))
-    x, y = F.randn(16, 4), F.randn(16, 1)
-    opt = optim.AdamW(schedules.linear(0.05, 0.01, 20), max_norm=1.0)
-
-    def loss(net, x, y):
-        return F.mse_loss(net(x), y)
-
-    @sycl_dnn.compile
-    def step(net, state, x, y):
-        value, grads = sycl_dnn.value_and_grad(loss)(net, x, y)
-        net, state = opt.update(grads, state, net)
-        return value, net, state
-
-    import copy
-
-    other, state, losses = copy.deepcopy(net), opt.init(net), []
-    for _ in range(20):
-        value, net, state = step(net, state, x, y)
-        again, grads = sycl_dnn.value_and_grad(loss)(other, x, y)
-        opt.step(other, grads)
-        losses.append((float(value), float(again)))
-    assert losses[-1][0] < 0.7 * losses[0][0]
-    np.testing.assert_allclose(*zip(*losses, strict=True), rtol=1e-3)
-    assert step.cache_info().size == 1
-    for (name, a), b in zip(net.state_dict().items(), other.state_dict().values(), strict=True):
-        np.testing.assert_allclose(
-            dpnp.asnumpy(a), dpnp.asnumpy(b), rtol=2e-3, atol=2e-3, err_msg=name
-        )
-
-
 def test_another_rate_takes_effect_without_a_retrace():
     opt, params, grads = optim.SGD(1.0), on_device(initial()), on_device(initial())
     state = opt.init(params)

@@ -16,22 +16,6 @@ from sycl_dnn.program.segments import live_steps
 from sycl_dnn.trace import trace_state, writers
 
 
-def test_gradient_of_a_gradient_keeps_its_second_order_terms():
-    one, x = on_device(np.ones(())), on_device(np.array([1.0, 2.0, 3.0]))
-
-    def cubes(w):
-        return F.sum(w * w * w)
-
-    def h(w):
-        (grad,) = sycl_dnn.vjp(cubes, w)[1](one)
-        return F.sum(grad) + F.sum(w * w)
-
-    (got,) = sycl_dnn.vjp(h, x)[1](one)
-    np.testing.assert_allclose(dpnp.asnumpy(got), [8, 16, 24], rtol=1e-6)
-    (got,) = sycl_dnn.compile(lambda w: sycl_dnn.vjp(h, w)[1](one))(x)
-    np.testing.assert_allclose(dpnp.asnumpy(got), [8, 16, 24], rtol=1e-6)
-
-
 def test_a_function_without_a_second_derivative_is_named():
     one, x = on_device(np.ones(())), on_device(np.ones((4, 1, 3)))
     target, sizes = dpnp.asarray([[1, 2]]), (dpnp.asarray([4]), dpnp.asarray([2]))
@@ -42,13 +26,6 @@ def test_a_function_without_a_second_derivative_is_named():
 
     with pytest.raises(NotImplementedError, match="ctc_loss has no second derivative"):
         sycl_dnn.vjp(slope, x)[1](one)
-
-
-def test_gradients_of_unused_arguments_are_zero():
-    one, x = on_device(np.ones(())), on_device(np.ones(3))
-    first, second = sycl_dnn.vjp(lambda a, b: F.sum(a), x, x)[1](one)
-    assert dpnp.asnumpy(first).tolist() == [1, 1, 1]
-    assert dpnp.asnumpy(second).tolist() == [0, 0, 0]
 
 
 #: By function of (x, w): what its reverse pass submits beside copies.

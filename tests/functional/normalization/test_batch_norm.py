@@ -180,18 +180,6 @@ def test_invalid_running_statistics_are_refused(queue):
     F.batch_norm(x, frozen, sycl_dnn.freeze(var))
 
 
-def test_float16(queue):
-    x = dpnp.asarray(
-        np.random.default_rng(0).standard_normal((4, 5, 9)), dtype="f2", sycl_queue=queue
-    )
-    mean, var = _made(queue, 5), _made(queue, 5)
-    actual = F.batch_norm(x, mean, var)
-    assert actual.dtype == np.float16
-    np.testing.assert_allclose(
-        to_numpy(actual), _normalized(to_numpy(x), to_numpy(mean), to_numpy(var)), atol=1e-2
-    )
-
-
 _REFUSED = [
     (ValueError, {"input": (5,)}, r"input must have shape \(N, C, \*S\)"),
     (ValueError, {"running_mean": None}, "running_mean and running_var must both be"),

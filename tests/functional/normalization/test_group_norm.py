@@ -6,7 +6,6 @@ from functional.case import Case, Spec
 from functional.checks import Checks
 from functional.on_device import to_numpy
 
-import sycl_dnn
 from sycl_dnn import functional as F
 
 
@@ -163,12 +162,3 @@ def test_refused_types(queue):
             call()
     with pytest.raises(TypeError, match="momentum must be a number"):
         F.instance_norm(x.astype("f4"), momentum=None)
-
-
-def test_float16(queue):
-    x = dpnp.asarray(
-        np.random.default_rng(0).standard_normal((4, 6, 9)), dtype="f2", sycl_queue=queue
-    )
-    actual, pullback = sycl_dnn.vjp(F.group_norm, x, 3)
-    assert actual.dtype == pullback(actual)[0].dtype == np.float16
-    np.testing.assert_allclose(to_numpy(actual), group_norm(to_numpy(x), 3), atol=1e-2)

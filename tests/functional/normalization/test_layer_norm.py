@@ -102,13 +102,6 @@ def test_a_weight_converted_twice_has_one_gradient_each(queue):
     )
 
 
-def test_float16(queue):
-    x = dpnp.asarray(np.random.default_rng(0).standard_normal((4, 9)), dtype="f2", sycl_queue=queue)
-    actual, pullback = sycl_dnn.vjp(F.layer_norm, x, (9,))
-    assert actual.dtype == pullback(actual)[0].dtype == np.float16
-    np.testing.assert_allclose(to_numpy(actual), layer_norm(to_numpy(x), (9,)), atol=4e-3)
-
-
 _REFUSED = [
     (TypeError, (3,), {}, "normalized_shape must be a sequence", 3),
     (ValueError, (), {}, r"normalized_shape must be the last axes of \(4, 3\), got \(\)", None),

@@ -128,18 +128,6 @@ def test_second_derivatives(kind, layers, sides, has_bias, projected, wrap, queu
         np.testing.assert_allclose(to_numpy(a), b, rtol=2e-4, atol=2e-5 * np.abs(b).max())
 
 
-@pytest.mark.parametrize("kind", GATES)
-@pytest.mark.sweep(2)
-def test_hessians(kind, queue):
-    x, states, params = operands(kind, 1, 1, True, 0, queue)
-    scales = dpnp.ones(CHANNELS, dtype="f4", sycl_queue=queue)
-    found, expected = (
-        sycl_dnn.hessian(lambda s: loss_of(f, kind, 1, 1, True)(x * s, states, params))(scales)  # noqa: B023
-        for f in (fused, step_by_step)
-    )
-    np.testing.assert_allclose(to_numpy(found), to_numpy(expected), rtol=1e-3, atol=1e-4)
-
-
 @pytest.mark.slow
 def test_third_derivatives(queue):
     args = operands("lstm", 1, 1, True, 0, queue)
